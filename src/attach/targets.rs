@@ -1,0 +1,142 @@
+//! From a reference to the nodes that it names, checked in the order of SEMANTICS §3.3: allowed,
+//! permitted, found.
+
+use super::{Context, Group};
+use crate::model::{GroupKind, LabelSelector, NodeKey, ObjectKey, Outcome, Str, groups};
+use crate::profile::{NamespaceSource, Reference, What};
+
+/// What a reference failed with, and why.
+type Failed = (Outcome, String);
+
+impl Context<'_> {
+    /// Resolves a reference.
+    ///
+    /// # Errors
+    /// The outcome of the first check that fails.
+    pub(super) fn resolve(&self, reference: &Reference) -> Result<Vec<(NodeKey, Group)>, Failed> {
+        if let Some(reason) = &reference.invalid {
+            return Err((Outcome::Invalid, reason.clone()));
+        }
+        self.allowed(reference)?;
+        match &reference.what {
+            What::Name(name) => self.by_name(reference, name).map(|node| vec![node]),
+            What::Selector(selector) => self.by_selector(reference, selector),
+        }
+    }
+
+    /// Kind and section are allowed by the profile.
+    fn allowed(&self, reference: &Reference) -> Result<(), Failed> {
+        let kind = &reference.kind;
+        let sections = match self.profile.target(kind) {
+            Some(sections) => sections,
+            None if self.profile.virtual_targets.contains(kind) => false,
+            None => {
+                return Err((Outcome::Invalid, format!("the kind does not target `{kind}`")));
+            }
+        };
+        if reference.section.is_some() && !sections {
+            return Err((
+                Outcome::Invalid,
+                format!("the kind does not target sections of `{kind}`"),
+            ));
+        }
+        Ok(())
+    }
+
+    fn by_name(&self, reference: &Reference, name: &Str) -> Result<(NodeKey, Group), Failed> {
+        let kind = &reference.kind;
+        let namespace: Str = if self.is_cluster_scoped(kind) {
+            "".into()
+        } else {
+            let own = &self.policy.key.namespace;
+            reference.namespace.as_ref().unwrap_or(own).clone()
+        };
+        let target = ObjectKey::new(kind.clone(), namespace, name.clone());
+        let group = self
+            .permit(&target)
+            .map_err(|message| (Outcome::RefNotPermitted, message))?;
+        if !self.exists(&target) {
+            return Err((Outcome::TargetNotFound, format!("there is no `{target}`")));
+        }
+        let section = reference.section.as_deref();
+        match self.section(target.clone(), section) {
+            Some(node) => Ok((node, group)),
+            None => Err((
+                Outcome::TargetNotFound,
+                format!("`{target}` has no section `{}`", section.unwrap_or_default()),
+            )),
+        }
+    }
+
+    /// A selector passes over what is not permitted; finding nothing is TargetNotFound.
+    fn by_selector(
+        &self,
+        reference: &Reference,
+        selector: &LabelSelector,
+    ) -> Result<Vec<(NodeKey, Group)>, Failed> {
+        let kind = &reference.kind;
+        let mut found = Vec::new();
+        let mut consider = |key: ObjectKey, labels| {
+            if !selector.matches(labels) || !self.looks_in(reference, self.home(&key)) {
+                return;
+            }
+            if let Ok(group) = self.permit(&key) {
+                found.push((NodeKey::whole(key), group));
+            }
+        };
+        if kind.is(groups::CORE, "Namespace") {
+            for (name, labels) in self.topology.namespace_labels() {
+                consider(ObjectKey::new(kind.clone(), "", name.clone()), labels);
+            }
+        } else {
+            for ((namespace, name), entry) in self.store.of_kind(kind) {
+                let key = ObjectKey::new(kind.clone(), namespace.clone(), name.clone());
+                consider(key, &entry.object.labels);
+            }
+        }
+        if found.is_empty() {
+            return Err((
+                Outcome::TargetNotFound,
+                format!("the selector finds no `{kind}` that it may name"),
+            ));
+        }
+        Ok(found)
+    }
+
+    /// Whether a selector looks in a namespace: its own, unless `namespace` or `namespaces` widen
+    /// it. A cluster-scoped policy without them finds cluster-scoped objects only (SEMANTICS §11.3).
+    fn looks_in(&self, reference: &Reference, home: Option<&str>) -> bool {
+        let Some(home) = home else { return true };
+        if let Some(namespace) = &reference.namespace {
+            return **namespace == *home;
+        }
+        match &reference.namespaces {
+            NamespaceSource::Same => *self.policy.key.namespace == *home,
+            NamespaceSource::All => true,
+            NamespaceSource::Selector(selector) => self
+                .topology
+                .namespace_labels()
+                .get(home)
+                .is_some_and(|labels| selector.matches(labels)),
+        }
+    }
+
+    fn is_cluster_scoped(&self, kind: &GroupKind) -> bool {
+        kind.is(groups::GATEWAY, "GatewayClass")
+            || kind.is(groups::CORE, "Namespace")
+            || self.store.of_kind(kind).next().is_some_and(|((ns, _), _)| ns.is_empty())
+    }
+
+    /// Whether a target exists: as an object, as a namespace that something lives in, as a backend
+    /// that stands by its reference (SEMANTICS §1.4), or by virtue of the reference (§3.2).
+    fn exists(&self, target: &ObjectKey) -> bool {
+        if target.kind.is(groups::CORE, "Namespace") {
+            return self.topology.namespace_labels().contains_key(&target.name);
+        }
+        let by_reference = !target.kind.is(groups::CORE, "Service")
+            && self.topology.node(&NodeKey::whole(target.clone())).is_some();
+        self.store.get(target).is_some()
+            || by_reference
+            || self.profile.virtual_targets.contains(&target.kind)
+    }
+}

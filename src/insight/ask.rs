@@ -1,0 +1,104 @@
+//! One interface for commands, whoever answers: a snapshot in this process or a server.
+
+use std::sync::Arc;
+
+use prost::Message;
+
+use super::{Failure, Notes, explain, get, list_paths, server_status};
+use crate::snapshot::Snapshot;
+use crate::wire::v1;
+
+/// Answers questions.
+pub trait Ask {
+    /// The effective policies of a path.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    fn get(
+        &mut self,
+        request: v1::GetEffectivePoliciesRequest,
+    ) -> Result<v1::GetEffectivePoliciesResponse, AskError>;
+
+    /// For each unit who said it, what it beat and why.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    fn explain(&mut self, request: v1::ExplainRequest) -> Result<v1::ExplainResponse, AskError>;
+
+    /// A page of paths.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    fn list_paths(
+        &mut self,
+        request: v1::ListPathsRequest,
+    ) -> Result<v1::ListPathsResponse, AskError>;
+
+    /// What is known and what is wrong.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    fn server_status(&mut self) -> Result<v1::GetServerStatusResponse, AskError>;
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AskError {
+    /// The question has none.
+    Failure(Failure),
+    /// Nobody answers: why, and what to do.
+    Unreachable(String),
+}
+
+/// Answers from a snapshot in this process.
+#[derive(Debug)]
+pub struct Local {
+    /// The snapshot.
+    pub snapshot: Arc<Snapshot>,
+    /// What is wrong in its sources.
+    pub notes: Notes,
+}
+
+impl Ask for Local {
+    fn get(
+        &mut self,
+        request: v1::GetEffectivePoliciesRequest,
+    ) -> Result<v1::GetEffectivePoliciesResponse, AskError> {
+        let encoded = get(&self.snapshot, &request)?;
+        // The bytes that a server would send, read back: one code for both.
+        v1::GetEffectivePoliciesResponse::decode(encoded.encode_to_vec().as_slice())
+            .map_err(|e| AskError::Unreachable(format!("the reply does not decode: {e}")))
+    }
+
+    fn explain(&mut self, request: v1::ExplainRequest) -> Result<v1::ExplainResponse, AskError> {
+        Ok(explain(&self.snapshot, &request)?)
+    }
+
+    fn list_paths(
+        &mut self,
+        request: v1::ListPathsRequest,
+    ) -> Result<v1::ListPathsResponse, AskError> {
+        Ok(list_paths(&self.snapshot, &request)?)
+    }
+
+    fn server_status(&mut self) -> Result<v1::GetServerStatusResponse, AskError> {
+        Ok(server_status(&self.snapshot, &self.notes))
+    }
+}
+
+impl From<Failure> for AskError {
+    fn from(failure: Failure) -> Self {
+        AskError::Failure(failure)
+    }
+}
+
+impl std::fmt::Display for AskError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            AskError::Failure(failure) => failure.fmt(f),
+            AskError::Unreachable(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for AskError {}

@@ -1,0 +1,115 @@
+//! Why a question has no answer.
+
+use std::fmt;
+
+use crate::model::{PathName, PathReason, PathSyntaxError};
+use crate::resolve::World;
+use crate::wire::v1;
+
+/// Why a question has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Its code.
+    pub code: FailureCode,
+    /// One word, such as `RouteNotFound`.
+    pub reason: String,
+    /// A sentence for people.
+    pub message: String,
+    /// The longest prefix that is a path; empty if there is none.
+    pub nearest: String,
+}
+
+/// The codes of failures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureCode {
+    /// The question is wrong.
+    InvalidArgument,
+    /// What it is about does not exist.
+    NotFound,
+    /// The state has moved on: begin again.
+    Aborted,
+}
+
+impl Failure {
+    /// A wrong question.
+    pub fn invalid(reason: &str, message: impl Into<String>) -> Self {
+        Self {
+            code: FailureCode::InvalidArgument,
+            reason: reason.to_owned(),
+            message: message.into(),
+            nearest: String::new(),
+        }
+    }
+
+    /// A text that is no path name.
+    pub fn syntax(text: &str, error: &PathSyntaxError) -> Self {
+        Self::invalid("NotAPath", format!("`{}` is no path name: {error}", shortened(text)))
+    }
+
+    /// A path that is none: the first step that fails, and the nearest prefix that is one
+    /// (SEMANTICS §1.4).
+    pub fn not_found(world: &World, text: &str, reason: PathReason) -> Self {
+        let nearest = nearest(world, text);
+        let hint = if nearest.is_empty() {
+            String::new()
+        } else {
+            format!("; the nearest path is `{nearest}`")
+        };
+        Self {
+            code: FailureCode::NotFound,
+            reason: reason.to_string(),
+            message: format!("`{}`: {}{hint}", shortened(text), reason.explain()),
+            nearest,
+        }
+    }
+
+    /// The number of the code in google.rpc.Code.
+    pub fn number(&self) -> i32 {
+        match self.code {
+            FailureCode::InvalidArgument => 3,
+            FailureCode::NotFound => 5,
+            FailureCode::Aborted => 10,
+        }
+    }
+
+    /// The failure of one path of a batch.
+    pub fn path_error(&self) -> v1::PathError {
+        v1::PathError {
+            code: self.number(),
+            reason: self.reason.clone(),
+            message: self.message.clone(),
+            nearest: self.nearest.clone(),
+        }
+    }
+}
+
+/// The longest prefix of a path's name that is a path.
+fn nearest(world: &World, text: &str) -> String {
+    let mut prefix = text;
+    while let Some((above, _)) = prefix.rsplit_once('/') {
+        let found = PathName::parse(above).is_ok_and(|path| world.locate(&path).is_ok());
+        if found {
+            return above.to_owned();
+        }
+        prefix = above;
+    }
+    String::new()
+}
+
+/// Names from outside are repeated up to a length.
+fn shortened(text: &str) -> String {
+    const MOST: usize = 300;
+    if text.len() <= MOST {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(MOST).collect();
+    format!("{kept}...")
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}

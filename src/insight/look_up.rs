@@ -1,0 +1,256 @@
+//! Look-ups: from a request to reply bytes.
+
+use bytes::{Bytes, BytesMut};
+use hashbrown::HashMap;
+use prost::Message;
+
+use super::Failure;
+use crate::model::{GroupKind, PathName, SourceState};
+use crate::snapshot::{Body, Snapshot};
+use crate::wire::{
+    EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, etag, field, v1,
+};
+use v1::get_effective_policies_request::Target;
+
+/// Most paths of one batch.
+pub const MAX_BATCH: usize = 10_000;
+
+/// Answers a look-up of all kinds by a path's name; `None` for what needs more than stored bytes.
+/// From the name to the reply's bytes nothing is allocated.
+pub fn get_ready(snapshot: &Snapshot, text: &str) -> Option<EncodedGetEffectivePoliciesResponse> {
+    let path = PathName::parse(text).ok()?;
+    let body = snapshot.look_up(&path)?;
+    Some(snapshot.reply(body))
+}
+
+/// Answers a look-up.
+///
+/// # Errors
+/// What is wrong with the name, or the first step that is none.
+pub fn get(
+    snapshot: &Snapshot,
+    request: &v1::GetEffectivePoliciesRequest,
+) -> Result<EncodedGetEffectivePoliciesResponse, Failure> {
+    let text = path_of(request)?;
+    let body = find(snapshot, &text)?;
+    if request.kinds.is_empty() {
+        return Ok(if not_modified(&request.if_none_match, body.etag()) {
+            EncodedGetEffectivePoliciesResponse {
+                result: unmodified(body.etag()),
+                tail: snapshot.get_tail().clone(),
+            }
+        } else {
+            snapshot.reply(body)
+        });
+    }
+    let wanted = wanted(&request.kinds);
+    let policies = selected(snapshot, body, &wanted);
+    let tag = etag(&policies);
+    let result = if not_modified(&request.if_none_match, &tag) {
+        unmodified(&tag)
+    } else {
+        let rest = v1::PathPolicies {
+            etag: tag,
+            ..v1::PathPolicies::default()
+        };
+        field(1, &[policies.as_ref(), &rest.encode_to_vec()].concat()).into()
+    };
+    let unknown = v1::GetEffectivePoliciesResponse {
+        kinds: unknown(snapshot, &wanted),
+        ..v1::GetEffectivePoliciesResponse::default()
+    };
+    let tail = [snapshot.get_tail().as_ref(), &unknown.encode_to_vec()].concat();
+    Ok(EncodedGetEffectivePoliciesResponse {
+        result,
+        tail: tail.into(),
+    })
+}
+
+/// Answers a batch from one snapshot: a status for each path, equal answers once.
+///
+/// # Errors
+/// More than [`MAX_BATCH`] paths.
+pub fn batch(
+    snapshot: &Snapshot,
+    request: &v1::BatchGetEffectivePoliciesRequest,
+) -> Result<EncodedBatchGetEffectivePoliciesResponse, Failure> {
+    if request.requests.len() > MAX_BATCH {
+        return Err(Failure::invalid(
+            "TooManyPaths",
+            format!(
+                "{} paths in one batch; at most {MAX_BATCH} are answered: split it",
+                request.requests.len()
+            ),
+        ));
+    }
+    let wanted = wanted(&request.kinds);
+    let mut table = Table::default();
+    let mut results = BytesMut::new();
+    for one in &request.requests {
+        let result = match path_of(one).and_then(|text| find(snapshot, &text)) {
+            Err(failure) => v1::PathPolicies {
+                error: Some(failure.path_error()),
+                ..v1::PathPolicies::default()
+            },
+            Ok(body) => table.point(snapshot, body, &wanted, &one.if_none_match),
+        };
+        results.extend_from_slice(&field(1, &result.encode_to_vec()));
+    }
+    let unknown = v1::BatchGetEffectivePoliciesResponse {
+        kinds: unknown(snapshot, &wanted),
+        ..v1::BatchGetEffectivePoliciesResponse::default()
+    };
+    let tail = [snapshot.batch_tail().as_ref(), &unknown.encode_to_vec()].concat();
+    Ok(EncodedBatchGetEffectivePoliciesResponse {
+        results: results.freeze(),
+        bodies: table.bodies,
+        tail: tail.into(),
+    })
+}
+
+/// The distinct bodies of a batch.
+#[derive(Default)]
+struct Table {
+    /// By address of the snapshot's body: its etag, and its place once it is told.
+    known: HashMap<usize, (String, Option<u32>)>,
+    bodies: Vec<(Bytes, Bytes)>,
+}
+
+impl Table {
+    fn point(
+        &mut self,
+        snapshot: &Snapshot,
+        body: &Body,
+        wanted: &[GroupKind],
+        if_none_match: &str,
+    ) -> v1::PathPolicies {
+        let bodies = &mut self.bodies;
+        let address = std::ptr::from_ref(body) as usize;
+        let (tag, place) = self.known.entry(address).or_insert_with(|| {
+            let tag = if wanted.is_empty() {
+                body.etag().to_owned()
+            } else {
+                etag(&selected(snapshot, body, wanted))
+            };
+            (tag, None)
+        });
+        let unmodified = not_modified(if_none_match, tag);
+        if !unmodified && place.is_none() {
+            *place = u32::try_from(bodies.len()).ok();
+            let policies = selected(snapshot, body, wanted);
+            bodies.push((head(2, policies.len()), policies));
+        }
+        v1::PathPolicies {
+            etag: tag.clone(),
+            not_modified: unmodified,
+            body: place.filter(|_| !unmodified),
+            ..v1::PathPolicies::default()
+        }
+    }
+}
+
+/// The name that a request asks for.
+///
+/// # Errors
+/// The request names nothing, or its reference skips levels.
+pub fn path_of(request: &v1::GetEffectivePoliciesRequest) -> Result<String, Failure> {
+    match &request.target {
+        Some(Target::Path(path)) => Ok(path.clone()),
+        Some(Target::Ref(reference)) => Ok(name_of(reference)),
+        None => Err(Failure::invalid(
+            "NoTarget",
+            "the request names no path: set `path` or `ref`",
+        )),
+    }
+}
+
+/// The name of a path given in parts; what is wrong with it shows when the name is read.
+fn name_of(reference: &v1::PathRef) -> String {
+    let mut name = if reference.service.is_empty() {
+        format!("gateways/{}", reference.gateway)
+    } else {
+        let client = match reference.client_namespace.as_str() {
+            "" => "*",
+            client => client,
+        };
+        format!("mesh/{client}/services/{}", reference.service)
+    };
+    let service_port = reference.service_port.to_string();
+    let port = reference.backend_port.to_string();
+    for (word, value, unset) in [
+        ("ports", service_port.as_str(), "0"),
+        ("listenersets", reference.listener_set.as_str(), ""),
+        ("listeners", reference.listener.as_str(), ""),
+        ("routes", reference.route.as_str(), ""),
+        ("rules", reference.rule.as_str(), ""),
+        ("backends", reference.backend.as_str(), ""),
+        ("ports", port.as_str(), "0"),
+    ] {
+        if value != unset {
+            name.push('/');
+            name.push_str(word);
+            name.push('/');
+            name.push_str(value);
+        }
+    }
+    name
+}
+
+fn find<'s>(snapshot: &'s Snapshot, text: &str) -> Result<&'s Body, Failure> {
+    let path = PathName::parse(text).map_err(|error| Failure::syntax(text, &error))?;
+    if let Some(body) = snapshot.look_up(&path) {
+        return Ok(body);
+    }
+    let world = snapshot.world();
+    let reason = world
+        .locate(&path)
+        .err()
+        .unwrap_or(crate::model::PathReason::NotAPath);
+    Err(Failure::not_found(world, text, reason))
+}
+
+fn wanted(kinds: &[String]) -> Vec<GroupKind> {
+    kinds.iter().map(|text| GroupKind::parse(text)).collect()
+}
+
+fn selected(snapshot: &Snapshot, body: &Body, wanted: &[GroupKind]) -> Bytes {
+    let mut policies = BytesMut::new();
+    for part in snapshot.policies(body, wanted) {
+        policies.extend_from_slice(part);
+    }
+    policies.freeze()
+}
+
+/// Kinds that were asked for and have no profile: not the same as no policy (SEMANTICS §2.3).
+fn unknown(snapshot: &Snapshot, wanted: &[GroupKind]) -> Vec<v1::KindState> {
+    let told = |kind: &GroupKind| snapshot.kinds().iter().any(|k| k.kind == kind.to_string());
+    wanted
+        .iter()
+        .filter(|kind| snapshot.world().state(kind) == SourceState::Unknown && !told(kind))
+        .map(|kind| v1::KindState {
+            kind: kind.to_string(),
+            state: v1::kind_state::State::Unknown.into(),
+        })
+        .collect()
+}
+
+fn not_modified(if_none_match: &str, etag: &str) -> bool {
+    !if_none_match.is_empty() && if_none_match == etag
+}
+
+fn unmodified(etag: &str) -> Bytes {
+    let result = v1::PathPolicies {
+        etag: etag.to_owned(),
+        not_modified: true,
+        ..v1::PathPolicies::default()
+    };
+    field(1, &result.encode_to_vec()).into()
+}
+
+/// Key and length of a field.
+fn head(number: u32, length: usize) -> Bytes {
+    let mut out = Vec::with_capacity(6);
+    prost::encoding::encode_key(number, prost::encoding::WireType::LengthDelimited, &mut out);
+    prost::encoding::encode_varint(length as u64, &mut out);
+    out.into()
+}

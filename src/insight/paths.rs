@@ -1,0 +1,92 @@
+//! Paths of the topology, page by page.
+
+use super::{Failure, FailureCode, Subject};
+use crate::snapshot::Snapshot;
+use crate::wire::v1;
+
+const DEFAULT_PAGE: usize = 1_000;
+const MAX_PAGE: usize = 10_000;
+
+/// Lists paths in the order in which they are walked.
+///
+/// # Errors
+/// A wrong name, or a token of another snapshot.
+pub fn list_paths(
+    snapshot: &Snapshot,
+    request: &v1::ListPathsRequest,
+) -> Result<v1::ListPathsResponse, Failure> {
+    let world = snapshot.world();
+    let subject = Subject::read(&request.name, world)?;
+    let size = match usize::try_from(request.page_size) {
+        Ok(0) => DEFAULT_PAGE,
+        Ok(size) => size.min(MAX_PAGE),
+        Err(_) => return Err(Failure::invalid("PageSize", "page_size is negative")),
+    };
+    let first = first(snapshot, &request.page_token)?;
+    let mut found = 0;
+    let mut paths = Vec::new();
+    world.topology().visit(&mut |name, trail| {
+        let level = trail.end().as_str();
+        let wanted = request.levels.is_empty() || request.levels.iter().any(|l| l == level);
+        if !wanted || !subject.includes(world, name, trail) {
+            return;
+        }
+        if found >= first && paths.len() < size {
+            paths.push(name.to_owned());
+        }
+        found += 1;
+    });
+    if found == 0 && subject != Subject::All {
+        return Err(nothing(snapshot, &request.name));
+    }
+    let next = first + paths.len();
+    let version = snapshot.version();
+    Ok(v1::ListPathsResponse {
+        next_page_token: if next < found {
+            format!("{}:{}:{next}", version.epoch, version.generation)
+        } else {
+            String::new()
+        },
+        paths,
+        version: Some(version.message()),
+        synced_at: Some(version.synced_at),
+        kinds: snapshot.kinds().to_vec(),
+    })
+}
+
+/// Where a page begins.
+fn first(snapshot: &Snapshot, token: &str) -> Result<usize, Failure> {
+    if token.is_empty() {
+        return Ok(0);
+    }
+    let version = snapshot.version();
+    let (of, at) = token
+        .rsplit_once(':')
+        .and_then(|(of, at)| Some((of, at.parse().ok()?)))
+        .ok_or_else(|| Failure::invalid("PageToken", "page_token is none of ours"))?;
+    if of == format!("{}:{}", version.epoch, version.generation) {
+        return Ok(at);
+    }
+    Err(Failure {
+        code: FailureCode::Aborted,
+        reason: "SnapshotChanged".to_owned(),
+        message: "the snapshot has changed since the last page: begin again".to_owned(),
+        nearest: String::new(),
+    })
+}
+
+/// Why a name finds no path.
+pub(super) fn nothing(snapshot: &Snapshot, name: &str) -> Failure {
+    use crate::model::PathName;
+    let world = snapshot.world();
+    let located = PathName::parse(name).map(|path| world.locate(&path));
+    match located {
+        Ok(Err(reason)) => Failure::not_found(world, name, reason),
+        _ => Failure {
+            code: FailureCode::NotFound,
+            reason: "NotOnAPath".to_owned(),
+            message: format!("`{name}` is on no path: there is no such object, or nothing joins it"),
+            nearest: String::new(),
+        },
+    }
+}

@@ -1,0 +1,119 @@
+//! What a server knows, and what is wrong in detail.
+
+use crate::model::{Level, Outcome, SourceState};
+use crate::profile::{Class, EffectiveTarget, Profile, ProfileOrigin, Targets};
+use crate::resolve::{Kind, World};
+use crate::snapshot::Snapshot;
+use crate::wire::v1;
+
+/// What is wrong in the sources: place and message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// Place (file and line, or object) and message.
+    pub problems: Vec<(String, String)>,
+}
+
+/// The status of a server.
+pub fn server_status(snapshot: &Snapshot, notes: &Notes) -> v1::GetServerStatusResponse {
+    let world = snapshot.world();
+    let version = snapshot.version();
+    let profiles = world.problems().iter().map(|p| v1::Problem {
+        place: p.place.clone(),
+        message: format!("profile refused: {}", p.reason),
+    });
+    let sources = notes.problems.iter().map(|(place, message)| v1::Problem {
+        place: place.clone(),
+        message: message.clone(),
+    });
+    let refused = world.refused().iter().map(|kind| v1::KindStatus {
+        kind: kind.to_string(),
+        state: v1::kind_state::State::Unknown.into(),
+        ..v1::KindStatus::default()
+    });
+    let mut kinds: Vec<v1::KindStatus> = world
+        .kinds()
+        .iter()
+        .map(|kind| status(world, kind))
+        .chain(refused)
+        .collect();
+    kinds.sort_by(|a, b| a.kind.cmp(&b.kind));
+    v1::GetServerStatusResponse {
+        version: Some(version.message()),
+        synced_at: Some(version.synced_at),
+        kinds,
+        problems: profiles.chain(sources).collect(),
+        paths: snapshot.paths() as u64,
+        distinct_answers: snapshot.distinct_answers() as u64,
+        server_version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+fn status(world: &World, kind: &Kind) -> v1::KindStatus {
+    let profile = kind.profile();
+    let accepted = (0..kind.policies().len())
+        .filter(|&p| kind.outcome(p).0 == Outcome::Accepted)
+        .count();
+    let state = match world.state(&profile.policy) {
+        SourceState::Complete => v1::kind_state::State::Complete,
+        SourceState::Stale => v1::kind_state::State::Stale,
+        SourceState::Forbidden => v1::kind_state::State::Forbidden,
+        SourceState::Unknown => v1::kind_state::State::Unknown,
+    };
+    v1::KindStatus {
+        kind: profile.policy.to_string(),
+        state: state.into(),
+        profile: match profile.origin {
+            ProfileOrigin::Configured => "configured",
+            ProfileOrigin::BuiltIn => "built-in",
+            ProfileOrigin::Derived => "derived",
+        }
+        .to_owned(),
+        policies: kind.policies().len() as u64,
+        accepted: accepted as u64,
+        not_computed: kind.not_computed().unwrap_or_default().to_owned(),
+        scope_levels: scope_levels(profile)
+            .into_iter()
+            .map(|level| level.as_str().to_owned())
+            .collect(),
+    }
+}
+
+/// The levels at which a kind has answers of its own (SEMANTICS §2.3, §7.2).
+pub(super) fn scope_levels(profile: &Profile) -> Vec<Level> {
+    const ALL: [Level; 9] = [
+        Level::GatewayClass,
+        Level::Namespace,
+        Level::Gateway,
+        Level::ListenerSet,
+        Level::Listener,
+        Level::Route,
+        Level::RouteRule,
+        Level::Backend,
+        Level::BackendPort,
+    ];
+    match (profile.effective, &profile.targets) {
+        (EffectiveTarget::Level(level), _) => vec![level],
+        (EffectiveTarget::Target, Targets::Listed(targets)) if profile.class == Class::Direct => {
+            let mut levels = Vec::new();
+            for target in targets {
+                let level = crate::profile::level_of(&target.kind);
+                levels.push(level);
+                levels.extend(section_of(level).filter(|_| target.sections));
+            }
+            levels.sort_unstable();
+            levels.dedup();
+            levels
+        }
+        _ => ALL.to_vec(),
+    }
+}
+
+/// The level of an object's sections.
+fn section_of(level: Level) -> Option<Level> {
+    match level {
+        Level::Gateway | Level::ListenerSet => Some(Level::Listener),
+        Level::Route => Some(Level::RouteRule),
+        Level::Backend => Some(Level::BackendPort),
+        _ => None,
+    }
+}

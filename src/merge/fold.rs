@@ -1,0 +1,264 @@
+//! The fold of a path (SEMANTICS §6).
+
+use serde_json::Value;
+
+use super::join::join;
+use super::shape::Shapes;
+use super::slot::{Slot, take_apart};
+use super::trace::{Loss, Tracer};
+use super::{Layer, Source, Stack, StackGroup};
+use crate::model::{BlockName, Direction, LossReason, Strategy, Unit};
+use crate::profile::{Block, Fold, Profile, SameTarget, Span};
+
+/// The result of a fold.
+#[derive(Clone, Debug, Default)]
+pub struct Folded {
+    /// The rules; `None` exactly if no block took part (SEMANTICS §5.6).
+    pub spec: Option<Value>,
+    /// The units that stand at the end, tombstones included, in order.
+    pub units: Vec<FoldedUnit>,
+    /// Who units and losses point to.
+    pub sources: Vec<Source>,
+    /// What lost, if it was asked for.
+    pub losses: Vec<Loss>,
+    /// The strategy of the least specific block that took part.
+    pub strategy: Option<Strategy>,
+}
+
+/// One unit of a result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FoldedUnit {
+    /// The unit.
+    pub unit: Unit,
+    /// Its value; null for a tombstone.
+    pub value: Value,
+    /// Indexes of sources.
+    pub sources: Vec<usize>,
+}
+
+/// A block in its turn.
+#[derive(Clone, Copy)]
+struct Turn<'p> {
+    block: &'p Block,
+    strategy: Strategy,
+    source: usize,
+    /// Its layer's place in the stack, counted over all layers.
+    layer: usize,
+    /// What is unset acts from the next stage on: the next policy, or under OldestWins the next
+    /// node (SEMANTICS §4.3).
+    stage: usize,
+}
+
+/// Folds a stack. With `trace`, losses are told.
+pub fn fold(profile: &Profile, stack: &Stack<'_>, trace: bool) -> Folded {
+    let (turns, sources) = turns(profile, stack);
+    let mut tracer = Tracer::new(&sources, trace);
+    let within = span(profile, stack);
+    let (near, far): (Vec<_>, Vec<_>) = turns.into_iter().partition(|t| within.contains(&t.layer));
+    let shapes = Shapes::finest(profile);
+    for turn in far.iter().filter(|t| t.block.offers) {
+        let slot = take_apart(&turn.block.rules, turn.source, &shapes);
+        tracer.lost(&slot, LossReason::BeyondClosestParent);
+    }
+    let (gathered, strategy) = if profile.chooser.lower || profile.fold == Fold::TopDown {
+        top_down(profile, &near, &shapes, &mut tracer)
+    } else {
+        bottom_up(&near, &shapes, &mut tracer)
+    };
+    let mut units = Vec::new();
+    if let Some(slot) = &gathered {
+        slot.leaves(&mut Vec::new(), &mut |unit, leaf| {
+            units.push(FoldedUnit {
+                unit,
+                value: leaf.value.as_ref().clone(),
+                sources: leaf.sources.clone(),
+            });
+        });
+    }
+    let losses = tracer.into_losses();
+    Folded {
+        spec: gathered.map(|slot| slot.finished()),
+        units,
+        losses,
+        strategy,
+        sources,
+    }
+}
+
+/// The blocks in the order of the bottom-up fold: from the most specific on. Under OldestWins a
+/// node's defaults go from oldest to newest, then its overrides from newest to oldest
+/// (SEMANTICS §4.3).
+fn turns<'p>(profile: &Profile, stack: &Stack<'p>) -> (Vec<Turn<'p>>, Vec<Source>) {
+    let mut turns = Vec::new();
+    let mut sources = Vec::new();
+    let mut first_layer: Vec<usize> = Vec::with_capacity(stack.groups.len());
+    let mut count = 0;
+    let by_node = profile.same_target == SameTarget::OldestWins;
+    for group in &stack.groups {
+        first_layer.push(count);
+        count += group.layers.len();
+    }
+    for (index, group) in stack.groups.iter().enumerate().rev() {
+        let first = first_layer.get(index).copied().unwrap_or_default();
+        let mut take = |rank: usize, layer: &Layer<'p>, wanted: &dyn Fn(&Block) -> bool| {
+            for &(block, strategy) in layer.blocks.iter().filter(|(b, _)| wanted(b)) {
+                turns.push(Turn {
+                    block,
+                    strategy,
+                    source: sources.len(),
+                    layer: first + rank,
+                    stage: if by_node { index } else { first + rank },
+                });
+                sources.push(Source {
+                    policy: layer.policy,
+                    block: block.name,
+                    strategy,
+                    group: index,
+                    rank,
+                });
+            }
+        };
+        let ranked = || group.layers.iter().enumerate();
+        if by_node {
+            let is_override = |b: &Block| b.name == BlockName::Overrides;
+            ranked().for_each(|(rank, layer)| take(rank, layer, &|b| !is_override(b)));
+            ranked().rev().for_each(|(rank, layer)| take(rank, layer, &is_override));
+        } else {
+            ranked().rev().for_each(|(rank, layer)| take(rank, layer, &|_| true));
+        }
+    }
+    (turns, sources)
+}
+
+/// The layers that the fold reaches (SEMANTICS §6.3): all, or the most specific one and the next
+/// above it. Policies that offer and unset nothing are left out first.
+fn span(profile: &Profile, stack: &Stack<'_>) -> Vec<usize> {
+    let mut layers = Vec::new();
+    for (index, group) in stack.groups.iter().enumerate() {
+        for layer in &group.layers {
+            layers.push((index, layer));
+        }
+    }
+    let Span::ClosestParent(levels) = &profile.span else {
+        return (0..layers.len()).collect();
+    };
+    let speaks = |layer: &Layer<'_>| {
+        let mut blocks = layer.blocks.iter();
+        blocks.any(|(block, _)| block.offers || !block.unset.is_empty())
+    };
+    let level_fits = |group: usize| {
+        let level = stack.groups.get(group).map(|g: &StackGroup<'_>| g.level);
+        levels.is_empty() || level.is_some_and(|l| levels.contains(&l))
+    };
+    let speaking = || {
+        let all = layers.iter().enumerate().rev();
+        all.filter(|(_, (_, layer))| speaks(layer))
+            .map(|(at, (group, layer))| (at, *group, layer.policy.is_none()))
+    };
+    // Own fields stand below all policies and are no neighbour of theirs (SEMANTICS §6.4).
+    let own = speaking().filter(|(.., own)| *own).map(|(at, ..)| at);
+    let Some((first, group, _)) = speaking().find(|(.., own)| !own) else {
+        return own.collect();
+    };
+    let whole_group = profile.same_target == SameTarget::OldestWins;
+    let next = speaking()
+        .filter(|(at, g, own)| !own && *at < first && !(whole_group && *g == group))
+        .find(|(_, g, _)| level_fits(*g));
+    let mut within: Vec<usize> = own.chain([first]).chain(next.map(|(at, ..)| at)).collect();
+    if whole_group {
+        let groups = [Some(group), next.map(|(_, g, _)| g)];
+        let members = speaking().filter(|(_, g, _)| groups.contains(&Some(*g)));
+        within.extend(members.map(|(at, ..)| at));
+    }
+    within
+}
+
+/// Bottom-up (SEMANTICS §6.1): the total order is A override > B override > C override >
+/// C default > B default > A default, A being the least specific.
+fn bottom_up<'p>(
+    turns: &[Turn<'p>],
+    shapes: &Shapes<'_>,
+    tracer: &mut Tracer<'_>,
+) -> (Option<Slot<'p>>, Option<Strategy>) {
+    let mut gathered: Option<Slot<'p>> = None;
+    let mut unset: Vec<&Unit> = Vec::new();
+    // (c) what a policy unsets counts from the next stage on.
+    let mut pending: Vec<&Unit> = Vec::new();
+    let mut last_stage = None;
+    let mut last_strategy = None;
+    for turn in turns {
+        if last_stage.is_some_and(|stage| stage != turn.stage) {
+            unset.append(&mut pending);
+        }
+        last_stage = Some(turn.stage);
+        pending.extend(&turn.block.unset);
+        if !turn.block.offers {
+            continue;
+        }
+        let mut offered = take_apart(&turn.block.rules, turn.source, shapes);
+        let Strategy::Merge(granularity, direction) = turn.strategy else {
+            continue;
+        };
+        // (a) defaults, minus what is unset; (b) overrides are immune to it.
+        if direction == Direction::Defaults && !keep(&mut offered, &unset, tracer) {
+            continue;
+        }
+        last_strategy = Some(turn.strategy);
+        gathered = Some(match gathered {
+            None => offered,
+            Some(lower) => join(lower, offered, direction, &shapes.with(granularity), tracer),
+        });
+    }
+    (gathered, last_strategy)
+}
+
+/// Takes what is unset out of what is offered; `false` if nothing is left, and the block takes no
+/// part (SEMANTICS §11.8).
+fn keep(offered: &mut Slot<'_>, unset: &[&Unit], tracer: &mut Tracer<'_>) -> bool {
+    if unset.is_empty() {
+        return true;
+    }
+    let before = offered.clone();
+    let empty = unset.iter().fold(false, |empty, name| offered.cut(&name.0) || empty);
+    let mut kept: Vec<Unit> = Vec::new();
+    if !empty {
+        offered.leaves(&mut Vec::new(), &mut |unit, _| kept.push(unit));
+    }
+    tracer.lost_units(&before, &kept);
+    !empty
+}
+
+/// From the least specific policy down, one strategy per policy: the literal stack of GEP-713
+/// (SEMANTICS §6.2), where the higher side's strategy counts and the result takes the lower one's;
+/// or, with owner Lower, each policy joins by its own strategy what stands above it (§5.3).
+fn top_down<'p>(
+    profile: &Profile,
+    turns: &[Turn<'p>],
+    shapes: &Shapes<'_>,
+    tracer: &mut Tracer<'_>,
+) -> (Option<Slot<'p>>, Option<Strategy>) {
+    let mut result: Option<(Slot<'p>, Strategy)> = None;
+    let mut first_strategy = None;
+    for turn in turns.iter().rev().filter(|t| t.block.offers) {
+        let lower = take_apart(&turn.block.rules, turn.source, shapes);
+        first_strategy = first_strategy.or(Some(turn.strategy));
+        result = Some(match result {
+            None => (lower, turn.strategy),
+            Some((higher, above)) => {
+                let chosen = if profile.chooser.lower {
+                    turn.strategy
+                } else {
+                    above
+                };
+                let joined = match chosen {
+                    Strategy::Merge(granularity, direction) => {
+                        join(lower, higher, direction, &shapes.with(granularity), tracer)
+                    }
+                    Strategy::None => lower,
+                };
+                (joined, turn.strategy)
+            }
+        });
+    }
+    (result.map(|(slot, _)| slot), first_strategy)
+}

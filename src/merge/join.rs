@@ -1,0 +1,118 @@
+//! Joins what is gathered below with what stands above (SEMANTICS §5.2, §6.1).
+
+use super::shape::{Place, Shape, Shapes};
+use super::slot::{Slot, item_segment};
+use super::trace::Tracer;
+use crate::model::{Direction, Granularity, Segment};
+
+/// Joins a lower and a higher side by a strategy. Under defaults the lower side wins and the
+/// higher one adds the units that it lacks; under overrides the higher side sets its units.
+pub(super) fn join<'v>(
+    lower: Slot<'v>,
+    higher: Slot<'v>,
+    direction: Direction,
+    shapes: &Shapes<'_>,
+    tracer: &mut Tracer<'_>,
+) -> Slot<'v> {
+    if shapes.granularity == Granularity::Atomic {
+        let (winner, loser) = match direction {
+            Direction::Defaults => (lower, higher),
+            Direction::Overrides => (higher, lower),
+        };
+        tracer.lost_to(&[], &loser, &winner);
+        return winner;
+    }
+    let mut walk = Walk {
+        direction,
+        shapes,
+        tracer,
+        place: Vec::new(),
+        above: Vec::new(),
+    };
+    walk.slots(lower, higher)
+}
+
+/// A walk through both sides at once.
+struct Walk<'w, 's, 'v> {
+    direction: Direction,
+    shapes: &'w Shapes<'w>,
+    tracer: &'w mut Tracer<'s>,
+    place: Vec<Place<'v>>,
+    above: Vec<Segment>,
+}
+
+impl<'v> Walk<'_, '_, 'v> {
+    fn slots(&mut self, mut lower: Slot<'v>, higher: Slot<'v>) -> Slot<'v> {
+        let shape = self.shapes.at(&self.place);
+        if shape != Shape::Unit && lower.is_object() && higher.is_object() {
+            self.fields(&mut lower, higher);
+            return lower;
+        }
+        if matches!(shape, Shape::Keyed(_)) {
+            return match (lower, higher) {
+                (Slot::Items(mut lower), Slot::Items(higher)) => {
+                    self.items(&mut lower, higher);
+                    Slot::Items(lower)
+                }
+                (lower, higher) => self.one(lower, higher),
+            };
+        }
+        self.one(lower, higher)
+    }
+
+    /// Both are objects: field by field.
+    fn fields(&mut self, lower: &mut Slot<'v>, higher: Slot<'v>) {
+        let Slot::Object(higher) = higher else {
+            // An empty object offers nothing to an object.
+            return;
+        };
+        let Some(fields) = lower.fields_mut() else {
+            return;
+        };
+        for (name, offered) in higher {
+            let joined = match fields.remove(name) {
+                None => offered,
+                Some(held) => {
+                    self.place.push(Place::Field(name));
+                    self.above.push(Segment::Field(name.into()));
+                    let joined = self.slots(held, offered);
+                    self.place.pop();
+                    self.above.pop();
+                    joined
+                }
+            };
+            fields.insert(name, joined);
+        }
+    }
+
+    /// Both are keyed lists: what is gathered first, then what is added, in its order.
+    fn items(
+        &mut self,
+        lower: &mut Vec<(super::shape::ItemKey, Slot<'v>)>,
+        higher: Vec<(super::shape::ItemKey, Slot<'v>)>,
+    ) {
+        for (key, offered) in higher {
+            let held = lower.iter_mut().find(|(k, _)| *k == key);
+            let Some((_, held)) = held else {
+                lower.push((key, offered));
+                continue;
+            };
+            self.above.push(item_segment(&key));
+            self.place.push(Place::Item(key));
+            let taken = std::mem::replace(held, Slot::Items(Vec::new()));
+            *held = self.slots(taken, offered);
+            self.place.pop();
+            self.above.pop();
+        }
+    }
+
+    /// One unit on either side: one of them wins.
+    fn one(&mut self, lower: Slot<'v>, higher: Slot<'v>) -> Slot<'v> {
+        let (winner, loser) = match self.direction {
+            Direction::Defaults => (lower, higher),
+            Direction::Overrides => (higher, lower),
+        };
+        self.tracer.lost_to(&self.above, &loser, &winner);
+        winner
+    }
+}

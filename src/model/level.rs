@@ -1,0 +1,124 @@
+//! Levels of the hierarchy and the nodes that stand on them (SEMANTICS §1.1).
+
+use std::fmt;
+
+use super::object::{GroupKind, ObjectKey, Str, groups};
+
+/// A level, from least to most specific; "higher" levels compare smaller.
+///
+/// `Root` stands above everything (policies of a profile's root namespace, SEMANTICS §3.1); a
+/// Namespace is a node of a path without a level of its own in effective targets (§1.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Level {
+    /// Above everything.
+    Root,
+    /// GatewayClass.
+    GatewayClass,
+    /// Namespace: stands directly above the least specific node that lives in it.
+    Namespace,
+    /// Gateway, or the Service that is a mesh root.
+    Gateway,
+    /// ListenerSet.
+    ListenerSet,
+    /// Listener, or the port of a mesh root.
+    Listener,
+    /// A route of any kind.
+    Route,
+    /// One rule of a route.
+    RouteRule,
+    /// A backend of any kind.
+    Backend,
+    /// One port of a backend.
+    BackendPort,
+}
+
+/// A part of an object that a `sectionName` can name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Section {
+    /// A listener of a Gateway or ListenerSet, by name.
+    Listener(Str),
+    /// A rule of a route, by index: names and indexes are two name spaces (SEMANTICS §1.5).
+    Rule(u32),
+    /// A port of a backend, by number.
+    Port(u16),
+}
+
+/// What a policy attaches to: an object, or a section of one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeKey {
+    /// The whole object.
+    pub object: ObjectKey,
+    /// The section, if the node is one.
+    pub section: Option<Section>,
+}
+
+impl Level {
+    /// The word of the level in profiles and answers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Level::Root => "Root",
+            Level::GatewayClass => "GatewayClass",
+            Level::Namespace => "Namespace",
+            Level::Gateway => "Gateway",
+            Level::ListenerSet => "ListenerSet",
+            Level::Listener => "Listener",
+            Level::Route => "Route",
+            Level::RouteRule => "RouteRule",
+            Level::Backend => "Backend",
+            Level::BackendPort => "BackendPort",
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl NodeKey {
+    /// The node of a whole object.
+    pub fn whole(object: ObjectKey) -> Self {
+        Self {
+            object,
+            section: None,
+        }
+    }
+
+    /// The node of a section of an object.
+    pub fn section(object: ObjectKey, section: Section) -> Self {
+        Self {
+            object,
+            section: Some(section),
+        }
+    }
+
+    /// The node above everything, where policies of a profile's root namespace stand
+    /// (SEMANTICS §3.1).
+    pub fn root() -> Self {
+        Self::whole(ObjectKey::new(GroupKind::new(groups::ENTAIL, "Root"), "", ""))
+    }
+
+    /// The node of a Namespace.
+    pub fn namespace(name: impl Into<Str>) -> Self {
+        Self::whole(ObjectKey::new(
+            GroupKind::new(groups::CORE, "Namespace"),
+            "",
+            name,
+        ))
+    }
+}
+
+impl fmt::Display for NodeKey {
+    /// `Kind/ns/name`, `Gateway/ns/gw#http`, `HTTPRoute/ns/r##0` (SEMANTICS §11.16). A named rule
+    /// is written by the caller, who knows the name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.object)?;
+        match &self.section {
+            None => Ok(()),
+            Some(Section::Listener(name)) => write!(f, "#{name}"),
+            Some(Section::Rule(index)) => write!(f, "##{index}"),
+            Some(Section::Port(port)) => write!(f, "#{port}"),
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! The words of the field, shared by every room: object keys, nodes, paths and their names,
+//! units, conditions, changes and effective policies.
+//!
+//! This room knows no other room, no Kubernetes client and no transport.
+
+mod change;
+mod condition;
+mod effective;
+mod level;
+mod object;
+mod path;
+mod selector;
+mod strategy;
+mod unit;
+mod value;
+
+pub use change::{Change, KindState, SourceState};
+pub use condition::{Outcome, PathReason};
+pub use effective::{
+    Beaten, BlockName, Effective, Explained, Listed, LossReason, Origin, PolicyRef, Rejected, UnitOutcome,
+};
+pub use level::{Level, NodeKey, Section};
+pub use object::{GroupKind, Object, ObjectKey, Str, Timestamp, groups};
+pub use path::{
+    BackendStep, ListenerSetStep, PathName, PathSyntaxError, Root, RouteStep, RuleStep, Walk,
+};
+pub use selector::LabelSelector;
+pub use strategy::{Direction, Granularity, Strategy};
+pub(crate) use unit::item_value;
+pub use unit::{Segment, Unit};
+pub use value::{at_path, is_unset, parse_field_path, FieldStep};

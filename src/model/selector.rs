@@ -1,0 +1,146 @@
+//! Label selectors, as Kubernetes defines them.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// A label selector; the empty one selects everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LabelSelector {
+    requirements: Vec<Requirement>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Requirement {
+    key: String,
+    operator: Operator,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Operator {
+    In(Vec<String>),
+    NotIn(Vec<String>),
+    Exists,
+    DoesNotExist,
+}
+
+impl LabelSelector {
+    /// Reads `matchLabels` and `matchExpressions`; other fields are not looked at.
+    ///
+    /// # Errors
+    /// What is wrong: a selector that cannot be read selects nothing, and its owner says why.
+    pub fn read(value: &Value) -> Result<Self, String> {
+        let mut requirements = Vec::new();
+        match value.get("matchLabels") {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(labels)) => {
+                for (key, value) in labels {
+                    let value = value
+                        .as_str()
+                        .ok_or_else(|| format!("matchLabels: value of `{key}` is no string"))?;
+                    requirements.push(Requirement {
+                        key: key.clone(),
+                        operator: Operator::In(vec![value.to_owned()]),
+                    });
+                }
+            }
+            Some(_) => return Err("matchLabels is no map".to_owned()),
+        }
+        match value.get("matchExpressions") {
+            None | Some(Value::Null) => {}
+            Some(Value::Array(items)) => {
+                for item in items {
+                    requirements.push(expression(item)?);
+                }
+            }
+            Some(_) => return Err("matchExpressions is no list".to_owned()),
+        }
+        Ok(Self { requirements })
+    }
+
+    /// Whether labels satisfy every requirement.
+    pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.requirements.iter().all(|requirement| {
+            let label = labels.get(&requirement.key);
+            match &requirement.operator {
+                Operator::In(values) => label.is_some_and(|l| values.contains(l)),
+                Operator::NotIn(values) => label.is_none_or(|l| !values.contains(l)),
+                Operator::Exists => label.is_some(),
+                Operator::DoesNotExist => label.is_none(),
+            }
+        })
+    }
+}
+
+fn expression(item: &Value) -> Result<Requirement, String> {
+    let key = item
+        .get("key")
+        .and_then(Value::as_str)
+        .ok_or("matchExpressions: an entry has no key")?;
+    let values = || -> Result<Vec<String>, String> {
+        let list = item.get("values").and_then(Value::as_array);
+        let list: Option<Vec<String>> = list.and_then(|items| {
+            items
+                .iter()
+                .map(|v| v.as_str().map(str::to_owned))
+                .collect()
+        });
+        list.filter(|values| !values.is_empty())
+            .ok_or_else(|| format!("matchExpressions: `{key}` needs values"))
+    };
+    let operator = match item.get("operator").and_then(Value::as_str) {
+        Some("In") => Operator::In(values()?),
+        Some("NotIn") => Operator::NotIn(values()?),
+        Some("Exists") => Operator::Exists,
+        Some("DoesNotExist") => Operator::DoesNotExist,
+        _ => {
+            return Err(format!(
+                "matchExpressions: operator of `{key}` must be In, NotIn, Exists or DoesNotExist"
+            ));
+        }
+    };
+    Ok(Requirement {
+        key: key.to_owned(),
+        operator,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn selects(selector: Value, labels: &[(&str, &str)]) -> bool {
+        let labels = labels
+            .iter()
+            .map(|&(k, v)| (k.to_owned(), v.to_owned()))
+            .collect();
+        LabelSelector::read(&selector).unwrap().matches(&labels)
+    }
+
+    #[test]
+    fn operators() {
+        let tier = |operator, values| json!({"matchExpressions": [{"key": "tier", "operator": operator, "values": values}]});
+        assert!(selects(json!({}), &[]));
+        assert!(selects(json!({"matchLabels": {"a": "b"}}), &[("a", "b")]));
+        assert!(!selects(json!({"matchLabels": {"a": "b"}}), &[("a", "c")]));
+        assert!(selects(tier("In", json!(["x", "y"])), &[("tier", "y")]));
+        assert!(!selects(tier("NotIn", json!(["x"])), &[("tier", "x")]));
+        assert!(selects(tier("NotIn", json!(["x"])), &[]));
+        assert!(!selects(tier("Exists", json!(null)), &[]));
+        assert!(selects(tier("DoesNotExist", json!(null)), &[]));
+    }
+
+    #[test]
+    fn what_cannot_be_read_says_why() {
+        for bad in [
+            json!({"matchLabels": []}),
+            json!({"matchLabels": {"a": 1}}),
+            json!({"matchExpressions": [{"key": "a", "operator": "Like"}]}),
+            json!({"matchExpressions": [{"key": "a", "operator": "In"}]}),
+            json!({"matchExpressions": [{"operator": "Exists"}]}),
+        ] {
+            assert!(LabelSelector::read(&bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Units of a result, and how they are written (SEMANTICS §9.1).
+
+use std::fmt;
+
+use serde_json::Value;
+
+use super::object::Str;
+
+/// One segment of a unit's path.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Segment {
+    /// A field of an object.
+    Field(Str),
+    /// An item of a keyed list: the key's fields and the item's values for them, as JSON text.
+    Item(Vec<(Str, String)>),
+}
+
+/// A path from the rules' root to a unit; the empty path is the whole and written `*`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Unit(pub Vec<Segment>);
+
+impl Unit {
+    /// Whether `self` is `other` or lies above it.
+    pub fn covers(&self, other: &Unit) -> bool {
+        other.0.starts_with(&self.0)
+    }
+
+    /// Reads a dotted path: segments are bare or JSON strings. Items of keyed lists are
+    /// `list[key=value]`. `None` if it does not parse.
+    pub fn parse(text: &str) -> Option<Self> {
+        if text == "*" {
+            return Some(Self::default());
+        }
+        let mut segments = Vec::new();
+        let mut rest = text;
+        loop {
+            let (field, after) = take_field(rest)?;
+            segments.push(Segment::Field(field.into()));
+            rest = after;
+            while let Some(inner) = rest.strip_prefix('[') {
+                let end = closing_bracket(inner)?;
+                segments.push(Segment::Item(parse_item(inner.get(..end)?)?));
+                rest = inner.get(end + 1..)?;
+            }
+            match rest.strip_prefix('.') {
+                Some(next) => rest = next,
+                None if rest.is_empty() => return Some(Self(segments)),
+                None => return None,
+            }
+        }
+    }
+}
+
+/// Takes one field name from the front of a dotted path.
+fn take_field(text: &str) -> Option<(String, &str)> {
+    if text.starts_with('"') {
+        let end = closing_quote(text)?;
+        let name = serde_json::from_str(text.get(..=end)?).ok()?;
+        return Some((name, text.get(end + 1..)?));
+    }
+    let end = text.find(['.', '[']).unwrap_or(text.len());
+    let name = text.get(..end)?;
+    if name.is_empty() || name.contains([']', '"', '*']) {
+        return None;
+    }
+    Some((name.to_owned(), text.get(end..)?))
+}
+
+/// The byte position of the quote that closes the JSON string at the start of `text`.
+fn closing_quote(text: &str) -> Option<usize> {
+    let mut escaped = false;
+    for (at, c) in text.char_indices().skip(1) {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => return Some(at),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The byte position of the bracket that closes an item, outside of JSON strings.
+fn closing_bracket(text: &str) -> Option<usize> {
+    let (mut quoted, mut escaped) = (false, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            ']' if !quoted => return Some(at),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Reads `key=value[,key=value]` of a keyed item.
+fn parse_item(text: &str) -> Option<Vec<(Str, String)>> {
+    text.split(',')
+        .map(|pair| {
+            let (key, value) = pair.split_once('=')?;
+            Some((Str::from(key), value.to_owned()))
+        })
+        .collect()
+}
+
+/// The text of a key's value inside brackets: strings without quotes where they need none.
+pub(crate) fn item_value(value: &Value) -> String {
+    match value {
+        Value::String(text) if is_bare(text) && !text.contains([',', '=']) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Whether a segment can be written without quotes.
+fn is_bare(text: &str) -> bool {
+    !text.is_empty() && !text.contains(['.', '[', ']', ' ', '"', '*'])
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("*");
+        }
+        for (index, segment) in self.0.iter().enumerate() {
+            match segment {
+                Segment::Field(name) => {
+                    if index > 0 {
+                        f.write_str(".")?;
+                    }
+                    if is_bare(name) {
+                        f.write_str(name)?;
+                    } else {
+                        // Display of a JSON value is its JSON text.
+                        write!(f, "{}", Value::from(&**name))?;
+                    }
+                }
+                Segment::Item(keys) => {
+                    f.write_str("[")?;
+                    for (at, (key, value)) in keys.iter().enumerate() {
+                        let comma = if at > 0 { "," } else { "" };
+                        write!(f, "{comma}{key}={value}")?;
+                    }
+                    f.write_str("]")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_names_are_json_strings() {
+        let unit = Unit(vec![
+            Segment::Field("limits".into()),
+            Segment::Field("a.b/c".into()),
+            Segment::Field("".into()),
+        ]);
+        assert_eq!(unit.to_string(), r#"limits."a.b/c".""#.to_owned() + "\"");
+        assert_eq!(Unit::parse(&unit.to_string()), Some(unit));
+    }
+
+    #[test]
+    fn items_of_keyed_lists() {
+        let unit = Unit(vec![
+            Segment::Field("list".into()),
+            Segment::Item(vec![("name".into(), "x".into())]),
+            Segment::Field("v".into()),
+        ]);
+        assert_eq!(unit.to_string(), "list[name=x].v");
+        assert_eq!(Unit::parse("list[name=x].v"), Some(unit));
+    }
+
+    #[test]
+    fn a_path_covers_what_lies_below() {
+        let (above, below) = (Unit::parse("a.b"), Unit::parse("a.b.c"));
+        assert!(above.clone().unwrap().covers(&below.clone().unwrap()));
+        assert!(!below.unwrap().covers(&above.unwrap()));
+        assert_eq!(Unit::parse("a..b"), None);
+        assert_eq!(Unit::parse(""), None);
+    }
+}

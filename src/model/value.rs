@@ -1,0 +1,77 @@
+//! Small helpers on JSON values: field paths of profiles, and what counts as unset.
+
+use serde_json::Value;
+
+/// One step of a field path in a profile, such as `spec.tracing[0]` or `spec.rules[*].x`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FieldStep {
+    /// A field of an object.
+    Field(String),
+    /// An item of a list.
+    Index(usize),
+    /// `[*]`: the item that the path at hand is about.
+    Any,
+}
+
+/// Reads a dotted field path; `None` if it does not parse.
+pub fn parse_field_path(text: &str) -> Option<Vec<FieldStep>> {
+    let mut steps = Vec::new();
+    for part in text.split('.') {
+        let (name, mut rest) = match part.find('[') {
+            Some(at) => part.split_at(at),
+            None => (part, ""),
+        };
+        if name.is_empty() {
+            return None;
+        }
+        steps.push(FieldStep::Field(name.to_owned()));
+        while !rest.is_empty() {
+            let (index, after) = rest.strip_prefix('[')?.split_once(']')?;
+            steps.push(match index {
+                "*" => FieldStep::Any,
+                number => FieldStep::Index(number.parse().ok()?),
+            });
+            rest = after;
+        }
+    }
+    Some(steps)
+}
+
+/// The value at a field path; `[*]` takes item `any`.
+pub fn at_path<'v>(root: &'v Value, path: &[FieldStep], any: Option<usize>) -> Option<&'v Value> {
+    path.iter().try_fold(root, |value, step| match step {
+        FieldStep::Field(name) => value.get(name.as_str()),
+        FieldStep::Index(index) => value.get(index),
+        FieldStep::Any => value.get(any?),
+    })
+}
+
+/// Absent, null, an empty string, list or map count as unset (SEMANTICS §6.4).
+pub fn is_unset(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null) => true,
+        Some(Value::String(text)) => text.is_empty(),
+        Some(Value::Array(items)) => items.is_empty(),
+        Some(Value::Object(fields)) => fields.is_empty(),
+        Some(Value::Bool(_) | Value::Number(_)) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn paths_with_indexes() {
+        let value = json!({"spec": {"rules": [{"x": 1}, {"x": 2}]}});
+        let fixed = parse_field_path("spec.rules[0].x").unwrap();
+        let any = parse_field_path("spec.rules[*].x").unwrap();
+        assert_eq!(at_path(&value, &fixed, None), Some(&json!(1)));
+        assert_eq!(at_path(&value, &any, Some(1)), Some(&json!(2)));
+        assert_eq!(at_path(&value, &any, None), None);
+        for bad in ["", "a..b", "a[", "a[x]", "[0]"] {
+            assert_eq!(parse_field_path(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Profiles shipped with entail, as YAML files beside this one: adding a kind needs no Rust.
+
+use super::document::{Document, ProfileError, parse_documents};
+
+/// File name and text of every file of built-in profiles.
+const FILES: [(&str, &str); 8] = [
+    ("envoy-gateway.yaml", include_str!("builtin/envoy-gateway.yaml")),
+    ("gateway-api.yaml", include_str!("builtin/gateway-api.yaml")),
+    ("gloo.yaml", include_str!("builtin/gloo.yaml")),
+    ("istio.yaml", include_str!("builtin/istio.yaml")),
+    ("kgateway.yaml", include_str!("builtin/kgateway.yaml")),
+    ("kuadrant.yaml", include_str!("builtin/kuadrant.yaml")),
+    ("listed-examples.yaml", include_str!("builtin/listed-examples.yaml")),
+    (
+        "nginx-gateway-fabric.yaml",
+        include_str!("builtin/nginx-gateway-fabric.yaml"),
+    ),
+];
+
+/// The built-in profile documents with their places.
+pub fn built_in() -> Vec<Result<(String, Document), ProfileError>> {
+    FILES
+        .iter()
+        .flat_map(|(name, text)| parse_documents(text, &format!("built-in {name}")))
+        .collect()
+}
+
+/// File names and texts of the built-in profiles, as shipped.
+pub fn built_in_sources() -> &'static [(&'static str, &'static str)] {
+    &FILES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{Profile, ProfileOrigin};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_built_in_profile_resolves_and_stands_for_one_kind() {
+        let mut kinds = BTreeSet::new();
+        for found in built_in() {
+            let (place, document) = found.unwrap();
+            let profile =
+                Profile::resolve(&document, ProfileOrigin::BuiltIn, None, &place).unwrap();
+            assert!(kinds.insert(profile.policy.clone()), "{place}");
+            assert!(profile.name.ends_with(&*profile.policy.group), "{place}");
+        }
+        assert!(kinds.len() >= 29, "{}", kinds.len());
+    }
+}

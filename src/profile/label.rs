@@ -1,0 +1,26 @@
+//! The label by which CRDs say that they are policies (SEMANTICS §2.1).
+
+use std::collections::BTreeMap;
+
+/// What the label says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PolicyLabel {
+    /// `direct`
+    Direct,
+    /// `inherited` or `true`
+    Inherited,
+}
+
+impl PolicyLabel {
+    /// The key of the label.
+    pub const KEY: &'static str = "gateway.networking.k8s.io/policy";
+
+    /// Reads the label of a CRD, compared without case; any other value is none.
+    pub fn read(labels: &BTreeMap<String, String>) -> Option<Self> {
+        match labels.get(Self::KEY)?.to_ascii_lowercase().as_str() {
+            "direct" => Some(Self::Direct),
+            "inherited" | "true" => Some(Self::Inherited),
+            _ => None,
+        }
+    }
+}

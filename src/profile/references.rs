@@ -1,0 +1,184 @@
+//! The references of a policy: `targetRef`, `targetRefs`, `targetSelectors` (SEMANTICS §3.1).
+
+use serde_json::Value;
+
+use super::policy::{NamespaceSource, Reference, What};
+use super::{Profile, Targets};
+use crate::model::{GroupKind, LabelSelector, groups};
+
+/// Reads the references of a policy, and why they make it Invalid, if they do (SEMANTICS §3.4).
+pub(super) fn read(
+    profile: &Profile,
+    spec: &Value,
+    warnings: &mut Vec<String>,
+) -> (Vec<Reference>, Option<String>) {
+    let mut found = Vec::new();
+    let invalid = collect(profile, spec, &mut found, warnings).err();
+    (found, invalid)
+}
+
+/// Collects what can be read even if the policy is Invalid: where it is attached is told
+/// (SEMANTICS §9.4).
+fn collect(
+    profile: &Profile,
+    spec: &Value,
+    found: &mut Vec<Reference>,
+    warnings: &mut Vec<String>,
+) -> Result<(), String> {
+    let single = spec.get("targetRef").filter(|v| !v.is_null());
+    let many = list(spec, "targetRefs")?;
+    let selectors = list(spec, "targetSelectors")?;
+    if let Some(value) = single {
+        let place = "spec.targetRef".to_owned();
+        found.push(reference(profile, value, place, false, warnings));
+    }
+    for (index, value) in many.iter().enumerate() {
+        let place = format!("spec.targetRefs[{index}]");
+        found.push(reference(profile, value, place, false, warnings));
+    }
+    for (index, value) in selectors.iter().enumerate() {
+        let place = format!("spec.targetSelectors[{index}]");
+        found.push(reference(profile, value, place, true, warnings));
+    }
+    if single.is_some() && spec.get("targetRefs").is_some_and(|v| !v.is_null()) {
+        return Err("both targetRef and targetRefs are set: keep one".to_owned());
+    }
+    if found.len() > profile.max_targets {
+        return Err(format!(
+            "{} references; the kind allows {}",
+            found.len(),
+            profile.max_targets
+        ));
+    }
+    if found.is_empty() && !profile.attach.filter && !profile.attach.namespace {
+        return Err("no reference: the kind needs targetRefs".to_owned());
+    }
+    Ok(())
+}
+
+fn list<'v>(spec: &'v Value, field: &str) -> Result<&'v [Value], String> {
+    match spec.get(field) {
+        None | Some(Value::Null) => Ok(&[]),
+        Some(Value::Array(items)) => Ok(items),
+        Some(_) => Err(format!("spec.{field} is no list")),
+    }
+}
+
+fn reference(
+    profile: &Profile,
+    value: &Value,
+    place: String,
+    selector_itself: bool,
+    warnings: &mut Vec<String>,
+) -> Reference {
+    let text = |field: &str| value.get(field).and_then(Value::as_str);
+    let mut invalid = None;
+    let mut fail = |reason: String| {
+        invalid.get_or_insert(format!("{place}: {reason}"));
+    };
+    if !value.is_object() {
+        fail("is no object".to_owned());
+    }
+    let kind = kind_of(profile, text("group"), text("kind"), &place, warnings);
+    if kind.is_none() {
+        fail("names no kind".to_owned());
+    }
+    let selector = if selector_itself {
+        Some(value)
+    } else {
+        value.get("selector").filter(|v| !v.is_null())
+    };
+    let what = match (text("name"), selector) {
+        (_, Some(selector)) => What::Selector(LabelSelector::read(selector).unwrap_or_else(|e| {
+            fail(e);
+            LabelSelector::default()
+        })),
+        (Some(name), None) => What::Name(name.into()),
+        (None, None) => {
+            fail("names no object".to_owned());
+            What::Name("".into())
+        }
+    };
+    if text("name").is_some() && selector.is_some() {
+        fail("has both a name and a selector".to_owned());
+    }
+    let section = text("sectionName").filter(|s| !s.is_empty());
+    if section.is_some() && selector.is_some() {
+        fail("has a sectionName beside a selector".to_owned());
+    }
+    let namespaces = namespaces_of(value.get("namespaces")).unwrap_or_else(|e| {
+        fail(e);
+        NamespaceSource::Same
+    });
+    let section = section.map(Into::into);
+    let namespace = text("namespace").filter(|s| !s.is_empty()).map(Into::into);
+    Reference {
+        kind: kind.unwrap_or_else(|| GroupKind::new("", "")),
+        what,
+        section,
+        namespace,
+        namespaces,
+        invalid,
+        place,
+    }
+}
+
+/// The kind that a reference names, missing parts filled (SEMANTICS §3.1).
+fn kind_of(
+    profile: &Profile,
+    group: Option<&str>,
+    kind: Option<&str>,
+    place: &str,
+    warnings: &mut Vec<String>,
+) -> Option<GroupKind> {
+    let listed = match &profile.targets {
+        Targets::Listed(list) => list.as_slice(),
+        Targets::Any { .. } => &[],
+    };
+    let kind = match (kind.filter(|k| !k.is_empty()), listed) {
+        (Some(kind), _) => kind,
+        // A kind that can target one kind only need not name it.
+        (None, [only]) => &only.kind.kind,
+        (None, _) => return None,
+    };
+    let group = match group {
+        Some(group) => match group.split_once('/') {
+            Some((group, version)) => {
+                warnings.push(format!("{place}: group holds a version, `{version}`"));
+                group
+            }
+            None => group,
+        },
+        None => match kind {
+            "GatewayClass" | "Gateway" | "ListenerSet" | "HTTPRoute" | "GRPCRoute" | "TLSRoute"
+            | "TCPRoute" | "UDPRoute" => groups::GATEWAY,
+            "XListenerSet" => groups::GATEWAY_X,
+            "Service" | "Namespace" => groups::CORE,
+            _ => listed
+                .iter()
+                .map(|t| &t.kind)
+                .chain(&profile.virtual_targets)
+                .find(|k| &*k.kind == kind)
+                .map_or(groups::CORE, |k| &k.group),
+        },
+    };
+    Some(super::read::normal_kind(group, kind))
+}
+
+/// Where a selector looks.
+fn namespaces_of(value: Option<&Value>) -> Result<NamespaceSource, String> {
+    let Some(value) = value.filter(|v| !v.is_null()) else {
+        return Ok(NamespaceSource::Same);
+    };
+    match value.get("from").and_then(Value::as_str) {
+        None | Some("Same") => Ok(NamespaceSource::Same),
+        Some("All") => Ok(NamespaceSource::All),
+        Some("Selector") => {
+            let selector = value.get("selector").ok_or("namespaces: selector is missing")?;
+            LabelSelector::read(selector).map(NamespaceSource::Selector)
+        }
+        Some(other) => Err(format!(
+            "namespaces.from is `{other}`, expected Same, All or Selector"
+        )),
+    }
+}

@@ -1,0 +1,180 @@
+//! Acceptance (SEMANTICS §4.3, §7.1): which policies hold their place, before any stacking.
+
+use std::collections::BTreeMap;
+
+use super::RejectedHere;
+use crate::attach::{Attached, Group};
+use crate::merge::units_of;
+use crate::model::{NodeKey, Outcome, Unit};
+use crate::profile::{Class, Policy, Profile, SameTarget};
+
+/// A node, or a group of it: conflicts are between policies of one place (SEMANTICS §11.1).
+type Place = (NodeKey, Group);
+
+/// Policies on their places.
+#[derive(Debug, Default)]
+pub(super) struct Settled {
+    /// Accepted ones, the established first.
+    pub accepted: BTreeMap<Place, Vec<usize>>,
+    /// The others, by node.
+    pub rejected: BTreeMap<NodeKey, Vec<RejectedHere>>,
+}
+
+/// Settles the conflicts of a kind. References that lost all their nodes become Conflicted.
+pub(super) fn settle(profile: &Profile, policies: &[Policy], attached: &mut [Attached]) -> Settled {
+    let mut settled = Settled::default();
+    let mut order: Vec<usize> = (0..policies.len()).collect();
+    order.sort_by_cached_key(|&index| policies.get(index).map(Policy::establishment));
+    for &index in &order {
+        let (Some(policy), Some(own)) = (policies.get(index), attached.get(index)) else {
+            continue;
+        };
+        let mut places: Vec<Place> = own.nodes().cloned().collect();
+        // Twice to one node counts once (SEMANTICS §3.5).
+        places.sort_unstable();
+        places.dedup();
+        if let Some((reason, message)) = refusal(policy) {
+            settled.reject(index, &places, &reason, &message);
+            continue;
+        }
+        for place in places {
+            settled.accepted.entry(place).or_default().push(index);
+        }
+    }
+    match (profile.class, profile.same_target) {
+        (Class::Direct, _) | (_, SameTarget::RejectNewer) => {
+            settled.reject_newer(policies, attached);
+        }
+        (_, SameTarget::UnionOrReject) => {
+            settled.union_or_reject(profile, policies, attached, &order);
+        }
+        (_, SameTarget::Established | SameTarget::OldestWins) => {}
+    }
+    for here in settled.rejected.values_mut() {
+        here.sort_by_key(|r| policies.get(r.policy).map(|p| p.key.qualified_name()));
+    }
+    settled
+}
+
+/// Why a policy takes no part anywhere, if so.
+fn refusal(policy: &Policy) -> Option<(String, String)> {
+    match (&policy.invalid, &policy.untrusted) {
+        (Some(message), _) => Some((Outcome::Invalid.to_string(), message.clone())),
+        (None, Some(reason)) => Some((
+            reason.clone(),
+            "its controller does not accept it".to_owned(),
+        )),
+        (None, None) => None,
+    }
+}
+
+impl Settled {
+    fn reject(&mut self, policy: usize, places: &[Place], reason: &str, message: &str) {
+        for (node, group) in places {
+            let here = self.rejected.entry(node.clone()).or_default();
+            here.push(RejectedHere {
+                group: group.clone(),
+                policy,
+                reason: reason.to_owned(),
+                message: message.to_owned(),
+            });
+        }
+    }
+
+    /// Per node only the oldest is accepted; a newer one keeps its other references and is
+    /// Conflicted only if none is left. Acceptance looks at references only: an empty policy holds
+    /// its place too.
+    fn reject_newer(&mut self, policies: &[Policy], attached: &mut [Attached]) {
+        let mut lost: Vec<(usize, Place, usize)> = Vec::new();
+        for (place, holders) in &mut self.accepted {
+            let losers = holders.split_off(1.min(holders.len()));
+            let Some(&winner) = holders.first() else {
+                continue;
+            };
+            lost.extend(losers.into_iter().map(|l| (l, place.clone(), winner)));
+        }
+        for (loser, place, winner) in lost {
+            let message = held_by(policies, winner);
+            if let Some(own) = attached.get_mut(loser) {
+                lose(own, &place, &message);
+            }
+            self.reject(loser, &[place], Outcome::Conflicted.as_str(), &message);
+        }
+    }
+
+    /// All policies from oldest to newest; one that overlaps an accepted one on any of its nodes
+    /// is Conflicted on all of them and overlaps nobody later.
+    fn union_or_reject(
+        &mut self,
+        profile: &Profile,
+        policies: &[Policy],
+        attached: &mut [Attached],
+        order: &[usize],
+    ) {
+        let offered = std::mem::take(&mut self.accepted);
+        let mut places: BTreeMap<usize, Vec<&Place>> = BTreeMap::new();
+        for (place, holders) in &offered {
+            for &holder in holders {
+                places.entry(holder).or_default().push(place);
+            }
+        }
+        let mut held: BTreeMap<&Place, Vec<(usize, Vec<Unit>)>> = BTreeMap::new();
+        for index in order {
+            let (Some(mine), Some(policy)) = (places.get(index), policies.get(*index)) else {
+                continue;
+            };
+            let units = units(profile, policy);
+            let rival = mine
+                .iter()
+                .flat_map(|place| held.get(place).into_iter().flatten())
+                .find(|(_, theirs)| overlap(&units, theirs));
+            if let Some((winner, _)) = rival {
+                let message = held_by(policies, *winner);
+                for place in mine {
+                    if let Some(own) = attached.get_mut(*index) {
+                        lose(own, place, &message);
+                    }
+                    let lost = (*place).clone();
+                    self.reject(*index, &[lost], Outcome::Conflicted.as_str(), &message);
+                }
+                continue;
+            }
+            for &place in mine {
+                held.entry(place).or_default().push((*index, units.clone()));
+                self.accepted.entry(place.clone()).or_default().push(*index);
+            }
+        }
+    }
+}
+
+fn held_by(policies: &[Policy], winner: usize) -> String {
+    let name = policies.get(winner).map(|p| p.key.qualified_name());
+    format!("the established policy `{}` holds the place", name.unwrap_or_default())
+}
+
+/// Takes a node away from the references of a policy.
+fn lose(attached: &mut Attached, place: &Place, message: &str) {
+    for reference in &mut attached.references {
+        let before = reference.nodes.len();
+        reference.nodes.retain(|own| own != place);
+        if before > 0 && reference.nodes.is_empty() {
+            reference.outcome = Outcome::Conflicted;
+            message.clone_into(&mut reference.message);
+        }
+    }
+}
+
+/// The units of all blocks of a policy.
+fn units(profile: &Profile, policy: &Policy) -> Vec<Unit> {
+    policy
+        .blocks
+        .iter()
+        .flat_map(|block| units_of(profile, &block.rules))
+        .collect()
+}
+
+/// Two units overlap if one's path equals or is a prefix of the other's.
+fn overlap(ours: &[Unit], theirs: &[Unit]) -> bool {
+    ours.iter()
+        .any(|our| theirs.iter().any(|their| our.covers(their) || their.covers(our)))
+}

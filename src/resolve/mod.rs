@@ -1,0 +1,254 @@
+//! What an effective policy is: the specification, written to be read beside
+//! `docs/semantics.md`.
+//!
+//! [`World::full`] reads a store from scratch; [`World::frames`] says which nodes of a path matter
+//! to a kind, and [`World::answer`] what they come to. Equal frames have equal answers.
+
+mod acceptance;
+mod answer;
+mod direct;
+mod explain;
+mod listed;
+mod own;
+mod scope;
+mod stack;
+
+pub use explain::AttachedHere;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use crate::attach::{Attached, Group, attach};
+use crate::model::{GroupKind, NodeKey, ObjectKey, Outcome, PathName, PathReason, SourceState, Str};
+use crate::profile::{Policy, Profile, ProfileError, read_policy};
+use crate::store::{Profiles, Store};
+use crate::topology::{NodeId, Step, Topology, Trail};
+
+/// Everything that is known, with the policies of every kind settled on their nodes.
+#[derive(Debug)]
+pub struct World {
+    store: Store,
+    topology: Topology,
+    kinds: Vec<Kind>,
+    refused: Vec<GroupKind>,
+    problems: Vec<ProfileError>,
+}
+
+/// A policy kind, its policies and where they stand.
+#[derive(Debug)]
+pub struct Kind {
+    profile: Arc<Profile>,
+    policies: Vec<Policy>,
+    attached: Vec<Attached>,
+    /// Accepted policies of each node.
+    nodes: HashMap<NodeId, NodePolicies>,
+    /// Why nothing is computed, if so.
+    not_computed: Option<String>,
+}
+
+/// What stands on a node.
+#[derive(Clone, Debug, Default)]
+struct NodePolicies {
+    /// Accepted ones in groups, from less to more specific; in a group the established first.
+    groups: BTreeMap<Group, Vec<usize>>,
+    /// Those that are not accepted (SEMANTICS §9.4).
+    rejected: Vec<RejectedHere>,
+}
+
+/// A policy that is attached to a node but not accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct RejectedHere {
+    group: Group,
+    policy: usize,
+    reason: String,
+    message: String,
+}
+
+/// The nodes of a path that matter to a kind: equal frames, equal answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Frames {
+    /// Nodes with policies, from least to most specific.
+    steps: Vec<Step>,
+    /// The client namespace, where a policy for its own clients stands on one of them.
+    client: Option<Str>,
+    /// The node whose object's own fields join (SEMANTICS §6.4).
+    own: Option<NodeId>,
+    /// The path ends above the kind's effective level.
+    inherited_only: bool,
+}
+
+impl World {
+    /// Reads a store from scratch. Deterministic: order of arrival, map order and threads never
+    /// change a byte (SEMANTICS §6.5).
+    pub fn full(store: Store, profiles: &Profiles) -> Self {
+        let registry = profiles.resolve(&store);
+        let mut topology = Topology::build(&store);
+        let root = topology.add_node(NodeKey::root());
+        let mut kinds = Vec::with_capacity(registry.profiles.len());
+        for profile in registry.profiles.into_values() {
+            kinds.push(Kind::read(profile, &store, &topology));
+        }
+        for kind in &kinds {
+            for (service, client) in kind.clients() {
+                topology.set_apart(&service, client);
+            }
+        }
+        for kind in &mut kinds {
+            kind.settle(&topology, root);
+        }
+        Self {
+            store,
+            topology,
+            kinds,
+            refused: registry.refused.into_iter().collect(),
+            problems: registry.problems,
+        }
+    }
+
+    /// The objects that it was read from.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Its topology.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// The kinds that have a profile, sorted.
+    pub fn kinds(&self) -> &[Kind] {
+        &self.kinds
+    }
+
+    /// Kinds whose profile is refused: nothing can be said of them (SEMANTICS §2.5).
+    pub fn refused(&self) -> &[GroupKind] {
+        &self.refused
+    }
+
+    /// Why profiles are refused.
+    pub fn problems(&self) -> &[ProfileError] {
+        &self.problems
+    }
+
+    /// The kind with a profile.
+    pub fn kind(&self, kind: &GroupKind) -> Option<&Kind> {
+        self.kinds.iter().find(|k| k.profile.policy == *kind)
+    }
+
+    /// What is known of a kind. An unknown kind is not the same answer as no policy
+    /// (SEMANTICS §2.3, §2.5).
+    pub fn state(&self, kind: &GroupKind) -> SourceState {
+        if self.kind(kind).is_none() {
+            return SourceState::Unknown;
+        }
+        self.store.state(kind).unwrap_or(SourceState::Complete)
+    }
+
+    /// The trail of a path.
+    ///
+    /// # Errors
+    /// The first step that fails (SEMANTICS §1.4).
+    pub fn locate(&self, path: &PathName<'_>) -> Result<Trail, PathReason> {
+        self.topology.locate(&self.store, path)
+    }
+}
+
+impl Kind {
+    /// Reads the policies of a kind and resolves their references.
+    fn read(profile: Arc<Profile>, store: &Store, topology: &Topology) -> Self {
+        let policies: Vec<Policy> = store
+            .of_kind(&profile.policy)
+            .map(|(_, entry)| read_policy(&profile, &entry.object))
+            .collect();
+        let attached = attach(&profile, &policies, store, topology);
+        let not_computed = profile.not_computed();
+        Self {
+            profile,
+            policies,
+            attached,
+            nodes: HashMap::new(),
+            not_computed,
+        }
+    }
+
+    /// Services and the namespaces that policies for their own clients set apart on them.
+    fn clients(&self) -> Vec<((Str, Str), Str)> {
+        self.attached
+            .iter()
+            .flat_map(Attached::nodes)
+            .filter_map(|(node, group)| match group {
+                Group::Clients(client) => {
+                    let object = &node.object;
+                    Some(((object.namespace.clone(), object.name.clone()), client.clone()))
+                }
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Settles conflicts and puts accepted policies on their nodes.
+    fn settle(&mut self, topology: &Topology, root: NodeId) {
+        let settled = acceptance::settle(&self.profile, &self.policies, &mut self.attached);
+        let number = |key: &NodeKey| match *key == NodeKey::root() {
+            true => Some(root),
+            false => topology.node(key),
+        };
+        for ((key, group), policies) in settled.accepted {
+            if let Some(node) = number(&key) {
+                let here = self.nodes.entry(node).or_default();
+                here.groups.insert(group, policies);
+            }
+        }
+        for (key, rejected) in settled.rejected {
+            if let Some(node) = number(&key) {
+                self.nodes.entry(node).or_default().rejected = rejected;
+            }
+        }
+    }
+
+    /// The kind's profile.
+    pub fn profile(&self) -> &Arc<Profile> {
+        &self.profile
+    }
+
+    /// Its policies, by namespace and name.
+    pub fn policies(&self) -> &[Policy] {
+        &self.policies
+    }
+
+    /// Why nothing is computed, if so.
+    pub fn not_computed(&self) -> Option<&str> {
+        self.not_computed.as_deref()
+    }
+
+    /// What the references of a policy came to.
+    pub fn attached(&self, policy: usize) -> Option<&Attached> {
+        self.attached.get(policy)
+    }
+
+    /// The outcome of a policy and its reason: `Accepted`, the outcome of its first reference, or
+    /// its controller's word (SEMANTICS §3.3, §3.4, §10).
+    pub fn outcome(&self, policy: usize) -> (Outcome, String) {
+        let Some(read) = self.policies.get(policy) else {
+            return (Outcome::Invalid, String::new());
+        };
+        if read.is_invalid() {
+            return (Outcome::Invalid, Outcome::Invalid.to_string());
+        }
+        let outcome = self
+            .attached
+            .get(policy)
+            .map_or(Outcome::Invalid, Attached::outcome);
+        match &read.untrusted {
+            Some(reason) if outcome == Outcome::Accepted => (Outcome::Untrusted, reason.clone()),
+            _ => (outcome, outcome.to_string()),
+        }
+    }
+
+    /// The index of a policy.
+    pub fn policy(&self, key: &ObjectKey) -> Option<usize> {
+        self.policies.iter().position(|p| p.key == *key)
+    }
+}

@@ -1,0 +1,158 @@
+//! Which nodes of a path matter to a kind: whether it acts there, where the path is cut, and where
+//! Namespaces stand (SEMANTICS §1.2, §2.3, §2.4).
+
+use super::{Frames, Kind, World};
+use crate::attach::Group;
+use crate::model::{Level, NodeKey};
+use crate::profile::{Class, EffectiveTarget, Profile};
+use crate::topology::{Step, Topology, Trail, TrailRoot};
+
+impl World {
+    /// The frames of a kind on a path; `None` if the kind does not act there or nothing of it is
+    /// attached.
+    pub fn frames(&self, kind: &Kind, trail: &Trail) -> Option<Frames> {
+        let profile = &*kind.profile;
+        if kind.nodes.is_empty() || !acts(profile, trail) {
+            return None;
+        }
+        let inherited_only = !reaches(profile, trail);
+        let cut = cut(profile, trail);
+        let steps = with_namespaces(profile, &self.topology, &cut);
+        let layer = match profile.class {
+            Class::Direct => self.direct_layer(profile, &steps),
+            Class::Inherited | Class::Listed => steps,
+        };
+        let mut frames = Frames {
+            inherited_only,
+            ..Frames::default()
+        };
+        for step in layer {
+            let Some(here) = kind.nodes.get(&step.node) else {
+                continue;
+            };
+            let own_clients = |group: &Group| matches!(group, Group::Clients(c) if *c == trail.client);
+            let applies = |group: &Group| !matches!(group, Group::Clients(_)) || own_clients(group);
+            let rejected = here.rejected.iter().map(|r| &r.group);
+            let mut groups = here.groups.keys().chain(rejected).peekable();
+            if !groups.clone().any(applies) {
+                continue;
+            }
+            if groups.any(own_clients) {
+                frames.client = Some(trail.client.clone());
+            }
+            frames.steps.push(step);
+        }
+        if frames.steps.is_empty() {
+            return None;
+        }
+        if !profile.own_fields.is_empty() {
+            frames.own = cut.last().map(|step| step.node);
+        }
+        Some(frames)
+    }
+}
+
+impl Topology {
+    /// Whether a step is a whole object of a kind that references may name.
+    fn is_target(&self, profile: &Profile, step: &Step) -> bool {
+        let key = self.key(step.node);
+        key.section.is_none() && profile.target(&key.object.kind).is_some()
+    }
+}
+
+impl World {
+    /// The layer of the deepest object of a target kind, even if it has no policy, with its section
+    /// on the path (SEMANTICS §7.4).
+    fn direct_layer(&self, profile: &Profile, steps: &[Step]) -> Vec<Step> {
+        let topology = &self.topology;
+        let Some(deepest) = steps.iter().rposition(|s| topology.is_target(profile, s)) else {
+            return Vec::new();
+        };
+        let object = steps.get(deepest).map(|s| &topology.key(s.node).object);
+        steps
+            .iter()
+            .skip(deepest)
+            .take_while(|s| Some(&topology.key(s.node).object) == object)
+            .copied()
+            .collect()
+    }
+}
+
+/// A kind acts below Gateways of its controllers and, by `mesh`, on mesh paths (SEMANTICS §2.4).
+fn acts(profile: &Profile, trail: &Trail) -> bool {
+    match trail.root {
+        TrailRoot::Gateway | TrailRoot::GatewayClass => {
+            profile.acts_below(trail.controller.as_deref())
+        }
+        TrailRoot::Mesh => profile.mesh,
+        TrailRoot::Namespace => true,
+    }
+}
+
+/// Whether the path reaches the kind's effective level; above it a look-up gives what is gathered
+/// so far (SEMANTICS §2.3).
+fn reaches(profile: &Profile, trail: &Trail) -> bool {
+    let level = match profile.effective {
+        EffectiveTarget::Target => return true,
+        // With controllers, namespaces are no scopes (SEMANTICS §11.2).
+        EffectiveTarget::Every => {
+            return trail.root != TrailRoot::Namespace || profile.controllers.is_empty();
+        }
+        EffectiveTarget::Level(level) => level,
+    };
+    match trail.root {
+        TrailRoot::GatewayClass => level == Level::GatewayClass,
+        TrailRoot::Namespace => level == Level::GatewayClass && profile.controllers.is_empty(),
+        TrailRoot::Gateway => level <= trail.end(),
+        // The root has the level of a Gateway, and of a Listener while the path has no port
+        // (SEMANTICS §1.3).
+        TrailRoot::Mesh => level <= trail.end().max(Level::Listener) && reaches_port(trail, level),
+    }
+}
+
+/// On a mesh path the Listener's level is reached by the port, or by the root alone.
+fn reaches_port(trail: &Trail, level: Level) -> bool {
+    level <= Level::Listener || level <= trail.end()
+}
+
+/// The path down to the effective level: a look-up below gives the same answer, and policies on
+/// nodes below never act.
+fn cut(profile: &Profile, trail: &Trail) -> Vec<Step> {
+    let EffectiveTarget::Level(level) = profile.effective else {
+        return trail.steps.clone();
+    };
+    trail
+        .steps
+        .iter()
+        .filter(|step| step.level <= level || trail.root == TrailRoot::Namespace)
+        .copied()
+        .collect()
+}
+
+/// A Namespace stands directly above the least specific node that lives in it and that the kind
+/// reaches (SEMANTICS §1.2); the root node stands above everything (§3.1).
+fn with_namespaces(profile: &Profile, topology: &Topology, steps: &[Step]) -> Vec<Step> {
+    let mut found: Vec<Step> = Vec::with_capacity(steps.len() + 4);
+    if profile.root_namespace.is_some() {
+        found.extend(topology.node(&NodeKey::root()).map(|node| Step {
+            node,
+            level: Level::Root,
+        }));
+    }
+    for step in steps {
+        let key = topology.key(step.node);
+        if key.section.is_none() && profile.namespace_reaches.contains(&step.level) {
+            if let Some(node) = topology.namespace(&key.object.namespace) {
+                let above = Step {
+                    node,
+                    level: Level::Namespace,
+                };
+                if !found.contains(&above) {
+                    found.push(above);
+                }
+            }
+        }
+        found.push(*step);
+    }
+    found
+}

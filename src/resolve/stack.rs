@@ -1,0 +1,91 @@
+//! From frames to an ordered stack (SEMANTICS §4).
+
+use super::{Frames, Kind, NodePolicies};
+use crate::attach::Group;
+use crate::merge::{Layer, Stack, StackGroup};
+use crate::model::Level;
+use crate::profile::Policy;
+use crate::topology::NodeId;
+
+/// A policy with the node that it stands on.
+#[derive(Clone, Debug)]
+pub(super) struct Standing<'k> {
+    pub index: usize,
+    pub policy: &'k Policy,
+    pub node: NodeId,
+    pub level: Level,
+}
+
+impl Kind {
+    /// The groups of accepted policies on the frames' nodes, from least to most specific; in a
+    /// group the most established first.
+    pub(super) fn groups(&self, frames: &Frames) -> Vec<Vec<Standing<'_>>> {
+        let mut found = Vec::new();
+        for step in &frames.steps {
+            let Some(here) = self.nodes.get(&step.node) else {
+                continue;
+            };
+            for policies in here.applying(frames) {
+                let standing = policies.iter().filter_map(|&index| {
+                    Some(Standing {
+                        index,
+                        policy: self.policies.get(index)?,
+                        node: step.node,
+                        level: step.level,
+                    })
+                });
+                found.push(standing.collect());
+            }
+        }
+        found
+    }
+
+    /// The stack that is folded.
+    pub(super) fn stack<'k>(&'k self, groups: &[Vec<Standing<'k>>]) -> Stack<'k> {
+        let groups = groups.iter().filter_map(|group| {
+            let level = group.first()?.level;
+            let layers = group.iter().map(|standing| Layer {
+                policy: Some(standing.index),
+                blocks: standing
+                    .policy
+                    .blocks
+                    .iter()
+                    .map(|block| (block, block.strategy.strategy()))
+                    .collect(),
+            });
+            Some(StackGroup {
+                level,
+                layers: layers.collect(),
+            })
+        });
+        Stack {
+            groups: groups.collect(),
+        }
+    }
+}
+
+impl NodePolicies {
+    /// The groups that act for the frames' client.
+    fn applying<'n>(&'n self, frames: &'n Frames) -> impl Iterator<Item = &'n Vec<usize>> {
+        self.groups
+            .iter()
+            .filter(|(group, _)| frames.includes(group))
+            .map(|(_, policies)| policies)
+    }
+}
+
+impl Frames {
+    /// Whether policies of a group act: those for the clients of one namespace act for them only
+    /// (SEMANTICS §4.6).
+    pub(super) fn includes(&self, group: &Group) -> bool {
+        match group {
+            Group::Clients(client) => self.client.as_ref() == Some(client),
+            Group::Whole | Group::Filter(_) => true,
+        }
+    }
+
+    /// Whether the path ends above the kind's effective level.
+    pub fn inherited_only(&self) -> bool {
+        self.inherited_only
+    }
+}

@@ -1,0 +1,32 @@
+//! The one cell that holds the current snapshot.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+
+use super::Snapshot;
+
+/// Readers take the current snapshot without a lock; one writer publishes the next.
+#[derive(Debug, Default)]
+pub struct Snapshots {
+    current: ArcSwapOption<Snapshot>,
+}
+
+impl Snapshots {
+    /// The current snapshot; `None` before the first. One call a reply: what it returns is of one
+    /// version.
+    pub fn load(&self) -> Option<Arc<Snapshot>> {
+        self.current.load_full()
+    }
+
+    /// Runs a reader on the current snapshot without counting a reference.
+    pub fn with<T>(&self, read: impl FnOnce(&Snapshot) -> T) -> Option<T> {
+        self.current.load().as_deref().map(read)
+    }
+
+    /// Publishes a snapshot. Returns the one before, which the writer drops: readers never pay for
+    /// freeing it.
+    pub fn publish(&self, snapshot: Arc<Snapshot>) -> Option<Arc<Snapshot>> {
+        self.current.swap(Some(snapshot))
+    }
+}

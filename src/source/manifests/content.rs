@@ -1,0 +1,169 @@
+//! What stands in a file, and in which state it was read.
+
+use std::fs::{File, Metadata};
+use std::hash::{DefaultHasher, Hasher};
+use std::io::{self, Read};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// A file that was changed so shortly before it was read may change again without a new time:
+/// some file systems count in steps of two seconds.
+const TIME_STEP: Duration = Duration::from_secs(2);
+
+/// What tells one state of a file from another without reading it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    length: u64,
+    modified: Option<SystemTime>,
+    /// Device, inode and time of the last change of either; zeros where there are none.
+    node: (u64, u64, i64, i64),
+}
+
+/// What a file holds.
+pub(super) struct Content {
+    /// Its text, or why it is none and on which line.
+    pub text: Result<String, (String, Option<u32>)>,
+    pub state: FileState,
+}
+
+/// In which state a file was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FileState {
+    /// `None` for streams.
+    pub stamp: Option<Stamp>,
+    /// Whether the stamp is old enough to tell a later change.
+    pub settled: bool,
+    /// Of the content.
+    pub hash: u64,
+}
+
+/// Why nothing could be read.
+pub(super) enum ReadError {
+    /// The file is gone.
+    Gone,
+    /// It cannot be read.
+    Unreadable(String),
+}
+
+impl Stamp {
+    /// Of a file now.
+    pub fn of(metadata: &Metadata) -> Self {
+        Self {
+            length: metadata.len(),
+            modified: metadata.modified().ok(),
+            node: node_of(metadata),
+        }
+    }
+
+    /// Whether a change after this moment would show.
+    fn is_settled(&self, now: SystemTime) -> bool {
+        let (_, _, seconds, _) = self.node;
+        let changed = u64::try_from(seconds).unwrap_or(0);
+        let changed = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(changed));
+        let settled = |time: Option<SystemTime>| {
+            let age = time.and_then(|time| now.duration_since(time).ok());
+            age.is_some_and(|age| age > TIME_STEP)
+        };
+        settled(self.modified) && settled(changed)
+    }
+}
+
+#[cfg(unix)]
+fn node_of(metadata: &Metadata) -> (u64, u64, i64, i64) {
+    use std::os::unix::fs::MetadataExt;
+    (
+        metadata.dev(),
+        metadata.ino(),
+        metadata.ctime(),
+        metadata.ctime_nsec(),
+    )
+}
+
+#[cfg(not(unix))]
+fn node_of(_: &Metadata) -> (u64, u64, i64, i64) {
+    (0, 0, 0, 0)
+}
+
+/// Reads a regular file.
+///
+/// # Errors
+/// It is gone or cannot be read.
+pub(super) fn read_file(path: &Path) -> Result<Content, ReadError> {
+    let now = SystemTime::now();
+    let open = File::open(path).and_then(|file| file.metadata().map(|metadata| (file, metadata)));
+    let (file, metadata) = open.map_err(|error| io_error(&error))?;
+    if !metadata.is_file() {
+        // It has become something else since it was listed; the next look will tell.
+        return Err(ReadError::Gone);
+    }
+    let stamp = Stamp::of(&metadata);
+    let settled = stamp.is_settled(now);
+    read_content(file, Some(stamp), settled)
+}
+
+/// Reads a stream to its end.
+///
+/// # Errors
+/// It cannot be read.
+pub(super) fn read_stream(stream: impl Read) -> Result<Content, ReadError> {
+    read_content(stream, None, true)
+}
+
+/// Reads a pipe given as a path.
+///
+/// # Errors
+/// It is gone or cannot be read.
+pub(super) fn read_pipe(path: &Path) -> Result<Content, ReadError> {
+    read_stream(File::open(path).map_err(|error| io_error(&error))?)
+}
+
+fn io_error(error: &io::Error) -> ReadError {
+    if error.kind() == io::ErrorKind::NotFound {
+        ReadError::Gone
+    } else {
+        ReadError::Unreadable(format!("cannot be read: {error}: correct its permissions"))
+    }
+}
+
+fn read_content(
+    from: impl Read,
+    stamp: Option<Stamp>,
+    settled: bool,
+) -> Result<Content, ReadError> {
+    let mut bytes = Vec::new();
+    let limit = MAX_BYTES.saturating_add(1);
+    from.take(limit)
+        .read_to_end(&mut bytes)
+        .map_err(|error| io_error(&error))?;
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&bytes);
+    let hash = hasher.finish();
+    let text = if u64::try_from(bytes.len()).is_ok_and(|length| length >= limit) {
+        let message = format!(
+            "longer than {} MiB: split the file",
+            MAX_BYTES / 1024 / 1024
+        );
+        Err((message, None))
+    } else {
+        String::from_utf8(bytes).map_err(|error| {
+            let before = error
+                .as_bytes()
+                .iter()
+                .take(error.utf8_error().valid_up_to());
+            let line = before
+                .filter(|byte| **byte == b'\n')
+                .count()
+                .saturating_add(1);
+            let message = "this is no UTF-8 text: save it as UTF-8".to_owned();
+            (message, u32::try_from(line).ok())
+        })
+    };
+    let state = FileState {
+        stamp,
+        settled,
+        hash,
+    };
+    Ok(Content { text, state })
+}

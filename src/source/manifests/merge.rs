@@ -1,0 +1,103 @@
+//! From the objects of all files to one set of objects, and to what changed in it.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use crate::model::{Change, Object, ObjectKey, Str};
+
+use super::read::ReadObject;
+use super::scopes::Scopes;
+use super::{Problem, ProblemKind};
+
+/// An object of a file.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    /// The object, where it belongs.
+    pub object: Arc<Object>,
+    /// The namespace that it was written with, for its kind's scope may change.
+    pub written: Str,
+    /// The line on which it begins.
+    pub line: u32,
+}
+
+/// The objects that were told last.
+#[derive(Debug, Default)]
+pub(super) struct Published {
+    objects: BTreeMap<ObjectKey, Arc<Object>>,
+}
+
+impl Item {
+    pub fn new(read: ReadObject) -> Self {
+        Self {
+            written: read.object.key.namespace.clone(),
+            object: Arc::new(read.object),
+            line: read.line,
+        }
+    }
+}
+
+impl Published {
+    /// Takes the objects of all files, by name and in order, and says what is different now and
+    /// which objects stand in two places.
+    pub fn update(
+        &mut self,
+        scopes: &mut Scopes,
+        files: &mut [(String, &mut Vec<Item>)],
+    ) -> (Change, Vec<Problem>) {
+        let all = files.iter().flat_map(|(_, items)| items.iter());
+        scopes.learn(all.map(|item| &*item.object));
+        let mut now: BTreeMap<ObjectKey, Arc<Object>> = BTreeMap::new();
+        let mut duplicates = Vec::new();
+        for (name, items) in files {
+            for item in items.iter_mut() {
+                scopes.place_as(&mut item.object, &item.written);
+                let object = Arc::clone(&item.object);
+                match now.entry(object.key.clone()) {
+                    Entry::Vacant(place) => {
+                        place.insert(object);
+                    }
+                    Entry::Occupied(mut place) => {
+                        duplicates.push(duplicate(name, item, place.get()));
+                        place.insert(object);
+                    }
+                }
+            }
+        }
+        (self.replace(now), duplicates)
+    }
+
+    fn replace(&mut self, now: BTreeMap<ObjectKey, Arc<Object>>) -> Change {
+        let before = std::mem::replace(&mut self.objects, now);
+        let is_new = |(key, object): &(&ObjectKey, &Arc<Object>)| {
+            before.get(key).is_none_or(|known| !is_same(known, object))
+        };
+        let upserts = self.objects.iter().filter(is_new);
+        let upserts = upserts.map(|(_, object)| Arc::clone(object)).collect();
+        let gone = before.keys().filter(|key| !self.objects.contains_key(key));
+        Change {
+            upserts,
+            deletes: gone.cloned().collect(),
+            states: Vec::new(),
+        }
+    }
+}
+
+/// Whether two objects of one key are the same, wherever they were read. All that an object has
+/// is read from its body.
+fn is_same(a: &Arc<Object>, b: &Arc<Object>) -> bool {
+    Arc::ptr_eq(a, b) || a.body == b.body
+}
+
+fn duplicate(name: &str, item: &Item, earlier: &Object) -> Problem {
+    let key = &item.object.key;
+    let place = earlier.whence.as_deref().unwrap_or("another file");
+    Problem {
+        path: name.to_owned(),
+        line: Some(item.line),
+        message: format!("{key} is also at {place}: this one is used, remove one of them"),
+        kind: ProblemKind::Duplicate,
+        kept_last_good: false,
+        about: Some(key.clone()),
+    }
+}

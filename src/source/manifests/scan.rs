@@ -1,0 +1,294 @@
+//! Manifest files as a source: what they hold now, and what changed since the last look.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::model::{Change, ObjectKey};
+
+use super::content::{self, Content, FileState, ReadError};
+use super::files::{self, Found, How, Interest, Listing, STDIN, name_of};
+use super::merge::{Item, Published};
+use super::read::{Parsed, read_objects};
+use super::scopes::Scopes;
+use super::{Problem, ProblemKind, Scan};
+
+/// Files and directories of manifests, and what was last read of them.
+pub struct Manifests {
+    roots: Vec<PathBuf>,
+    scopes: Scopes,
+    stdin: Option<Box<dyn Read + Send>>,
+    files: BTreeMap<PathBuf, Loaded>,
+    /// The files in the order in which later ones win.
+    order: Vec<PathBuf>,
+    published: Published,
+    duplicates: Vec<Problem>,
+    folders: BTreeMap<PathBuf, Interest>,
+}
+
+/// What is known of a file.
+#[derive(Default)]
+struct Loaded {
+    /// As what was read the last time; `None` to read it again whatever its stamp.
+    state: Option<FileState>,
+    /// Whether it could ever be read.
+    was_good: bool,
+    /// The objects of its last good version.
+    items: Vec<Item>,
+    /// What is wrong with it now.
+    problems: Vec<Problem>,
+}
+
+impl Manifests {
+    /// Manifests in files and, with all below them, directories; `-` is standard input. Nothing
+    /// is read yet.
+    pub fn new(paths: Vec<PathBuf>, scopes: Scopes) -> Self {
+        Self {
+            roots: paths,
+            scopes,
+            stdin: None,
+            files: BTreeMap::new(),
+            order: Vec::new(),
+            published: Published::default(),
+            duplicates: Vec::new(),
+            folders: BTreeMap::new(),
+        }
+    }
+
+    /// The same, with something else in place of standard input.
+    #[must_use]
+    pub fn with_stdin(mut self, stdin: Box<dyn Read + Send>) -> Self {
+        self.stdin = Some(stdin);
+        self
+    }
+
+    /// Looks at all files and reads those that changed. It reads files and may take its time: in
+    /// asynchronous code run it where blocking is allowed.
+    pub fn scan(&mut self) -> Scan {
+        let known = |path: &Path| {
+            let from_here = self.files.range(path.to_owned()..);
+            let below = from_here.take_while(|(file, _)| file.starts_with(path));
+            below.map(|(file, _)| file.clone()).collect()
+        };
+        let Listing {
+            files,
+            problems,
+            folders,
+        } = files::list(&self.roots, &known);
+        self.folders = folders;
+        let mut changed = false;
+        let mut order = Vec::with_capacity(files.len());
+        for found in files {
+            match self.load(&found) {
+                Some(is_new) => {
+                    changed |= is_new;
+                    order.push(found.path);
+                }
+                None => changed |= self.files.remove(&found.path).is_some(),
+            }
+        }
+        let listed: BTreeSet<&PathBuf> = order.iter().collect();
+        self.files.retain(|path, _| listed.contains(path));
+        changed |= order != self.order;
+        self.order = order;
+        let change = if changed {
+            self.publish()
+        } else {
+            Change::default()
+        };
+        Scan {
+            change,
+            problems: self.problems(problems),
+            files: self.order.len(),
+        }
+    }
+
+    /// The directories in which changes matter, as of the last scan.
+    pub(super) fn folders(&self) -> &BTreeMap<PathBuf, Interest> {
+        &self.folders
+    }
+
+    /// Reads a file if it may have changed. Tells whether its objects may be others now; `None`
+    /// if it is gone.
+    fn load(&mut self, found: &Found) -> Option<bool> {
+        let path = &found.path;
+        let loaded = self.files.get(path);
+        let state = loaded.and_then(|loaded| loaded.state.as_ref());
+        let content = match &found.how {
+            How::Keep => return Some(false),
+            How::File(stamp) => {
+                let is_known =
+                    |state: &FileState| state.settled && state.stamp.as_ref() == Some(stamp);
+                if state.is_some_and(is_known) {
+                    return Some(false);
+                }
+                content::read_file(path)
+            }
+            How::Stream => {
+                if state.is_some_and(|state| state.stamp.is_none()) {
+                    return Some(false);
+                }
+                self.read_stream(path)
+            }
+        };
+        let loaded = self.files.entry(path.clone()).or_default();
+        match content {
+            Ok(content) => Some(loaded.take(content, &name_of(path))),
+            Err(ReadError::Gone) => None,
+            Err(ReadError::Unreadable(message)) => {
+                loaded.state = None;
+                loaded.fail(&name_of(path), message, None, ProblemKind::Unreadable);
+                Some(false)
+            }
+        }
+    }
+
+    fn read_stream(&mut self, path: &Path) -> Result<Content, ReadError> {
+        if path != Path::new(STDIN) {
+            return content::read_pipe(path);
+        }
+        match self.stdin.take() {
+            Some(stdin) => content::read_stream(stdin),
+            None => content::read_stream(std::io::stdin()),
+        }
+    }
+
+    fn publish(&mut self) -> Change {
+        let mut places: BTreeMap<&PathBuf, &mut Loaded> = self.files.iter_mut().collect();
+        let mut files: Vec<_> = self
+            .order
+            .iter()
+            .filter_map(|path| Some((name_of(path), &mut places.remove(path)?.items)))
+            .collect();
+        let (change, duplicates) = self.published.update(&mut self.scopes, &mut files);
+        self.duplicates = duplicates;
+        change
+    }
+
+    fn problems(&self, listing: Vec<Problem>) -> Vec<Problem> {
+        let files = self.files.values().flat_map(|loaded| &loaded.problems);
+        let mut problems = listing;
+        problems.extend(files.chain(&self.duplicates).cloned());
+        problems.sort();
+        problems.dedup();
+        problems
+    }
+}
+
+impl Loaded {
+    /// Takes what was read. Tells whether the objects may be others now.
+    fn take(&mut self, content: Content, name: &str) -> bool {
+        let Content { text, state } = content;
+        let known = self.state.as_ref().map(|state| state.hash);
+        let is_same = known == Some(state.hash);
+        self.state = Some(state);
+        if is_same {
+            return false;
+        }
+        match text {
+            Ok(text) => match read_objects(&text, name) {
+                Ok(parsed) => {
+                    self.replace(parsed);
+                    return true;
+                }
+                Err(error) => self.fail(name, error.message, error.line, ProblemKind::Broken),
+            },
+            Err((message, line)) => self.fail(name, message, line, ProblemKind::Broken),
+        }
+        false
+    }
+
+    fn replace(&mut self, parsed: Parsed) {
+        let before = std::mem::take(&mut self.items);
+        self.items = parsed.objects.into_iter().map(Item::new).collect();
+        self.problems = parsed.problems;
+        self.was_good = true;
+        // An object that is malformed now and was not before keeps its last good version.
+        for problem in &mut self.problems {
+            let Some(key) = &problem.about else {
+                continue;
+            };
+            if self.items.iter().any(|item| is_about(item, key)) {
+                continue;
+            }
+            if let Some(item) = before.iter().rfind(|item| is_about(item, key)) {
+                problem.kept_last_good = true;
+                self.items.push(item.clone());
+            }
+        }
+    }
+
+    /// Notes that the file is of no use now; its objects stay.
+    fn fail(&mut self, name: &str, message: String, line: Option<u32>, kind: ProblemKind) {
+        self.problems = vec![Problem {
+            path: name.to_owned(),
+            line,
+            message,
+            kind,
+            kept_last_good: self.was_good,
+            about: None,
+        }];
+    }
+}
+
+/// Whether the item was written as the object of that key, which is as written.
+fn is_about(item: &Item, key: &ObjectKey) -> bool {
+    let known = &item.object.key;
+    known.kind == key.kind && known.name == key.name && item.written == key.namespace
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {v: 1}}";
+    const MALFORMED: &str =
+        "{apiVersion: v1, kind: Service, metadata: {name: a, labels: {x: 1}}, spec: {v: 2}}";
+
+    fn taken(loaded: &mut Loaded, text: &str) -> Vec<(ProblemKind, bool)> {
+        let content = content::read_stream(text.as_bytes()).ok().unwrap();
+        loaded.take(content, "a.yaml");
+        let problems = loaded.problems.iter();
+        problems
+            .map(|problem| (problem.kind, problem.kept_last_good))
+            .collect()
+    }
+
+    #[test]
+    fn a_malformed_object_keeps_its_last_good_version_if_it_says_who_it_is() {
+        let mut loaded = Loaded::default();
+        assert_eq!(
+            taken(&mut loaded, MALFORMED),
+            [(ProblemKind::Malformed, false)]
+        );
+        assert_eq!(taken(&mut loaded, GOOD), []);
+        for more in ["kind: X", "kind: Y"] {
+            let told = taken(&mut loaded, &format!("{MALFORMED}\n---\n{more}"));
+            assert_eq!(
+                told,
+                [
+                    (ProblemKind::Malformed, true),
+                    (ProblemKind::Malformed, false)
+                ]
+            );
+            assert_eq!(loaded.items.len(), 1);
+            assert_eq!(loaded.items[0].object.body["spec"]["v"], 1);
+        }
+        // Another version of it in the same file stands for it.
+        assert_eq!(
+            taken(&mut loaded, &format!("{GOOD}\n---\n{MALFORMED}")),
+            [(ProblemKind::Malformed, false)]
+        );
+    }
+
+    #[test]
+    fn a_broken_text_keeps_what_was_good() {
+        let mut loaded = Loaded::default();
+        assert_eq!(taken(&mut loaded, "["), [(ProblemKind::Broken, false)]);
+        taken(&mut loaded, GOOD);
+        assert_eq!(taken(&mut loaded, "["), [(ProblemKind::Broken, true)]);
+        assert_eq!(loaded.items.len(), 1);
+        assert_eq!(taken(&mut loaded, ""), []);
+        assert!(loaded.items.is_empty());
+    }
+}

@@ -1,0 +1,219 @@
+//! Which kinds are cluster-scoped, and so where an object without a namespace lives.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::model::{GroupKind, Object, Str, groups};
+
+const DEFAULT_NAMESPACE: &str = "default";
+
+/// What is known of the scopes of kinds: a CRD among the manifests decides; without one, what is
+/// well known or was given.
+#[derive(Clone, Debug, Default)]
+pub struct Scopes {
+    given: BTreeSet<GroupKind>,
+    /// Kinds with a CRD, and whether it says `Cluster`.
+    declared: BTreeMap<GroupKind, bool>,
+}
+
+impl Scopes {
+    /// Scopes in which the given kinds, beside the well-known ones, are cluster-scoped.
+    pub fn new(cluster_scoped: BTreeSet<GroupKind>) -> Self {
+        Self {
+            given: cluster_scoped,
+            declared: BTreeMap::new(),
+        }
+    }
+
+    /// Learns from the CRDs among all objects, and forgets those that are gone.
+    pub fn learn<'o>(&mut self, objects: impl IntoIterator<Item = &'o Object>) {
+        self.declared = objects.into_iter().filter_map(declaration).collect();
+    }
+
+    /// Whether objects of the kind live in no namespace.
+    pub fn is_cluster_scoped(&self, kind: &GroupKind) -> bool {
+        self.declared
+            .get(kind)
+            .copied()
+            .unwrap_or_else(|| self.given.contains(kind) || is_well_known(&kind.group, &kind.kind))
+    }
+
+    /// The namespace of an object of the kind that names this one, or none (an empty text).
+    pub fn namespace(&self, kind: &GroupKind, written: &Str) -> Str {
+        if self.is_cluster_scoped(kind) {
+            "".into()
+        } else if written.is_empty() {
+            DEFAULT_NAMESPACE.into()
+        } else {
+            written.clone()
+        }
+    }
+
+    /// Puts an object, as it was read, where it belongs: cluster-scoped ones lose their
+    /// namespace, others without one go to `default`. The body says the same afterwards.
+    pub fn place(&self, object: &mut Object) {
+        let namespace = self.namespace(&object.key.kind, &object.key.namespace);
+        if object.key.namespace != namespace {
+            move_to(object, namespace);
+        }
+    }
+
+    /// Puts an object where it belongs that was written with that namespace, wherever it has
+    /// been put since.
+    pub(super) fn place_as(&self, object: &mut Arc<Object>, written: &Str) {
+        let namespace = self.namespace(&object.key.kind, written);
+        if object.key.namespace != namespace {
+            move_to(Arc::make_mut(object), namespace);
+        }
+    }
+}
+
+fn move_to(object: &mut Object, namespace: Str) {
+    if let Some(Value::Object(metadata)) = object.body.get_mut("metadata") {
+        if namespace.is_empty() {
+            metadata.remove("namespace");
+        } else {
+            metadata.insert("namespace".to_owned(), Value::from(&*namespace));
+        }
+    }
+    object.key.namespace = namespace;
+}
+
+/// The kind that a CRD declares, and whether it is cluster-scoped.
+fn declaration(object: &Object) -> Option<(GroupKind, bool)> {
+    if !object
+        .key
+        .kind
+        .is(groups::APIEXTENSIONS, "CustomResourceDefinition")
+    {
+        return None;
+    }
+    let text = |path: &str| object.body.pointer(path)?.as_str();
+    let kind = GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?);
+    Some((kind, text("/spec/scope")? == "Cluster"))
+}
+
+/// Cluster-scoped kinds of Kubernetes itself, of the Gateway API and of entail.
+fn is_well_known(group: &str, kind: &str) -> bool {
+    let kinds: &[&str] = match group {
+        groups::CORE => &["ComponentStatus", "Namespace", "Node", "PersistentVolume"],
+        groups::GATEWAY => &["GatewayClass"],
+        groups::GATEWAY_X => &["XMesh"],
+        groups::ENTAIL => &["PolicyProfile"],
+        groups::APIEXTENSIONS => &["CustomResourceDefinition"],
+        "admissionregistration.k8s.io" => &[
+            "MutatingAdmissionPolicy",
+            "MutatingAdmissionPolicyBinding",
+            "MutatingWebhookConfiguration",
+            "ValidatingAdmissionPolicy",
+            "ValidatingAdmissionPolicyBinding",
+            "ValidatingWebhookConfiguration",
+        ],
+        "apiregistration.k8s.io" => &["APIService"],
+        "certificates.k8s.io" => &["CertificateSigningRequest", "ClusterTrustBundle"],
+        "flowcontrol.apiserver.k8s.io" => &["FlowSchema", "PriorityLevelConfiguration"],
+        "networking.k8s.io" => &["IPAddress", "IngressClass", "ServiceCIDR"],
+        "node.k8s.io" => &["RuntimeClass"],
+        "policy.networking.k8s.io" => &[
+            "AdminNetworkPolicy",
+            "BaselineAdminNetworkPolicy",
+            "ClusterNetworkPolicy",
+        ],
+        "rbac.authorization.k8s.io" => &["ClusterRole", "ClusterRoleBinding"],
+        "resource.k8s.io" => &["DeviceClass", "DeviceTaintRule", "ResourceSlice"],
+        "scheduling.k8s.io" => &["PriorityClass"],
+        "storage.k8s.io" => &[
+            "CSIDriver",
+            "CSINode",
+            "StorageClass",
+            "VolumeAttachment",
+            "VolumeAttributesClass",
+        ],
+        _ => &[],
+    };
+    kinds.contains(&kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::manifests::read_objects;
+
+    const TEXT: &str = "
+{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: a, namespace: x}}
+---
+{apiVersion: gateway.networking.k8s.io/v1, kind: Gateway, metadata: {name: b}}
+---
+{apiVersion: p.io/v1, kind: P, metadata: {name: c, namespace: x}}
+---
+{apiVersion: q.io/v1, kind: Q, metadata: {name: d, namespace: x}}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: qs.q.io}
+spec: {group: q.io, names: {kind: Q}, scope: Cluster}
+";
+
+    fn objects() -> Vec<Object> {
+        let parsed = read_objects(TEXT, "a.yaml").unwrap();
+        parsed.objects.into_iter().map(|read| read.object).collect()
+    }
+
+    fn placed(scopes: &mut Scopes) -> Vec<String> {
+        let mut objects = objects();
+        scopes.learn(&objects);
+        for object in &mut objects {
+            scopes.place(object);
+            let written = object
+                .body
+                .pointer("/metadata/namespace")
+                .and_then(Value::as_str);
+            assert_eq!(written.unwrap_or_default(), &*object.key.namespace);
+        }
+        objects
+            .iter()
+            .map(|object| object.key.to_string())
+            .collect()
+    }
+
+    #[test]
+    fn objects_live_where_their_kinds_live() {
+        let crd = "CustomResourceDefinition.apiextensions.k8s.io/qs.q.io";
+        let expected = [
+            "GatewayClass/a",
+            "Gateway/default/b",
+            "P.p.io/x/c",
+            "Q.q.io/d",
+            crd,
+        ];
+        assert_eq!(placed(&mut Scopes::default()), expected);
+    }
+
+    #[test]
+    fn profiles_add_to_what_is_well_known_but_crds_decide() {
+        let kinds = [GroupKind::parse("P.p.io"), GroupKind::parse("Q.q.io")];
+        let mut scopes = Scopes::new(kinds.clone().into());
+        assert_eq!(placed(&mut scopes).get(2).unwrap(), "P.p.io/c");
+        scopes.learn([]);
+        assert!(kinds.iter().all(|kind| scopes.is_cluster_scoped(kind)));
+        let mut objects = objects();
+        let crd = objects.last_mut().unwrap();
+        crd.body["spec"]["scope"] = "Namespaced".into();
+        scopes.learn([&*crd]);
+        assert!(!scopes.is_cluster_scoped(&kinds[1]));
+    }
+
+    #[test]
+    fn what_was_written_is_not_forgotten() {
+        let mut object = Arc::new(objects().remove(3));
+        let written: Str = "x".into();
+        let mut scopes = Scopes::new([GroupKind::parse("Q.q.io")].into());
+        scopes.place_as(&mut object, &written);
+        assert_eq!(&*object.key.namespace, "");
+        scopes = Scopes::default();
+        scopes.place_as(&mut object, &written);
+        assert_eq!(&*object.key.namespace, "x");
+    }
+}

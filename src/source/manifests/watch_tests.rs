@@ -1,0 +1,175 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::super::{ProblemKind, Scopes};
+use super::*;
+
+fn service(name: &str, value: &str) -> String {
+    format!("apiVersion: v1\nkind: Service\nmetadata: {{name: {name}}}\nspec: {{v: {value}}}\n")
+}
+
+/// `+key=v` for what is new or different, `-key` for what is gone.
+fn told(scan: &Scan) -> Vec<String> {
+    let upserts = scan.change.upserts.iter().map(|object| {
+        let value = object.body.pointer("/spec/v").unwrap_or_default();
+        format!("+{}={value}", object.key)
+    });
+    let deletes = scan.change.deletes.iter().map(|key| format!("-{key}"));
+    upserts.chain(deletes).collect()
+}
+
+fn kinds(scan: &Scan) -> Vec<(ProblemKind, bool)> {
+    let problems = scan.problems.iter();
+    problems
+        .map(|problem| (problem.kind, problem.kept_last_good))
+        .collect()
+}
+
+/// As kubelet's AtomicWriter: a new directory, then `..data` swapped by a rename.
+#[cfg(unix)]
+fn publish(mount: &Path, version: &str, files: &[(&str, String)]) {
+    use std::os::unix::fs::symlink;
+    let real = mount.join(version);
+    fs::create_dir(&real).unwrap();
+    for (name, text) in files {
+        fs::create_dir_all(real.join(name).parent().unwrap()).unwrap();
+        fs::write(real.join(name), text).unwrap();
+    }
+    let before = fs::read_link(mount.join("..data")).ok();
+    symlink(version, mount.join("..data_tmp")).unwrap();
+    fs::rename(mount.join("..data_tmp"), mount.join("..data")).unwrap();
+    for (name, _) in files {
+        let first = name.split('/').next().unwrap();
+        let _ = symlink(Path::new("..data").join(first), mount.join(first));
+    }
+    if let Some(before) = before {
+        fs::remove_dir_all(mount.join(before)).unwrap();
+    }
+}
+
+/// What a watch tells next, or nothing within two seconds.
+async fn next(scans: &mut mpsc::Receiver<Scan>) -> Option<Scan> {
+    tokio::time::timeout(Duration::from_secs(2), scans.recv())
+        .await
+        .ok()
+        .flatten()
+}
+
+/// Follows the paths; polls so rarely that only events can be seen.
+async fn follow(paths: Vec<PathBuf>) -> mpsc::Receiver<Scan> {
+    let (tx, mut scans) = mpsc::channel(1);
+    let manifests = Manifests::new(paths, Scopes::default());
+    tokio::spawn(watch(manifests, tx, Duration::from_secs(3600)));
+    next(&mut scans).await.unwrap();
+    // The directories are watched a moment after they were read.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    scans
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_tells_changes_by_events() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.yaml");
+    let mut scans = follow(vec![dir.path().to_owned()]).await;
+    fs::write(&path, service("a", "1")).unwrap();
+    assert_eq!(
+        told(&next(&mut scans).await.unwrap()),
+        ["+Service/default/a=1"]
+    );
+    fs::write(&path, "a: [").unwrap();
+    assert_eq!(
+        kinds(&next(&mut scans).await.unwrap()),
+        [(ProblemKind::Broken, true)]
+    );
+    fs::write(dir.path().join("new"), service("a", "2")).unwrap();
+    fs::rename(dir.path().join("new"), &path).unwrap();
+    assert_eq!(
+        told(&next(&mut scans).await.unwrap()),
+        ["+Service/default/a=2"]
+    );
+    fs::create_dir_all(dir.path().join("sub/deep")).unwrap();
+    fs::write(dir.path().join("sub/deep/b.yaml"), service("b", "1")).unwrap();
+    assert_eq!(
+        told(&next(&mut scans).await.unwrap()),
+        ["+Service/default/b=1"]
+    );
+    fs::write(dir.path().join("sub/deep/b.yaml"), service("b", "2")).unwrap();
+    assert_eq!(
+        told(&next(&mut scans).await.unwrap()),
+        ["+Service/default/b=2"]
+    );
+    fs::remove_dir_all(dir.path().join("sub")).unwrap();
+    assert_eq!(
+        told(&next(&mut scans).await.unwrap()),
+        ["-Service/default/b"]
+    );
+    fs::create_dir_all(dir.path().join("sub/deep")).unwrap();
+    fs::write(dir.path().join("sub/deep/b.yaml"), service("b", "3")).unwrap();
+    assert_eq!(
+        told(&next(&mut scans).await.unwrap()),
+        ["+Service/default/b=3"]
+    );
+    // Our own reading is no event: nothing more is told.
+    assert!(
+        tokio::time::timeout(Duration::from_millis(500), scans.recv())
+            .await
+            .is_err()
+    );
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_follows_config_maps_and_single_files() {
+    let mount = tempfile::tempdir().unwrap();
+    publish(
+        mount.path(),
+        "..1",
+        &[("a.yaml", service("a", "1")), ("b.yaml", service("b", "1"))],
+    );
+    let single = tempfile::tempdir().unwrap();
+    let file = single.path().join("f.yaml");
+    fs::write(&file, service("f", "1")).unwrap();
+    let mut scans = follow(vec![mount.path().to_owned(), file.clone()]).await;
+    publish(
+        mount.path(),
+        "..2",
+        &[("a.yaml", service("a", "2")), ("b.yaml", service("b", "1"))],
+    );
+    assert_eq!(
+        told(&next(&mut scans).await.unwrap()),
+        ["+Service/default/a=2"]
+    );
+    fs::remove_file(&file).unwrap();
+    assert_eq!(
+        told(&next(&mut scans).await.unwrap()),
+        ["-Service/default/f"]
+    );
+    fs::write(&file, service("f", "2")).unwrap();
+    assert_eq!(
+        told(&next(&mut scans).await.unwrap()),
+        ["+Service/default/f=2"]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_polls_and_ends_when_nobody_listens() {
+    let dir = tempfile::tempdir().unwrap();
+    // Nothing to watch yet: neither it nor the directory above it exists.
+    let path = dir.path().join("not/yet");
+    let (tx, mut scans) = mpsc::channel(1);
+    let manifests = Manifests::new(vec![path.clone()], Scopes::default());
+    let task = tokio::spawn(watch(manifests, tx, Duration::from_secs(2)));
+    assert!(next(&mut scans).await.unwrap().is_partial());
+    fs::create_dir_all(&path).unwrap();
+    fs::write(path.join("a.yaml"), service("a", "1")).unwrap();
+    let mut found = Vec::new();
+    while found.is_empty() {
+        found = told(&next(&mut scans).await.unwrap());
+    }
+    assert_eq!(found, ["+Service/default/a=1"]);
+    drop(scans);
+    tokio::time::timeout(Duration::from_secs(2), task)
+        .await
+        .unwrap()
+        .unwrap();
+}

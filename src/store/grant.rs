@@ -1,0 +1,41 @@
+//! ReferenceGrants.
+
+use serde_json::Value;
+
+use super::projection::{list, text};
+use crate::model::{GroupKind, Str};
+
+/// A ReferenceGrant: who may refer to what in its namespace.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Grant {
+    from: Vec<(GroupKind, Str)>,
+    to: Vec<(GroupKind, Option<Str>)>,
+}
+
+impl Grant {
+    pub(super) fn read(spec: &Value) -> Self {
+        let kind = |entry: &Value| {
+            let group = entry.get("group").and_then(Value::as_str).unwrap_or_default();
+            Some(GroupKind::new(group, text(entry, "kind")?))
+        };
+        Self {
+            from: list(spec, "from")
+                .iter()
+                .filter_map(|e| Some((kind(e)?, text(e, "namespace")?.into())))
+                .collect(),
+            to: list(spec, "to")
+                .iter()
+                .filter_map(|e| Some((kind(e)?, text(e, "name").map(Into::into))))
+                .collect(),
+        }
+    }
+
+    /// Whether it permits a reference from objects of a kind in a namespace to an object.
+    pub fn permits(&self, kind: &GroupKind, namespace: &str, to: &GroupKind, name: &str) -> bool {
+        self.from.iter().any(|(k, ns)| k == kind && **ns == *namespace)
+            && self
+                .to
+                .iter()
+                .any(|(k, n)| k == to && n.as_deref().is_none_or(|n| n == name))
+    }
+}

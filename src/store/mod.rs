@@ -1,0 +1,168 @@
+//! The current objects, projected to what rules need. A change is a transaction.
+//!
+//! This room decides nothing about paths or policies.
+
+mod grant;
+mod listener;
+mod projection;
+mod registry;
+mod route;
+
+pub use grant::Grant;
+pub use listener::{Gateway, Listener, ListenerSet, NamespacesFrom};
+pub use projection::{Projection, ServicePorts};
+pub use registry::{Profiles, Registry};
+pub use route::{BackendRef, ExtensionRef, ParentRef, ROUTE_KINDS, Route, RouteKind, Rule, route_kind};
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::model::{
+    Change, GroupKind, KindState, Object, ObjectKey, SourceState, Str, groups,
+};
+
+/// Namespace and name of an object of a known kind.
+pub type Name = (Str, Str);
+
+/// All current objects.
+#[derive(Clone, Debug, Default)]
+pub struct Store {
+    kinds: BTreeMap<GroupKind, BTreeMap<Name, Entry>>,
+    states: BTreeMap<GroupKind, SourceState>,
+}
+
+/// One object and its projection.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The object.
+    pub object: Arc<Object>,
+    /// What rules read of it.
+    pub projection: Projection,
+}
+
+impl Store {
+    /// Applies a change. Returns the keys of the objects that truly changed: what a source repeats
+    /// is dropped.
+    pub fn apply(&mut self, change: Change) -> BTreeSet<ObjectKey> {
+        let mut changed = BTreeSet::new();
+        for key in change.deletes {
+            let key = normal_key(key);
+            let name = (key.namespace.clone(), key.name.clone());
+            let Some(objects) = self.kinds.get_mut(&key.kind) else {
+                continue;
+            };
+            if objects.remove(&name).is_some() {
+                if objects.is_empty() {
+                    self.kinds.remove(&key.kind);
+                }
+                changed.insert(key);
+            }
+        }
+        for object in change.upserts {
+            let key = normal_key(object.key.clone());
+            let name = (key.namespace.clone(), key.name.clone());
+            let objects = self.kinds.entry(key.kind.clone()).or_default();
+            if objects.get(&name).is_some_and(|old| same(&old.object, &object)) {
+                continue;
+            }
+            let projection = Projection::of(&key, &object);
+            objects.insert(name, Entry { object, projection });
+            changed.insert(key);
+        }
+        for KindState { kind, state } in change.states {
+            self.states.insert(kind, state);
+        }
+        changed
+    }
+
+    /// The objects of a kind, by namespace and name.
+    pub fn of_kind(&self, kind: &GroupKind) -> impl Iterator<Item = (&Name, &Entry)> {
+        self.kinds.get(kind).into_iter().flatten()
+    }
+
+    /// The kinds of which there are objects.
+    pub fn kinds(&self) -> impl Iterator<Item = &GroupKind> {
+        self.kinds.keys()
+    }
+
+    /// One object.
+    pub fn get(&self, key: &ObjectKey) -> Option<&Entry> {
+        let name = (key.namespace.clone(), key.name.clone());
+        self.kinds.get(&key.kind)?.get(&name)
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.kinds.values().map(BTreeMap::len).sum()
+    }
+
+    /// Whether there are no objects.
+    pub fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
+    /// What the sources say of a kind; `None` if they say nothing.
+    pub fn state(&self, kind: &GroupKind) -> Option<SourceState> {
+        self.states.get(kind).copied()
+    }
+
+    /// The namespaces that exist, with their labels: a Namespace exists as soon as an object lives
+    /// in it, and always has the label of its name (SEMANTICS §1.2).
+    pub fn namespaces(&self) -> BTreeMap<Str, BTreeMap<String, String>> {
+        let kind = GroupKind::new(groups::CORE, "Namespace");
+        let mut found: BTreeMap<Str, BTreeMap<String, String>> = BTreeMap::new();
+        for (_, objects) in &self.kinds {
+            for (namespace, _) in objects.keys() {
+                if !namespace.is_empty() {
+                    found.entry(namespace.clone()).or_default();
+                }
+            }
+        }
+        for ((_, name), entry) in self.of_kind(&kind) {
+            found.insert(name.clone(), entry.object.labels.clone());
+        }
+        for (name, labels) in &mut found {
+            labels.insert("kubernetes.io/metadata.name".to_owned(), name.to_string());
+        }
+        found
+    }
+
+    /// The grants of a namespace.
+    pub fn grants_in<'s>(&'s self, namespace: &'s str) -> impl Iterator<Item = &'s Grant> {
+        let kind = GroupKind::new(groups::GATEWAY, "ReferenceGrant");
+        let from: Name = (namespace.into(), "".into());
+        self.kinds
+            .get(&kind)
+            .into_iter()
+            .flat_map(move |grants| grants.range(from.clone()..))
+            .take_while(move |((ns, _), _)| **ns == *namespace)
+            .filter_map(|(_, entry)| match &entry.projection {
+                Projection::Grant(grant) => Some(grant),
+                _ => None,
+            })
+    }
+
+    /// Whether a grant permits a reference from objects of a kind in a namespace to an object.
+    pub fn permits(&self, kind: &GroupKind, namespace: &str, to: &ObjectKey) -> bool {
+        self.grants_in(&to.namespace)
+            .any(|grant| grant.permits(kind, namespace, &to.kind, &to.name))
+    }
+}
+
+/// XListenerSet counts as ListenerSet (SEMANTICS §1.1).
+fn normal_key(key: ObjectKey) -> ObjectKey {
+    if key.kind.is(groups::GATEWAY_X, "XListenerSet") {
+        let kind = GroupKind::new(groups::GATEWAY, "ListenerSet");
+        return ObjectKey { kind, ..key };
+    }
+    key
+}
+
+/// Whether two versions of an object mean the same: where it was read does not count.
+fn same(old: &Object, new: &Object) -> bool {
+    old.labels == new.labels
+        && old.annotations == new.annotations
+        && old.created == new.created
+        && old.generation == new.generation
+        && old.body == new.body
+}

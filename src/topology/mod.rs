@@ -1,0 +1,216 @@
+//! The DAG of SEMANTICS §1: which routes join which listeners, which backends stand below which
+//! rules, and why something is no path.
+//!
+//! Nodes are numbered; a *trail* is a walk from a root to some level, as a list of steps.
+
+mod build;
+mod hostname;
+mod join;
+mod locate;
+mod mesh;
+mod walk;
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
+
+use crate::model::{Level, NodeKey, ObjectKey, PathReason, Str};
+use crate::store::Name;
+
+/// A node's number, dense from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(u32);
+
+/// The topology of a store.
+#[derive(Debug, Default)]
+pub struct Topology {
+    nodes: Vec<NodeKey>,
+    ids: HashMap<NodeKey, NodeId>,
+    namespaces: BTreeMap<Str, NodeId>,
+    /// Labels of namespaces, for selectors.
+    labels: BTreeMap<Str, BTreeMap<String, String>>,
+    classes: BTreeMap<Str, ClassNode>,
+    gateways: BTreeMap<Name, GatewayNode>,
+    routes: Vec<RouteNode>,
+    route_index: BTreeMap<ObjectKey, usize>,
+    roots: BTreeMap<Name, mesh::MeshRoot>,
+}
+
+/// One step of a trail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Step {
+    /// The node.
+    pub node: NodeId,
+    /// Its level on this path: a Service stands on several.
+    pub level: Level,
+}
+
+/// A walk from a root to some level.
+#[derive(Clone, Debug, Default)]
+pub struct Trail {
+    /// From the least specific node on; Namespaces are not among them, since which of them are on
+    /// the path depends on the kind (SEMANTICS §1.2).
+    pub steps: Vec<Step>,
+    /// Where it begins.
+    pub root: TrailRoot,
+    /// The namespace of the clients whose requests take the path (SEMANTICS §1.3, §4.6).
+    pub client: Str,
+    /// `controllerName` of the Gateway's class.
+    pub controller: Option<Str>,
+    /// Index of the rule on the path.
+    pub rule: Option<u32>,
+}
+
+/// What a trail begins with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TrailRoot {
+    /// A GatewayClass alone.
+    #[default]
+    GatewayClass,
+    /// A Namespace alone.
+    Namespace,
+    /// A Gateway.
+    Gateway,
+    /// A Service.
+    Mesh,
+}
+
+#[derive(Debug)]
+struct ClassNode {
+    node: NodeId,
+    controller: Str,
+}
+
+#[derive(Debug)]
+struct GatewayNode {
+    node: NodeId,
+    class: Str,
+    listeners: Vec<ListenerNode>,
+    sets: Vec<SetNode>,
+}
+
+#[derive(Debug)]
+struct SetNode {
+    node: NodeId,
+    name: Name,
+    admitted: bool,
+    listeners: Vec<ListenerNode>,
+}
+
+#[derive(Debug)]
+struct ListenerNode {
+    node: NodeId,
+    name: Str,
+    /// Indexes into the routes, sorted.
+    routes: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct RouteNode {
+    key: ObjectKey,
+    node: NodeId,
+    rules: Vec<RuleNode>,
+    /// Why parentRefs do not join: index of the parentRef, listener if one was tried, reason.
+    refused: Vec<(usize, PathReason)>,
+}
+
+#[derive(Debug)]
+struct RuleNode {
+    node: NodeId,
+    name: Option<Str>,
+    backends: Vec<BackendNode>,
+}
+
+#[derive(Debug)]
+struct BackendNode {
+    node: NodeId,
+    /// Ports with their nodes, sorted.
+    ports: Vec<(u16, NodeId)>,
+    /// Why it is no path below a Gateway, if so; mesh paths need no grant.
+    refused: Option<PathReason>,
+    /// Why it is no path at all, if so.
+    missing: Option<PathReason>,
+}
+
+impl NodeId {
+    /// The number as an index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Topology {
+    /// The node's key.
+    pub fn key(&self, node: NodeId) -> &NodeKey {
+        // Every NodeId is made by `intern`; the fallback is never taken.
+        static NOWHERE: std::sync::LazyLock<NodeKey> =
+            std::sync::LazyLock::new(|| NodeKey::namespace(""));
+        self.nodes.get(node.index()).unwrap_or(&NOWHERE)
+    }
+
+    /// The number of a node, if the topology has it.
+    pub fn node(&self, key: &NodeKey) -> Option<NodeId> {
+        self.ids.get(key).copied()
+    }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The node of a namespace that something lives in.
+    pub fn namespace(&self, name: &str) -> Option<NodeId> {
+        self.namespaces.get(name).copied()
+    }
+
+    /// Labels of the namespaces that exist.
+    pub fn namespace_labels(&self) -> &BTreeMap<Str, BTreeMap<String, String>> {
+        &self.labels
+    }
+
+    /// The name of a section as references write it: a listener's or rule's name, a rule's index,
+    /// or a port's number.
+    pub fn describe(&self, node: NodeId) -> String {
+        let key = self.key(node);
+        if let Some(crate::model::Section::Rule(index)) = key.section {
+            let rule = self
+                .route_index
+                .get(&key.object)
+                .and_then(|&route| self.routes.get(route))
+                .and_then(|route| route.rules.get(index as usize));
+            if let Some(name) = rule.and_then(|rule| rule.name.as_ref()) {
+                return format!("{}#{name}", key.object);
+            }
+        }
+        key.to_string()
+    }
+
+    /// The reasons for which parentRefs of a route do not join: index of the parentRef and reason.
+    pub fn refused_parents(&self, route: &ObjectKey) -> &[(usize, PathReason)] {
+        self.route_index
+            .get(route)
+            .and_then(|&index| self.routes.get(index))
+            .map_or(&[], |route| &route.refused)
+    }
+
+    /// Adds a node that no object stands for.
+    pub fn add_node(&mut self, key: NodeKey) -> NodeId {
+        self.intern(key)
+    }
+
+    fn intern(&mut self, key: NodeKey) -> NodeId {
+        if let Some(&id) = self.ids.get(&key) {
+            return id;
+        }
+        // 4 billion nodes do not fit into memory; the last number would be shared.
+        let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        self.nodes.push(key.clone());
+        self.ids.insert(key, id);
+        id
+    }
+}

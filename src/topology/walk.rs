@@ -1,0 +1,198 @@
+//! Walks every path of the topology, each prefix once, in a fixed order.
+
+use std::fmt::Write;
+
+use super::{
+    BackendNode, GatewayNode, ListenerNode, NodeId, Step, Topology, Trail, TrailRoot,
+};
+use crate::model::{Level, Str};
+
+/// Called for each path with its name and trail.
+pub type Visitor<'v> = dyn FnMut(&str, &Trail) + 'v;
+
+/// A walk in progress: the name and the trail so far.
+struct Walker<'t, 'v> {
+    topology: &'t Topology,
+    name: String,
+    trail: Trail,
+    visit: &'v mut Visitor<'v>,
+}
+
+impl Topology {
+    /// Visits every addressable path (SEMANTICS §1.6): gateways, mesh roots, classes, namespaces.
+    /// Rules that have a name are named by it.
+    pub fn visit<'v>(&self, visit: &'v mut Visitor<'v>) {
+        let mut walker = Walker {
+            topology: self,
+            name: String::new(),
+            trail: Trail::default(),
+            visit,
+        };
+        for (name, class) in &self.classes {
+            walker.trail = self.class_trail(name);
+            walker.at("gatewayclasses/", name, class.node, Level::GatewayClass, |_| {});
+        }
+        for (name, gateway) in &self.gateways {
+            walker.trail = self.gateway_trail(&name.0, gateway);
+            walker.name.clear();
+            // Writing to a String does not fail.
+            let _ = write!(walker.name, "gateways/{}/{}", name.0, name.1);
+            walker.gateway(gateway);
+        }
+        for (name, root) in &self.roots {
+            let star: Str = "*".into();
+            for client in std::iter::once(star).chain(root.clients()) {
+                walker.name.clear();
+                let _ = write!(walker.name, "mesh/{client}/services/{}/{}", name.0, name.1);
+                walker.trail = Trail {
+                    root: TrailRoot::Mesh,
+                    client,
+                    ..Trail::default()
+                };
+                walker.mesh(root);
+            }
+        }
+        for (name, &node) in &self.namespaces {
+            walker.trail = Trail {
+                root: TrailRoot::Namespace,
+                ..Trail::default()
+            };
+            walker.at("namespaces/", name, node, Level::Namespace, |_| {});
+        }
+    }
+
+    /// The trail of a class, before its step.
+    pub(super) fn class_trail(&self, name: &str) -> Trail {
+        Trail {
+            root: TrailRoot::GatewayClass,
+            controller: self.classes.get(name).map(|c| c.controller.clone()),
+            ..Trail::default()
+        }
+    }
+
+    /// The trail down to a Gateway.
+    pub(super) fn gateway_trail(&self, namespace: &Str, gateway: &GatewayNode) -> Trail {
+        let class = self.classes.get(&gateway.class);
+        let mut steps = Vec::with_capacity(8);
+        steps.extend(class.map(|c| Step {
+            node: c.node,
+            level: Level::GatewayClass,
+        }));
+        Trail {
+            steps,
+            root: TrailRoot::Gateway,
+            client: namespace.clone(),
+            // A Gateway whose class is missing has no controller (SEMANTICS §11.2).
+            controller: class.map(|c| c.controller.clone()),
+            rule: None,
+        }
+    }
+}
+
+impl Walker<'_, '_> {
+    /// Goes one step down, visits, walks below, and comes back.
+    fn at(
+        &mut self,
+        word: &str,
+        name: &str,
+        node: NodeId,
+        level: Level,
+        below: impl FnOnce(&mut Self),
+    ) {
+        let length = self.name.len();
+        if self.trail.steps.is_empty() && matches!(level, Level::GatewayClass | Level::Namespace) {
+            self.name.clear();
+        }
+        self.name.push_str(word);
+        self.name.push_str(name);
+        self.step(node, level, below);
+        self.name.truncate(length);
+    }
+
+    fn step(&mut self, node: NodeId, level: Level, below: impl FnOnce(&mut Self)) {
+        self.trail.steps.push(Step { node, level });
+        (self.visit)(&self.name, &self.trail);
+        below(self);
+        self.trail.steps.pop();
+    }
+
+    fn gateway(&mut self, gateway: &GatewayNode) {
+        self.step(gateway.node, Level::Gateway, |walker| {
+            for listener in &gateway.listeners {
+                walker.listener(listener);
+            }
+            for set in gateway.sets.iter().filter(|set| set.admitted) {
+                let name = format!("{}/{}", set.name.0, set.name.1);
+                walker.at("/listenersets/", &name, set.node, Level::ListenerSet, |w| {
+                    for listener in &set.listeners {
+                        w.listener(listener);
+                    }
+                });
+            }
+        });
+    }
+
+    fn listener(&mut self, listener: &ListenerNode) {
+        self.at("/listeners/", &listener.name, listener.node, Level::Listener, |walker| {
+            walker.routes(&listener.routes);
+        });
+    }
+
+    fn mesh(&mut self, root: &super::mesh::MeshRoot) {
+        let client = self.trail.client.clone();
+        self.step(root.node, Level::Gateway, |walker| {
+            walker.routes(&root.routes(&client, None));
+            for (&port, &node) in &root.ports {
+                walker.at("/ports/", &port.to_string(), node, Level::Listener, |w| {
+                    w.routes(&root.routes(&client, Some(port)));
+                });
+            }
+        });
+    }
+
+    fn routes(&mut self, routes: &[usize]) {
+        let topology = self.topology;
+        for route in routes.iter().filter_map(|&r| topology.routes.get(r)) {
+            let key = &route.key;
+            let name = format!("{}/{}/{}", key.kind.short(), key.namespace, key.name);
+            self.at("/routes/", &name, route.node, Level::Route, |walker| {
+                for (index, rule) in route.rules.iter().enumerate() {
+                    let name = match &rule.name {
+                        Some(name) => name.to_string(),
+                        None => format!("#{index}"),
+                    };
+                    walker.trail.rule = u32::try_from(index).ok();
+                    walker.at("/rules/", &name, rule.node, Level::RouteRule, |w| {
+                        for backend in &rule.backends {
+                            w.backend(backend);
+                        }
+                    });
+                }
+                walker.trail.rule = None;
+            });
+        }
+    }
+
+    fn backend(&mut self, backend: &BackendNode) {
+        if backend.reason(self.trail.root).is_some() {
+            return;
+        }
+        let topology = self.topology;
+        let key = &topology.key(backend.node).object;
+        let name = format!("{}/{}/{}", key.kind.short(), key.namespace, key.name);
+        self.at("/backends/", &name, backend.node, Level::Backend, |walker| {
+            for (port, node) in &backend.ports {
+                walker.at("/ports/", &port.to_string(), *node, Level::BackendPort, |_| {});
+            }
+        });
+    }
+}
+
+impl BackendNode {
+    /// Why it is no path below such a root: mesh paths need no grant (SEMANTICS §1.4). A missing
+    /// Service in another namespace without a grant is RefNotPermitted (§11.4).
+    pub(super) fn reason(&self, root: TrailRoot) -> Option<crate::model::PathReason> {
+        let refused = self.refused.filter(|_| root != TrailRoot::Mesh);
+        refused.or(self.missing)
+    }
+}

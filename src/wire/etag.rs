@@ -1,0 +1,24 @@
+//! Entity tags: equal for equal bytes on every replica.
+
+use sha2::{Digest, Sha256};
+
+/// The first 128 bits of the SHA-256 of bytes, hexadecimal. A cryptographic hash, since tenants
+/// write the policies and a collision would hide a change.
+pub fn etag(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    let mut text = String::with_capacity(32);
+    for byte in digest.iter().take(16) {
+        for nibble in [byte >> 4, byte & 15] {
+            text.push(char::from_digit(u32::from(nibble), 16).unwrap_or('0'));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn known_value() {
+        assert_eq!(super::etag(b""), "e3b0c44298fc1c149afbf4c8996fb924");
+    }
+}

@@ -1,0 +1,26 @@
+//! Protobuf: the messages of `proto/entail/v1`, and encoding of answers.
+
+mod convert;
+mod encoded;
+mod etag;
+
+pub use convert::{block, effective_policy, node_policy_ref, origin, timestamp};
+pub use encoded::{
+    EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, field,
+};
+pub use etag::etag;
+
+/// The messages of package `entail.v1`.
+#[allow(
+    missing_docs,
+    clippy::all,
+    clippy::too_many_lines,
+    clippy::indexing_slicing,
+    reason = "generated"
+)]
+pub mod v1 {
+    include!(concat!(env!("OUT_DIR"), "/messages/entail.v1.rs"));
+}
+
+/// The descriptors of package `entail.v1` and what it imports, for reflection.
+pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/entail.v1.bin"));

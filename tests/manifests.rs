@@ -1,0 +1,389 @@
+//! Manifests on disk: what is read, what is kept, what is told, and how changes are followed.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use entail::model::GroupKind;
+use entail::source::manifests::{Manifests, Problem, ProblemKind, Scan, Scopes, read_objects};
+use tempfile::TempDir;
+
+fn service(name: &str, value: &str) -> String {
+    format!(
+        "---\napiVersion: v1\nkind: Service\nmetadata: {{name: {name}}}\nspec: {{v: {value}}}\n"
+    )
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+fn manifests(paths: &[&Path]) -> Manifests {
+    let paths = paths.iter().map(|path| path.to_path_buf()).collect();
+    Manifests::new(paths, Scopes::default())
+}
+
+/// `+key=v` for what is new or different, `-key` for what is gone.
+fn told(scan: &Scan) -> Vec<String> {
+    let upserts = scan.change.upserts.iter().map(|object| {
+        let value = object
+            .body
+            .pointer("/spec/v")
+            .unwrap_or_default()
+            .to_string();
+        format!("+{}={value}", object.key)
+    });
+    let deletes = scan.change.deletes.iter().map(|key| format!("-{key}"));
+    upserts.chain(deletes).collect()
+}
+
+fn kinds(scan: &Scan) -> Vec<(ProblemKind, bool)> {
+    scan.problems
+        .iter()
+        .map(|problem| (problem.kind, problem.kept_last_good))
+        .collect()
+}
+
+#[track_caller]
+fn only(problems: &[Problem]) -> &Problem {
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    &problems[0]
+}
+
+#[test]
+fn the_first_scan_yields_everything_and_the_next_only_differences() {
+    let dir = folder();
+    fs::write(
+        dir.path().join("a.yaml"),
+        service("a", "1") + &service("b", "1"),
+    )
+    .unwrap();
+    fs::create_dir(dir.path().join("sub")).unwrap();
+    fs::write(
+        dir.path().join("sub/c.json"),
+        r#"{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "c", "namespace": "x"}}"#,
+    )
+    .unwrap();
+    for ignored in ["notes.txt", ".hidden.yaml"] {
+        fs::write(dir.path().join(ignored), "a: [").unwrap();
+    }
+    let mut manifests = manifests(&[dir.path()]);
+    let scan = manifests.scan();
+    assert_eq!(
+        told(&scan),
+        [
+            "+Service/default/a=1",
+            "+Service/default/b=1",
+            "+Service/x/c=null"
+        ]
+    );
+    assert_eq!(
+        (scan.files, scan.problems.len(), scan.is_partial()),
+        (2, 0, false)
+    );
+    assert!(manifests.scan().change.is_empty());
+    // The same second, the same length: it still shows. Moved lines are no change.
+    fs::write(
+        dir.path().join("a.yaml"),
+        service("b", "2") + &service("a", "1"),
+    )
+    .unwrap();
+    assert_eq!(told(&manifests.scan()), ["+Service/default/b=2"]);
+    fs::write(dir.path().join("a.yaml"), service("a", "1")).unwrap();
+    assert_eq!(told(&manifests.scan()), ["-Service/default/b"]);
+    fs::remove_dir_all(dir.path().join("sub")).unwrap();
+    assert_eq!(told(&manifests.scan()), ["-Service/x/c"]);
+}
+
+#[test]
+fn an_old_file_that_changes_is_read_again() {
+    let dir = folder();
+    let path = dir.path().join("a.yaml");
+    let old = SystemTime::now() - Duration::from_secs(3600);
+    let mut manifests = manifests(&[&path]);
+    for value in ["1", "2", "3"] {
+        fs::write(&path, service("a", value)).unwrap();
+        fs::File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_modified(old)
+            .unwrap();
+        assert_eq!(
+            told(&manifests.scan()),
+            [format!("+Service/default/a={value}")]
+        );
+    }
+}
+
+#[test]
+fn a_broken_file_keeps_its_last_good_version() {
+    let dir = folder();
+    let path = dir.path().join("a.yaml");
+    fs::write(&path, service("a", "1")).unwrap();
+    let mut manifests = manifests(&[dir.path()]);
+    manifests.scan();
+    fs::write(&path, service("a", "[")).unwrap();
+    fs::write(dir.path().join("b.yaml"), [0x61, 0x0a, 0xff]).unwrap();
+    for _ in 0..2 {
+        let scan = manifests.scan();
+        assert!(scan.change.is_empty());
+        assert_eq!(
+            kinds(&scan),
+            [(ProblemKind::Broken, true), (ProblemKind::Broken, false)]
+        );
+        assert!(scan.is_partial());
+        let told: Vec<_> = scan.problems.iter().map(Problem::to_string).collect();
+        assert!(told[0].contains("a.yaml:5: this is no YAML"), "{told:?}");
+        assert!(told[0].contains("last good version"), "{told:?}");
+        assert!(told[1].contains("b.yaml:2: this is no UTF-8"), "{told:?}");
+    }
+    fs::write(&path, service("a", "2")).unwrap();
+    fs::remove_file(dir.path().join("b.yaml")).unwrap();
+    let scan = manifests.scan();
+    assert_eq!(told(&scan), ["+Service/default/a=2"]);
+    assert_eq!(scan.problems, []);
+}
+
+#[test]
+fn duplicates_are_told_and_the_later_one_wins() {
+    let dir = folder();
+    fs::write(dir.path().join("a.yaml"), service("x", "1")).unwrap();
+    let twice =
+        service("x", "2") + &service("x", "3").replace("name: x", "name: x, namespace: default");
+    fs::write(dir.path().join("b.yaml"), twice).unwrap();
+    let mut manifests = manifests(&[dir.path()]);
+    let scan = manifests.scan();
+    assert_eq!(told(&scan), ["+Service/default/x=3"]);
+    assert_eq!(kinds(&scan), [(ProblemKind::Duplicate, false); 2]);
+    let told_of: Vec<_> = scan.problems.iter().map(Problem::to_string).collect();
+    assert!(
+        told_of[0].contains("b.yaml:2: Service/default/x is also at"),
+        "{told_of:?}"
+    );
+    assert!(
+        told_of[1].contains("b.yaml:2: this one is used"),
+        "{told_of:?}"
+    );
+    assert!(!scan.is_partial());
+    fs::remove_file(dir.path().join("b.yaml")).unwrap();
+    let scan = manifests.scan();
+    assert_eq!(
+        (told(&scan), scan.problems),
+        (vec!["+Service/default/x=1".to_owned()], vec![])
+    );
+}
+
+#[test]
+fn files_are_in_byte_order_of_their_paths() {
+    let dir = folder();
+    fs::create_dir(dir.path().join("a")).unwrap();
+    for (file, value) in [("a/x.yaml", "3"), ("a-b.yaml", "1"), ("a.yaml", "2")] {
+        fs::write(dir.path().join(file), service("x", value)).unwrap();
+    }
+    assert_eq!(
+        told(&manifests(&[dir.path()]).scan()),
+        ["+Service/default/x=3"]
+    );
+    let one = dir.path().join("a-b.yaml");
+    assert_eq!(
+        told(&manifests(&[&dir.path().join("a"), &one]).scan()),
+        ["+Service/default/x=1"]
+    );
+}
+
+#[test]
+fn scopes_come_from_crds_profiles_and_what_is_well_known() {
+    let dir = folder();
+    let crd = dir.path().join("z.yaml");
+    let objects = "
+{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: a, namespace: n}}
+---
+{apiVersion: p.io/v1, kind: P, metadata: {name: b}}
+---
+{apiVersion: q.io/v1, kind: Q, metadata: {name: c, namespace: n}}
+";
+    fs::write(dir.path().join("a.yaml"), objects).unwrap();
+    fs::write(&crd, "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: qs.q.io}, spec: {group: q.io, names: {kind: Q}, scope: Cluster}}").unwrap();
+    let scopes = Scopes::new([GroupKind::parse("P.p.io")].into());
+    let mut manifests = Manifests::new(vec![dir.path().to_owned()], scopes);
+    let crd_key = "CustomResourceDefinition.apiextensions.k8s.io/qs.q.io";
+    let expected = [
+        "+GatewayClass/a=null".to_owned(),
+        "+P.p.io/b=null".into(),
+        "+Q.q.io/c=null".into(),
+    ];
+    let scan = manifests.scan();
+    let mut all = told(&scan);
+    all.retain(|told| !told.contains(crd_key));
+    all.sort();
+    assert_eq!(all, expected);
+    // Without its CRD a kind is namespaced again, and what was written counts.
+    fs::remove_file(crd).unwrap();
+    let mut all = told(&manifests.scan());
+    all.sort();
+    assert_eq!(
+        all,
+        [
+            "+Q.q.io/n/c=null".to_owned(),
+            format!("-{crd_key}"),
+            "-Q.q.io/c".into()
+        ]
+    );
+}
+
+#[test]
+fn standard_input_is_read_once() {
+    let text = service("a", "1") + "---\n{apiVersion: v1, kind: Secret, metadata: {name: s}}\n";
+    let mut manifests = manifests(&[Path::new("-"), Path::new("-")])
+        .with_stdin(Box::new(std::io::Cursor::new(text)));
+    let scan = manifests.scan();
+    assert_eq!(told(&scan), ["+Service/default/a=1"]);
+    assert_eq!(scan.change.upserts[0].whence.as_deref(), Some("<stdin>:2"));
+    let again = manifests.scan();
+    assert!(again.change.is_empty() && again.files == 1);
+}
+
+#[test]
+fn numbers_keep_every_digit() {
+    for number in [
+        "18446744073709551615",
+        "-9223372036854775808",
+        "123456789012345678901234567890",
+    ] {
+        let parsed = read_objects(&service("a", number), "a").unwrap();
+        assert_eq!(
+            parsed.objects[0].object.body["spec"]["v"].to_string(),
+            number
+        );
+    }
+    let error = read_objects(&service("a", "1e400"), "a.yaml").unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("a.yaml:5: a number is too large"),
+        "{error}"
+    );
+}
+
+#[test]
+fn hostile_files_cost_only_themselves() {
+    let dir = folder();
+    fs::write(dir.path().join("deep.yaml"), "[".repeat(100_000)).unwrap();
+    let mut laughs = "a: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for i in 1..30 {
+        laughs += &format!("b{i}: &a{i} [{}]\n", format!("*a{}, ", i - 1).repeat(9));
+    }
+    fs::write(dir.path().join("laughs.yaml"), laughs).unwrap();
+    fs::write(dir.path().join("twice.yaml"), "a: 1\na: 1\n").unwrap();
+    fs::write(dir.path().join("x.yaml"), service("x", "1")).unwrap();
+    let large = fs::File::create(dir.path().join("large.yaml")).unwrap();
+    large.set_len(65 * 1024 * 1024).unwrap();
+    let scan = manifests(&[dir.path()]).scan();
+    assert_eq!(told(&scan), ["+Service/default/x=1"]);
+    assert_eq!(kinds(&scan), [(ProblemKind::Broken, false); 4]);
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// As kubelet's AtomicWriter: a new directory, then `..data` swapped by a rename.
+    pub fn publish(mount: &Path, version: &str, files: &[(&str, String)]) {
+        let real = mount.join(version);
+        fs::create_dir(&real).unwrap();
+        for (name, text) in files {
+            fs::create_dir_all(real.join(name).parent().unwrap()).unwrap();
+            fs::write(real.join(name), text).unwrap();
+        }
+        let before = fs::read_link(mount.join("..data")).ok();
+        symlink(version, mount.join("..data_tmp")).unwrap();
+        fs::rename(mount.join("..data_tmp"), mount.join("..data")).unwrap();
+        for (name, _) in files {
+            let first = name.split('/').next().unwrap();
+            let _ = symlink(Path::new("..data").join(first), mount.join(first));
+        }
+        if let Some(before) = before {
+            fs::remove_dir_all(mount.join(before)).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_mounted_config_map_is_read_through_its_links() {
+        let mount = folder();
+        let first = [
+            ("a.yaml", service("a", "1")),
+            ("sub/b.yaml", service("b", "1")),
+        ];
+        publish(mount.path(), "..2024_1", &first);
+        let mut manifests = manifests(&[mount.path()]);
+        let scan = manifests.scan();
+        assert_eq!(
+            told(&scan),
+            ["+Service/default/a=1", "+Service/default/b=1"]
+        );
+        assert_eq!((scan.files, scan.problems.len()), (2, 0));
+        publish(mount.path(), "..2024_2", &[("a.yaml", service("a", "2"))]);
+        let scan = manifests.scan();
+        assert_eq!(told(&scan), ["+Service/default/a=2", "-Service/default/b"]);
+    }
+
+    #[test]
+    fn links_in_circles_end() {
+        let dir = folder();
+        fs::create_dir(dir.path().join("sub")).unwrap();
+        fs::write(dir.path().join("sub/a.yaml"), service("a", "1")).unwrap();
+        symlink(dir.path(), dir.path().join("sub/up")).unwrap();
+        symlink("sub", dir.path().join("again")).unwrap();
+        symlink("self.yaml", dir.path().join("self.yaml")).unwrap();
+        symlink("nowhere", dir.path().join("lost.yaml")).unwrap();
+        let scan = manifests(&[dir.path()]).scan();
+        assert_eq!((told(&scan).len(), scan.files), (1, 1));
+        assert_eq!(kinds(&scan), [(ProblemKind::Unreadable, false); 2]);
+    }
+
+    #[test]
+    fn names_that_are_no_unicode_are_told_as_far_as_can_be() {
+        let dir = folder();
+        fs::write(
+            dir.path().join(OsStr::from_bytes(b"\xff.yaml")),
+            service("a", "1"),
+        )
+        .unwrap();
+        fs::write(dir.path().join(OsStr::from_bytes(b"\xfe.yaml")), "a: [").unwrap();
+        fs::create_dir(dir.path().join(OsStr::from_bytes(b"\xfd"))).unwrap();
+        let scan = manifests(&[dir.path()]).scan();
+        assert_eq!(told(&scan), ["+Service/default/a=1"]);
+        assert!(only(&scan.problems).path.ends_with("\u{fffd}.yaml"));
+    }
+
+    #[test]
+    fn a_source_that_is_gone_keeps_its_last_good_version() {
+        let dir = folder();
+        let (root, file) = (dir.path().join("root"), dir.path().join("f.yaml"));
+        fs::create_dir(&root).unwrap();
+        fs::write(root.join("a.yaml"), service("a", "1")).unwrap();
+        fs::write(&file, service("f", "1")).unwrap();
+        let mut manifests = manifests(&[&root, &file]);
+        manifests.scan();
+        fs::rename(&root, dir.path().join("away")).unwrap();
+        let scan = manifests.scan();
+        assert!(scan.change.is_empty());
+        assert_eq!(kinds(&scan), [(ProblemKind::Unreadable, true)]);
+        // A file that is gone takes its objects along.
+        fs::remove_file(&file).unwrap();
+        let scan = manifests.scan();
+        assert_eq!(told(&scan), ["-Service/default/f"]);
+        assert_eq!(
+            kinds(&scan),
+            [
+                (ProblemKind::Unreadable, false),
+                (ProblemKind::Unreadable, true)
+            ]
+        );
+    }
+}
