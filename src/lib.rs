@@ -6,6 +6,7 @@
 //! `docs/architecture.md`.
 
 pub mod attach;
+pub mod expr;
 pub mod insight;
 pub mod merge;
 pub mod model;
@@ -16,3 +17,4 @@ pub mod source;
 pub mod store;
 pub mod topology;
 pub mod wire;
+pub mod lab;

@@ -1,9 +1,9 @@
 //! The fold of a path (SEMANTICS §6).
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::join::join;
-use super::shape::Shapes;
+use super::shape::{Schemas, Shapes};
 use super::slot::{Slot, take_apart};
 use super::trace::{Loss, Tracer};
 use super::{Layer, Source, Stack, StackGroup};
@@ -49,15 +49,21 @@ struct Turn<'p> {
     stage: usize,
 }
 
+impl<'p> Turn<'p> {
+    fn take_apart(&self, shapes: &Shapes<'_>) -> Slot<'p> {
+        take_apart(&self.block.rules, self.source, &shapes.of(self.block.name))
+    }
+}
+
 /// Folds a stack. With `trace`, losses are told.
-pub fn fold(profile: &Profile, stack: &Stack<'_>, trace: bool) -> Folded {
+pub fn fold(profile: &Profile, schemas: Schemas<'_>, stack: &Stack<'_>, trace: bool) -> Folded {
     let (turns, sources) = turns(profile, stack);
     let mut tracer = Tracer::new(&sources, trace);
     let within = span(profile, stack);
     let (near, far): (Vec<_>, Vec<_>) = turns.into_iter().partition(|t| within.contains(&t.layer));
-    let shapes = Shapes::finest(profile);
+    let shapes = Shapes::finest(profile, schemas);
     for turn in far.iter().filter(|t| t.block.offers) {
-        let slot = take_apart(&turn.block.rules, turn.source, &shapes);
+        let slot = turn.take_apart(&shapes);
         tracer.lost(&slot, LossReason::BeyondClosestParent);
     }
     let (gathered, strategy) = if profile.chooser.lower || profile.fold == Fold::TopDown {
@@ -186,16 +192,29 @@ fn bottom_up<'p>(
     let mut pending: Vec<&Unit> = Vec::new();
     let mut last_stage = None;
     let mut last_strategy = None;
+    let mut below: Option<Value> = None;
     for turn in turns {
         if last_stage.is_some_and(|stage| stage != turn.stage) {
             unset.append(&mut pending);
         }
+        if last_stage != Some(turn.stage) {
+            // What is gathered from all lower policies (SEMANTICS §5.4).
+            below = has_condition(turns, turn.stage).then(|| finished(gathered.as_ref()));
+        }
         last_stage = Some(turn.stage);
+        if let (Some(condition), Some(below)) = (&turn.block.when, &below) {
+            if !condition.is_true(&[("self", below)]) {
+                if turn.block.offers {
+                    tracer.lost(&turn.take_apart(shapes), LossReason::ConditionFalse);
+                }
+                continue;
+            }
+        }
         pending.extend(&turn.block.unset);
         if !turn.block.offers {
             continue;
         }
-        let mut offered = take_apart(&turn.block.rules, turn.source, shapes);
+        let mut offered = turn.take_apart(shapes);
         let Strategy::Merge(granularity, direction) = turn.strategy else {
             continue;
         };
@@ -206,10 +225,24 @@ fn bottom_up<'p>(
         last_strategy = Some(turn.strategy);
         gathered = Some(match gathered {
             None => offered,
-            Some(lower) => join(lower, offered, direction, &shapes.with(granularity), tracer),
+            Some(lower) => {
+                let shapes = shapes.with(granularity).of(turn.block.name);
+                join(lower, offered, direction, &shapes, tracer)
+            }
         });
     }
     (gathered, last_strategy)
+}
+
+/// Whether a block of a stage has a condition.
+fn has_condition(turns: &[Turn<'_>], stage: usize) -> bool {
+    turns.iter().any(|t| t.stage == stage && t.block.when.is_some())
+}
+
+/// The rules gathered so far, an empty map if there are none; tombstones do not show
+/// (SEMANTICS §11.7).
+fn finished(gathered: Option<&Slot<'_>>) -> Value {
+    gathered.map_or_else(|| Value::Object(Map::new()), Slot::finished)
 }
 
 /// Takes what is unset out of what is offered; `false` if nothing is left, and the block takes no
@@ -240,7 +273,7 @@ fn top_down<'p>(
     let mut result: Option<(Slot<'p>, Strategy)> = None;
     let mut first_strategy = None;
     for turn in turns.iter().rev().filter(|t| t.block.offers) {
-        let lower = take_apart(&turn.block.rules, turn.source, shapes);
+        let lower = turn.take_apart(shapes);
         first_strategy = first_strategy.or(Some(turn.strategy));
         result = Some(match result {
             None => (lower, turn.strategy),
@@ -252,7 +285,8 @@ fn top_down<'p>(
                 };
                 let joined = match chosen {
                     Strategy::Merge(granularity, direction) => {
-                        join(lower, higher, direction, &shapes.with(granularity), tracer)
+                        let shapes = shapes.with(granularity).of(turn.block.name);
+                        join(lower, higher, direction, &shapes, tracer)
                     }
                     Strategy::None => lower,
                 };

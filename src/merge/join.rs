@@ -1,7 +1,12 @@
 //! Joins what is gathered below with what stands above (SEMANTICS §5.2, §6.1).
 
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::reduce::{Reduced, reduce, without};
 use super::shape::{Place, Shape, Shapes};
-use super::slot::{Slot, item_segment};
+use super::slot::{Leaf, Slot, item_segment};
 use super::trace::Tracer;
 use crate::model::{Direction, Granularity, Segment};
 
@@ -43,7 +48,13 @@ struct Walk<'w, 's, 'v> {
 
 impl<'v> Walk<'_, '_, 'v> {
     fn slots(&mut self, mut lower: Slot<'v>, higher: Slot<'v>) -> Slot<'v> {
+        if let Some(reducer) = self.shapes.reducer(&self.place) {
+            return self.reduce(reducer, lower, higher);
+        }
         let shape = self.shapes.at(&self.place);
+        if shape == Shape::Set {
+            return self.united(lower, higher);
+        }
         if shape != Shape::Unit && lower.is_object() && higher.is_object() {
             self.fields(&mut lower, higher);
             return lower;
@@ -103,6 +114,54 @@ impl<'v> Walk<'_, '_, 'v> {
             *held = self.slots(taken, offered);
             self.place.pop();
             self.above.pop();
+        }
+    }
+
+    /// Both have a value at a reducer's place: the result is made of both, whatever the direction.
+    /// A policy's block counts once on a path.
+    fn reduce(&mut self, reducer: &crate::profile::Reduce, lower: Slot<'v>, higher: Slot<'v>) -> Slot<'v> {
+        let (established, higher_sources) = higher.told();
+        let (challenger, mut sources) = lower.told();
+        if self.tracer.same_blocks(&higher_sources, &sources) {
+            return lower;
+        }
+        match reduce(reducer, &established, &challenger) {
+            None => self.one(lower, higher),
+            Some(Reduced::Challenger) => {
+                self.tracer.lost_to(&self.above, &higher, &lower);
+                lower
+            }
+            Some(Reduced::Established) => {
+                self.tracer.lost_to(&self.above, &lower, &higher);
+                higher
+            }
+            Some(Reduced::Both(value)) => {
+                sources.extend(higher_sources);
+                Slot::Leaf(Leaf {
+                    value: Cow::Owned(value),
+                    sources,
+                })
+            }
+        }
+    }
+
+    /// Sets are united: what is gathered first, then what is added.
+    fn united(&mut self, lower: Slot<'v>, higher: Slot<'v>) -> Slot<'v> {
+        match (lower, higher) {
+            (Slot::Leaf(mut held), Slot::Leaf(offered)) => {
+                let (Value::Array(own), Value::Array(others)) = (&*held.value, &*offered.value)
+                else {
+                    return self.one(Slot::Leaf(held), Slot::Leaf(offered));
+                };
+                let added = without(others, own);
+                if !added.is_empty() {
+                    let united = own.iter().cloned().chain(added).collect();
+                    held.value = Cow::Owned(united);
+                    held.sources.extend(offered.sources);
+                }
+                Slot::Leaf(held)
+            }
+            (lower, higher) => self.one(lower, higher),
         }
     }
 

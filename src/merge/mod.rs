@@ -3,12 +3,15 @@
 
 mod fold;
 mod join;
+mod reduce;
+mod schema;
 mod shape;
 mod slot;
 mod trace;
 mod units;
 
 pub use fold::{Folded, FoldedUnit, fold};
+pub use shape::Schemas;
 pub use trace::Loss;
 pub use units::{finished, units_of};
 

@@ -1,7 +1,10 @@
 //! What a place of the rules is under a granularity: opened, or one unit (SEMANTICS §5.2).
 
-use crate::model::Granularity;
-use crate::profile::Profile;
+use serde_json::Value;
+
+use super::schema;
+use crate::model::{BlockName, Granularity};
+use crate::profile::{Profile, Reduce};
 
 /// One segment of the place at hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +27,19 @@ pub(super) enum Shape {
     Unit,
     /// Lists are merged by these keys; objects are opened.
     Keyed(Vec<String>),
+    /// Lists are united.
+    Set,
+}
+
+/// The CRD's schemas of a kind's rules, by the block that they stand in (SEMANTICS §5.2).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Schemas<'s> {
+    /// Of bare rules.
+    pub bare: Option<&'s Value>,
+    /// Of the defaults block.
+    pub defaults: Option<&'s Value>,
+    /// Of the overrides block.
+    pub overrides: Option<&'s Value>,
 }
 
 /// The shapes of a kind under one granularity.
@@ -31,23 +47,54 @@ pub(super) enum Shape {
 pub(super) struct Shapes<'p> {
     pub profile: &'p Profile,
     pub granularity: Granularity,
+    pub schemas: Schemas<'p>,
+    /// The schema of the block at hand.
+    pub schema: Option<&'p Value>,
+    /// Keyed lists are taken apart beside a finer granularity, for a Structural block to merge.
+    pub items: bool,
 }
 
 impl<'p> Shapes<'p> {
     /// The shapes under the finest granularity that the kind offers: its leaves are the units of
     /// provenance.
-    pub fn finest(profile: &'p Profile) -> Self {
+    pub fn finest(profile: &'p Profile, schemas: Schemas<'p>) -> Self {
         let finest = profile.strategies.iter().filter_map(|s| s.granularity()).max();
         Self {
             profile,
             granularity: finest.unwrap_or(Granularity::Atomic),
+            schemas,
+            schema: schemas.of(BlockName::Bare),
+            items: profile
+                .strategies
+                .iter()
+                .any(|s| s.granularity() == Some(Granularity::Structural)),
         }
+    }
+
+    /// The same, for a block.
+    pub fn of(self, block: BlockName) -> Self {
+        Self {
+            schema: self.schemas.of(block),
+            ..self
+        }
+    }
+
+    /// The reducer of a place, under the Custom granularity.
+    pub fn reducer(&self, place: &[Place<'_>]) -> Option<&'p Reduce> {
+        let custom = self.granularity == Granularity::Custom;
+        self.profile
+            .reducers
+            .iter()
+            .filter(|_| custom)
+            .find(|r| matches(&r.path, place))
+            .map(|r| &r.reduce)
     }
 
     /// The same kind under another granularity.
     pub fn with(self, granularity: Granularity) -> Self {
         Self {
             granularity,
+            items: false,
             ..self
         }
     }
@@ -72,7 +119,11 @@ impl<'p> Shapes<'p> {
                     Shape::Unit
                 }
             }
-            Granularity::Patch | Granularity::Custom => Shape::Open,
+            Granularity::Patch | Granularity::Custom if !self.items => Shape::Open,
+            Granularity::Patch | Granularity::Custom => match self.structural(place) {
+                Shape::Keyed(keys) => Shape::Keyed(keys),
+                _ => Shape::Open,
+            },
             Granularity::Structural => self.structural(place),
         }
     }
@@ -86,7 +137,10 @@ impl<'p> Shapes<'p> {
             Some((_, key)) if matches!(place.last(), Some(Place::Field(_))) => {
                 Shape::Keyed(vec![key.clone()])
             }
-            _ => Shape::Open,
+            _ => {
+                let node = self.schema.and_then(|root| schema::descend(root, place));
+                node.map_or(Shape::Open, schema::shape)
+            }
         }
     }
 
@@ -94,7 +148,24 @@ impl<'p> Shapes<'p> {
         self.profile
             .atomic_paths
             .iter()
-            .any(|path| path.len() == place.len() && place.iter().zip(path).all(|(p, m)| p.is(m)))
+            .any(|path| matches(path, place))
+    }
+}
+
+/// Whether a place is at a path; `*` is any field.
+fn matches(path: &[String], place: &[Place<'_>]) -> bool {
+    path.len() == place.len() && place.iter().zip(path).all(|(p, m)| p.is(m))
+}
+
+impl<'s> Schemas<'s> {
+    fn of(self, block: BlockName) -> Option<&'s Value> {
+        let own = match block {
+            BlockName::Bare | BlockName::OwnFields => self.bare,
+            BlockName::Defaults => self.defaults,
+            BlockName::Overrides => self.overrides,
+        };
+        // Blocks of a kind hold the same rules: where one is not described, another is.
+        own.or(self.defaults).or(self.overrides)
     }
 }
 

@@ -61,7 +61,7 @@ fn slot<'v>(
     place: &mut Vec<Place<'v>>,
 ) -> Slot<'v> {
     match (shapes.at(place), value) {
-        (Shape::Open | Shape::Keyed(_), Value::Object(map)) if !map.is_empty() => {
+        (Shape::Open | Shape::Keyed(_) | Shape::Set, Value::Object(map)) if !map.is_empty() => {
             Slot::Object(fields(map, source, shapes, place))
         }
         (Shape::Keyed(keys), Value::Array(list)) => match item_keys(list, &keys) {
@@ -129,8 +129,16 @@ impl<'v> Slot<'v> {
         }
     }
 
-    /// The value as it stands, tombstones included.
-    pub fn raw(&self) -> Value {
+    /// The value as it stands, tombstones included, and who says it.
+    pub fn told(&self) -> (Value, Vec<usize>) {
+        let mut sources = Vec::new();
+        self.leaves(&mut Vec::new(), &mut |_, leaf| sources.extend(&leaf.sources));
+        sources.sort_unstable();
+        sources.dedup();
+        (self.raw(), sources)
+    }
+
+    fn raw(&self) -> Value {
         match self {
             Slot::Leaf(leaf) => leaf.value.as_ref().clone(),
             Slot::Object(fields) => fields

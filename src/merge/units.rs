@@ -2,17 +2,22 @@
 
 use serde_json::{Map, Value};
 
-use super::shape::Shapes;
+use super::shape::{Schemas, Shapes};
 use super::slot::{take_apart, without_nulls};
-use crate::model::Unit;
+use crate::model::{BlockName, Unit};
 use crate::profile::Profile;
 
 /// The units that rules hold, by the finest granularity that the kind offers.
-pub fn units_of(profile: &Profile, rules: &Map<String, Value>) -> Vec<Unit> {
+pub fn units_of(
+    profile: &Profile,
+    schemas: Schemas<'_>,
+    block: BlockName,
+    rules: &Map<String, Value>,
+) -> Vec<Unit> {
     if rules.is_empty() {
         return Vec::new();
     }
-    let slot = take_apart(rules, 0, &Shapes::finest(profile));
+    let slot = take_apart(rules, 0, &Shapes::finest(profile, schemas).of(block));
     let mut found = Vec::new();
     slot.leaves(&mut Vec::new(), &mut |unit, _| found.push(unit));
     found

@@ -12,6 +12,7 @@ use super::{
     OrderRule, OrderSource, OwnField, Profile, ProfileOrigin, Reduce, Reducer, RulesLayout,
     SameTarget, Span, StatusStyle, StrategyField, Target, Targets, Vocabulary,
 };
+use crate::expr::Expression;
 use crate::model::{
     FieldStep, Granularity, GroupKind, Level, Strategy, groups, parse_field_path,
 };
@@ -367,7 +368,9 @@ fn reducer(doc: &ReducerDoc) -> Checked<Reducer> {
         ReduceDoc::Name(ReduceName::Intersection) => Reduce::Intersection,
         ReduceDoc::Name(ReduceName::Append) => Reduce::Append,
         ReduceDoc::Name(ReduceName::Prepend) => Reduce::Prepend,
-        ReduceDoc::Cel { cel } => Reduce::Cel(cel.clone()),
+        ReduceDoc::Cel { cel } => Reduce::Cel(
+            Expression::compile(cel).map_err(|e| format!("reducers: `{cel}` {e}"))?,
+        ),
     };
     Ok(Reducer {
         path: dotted(&doc.path, "reducers.path")?,

@@ -22,6 +22,7 @@ pub use policy::{
 };
 pub use read::read_policy;
 
+use crate::expr::Expression;
 use crate::model::{FieldStep, GroupKind, Level, Strategy, Str};
 
 /// A resolved profile: every setting has a value.
@@ -250,7 +251,7 @@ pub enum Reduce {
     Append,
     Prepend,
     /// An expression over `established` and `challenger`.
-    Cel(String),
+    Cel(Expression),
 }
 
 /// Direction of the fold.
@@ -363,15 +364,8 @@ impl Profile {
 
     /// The settings whose meaning is not computed, for `not_computed` answers.
     pub fn not_computed(&self) -> Option<String> {
-        use crate::model::Granularity::{Custom, Structural};
-        let offers = |wanted| self.strategies.iter().any(|s| s.granularity() == Some(wanted));
         let mut settings = Vec::new();
-        for (set, name) in [
-            (offers(Structural), "strategies: Structural*"),
-            (offers(Custom), "strategies: Custom*"),
-            (self.rules.when.is_some(), "rules.when"),
-            (self.chooser.annotation.is_some(), "strategy.annotation"),
-        ] {
+        for (set, name) in [(self.chooser.annotation.is_some(), "strategy.annotation")] {
             if set {
                 settings.push(name);
             }

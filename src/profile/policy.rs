@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::expr::Expression;
 use crate::model::{BlockName, GroupKind, LabelSelector, Object, ObjectKey, Str, Strategy, Unit};
 
 /// A policy, read by the profile of its kind.
@@ -80,7 +81,7 @@ pub struct Block {
     /// How it joins.
     pub strategy: Instruction,
     /// Its condition (SEMANTICS §5.4).
-    pub when: Option<String>,
+    pub when: Option<Expression>,
     /// What higher defaults must not add (SEMANTICS §5.5).
     pub unset: Vec<Unit>,
     /// Whether its rules are offered: an empty block is skipped, unless the kind is Blocking

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::policy::{Block, Instruction, Policy};
 use super::{Class, Empty, OrderRule, OrderSource, Profile, StrategyField};
+use crate::expr::Expression;
 use crate::model::{
     BlockName, FieldStep, GroupKind, Object, Segment, Strategy, Unit, at_path, groups, is_unset,
 };
@@ -171,7 +172,9 @@ fn block(
         Class::Direct | Class::Listed => Strategy::None,
     };
     let when = match layout.when.as_ref().and_then(|w| place.get(w)) {
-        Some(Value::String(text)) if name != BlockName::Bare => Some(text.clone()),
+        Some(Value::String(text)) if name != BlockName::Bare => {
+            Some(Expression::compile(text).map_err(|e| format!("condition `{text}` {e}"))?)
+        }
         Some(Value::Null) | None => None,
         Some(_) if name == BlockName::Bare => None,
         Some(_) => return Err("condition is no string".to_owned()),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::RejectedHere;
 use crate::attach::{Attached, Group};
-use crate::merge::units_of;
+use crate::merge::{Schemas, units_of};
 use crate::model::{NodeKey, Outcome, Unit};
 use crate::profile::{Class, Policy, Profile, SameTarget};
 
@@ -21,7 +21,12 @@ pub(super) struct Settled {
 }
 
 /// Settles the conflicts of a kind. References that lost all their nodes become Conflicted.
-pub(super) fn settle(profile: &Profile, policies: &[Policy], attached: &mut [Attached]) -> Settled {
+pub(super) fn settle(
+    profile: &Profile,
+    schemas: Schemas<'_>,
+    policies: &[Policy],
+    attached: &mut [Attached],
+) -> Settled {
     let mut settled = Settled::default();
     let mut order: Vec<usize> = (0..policies.len()).collect();
     order.sort_by_cached_key(|&index| policies.get(index).map(Policy::establishment));
@@ -46,7 +51,7 @@ pub(super) fn settle(profile: &Profile, policies: &[Policy], attached: &mut [Att
             settled.reject_newer(policies, attached);
         }
         (_, SameTarget::UnionOrReject) => {
-            settled.union_or_reject(profile, policies, attached, &order);
+            settled.union_or_reject((profile, schemas), policies, attached, &order);
         }
         (_, SameTarget::Established | SameTarget::OldestWins) => {}
     }
@@ -106,7 +111,7 @@ impl Settled {
     /// is Conflicted on all of them and overlaps nobody later.
     fn union_or_reject(
         &mut self,
-        profile: &Profile,
+        (profile, schemas): (&Profile, Schemas<'_>),
         policies: &[Policy],
         attached: &mut [Attached],
         order: &[usize],
@@ -123,7 +128,7 @@ impl Settled {
             let (Some(mine), Some(policy)) = (places.get(index), policies.get(*index)) else {
                 continue;
             };
-            let units = units(profile, policy);
+            let units = units(profile, schemas, policy);
             let rival = mine
                 .iter()
                 .flat_map(|place| held.get(place).into_iter().flatten())
@@ -165,11 +170,11 @@ fn lose(attached: &mut Attached, place: &Place, message: &str) {
 }
 
 /// The units of all blocks of a policy.
-fn units(profile: &Profile, policy: &Policy) -> Vec<Unit> {
+fn units(profile: &Profile, schemas: Schemas<'_>, policy: &Policy) -> Vec<Unit> {
     policy
         .blocks
         .iter()
-        .flat_map(|block| units_of(profile, &block.rules))
+        .flat_map(|block| units_of(profile, schemas, block.name, &block.rules))
         .collect()
 }
 

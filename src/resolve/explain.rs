@@ -34,7 +34,7 @@ impl World {
                 let own = self.own_rules(kind, frames);
                 let mut stack = kind.stack(&groups);
                 stack.groups.extend(own.as_ref().map(|own| own.group()));
-                let folded = fold(&kind.profile, &stack, true);
+                let folded = fold(&kind.profile, kind.schemas(), &stack, true);
                 kind.unit_outcomes(&folded, own.as_ref().map(|own| &own.object))
             }
         };

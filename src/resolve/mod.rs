@@ -10,6 +10,7 @@ mod direct;
 mod explain;
 mod listed;
 mod own;
+mod schemas;
 mod scope;
 mod stack;
 
@@ -20,6 +21,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+use self::schemas::OwnSchemas;
 use crate::attach::{Attached, Group, attach};
 use crate::model::{GroupKind, NodeKey, ObjectKey, Outcome, PathName, PathReason, SourceState, Str};
 use crate::profile::{Policy, Profile, ProfileError, read_policy};
@@ -42,6 +44,8 @@ pub struct Kind {
     profile: Arc<Profile>,
     policies: Vec<Policy>,
     attached: Vec<Attached>,
+    /// The CRD's schemas of the rules, by block.
+    schemas: OwnSchemas,
     /// Accepted policies of each node.
     nodes: HashMap<NodeId, NodePolicies>,
     /// Why nothing is computed, if so.
@@ -164,7 +168,9 @@ impl Kind {
             .collect();
         let attached = attach(&profile, &policies, store, topology);
         let not_computed = profile.not_computed();
+        let schemas = OwnSchemas::of(&profile, store);
         Self {
+            schemas,
             profile,
             policies,
             attached,
@@ -190,7 +196,12 @@ impl Kind {
 
     /// Settles conflicts and puts accepted policies on their nodes.
     fn settle(&mut self, topology: &Topology, root: NodeId) {
-        let settled = acceptance::settle(&self.profile, &self.policies, &mut self.attached);
+        let settled = acceptance::settle(
+            &self.profile,
+            self.schemas.borrow(),
+            &self.policies,
+            &mut self.attached,
+        );
         let number = |key: &NodeKey| match *key == NodeKey::root() {
             true => Some(root),
             false => topology.node(key),

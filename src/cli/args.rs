@@ -1,0 +1,167 @@
+//! Options that several commands share.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use super::CliError;
+
+/// Where answers come from.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Source")]
+pub struct SourceArgs {
+    /// Manifests to read: files, directories, or `-` for standard input. May be repeated.
+    #[arg(long, value_name = "PATH", num_args = 1.., conflicts_with = "server")]
+    pub manifests: Vec<PathBuf>,
+    /// Profiles of policy kinds, beside those in the manifests: files or directories.
+    #[arg(long, value_name = "PATH", num_args = 1.., conflicts_with = "server")]
+    pub profiles: Vec<PathBuf>,
+    /// A running server to ask: `host:port`, or `unix:PATH`.
+    #[arg(long, value_name = "ADDR")]
+    pub server: Option<String>,
+    /// Answer from what can be read, even if some files cannot.
+    #[arg(long, conflicts_with = "server")]
+    pub allow_partial: bool,
+}
+
+/// What is asked for and how it is printed.
+#[derive(Args, Clone, Debug)]
+pub struct AskArgs {
+    /// A path (`gateways/...`, `mesh/...`, `gatewayclasses/...`, `namespaces/...`) or an object
+    /// (`kind/namespace/name`, such as `httproute/baker/bread`).
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// Where answers come from.
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// Only this policy kind, as `Kind.group`, or `Kind` alone if that is clear. May be repeated.
+    #[arg(long = "kind", value_name = "KIND")]
+    pub kinds: Vec<String>,
+    /// How to print.
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    pub output: Format,
+}
+
+/// How to print.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Table,
+    /// For people and programs.
+    Yaml,
+    /// For programs.
+    Json,
+}
+
+/// Runs conformance cases.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  entail test tests/conformance/cases/gwctl.yaml
+  entail test --pending tests/conformance/pending.yaml tests/conformance/cases/*.yaml")]
+pub struct TestArgs {
+    /// Files of cases.
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// A list of cases that need a part that is not built yet.
+    #[arg(long, value_name = "FILE")]
+    pub pending: Option<PathBuf>,
+    /// A list of cases whose expectation contradicts the rules.
+    #[arg(long, value_name = "FILE")]
+    pub disputed: Option<PathBuf>,
+    /// Profiles of policy kinds, beside those in the cases. May be repeated.
+    #[arg(long, value_name = "PATH")]
+    pub profiles: Vec<PathBuf>,
+}
+
+/// Whether a name is one of a path.
+pub(super) fn is_path(name: &str) -> bool {
+    ["gateways/", "gatewayclasses/", "namespaces/", "mesh/"]
+        .iter()
+        .any(|root| name.starts_with(root))
+}
+
+impl AskArgs {
+    /// Options that take several values swallow a name that follows them, as in
+    /// `get --manifests FOLDER NAME`: it is given back if it reads like a name and is no file.
+    #[must_use]
+    pub(super) fn settled(mut self) -> Self {
+        let lists = [&mut self.source.manifests, &mut self.source.profiles];
+        for list in lists {
+            if self.name.is_some() || list.len() < 2 {
+                continue;
+            }
+            let swallowed = list.last().filter(|path| is_name(path));
+            if let Some(name) = swallowed.and_then(|path| path.to_str()) {
+                self.name = Some(name.to_owned());
+                list.pop();
+            }
+        }
+        self
+    }
+}
+
+impl SourceArgs {
+    /// Fails if no source is given.
+    ///
+    /// # Errors
+    /// What to do.
+    pub(super) fn check(&self) -> Result<(), CliError> {
+        if self.server.is_some() || !self.manifests.is_empty() {
+            return Ok(());
+        }
+        Err(CliError::Usage(
+            "no source is given: name manifests with `--manifests PATH` or a running server with \
+             `--server ADDR`"
+                .to_owned(),
+        ))
+    }
+}
+
+/// Whether a value of `--manifests` reads like a name, and not like a file.
+fn is_name(path: &Path) -> bool {
+    let Some(text) = path.to_str() else {
+        return false;
+    };
+    let parts = text.split('/').collect::<Vec<_>>();
+    let is_object = matches!(parts.len(), 2 | 3) && parts.iter().all(|part| !part.is_empty());
+    let is_relative = text.starts_with(['/', '.', '~']);
+    (is_path(text) || is_object) && !is_relative && !path.exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: AskArgs,
+    }
+
+    fn settled(line: &[&str]) -> (Option<String>, usize) {
+        let all = std::iter::once("x").chain(line.iter().copied());
+        let args = Line::try_parse_from(all).unwrap().args.settled();
+        (args.name, args.source.manifests.len())
+    }
+
+    #[test]
+    fn a_name_may_stand_before_and_behind_the_manifests() {
+        let name = Some("httproute/a/b".to_owned());
+        assert_eq!(settled(&["httproute/a/b", "--manifests", "x", "y"]), (name.clone(), 2));
+        assert_eq!(settled(&["--manifests", "x", "httproute/a/b"]), (name, 1));
+        assert_eq!(settled(&["--manifests", "x", "./a/b"]), (None, 2));
+        assert_eq!(settled(&["--manifests", "httproute/a/b"]), (None, 1));
+        let path = Some("gateways/a/b/listeners/c".to_owned());
+        assert_eq!(settled(&["--manifests", "x", "gateways/a/b/listeners/c"]), (path, 1));
+    }
+
+    #[test]
+    fn a_source_is_needed() {
+        assert!(SourceArgs::default().check().is_err());
+        let line = ["x", "--manifests", "a", "--server", "b"];
+        assert!(Line::try_parse_from(line).is_err());
+    }
+}

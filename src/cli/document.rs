@@ -1,0 +1,116 @@
+//! What `-o json` and `-o yaml` print: like a JSON value, but fields keep the order in which they
+//! are documented.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use super::text::is_hidden;
+
+/// A value to print.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Document {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// A number, exactly as it was written.
+    Number(String),
+    /// A string.
+    Text(String),
+    /// A list.
+    List(Vec<Document>),
+    /// Fields in their order.
+    Map(Vec<(String, Document)>),
+}
+
+impl Document {
+    /// Fields in their order.
+    pub(super) fn map<const N: usize>(fields: [(&str, Document); N]) -> Self {
+        let fields = fields.into_iter();
+        Document::Map(fields.map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    /// A string.
+    pub(super) fn text(text: &str) -> Self {
+        Document::Text(text.to_owned())
+    }
+
+    /// A list of what `each` makes of the items.
+    pub(super) fn list<T>(items: &[T], each: impl Fn(&T) -> Document) -> Self {
+        Document::List(items.iter().map(each).collect())
+    }
+
+    /// The value of a JSON text; the text itself should it be none.
+    pub(super) fn exact(json: &str) -> Self {
+        match serde_json::from_str::<Value>(json) {
+            Ok(value) => value.into(),
+            Err(_) => Document::text(json),
+        }
+    }
+
+    /// Whether it is neither a list nor a map with something in it.
+    pub(super) fn is_leaf(&self) -> bool {
+        match self {
+            Document::List(items) => items.is_empty(),
+            Document::Map(fields) => fields.is_empty(),
+            _ => true,
+        }
+    }
+}
+
+impl From<Value> for Document {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Null => Document::Null,
+            Value::Bool(bool) => Document::Bool(bool),
+            Value::Number(number) => Document::Number(number.to_string()),
+            Value::String(text) => Document::Text(text),
+            Value::Array(items) => Document::List(items.into_iter().map(Into::into).collect()),
+            Value::Object(map) => {
+                Document::Map(map.into_iter().map(|(k, v)| (k, v.into())).collect())
+            }
+        }
+    }
+}
+
+/// A string in quotes, as JSON and YAML both read it. Characters that do not show are written
+/// out.
+pub(super) fn quoted(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len() + 2);
+    shown.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => shown.push_str("\\\""),
+            '\\' => shown.push_str("\\\\"),
+            '\n' => shown.push_str("\\n"),
+            '\r' => shown.push_str("\\r"),
+            '\t' => shown.push_str("\\t"),
+            // All of them are in the plane that four digits reach; writing to a String does not
+            // fail.
+            c if is_hidden(c) => drop(write!(shown, "\\u{:04x}", u32::from(c))),
+            c => shown.push(c),
+        }
+    }
+    shown.push('"');
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoted_strings_read_back() {
+        for text in ["", "a\"b\\c\n\t\r\u{1b}\u{7f}\u{85}\u{2028}\u{feff}", "ä 🥐 \u{ffff}"] {
+            assert_eq!(serde_json::from_str::<String>(&quoted(text)).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn numbers_keep_their_text() {
+        let text = "1.50000000000000000000000001e+400";
+        assert_eq!(Document::exact(text), Document::Number(text.to_owned()));
+        assert_eq!(Document::exact("{"), Document::text("{"));
+    }
+}

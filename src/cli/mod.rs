@@ -1,0 +1,121 @@
+//! The commands: a file each. They print what the room `insight` says, whether a snapshot in this
+//! process answers or a running server.
+
+mod args;
+mod completion;
+mod connect;
+mod document;
+mod error;
+mod explain;
+mod explain_text;
+mod get;
+mod health;
+mod json;
+mod levels;
+mod messages;
+mod output;
+mod profiles;
+mod serve;
+mod session;
+mod spec;
+mod test;
+mod text;
+mod version;
+mod yaml;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+pub use args::{AskArgs, Format, SourceArgs, TestArgs};
+pub use error::{CliError, Exit};
+pub use serve::ServeArgs;
+
+/// Knows which policies are in effect on every Gateway > Route > Backend path, and why.
+#[derive(Debug, Parser)]
+#[command(name = "entail", version, max_term_width = 100, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 fine; 1 findings, or nothing has that name; 2 wrong usage;
+3 input that cannot be read, a server out of reach, or a kind of which not everything is known.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the server that data planes and people ask.
+    Serve(Box<ServeArgs>),
+    /// Print the effective policies of a path, of every path through an object, or of all paths.
+    Get(get::GetArgs),
+    /// Tell for each value who said it, what it beat, and why.
+    Explain(explain::ExplainArgs),
+    /// Run conformance cases; the last line is `N passed, N failed`.
+    Test(TestArgs),
+    /// List the built-in profiles of policy kinds.
+    Profiles(profiles::ProfilesArgs),
+    /// Ask a server whether it serves; for probes.
+    Health(health::HealthArgs),
+    /// Print the version.
+    Version,
+    /// Print a script that completes commands in a shell.
+    Completion(completion::CompletionArgs),
+}
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let called = arguments.first().map(Path::new);
+    let is_plugin = called
+        .and_then(Path::file_stem)
+        .is_some_and(|stem| stem.to_string_lossy().starts_with("kubectl-entail"));
+    let mut command = Cli::command();
+    if is_plugin {
+        command = command.bin_name("kubectl entail");
+    }
+    let parsed = command
+        .try_get_matches_from(arguments)
+        .and_then(|matches| Cli::from_arg_matches(&matches));
+    let result = match parsed {
+        Ok(cli) => run(cli.command, is_plugin),
+        Err(error) => {
+            // Help and version are no errors; nothing is left to do if they cannot be printed.
+            let _ = error.print();
+            return if error.use_stderr() {
+                Exit::Usage.into()
+            } else {
+                Exit::Fine.into()
+            };
+        }
+    };
+    match result {
+        Ok(exit) => exit.into(),
+        Err(error) => error.tell(),
+    }
+}
+
+fn run(command: Command, is_plugin: bool) -> Result<Exit, CliError> {
+    match command {
+        Command::Serve(args) => connect::serve(&args),
+        Command::Get(args) => get::run(args),
+        Command::Explain(args) => explain::run(args),
+        Command::Test(args) => connect::test(&args),
+        Command::Profiles(args) => profiles::run(&args),
+        Command::Health(args) => health::run(&args),
+        Command::Version => version::run(),
+        Command::Completion(args) => completion::run(&args, Cli::command(), is_plugin),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,150 @@
+//! CEL, guarded: expressions come from tenants and run in the one writer.
+//!
+//! Before the parser: length and nesting, since its time grows steeply with nesting. It runs on a
+//! thread with a big stack. After it: the size of the syntax tree and one level of comprehensions,
+//! so that evaluation is bounded by the size of its variables, which is bounded, too.
+
+mod convert;
+mod guard;
+
+use std::fmt;
+use std::sync::Arc;
+
+use cel::{Context, Program};
+use serde_json::Value;
+
+use crate::model::Str;
+
+/// A compiled expression.
+#[derive(Clone)]
+pub struct Expression {
+    source: Str,
+    program: Arc<Program>,
+}
+
+/// Stack of the thread that parses: the generated parser recurses deeply.
+const PARSER_STACK: usize = 64 * 1024 * 1024;
+
+impl Expression {
+    /// Compiles an expression.
+    ///
+    /// # Errors
+    /// Why it is refused: it does not parse, or is larger than the guards let through.
+    pub fn compile(source: &str) -> Result<Self, String> {
+        guard::before(source)?;
+        let text = source.to_owned();
+        let parser = std::thread::Builder::new()
+            .stack_size(PARSER_STACK)
+            .spawn(move || Program::compile(&text).map_err(|e| e.to_string()))
+            .map_err(|e| format!("no thread to parse it on: {e}"))?;
+        // A panic of the parser is its refusal.
+        let parsed = parser
+            .join()
+            .map_err(|_| "the parser gave up on it".to_owned())?;
+        let program = parsed.map_err(|e| format!("does not parse: {}", first_line(&e)))?;
+        guard::after(&program.expression().expr)?;
+        Ok(Self {
+            source: source.into(),
+            program: Arc::new(program),
+        })
+    }
+
+    /// Evaluates the expression.
+    ///
+    /// # Errors
+    /// A run-time error, such as a missing field, or variables that are too large.
+    pub fn evaluate(&self, variables: &[(&str, &Value)]) -> Result<Value, String> {
+        let mut context = Context::default();
+        for (name, value) in variables {
+            guard::variable(value)?;
+            context.add_variable_from_value(*name, convert::to_cel(value));
+        }
+        let found = self.program.execute(&context).map_err(|e| e.to_string())?;
+        convert::from_cel(&found)
+    }
+
+    /// Whether it is true; false, not a boolean and an error are not (SEMANTICS §5.4).
+    pub fn is_true(&self, variables: &[(&str, &Value)]) -> bool {
+        matches!(self.evaluate(variables), Ok(Value::Bool(true)))
+    }
+
+    /// Its text.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or(text)
+}
+
+impl PartialEq for Expression {
+    fn eq(&self, other: &Self) -> bool {
+        self.source == other.source
+    }
+}
+
+impl fmt::Debug for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Expression({:?})", self.source)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn eval(source: &str, me: Value) -> Result<Value, String> {
+        Expression::compile(source)?.evaluate(&[("self", &me)])
+    }
+
+    #[test]
+    fn values_go_in_and_come_out() {
+        let me = json!({"tier": "gold", "n": 41, "list": [1, 2], "big": 9007199254740993_i64});
+        assert_eq!(eval("self.tier == \"gold\"", me.clone()), Ok(json!(true)));
+        assert_eq!(eval("self.n + 1", me.clone()), Ok(json!(42)));
+        assert_eq!(eval("self.big", me.clone()), Ok(json!(9007199254740993_i64)));
+        assert_eq!(eval("self.list + [3]", me.clone()), Ok(json!([1, 2, 3])));
+        assert_eq!(eval("has(self.nope)", me.clone()), Ok(json!(false)));
+        assert!(eval("self.nope.deep == 1", me.clone()).is_err());
+        assert!(eval("1 / 0", me).is_err());
+    }
+
+    #[test]
+    fn what_is_too_large_never_reaches_the_parser() {
+        for hostile in [
+            "(".repeat(400) + &")".repeat(400),
+            "[".repeat(17) + &"]".repeat(17),
+            "!".repeat(100) + "true",
+            "-".repeat(100) + "1",
+            "a.".repeat(300) + "b",
+            "x".repeat(2_000),
+            "true ? ".repeat(60) + "1" + &" : 0".repeat(60),
+        ] {
+            assert!(Expression::compile(&hostile).is_err(), "{hostile}");
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_after_the_parser_is_refused() {
+        let many = vec!["1"; 250].join("+");
+        assert!(Expression::compile(&many).is_err());
+        let nested = "self.a.all(x, self.b.all(y, x == y))";
+        assert!(Expression::compile(nested).is_err());
+        assert!(Expression::compile("self.a.all(x, x > 1) && self.b.exists(y, y < 2)").is_ok());
+    }
+
+    #[test]
+    fn what_does_not_parse_says_so() {
+        for wrong in ["", "self.", "1 +", "\"open", "self.a ==", "\u{0}"] {
+            assert!(Expression::compile(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn large_variables_are_refused() {
+        let large = json!({"text": "x".repeat(300_000)});
+        assert!(eval("size(self.text) > 0", large).is_err());
+    }
+}

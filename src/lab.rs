@@ -1,0 +1,3 @@
+//! temporary
+#[path = "cli/test/case.rs"] pub mod case;
+#[path = "cli/test/check.rs"] pub mod check;

@@ -1,0 +1,131 @@
+//! Reducers of the Custom granularity (SEMANTICS §5.2).
+
+use std::cmp::Ordering;
+
+use serde_json::{Number, Value};
+
+use crate::profile::Reduce;
+
+/// What a reducer makes of two values.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Reduced {
+    /// The established side's value; its origin alone.
+    Established,
+    /// The challenger's value; its origin alone.
+    Challenger,
+    /// A value of both.
+    Both(Value),
+}
+
+/// Reduces the value of the higher policy and what is gathered from below. `None` where the
+/// reducer does not apply: null, a value of another type, or an error; then the direction decides.
+pub(super) fn reduce(reduce: &Reduce, established: &Value, challenger: &Value) -> Option<Reduced> {
+    match reduce {
+        Reduce::Min | Reduce::Max => {
+            let (Value::Number(a), Value::Number(b)) = (established, challenger) else {
+                return None;
+            };
+            let wanted = if *reduce == Reduce::Min {
+                Ordering::Less
+            } else {
+                Ordering::Greater
+            };
+            // On a tie the value belongs to the lower policy (SEMANTICS §9.1).
+            Some(if compare(a, b)? == wanted {
+                Reduced::Established
+            } else {
+                Reduced::Challenger
+            })
+        }
+        Reduce::And => booleans(established, challenger, |a, b| a && b),
+        Reduce::Or => booleans(established, challenger, |a, b| a || b),
+        Reduce::Union => lists(established, challenger, |a, b| joined(a, &without(b, a))),
+        Reduce::Intersection => lists(established, challenger, |a, b| {
+            a.iter().filter(|item| b.contains(item)).cloned().collect()
+        }),
+        Reduce::Append => lists(established, challenger, joined),
+        Reduce::Prepend => lists(established, challenger, |a, b| joined(b, a)),
+        Reduce::Cel(expression) => {
+            if established.is_null() || challenger.is_null() {
+                return None;
+            }
+            let variables = [("established", established), ("challenger", challenger)];
+            expression.evaluate(&variables).ok().map(Reduced::Both)
+        }
+    }
+}
+
+fn booleans(a: &Value, b: &Value, f: impl Fn(bool, bool) -> bool) -> Option<Reduced> {
+    Some(Reduced::Both(Value::Bool(f(a.as_bool()?, b.as_bool()?))))
+}
+
+fn lists(
+    a: &Value,
+    b: &Value,
+    f: impl Fn(&[Value], &[Value]) -> Vec<Value>,
+) -> Option<Reduced> {
+    Some(Reduced::Both(Value::Array(f(a.as_array()?, b.as_array()?))))
+}
+
+fn joined(first: &[Value], second: &[Value]) -> Vec<Value> {
+    first.iter().chain(second).cloned().collect()
+}
+
+/// The items of `list` that are not in `others`, doubles dropped.
+pub(super) fn without(list: &[Value], others: &[Value]) -> Vec<Value> {
+    let mut found: Vec<Value> = Vec::new();
+    for item in list {
+        if !others.contains(item) && !found.contains(item) {
+            found.push(item.clone());
+        }
+    }
+    found
+}
+
+/// Compares numbers exactly where both are integers, else as doubles.
+fn compare(a: &Number, b: &Number) -> Option<Ordering> {
+    let integer = |n: &Number| n.as_str().parse::<i128>().ok();
+    match (integer(a), integer(b)) {
+        (Some(a), Some(b)) => Some(a.cmp(&b)),
+        _ => a.as_f64()?.partial_cmp(&b.as_f64()?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn numbers_compare_exactly() {
+        let (a, b) = (json!(9007199254740993_i64), json!(9007199254740994_i64));
+        assert_eq!(reduce(&Reduce::Min, &a, &b), Some(Reduced::Established));
+        assert_eq!(reduce(&Reduce::Max, &a, &b), Some(Reduced::Challenger));
+        assert_eq!(reduce(&Reduce::Min, &a, &a), Some(Reduced::Challenger));
+        assert_eq!(reduce(&Reduce::Min, &json!(1.5), &json!(2)), Some(Reduced::Established));
+    }
+
+    #[test]
+    fn other_types_fall_back() {
+        for (reducer, a, b) in [
+            (Reduce::Min, json!("1"), json!(2)),
+            (Reduce::And, json!(true), json!(null)),
+            (Reduce::Union, json!([1]), json!({})),
+        ] {
+            assert_eq!(reduce(&reducer, &a, &b), None);
+        }
+    }
+
+    #[test]
+    fn lists_keep_their_order() {
+        let (a, b) = (json!(["a", "b"]), json!(["c", "b"]));
+        let list = |r| match reduce(&r, &a, &b) {
+            Some(Reduced::Both(value)) => value,
+            other => json!(format!("{other:?}")),
+        };
+        assert_eq!(list(Reduce::Union), json!(["a", "b", "c"]));
+        assert_eq!(list(Reduce::Intersection), json!(["b"]));
+        assert_eq!(list(Reduce::Append), json!(["a", "b", "c", "b"]));
+        assert_eq!(list(Reduce::Prepend), json!(["c", "b", "a", "b"]));
+    }
+}

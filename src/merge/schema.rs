@@ -1,0 +1,50 @@
+//! What a CRD's OpenAPI schema says of a place (SEMANTICS §5.2, structural).
+
+use serde_json::Value;
+
+use super::shape::{Place, Shape};
+
+/// The schema of a place below `root`; `None` where the schema says nothing.
+pub(super) fn descend<'s>(root: &'s Value, place: &[Place<'_>]) -> Option<&'s Value> {
+    place.iter().try_fold(root, |node, step| match step {
+        Place::Field(name) => {
+            let own = node.get("properties").and_then(|p| p.get(*name));
+            own.or_else(|| node.get("additionalProperties").filter(|a| a.is_object()))
+        }
+        Place::Item(_) => node.get("items"),
+    })
+}
+
+/// The shape of a schema's node. Without properties every object recurses.
+pub(super) fn shape(node: &Value) -> Shape {
+    let text = |field: &str| node.get(field).and_then(Value::as_str);
+    if text("x-kubernetes-map-type") == Some("atomic") {
+        return Shape::Unit;
+    }
+    match text("x-kubernetes-list-type") {
+        Some("set") => return Shape::Set,
+        Some("map") => {
+            let keys = node.get("x-kubernetes-list-map-keys").and_then(Value::as_array);
+            let keys: Vec<String> = keys
+                .into_iter()
+                .flatten()
+                .filter_map(|key| key.as_str().map(str::to_owned))
+                .collect();
+            if !keys.is_empty() {
+                return Shape::Keyed(keys);
+            }
+        }
+        _ => {}
+    }
+    match node.get("additionalProperties") {
+        Some(values) if is_scalar(values) => Shape::Unit,
+        _ => Shape::Open,
+    }
+}
+
+/// Whether a schema describes scalars.
+fn is_scalar(node: &Value) -> bool {
+    let kind = node.get("type").and_then(Value::as_str);
+    let int_or_string = node.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true));
+    int_or_string || matches!(kind, Some("string" | "integer" | "number" | "boolean"))
+}
