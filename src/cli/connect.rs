@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{CliError, Exit, ServeArgs, SourceArgs, TestArgs, output};
 use crate::insight::Ask;
-use crate::{app, client};
+use crate::{app, client, config};
 
 /// Where a server listens unless it is told otherwise.
 pub(super) const DEFAULT_SERVER: &str = "127.0.0.1:50051";
@@ -39,7 +39,19 @@ pub(super) fn health(address: &str, service: &str, patience: Duration) -> Result
 
 /// Serves until it is told to stop.
 pub(super) fn serve(args: &ServeArgs) -> Result<Exit, CliError> {
-    app::serve(&args.settings()).map_err(|error| CliError::Unreadable(error.to_string()))?;
+    let settings = config::Settings {
+        manifests: args.manifests.clone(),
+        profiles: args.profiles.clone(),
+        allow_partial: args.allow_partial,
+        listen: args.listen.clone(),
+        health_listen: args.health_listen.clone(),
+        port_file: args.port_file.clone(),
+        insecure_listen: args.insecure_listen,
+        tls_cert: args.tls_cert.clone(),
+        tls_key: args.tls_key.clone(),
+        client_ca: args.client_ca.clone(),
+    };
+    app::serve(settings).map_err(|error| CliError::Unreadable(error.to_string()))?;
     Ok(Exit::Fine)
 }
 

@@ -100,7 +100,6 @@ fn unit(unit: &v1::UnitExplanation) -> Document {
     Document::map([
         ("unit", Document::text(&unit.unit)),
         ("value", exact(unit.value_json.as_deref())),
-        ("hasValue", Document::Bool(unit.value_json.is_some())),
         ("origin", unit.origin.as_ref().map_or(Document::Null, origin)),
         ("strategy", Document::text(&unit.strategy)),
         (

@@ -9,6 +9,7 @@ mod error;
 mod explain;
 mod explain_text;
 mod get;
+mod get_text;
 mod health;
 mod json;
 mod levels;

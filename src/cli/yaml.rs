@@ -92,8 +92,8 @@ pub(super) fn string(text: &str) -> String {
 /// Whether every reader takes the bare text for the string that it is.
 fn is_plain(text: &str) -> bool {
     // Words that some version of YAML reads as something else.
-    const TAKEN: [&str; 13] = [
-        "true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf", "infinity", "t",
+    const TAKEN: [&str; 12] = [
+        "true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf", "infinity",
     ];
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '#');
     let is_taken = TAKEN.iter().any(|word| text.eq_ignore_ascii_case(word));

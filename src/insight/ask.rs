@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use prost::Message;
 
-use super::{Failure, Notes, explain, get, list_paths, server_status};
+use super::{
+    Failure, Notes, explain, get, list_affected, list_paths, list_policies, server_status,
+};
 use crate::snapshot::Snapshot;
 use crate::wire::v1;
 
@@ -24,6 +26,24 @@ pub trait Ask {
     /// # Errors
     /// Why there is no answer.
     fn explain(&mut self, request: v1::ExplainRequest) -> Result<v1::ExplainResponse, AskError>;
+
+    /// A page of policies with their statuses.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    fn list_policies(
+        &mut self,
+        request: v1::ListPoliciesRequest,
+    ) -> Result<v1::ListPoliciesResponse, AskError>;
+
+    /// The policies that affect an object.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    fn list_affected(
+        &mut self,
+        request: v1::ListAffectedRequest,
+    ) -> Result<v1::ListAffectedResponse, AskError>;
 
     /// A page of paths.
     ///
@@ -72,6 +92,20 @@ impl Ask for Local {
 
     fn explain(&mut self, request: v1::ExplainRequest) -> Result<v1::ExplainResponse, AskError> {
         Ok(explain(&self.snapshot, &request)?)
+    }
+
+    fn list_policies(
+        &mut self,
+        request: v1::ListPoliciesRequest,
+    ) -> Result<v1::ListPoliciesResponse, AskError> {
+        Ok(list_policies(&self.snapshot, &request)?)
+    }
+
+    fn list_affected(
+        &mut self,
+        request: v1::ListAffectedRequest,
+    ) -> Result<v1::ListAffectedResponse, AskError> {
+        Ok(list_affected(&self.snapshot, &request)?)
     }
 
     fn list_paths(

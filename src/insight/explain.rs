@@ -156,6 +156,7 @@ fn explanation(world: &World, kind: &Kind, frames: &Frames) -> v1::KindExplanati
             .map(|here| node(world, here))
             .collect(),
         units: explained.units.iter().map(unit).collect(),
+        losses: world.losses(kind, frames).iter().map(ToString::to_string).collect(),
     }
 }
 

@@ -6,6 +6,7 @@ mod failure;
 mod look_up;
 mod name;
 mod paths;
+mod policies;
 mod status;
 
 pub use ask::{Ask, AskError, Local};
@@ -14,4 +15,5 @@ pub use failure::{Failure, FailureCode};
 pub use look_up::{MAX_BATCH, batch, get, get_ready, path_of};
 pub use name::Subject;
 pub use paths::list_paths;
+pub use policies::{list_affected, list_policies};
 pub use status::{Notes, server_status};

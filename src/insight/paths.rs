@@ -17,12 +17,7 @@ pub fn list_paths(
 ) -> Result<v1::ListPathsResponse, Failure> {
     let world = snapshot.world();
     let subject = Subject::read(&request.name, world)?;
-    let size = match usize::try_from(request.page_size) {
-        Ok(0) => DEFAULT_PAGE,
-        Ok(size) => size.min(MAX_PAGE),
-        Err(_) => return Err(Failure::invalid("PageSize", "page_size is negative")),
-    };
-    let first = first(snapshot, &request.page_token)?;
+    let Page { first, size } = page(snapshot, request.page_size, &request.page_token)?;
     let mut found = 0;
     let mut paths = Vec::new();
     world.topology().visit(&mut |name, trail| {
@@ -42,16 +37,39 @@ pub fn list_paths(
     let next = first + paths.len();
     let version = snapshot.version();
     Ok(v1::ListPathsResponse {
-        next_page_token: if next < found {
-            format!("{}:{}:{next}", version.epoch, version.generation)
-        } else {
-            String::new()
-        },
+        next_page_token: token(snapshot, next, found),
         paths,
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
         kinds: snapshot.kinds().to_vec(),
     })
+}
+
+/// Where a page begins, and how long it is.
+pub(super) struct Page {
+    pub first: usize,
+    pub size: usize,
+}
+
+/// The page that a request asks for.
+pub(super) fn page(snapshot: &Snapshot, size: i32, token: &str) -> Result<Page, Failure> {
+    let size = match usize::try_from(size) {
+        Ok(0) => DEFAULT_PAGE,
+        Ok(size) => size.min(MAX_PAGE),
+        Err(_) => return Err(Failure::invalid("PageSize", "page_size is negative")),
+    };
+    let first = first(snapshot, token)?;
+    Ok(Page { first, size })
+}
+
+/// The token of the next page; empty after the last.
+pub(super) fn token(snapshot: &Snapshot, next: usize, all: usize) -> String {
+    let version = snapshot.version();
+    if next < all {
+        format!("{}:{}:{next}", version.epoch, version.generation)
+    } else {
+        String::new()
+    }
 }
 
 /// Where a page begins.

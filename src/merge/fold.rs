@@ -36,6 +36,29 @@ pub struct FoldedUnit {
     pub sources: Vec<usize>,
 }
 
+impl Folded {
+    /// The policies that say a unit.
+    pub fn policies(&self, unit: &FoldedUnit) -> impl Iterator<Item = usize> {
+        unit.sources
+            .iter()
+            .filter_map(|&source| self.sources.get(source)?.policy)
+    }
+
+    /// The policies that contribute at least one unit.
+    pub fn contributors(&self) -> impl Iterator<Item = usize> {
+        self.units.iter().flat_map(|unit| self.policies(unit))
+    }
+
+    /// Whether the condition of a block was not true; known if the fold was traced.
+    pub fn skipped(&self, policy: usize, block: BlockName) -> bool {
+        self.losses.iter().any(|loss| {
+            let source = self.sources.get(loss.source);
+            loss.reason == LossReason::ConditionFalse
+                && source.is_some_and(|s| s.policy == Some(policy) && s.block == block)
+        })
+    }
+}
+
 /// A block in its turn.
 #[derive(Clone, Copy)]
 struct Turn<'p> {

@@ -52,6 +52,8 @@ pub(super) struct Shapes<'p> {
     pub schema: Option<&'p Value>,
     /// Keyed lists are taken apart beside a finer granularity, for a Structural block to merge.
     pub items: bool,
+    /// Objects are opened down to the leaves, atomic paths or not.
+    pub whole: bool,
 }
 
 impl<'p> Shapes<'p> {
@@ -68,6 +70,7 @@ impl<'p> Shapes<'p> {
                 .strategies
                 .iter()
                 .any(|s| s.granularity() == Some(Granularity::Structural)),
+            whole: false,
         }
     }
 
@@ -101,7 +104,7 @@ impl<'p> Shapes<'p> {
 
     /// The shape of a place; the empty one is the whole block.
     pub fn at(&self, place: &[Place<'_>]) -> Shape {
-        if self.is_atomic_path(place) {
+        if !self.whole && self.is_atomic_path(place) {
             return Shape::Unit;
         }
         match self.granularity {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::shape::{Schemas, Shapes};
 use super::slot::{take_apart, without_nulls};
-use crate::model::{BlockName, Unit};
+use crate::model::{BlockName, Granularity, Unit};
 use crate::profile::Profile;
 
 /// The units that rules hold, by the finest granularity that the kind offers.
@@ -17,7 +17,25 @@ pub fn units_of(
     if rules.is_empty() {
         return Vec::new();
     }
-    let slot = take_apart(rules, 0, &Shapes::finest(profile, schemas).of(block));
+    taken_apart(&Shapes::finest(profile, schemas).of(block), rules)
+}
+
+/// The leaves that rules hold: scalars, lists (items of keyed ones), nulls, empty objects; an
+/// empty block has one, the whole (SEMANTICS §10, §11.9).
+pub fn leaves_of(
+    profile: &Profile,
+    schemas: Schemas<'_>,
+    block: BlockName,
+    rules: &Map<String, Value>,
+) -> Vec<Unit> {
+    let mut shapes = Shapes::finest(profile, schemas).of(block);
+    shapes.granularity = Granularity::Patch;
+    shapes.whole = true;
+    taken_apart(&shapes, rules)
+}
+
+fn taken_apart(shapes: &Shapes<'_>, rules: &Map<String, Value>) -> Vec<Unit> {
+    let slot = take_apart(rules, 0, shapes);
     let mut found = Vec::new();
     slot.leaves(&mut Vec::new(), &mut |unit, _| found.push(unit));
     found

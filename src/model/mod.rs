@@ -6,6 +6,7 @@
 mod change;
 mod condition;
 mod effective;
+mod force;
 mod level;
 mod object;
 mod path;
@@ -19,6 +20,7 @@ pub use condition::{Outcome, PathReason};
 pub use effective::{
     Beaten, BlockName, Effective, Explained, Listed, LossReason, Origin, PolicyRef, Rejected, UnitOutcome,
 };
+pub use force::InForce;
 pub use level::{Level, NodeKey, Section};
 pub use object::{GroupKind, Object, ObjectKey, Str, Timestamp, groups};
 pub use path::{

@@ -362,21 +362,10 @@ impl Profile {
         }
     }
 
-    /// The settings whose meaning is not computed, for `not_computed` answers.
-    pub fn not_computed(&self) -> Option<String> {
-        let mut settings = Vec::new();
-        for (set, name) in [(self.chooser.annotation.is_some(), "strategy.annotation")] {
-            if set {
-                settings.push(name);
-            }
-        }
-        (!settings.is_empty()).then(|| {
-            format!(
-                "profile `{}` uses what this version does not compute: {}",
-                self.name,
-                settings.join(", ")
-            )
-        })
+    /// The strategy that a raw value means for a block; `None` if the kind does not offer it
+    /// (SEMANTICS §5.3).
+    pub fn strategy_named(&self, raw: &str, block: crate::model::BlockName) -> Option<Strategy> {
+        choose::meaning(self, raw, block).ok()
     }
 
     /// Whether the kind acts below a Gateway whose class has this controller (SEMANTICS §2.4).

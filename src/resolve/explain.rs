@@ -32,7 +32,7 @@ impl World {
             Class::Direct => kind.direct_units(&groups),
             Class::Inherited => {
                 let own = self.own_rules(kind, frames);
-                let mut stack = kind.stack(&groups);
+                let mut stack = self.stack(kind, &groups);
                 stack.groups.extend(own.as_ref().map(|own| own.group()));
                 let folded = fold(&kind.profile, kind.schemas(), &stack, true);
                 kind.unit_outcomes(&folded, own.as_ref().map(|own| &own.object))

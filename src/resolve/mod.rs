@@ -9,12 +9,16 @@ mod answer;
 mod direct;
 mod explain;
 mod listed;
+mod losses;
 mod own;
 mod schemas;
 mod scope;
 mod stack;
+mod status;
+mod tally;
 
 pub use explain::AttachedHere;
+pub use status::{PolicyStatus, Statuses};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -167,7 +171,6 @@ impl Kind {
             .map(|(_, entry)| read_policy(&profile, &entry.object))
             .collect();
         let attached = attach(&profile, &policies, store, topology);
-        let not_computed = profile.not_computed();
         let schemas = OwnSchemas::of(&profile, store);
         Self {
             schemas,
@@ -175,7 +178,7 @@ impl Kind {
             policies,
             attached,
             nodes: HashMap::new(),
-            not_computed,
+            not_computed: None,
         }
     }
 

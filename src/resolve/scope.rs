@@ -12,12 +12,11 @@ impl World {
     /// attached.
     pub fn frames(&self, kind: &Kind, trail: &Trail) -> Option<Frames> {
         let profile = &*kind.profile;
-        if kind.nodes.is_empty() || !acts(profile, trail) {
+        if kind.nodes.is_empty() {
             return None;
         }
+        let steps = self.steps(kind, trail)?;
         let inherited_only = !reaches(profile, trail);
-        let cut = cut(profile, trail);
-        let steps = with_namespaces(profile, &self.topology, &cut);
         let layer = match profile.class {
             Class::Direct => self.direct_layer(profile, &steps),
             Class::Inherited | Class::Listed => steps,
@@ -46,9 +45,38 @@ impl World {
             return None;
         }
         if !profile.own_fields.is_empty() {
-            frames.own = cut.last().map(|step| step.node);
+            frames.own = cut(profile, trail).last().map(|step| step.node);
         }
         Some(frames)
+    }
+}
+
+impl World {
+    /// The path as a kind sees it: cut at its effective level, with Namespaces; `None` if the kind
+    /// does not act there.
+    pub(super) fn steps(&self, kind: &Kind, trail: &Trail) -> Option<Vec<Step>> {
+        let profile = &*kind.profile;
+        acts(profile, trail)
+            .then(|| with_namespaces(profile, &self.topology, &cut(profile, trail)))
+    }
+
+    /// Whether a path is a scope of a kind: it ends at the effective level (SEMANTICS §2.3, §7.2).
+    pub(super) fn is_scope(&self, kind: &Kind, trail: &Trail) -> bool {
+        let profile = &*kind.profile;
+        if !acts(profile, trail) || !reaches(profile, trail) {
+            return false;
+        }
+        let cut = cut(profile, trail);
+        if cut.len() != trail.steps.len() {
+            return false;
+        }
+        if profile.effective != EffectiveTarget::Target {
+            return true;
+        }
+        // The target object, and each of its sections.
+        let steps = with_namespaces(profile, &self.topology, &cut);
+        let layer = self.direct_layer(profile, &steps);
+        layer.last().is_some_and(|last| Some(last) == cut.last())
     }
 }
 

@@ -1,10 +1,10 @@
 //! From frames to an ordered stack (SEMANTICS §4).
 
-use super::{Frames, Kind, NodePolicies};
+use super::{Frames, Kind, NodePolicies, World};
 use crate::attach::Group;
 use crate::merge::{Layer, Stack, StackGroup};
-use crate::model::Level;
-use crate::profile::Policy;
+use crate::model::{Level, Strategy};
+use crate::profile::{Block, Instruction, Policy};
 use crate::topology::NodeId;
 
 /// A policy with the node that it stands on.
@@ -40,8 +40,11 @@ impl Kind {
         found
     }
 
+}
+
+impl World {
     /// The stack that is folded.
-    pub(super) fn stack<'k>(&'k self, groups: &[Vec<Standing<'k>>]) -> Stack<'k> {
+    pub(super) fn stack<'k>(&self, kind: &Kind, groups: &[Vec<Standing<'k>>]) -> Stack<'k> {
         let groups = groups.iter().filter_map(|group| {
             let level = group.first()?.level;
             let layers = group.iter().map(|standing| Layer {
@@ -50,7 +53,7 @@ impl Kind {
                     .policy
                     .blocks
                     .iter()
-                    .map(|block| (block, block.strategy.strategy()))
+                    .map(|block| (block, self.strategy(kind, standing, block)))
                     .collect(),
             });
             Some(StackGroup {
@@ -61,6 +64,25 @@ impl Kind {
         Stack {
             groups: groups.collect(),
         }
+    }
+}
+
+impl World {
+    /// How a block joins: by the profile or the policy, or by an annotation on the policy's target,
+    /// where one whose value is not offered counts as omitted (SEMANTICS §5.3, §11.6).
+    pub(super) fn strategy(&self, kind: &Kind, standing: &Standing<'_>, block: &Block) -> Strategy {
+        let Instruction::ByAnnotation(omitted) = block.strategy else {
+            return block.strategy.strategy();
+        };
+        let object = &self.topology().key(standing.node).object;
+        let annotations = self.store().get(object).map(|e| &e.object.annotations);
+        kind.profile
+            .chooser
+            .annotation
+            .as_ref()
+            .and_then(|name| annotations?.get(name))
+            .and_then(|raw| kind.profile.strategy_named(raw, block.name))
+            .unwrap_or(omitted)
     }
 }
 

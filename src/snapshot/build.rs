@@ -61,6 +61,7 @@ impl Snapshot {
             bodies,
             kinds,
             world,
+            statuses: std::sync::OnceLock::new(),
         }
     }
 }

@@ -7,14 +7,14 @@ mod build;
 mod cell;
 mod index;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
 pub use cell::Snapshots;
 
 use crate::model::{GroupKind, PathName, Str};
-use crate::resolve::World;
+use crate::resolve::{Statuses, World};
 use crate::wire::{EncodedGetEffectivePoliciesResponse, v1};
 use index::PathIndex;
 
@@ -42,6 +42,8 @@ pub struct Snapshot {
     /// The same for a Batch reply.
     batch_tail: Bytes,
     kinds: Vec<v1::KindState>,
+    /// Computed when somebody asks: look-ups do not need them.
+    statuses: OnceLock<Arc<Statuses>>,
 }
 
 /// The answer of a path: all kinds.
@@ -105,6 +107,12 @@ impl Snapshot {
     /// The world that the answers were computed from.
     pub fn world(&self) -> &Arc<World> {
         &self.world
+    }
+
+    /// The statuses of all policies, computed once.
+    pub fn statuses(&self) -> Arc<Statuses> {
+        let statuses = self.statuses.get_or_init(|| Arc::new(self.world.statuses()));
+        Arc::clone(statuses)
     }
 
     /// What the snapshot says of itself.

@@ -208,6 +208,12 @@ impl Trail {
         self.steps.push(Step { node, level });
     }
 
+    /// The Gateway or mesh root that the trail goes through.
+    pub fn ancestor(&self) -> Option<super::NodeId> {
+        let root = self.steps.iter().find(|step| step.level == Level::Gateway);
+        root.map(|step| step.node)
+    }
+
     /// The level that the trail ends at.
     pub fn end(&self) -> Level {
         self.steps.last().map_or(Level::Root, |step| step.level)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::case::{Case, ExpectPath};
+use super::case::{Case, ExpectPath, ExpectStatus};
 use crate::insight::{Ask, AskError};
 use crate::model::Unit;
 use crate::wire::v1;
@@ -46,14 +46,13 @@ pub fn check(case: &Case, ask: &mut dyn Ask) -> Vec<Mismatch> {
             Err(error) => checker.differ(&invalid.path, "an answer", &error.to_string()),
         }
     }
-    let expect = &case.expect;
-    for (there, what) in [
-        (!expect.status.is_empty(), "status"),
-        (!expect.affected.is_empty(), "affected"),
-        (!expect.losses.is_empty(), "losses"),
-    ] {
-        if there {
-            checker.differ(what, "an answer", "not computed by this version");
+    checker.statuses(case);
+    for (object, policies) in &case.expect.affected {
+        checker.affected(object, policies);
+    }
+    for (path, kinds) in &case.expect.losses {
+        for (kind, units) in kinds {
+            checker.losses(path, kind, units);
         }
     }
     checker.mismatches
@@ -90,6 +89,80 @@ impl Checker<'_> {
             kinds: kinds.to_vec(),
             if_none_match: String::new(),
         })
+    }
+
+    fn statuses(&mut self, case: &Case) {
+        if case.expect.status.is_empty() {
+            return;
+        }
+        let request = v1::ListPoliciesRequest {
+            page_size: 10_000,
+            ..v1::ListPoliciesRequest::default()
+        };
+        match self.ask.list_policies(request) {
+            Err(error) => self.differ("status", "an answer", &error.to_string()),
+            Ok(found) => {
+                for expect in &case.expect.status {
+                    self.status(expect, &found.policies);
+                }
+            }
+        }
+    }
+
+    fn status(&mut self, expect: &ExpectStatus, all: &[v1::PolicyStatus]) {
+        let name = |s: &v1::PolicyStatus| format!("{}/{}", s.kind, policy_name(s.policy.as_ref()));
+        let Some(found) = all.iter().find(|s| name(s) == expect.policy) else {
+            return self.differ(&expect.policy, "a status", "no such policy");
+        };
+        let about = |what: &str| format!("{} {what}", expect.policy);
+        if let Some(accepted) = &expect.accepted {
+            let condition = found.conditions.first().cloned().unwrap_or_default();
+            let expected = format!("{}/{}", accepted.status, accepted.reason);
+            let told = format!("{}/{}", condition.status, condition.reason);
+            self.equal(&about("accepted"), &expected.into(), &told.into());
+        }
+        if let Some(in_force) = &expect.in_force {
+            self.equal(&about("in force"), &in_force.clone().into(), &found.in_force.clone().into());
+        }
+        if let Some(by) = &expect.overridden_by {
+            let told = found.overridden_by.iter().map(|p| policy_name(Some(p))).collect();
+            self.equal(&about("overridden by"), &sorted(by.clone()), &sorted(told));
+        }
+        if let Some(ancestors) = &expect.ancestors {
+            let told = found.ancestors.clone();
+            self.equal(&about("ancestors"), &sorted(ancestors.clone()), &sorted(told));
+        }
+    }
+
+    fn affected(&mut self, object: &str, policies: &[String]) {
+        let request = v1::ListAffectedRequest {
+            object: object.to_owned(),
+        };
+        match self.ask.list_affected(request) {
+            Err(error) => self.differ(object, "an answer", &error.to_string()),
+            Ok(found) => {
+                let name = |p: &v1::AffectingPolicy| {
+                    format!("{}/{}", p.kind, policy_name(p.policy.as_ref()))
+                };
+                let told = sorted(found.policies.iter().map(name).collect());
+                self.equal(&format!("{object} affected"), &sorted(policies.to_vec()), &told);
+            }
+        }
+    }
+
+    fn losses(&mut self, path: &str, kind: &str, units: &[String]) {
+        let request = v1::ExplainRequest {
+            name: path.to_owned(),
+            kinds: vec![kind.to_owned()],
+        };
+        match self.ask.explain(request) {
+            Err(error) => self.differ(path, "an answer", &error.to_string()),
+            Ok(found) => {
+                let kinds = found.paths.into_iter().flat_map(|p| p.kinds);
+                let told = sorted(kinds.flat_map(|k| k.losses).collect());
+                self.equal(&format!("{path} {kind} losses"), &sorted(units.to_vec()), &told);
+            }
+        }
     }
 
     fn path(&mut self, expect: &ExpectPath) {
@@ -169,6 +242,11 @@ impl Checker<'_> {
             self.equal(&about, &expected.clone().into(), &listed.into());
         }
     }
+}
+
+fn sorted(mut texts: Vec<String>) -> Value {
+    texts.sort();
+    texts.into()
 }
 
 /// Who says a unit: the origin that covers it, or those of everything below it.

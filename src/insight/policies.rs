@@ -1,0 +1,215 @@
+//! Statuses of policies as messages (SEMANTICS §10).
+
+use super::paths::{Page, page};
+use super::{Failure, Subject};
+use crate::attach::RefOutcome;
+use crate::model::{GroupKind, InForce, Outcome, PolicyRef};
+use crate::profile::{Policy, Vocabulary};
+use crate::resolve::{Kind, PolicyStatus, World};
+use crate::snapshot::Snapshot;
+use crate::wire::{node_policy_ref, v1};
+
+/// Most units that a message names.
+const UNITS_TOLD: usize = 5;
+
+/// Lists policies with their statuses.
+///
+/// # Errors
+/// A token of another snapshot.
+pub fn list_policies(
+    snapshot: &Snapshot,
+    request: &v1::ListPoliciesRequest,
+) -> Result<v1::ListPoliciesResponse, Failure> {
+    let world = snapshot.world();
+    let statuses = snapshot.statuses();
+    let wanted: Vec<GroupKind> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
+    let mut all: Vec<v1::PolicyStatus> = Vec::new();
+    for (number, kind) in world.kinds().iter().enumerate() {
+        if !wanted.is_empty() && !wanted.contains(&kind.profile().policy) {
+            continue;
+        }
+        for (index, policy) in kind.policies().iter().enumerate() {
+            let status = statuses.of(number, index).cloned().unwrap_or_default();
+            all.push(message(world, kind, (index, policy), &status));
+        }
+    }
+    all.sort_by(|a, b| (&a.kind, name(a)).cmp(&(&b.kind, name(b))));
+    let Page { first, size } = page(snapshot, request.page_size, &request.page_token)?;
+    let next = first.saturating_add(size);
+    let version = snapshot.version();
+    Ok(v1::ListPoliciesResponse {
+        next_page_token: super::paths::token(snapshot, next, all.len()),
+        policies: all.into_iter().skip(first).take(size).collect(),
+        version: Some(version.message()),
+        synced_at: Some(version.synced_at),
+        kinds: snapshot.kinds().to_vec(),
+    })
+}
+
+/// Lists the policies that affect an object (SEMANTICS §9.3).
+///
+/// # Errors
+/// A name that is none of an object.
+pub fn list_affected(
+    snapshot: &Snapshot,
+    request: &v1::ListAffectedRequest,
+) -> Result<v1::ListAffectedResponse, Failure> {
+    let world = snapshot.world();
+    let key = match Subject::read(&request.object, world)? {
+        Subject::Object(key, None) => key.to_string(),
+        Subject::Object(key, Some(section)) => format!("{key}#{section}"),
+        Subject::All | Subject::Path(_) => {
+            return Err(Failure::invalid(
+                "NotAnObject",
+                format!("`{}` is no object: give `kind/namespace/name`", request.object),
+            ));
+        }
+    };
+    let affecting = world.affecting(&snapshot.statuses(), &key);
+    let version = snapshot.version();
+    Ok(v1::ListAffectedResponse {
+        policies: affecting
+            .into_iter()
+            .map(|(kind, policy)| v1::AffectingPolicy {
+                kind: kind.to_string(),
+                policy: Some(node_policy_ref(&policy)),
+            })
+            .collect(),
+        version: Some(version.message()),
+        synced_at: Some(version.synced_at),
+        kinds: snapshot.kinds().to_vec(),
+    })
+}
+
+fn name(status: &v1::PolicyStatus) -> (String, String) {
+    let policy = status.policy.clone().unwrap_or_default();
+    (policy.namespace, policy.name)
+}
+
+fn message(
+    world: &World,
+    kind: &Kind,
+    (index, policy): (usize, &Policy),
+    status: &PolicyStatus,
+) -> v1::PolicyStatus {
+    let references = kind.attached(index).map_or(&[][..], |a| &a.references);
+    let mut conditions = vec![accepted(kind, index, policy, references)];
+    conditions.extend(in_force(kind, status));
+    v1::PolicyStatus {
+        kind: kind.profile().policy.to_string(),
+        policy: Some(node_policy_ref(&PolicyRef::of(&policy.key))),
+        conditions,
+        in_force: status.in_force.map(|f| f.as_str().to_owned()).unwrap_or_default(),
+        overridden_by: status.overridden_by.iter().map(node_policy_ref).collect(),
+        ancestors: status.ancestors.iter().map(ToString::to_string).collect(),
+        references: references.iter().map(|r| reference(world, r)).collect(),
+        scopes: status.scopes as u64,
+        scopes_lost: status.scopes_lost as u64,
+        lost_units: status.lost_units.clone(),
+        warnings: policy.warnings.clone(),
+    }
+}
+
+fn reference(world: &World, outcome: &RefOutcome) -> v1::ReferenceStatus {
+    let topology = world.topology();
+    v1::ReferenceStatus {
+        place: outcome.place.clone(),
+        outcome: outcome.outcome.to_string(),
+        message: outcome.message.clone(),
+        nodes: outcome
+            .nodes
+            .iter()
+            .map(|(key, _)| topology.node(key).map_or_else(|| key.to_string(), |n| topology.describe(n)))
+            .collect(),
+    }
+}
+
+fn accepted(kind: &Kind, index: usize, policy: &Policy, references: &[RefOutcome]) -> v1::Condition {
+    let (outcome, reason) = kind.outcome(index);
+    let status = match outcome {
+        Outcome::Accepted => "True",
+        Outcome::SelectorNotEvaluated => "Unknown",
+        _ => "False",
+    };
+    let first = references.iter().find(|r| r.outcome == outcome);
+    let message = match (&policy.invalid, first) {
+        (Some(why), _) => why.clone(),
+        (None, Some(reference)) if !reference.message.is_empty() => {
+            format!("{}: {}", reference.place, reference.message)
+        }
+        _ => String::new(),
+    };
+    condition("Accepted", status, &reason, message)
+}
+
+/// The condition of how far a policy is in force, in the words of the profile (SEMANTICS §10).
+fn in_force(kind: &Kind, status: &PolicyStatus) -> Vec<v1::Condition> {
+    let Some(force) = status.in_force else {
+        return Vec::new();
+    };
+    let vocabulary = kind.profile().status.vocabulary;
+    let text = told(status);
+    if vocabulary == Vocabulary::Programmed {
+        let (state, reason) = match force {
+            InForce::All | InForce::AllWithAdditions => ("True", "Programmed"),
+            InForce::Part | InForce::PartWithAdditions => ("True", "PartiallyProgrammed"),
+            InForce::None => ("False", "Overridden"),
+            InForce::NoScope => ("False", "Pending"),
+        };
+        return vec![condition("Programmed", state, reason, text)];
+    }
+    let additions = vocabulary == Vocabulary::EnforcedWithAdditions;
+    let (state, reason) = match force {
+        InForce::AllWithAdditions if additions => ("True", "EnforcedWithAdditions"),
+        InForce::All | InForce::AllWithAdditions => ("True", "Enforced"),
+        InForce::PartWithAdditions if additions => ("True", "PartiallyEnforcedWithAdditions"),
+        InForce::Part | InForce::PartWithAdditions => ("True", "PartiallyEnforced"),
+        InForce::None => ("False", "Overridden"),
+        InForce::NoScope => ("False", "Unknown"),
+    };
+    let mut found = vec![condition("Enforced", state, reason, text.clone())];
+    if force == InForce::None {
+        found.push(condition("Overridden", "True", "Overridden", text));
+    }
+    found
+}
+
+/// Names the other policies, the units and the scopes.
+fn told(status: &PolicyStatus) -> String {
+    if status.in_force == Some(InForce::NoScope) {
+        return "nothing that it is attached to is on a path".to_owned();
+    }
+    if status.lost_units.is_empty() {
+        return format!("in force on {} of {} paths", status.scopes, status.scopes);
+    }
+    let by: Vec<String> = status.overridden_by.iter().map(ToString::to_string).collect();
+    let by = if by.is_empty() {
+        String::new()
+    } else {
+        format!(" to {}", by.join(", "))
+    };
+    let units = shortened(&status.lost_units, UNITS_TOLD);
+    format!(
+        "lost {units}{by} on {} of {} paths: {}",
+        status.scopes_lost,
+        status.scopes,
+        shortened(&status.lost_in, status.scopes_lost.min(status.lost_in.len())),
+    ) + if status.lost_in.len() < status.scopes_lost { " and more" } else { "" }
+}
+
+fn shortened(items: &[String], most: usize) -> String {
+    let told: Vec<&str> = items.iter().take(most).map(String::as_str).collect();
+    match items.len().saturating_sub(most) {
+        0 => told.join(", "),
+        more => format!("{} and {more} more", told.join(", ")),
+    }
+}
+
+fn condition(kind: &str, status: &str, reason: &str, message: String) -> v1::Condition {
+    v1::Condition {
+        r#type: kind.to_owned(),
+        status: status.to_owned(),
+        reason: reason.to_owned(),
+        message,
+    }
+}

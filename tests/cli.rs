@@ -1,0 +1,270 @@
+//! The binary as people call it, over the bakery of the examples.
+
+use std::collections::BTreeSet;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+const BAKERY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/bakery");
+const LOAVES: &str = "gateways/platform/storefront/listeners/https/routes/HTTPRoute/baker/bread/\
+                      rules/menu/backends/Service/baker/loaves";
+
+fn entail(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_entail"))
+        .args(arguments)
+        .env_remove("NO_COLOR")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+fn bakery(arguments: &[&str]) -> Output {
+    let mut all = arguments.to_vec();
+    all.extend(["--manifests", BAKERY]);
+    entail(&all)
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[track_caller]
+fn fine(output: &Output) -> String {
+    assert_eq!(code(output), 0, "{}{}", stdout(output), stderr(output));
+    stdout(output)
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let text = fine(&bakery(arguments));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+fn fields(value: &Value) -> BTreeSet<&str> {
+    value.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+fn list<'v>(value: &'v Value, name: &str) -> &'v Vec<Value> {
+    value[name].as_array().unwrap()
+}
+
+/// Paths of an answer with the kinds told there.
+fn told(answer: &Value) -> Vec<(String, Vec<String>)> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    list(answer, "paths")
+        .iter()
+        .map(|path| {
+            let kinds = list(path, "policies").iter().map(|p| text(&p["kind"]));
+            (text(&path["path"]), kinds.collect())
+        })
+        .collect()
+}
+
+#[test]
+fn get_gives_every_field() {
+    let answer = json(&["get", "-o", "json"]);
+    assert_eq!(fields(&answer), ["version", "kinds", "paths"].into());
+    assert_eq!(fields(&answer["version"]), ["epoch", "generation"].into());
+    assert!(answer["version"]["generation"].is_string());
+    assert_eq!(answer["kinds"], serde_json::json!([]));
+    let mut origins = 0;
+    for path in list(&answer, "paths") {
+        assert_eq!(fields(path), ["path", "policies"].into());
+        for policy in list(path, "policies") {
+            assert_eq!(
+                fields(policy),
+                [
+                    "group", "kind", "spec", "etag", "origins", "listed", "rejected",
+                    "inheritedOnly", "notComputed"
+                ]
+                .into()
+            );
+            assert_eq!(policy["inheritedOnly"], false);
+            for origin in list(policy, "origins") {
+                origins += 1;
+                assert_eq!(fields(origin), ["unit", "policies", "object", "block"].into());
+                assert_eq!(fields(&origin["policies"][0]), ["namespace", "name"].into());
+            }
+        }
+    }
+    assert!(origins > 10, "{origins}");
+}
+
+#[test]
+fn each_kind_is_told_at_its_own_level() {
+    for (path, kinds) in told(&json(&["get", "-o", "json"])) {
+        let is_backend = path.contains("/backends/");
+        assert!(path.contains("/rules/"), "{path}");
+        let is_retry = |kind: &String| kind == "RetryPolicy";
+        assert!(kinds.iter().all(|kind| is_retry(kind) == is_backend), "{path} {kinds:?}");
+    }
+    let all = told(&json(&["get", "-o", "json", "--all-levels"]));
+    assert!(all.iter().any(|(path, _)| path == "gateways/platform/storefront"));
+    assert!(all.iter().any(|(path, kinds)| !path.contains("/routes/") && !kinds.is_empty()));
+}
+
+#[test]
+fn a_path_is_told_with_all_that_is_known() {
+    let answer = json(&["get", LOAVES, "-o", "json"]);
+    let found = told(&answer);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].0, LOAVES);
+    let policies = list(&answer["paths"][0], "policies");
+    let retry = policies.iter().find(|p| p["kind"] == "RetryPolicy").unwrap();
+    assert_eq!(retry["spec"], serde_json::json!({"attempts": 5, "backoff": "250ms"}));
+    let inherited = json(&["get", "gateways/platform/storefront", "-o", "json"]);
+    let policies = list(&inherited["paths"][0], "policies");
+    assert!(policies.iter().any(|policy| policy["inheritedOnly"] == true), "{inherited}");
+}
+
+#[test]
+fn an_object_is_told_by_the_paths_through_it() {
+    // One place before and one behind the manifests: options that take several must not eat it.
+    let object = "httproute/baker/cakes";
+    let before = json(&["get", object, "-o", "json"]);
+    let behind = fine(&entail(&["get", "-o", "json", "--manifests", BAKERY, object]));
+    assert_eq!(told(&before), told(&serde_json::from_str(&behind).unwrap()));
+    let found = told(&before);
+    assert!(found.len() >= 4 && found.iter().all(|(path, _)| path.contains("baker/cakes")));
+    // A kind that acts above the object is told at the path that ends there.
+    let service = told(&json(&["get", "service/shop/till", "-o", "json", "--kind", "CachePolicy"]));
+    assert!(!service.is_empty());
+    for (path, kinds) in service {
+        assert!(path.ends_with("Service/shop/till") && kinds == ["CachePolicy"], "{path}");
+    }
+}
+
+#[test]
+fn yaml_and_json_say_the_same() {
+    for arguments in [&["get"][..], &["get", LOAVES], &["explain", "httproute/shop/shop"]] {
+        let mut with_yaml = arguments.to_vec();
+        with_yaml.extend(["-o", "yaml"]);
+        let mut with_json = arguments.to_vec();
+        with_json.extend(["-o", "json"]);
+        let mut yaml: Value = serde_saphyr::from_str(&fine(&bakery(&with_yaml))).unwrap();
+        let mut json = json(&with_json);
+        // Each process has an epoch of its own.
+        yaml["version"]["epoch"] = Value::Null;
+        json["version"]["epoch"] = Value::Null;
+        assert_eq!(yaml, json);
+    }
+}
+
+#[test]
+fn explain_tells_who_turned_retries_on() {
+    let text = fine(&bakery(&["explain", "httproute/baker/bread"]));
+    let retries = text.split("RetryPolicy.policies.bakery.example").nth(1).unwrap();
+    assert!(retries.contains("attempts = 5"), "{text}");
+    assert!(retries.contains("<- baker/be-patient (defaults, PatchDefaults)"), "{text}");
+    assert!(
+        text.contains("RetryPolicy: all 2 values come from baker/be-patient on Namespace/baker"),
+        "{text}"
+    );
+    let cakes = fine(&bakery(&["explain", "httproute/baker/cakes", "--kind", "RetryPolicy"]));
+    assert!(cakes.contains("beats baker/be-patient: 250ms (more specific default)"), "{cakes}");
+    assert!(!cakes.contains("CachePolicy"), "{cakes}");
+}
+
+#[test]
+fn text_for_people_fits_and_has_no_colours_in_a_pipe() {
+    for arguments in [&["get"][..], &["explain", "httproute/shop/shop"], &["get", LOAVES]] {
+        let text = fine(&bakery(arguments));
+        assert!(!text.contains('\u{1b}'));
+        let paths = ["gateways/", "mesh/", "  on gateways/", "     gateways/"];
+        for line in text.lines() {
+            let is_path = paths.iter().any(|start| line.starts_with(start));
+            assert!(is_path || line.chars().count() <= 100, "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_name_that_nothing_has_ends_with_the_nearest() {
+    let wrong = LOAVES.replace("/rules/menu/", "/rules/menus/");
+    for command in ["get", "explain"] {
+        let output = bakery(&[command, &wrong]);
+        assert_eq!(code(&output), 1, "{}", stderr(&output));
+        let nearest = "nearest path is `gateways/platform/storefront/listeners/https/routes/\
+                       HTTPRoute/baker/bread`";
+        assert!(stderr(&output).contains(nearest), "{}", stderr(&output));
+        assert_eq!(stdout(&output), "");
+        let output = bakery(&[command, "httproute/baker/croissants"]);
+        assert_eq!(code(&output), 1, "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn exit_codes_tell_usage_from_input() {
+    let output = entail(&["get"]);
+    assert_eq!(code(&output), 2);
+    assert!(stderr(&output).contains("--manifests") && stderr(&output).contains("--server"));
+    assert_eq!(code(&entail(&["explain", "--manifests", BAKERY])), 2);
+    assert_eq!(code(&bakery(&["get", "gateways//x"])), 2);
+    assert_eq!(code(&bakery(&["get", "no-name"])), 2);
+    assert_eq!(code(&bakery(&["get", "--server", "127.0.0.1:1"])), 2);
+    assert_eq!(code(&entail(&["nonsense"])), 2);
+    assert_eq!(code(&entail(&["get", "--manifests", "/no/such/folder"])), 3);
+    assert_eq!(code(&entail(&["get", "--server", "127.0.0.1:1"])), 3);
+    let health = ["health", "--server", "127.0.0.1:1", "--timeout", "1"];
+    assert_eq!(code(&entail(&health)), 3);
+}
+
+#[test]
+fn a_kind_that_nobody_knows_is_not_the_same_as_none() {
+    for output in ["table", "json", "yaml"] {
+        let output = bakery(&["get", LOAVES, "--kind", "FooPolicy.example.com", "-o", output]);
+        assert_eq!(code(&output), 3, "{}", stderr(&output));
+        assert!(stdout(&output).contains("FooPolicy.example.com"));
+        assert!(stdout(&output).contains("UNKNOWN"));
+    }
+    let output = bakery(&["explain", LOAVES, "--kind", "FooPolicy.example.com"]);
+    assert_eq!(code(&output), 3);
+    assert!(stdout(&output).contains("unknown is not the same as none"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_reader_who_has_read_enough_is_no_error() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_entail"))
+        .args(["get", "--all-levels", "-o", "yaml", "--manifests", BAKERY])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn the_small_commands_answer() {
+    let completion = fine(&entail(&["completion", "bash"]));
+    assert!(completion.contains("entail") && completion.contains("--manifests"));
+    assert_eq!(
+        fine(&entail(&["version"])),
+        format!("entail {}\n", env!("CARGO_PKG_VERSION"))
+    );
+    let table = fine(&entail(&["profiles"]));
+    assert!(table.lines().any(|line| line.starts_with("BackendTrafficPolicy.gateway.envoyproxy.io")));
+    let yaml = fine(&entail(&["profiles", "BackendTrafficPolicy", "-o", "yaml"]));
+    assert!(yaml.contains("backendtrafficpolicies.gateway.envoyproxy.io"), "{yaml}");
+    assert!(!yaml.contains("clienttrafficpolicies"), "{yaml}");
+    let json: Value = serde_json::from_str(&fine(&entail(&["profiles", "-o", "json"]))).unwrap();
+    assert!(list(&json, "profiles").len() > 20);
+    assert_eq!(code(&entail(&["profiles", "NoSuchPolicy"])), 1);
+}
+
+#[test]
+fn help_has_examples() {
+    for command in ["serve", "get", "explain", "test", "profiles", "health", "completion"] {
+        let help = fine(&entail(&[command, "--help"]));
+        assert!(help.contains("Examples:"), "{command}");
+    }
+}
