@@ -197,8 +197,8 @@ fn meet(a: &Unit, b: &Unit) -> bool {
 /// Whether a unit stands in the result with the policy among its origins. What `unset` has cut out
 /// of a larger unit does not; an empty object stands as well where others have filled it.
 fn stands(folded: &Folded, unit: &Unit, policy: usize) -> bool {
-    let at = |found: &&FoldedUnit| found.unit.covers(unit);
-    match folded.units.iter().find(at) {
+    let covering = |found: &&FoldedUnit| found.unit.covers(unit);
+    match folded.units.iter().find(covering) {
         Some(found) => {
             let below = unit.0.get(found.unit.0.len()..).unwrap_or_default();
             at(&found.value, below).is_some() && folded.policies(found).any(|p| p == policy)
