@@ -19,7 +19,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     compiler.include_imports(true).include_source_info(true);
     compiler.open_files(FILES)?;
     // For reflection: the builder's own option for this is ignored by `compile_fds`.
-    std::fs::write(out.join("entail.v1.bin"), compiler.encode_file_descriptor_set())?;
+    std::fs::write(
+        out.join("entail.v1.bin"),
+        compiler.encode_file_descriptor_set(),
+    )?;
     let descriptors = compiler.file_descriptor_set();
 
     for (folder, server, client) in [
@@ -37,7 +40,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             builder = builder.extern_path(".entail.v1", "crate::wire::v1");
         }
         if server {
-            for reply in ["GetEffectivePoliciesResponse", "BatchGetEffectivePoliciesResponse"] {
+            for reply in [
+                "GetEffectivePoliciesResponse",
+                "BatchGetEffectivePoliciesResponse",
+            ] {
                 builder = builder.extern_path(
                     format!(".entail.v1.{reply}"),
                     format!("crate::wire::Encoded{reply}"),

@@ -17,4 +17,3 @@ pub mod source;
 pub mod store;
 pub mod topology;
 pub mod wire;
-pub mod lab;

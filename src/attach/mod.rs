@@ -202,9 +202,7 @@ impl Attached {
     pub fn outcome(&self) -> Outcome {
         let mut outcomes = self.references.iter().map(|r| r.outcome);
         let first = outcomes.clone().next().unwrap_or(Outcome::Invalid);
-        outcomes
-            .find(|&o| o == Outcome::Accepted)
-            .unwrap_or(first)
+        outcomes.find(|&o| o == Outcome::Accepted).unwrap_or(first)
     }
 
     /// The nodes of accepted references, each once with its most specific group twice counted once

@@ -31,7 +31,9 @@ impl Context<'_> {
     fn rule(&self, route: &Route, name: &str) -> Option<u32> {
         let index = route.rule_named(name).or_else(|| {
             let (before, after) = self.profile.unnamed_rules.as_ref()?;
-            let number = name.strip_prefix(before.as_str())?.strip_suffix(after.as_str())?;
+            let number = name
+                .strip_prefix(before.as_str())?
+                .strip_suffix(after.as_str())?;
             let index = number.parse::<usize>().ok()?.checked_sub(1)?;
             // Written as it would be printed, and unnamed.
             let canonical = (index + 1).to_string() == number;

@@ -31,7 +31,10 @@ impl Context<'_> {
             Some(sections) => sections,
             None if self.profile.virtual_targets.contains(kind) => false,
             None => {
-                return Err((Outcome::Invalid, format!("the kind does not target `{kind}`")));
+                return Err((
+                    Outcome::Invalid,
+                    format!("the kind does not target `{kind}`"),
+                ));
             }
         };
         if reference.section.is_some() && !sections {
@@ -63,7 +66,10 @@ impl Context<'_> {
             Some(node) => Ok((node, group)),
             None => Err((
                 Outcome::TargetNotFound,
-                format!("`{target}` has no section `{}`", section.unwrap_or_default()),
+                format!(
+                    "`{target}` has no section `{}`",
+                    section.unwrap_or_default()
+                ),
             )),
         }
     }
@@ -124,7 +130,11 @@ impl Context<'_> {
     fn is_cluster_scoped(&self, kind: &GroupKind) -> bool {
         kind.is(groups::GATEWAY, "GatewayClass")
             || kind.is(groups::CORE, "Namespace")
-            || self.store.of_kind(kind).next().is_some_and(|((ns, _), _)| ns.is_empty())
+            || self
+                .store
+                .of_kind(kind)
+                .next()
+                .is_some_and(|((ns, _), _)| ns.is_empty())
     }
 
     /// Whether a target exists: as an object, as a namespace that something lives in, as a backend
@@ -134,7 +144,10 @@ impl Context<'_> {
             return self.topology.namespace_labels().contains_key(&target.name);
         }
         let by_reference = !target.kind.is(groups::CORE, "Service")
-            && self.topology.node(&NodeKey::whole(target.clone())).is_some();
+            && self
+                .topology
+                .node(&NodeKey::whole(target.clone()))
+                .is_some();
         self.store.get(target).is_some()
             || by_reference
             || self.profile.virtual_targets.contains(&target.kind)

@@ -8,7 +8,7 @@ use super::document::Document;
 use super::levels::kind_name;
 use super::session::{Session, exit, incomplete_line, loud_lines};
 use super::text::{Style, printable, wrapped};
-use super::{AskArgs, CliError, Exit, Format, explain_text, json, messages, output, yaml};
+use super::{AskArgs, CliError, Exit, Format, explain_summary, explain_text, json, messages, output, yaml};
 use crate::wire::v1;
 
 /// Explains effective policies.
@@ -98,7 +98,7 @@ fn table(
     }
     writeln!(out, "{}", style.bold("In short"))?;
     for (kind, units) in by_kind(&told) {
-        let sentence = printable(&explain_text::summary(&kind, &units));
+        let sentence = printable(&explain_summary::summary(&kind, &units));
         for (at, line) in wrapped(&sentence, 4).iter().enumerate() {
             let indent = if at == 0 { 2 } else { 4 };
             writeln!(out, "{:indent$}{line}", "")?;
@@ -135,12 +135,17 @@ fn nothing(session: &Session, name: &str, states: &[v1::KindState]) -> String {
         .map(|kind| kind.kind.as_str())
         .collect();
     let looked = match known.as_slice() {
-        [] => "there are no policies at all".to_owned(),
-        kinds => format!("looked for {}", kinds.join(", ")),
+        [] if session.kinds.is_empty() => " (there are no policies at all)".to_owned(),
+        [] => String::new(),
+        kinds => format!(" (looked for {})", kinds.join(", ")),
     };
     let sure = match states {
         [] => "",
         _ => ", but not everything is known: see above",
     };
-    format!("no policy of any kind has a say on `{name}` ({looked}){sure}")
+    let of = match session.kinds.is_empty() {
+        true => "of any kind",
+        false => "of the kinds asked for",
+    };
+    format!("no policy {of} has a say on `{name}`{looked}{sure}")
 }

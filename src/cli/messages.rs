@@ -72,6 +72,7 @@ fn kind(kind: &v1::KindExplanation) -> Document {
         ("policy", kind.policy.as_ref().map_or(Document::Null, policy)),
         ("nodes", Document::list(&kind.nodes, node)),
         ("units", Document::list(&kind.units, unit)),
+        ("losses", Document::list(&kind.losses, |unit| Document::text(unit))),
     ])
 }
 

@@ -7,6 +7,7 @@ mod connect;
 mod document;
 mod error;
 mod explain;
+mod explain_summary;
 mod explain_text;
 mod get;
 mod get_text;

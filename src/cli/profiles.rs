@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::document::Document;
 use super::text::{Style, WIDTH, wrapped};
-use super::{CliError, Exit, Format, json, output, yaml};
+use super::{CliError, Exit, Format, json, output};
 use crate::profile::{
     Class, EffectiveTarget, Profile, ProfileOrigin, built_in_sources, parse_documents,
 };
@@ -109,10 +109,6 @@ fn document(profile: &Profile) -> Document {
         ("effectiveTarget", Document::text(effective(profile))),
         ("strategies", Document::list(&strategies, |name| Document::text(name))),
         ("controllers", Document::list(&profile.controllers, |name| Document::text(name))),
-        (
-            "notComputed",
-            Document::Text(profile.not_computed().unwrap_or_default()),
-        ),
     ])
 }
 

@@ -98,7 +98,9 @@ fn is_plain(text: &str) -> bool {
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '#');
     let is_taken = TAKEN.iter().any(|word| text.eq_ignore_ascii_case(word));
     let starts_well = text.starts_with(|c: char| c.is_ascii_alphabetic());
-    text.chars().all(is_word) && (is_duration(text) || starts_well && !is_taken)
+    // The colon of a URL is no end of a key.
+    let words = text.replacen("://", "//", 1);
+    words.chars().all(is_word) && (is_duration(text) || starts_well && !is_taken)
 }
 
 /// `10s`, `250ms`: a number with a unit that no reader takes for a number.
@@ -159,13 +161,13 @@ rules:
         for text in [
             "", " ", "yes", "NO", "on", "Null", "~", "1", "1.5", "1e3", "0x1f", "0o7", "1_000",
             "12:30:45", "2001-01-01", ".inf", "-", "- a", "a: b", "a #b", "a\nb", "*x", "&x", "!x",
-            "%x", "@x", "`x", "[x", "{x", "'x", "\"x", "|", ">", "?", "=", "<<", "a:", "\u{85}",
-            "\u{2028}", "\u{feff}x", "ä", "1d", "1f", "+1", "\u{7f}",
+            "%x", "@x", "`x", "[x", "{x", "'x", "\"x", "|", ">", "?", "=", "<<", "\u{85}",
+            "\u{2028}", "\u{feff}x", "ä", "1d", "1f", "+1", "\u{7f}", "a:", "a://b://c", "://a",
         ] {
             assert!(string(text).starts_with('"'), "{text}");
             assert_eq!(read_back(&written(&json!({"k": text, text: 1})))["k"], text);
         }
-        for text in ["a", "a.b/c", "250ms", "HTTPRoute/a/b##0", "rules/#0", "some-text_x"] {
+        for text in ["a", "a.b/c", "250ms", "HTTPRoute/a/b##0", "https://a.b/c", "rules/#0", "some-text_x"] {
             assert_eq!(string(text), text);
         }
     }

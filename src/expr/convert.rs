@@ -20,10 +20,9 @@ pub(super) fn to_cel(value: &Value) -> cel::Value {
                 cel::Value::Float(number.as_f64().unwrap_or(f64::NAN))
             }
         }
-        Value::Array(items) => {
-            cel::Value::List(Arc::new(items.iter().map(to_cel).collect()))
-        }
+        Value::Array(items) => cel::Value::List(Arc::new(items.iter().map(to_cel).collect())),
         Value::Object(fields) => {
+            #[allow(clippy::disallowed_types, reason = "the type that the library takes")]
             let map: std::collections::HashMap<Key, cel::Value> = fields
                 .iter()
                 .map(|(name, value)| (Key::String(Arc::new(name.clone())), to_cel(value)))

@@ -22,7 +22,9 @@ pub(super) fn before(source: &str) -> Result<(), String> {
     }
     let nesting = nesting(source);
     if nesting > MAX_NESTING {
-        return Err(format!("is nested {nesting} deep; {MAX_NESTING} is the most"));
+        return Err(format!(
+            "is nested {nesting} deep; {MAX_NESTING} is the most"
+        ));
     }
     Ok(())
 }

@@ -104,7 +104,10 @@ mod tests {
         let me = json!({"tier": "gold", "n": 41, "list": [1, 2], "big": 9007199254740993_i64});
         assert_eq!(eval("self.tier == \"gold\"", me.clone()), Ok(json!(true)));
         assert_eq!(eval("self.n + 1", me.clone()), Ok(json!(42)));
-        assert_eq!(eval("self.big", me.clone()), Ok(json!(9007199254740993_i64)));
+        assert_eq!(
+            eval("self.big", me.clone()),
+            Ok(json!(9007199254740993_i64))
+        );
         assert_eq!(eval("self.list + [3]", me.clone()), Ok(json!([1, 2, 3])));
         assert_eq!(eval("has(self.nope)", me.clone()), Ok(json!(false)));
         assert!(eval("self.nope.deep == 1", me.clone()).is_err());

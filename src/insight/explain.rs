@@ -46,7 +46,10 @@ pub fn explain(
             let kind = kinds.get(kind)?;
             let explained = explanation(world, kind, &frames);
             let silent = explained.units.is_empty() && explained.nodes.is_empty();
-            let rejected = explained.policy.as_ref().is_some_and(|p| !p.rejected.is_empty());
+            let rejected = explained
+                .policy
+                .as_ref()
+                .is_some_and(|p| !p.rejected.is_empty());
             (!silent || rejected).then(|| v1::PathExplanation {
                 paths,
                 kinds: vec![explained],
@@ -55,12 +58,15 @@ pub fn explain(
         .collect();
     let version = snapshot.version();
     let mut states = snapshot.kinds().to_vec();
-    states.extend(wanted.iter().filter(|k| world.kind(k).is_none()).map(|kind| {
-        v1::KindState {
-            kind: kind.to_string(),
-            state: v1::kind_state::State::Unknown.into(),
-        }
-    }));
+    states.extend(
+        wanted
+            .iter()
+            .filter(|k| world.kind(k).is_none())
+            .map(|kind| v1::KindState {
+                kind: kind.to_string(),
+                state: v1::kind_state::State::Unknown.into(),
+            }),
+    );
     states.dedup();
     Ok(v1::ExplainResponse {
         paths,
@@ -120,7 +126,10 @@ fn many(
             let next = known.len();
             let place = *known.entry((number, frames.clone())).or_insert(next);
             let entry = found.entry((number, place));
-            entry.or_insert_with(|| (frames, Vec::new())).1.push(path.to_owned());
+            entry
+                .or_insert_with(|| (frames, Vec::new()))
+                .1
+                .push(path.to_owned());
         }
     });
     if !through {
@@ -149,14 +158,21 @@ fn is_scope(world: &World, subject: &Subject, scopes: &[Level], trail: &Trail) -
 fn explanation(world: &World, kind: &Kind, frames: &Frames) -> v1::KindExplanation {
     let explained = world.explain(kind, frames);
     v1::KindExplanation {
-        policy: Some(effective_policy(&kind.profile().policy, &explained.effective)),
+        policy: Some(effective_policy(
+            &kind.profile().policy,
+            &explained.effective,
+        )),
         nodes: world
             .attached_here(kind, frames)
             .iter()
             .map(|here| node(world, here))
             .collect(),
         units: explained.units.iter().map(unit).collect(),
-        losses: world.losses(kind, frames).iter().map(ToString::to_string).collect(),
+        losses: world
+            .losses(kind, frames)
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
     }
 }
 

@@ -43,7 +43,10 @@ impl Failure {
 
     /// A text that is no path name.
     pub fn syntax(text: &str, error: &PathSyntaxError) -> Self {
-        Self::invalid("NotAPath", format!("`{}` is no path name: {error}", shortened(text)))
+        Self::invalid(
+            "NotAPath",
+            format!("`{}` is no path name: {error}", shortened(text)),
+        )
     }
 
     /// A path that is none: the first step that fails, and the nearest prefix that is one

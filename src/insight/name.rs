@@ -46,7 +46,10 @@ impl Subject {
             return Err(wrong(text));
         }
         let kind = kind_named(kind, world);
-        Ok(Subject::Object(ObjectKey::new(kind, namespace, name), section))
+        Ok(Subject::Object(
+            ObjectKey::new(kind, namespace, name),
+            section,
+        ))
     }
 
     /// Whether a path goes through what the question is about.
@@ -78,7 +81,10 @@ pub(super) fn at(world: &World, step: &Step, key: &ObjectKey, section: Option<&s
         (Some(wanted), Some(Section::Port(port))) => port.to_string() == wanted,
         (Some(wanted), Some(Section::Rule(index))) => {
             wanted == format!("#{index}")
-                || world.topology().describe(step.node).ends_with(&format!("#{wanted}"))
+                || world
+                    .topology()
+                    .describe(step.node)
+                    .ends_with(&format!("#{wanted}"))
         }
     }
 }

@@ -103,7 +103,9 @@ pub(super) fn nothing(snapshot: &Snapshot, name: &str) -> Failure {
         _ => Failure {
             code: FailureCode::NotFound,
             reason: "NotOnAPath".to_owned(),
-            message: format!("`{name}` is on no path: there is no such object, or nothing joins it"),
+            message: format!(
+                "`{name}` is on no path: there is no such object, or nothing joins it"
+            ),
             nearest: String::new(),
         },
     }

@@ -61,7 +61,10 @@ pub fn list_affected(
         Subject::All | Subject::Path(_) => {
             return Err(Failure::invalid(
                 "NotAnObject",
-                format!("`{}` is no object: give `kind/namespace/name`", request.object),
+                format!(
+                    "`{}` is no object: give `kind/namespace/name`",
+                    request.object
+                ),
             ));
         }
     };
@@ -99,7 +102,10 @@ fn message(
         kind: kind.profile().policy.to_string(),
         policy: Some(node_policy_ref(&PolicyRef::of(&policy.key))),
         conditions,
-        in_force: status.in_force.map(|f| f.as_str().to_owned()).unwrap_or_default(),
+        in_force: status
+            .in_force
+            .map(|f| f.as_str().to_owned())
+            .unwrap_or_default(),
         overridden_by: status.overridden_by.iter().map(node_policy_ref).collect(),
         ancestors: status.ancestors.iter().map(ToString::to_string).collect(),
         references: references.iter().map(|r| reference(world, r)).collect(),
@@ -119,12 +125,21 @@ fn reference(world: &World, outcome: &RefOutcome) -> v1::ReferenceStatus {
         nodes: outcome
             .nodes
             .iter()
-            .map(|(key, _)| topology.node(key).map_or_else(|| key.to_string(), |n| topology.describe(n)))
+            .map(|(key, _)| {
+                topology
+                    .node(key)
+                    .map_or_else(|| key.to_string(), |n| topology.describe(n))
+            })
             .collect(),
     }
 }
 
-fn accepted(kind: &Kind, index: usize, policy: &Policy, references: &[RefOutcome]) -> v1::Condition {
+fn accepted(
+    kind: &Kind,
+    index: usize,
+    policy: &Policy,
+    references: &[RefOutcome],
+) -> v1::Condition {
     let (outcome, reason) = kind.outcome(index);
     let status = match outcome {
         Outcome::Accepted => "True",
@@ -182,7 +197,11 @@ fn told(status: &PolicyStatus) -> String {
     if status.lost_units.is_empty() {
         return format!("in force on {} of {} paths", status.scopes, status.scopes);
     }
-    let by: Vec<String> = status.overridden_by.iter().map(ToString::to_string).collect();
+    let by: Vec<String> = status
+        .overridden_by
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     let by = if by.is_empty() {
         String::new()
     } else {
@@ -193,8 +212,15 @@ fn told(status: &PolicyStatus) -> String {
         "lost {units}{by} on {} of {} paths: {}",
         status.scopes_lost,
         status.scopes,
-        shortened(&status.lost_in, status.scopes_lost.min(status.lost_in.len())),
-    ) + if status.lost_in.len() < status.scopes_lost { " and more" } else { "" }
+        shortened(
+            &status.lost_in,
+            status.scopes_lost.min(status.lost_in.len())
+        ),
+    ) + if status.lost_in.len() < status.scopes_lost {
+        " and more"
+    } else {
+        ""
+    }
 }
 
 fn shortened(items: &[String], most: usize) -> String {

@@ -73,6 +73,14 @@ struct Turn<'p> {
 }
 
 impl<'p> Turn<'p> {
+    /// Whether the block's condition is true of what is gathered below; one without holds.
+    fn holds(&self, below: Option<&Value>) -> bool {
+        match (&self.block.when, below) {
+            (Some(condition), Some(below)) => condition.is_true(&[("self", below)]),
+            _ => true,
+        }
+    }
+
     fn take_apart(&self, shapes: &Shapes<'_>) -> Slot<'p> {
         take_apart(&self.block.rules, self.source, &shapes.of(self.block.name))
     }
@@ -151,9 +159,13 @@ fn turns<'p>(profile: &Profile, stack: &Stack<'p>) -> (Vec<Turn<'p>>, Vec<Source
         if by_node {
             let is_override = |b: &Block| b.name == BlockName::Overrides;
             ranked().for_each(|(rank, layer)| take(rank, layer, &|b| !is_override(b)));
-            ranked().rev().for_each(|(rank, layer)| take(rank, layer, &is_override));
+            ranked()
+                .rev()
+                .for_each(|(rank, layer)| take(rank, layer, &is_override));
         } else {
-            ranked().rev().for_each(|(rank, layer)| take(rank, layer, &|_| true));
+            ranked()
+                .rev()
+                .for_each(|(rank, layer)| take(rank, layer, &|_| true));
         }
     }
     (turns, sources)
@@ -225,13 +237,11 @@ fn bottom_up<'p>(
             below = has_condition(turns, turn.stage).then(|| finished(gathered.as_ref()));
         }
         last_stage = Some(turn.stage);
-        if let (Some(condition), Some(below)) = (&turn.block.when, &below) {
-            if !condition.is_true(&[("self", below)]) {
-                if turn.block.offers {
-                    tracer.lost(&turn.take_apart(shapes), LossReason::ConditionFalse);
-                }
-                continue;
+        if !turn.holds(below.as_ref()) {
+            if turn.block.offers {
+                tracer.lost(&turn.take_apart(shapes), LossReason::ConditionFalse);
             }
+            continue;
         }
         pending.extend(&turn.block.unset);
         if !turn.block.offers {
@@ -259,7 +269,9 @@ fn bottom_up<'p>(
 
 /// Whether a block of a stage has a condition.
 fn has_condition(turns: &[Turn<'_>], stage: usize) -> bool {
-    turns.iter().any(|t| t.stage == stage && t.block.when.is_some())
+    turns
+        .iter()
+        .any(|t| t.stage == stage && t.block.when.is_some())
 }
 
 /// The rules gathered so far, an empty map if there are none; tombstones do not show
@@ -275,7 +287,11 @@ fn keep(offered: &mut Slot<'_>, unset: &[&Unit], tracer: &mut Tracer<'_>) -> boo
         return true;
     }
     let before = offered.clone();
-    let empty = unset.iter().fold(false, |empty, name| offered.cut(&name.0) || empty);
+    let empty = unset
+        .iter()
+        .map(|name| offered.cut(&name.0))
+        // Every name is cut, so that what is left is known.
+        .fold(false, std::ops::BitOr::bitor);
     let mut kept: Vec<Unit> = Vec::new();
     if !empty {
         offered.leaves(&mut Vec::new(), &mut |unit, _| kept.push(unit));

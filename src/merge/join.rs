@@ -119,7 +119,12 @@ impl<'v> Walk<'_, '_, 'v> {
 
     /// Both have a value at a reducer's place: the result is made of both, whatever the direction.
     /// A policy's block counts once on a path.
-    fn reduce(&mut self, reducer: &crate::profile::Reduce, lower: Slot<'v>, higher: Slot<'v>) -> Slot<'v> {
+    fn reduce(
+        &mut self,
+        reducer: &crate::profile::Reduce,
+        lower: Slot<'v>,
+        higher: Slot<'v>,
+    ) -> Slot<'v> {
         let (established, higher_sources) = higher.told();
         let (challenger, mut sources) = lower.told();
         if self.tracer.same_blocks(&higher_sources, &sources) {

@@ -59,11 +59,7 @@ fn booleans(a: &Value, b: &Value, f: impl Fn(bool, bool) -> bool) -> Option<Redu
     Some(Reduced::Both(Value::Bool(f(a.as_bool()?, b.as_bool()?))))
 }
 
-fn lists(
-    a: &Value,
-    b: &Value,
-    f: impl Fn(&[Value], &[Value]) -> Vec<Value>,
-) -> Option<Reduced> {
+fn lists(a: &Value, b: &Value, f: impl Fn(&[Value], &[Value]) -> Vec<Value>) -> Option<Reduced> {
     Some(Reduced::Both(Value::Array(f(a.as_array()?, b.as_array()?))))
 }
 
@@ -102,7 +98,10 @@ mod tests {
         assert_eq!(reduce(&Reduce::Min, &a, &b), Some(Reduced::Established));
         assert_eq!(reduce(&Reduce::Max, &a, &b), Some(Reduced::Challenger));
         assert_eq!(reduce(&Reduce::Min, &a, &a), Some(Reduced::Challenger));
-        assert_eq!(reduce(&Reduce::Min, &json!(1.5), &json!(2)), Some(Reduced::Established));
+        assert_eq!(
+            reduce(&Reduce::Min, &json!(1.5), &json!(2)),
+            Some(Reduced::Established)
+        );
     }
 
     #[test]

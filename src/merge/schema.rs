@@ -24,7 +24,9 @@ pub(super) fn shape(node: &Value) -> Shape {
     match text("x-kubernetes-list-type") {
         Some("set") => return Shape::Set,
         Some("map") => {
-            let keys = node.get("x-kubernetes-list-map-keys").and_then(Value::as_array);
+            let keys = node
+                .get("x-kubernetes-list-map-keys")
+                .and_then(Value::as_array);
             let keys: Vec<String> = keys
                 .into_iter()
                 .flatten()

@@ -60,7 +60,11 @@ impl<'p> Shapes<'p> {
     /// The shapes under the finest granularity that the kind offers: its leaves are the units of
     /// provenance.
     pub fn finest(profile: &'p Profile, schemas: Schemas<'p>) -> Self {
-        let finest = profile.strategies.iter().filter_map(|s| s.granularity()).max();
+        let finest = profile
+            .strategies
+            .iter()
+            .filter_map(|s| s.granularity())
+            .max();
         Self {
             profile,
             granularity: finest.unwrap_or(Granularity::Atomic),

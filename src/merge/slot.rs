@@ -132,7 +132,9 @@ impl<'v> Slot<'v> {
     /// The value as it stands, tombstones included, and who says it.
     pub fn told(&self) -> (Value, Vec<usize>) {
         let mut sources = Vec::new();
-        self.leaves(&mut Vec::new(), &mut |_, leaf| sources.extend(&leaf.sources));
+        self.leaves(&mut Vec::new(), &mut |_, leaf| {
+            sources.extend(&leaf.sources)
+        });
         sources.sort_unstable();
         sources.dedup();
         (self.raw(), sources)
@@ -232,7 +234,9 @@ fn cut_value(value: &mut Value, name: &[Segment]) -> bool {
 }
 
 pub(super) fn item_segment(key: &ItemKey) -> Segment {
-    let pairs = key.iter().map(|(name, value)| (name.as_str().into(), value.clone()));
+    let pairs = key
+        .iter()
+        .map(|(name, value)| (name.as_str().into(), value.clone()));
     Segment::Item(pairs.collect())
 }
 

@@ -59,7 +59,8 @@ impl<'s> Tracer<'s> {
     /// Whether one block of one policy, attached twice, stands on both sides.
     pub fn same_blocks(&self, ours: &[usize], theirs: &[usize]) -> bool {
         let block = |&at: &usize| self.sources.get(at).map(|s| (s.policy, s.block));
-        ours.iter().any(|our| theirs.iter().any(|their| block(our) == block(their)))
+        ours.iter()
+            .any(|our| theirs.iter().any(|their| block(our) == block(their)))
     }
 
     /// All units of `loser` lost for one reason.

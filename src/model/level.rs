@@ -96,7 +96,11 @@ impl NodeKey {
     /// The node above everything, where policies of a profile's root namespace stand
     /// (SEMANTICS §3.1).
     pub fn root() -> Self {
-        Self::whole(ObjectKey::new(GroupKind::new(groups::ENTAIL, "Root"), "", ""))
+        Self::whole(ObjectKey::new(
+            GroupKind::new(groups::ENTAIL, "Root"),
+            "",
+            "",
+        ))
     }
 
     /// The node of a Namespace.

@@ -18,7 +18,8 @@ mod value;
 pub use change::{Change, KindState, SourceState};
 pub use condition::{Outcome, PathReason};
 pub use effective::{
-    Beaten, BlockName, Effective, Explained, Listed, LossReason, Origin, PolicyRef, Rejected, UnitOutcome,
+    Beaten, BlockName, Effective, Explained, Listed, LossReason, Origin, PolicyRef, Rejected,
+    UnitOutcome,
 };
 pub use force::InForce;
 pub use level::{Level, NodeKey, Section};
@@ -30,4 +31,4 @@ pub use selector::LabelSelector;
 pub use strategy::{Direction, Granularity, Strategy};
 pub(crate) use unit::item_value;
 pub use unit::{Segment, Unit};
-pub use value::{at_path, is_unset, parse_field_path, FieldStep};
+pub use value::{FieldStep, at_path, is_unset, parse_field_path};

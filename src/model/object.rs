@@ -248,14 +248,25 @@ mod tests {
 
     #[test]
     fn what_is_no_timestamp_is_none() {
-        for text in ["", "yesterday", "2026-13-01T00:00:00Z", "2026-01-01", "é026-01-01T00:00:00Z"] {
+        for text in [
+            "",
+            "yesterday",
+            "2026-13-01T00:00:00Z",
+            "2026-01-01",
+            "é026-01-01T00:00:00Z",
+        ] {
             assert_eq!(Timestamp::parse(text), None, "{text}");
         }
     }
 
     #[test]
     fn short_kinds_round_trip() {
-        for text in ["HTTPRoute", "Service", "ServiceImport", "Backend.gateway.kgateway.dev"] {
+        for text in [
+            "HTTPRoute",
+            "Service",
+            "ServiceImport",
+            "Backend.gateway.kgateway.dev",
+        ] {
             assert_eq!(GroupKind::parse_short(text).short(), text);
         }
     }

@@ -4,13 +4,19 @@ use super::document::{Document, ProfileError, parse_documents};
 
 /// File name and text of every file of built-in profiles.
 const FILES: [(&str, &str); 8] = [
-    ("envoy-gateway.yaml", include_str!("builtin/envoy-gateway.yaml")),
+    (
+        "envoy-gateway.yaml",
+        include_str!("builtin/envoy-gateway.yaml"),
+    ),
     ("gateway-api.yaml", include_str!("builtin/gateway-api.yaml")),
     ("gloo.yaml", include_str!("builtin/gloo.yaml")),
     ("istio.yaml", include_str!("builtin/istio.yaml")),
     ("kgateway.yaml", include_str!("builtin/kgateway.yaml")),
     ("kuadrant.yaml", include_str!("builtin/kuadrant.yaml")),
-    ("listed-examples.yaml", include_str!("builtin/listed-examples.yaml")),
+    (
+        "listed-examples.yaml",
+        include_str!("builtin/listed-examples.yaml"),
+    ),
     (
         "nginx-gateway-fabric.yaml",
         include_str!("builtin/nginx-gateway-fabric.yaml"),

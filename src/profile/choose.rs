@@ -31,11 +31,7 @@ pub(super) fn strategy(
 ///
 /// # Errors
 /// The kind does not offer it, or it is of the other direction.
-pub(super) fn meaning(
-    profile: &Profile,
-    raw: &str,
-    block: BlockName,
-) -> Result<Strategy, String> {
+pub(super) fn meaning(profile: &Profile, raw: &str, block: BlockName) -> Result<Strategy, String> {
     let unknown = || format!("strategy `{raw}` is not offered by the kind");
     let choice = if profile.chooser.values.is_empty() {
         Granularity::parse(raw)

@@ -20,7 +20,10 @@ pub struct Document {
     pub(super) spec: Spec,
     /// Written by API servers; not read.
     #[serde(default)]
-    #[allow(dead_code)]
+    #[allow(
+        dead_code,
+        reason = "accepted, so that objects of a cluster are read as they are"
+    )]
     status: Option<Value>,
 }
 
@@ -260,7 +263,10 @@ pub fn parse_documents(text: &str, file: &str) -> Vec<Result<(String, Document),
     let mut found = Vec::new();
     for (line, part) in split_documents(text) {
         // A part of comments only is no document.
-        if part.lines().all(|l| l.trim().is_empty() || l.trim_start().starts_with('#')) {
+        if part
+            .lines()
+            .all(|l| l.trim().is_empty() || l.trim_start().starts_with('#'))
+        {
             continue;
         }
         let options = serde_saphyr::options! {
@@ -274,9 +280,14 @@ pub fn parse_documents(text: &str, file: &str) -> Vec<Result<(String, Document),
                 Err(reason) => Err(ProfileError::new(format!("{file}:{line}"), reason)),
             },
             Err(error) => {
-                let at = error.location().map_or(line, |l| line + l.line() as usize - 1);
+                let at = error
+                    .location()
+                    .map_or(line, |l| line + l.line() as usize - 1);
                 let reason = error.without_snippet().to_string();
-                Err(ProfileError::new(format!("{file}:{at}"), first_sentence(&reason)))
+                Err(ProfileError::new(
+                    format!("{file}:{at}"),
+                    first_sentence(&reason),
+                ))
             }
         });
     }

@@ -12,18 +12,17 @@ mod preset;
 mod read;
 mod references;
 mod refuse;
+mod settings;
 
-pub use check::level_of;
 pub use builtin::{built_in, built_in_sources};
 pub use document::{Document, ProfileError, parse_documents, read_value};
 pub use label::PolicyLabel;
-pub use policy::{
-    Block, Instruction, NamespaceSource, Policy, Reference, What,
-};
+pub use policy::{Block, Instruction, NamespaceSource, Policy, Reference, What};
 pub use read::read_policy;
+pub use settings::level_of;
 
 use crate::expr::Expression;
-use crate::model::{FieldStep, GroupKind, Level, Strategy, Str};
+use crate::model::{FieldStep, GroupKind, Level, Str, Strategy};
 
 /// A resolved profile: every setting has a value.
 #[derive(Clone, Debug, PartialEq)]
@@ -240,7 +239,10 @@ pub struct Reducer {
 
 /// Reducing functions.
 #[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs)]
+#[allow(
+    missing_docs,
+    reason = "the words say it; the reference describes them"
+)]
 pub enum Reduce {
     Min,
     Max,
@@ -334,7 +336,10 @@ pub struct StatusStyle {
 
 /// Words of the in-force condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
+#[allow(
+    missing_docs,
+    reason = "the words say it; the reference describes them"
+)]
 pub enum Vocabulary {
     Programmed,
     Enforced,
@@ -343,7 +348,10 @@ pub enum Vocabulary {
 
 /// Which objects a status is told for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
+#[allow(
+    missing_docs,
+    reason = "the words say it; the reference describes them"
+)]
 pub enum Ancestor {
     Gateway,
     Target,

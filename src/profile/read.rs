@@ -71,10 +71,20 @@ fn blocks(profile: &Profile, body: &Value) -> Result<Vec<Block>, String> {
         ));
     }
     let mut found = Vec::new();
-    let unset_beside = layout.unset.as_ref().is_some_and(|name| place.contains_key(name));
+    let unset_beside = layout
+        .unset
+        .as_ref()
+        .is_some_and(|name| place.contains_key(name));
     if !has_block || !bare.is_empty() || unset_beside {
         let offers_empty = !has_block;
-        found.push(block(profile, body, place, BlockName::Bare, bare, offers_empty)?);
+        found.push(block(
+            profile,
+            body,
+            place,
+            BlockName::Bare,
+            bare,
+            offers_empty,
+        )?);
     }
     for (name, fields) in [
         (BlockName::Defaults, defaults),
@@ -101,7 +111,10 @@ fn named_block<'v>(
             Some(_) => return Err(format!("block `{name}` is no object")),
         };
         if found.replace(fields).is_some() {
-            return Err(format!("singular and plural of one block: `{}`", names.join("`, `")));
+            return Err(format!(
+                "singular and plural of one block: `{}`",
+                names.join("`, `")
+            ));
         }
     }
     Ok(found)
@@ -114,7 +127,8 @@ fn bare_rules(profile: &Profile, place: &Map<String, Value>) -> Map<String, Valu
     let at_spec = layout.path == [FieldStep::Field("spec".to_owned())];
     let mut rules = block_rules(profile, place);
     rules.retain(|name, _| {
-        let targeting = at_spec && (TARGETING.contains(&name.as_str()) || selector_field(profile, name));
+        let targeting =
+            at_spec && (TARGETING.contains(&name.as_str()) || selector_field(profile, name));
         !targeting && !blocks.clone().any(|b| b == name)
     });
     // `when` belongs to blocks: bare rules have no condition (SEMANTICS §5.4).
@@ -226,8 +240,7 @@ fn unset_names(value: &Value) -> Result<Vec<Unit>, String> {
             .map(|item| {
                 let text = item.as_str().filter(|t| !t.is_empty()).ok_or_else(wrong)?;
                 // A name that is no dotted path is the name of one field.
-                Ok(Unit::parse(text)
-                    .unwrap_or_else(|| Unit(vec![Segment::Field(text.into())])))
+                Ok(Unit::parse(text).unwrap_or_else(|| Unit(vec![Segment::Field(text.into())])))
             })
             .collect(),
         _ => Err(wrong()),
@@ -238,7 +251,10 @@ fn unset_names(value: &Value) -> Result<Vec<Unit>, String> {
 fn order_key(rule: &OrderRule, object: &Object) -> i128 {
     let value = match &rule.source {
         OrderSource::Field(path) => at_path(&object.body, path, None).cloned(),
-        OrderSource::Annotation(name) => object.annotations.get(name).map(|v| Value::from(v.as_str())),
+        OrderSource::Annotation(name) => object
+            .annotations
+            .get(name)
+            .map(|v| Value::from(v.as_str())),
     };
     let key = match &rule.values {
         Some(values) => {

@@ -174,7 +174,9 @@ fn namespaces_of(value: Option<&Value>) -> Result<NamespaceSource, String> {
         None | Some("Same") => Ok(NamespaceSource::Same),
         Some("All") => Ok(NamespaceSource::All),
         Some("Selector") => {
-            let selector = value.get("selector").ok_or("namespaces: selector is missing")?;
+            let selector = value
+                .get("selector")
+                .ok_or("namespaces: selector is missing")?;
             LabelSelector::read(selector).map(NamespaceSource::Selector)
         }
         Some(other) => Err(format!(

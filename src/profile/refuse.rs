@@ -1,9 +1,7 @@
 //! Contradictions for which a profile is refused (docs/profiles-reference.md).
 
-use super::check::level_of;
-use super::{
-    Class, EffectiveTarget, Fold, Profile, SameTarget, Targets,
-};
+use super::settings::level_of;
+use super::{Class, EffectiveTarget, Fold, Profile, SameTarget, Targets};
 use crate::model::{Granularity, Level, Strategy, groups};
 
 /// Checks a resolved profile for contradictions.
@@ -53,7 +51,9 @@ fn class_and_strategies(profile: &Profile) -> Option<&'static str> {
     match profile.class {
         Class::Direct if !none => Some("class Direct has the one strategy None"),
         Class::Inherited if none => Some("strategy None is for class Direct"),
-        Class::Inherited if profile.strategies.is_empty() => Some("strategies: at least one is needed"),
+        Class::Inherited if profile.strategies.is_empty() => {
+            Some("strategies: at least one is needed")
+        }
         Class::Listed if !profile.strategies.is_empty() => {
             Some("class Listed does not merge: it has no strategies")
         }
@@ -92,7 +92,8 @@ fn rule_without_maps(profile: &Profile) -> Option<&'static str> {
 }
 
 fn custom_with_oldest_wins(profile: &Profile) -> Option<&'static str> {
-    let both = offers(profile, Granularity::Custom) && profile.same_target == SameTarget::OldestWins;
+    let both =
+        offers(profile, Granularity::Custom) && profile.same_target == SameTarget::OldestWins;
     both.then_some("strategies: Custom does not go with sameTarget: OldestWins")
 }
 
@@ -116,7 +117,8 @@ fn root_without_namespace(profile: &Profile) -> Option<&'static str> {
 
 fn no_form(profile: &Profile) -> Option<&'static str> {
     let forms = profile.attach;
-    (!forms.refs && !forms.filter && !forms.namespace).then_some("attach: at least one form is needed")
+    (!forms.refs && !forms.filter && !forms.namespace)
+        .then_some("attach: at least one form is needed")
 }
 
 fn block_names(profile: &Profile) -> Option<&'static str> {
@@ -176,15 +178,27 @@ mod tests {
         for (spec, words) in [
             ("  strategies: [None, PatchDefaults]", "None may not stand"),
             ("  fold: TopDown", "bothBlocks"),
-            ("  fold: TopDown\n  rules: {bothBlocks: false, when: when}", "rules.when"),
-            ("  fold: TopDown\n  rules: {bothBlocks: false}\n  sameTarget: OldestWins", "OldestWins"),
+            (
+                "  fold: TopDown\n  rules: {bothBlocks: false, when: when}",
+                "rules.when",
+            ),
+            (
+                "  fold: TopDown\n  rules: {bothBlocks: false}\n  sameTarget: OldestWins",
+                "OldestWins",
+            ),
             ("  strategy: {owner: Lower}", "bare rules"),
             ("  strategies: [RuleDefaults]", "ruleMaps"),
-            ("  strategies: [CustomDefaults]\n  sameTarget: OldestWins", "Custom"),
+            (
+                "  strategies: [CustomDefaults]\n  sameTarget: OldestWins",
+                "Custom",
+            ),
             ("  ownFields: [{object: spec.a, policy: a}]", "ownFields"),
             ("  attach: [filter, namespace]", "filter and namespace"),
             ("  rootNamespace: x", "rootNamespace"),
-            ("  effectiveTarget: Gateway\n  targets: [{group: gateway.networking.k8s.io, kind: HTTPRoute}]", "below"),
+            (
+                "  effectiveTarget: Gateway\n  targets: [{group: gateway.networking.k8s.io, kind: HTTPRoute}]",
+                "below",
+            ),
             ("  class: Direct\n  strategies: [PatchDefaults]", "None"),
             ("  preset: direct\n  class: Inherited", "fixes it"),
             ("  preset: nope", "unknown preset"),
@@ -201,11 +215,20 @@ mod tests {
     #[test]
     fn unknown_fields_and_levels_name_their_line() {
         let unknown = refused("  targest: []");
-        assert!(unknown.starts_with("f.yaml:6: ") && unknown.contains("targest"), "{unknown}");
+        assert!(
+            unknown.starts_with("f.yaml:6: ") && unknown.contains("targest"),
+            "{unknown}"
+        );
         let level = refused("  effectiveTarget: Namespace");
-        assert!(level.starts_with("f.yaml:6: ") && level.contains("Namespace"), "{level}");
+        assert!(
+            level.starts_with("f.yaml:6: ") && level.contains("Namespace"),
+            "{level}"
+        );
         let nested = refused("  rules:\n    path: spec\n    wen: x");
-        assert!(nested.starts_with("f.yaml:8: ") && nested.contains("wen"), "{nested}");
+        assert!(
+            nested.starts_with("f.yaml:8: ") && nested.contains("wen"),
+            "{nested}"
+        );
     }
 
     #[test]

@@ -154,7 +154,10 @@ impl Settled {
 
 fn held_by(policies: &[Policy], winner: usize) -> String {
     let name = policies.get(winner).map(|p| p.key.qualified_name());
-    format!("the established policy `{}` holds the place", name.unwrap_or_default())
+    format!(
+        "the established policy `{}` holds the place",
+        name.unwrap_or_default()
+    )
 }
 
 /// Takes a node away from the references of a policy.
@@ -180,6 +183,9 @@ fn units(profile: &Profile, schemas: Schemas<'_>, policy: &Policy) -> Vec<Unit> 
 
 /// Two units overlap if one's path equals or is a prefix of the other's.
 fn overlap(ours: &[Unit], theirs: &[Unit]) -> bool {
-    ours.iter()
-        .any(|our| theirs.iter().any(|their| our.covers(their) || their.covers(our)))
+    ours.iter().any(|our| {
+        theirs
+            .iter()
+            .any(|their| our.covers(their) || their.covers(our))
+    })
 }

@@ -4,9 +4,7 @@
 use super::stack::Standing;
 use super::{Frames, Kind, World, direct};
 use crate::merge::{Folded, Loss, fold};
-use crate::model::{
-    Beaten, Explained, Level, LossReason, NodeKey, PolicyRef, Unit, UnitOutcome,
-};
+use crate::model::{Beaten, Explained, Level, LossReason, NodeKey, PolicyRef, Unit, UnitOutcome};
 use crate::profile::{Class, Policy};
 use crate::topology::NodeId;
 
@@ -79,7 +77,8 @@ impl Kind {
             let Some(beaten) = self.beaten(folded, loss) else {
                 continue;
             };
-            let meets = |o: &&mut UnitOutcome| o.unit.covers(&loss.unit) || loss.unit.covers(&o.unit);
+            let meets =
+                |o: &&mut UnitOutcome| o.unit.covers(&loss.unit) || loss.unit.covers(&o.unit);
             match outcomes.iter_mut().find(meets) {
                 Some(outcome) => outcome.beaten.push(beaten),
                 None => outcomes.push(UnitOutcome {

@@ -1,12 +1,13 @@
 //! Listed kinds: the policies in order, never a spec (SEMANTICS §8).
 
+use super::World;
 use super::direct::rules;
 use super::stack::Standing;
-use super::World;
 use crate::model::{Effective, Listed};
 
 /// Why no spec is given.
-const REASON: &str = "policies of this kind are listed in order, not merged: their meaning is not a merge";
+const REASON: &str =
+    "policies of this kind are listed in order, not merged: their meaning is not a merge";
 
 impl World {
     /// The policies on the path: by the profile's keys, then level from least to most specific,

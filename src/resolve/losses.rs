@@ -21,9 +21,14 @@ impl World {
         let mut stack = self.stack(kind, &groups);
         stack.groups.extend(own.as_ref().map(|own| own.group()));
         let folded = fold(&kind.profile, kind.schemas(), &stack, false);
-        let speaking = || groups.iter().flatten().filter(|s| !s.policy.is_transparent());
+        let speaking = || {
+            groups
+                .iter()
+                .flatten()
+                .filter(|s| !s.policy.is_transparent())
+        };
         // In a group the most established comes first; the last of all is the most specific.
-        let most_specific = speaking().last().map(|s| s.index);
+        let most_specific = speaking().next_back().map(|s| s.index);
         let atomic_only = kind
             .profile
             .strategies

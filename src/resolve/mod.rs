@@ -27,7 +27,9 @@ use hashbrown::HashMap;
 
 use self::schemas::OwnSchemas;
 use crate::attach::{Attached, Group, attach};
-use crate::model::{GroupKind, NodeKey, ObjectKey, Outcome, PathName, PathReason, SourceState, Str};
+use crate::model::{
+    GroupKind, NodeKey, ObjectKey, Outcome, PathName, PathReason, SourceState, Str,
+};
 use crate::profile::{Policy, Profile, ProfileError, read_policy};
 use crate::store::{Profiles, Store};
 use crate::topology::{NodeId, Step, Topology, Trail};
@@ -190,7 +192,10 @@ impl Kind {
             .filter_map(|(node, group)| match group {
                 Group::Clients(client) => {
                     let object = &node.object;
-                    Some(((object.namespace.clone(), object.name.clone()), client.clone()))
+                    Some((
+                        (object.namespace.clone(), object.name.clone()),
+                        client.clone(),
+                    ))
                 }
                 _ => None,
             })

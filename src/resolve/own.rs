@@ -4,7 +4,9 @@ use serde_json::{Map, Value};
 
 use super::{Frames, Kind, World};
 use crate::merge::{Layer, StackGroup};
-use crate::model::{BlockName, Direction, Granularity, Level, NodeKey, Section, Strategy, at_path, is_unset};
+use crate::model::{
+    BlockName, Direction, Granularity, Level, NodeKey, Section, Strategy, at_path, is_unset,
+};
 use crate::profile::{Block, Instruction};
 
 /// The own fields that join below all policies.
@@ -37,8 +39,15 @@ impl World {
             return None;
         }
         // They join in the kind's granularity.
-        let offered = kind.profile.strategies.iter().filter_map(|s| s.granularity());
-        let strategy = Strategy::Merge(offered.max().unwrap_or(Granularity::Field), Direction::Defaults);
+        let offered = kind
+            .profile
+            .strategies
+            .iter()
+            .filter_map(|s| s.granularity());
+        let strategy = Strategy::Merge(
+            offered.max().unwrap_or(Granularity::Field),
+            Direction::Defaults,
+        );
         Some(OwnRules {
             object,
             strategy,

@@ -19,11 +19,13 @@ pub(super) struct OwnSchemas {
 impl OwnSchemas {
     /// Reads them from the CRD, where the kind's granularity needs them.
     pub fn of(profile: &Profile, store: &Store) -> Self {
-        let structural = |s: &crate::model::Strategy| s.granularity() == Some(Granularity::Structural);
+        let structural =
+            |s: &crate::model::Strategy| s.granularity() == Some(Granularity::Structural);
         if !profile.strategies.iter().any(structural) {
             return Self::default();
         }
-        let Some(bare) = crd_schema(&profile.policy, store).and_then(|s| at_rules(profile, s)) else {
+        let Some(bare) = crd_schema(&profile.policy, store).and_then(|s| at_rules(profile, s))
+        else {
             return Self::default();
         };
         let block = |names: &[String]| {
@@ -60,20 +62,27 @@ fn crd_schema<'s>(kind: &GroupKind, store: &'s Store) -> Option<&'s Value> {
         .of_kind(&crds)
         .filter_map(|(_, entry)| entry.object.body.get("spec"))
         .find(|spec| {
-            let text = |value: Option<&Value>, wanted: &str| value.and_then(Value::as_str) == Some(wanted);
+            let text =
+                |value: Option<&Value>, wanted: &str| value.and_then(Value::as_str) == Some(wanted);
             text(spec.get("group"), &kind.group)
                 && text(spec.get("names").and_then(|n| n.get("kind")), &kind.kind)
         })?;
     let versions = spec.get("versions")?.as_array()?;
-    let stored = versions.iter().find(|v| v.get("storage") == Some(&Value::Bool(true)));
+    let stored = versions
+        .iter()
+        .find(|v| v.get("storage") == Some(&Value::Bool(true)));
     let version = stored.or(versions.first())?;
     version.get("schema")?.get("openAPIV3Schema")
 }
 
 /// The schema at the rules' place.
 fn at_rules<'s>(profile: &Profile, root: &'s Value) -> Option<&'s Value> {
-    profile.rules.path.iter().try_fold(root, |node, step| match step {
-        FieldStep::Field(name) => node.get("properties")?.get(name),
-        FieldStep::Index(_) | FieldStep::Any => node.get("items"),
-    })
+    profile
+        .rules
+        .path
+        .iter()
+        .try_fold(root, |node, step| match step {
+            FieldStep::Field(name) => node.get("properties")?.get(name),
+            FieldStep::Index(_) | FieldStep::Any => node.get("items"),
+        })
 }

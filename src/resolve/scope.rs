@@ -29,7 +29,8 @@ impl World {
             let Some(here) = kind.nodes.get(&step.node) else {
                 continue;
             };
-            let own_clients = |group: &Group| matches!(group, Group::Clients(c) if *c == trail.client);
+            let own_clients =
+                |group: &Group| matches!(group, Group::Clients(c) if *c == trail.client);
             let applies = |group: &Group| !matches!(group, Group::Clients(_)) || own_clients(group);
             let rejected = here.rejected.iter().map(|r| &r.group);
             let mut groups = here.groups.keys().chain(rejected).peekable();
@@ -56,8 +57,7 @@ impl World {
     /// does not act there.
     pub(super) fn steps(&self, kind: &Kind, trail: &Trail) -> Option<Vec<Step>> {
         let profile = &*kind.profile;
-        acts(profile, trail)
-            .then(|| with_namespaces(profile, &self.topology, &cut(profile, trail)))
+        acts(profile, trail).then(|| with_namespaces(profile, &self.topology, &cut(profile, trail)))
     }
 
     /// Whether a path is a scope of a kind: it ends at the effective level (SEMANTICS §2.3, §7.2).
@@ -169,16 +169,16 @@ fn with_namespaces(profile: &Profile, topology: &Topology, steps: &[Step]) -> Ve
     }
     for step in steps {
         let key = topology.key(step.node);
-        if key.section.is_none() && profile.namespace_reaches.contains(&step.level) {
-            if let Some(node) = topology.namespace(&key.object.namespace) {
-                let above = Step {
-                    node,
-                    level: Level::Namespace,
-                };
-                if !found.contains(&above) {
-                    found.push(above);
-                }
-            }
+        let reached = key.section.is_none() && profile.namespace_reaches.contains(&step.level);
+        let above = topology
+            .namespace(&key.object.namespace)
+            .filter(|_| reached)
+            .map(|node| Step {
+                node,
+                level: Level::Namespace,
+            });
+        if let Some(above) = above.filter(|above| !found.contains(above)) {
+            found.push(above);
         }
         found.push(*step);
     }

@@ -39,7 +39,6 @@ impl Kind {
         }
         found
     }
-
 }
 
 impl World {

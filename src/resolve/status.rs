@@ -99,10 +99,15 @@ impl World {
             return;
         };
         let below = steps.iter().skip(first);
-        for step in below.take_while(|s| kind.profile.class != Class::Direct || nodes.contains(&s.node)) {
+        for step in
+            below.take_while(|s| kind.profile.class != Class::Direct || nodes.contains(&s.node))
+        {
             f(step.node);
             let key = self.topology.key(step.node);
-            let whole = key.section.is_some().then(|| NodeKey::whole(key.object.clone()));
+            let whole = key
+                .section
+                .is_some()
+                .then(|| NodeKey::whole(key.object.clone()));
             if let Some(node) = whole.and_then(|key| self.topology.node(&key)) {
                 f(node);
             }
@@ -170,7 +175,10 @@ impl Gathering<'_> {
             return status;
         };
         status.in_force = Some(tally.in_force());
-        let by = tally.overridden_by.iter().filter_map(|&p| kind.policies.get(p));
+        let by = tally
+            .overridden_by
+            .iter()
+            .filter_map(|&p| kind.policies.get(p));
         status.overridden_by = by.map(|p| PolicyRef::of(&p.key)).collect();
         status.overridden_by.sort();
         status.scopes = tally.scopes;
@@ -219,8 +227,12 @@ impl World {
                 continue;
             }
             for &(kind, policy) in policies {
-                let Some(kind) = self.kinds.get(kind) else { continue };
-                let Some(policy) = kind.policies.get(policy) else { continue };
+                let Some(kind) = self.kinds.get(kind) else {
+                    continue;
+                };
+                let Some(policy) = kind.policies.get(policy) else {
+                    continue;
+                };
                 found.push((kind.profile.policy.clone(), PolicyRef::of(&policy.key)));
             }
         }

@@ -94,7 +94,9 @@ impl World {
         let folded = fold(&kind.profile, kind.schemas(), &stack, true);
         let contributing: BTreeSet<usize> = folded.contributors().collect();
         // A transparent empty policy has no scope unless it unsets.
-        let standing = each_once(groups).into_iter().filter(|s| !s.policy.is_transparent());
+        let standing = each_once(groups)
+            .into_iter()
+            .filter(|s| !s.policy.is_transparent());
         Contribution {
             shares: standing.map(|s| share(kind, &folded, groups, s)).collect(),
             contributors: contributors(groups, |policy| contributing.contains(&policy)),
@@ -111,7 +113,11 @@ fn direct_contribution(groups: &[Vec<Standing<'_>>]) -> Contribution {
         Share {
             policy: standing.index,
             won: usize::from(wins),
-            lost: if wins { Vec::new() } else { vec![Unit::default()] },
+            lost: if wins {
+                Vec::new()
+            } else {
+                vec![Unit::default()]
+            },
             additions: false,
             overridden_by: winner.filter(|_| !wins).into_iter().collect(),
         }
@@ -215,7 +221,10 @@ fn beaten_by(folded: &Folded, groups: &[Vec<Standing<'_>>], unit: &Unit) -> Vec<
         unit.covers(&found.unit) || (found.unit.covers(unit) && at(&found.value, below).is_some())
     };
     let scalar_above = |found: &&FoldedUnit| found.unit.covers(unit) && !found.value.is_object();
-    let holders = folded.units.iter().filter(|found| holds(found) || scalar_above(found));
+    let holders = folded
+        .units
+        .iter()
+        .filter(|found| holds(found) || scalar_above(found));
     if holders.clone().next().is_some() {
         return holders.flat_map(|found| folded.policies(found)).collect();
     }

@@ -84,7 +84,8 @@ impl PathIndex {
                 None => self.add(parent, step),
             };
             if let (Step::RuleName(_), Some(index)) = (step, rule) {
-                self.children.insert(Key(parent, Step::RuleIndex(index)), at);
+                self.children
+                    .insert(Key(parent, Step::RuleIndex(index)), at);
             }
         }
         if let Some(held) = self.bodies.get_mut(at as usize) {
@@ -184,14 +185,16 @@ impl<'a> Steps<'a> {
                 Some(root),
                 client,
                 root_port,
-                walk.listener_set.map(|s| Step::ListenerSet(s.namespace, s.name)),
+                walk.listener_set
+                    .map(|s| Step::ListenerSet(s.namespace, s.name)),
                 walk.listener.map(Step::Listener),
                 walk.route.map(|r| Step::Route(r.kind, r.namespace, r.name)),
                 walk.rule.map(|rule| match rule {
                     RuleStep::Index(index) => Step::RuleIndex(index),
                     RuleStep::Name(name) => Step::RuleName(name),
                 }),
-                walk.backend.map(|b| Step::Backend(b.kind, b.namespace, b.name)),
+                walk.backend
+                    .map(|b| Step::Backend(b.kind, b.namespace, b.name)),
                 walk.port.map(Step::Port),
                 None,
             ],

@@ -111,7 +111,9 @@ impl Snapshot {
 
     /// The statuses of all policies, computed once.
     pub fn statuses(&self) -> Arc<Statuses> {
-        let statuses = self.statuses.get_or_init(|| Arc::new(self.world.statuses()));
+        let statuses = self
+            .statuses
+            .get_or_init(|| Arc::new(self.world.statuses()));
         Arc::clone(statuses)
     }
 

@@ -15,7 +15,10 @@ pub struct Grant {
 impl Grant {
     pub(super) fn read(spec: &Value) -> Self {
         let kind = |entry: &Value| {
-            let group = entry.get("group").and_then(Value::as_str).unwrap_or_default();
+            let group = entry
+                .get("group")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
             Some(GroupKind::new(group, text(entry, "kind")?))
         };
         Self {
@@ -32,7 +35,9 @@ impl Grant {
 
     /// Whether it permits a reference from objects of a kind in a namespace to an object.
     pub fn permits(&self, kind: &GroupKind, namespace: &str, to: &GroupKind, name: &str) -> bool {
-        self.from.iter().any(|(k, ns)| k == kind && **ns == *namespace)
+        self.from
+            .iter()
+            .any(|(k, ns)| k == kind && **ns == *namespace)
             && self
                 .to
                 .iter()

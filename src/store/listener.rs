@@ -59,7 +59,9 @@ pub enum NamespacesFrom {
 
 impl Gateway {
     pub(super) fn read(spec: &Value) -> Self {
-        let sets = spec.get("allowedListeners").and_then(|a| a.get("namespaces"));
+        let sets = spec
+            .get("allowedListeners")
+            .and_then(|a| a.get("namespaces"));
         Self {
             class: text(spec, "gatewayClassName").unwrap_or_default().into(),
             listeners: listeners(spec),

@@ -12,14 +12,14 @@ pub use grant::Grant;
 pub use listener::{Gateway, Listener, ListenerSet, NamespacesFrom};
 pub use projection::{Projection, ServicePorts};
 pub use registry::{Profiles, Registry};
-pub use route::{BackendRef, ExtensionRef, ParentRef, ROUTE_KINDS, Route, RouteKind, Rule, route_kind};
+pub use route::{
+    BackendRef, ExtensionRef, ParentRef, ROUTE_KINDS, Route, RouteKind, Rule, route_kind,
+};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::model::{
-    Change, GroupKind, KindState, Object, ObjectKey, SourceState, Str, groups,
-};
+use crate::model::{Change, GroupKind, KindState, Object, ObjectKey, SourceState, Str, groups};
 
 /// Namespace and name of an object of a known kind.
 pub type Name = (Str, Str);
@@ -62,7 +62,10 @@ impl Store {
             let key = normal_key(object.key.clone());
             let name = (key.namespace.clone(), key.name.clone());
             let objects = self.kinds.entry(key.kind.clone()).or_default();
-            if objects.get(&name).is_some_and(|old| same(&old.object, &object)) {
+            if objects
+                .get(&name)
+                .is_some_and(|old| same(&old.object, &object))
+            {
                 continue;
             }
             let projection = Projection::of(&key, &object);
@@ -111,7 +114,7 @@ impl Store {
     pub fn namespaces(&self) -> BTreeMap<Str, BTreeMap<String, String>> {
         let kind = GroupKind::new(groups::CORE, "Namespace");
         let mut found: BTreeMap<Str, BTreeMap<String, String>> = BTreeMap::new();
-        for (_, objects) in &self.kinds {
+        for objects in self.kinds.values() {
             for (namespace, _) in objects.keys() {
                 if !namespace.is_empty() {
                     found.entry(namespace.clone()).or_default();

@@ -85,7 +85,8 @@ impl Profiles {
 
 impl Registry {
     fn insert(&mut self, profile: Profile) {
-        self.profiles.insert(profile.policy.clone(), Arc::new(profile));
+        self.profiles
+            .insert(profile.policy.clone(), Arc::new(profile));
     }
 
     /// The PolicyProfile objects of a store; those that cannot be read are problems.
@@ -124,9 +125,7 @@ impl Registry {
                     place.clone(),
                     format!("kind `{kind}` has another profile at {other}: keep one"),
                 )),
-                None => {
-                    Profile::resolve(document, ProfileOrigin::Configured, label(&kind), place)
-                }
+                None => Profile::resolve(document, ProfileOrigin::Configured, label(&kind), place),
             };
             match resolved {
                 Ok(profile) => self.insert(profile),
@@ -150,7 +149,10 @@ impl Registry {
 /// The kind that a refused profile was about, if it says so.
 fn policy_of(body: &Value) -> Option<GroupKind> {
     let policy = body.get("spec")?.get("policy")?;
-    let group = policy.get("group").and_then(Value::as_str).unwrap_or_default();
+    let group = policy
+        .get("group")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     Some(GroupKind::new(group, policy.get("kind")?.as_str()?))
 }
 

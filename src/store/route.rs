@@ -206,7 +206,10 @@ fn rules(values: &[Value], namespace: &str) -> Vec<Rule> {
 }
 
 fn backend(value: &Value, namespace: &str) -> Option<BackendRef> {
-    let group = value.get("group").and_then(Value::as_str).unwrap_or_default();
+    let group = value
+        .get("group")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let kind = text(value, "kind").unwrap_or("Service");
     let namespace = text(value, "namespace").unwrap_or(namespace);
     let name = text(value, "name").filter(|n| is_name(n))?;
@@ -222,7 +225,10 @@ fn extension(value: &Value) -> Option<ExtensionRef> {
     let reference = value
         .get("extensionRef")
         .filter(|_| text(value, "type") == Some("ExtensionRef"))?;
-    let group = reference.get("group").and_then(Value::as_str).unwrap_or_default();
+    let group = reference
+        .get("group")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     Some(ExtensionRef {
         kind: GroupKind::new(group, text(reference, "kind")?),
         name: text(reference, "name")?.into(),

@@ -1,6 +1,6 @@
 //! Builds the topology of a store.
 
-use super::join::{Place, admits, join, names};
+use super::join::{Place, admits, join};
 use super::mesh::{MeshRoot, MeshRoute};
 use super::{
     BackendNode, ClassNode, GatewayNode, ListenerNode, NodeId, RouteNode, RuleNode, SetNode,
@@ -22,9 +22,16 @@ fn gateway_api(kind: &str, name: &Name) -> ObjectKey {
 }
 
 /// The ports of a Service, if it exists.
-pub(super) fn service<'s>(store: &'s Store, namespace: &str, name: &str) -> Option<&'s ServicePorts> {
+pub(super) fn service<'s>(
+    store: &'s Store,
+    namespace: &str,
+    name: &str,
+) -> Option<&'s ServicePorts> {
     let kind = GroupKind::new(groups::CORE, "Service");
-    match &store.get(&ObjectKey::new(kind, namespace, name))?.projection {
+    match &store
+        .get(&ObjectKey::new(kind, namespace, name))?
+        .projection
+    {
         Projection::Service(ports) => Some(ports),
         _ => None,
     }
@@ -56,7 +63,8 @@ impl Topology {
                 let key = ObjectKey::new(kind.clone(), "", name.clone());
                 let node = self.intern(NodeKey::whole(key));
                 let controller = controller.clone();
-                self.classes.insert(name.clone(), ClassNode { node, controller });
+                self.classes
+                    .insert(name.clone(), ClassNode { node, controller });
             }
         }
     }
@@ -107,7 +115,8 @@ impl Topology {
             namespace: &gateway.0,
             labels: &self.labels,
         };
-        projected_gateway(store, gateway).is_some_and(|g| admits(&g.allowed_sets, namespace, &place))
+        projected_gateway(store, gateway)
+            .is_some_and(|g| admits(&g.allowed_sets, namespace, &place))
     }
 
     fn listeners(&mut self, object: &ObjectKey, listeners: &[Listener]) -> Vec<ListenerNode> {
@@ -186,8 +195,8 @@ impl Topology {
             return;
         }
         let missing = (is_service && ports.is_none()).then_some(PathReason::BackendNotFound);
-        let permitted = key.namespace == route.namespace
-            || store.permits(&route.kind, &route.namespace, &key);
+        let permitted =
+            key.namespace == route.namespace || store.permits(&route.kind, &route.namespace, &key);
         backends.push(BackendNode {
             node,
             ports: port.into_iter().collect(),
@@ -358,42 +367,11 @@ pub(super) fn projected_listeners<'s>(
             .map(|g| g.listeners.as_slice())
             .ok_or(PathReason::GatewayNotFound);
     }
-    match store.get(&gateway_api("ListenerSet", name)).map(|e| &e.projection) {
+    match store
+        .get(&gateway_api("ListenerSet", name))
+        .map(|e| &e.projection)
+    {
         Some(Projection::ListenerSet(set)) => Ok(&set.listeners),
         _ => Err(PathReason::ListenerSetNotFound),
-    }
-}
-
-impl Topology {
-    /// Why a route is not below a listener: the reason of the parentRef that gets furthest, or
-    /// that none names the listener's object.
-    pub(super) fn why_not_joined(
-        &self,
-        store: &Store,
-        key: &ObjectKey,
-        parent_kind: &str,
-        name: &Name,
-        listener: &str,
-    ) -> PathReason {
-        let projection = store.get(key).map(|e| &e.projection);
-        let (Some(Projection::Route(route)), Some(row)) = (projection, route_kind(&key.kind)) else {
-            return PathReason::RouteNotFound;
-        };
-        let is_set = parent_kind == "ListenerSet";
-        let listeners = projected_listeners(store, name, is_set).unwrap_or_default();
-        let place = Place {
-            namespace: &name.0,
-            labels: &self.labels,
-        };
-        route
-            .parents
-            .iter()
-            .filter(|p| names(p, parent_kind, &name.0, &name.1))
-            .filter_map(|parent| {
-                let listener = listeners.iter().find(|l| *l.name == *listener)?;
-                join(parent, key, row, route, listener, &place).err()
-            })
-            .max()
-            .unwrap_or(PathReason::NoMatchingParent)
     }
 }

@@ -1,8 +1,12 @@
 //! Whether a route joins a listener, and the first reason why not (SEMANTICS §1.4).
 
+use super::Topology;
+use super::build::projected_listeners;
 use super::hostname;
 use crate::model::{GroupKind, LabelSelector, ObjectKey, PathReason, Str, groups};
-use crate::store::{Listener, NamespacesFrom, ParentRef, Route, RouteKind};
+use crate::store::{
+    Listener, Name, NamespacesFrom, ParentRef, Projection, Route, RouteKind, Store, route_kind,
+};
 use std::collections::BTreeMap;
 
 /// Labels of the namespaces that exist.
@@ -69,4 +73,39 @@ pub(super) fn names(parent: &ParentRef, kind: &str, namespace: &str, name: &str)
     parent.kind == GroupKind::new(group, kind)
         && *parent.namespace == *namespace
         && *parent.name == *name
+}
+
+impl Topology {
+    /// Why a route is not below a listener: the reason of the parentRef that gets furthest, or
+    /// that none names the listener's object.
+    pub(super) fn why_not_joined(
+        &self,
+        store: &Store,
+        key: &ObjectKey,
+        parent_kind: &str,
+        name: &Name,
+        listener: &str,
+    ) -> PathReason {
+        let projection = store.get(key).map(|e| &e.projection);
+        let (Some(Projection::Route(route)), Some(row)) = (projection, route_kind(&key.kind))
+        else {
+            return PathReason::RouteNotFound;
+        };
+        let is_set = parent_kind == "ListenerSet";
+        let listeners = projected_listeners(store, name, is_set).unwrap_or_default();
+        let place = Place {
+            namespace: &name.0,
+            labels: &self.labels,
+        };
+        route
+            .parents
+            .iter()
+            .filter(|p| names(p, parent_kind, &name.0, &name.1))
+            .filter_map(|parent| {
+                let listener = listeners.iter().find(|l| *l.name == *listener)?;
+                join(parent, key, row, route, listener, &place).err()
+            })
+            .max()
+            .unwrap_or(PathReason::NoMatchingParent)
+    }
 }

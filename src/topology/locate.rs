@@ -1,7 +1,9 @@
 //! Finds the trail of a path's name, or says the first step that fails (SEMANTICS §1.4).
 
 use super::build::service;
-use super::{BackendNode, GatewayNode, ListenerNode, RouteNode, RuleNode, Step, Topology, Trail, TrailRoot};
+use super::{
+    BackendNode, GatewayNode, ListenerNode, RouteNode, RuleNode, Step, Topology, Trail, TrailRoot,
+};
 use crate::model::{
     BackendStep, GroupKind, Level, NodeKey, ObjectKey, PathName, PathReason, Root, RouteStep,
     RuleStep, Walk, groups,
@@ -221,9 +223,5 @@ impl Trail {
 }
 
 fn route_key(step: &RouteStep<'_>) -> ObjectKey {
-    ObjectKey::new(
-        GroupKind::parse_short(step.kind),
-        step.namespace,
-        step.name,
-    )
+    ObjectKey::new(GroupKind::parse_short(step.kind), step.namespace, step.name)
 }

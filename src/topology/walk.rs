@@ -2,9 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{
-    BackendNode, GatewayNode, ListenerNode, NodeId, Step, Topology, Trail, TrailRoot,
-};
+use super::{BackendNode, GatewayNode, ListenerNode, NodeId, Step, Topology, Trail, TrailRoot};
 use crate::model::{Level, Str};
 
 /// Called for each path with its name and trail.
@@ -30,7 +28,13 @@ impl Topology {
         };
         for (name, class) in &self.classes {
             walker.trail = self.class_trail(name);
-            walker.at("gatewayclasses/", name, class.node, Level::GatewayClass, |_| {});
+            walker.at(
+                "gatewayclasses/",
+                name,
+                class.node,
+                Level::GatewayClass,
+                |_| {},
+            );
         }
         for (name, gateway) in &self.gateways {
             walker.trail = self.gateway_trail(&name.0, gateway);
@@ -133,9 +137,15 @@ impl Walker<'_, '_> {
     }
 
     fn listener(&mut self, listener: &ListenerNode) {
-        self.at("/listeners/", &listener.name, listener.node, Level::Listener, |walker| {
-            walker.routes(&listener.routes);
-        });
+        self.at(
+            "/listeners/",
+            &listener.name,
+            listener.node,
+            Level::Listener,
+            |walker| {
+                walker.routes(&listener.routes);
+            },
+        );
     }
 
     fn mesh(&mut self, root: &super::mesh::MeshRoot) {
@@ -180,11 +190,23 @@ impl Walker<'_, '_> {
         let topology = self.topology;
         let key = &topology.key(backend.node).object;
         let name = format!("{}/{}/{}", key.kind.short(), key.namespace, key.name);
-        self.at("/backends/", &name, backend.node, Level::Backend, |walker| {
-            for (port, node) in &backend.ports {
-                walker.at("/ports/", &port.to_string(), *node, Level::BackendPort, |_| {});
-            }
-        });
+        self.at(
+            "/backends/",
+            &name,
+            backend.node,
+            Level::Backend,
+            |walker| {
+                for (port, node) in &backend.ports {
+                    walker.at(
+                        "/ports/",
+                        &port.to_string(),
+                        *node,
+                        Level::BackendPort,
+                        |_| {},
+                    );
+                }
+            },
+        );
     }
 }
 

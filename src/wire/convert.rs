@@ -13,11 +13,17 @@ pub fn effective_policy(kind: &GroupKind, effective: &Effective) -> v1::Effectiv
     let mut message = v1::EffectivePolicy {
         group: kind.group.to_string(),
         kind: kind.kind.to_string(),
-        spec_etag: spec_json.as_deref().map(|s| etag(s.as_bytes())).unwrap_or_default(),
+        spec_etag: spec_json
+            .as_deref()
+            .map(|s| etag(s.as_bytes()))
+            .unwrap_or_default(),
         spec_json,
         etag: String::new(),
         origins: effective.origins.iter().map(origin).collect(),
-        strategy: effective.strategy.map(|s| s.to_string()).unwrap_or_default(),
+        strategy: effective
+            .strategy
+            .map(|s| s.to_string())
+            .unwrap_or_default(),
         listed: effective
             .listed
             .iter()
@@ -48,7 +54,11 @@ pub fn origin(origin: &Origin) -> v1::Origin {
     v1::Origin {
         unit: origin.unit.to_string(),
         policies: origin.policies.iter().map(node_policy_ref).collect(),
-        object: origin.object.as_ref().map(ToString::to_string).unwrap_or_default(),
+        object: origin
+            .object
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
         block: block(origin.block).into(),
     }
 }

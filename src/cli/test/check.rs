@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::case::{Case, ExpectPath, ExpectStatus};
+use super::diff::Line;
 use crate::insight::{Ask, AskError};
 use crate::model::Unit;
 use crate::wire::v1;
@@ -18,6 +19,21 @@ pub struct Mismatch {
     pub expected: String,
     /// What was found.
     pub found: String,
+}
+
+impl std::fmt::Display for Mismatch {
+    /// What it is about, then the difference: `-` is expected, `+` is found.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "  {}", self.about)?;
+        for line in super::diff::lines(&self.expected, &self.found) {
+            match line {
+                Line::Same(text) => writeln!(f, "      {text}")?,
+                Line::Expected(text) => writeln!(f, "    - {text}")?,
+                Line::Found(text) => writeln!(f, "    + {text}")?,
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Checks a case against whoever answers.

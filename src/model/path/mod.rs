@@ -1,0 +1,226 @@
+//! Names of paths: parsed in place, printed back to the same text.
+//!
+//! ```text
+//! gatewayclasses/{name} | namespaces/{name}
+//! gateways/{ns}/{name}[/listenersets/{ns}/{name}][/listeners/{listener}][/routes/{Kind}/{ns}/{name}
+//!   [/rules/{rule}[/backends/{Kind}/{ns}/{name}[/ports/{port}]]]]
+//! mesh/{clientNamespace}/services/{ns}/{name}[/ports/{port}][/routes/...]
+//! ```
+
+mod parse;
+
+use std::fmt;
+
+use super::level::Level;
+
+/// The name of a path, borrowing from the text that it was read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it lives on the stack of one look-up and is copied, never stored"
+)]
+pub enum PathName<'a> {
+    /// `gatewayclasses/{name}`
+    GatewayClass(&'a str),
+    /// `namespaces/{name}`
+    Namespace(&'a str),
+    /// A walk from a Gateway or a mesh root.
+    Walk(Walk<'a>),
+}
+
+/// A walk from its root to some level below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Walk<'a> {
+    /// Where it begins.
+    pub root: Root<'a>,
+    /// The ListenerSet, if the listener belongs to one.
+    pub listener_set: Option<ListenerSetStep<'a>>,
+    /// The listener's name.
+    pub listener: Option<&'a str>,
+    /// The route.
+    pub route: Option<RouteStep<'a>>,
+    /// The rule.
+    pub rule: Option<RuleStep<'a>>,
+    /// The backend.
+    pub backend: Option<BackendStep<'a>>,
+    /// The backend's port.
+    pub port: Option<u16>,
+}
+
+/// The root of a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Root<'a> {
+    /// A Gateway.
+    Gateway {
+        /// Its namespace.
+        namespace: &'a str,
+        /// Its name.
+        name: &'a str,
+    },
+    /// A Service that a route names as its parent (SEMANTICS §1.3).
+    Mesh {
+        /// The client's namespace, or `*` for every one that nothing sets apart.
+        client: &'a str,
+        /// The Service's namespace.
+        namespace: &'a str,
+        /// The Service's name.
+        name: &'a str,
+        /// The Service's port, if the parentRef names one.
+        port: Option<u16>,
+    },
+}
+
+/// `listenersets/{ns}/{name}`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ListenerSetStep<'a> {
+    /// Namespace.
+    pub namespace: &'a str,
+    /// Name.
+    pub name: &'a str,
+}
+
+/// `routes/{Kind}/{ns}/{name}`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RouteStep<'a> {
+    /// `Kind`, or `Kind.group` outside the standard groups.
+    pub kind: &'a str,
+    /// Namespace.
+    pub namespace: &'a str,
+    /// Name.
+    pub name: &'a str,
+}
+
+/// `rules/{rule}`: names and indexes live in different name spaces (SEMANTICS §1.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RuleStep<'a> {
+    /// `#0`
+    Index(u32),
+    /// `checkout`
+    Name(&'a str),
+}
+
+/// `backends/{Kind}/{ns}/{name}`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BackendStep<'a> {
+    /// `Kind`, or `Kind.group` outside the standard groups.
+    pub kind: &'a str,
+    /// Namespace.
+    pub namespace: &'a str,
+    /// Name.
+    pub name: &'a str,
+}
+
+/// Why a text is no path name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathSyntaxError {
+    /// Byte offset in the text.
+    pub offset: usize,
+    /// What was wrong there, lower case.
+    pub message: &'static str,
+}
+
+impl PathName<'_> {
+    /// The level that the path ends at. A mesh root has the level of a Gateway, its port that of a
+    /// Listener (SEMANTICS §1.3).
+    pub fn level(&self) -> Level {
+        let walk = match self {
+            PathName::GatewayClass(_) => return Level::GatewayClass,
+            PathName::Namespace(_) => return Level::Namespace,
+            PathName::Walk(walk) => walk,
+        };
+        let root_port = matches!(walk.root, Root::Mesh { port: Some(_), .. });
+        [
+            (walk.port.is_some(), Level::BackendPort),
+            (walk.backend.is_some(), Level::Backend),
+            (walk.rule.is_some(), Level::RouteRule),
+            (walk.route.is_some(), Level::Route),
+            (walk.listener.is_some() || root_port, Level::Listener),
+            (walk.listener_set.is_some(), Level::ListenerSet),
+        ]
+        .into_iter()
+        .find_map(|(there, level)| there.then_some(level))
+        .unwrap_or(Level::Gateway)
+    }
+}
+
+impl<'a> Walk<'a> {
+    /// A walk that consists of its root.
+    pub fn root(root: Root<'a>) -> Self {
+        Self {
+            root,
+            listener_set: None,
+            listener: None,
+            route: None,
+            rule: None,
+            backend: None,
+            port: None,
+        }
+    }
+}
+
+impl fmt::Display for PathName<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PathName::GatewayClass(name) => write!(f, "gatewayclasses/{name}"),
+            PathName::Namespace(name) => write!(f, "namespaces/{name}"),
+            PathName::Walk(walk) => walk.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Walk<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.root {
+            Root::Gateway { namespace, name } => write!(f, "gateways/{namespace}/{name}")?,
+            Root::Mesh {
+                client,
+                namespace,
+                name,
+                port,
+            } => {
+                write!(f, "mesh/{client}/services/{namespace}/{name}")?;
+                if let Some(port) = port {
+                    write!(f, "/ports/{port}")?;
+                }
+            }
+        }
+        if let Some(set) = self.listener_set {
+            write!(f, "/listenersets/{}/{}", set.namespace, set.name)?;
+        }
+        if let Some(listener) = self.listener {
+            write!(f, "/listeners/{listener}")?;
+        }
+        if let Some(route) = self.route {
+            write!(
+                f,
+                "/routes/{}/{}/{}",
+                route.kind, route.namespace, route.name
+            )?;
+        }
+        match self.rule {
+            Some(RuleStep::Index(index)) => write!(f, "/rules/#{index}")?,
+            Some(RuleStep::Name(name)) => write!(f, "/rules/{name}")?,
+            None => {}
+        }
+        if let Some(backend) = self.backend {
+            let BackendStep {
+                kind,
+                namespace,
+                name,
+            } = backend;
+            write!(f, "/backends/{kind}/{namespace}/{name}")?;
+        }
+        if let Some(port) = self.port {
+            write!(f, "/ports/{port}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for PathSyntaxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {}", self.message, self.offset)
+    }
+}
+
+impl std::error::Error for PathSyntaxError {}

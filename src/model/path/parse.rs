@@ -1,0 +1,257 @@
+//! Reading path names in place.
+
+use super::{
+    BackendStep, ListenerSetStep, PathName, PathSyntaxError, Root, RouteStep, RuleStep, Walk,
+};
+
+/// Longest path name that is read, in bytes; longer than any that Kubernetes names can form.
+const MAX_LENGTH: usize = 4_096;
+
+/// Reads the parts between slashes, knowing where it stands.
+struct Parts<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> PathName<'a> {
+    /// Reads a path name without copying it.
+    ///
+    /// # Errors
+    /// The byte offset of the first part that does not belong there.
+    pub fn parse(text: &'a str) -> Result<Self, PathSyntaxError> {
+        if text.len() > MAX_LENGTH {
+            return Err(PathSyntaxError {
+                offset: MAX_LENGTH,
+                message: "path name is longer than 4096 bytes",
+            });
+        }
+        let mut parts = Parts { text, at: 0 };
+        let name = match parts.peek() {
+            Some("gatewayclasses") => {
+                parts.skip();
+                PathName::GatewayClass(parts.name()?)
+            }
+            Some("namespaces") => {
+                parts.skip();
+                PathName::Namespace(parts.name()?)
+            }
+            Some("gateways") => PathName::Walk(parts.gateway()?),
+            Some("mesh") => PathName::Walk(parts.mesh()?),
+            _ => {
+                return Err(
+                    parts.wrong("expected `gateways`, `mesh`, `gatewayclasses` or `namespaces`")
+                );
+            }
+        };
+        if parts.done() {
+            Ok(name)
+        } else {
+            Err(parts.wrong("unexpected part; levels may not be skipped or repeated"))
+        }
+    }
+}
+
+impl<'a> Parts<'a> {
+    fn done(&self) -> bool {
+        self.at > self.text.len()
+    }
+
+    fn wrong(&self, message: &'static str) -> PathSyntaxError {
+        PathSyntaxError {
+            offset: self.at.min(self.text.len()),
+            message,
+        }
+    }
+
+    fn peek(&self) -> Option<&'a str> {
+        let rest = self.text.get(self.at..)?;
+        Some(rest.split_once('/').map_or(rest, |(part, _)| part))
+    }
+
+    fn skip(&mut self) {
+        // One past the end marks that nothing is left, not even an empty part.
+        self.at += self.peek().map_or(0, str::len) + 1;
+    }
+
+    /// Takes the keyword if it is next.
+    fn keyword(&mut self, word: &str) -> bool {
+        let found = self.peek() == Some(word);
+        if found {
+            self.skip();
+        }
+        found
+    }
+
+    fn name(&mut self) -> Result<&'a str, PathSyntaxError> {
+        match self.peek() {
+            None => Err(self.wrong("path name ends too early")),
+            Some("") => Err(self.wrong("empty part")),
+            Some(part) => {
+                self.skip();
+                Ok(part)
+            }
+        }
+    }
+
+    fn port(&mut self) -> Result<u16, PathSyntaxError> {
+        let start = self.at;
+        let text = self.name()?;
+        let number = text.parse::<u16>().ok().filter(|&n| n > 0);
+        // Only the canonical spelling, so that a path has one name.
+        number
+            .filter(|_| !text.starts_with(['0', '+']))
+            .ok_or(PathSyntaxError {
+                offset: start,
+                message: "expected a port number from 1 to 65535",
+            })
+    }
+
+    fn gateway(&mut self) -> Result<Walk<'a>, PathSyntaxError> {
+        self.skip();
+        let root = Root::Gateway {
+            namespace: self.name()?,
+            name: self.name()?,
+        };
+        let listener_set = if self.keyword("listenersets") {
+            Some(ListenerSetStep {
+                namespace: self.name()?,
+                name: self.name()?,
+            })
+        } else {
+            None
+        };
+        let listener = if self.keyword("listeners") {
+            Some(self.name()?)
+        } else {
+            None
+        };
+        let mut walk = Walk::root(root);
+        walk.listener_set = listener_set;
+        walk.listener = listener;
+        if listener.is_some() {
+            self.below_root(&mut walk)?;
+        }
+        Ok(walk)
+    }
+
+    fn mesh(&mut self) -> Result<Walk<'a>, PathSyntaxError> {
+        self.skip();
+        let client = self.name()?;
+        if !self.keyword("services") {
+            return Err(self.wrong("expected `services`"));
+        }
+        let (namespace, name) = (self.name()?, self.name()?);
+        let port = if self.keyword("ports") {
+            Some(self.port()?)
+        } else {
+            None
+        };
+        let mut walk = Walk::root(Root::Mesh {
+            client,
+            namespace,
+            name,
+            port,
+        });
+        self.below_root(&mut walk)?;
+        Ok(walk)
+    }
+
+    fn below_root(&mut self, walk: &mut Walk<'a>) -> Result<(), PathSyntaxError> {
+        if !self.keyword("routes") {
+            return Ok(());
+        }
+        walk.route = Some(RouteStep {
+            kind: self.name()?,
+            namespace: self.name()?,
+            name: self.name()?,
+        });
+        if !self.keyword("rules") {
+            return Ok(());
+        }
+        walk.rule = Some(self.rule()?);
+        if !self.keyword("backends") {
+            return Ok(());
+        }
+        walk.backend = Some(BackendStep {
+            kind: self.name()?,
+            namespace: self.name()?,
+            name: self.name()?,
+        });
+        if self.keyword("ports") {
+            walk.port = Some(self.port()?);
+        }
+        Ok(())
+    }
+
+    fn rule(&mut self) -> Result<RuleStep<'a>, PathSyntaxError> {
+        let start = self.at;
+        let text = self.name()?;
+        let Some(digits) = text.strip_prefix('#') else {
+            return Ok(RuleStep::Name(text));
+        };
+        let canonical = digits == "0" || !digits.starts_with(['0', '+']);
+        digits
+            .parse()
+            .ok()
+            .filter(|_| canonical)
+            .map(RuleStep::Index)
+            .ok_or(PathSyntaxError {
+                offset: start,
+                message: "expected a rule index such as `#0`",
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_prints_as_it_was_read() {
+        for text in [
+            "gatewayclasses/example",
+            "namespaces/ns",
+            "gateways/ns/gw",
+            "gateways/ns/gw/listenersets/ns/ls",
+            "gateways/ns/gw/listenersets/ns/ls/listeners/x",
+            "gateways/ns/gw/listeners/http/routes/HTTPRoute/ns/r/rules/#0",
+            "gateways/ns/gw/listeners/http/routes/HTTPRoute/ns/r/rules/one/backends/Service/ns/s/ports/80",
+            "mesh/*/services/ns/svc",
+            "mesh/team/services/ns/svc/ports/80/routes/HTTPRoute/ns/r",
+        ] {
+            assert_eq!(
+                PathName::parse(text).map(|p| p.to_string()),
+                Ok(text.to_owned())
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_name_says_where() {
+        for (text, offset) in [
+            ("", 0),
+            ("/", 0),
+            ("gateways", 9),
+            ("gateways//gw", 9),
+            ("gateways/ns/gw/", 15),
+            ("gateways/ns/gw/routes/HTTPRoute/ns/r", 15),
+            ("gateways/ns/gw/listeners/", 25),
+            (
+                "gateways/ns/gw/listeners/l/routes/HTTPRoute/ns/r/rules/#x",
+                55,
+            ),
+            (
+                "gateways/ns/gw/listeners/l/routes/HTTPRoute/ns/r/rules/#00",
+                55,
+            ),
+            ("mesh/*/services/ns/svc/ports/080", 29),
+            ("mesh/*/services/ns/svc/ports/70000", 29),
+            ("namespaces/a/b", 13),
+            ("pods/a", 0),
+        ] {
+            let found = PathName::parse(text).map_err(|e| e.offset.min(text.len()));
+            assert_eq!(found, Err(offset.min(text.len())), "{text}");
+        }
+        assert!(PathName::parse(&"gateways/".repeat(600)).is_err());
+    }
+}

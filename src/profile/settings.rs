@@ -1,0 +1,338 @@
+//! Single settings of a document: what each word means, and what is filled in.
+
+use super::document::{
+    AttachDoc, CrossDoc, EffectiveDoc, EmptyDoc, FoldDoc, KindDoc, OneOrMany, OrderDoc, OwnDoc,
+    OwnerDoc, ReachDoc, ReduceDoc, ReduceName, ReducerDoc, RulesDoc, SameDoc, SpanDoc, SpanLevel,
+    SpanWord, StatusDoc, StrategyDoc, TargetDoc, VocabularyDoc,
+};
+use super::{
+    Ancestor, Choice, Chooser, Class, CrossNamespace, EffectiveTarget, Empty, Fold, Forms,
+    OrderRule, OrderSource, OwnField, Reduce, Reducer, RulesLayout, SameTarget, Span, StatusStyle,
+    StrategyField, Target, Targets, Vocabulary,
+};
+use crate::expr::Expression;
+use crate::model::{
+    FieldStep, Granularity, GroupKind, Level, Str, Strategy, groups, parse_field_path,
+};
+
+type Checked<T> = Result<T, String>;
+
+/// XListenerSet counts as ListenerSet (SEMANTICS §1.1); `core` is the empty group (§3.1).
+pub(super) fn kind(doc: &KindDoc) -> GroupKind {
+    super::read::normal_kind(&doc.group, &doc.kind)
+}
+
+pub(super) fn targets(given: Option<&[TargetDoc]>) -> Targets {
+    let Some(given) = given else {
+        return Targets::Any {
+            gateway_class: false,
+        };
+    };
+    let mut list: Vec<Target> = Vec::new();
+    for doc in given {
+        let target = Target {
+            kind: super::read::normal_kind(&doc.group, &doc.kind),
+            sections: doc.sections.unwrap_or(true),
+        };
+        if !list.iter().any(|t| t.kind == target.kind) {
+            list.push(target);
+        }
+    }
+    Targets::Listed(list)
+}
+
+pub(super) fn effective(given: Option<EffectiveDoc>, class: Class) -> EffectiveTarget {
+    let level = match given {
+        None if class == Class::Direct => return EffectiveTarget::Target,
+        None | Some(EffectiveDoc::Every) => return EffectiveTarget::Every,
+        Some(EffectiveDoc::GatewayClass) => Level::GatewayClass,
+        Some(EffectiveDoc::Gateway) => Level::Gateway,
+        Some(EffectiveDoc::Listener) => Level::Listener,
+        Some(EffectiveDoc::Route) => Level::Route,
+        Some(EffectiveDoc::RouteRule) => Level::RouteRule,
+        Some(EffectiveDoc::Backend) => Level::Backend,
+        Some(EffectiveDoc::BackendPort) => Level::BackendPort,
+    };
+    EffectiveTarget::Level(level)
+}
+
+pub(super) fn reaches(given: Option<&[ReachDoc]>) -> Vec<Level> {
+    let all = [
+        ReachDoc::Gateway,
+        ReachDoc::ListenerSet,
+        ReachDoc::Route,
+        ReachDoc::Backend,
+    ];
+    given
+        .unwrap_or(&all)
+        .iter()
+        .map(|reach| match reach {
+            ReachDoc::Gateway => Level::Gateway,
+            ReachDoc::ListenerSet => Level::ListenerSet,
+            ReachDoc::Route => Level::Route,
+            ReachDoc::Backend => Level::Backend,
+        })
+        .collect()
+}
+
+pub(super) fn texts(given: Option<&[String]>) -> Vec<Str> {
+    given
+        .unwrap_or_default()
+        .iter()
+        .map(|t| t.as_str().into())
+        .collect()
+}
+
+pub(super) fn kinds(given: Option<&[KindDoc]>) -> Vec<GroupKind> {
+    given.unwrap_or_default().iter().map(kind).collect()
+}
+
+/// Each entry of a list, checked.
+pub(super) fn each<D, T>(given: Option<&[D]>, check: impl Fn(&D) -> Checked<T>) -> Checked<Vec<T>> {
+    given.unwrap_or_default().iter().map(check).collect()
+}
+
+pub(super) fn fold(given: Option<FoldDoc>) -> Fold {
+    match given {
+        Some(FoldDoc::TopDown) => Fold::TopDown,
+        Some(FoldDoc::BottomUp) | None => Fold::BottomUp,
+    }
+}
+
+pub(super) fn empty(given: Option<EmptyDoc>) -> Empty {
+    match given {
+        Some(EmptyDoc::Blocking) => Empty::Blocking,
+        Some(EmptyDoc::Transparent) | None => Empty::Transparent,
+    }
+}
+
+pub(super) fn forms(given: Option<&[AttachDoc]>) -> Forms {
+    let given = given.unwrap_or(&[AttachDoc::Refs]);
+    Forms {
+        refs: given.contains(&AttachDoc::Refs),
+        filter: given.contains(&AttachDoc::Filter),
+        namespace: given.contains(&AttachDoc::Namespace),
+    }
+}
+
+pub(super) fn field_path(text: Option<&str>, setting: &str) -> Checked<Option<Vec<FieldStep>>> {
+    text.map(|text| {
+        parse_field_path(text).ok_or_else(|| format!("{setting}: `{text}` is no field path"))
+    })
+    .transpose()
+}
+
+pub(super) fn unnamed_rules(text: Option<&str>) -> Checked<Option<(String, String)>> {
+    text.map(|text| {
+        text.split_once("{n}")
+            .map(|(before, after)| (before.to_owned(), after.to_owned()))
+            .ok_or_else(|| format!("unnamedRules: `{text}` lacks `{{n}}`"))
+    })
+    .transpose()
+}
+
+pub(super) fn cross(given: Option<CrossDoc>) -> CrossNamespace {
+    match given {
+        None | Some(CrossDoc::Never) => CrossNamespace::Never,
+        Some(CrossDoc::ReferenceGrant) => CrossNamespace::ReferenceGrant,
+        Some(CrossDoc::Any) => CrossNamespace::Any,
+        Some(CrossDoc::Clients) => CrossNamespace::Clients,
+    }
+}
+
+pub(super) fn layout(doc: RulesDoc, class: Class) -> Checked<RulesLayout> {
+    let path = doc.path.unwrap_or_else(|| "spec".to_owned());
+    let blocks = |given: Option<Vec<String>>, names: [&str; 2]| match given {
+        Some(given) => given,
+        None if class == Class::Inherited => names.map(str::to_owned).to_vec(),
+        None => Vec::new(),
+    };
+    Ok(RulesLayout {
+        path: parse_field_path(&path)
+            .ok_or_else(|| format!("rules.path: `{path}` is no field path"))?,
+        exclude: doc.exclude.unwrap_or_default(),
+        defaults: blocks(doc.defaults, ["defaults", "default"]),
+        overrides: blocks(doc.overrides, ["overrides", "override"]),
+        both_blocks: doc.both_blocks.unwrap_or(true),
+        mix_with_bare: doc.mix_with_bare.unwrap_or(false),
+        when: doc.when,
+        unset: doc.unset,
+    })
+}
+
+pub(super) fn chooser(doc: StrategyDoc, strategies: &[Strategy]) -> Checked<Chooser> {
+    let names = match doc.field {
+        Some(OneOrMany::One(name)) => vec![name],
+        Some(OneOrMany::Many(names)) => names,
+        // With one fixed strategy there is no strategy field (SEMANTICS §11.6).
+        None if strategies.len() > 1 => vec!["strategy".to_owned()],
+        None => Vec::new(),
+    };
+    let fields = names
+        .into_iter()
+        .map(|name| {
+            if !name.contains('.') {
+                return Ok(StrategyField::Name(name));
+            }
+            parse_field_path(&name)
+                .map(StrategyField::Path)
+                .ok_or_else(|| format!("strategy.field: `{name}` is no field path"))
+        })
+        .collect::<Checked<_>>()?;
+    let values = doc
+        .values
+        .into_iter()
+        .flatten()
+        .map(|(raw, meaning)| Ok((raw, choice(&meaning, "strategy.values")?)))
+        .collect::<Checked<_>>()?;
+    Ok(Chooser {
+        fields,
+        lower: doc.owner == Some(OwnerDoc::Lower),
+        annotation: doc.annotation,
+        values,
+        default: doc
+            .default
+            .map(|text| choice(&text, "strategy.default"))
+            .transpose()?,
+    })
+}
+
+pub(super) fn choice(text: &str, setting: &str) -> Checked<Choice> {
+    Granularity::parse(text)
+        .map(Choice::Granularity)
+        .or_else(|| Strategy::parse(text).map(Choice::Strategy))
+        .ok_or_else(|| format!("{setting}: `{text}` is neither a granularity nor a strategy"))
+}
+
+pub(super) fn dotted(text: &str, setting: &str) -> Checked<Vec<String>> {
+    let parts: Vec<String> = text.split('.').map(str::to_owned).collect();
+    if parts.iter().any(String::is_empty) {
+        return Err(format!("{setting}: `{text}` has an empty part"));
+    }
+    Ok(parts)
+}
+
+pub(super) fn dotted_list(texts: Option<&[String]>, setting: &str) -> Checked<Vec<Vec<String>>> {
+    texts
+        .unwrap_or_default()
+        .iter()
+        .map(|text| dotted(text, setting))
+        .collect()
+}
+
+pub(super) fn list_keys(
+    given: impl Iterator<Item = (String, String)>,
+) -> Checked<Vec<(Vec<String>, String)>> {
+    given
+        .map(|(path, key)| Ok((dotted(&path, "listKeys")?, key)))
+        .collect()
+}
+
+pub(super) fn reducer(doc: &ReducerDoc) -> Checked<Reducer> {
+    let reduce = match &doc.reduce {
+        ReduceDoc::Name(ReduceName::Min) => Reduce::Min,
+        ReduceDoc::Name(ReduceName::Max) => Reduce::Max,
+        ReduceDoc::Name(ReduceName::And) => Reduce::And,
+        ReduceDoc::Name(ReduceName::Or) => Reduce::Or,
+        ReduceDoc::Name(ReduceName::Union) => Reduce::Union,
+        ReduceDoc::Name(ReduceName::Intersection) => Reduce::Intersection,
+        ReduceDoc::Name(ReduceName::Append) => Reduce::Append,
+        ReduceDoc::Name(ReduceName::Prepend) => Reduce::Prepend,
+        ReduceDoc::Cel { cel } => {
+            Reduce::Cel(Expression::compile(cel).map_err(|e| format!("reducers: `{cel}` {e}"))?)
+        }
+    };
+    Ok(Reducer {
+        path: dotted(&doc.path, "reducers.path")?,
+        reduce,
+    })
+}
+
+pub(super) fn span(given: Option<SpanDoc>) -> Span {
+    match given {
+        None | Some(SpanDoc::Word(SpanWord::AllLevels)) => Span::AllLevels,
+        Some(SpanDoc::Word(SpanWord::ClosestParent)) => Span::ClosestParent(Vec::new()),
+        Some(SpanDoc::Levels { closest_parent }) => Span::ClosestParent(
+            closest_parent
+                .into_iter()
+                .map(|level| match level {
+                    SpanLevel::GatewayClass => Level::GatewayClass,
+                    SpanLevel::Namespace => Level::Namespace,
+                    SpanLevel::Gateway => Level::Gateway,
+                    SpanLevel::ListenerSet => Level::ListenerSet,
+                    SpanLevel::Listener => Level::Listener,
+                    SpanLevel::Route => Level::Route,
+                    SpanLevel::RouteRule => Level::RouteRule,
+                    SpanLevel::Backend => Level::Backend,
+                    SpanLevel::BackendPort => Level::BackendPort,
+                })
+                .collect(),
+        ),
+    }
+}
+
+pub(super) fn same_target(given: Option<SameDoc>, class: Class) -> SameTarget {
+    match given {
+        Some(SameDoc::Established) => SameTarget::Established,
+        Some(SameDoc::OldestWins) => SameTarget::OldestWins,
+        Some(SameDoc::RejectNewer) => SameTarget::RejectNewer,
+        Some(SameDoc::UnionOrReject) => SameTarget::UnionOrReject,
+        None if class == Class::Direct => SameTarget::RejectNewer,
+        None => SameTarget::Established,
+    }
+}
+
+pub(super) fn order(doc: &OrderDoc) -> Checked<OrderRule> {
+    let source = match (&doc.field, &doc.annotation) {
+        (Some(field), None) => OrderSource::Field(
+            parse_field_path(field)
+                .ok_or_else(|| format!("order.field: `{field}` is no field path"))?,
+        ),
+        (None, Some(annotation)) => OrderSource::Annotation(annotation.clone()),
+        _ => return Err("order: give either `field` or `annotation`".to_owned()),
+    };
+    Ok(OrderRule {
+        source,
+        descending: doc.descending,
+        values: doc.values.clone(),
+    })
+}
+
+pub(super) fn own_field(doc: &OwnDoc) -> Checked<OwnField> {
+    Ok(OwnField {
+        object: parse_field_path(&doc.object)
+            .ok_or_else(|| format!("ownFields.object: `{}` is no field path", doc.object))?,
+        policy: dotted(&doc.policy, "ownFields.policy")?,
+    })
+}
+
+pub(super) fn status(given: Option<&StatusDoc>) -> StatusStyle {
+    use super::document::AncestorDoc;
+    let given = given
+        .map(|s| (s.vocabulary, s.ancestor))
+        .unwrap_or_default();
+    StatusStyle {
+        vocabulary: match given.0 {
+            None | Some(VocabularyDoc::Programmed) => Vocabulary::Programmed,
+            Some(VocabularyDoc::Enforced) => Vocabulary::Enforced,
+            Some(VocabularyDoc::EnforcedWithAdditions) => Vocabulary::EnforcedWithAdditions,
+        },
+        ancestor: match given.1 {
+            None | Some(AncestorDoc::Gateway) => Ancestor::Gateway,
+            Some(AncestorDoc::Target) => Ancestor::Target,
+            Some(AncestorDoc::None) => Ancestor::None,
+        },
+    }
+}
+
+/// The level that a target kind stands on; kinds outside the hierarchy are backends.
+pub fn level_of(kind: &GroupKind) -> Level {
+    match (&*kind.group, &*kind.kind) {
+        (groups::CORE, "Namespace") => Level::Namespace,
+        (groups::GATEWAY, "GatewayClass") => Level::GatewayClass,
+        (groups::GATEWAY, "Gateway") => Level::Gateway,
+        (groups::GATEWAY, "ListenerSet") => Level::ListenerSet,
+        (groups::GATEWAY, kind) if kind.ends_with("Route") => Level::Route,
+        _ => Level::Backend,
+    }
+}
