@@ -6,21 +6,35 @@ use clap::{Args, ValueEnum};
 
 use super::CliError;
 
+/// Heading of the options that name the source.
+const SOURCE: &str = "Source";
+
 /// Where answers come from.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Source")]
 pub struct SourceArgs {
     /// Manifests to read: files, directories, or `-` for standard input. May be repeated.
-    #[arg(long, value_name = "PATH", num_args = 1.., conflicts_with = "server")]
+    #[arg(
+        long,
+        value_name = "PATH",
+        num_args = 1..,
+        conflicts_with = "server",
+        help_heading = SOURCE
+    )]
     pub manifests: Vec<PathBuf>,
     /// Profiles of policy kinds, beside those in the manifests: files or directories.
-    #[arg(long, value_name = "PATH", num_args = 1.., conflicts_with = "server")]
+    #[arg(
+        long,
+        value_name = "PATH",
+        num_args = 1..,
+        conflicts_with = "server",
+        help_heading = SOURCE
+    )]
     pub profiles: Vec<PathBuf>,
     /// A running server to ask: `host:port`, or `unix:PATH`.
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", help_heading = SOURCE)]
     pub server: Option<String>,
     /// Answer from what can be read, even if some files cannot.
-    #[arg(long, conflicts_with = "server")]
+    #[arg(long, conflicts_with = "server", help_heading = SOURCE)]
     pub allow_partial: bool,
 }
 
@@ -150,12 +164,18 @@ mod tests {
     #[test]
     fn a_name_may_stand_before_and_behind_the_manifests() {
         let name = Some("httproute/a/b".to_owned());
-        assert_eq!(settled(&["httproute/a/b", "--manifests", "x", "y"]), (name.clone(), 2));
+        assert_eq!(
+            settled(&["httproute/a/b", "--manifests", "x", "y"]),
+            (name.clone(), 2)
+        );
         assert_eq!(settled(&["--manifests", "x", "httproute/a/b"]), (name, 1));
         assert_eq!(settled(&["--manifests", "x", "./a/b"]), (None, 2));
         assert_eq!(settled(&["--manifests", "httproute/a/b"]), (None, 1));
         let path = Some("gateways/a/b/listeners/c".to_owned());
-        assert_eq!(settled(&["--manifests", "x", "gateways/a/b/listeners/c"]), (path, 1));
+        assert_eq!(
+            settled(&["--manifests", "x", "gateways/a/b/listeners/c"]),
+            (path, 1)
+        );
     }
 
     #[test]

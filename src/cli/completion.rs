@@ -26,7 +26,11 @@ pub(super) fn run(
     mut command: clap::Command,
     is_plugin: bool,
 ) -> Result<Exit, CliError> {
-    let name = if is_plugin { "kubectl-entail" } else { "entail" };
+    let name = if is_plugin {
+        "kubectl-entail"
+    } else {
+        "entail"
+    };
     let mut script = Vec::new();
     // Into memory first: the generator panics when it cannot write.
     clap_complete::generate(args.shell, &mut command, name, &mut script);

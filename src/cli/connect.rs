@@ -1,35 +1,54 @@
 //! All contact of the commands with the wiring: loading manifests, asking a server, serving.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde_json::Value;
+
+use super::serve::LogLines;
+use super::test::{Case, Mismatch, check};
 use super::{CliError, Exit, ServeArgs, SourceArgs, TestArgs, output};
 use crate::insight::Ask;
+use crate::telemetry::{LogFormat, LogSettings};
 use crate::{app, client, config};
 
 /// Where a server listens unless it is told otherwise.
-pub(super) const DEFAULT_SERVER: &str = "127.0.0.1:50051";
+pub(super) const DEFAULT_SERVER: &str = config::DEFAULT_LISTEN;
 
 /// How long a server has to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Who answers, and whether its inputs could be read whole.
+pub(super) struct Connected {
+    /// Who answers.
+    pub(super) ask: Box<dyn Ask>,
+    /// Something could not be read, and that was not allowed: the command ends with exit code 3.
+    pub(super) incomplete: bool,
+}
+
 /// Reads the manifests or reaches the server, whichever is named. What is wrong in the manifests
 /// is told on standard error.
-pub(super) fn connect(source: &SourceArgs) -> Result<Box<dyn Ask>, CliError> {
+pub(super) fn connect(source: &SourceArgs) -> Result<Connected, CliError> {
     source.check()?;
     if let Some(address) = &source.server {
         let remote = client::Remote::connect(address, PATIENCE)?;
-        return Ok(Box::new(remote));
+        return Ok(Connected {
+            ask: Box::new(remote),
+            incomplete: false,
+        });
     }
     let loaded = app::load(&app::Inputs {
         manifests: source.manifests.clone(),
         profiles: source.profiles.clone(),
         allow_partial: source.allow_partial,
-    })
-    .map_err(|error| CliError::Unreadable(error.to_string()))?;
+    })?;
     for warning in &loaded.warnings {
         output::say(&format!("warning: {warning}"));
     }
-    Ok(Box::new(loaded.local))
+    Ok(Connected {
+        ask: Box::new(loaded.local),
+        incomplete: loaded.incomplete,
+    })
 }
 
 /// Whether a server says that it, or one of its services, serves.
@@ -39,23 +58,62 @@ pub(super) fn health(address: &str, service: &str, patience: Duration) -> Result
 
 /// Serves until it is told to stop.
 pub(super) fn serve(args: &ServeArgs) -> Result<Exit, CliError> {
-    let settings = config::Settings {
-        manifests: args.manifests.clone(),
-        profiles: args.profiles.clone(),
-        allow_partial: args.allow_partial,
+    let settings = config::ServeSettings {
+        inputs: app::Inputs {
+            manifests: args.manifests.clone(),
+            profiles: args.profiles.clone(),
+            allow_partial: args.allow_partial,
+        },
         listen: args.listen.clone(),
         health_listen: args.health_listen.clone(),
         port_file: args.port_file.clone(),
         insecure_listen: args.insecure_listen,
-        tls_cert: args.tls_cert.clone(),
-        tls_key: args.tls_key.clone(),
-        client_ca: args.client_ca.clone(),
+        drain_timeout: Duration::from_secs(args.drain_timeout),
+        log: LogSettings {
+            filter: args.log.clone(),
+            format: match args.log_format {
+                LogLines::Text => LogFormat::Text,
+                LogLines::Json => LogFormat::Json,
+            },
+        },
+        ..config::ServeSettings::default()
     };
-    app::serve(settings).map_err(|error| CliError::Unreadable(error.to_string()))?;
+    app::run(settings)?;
     Ok(Exit::Fine)
 }
 
 /// Runs conformance cases.
 pub(super) fn test(args: &TestArgs) -> Result<Exit, CliError> {
     super::test::run(args)
+}
+
+/// The values of a YAML file with the lines on which they begin.
+pub(super) fn read_values(path: &Path) -> Result<Vec<(u32, Value)>, CliError> {
+    Ok(app::read_values(path)?)
+}
+
+/// Holds cases against the answers of their own small worlds.
+pub(super) struct CaseRunner {
+    profiles: Vec<PathBuf>,
+}
+
+impl CaseRunner {
+    /// With profiles beside those of the cases.
+    pub(super) fn new(profiles: &[PathBuf]) -> Result<Self, CliError> {
+        Ok(Self {
+            profiles: profiles.to_vec(),
+        })
+    }
+
+    /// What is not as a case expects.
+    pub(super) fn run(&self, case: &Case) -> Vec<Mismatch> {
+        match app::load_values(&case.inputs(), &self.profiles) {
+            Ok(mut local) => check(case, &mut local),
+            Err(error) => vec![Mismatch {
+                about: "the case's objects".to_owned(),
+                expected: "they can be read".to_owned(),
+                found: error.to_string(),
+            }],
+        }
+    }
 }

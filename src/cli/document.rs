@@ -28,7 +28,11 @@ impl Document {
     /// Fields in their order.
     pub(super) fn map<const N: usize>(fields: [(&str, Document); N]) -> Self {
         let fields = fields.into_iter();
-        Document::Map(fields.map(|(name, value)| (name.to_owned(), value)).collect())
+        Document::Map(
+            fields
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
+        )
     }
 
     /// A string.
@@ -102,7 +106,11 @@ mod tests {
 
     #[test]
     fn quoted_strings_read_back() {
-        for text in ["", "a\"b\\c\n\t\r\u{1b}\u{7f}\u{85}\u{2028}\u{feff}", "ä 🥐 \u{ffff}"] {
+        for text in [
+            "",
+            "a\"b\\c\n\t\r\u{1b}\u{7f}\u{85}\u{2028}\u{feff}",
+            "ä 🥐 \u{ffff}",
+        ] {
             assert_eq!(serde_json::from_str::<String>(&quoted(text)).unwrap(), text);
         }
     }

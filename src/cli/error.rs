@@ -3,6 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
+use crate::app::AppError;
 use crate::insight::{AskError, FailureCode};
 
 /// How a command that did its work ends.
@@ -98,5 +99,14 @@ mod tests {
         assert_eq!(CliError::from(pipe).exit(), Exit::Fine);
         let full = io::Error::from(io::ErrorKind::StorageFull);
         assert_eq!(CliError::from(full).exit(), Exit::Incomplete);
+    }
+}
+
+impl From<AppError> for CliError {
+    fn from(error: AppError) -> Self {
+        match error {
+            AppError::Usage(_) => CliError::Usage(error.to_string()),
+            _ => CliError::Unreadable(error.to_string()),
+        }
     }
 }

@@ -6,9 +6,11 @@ use clap::Args;
 
 use super::document::Document;
 use super::levels::kind_name;
-use super::session::{Session, exit, incomplete_line, loud_lines};
+use super::session::{Session, incomplete_line, loud_lines};
 use super::text::{Style, printable, wrapped};
-use super::{AskArgs, CliError, Exit, Format, explain_summary, explain_text, json, messages, output, yaml};
+use super::{
+    AskArgs, CliError, Exit, Format, explain_summary, explain_text, json, messages, output, yaml,
+};
 use crate::wire::v1;
 
 /// Explains effective policies.
@@ -29,13 +31,17 @@ pub struct ExplainArgs {
 /// Answers and prints.
 pub(super) fn run(args: ExplainArgs) -> Result<Exit, CliError> {
     let ask = args.ask.settled();
-    let name = ask.name.clone().filter(|name| !name.is_empty()).ok_or_else(|| {
-        CliError::Usage(
-            "no name is given: explain a path (`gateways/...`) or an object \
+    let name = ask
+        .name
+        .clone()
+        .filter(|name| !name.is_empty())
+        .ok_or_else(|| {
+            CliError::Usage(
+                "no name is given: explain a path (`gateways/...`) or an object \
              (`kind/namespace/name`); `entail get` lists paths"
-                .to_owned(),
-        )
-    })?;
+                    .to_owned(),
+            )
+        })?;
     let mut session = Session::open(&ask)?;
     let response = session.ask.explain(v1::ExplainRequest {
         name: name.clone(),
@@ -45,7 +51,14 @@ pub(super) fn run(args: ExplainArgs) -> Result<Exit, CliError> {
     let mut out = output::stdout();
     match ask.output {
         Format::Table => {
-            table(&mut out, &session, &name, &response, &states, output::style())?;
+            table(
+                &mut out,
+                &session,
+                &name,
+                &response,
+                &states,
+                output::style(),
+            )?;
         }
         Format::Json => {
             json::write(&mut out, &document(&response, &states), 0)?;
@@ -54,7 +67,7 @@ pub(super) fn run(args: ExplainArgs) -> Result<Exit, CliError> {
         Format::Yaml => yaml::write(&mut out, &document(&response, &states), 0)?,
     }
     out.flush()?;
-    Ok(exit(&states))
+    Ok(session.exit(&states))
 }
 
 fn document(response: &v1::ExplainResponse, states: &[v1::KindState]) -> Document {
@@ -108,9 +121,7 @@ fn table(
 }
 
 /// The explanations of each kind, in the order in which the kinds were told.
-fn by_kind<'k>(
-    told: &[&'k v1::KindExplanation],
-) -> Vec<(String, Vec<&'k v1::KindExplanation>)> {
+fn by_kind<'k>(told: &[&'k v1::KindExplanation]) -> Vec<(String, Vec<&'k v1::KindExplanation>)> {
     let mut kinds: Vec<(String, Vec<&v1::KindExplanation>)> = Vec::new();
     for kind in told {
         let name = kind.policy.as_ref().map(kind_name).unwrap_or_default();

@@ -40,7 +40,9 @@ pub(super) fn summary(name: &str, explanations: &[&v1::KindExplanation]) -> Stri
                 [other] => (*other).to_owned(),
                 several => count(several.len(), "other"),
             };
-            format!("{short}: {number} of {values} values {verb} from {who}, the rest from {others}")
+            format!(
+                "{short}: {number} of {values} values {verb} from {who}, the rest from {others}"
+            )
         }
     }
 }
@@ -68,7 +70,11 @@ fn placed(origin: &v1::Origin, explanations: &[&v1::KindExplanation]) -> String 
     };
     let nodes = explanations.iter().flat_map(|kind| &kind.nodes);
     let mut places: Vec<&str> = nodes
-        .filter(|node| node.policies.iter().any(|here| here.policy.as_ref() == Some(policy)))
+        .filter(|node| {
+            node.policies
+                .iter()
+                .any(|here| here.policy.as_ref() == Some(policy))
+        })
         .map(|node| node.node.as_str())
         .collect();
     places.sort_unstable();
@@ -91,7 +97,11 @@ pub(super) mod fixtures {
         }
     }
 
-    pub(in crate::cli) fn unit(name: &str, value: Option<&str>, who: Option<&str>) -> v1::UnitExplanation {
+    pub(in crate::cli) fn unit(
+        name: &str,
+        value: Option<&str>,
+        who: Option<&str>,
+    ) -> v1::UnitExplanation {
         v1::UnitExplanation {
             unit: name.to_owned(),
             value_json: value.map(str::to_owned),
@@ -106,7 +116,12 @@ pub(super) mod fixtures {
         }
     }
 
-    pub(in crate::cli) fn beaten(name: &str, unit: &str, value: &str, reason: &str) -> v1::BeatenPolicy {
+    pub(in crate::cli) fn beaten(
+        name: &str,
+        unit: &str,
+        value: &str,
+        reason: &str,
+    ) -> v1::BeatenPolicy {
         v1::BeatenPolicy {
             policy: Some(reference(name)),
             block: v1::Block::Defaults.into(),
@@ -127,7 +142,12 @@ pub(super) mod fixtures {
             }],
         };
         let mut backoff = unit("backoff", Some("\"2s\""), Some("let-them-cool"));
-        backoff.beaten = vec![beaten("be-patient", "backoff", "\"250ms\"", "more specific default")];
+        backoff.beaten = vec![beaten(
+            "be-patient",
+            "backoff",
+            "\"250ms\"",
+            "more specific default",
+        )];
         v1::KindExplanation {
             policy: Some(v1::EffectivePolicy {
                 group: "policies.bakery.example".to_owned(),
@@ -146,8 +166,8 @@ pub(super) mod fixtures {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use super::fixtures::cakes;
+    use super::*;
 
     #[test]
     fn the_summary_names_who_says_most() {

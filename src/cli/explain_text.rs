@@ -36,11 +36,16 @@ pub(super) fn kind(
         writeln!(out, "     and {} more", paths.len() - MOST_PATHS)?;
     }
     if policy.inherited_only {
-        let text = "inherited only: the kind acts on a level below; this is what is gathered so far";
+        let text =
+            "inherited only: the kind acts on a level below; this is what is gathered so far";
         writeln!(out, "  {}", style.dim(text))?;
     }
     if !kind.nodes.is_empty() {
-        writeln!(out, "\n  {}", style.bold("attached, from least to most specific"))?;
+        writeln!(
+            out,
+            "\n  {}",
+            style.bold("attached, from least to most specific")
+        )?;
         nodes(out, &kind.nodes, style)?;
     }
     if !kind.units.is_empty() {
@@ -48,7 +53,11 @@ pub(super) fn kind(
         units(out, &kind.units, style)?;
     }
     if !policy.listed.is_empty() {
-        writeln!(out, "\n  {}", style.bold("listed in this order, not merged"))?;
+        writeln!(
+            out,
+            "\n  {}",
+            style.bold("listed in this order, not merged")
+        )?;
         for (at, listed) in policy.listed.iter().enumerate() {
             let name = listed.policy.as_ref().map(policy_name).unwrap_or_default();
             let left = printable(&format!("    {}. {name}", at + 1));
@@ -64,7 +73,11 @@ pub(super) fn kind(
         told(out, &format!("lost: {unit} {text}"), style)?;
     }
     if !policy.not_computed.is_empty() {
-        told(out, &format!("not computed: {}", policy.not_computed), style)?;
+        told(
+            out,
+            &format!("not computed: {}", policy.not_computed),
+            style,
+        )?;
     }
     rejected(out, &policy.rejected, style)?;
     writeln!(out)
@@ -82,10 +95,22 @@ fn nodes(out: &mut dyn Write, nodes: &[v1::AttachedNode], style: Style) -> io::R
             true => String::new(),
             false => format!(" ({})", node.level),
         };
-        writeln!(out, "{lead}{branch}{}", printable(&format!("{}{level}", node.node)))?;
-        let bar = if depth + 1 < nodes.len() { "│  " } else { "   " };
+        writeln!(
+            out,
+            "{lead}{branch}{}",
+            printable(&format!("{}{level}", node.node))
+        )?;
+        let bar = if depth + 1 < nodes.len() {
+            "│  "
+        } else {
+            "   "
+        };
         for attached in &node.policies {
-            let name = attached.policy.as_ref().map(policy_name).unwrap_or_default();
+            let name = attached
+                .policy
+                .as_ref()
+                .map(policy_name)
+                .unwrap_or_default();
             let left = format!("{}{bar}* {}", " ".repeat(4 + indent), printable(&name));
             let right = printable(&attached.blocks.join("; "));
             writeln!(out, "{}", beside(&left, &right, MOST_LEFT + 8, style))?;
@@ -160,7 +185,11 @@ fn lost(
     beaten: &v1::BeatenPolicy,
     style: Style,
 ) -> io::Result<()> {
-    let word = if unit.origin.is_some() { "beats" } else { "lost" };
+    let word = if unit.origin.is_some() {
+        "beats"
+    } else {
+        "lost"
+    };
     let name = beaten.policy.as_ref().map(policy_name).unwrap_or_default();
     // The unit is told only where the loser offered another one than won.
     let inside = match beaten.unit == unit.unit {
@@ -209,8 +238,8 @@ mod tests {
             "  on gateways/a/b",
             "    Namespace/baker",
             "    └─ HTTPRoute/baker/cakes (Route)",
-            "    attempts = 5    <- baker/be-patient (defaults, PatchDefaults)",
-            "    backoff = 2s    <- baker/let-them-cool (defaults, PatchDefaults)",
+            "    attempts = 5  <- baker/be-patient (defaults, PatchDefaults)",
+            "    backoff = 2s  <- baker/let-them-cool (defaults, PatchDefaults)",
             "      beats baker/be-patient: 250ms (more specific default)",
             "    lost: timeout is offered by a less specific policy, and the result lacks it",
         ] {

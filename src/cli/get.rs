@@ -7,7 +7,7 @@ use clap::Args;
 use super::args::is_path;
 use super::document::Document;
 use super::levels::{Levels, Spot};
-use super::session::{Session, exit, incomplete_line, loud_lines};
+use super::session::{Session, incomplete_line, loud_lines};
 use super::text::{Style, count};
 use super::{AskArgs, CliError, Exit, Format, get_text, json, messages, output, yaml};
 use crate::wire::v1;
@@ -19,9 +19,8 @@ const PAGE: i32 = 10_000;
 /// Prints effective policies.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-Without NAME all paths are told. For an object and for all paths each kind is told at the levels \
-whose
-behaviour it changes.
+Without NAME all paths are told. Of several paths, each kind is told at the levels whose behaviour
+it changes; of a single path, all that is known is told.
 
 Examples:
   entail get --manifests examples/bakery
@@ -56,7 +55,7 @@ pub(super) fn run(args: GetArgs) -> Result<Exit, CliError> {
         many(&mut session, &mut printer, &name, args.all_levels)?
     };
     printer.end()?;
-    Ok(exit(&states))
+    Ok(session.exit(&states))
 }
 
 /// One path with all that is known of it.
@@ -248,7 +247,10 @@ mod tests {
     }
 
     fn expected(paths: &[&str]) -> Value {
-        let paths: Vec<Value> = paths.iter().map(|p| json!({"path": p, "policies": []})).collect();
+        let paths: Vec<Value> = paths
+            .iter()
+            .map(|p| json!({"path": p, "policies": []}))
+            .collect();
         json!({"version": {"epoch": "", "generation": "0"}, "kinds": [], "paths": paths})
     }
 
@@ -264,6 +266,9 @@ mod tests {
 
     #[test]
     fn a_table_counts_the_silent() {
-        assert_eq!(printed(Format::Table, &["a", "b"]), "no policy on 2 paths\n");
+        assert_eq!(
+            printed(Format::Table, &["a", "b"]),
+            "no policy on 2 paths\n"
+        );
     }
 }

@@ -46,7 +46,11 @@ fn policy(out: &mut dyn Write, policy: &v1::EffectivePolicy, style: Style) -> io
     let heading = format!("  {name}{inherited}");
     write_lines(out, &heading, &whole, &lines, style)?;
     if !policy.not_computed.is_empty() {
-        told(out, &format!("not computed: {}", policy.not_computed), style)?;
+        told(
+            out,
+            &format!("not computed: {}", policy.not_computed),
+            style,
+        )?;
     }
     for (at, listed) in policy.listed.iter().enumerate() {
         let name = listed.policy.as_ref().map(policy_name).unwrap_or_default();
@@ -145,7 +149,10 @@ mod tests {
             group: "g".to_owned(),
             kind: "RetryPolicy".to_owned(),
             spec_json: Some("{\"attempts\":5,\"backoff\":\"2s\"}".to_owned()),
-            origins: vec![origin("attempts", "be-patient"), origin("backoff", "let-them-cool")],
+            origins: vec![
+                origin("attempts", "be-patient"),
+                origin("backoff", "let-them-cool"),
+            ],
             ..v1::EffectivePolicy::default()
         });
         assert_eq!(
@@ -163,7 +170,11 @@ mod tests {
             kind: "Kind".to_owned(),
             group: "group".repeat(30),
             spec_json: Some(serde_json::json!({"a": long, "b": {"c": long}, "d": 1}).to_string()),
-            origins: vec![origin("*", "x"), origin("a", &"n".repeat(120)), origin("d", "y")],
+            origins: vec![
+                origin("*", "x"),
+                origin("a", &"n".repeat(120)),
+                origin("d", "y"),
+            ],
             rejected: vec![v1::RejectedPolicy {
                 policy: None,
                 reason: "Invalid".to_owned(),

@@ -31,9 +31,17 @@ pub struct HealthArgs {
 pub(super) fn run(args: &HealthArgs) -> Result<Exit, CliError> {
     let is_serving = connect::health(&args.server, &args.service, args.timeout)?;
     let mut out = output::stdout();
-    writeln!(out, "{}", if is_serving { "serving" } else { "not serving" })?;
+    writeln!(
+        out,
+        "{}",
+        if is_serving { "serving" } else { "not serving" }
+    )?;
     out.flush()?;
-    Ok(if is_serving { Exit::Fine } else { Exit::Findings })
+    Ok(if is_serving {
+        Exit::Fine
+    } else {
+        Exit::Findings
+    })
 }
 
 /// Reads a number of seconds, with or without `s`.

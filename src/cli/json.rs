@@ -79,7 +79,10 @@ mod tests {
         let mut written = Vec::new();
         write(&mut written, &document, 0).unwrap();
         assert_eq!(serde_json::from_slice::<Value>(&written).unwrap(), value);
-        assert_eq!(serde_json::from_str::<Value>(&compact(&document)).unwrap(), value);
+        assert_eq!(
+            serde_json::from_str::<Value>(&compact(&document)).unwrap(),
+            value
+        );
     }
 
     #[test]

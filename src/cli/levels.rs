@@ -38,7 +38,11 @@ impl Levels {
             .filter(|kind| wanted.is_empty() || wanted.contains(&kind.kind))
             .map(|kind| KindLevels {
                 kind: kind.kind.clone(),
-                levels: kind.scope_levels.iter().filter_map(|word| level(word)).collect(),
+                levels: kind
+                    .scope_levels
+                    .iter()
+                    .filter_map(|word| level(word))
+                    .collect(),
                 has_policies: kind.policies > 0,
             })
             .collect();
@@ -124,7 +128,10 @@ fn ends_at(path: &PathName<'_>, object: &str) -> bool {
         let base = |kind: &'_ str| kind.split('.').next().unwrap_or_default().to_lowercase();
         let is_kind = parts.next().map(base) == Some(base(kind));
         let is_namespace = namespace.is_empty() || parts.next() == Some(namespace);
-        is_kind && is_namespace && parts.next() == Some(name) && parts.next().is_none()
+        is_kind
+            && is_namespace
+            && parts.next() == Some(name)
+            && parts.next().is_none()
             && here == section
     };
     match path {
@@ -134,10 +141,7 @@ fn ends_at(path: &PathName<'_>, object: &str) -> bool {
     }
 }
 
-fn walk_ends_at(
-    walk: &Walk<'_>,
-    same: impl Fn(&str, &str, &str, Option<&str>) -> bool,
-) -> bool {
+fn walk_ends_at(walk: &Walk<'_>, same: impl Fn(&str, &str, &str, Option<&str>) -> bool) -> bool {
     if let Some(BackendStep {
         kind,
         namespace,
@@ -195,8 +199,14 @@ mod tests {
         assert!(at(&backend, "service/s/b") && !at(&backend, ""));
         assert!(at(&format!("{backend}/ports/80"), "service/s/b#80"));
         assert!(at("mesh/*/services/s/b/ports/80", "service/s/b#80"));
-        assert_eq!(Spot::read("mesh/*/services/s/b", "").unwrap().level, Level::Gateway);
-        assert_eq!(Spot::read("mesh/*/services/s/b/ports/1", "").unwrap().level, Level::Listener);
+        assert_eq!(
+            Spot::read("mesh/*/services/s/b", "").unwrap().level,
+            Level::Gateway
+        );
+        assert_eq!(
+            Spot::read("mesh/*/services/s/b/ports/1", "").unwrap().level,
+            Level::Listener
+        );
         assert_eq!(Spot::read("nothing", ""), None);
     }
 
@@ -219,7 +229,10 @@ mod tests {
         let rule = Spot::read(RULE, "").unwrap();
         assert!(levels.is_told(&policy("A"), &rule) && !levels.is_told(&policy("B"), &rule));
         let backend = format!("{RULE}/backends/Service/s/b");
-        let (all, object) = (Spot::read(&backend, ""), Spot::read(&backend, "service/s/b"));
+        let (all, object) = (
+            Spot::read(&backend, ""),
+            Spot::read(&backend, "service/s/b"),
+        );
         assert!(!levels.is_told(&policy("A"), &all.unwrap()));
         assert!(levels.is_told(&policy("A"), &object.unwrap()));
         assert!(levels.any_told(&object.unwrap()) && !levels.any_told(&all.unwrap()));

@@ -46,10 +46,7 @@ pub(super) fn policy(policy: &v1::EffectivePolicy) -> Document {
 }
 
 /// An explanation.
-pub(super) fn explanation(
-    response: &v1::ExplainResponse,
-    states: &[v1::KindState],
-) -> Document {
+pub(super) fn explanation(response: &v1::ExplainResponse, states: &[v1::KindState]) -> Document {
     let known = response.version.clone().unwrap_or_default();
     Document::map([
         ("version", version(&known)),
@@ -59,7 +56,10 @@ pub(super) fn explanation(
             "paths",
             Document::list(&response.paths, |path| {
                 Document::map([
-                    ("paths", Document::list(&path.paths, |name| Document::text(name))),
+                    (
+                        "paths",
+                        Document::list(&path.paths, |name| Document::text(name)),
+                    ),
                     ("kinds", Document::list(&path.kinds, kind)),
                 ])
             }),
@@ -69,10 +69,16 @@ pub(super) fn explanation(
 
 fn kind(kind: &v1::KindExplanation) -> Document {
     Document::map([
-        ("policy", kind.policy.as_ref().map_or(Document::Null, policy)),
+        (
+            "policy",
+            kind.policy.as_ref().map_or(Document::Null, policy),
+        ),
         ("nodes", Document::list(&kind.nodes, node)),
         ("units", Document::list(&kind.units, unit)),
-        ("losses", Document::list(&kind.losses, |unit| Document::text(unit))),
+        (
+            "losses",
+            Document::list(&kind.losses, |unit| Document::text(unit)),
+        ),
     ])
 }
 
@@ -86,7 +92,10 @@ fn node(node: &v1::AttachedNode) -> Document {
                 let created = attached.created.as_ref();
                 Document::map([
                     ("policy", reference(attached.policy.as_ref())),
-                    ("blocks", Document::list(&attached.blocks, |text| Document::text(text))),
+                    (
+                        "blocks",
+                        Document::list(&attached.blocks, |text| Document::text(text)),
+                    ),
                     (
                         "created",
                         created.map_or(Document::Null, |time| Document::Text(time.to_string())),
@@ -101,7 +110,10 @@ fn unit(unit: &v1::UnitExplanation) -> Document {
     Document::map([
         ("unit", Document::text(&unit.unit)),
         ("value", exact(unit.value_json.as_deref())),
-        ("origin", unit.origin.as_ref().map_or(Document::Null, origin)),
+        (
+            "origin",
+            unit.origin.as_ref().map_or(Document::Null, origin),
+        ),
         ("strategy", Document::text(&unit.strategy)),
         (
             "beaten",
@@ -206,12 +218,17 @@ mod tests {
             epoch: "e".to_owned(),
             generation: u64::MAX,
         });
-        assert_eq!(super::super::json::compact(&found),
-            "{\"epoch\": \"e\", \"generation\": \"18446744073709551615\"}");
+        assert_eq!(
+            super::super::json::compact(&found),
+            "{\"epoch\": \"e\", \"generation\": \"18446744073709551615\"}"
+        );
         let states = kinds(&[v1::KindState {
             kind: "K.g".to_owned(),
             state: v1::kind_state::State::Unknown.into(),
         }]);
-        assert_eq!(super::super::json::compact(&states), "[{\"kind\": \"K.g\", \"state\": \"UNKNOWN\"}]");
+        assert_eq!(
+            super::super::json::compact(&states),
+            "[{\"kind\": \"K.g\", \"state\": \"UNKNOWN\"}]"
+        );
     }
 }

@@ -20,7 +20,7 @@ mod profiles;
 mod serve;
 mod session;
 mod spec;
-mod test;
+pub mod test;
 mod text;
 mod version;
 mod yaml;

@@ -78,7 +78,8 @@ fn shipped() -> Result<Vec<Shipped>, CliError> {
             .collect();
         for (at, part) in text.split("\n---\n").enumerate() {
             for found in parse_documents(part, file) {
-                let (place, document) = found.map_err(|e| wrong(format!("{}: {}", e.place, e.reason)))?;
+                let (place, document) =
+                    found.map_err(|e| wrong(format!("{}: {}", e.place, e.reason)))?;
                 let profile = Profile::resolve(&document, ProfileOrigin::BuiltIn, None, &place)
                     .map_err(|e| wrong(format!("{}: {}", e.place, e.reason)))?;
                 let preamble = if at == 0 { "" } else { &preamble };
@@ -107,22 +108,38 @@ fn document(profile: &Profile) -> Document {
         ("kind", Document::Text(profile.policy.to_string())),
         ("class", Document::text(class(profile))),
         ("effectiveTarget", Document::text(effective(profile))),
-        ("strategies", Document::list(&strategies, |name| Document::text(name))),
-        ("controllers", Document::list(&profile.controllers, |name| Document::text(name))),
+        (
+            "strategies",
+            Document::list(&strategies, |name| Document::text(name)),
+        ),
+        (
+            "controllers",
+            Document::list(&profile.controllers, |name| Document::text(name)),
+        ),
     ])
 }
 
 fn table(out: &mut dyn Write, shipped: &[Shipped], style: Style) -> std::io::Result<()> {
-    let kinds: Vec<String> = shipped.iter().map(|one| one.profile.policy.to_string()).collect();
-    let wide = kinds.iter().map(|kind| kind.chars().count()).max().unwrap_or(0).max(4);
+    let kinds: Vec<String> = shipped
+        .iter()
+        .map(|one| one.profile.policy.to_string())
+        .collect();
+    let wide = kinds
+        .iter()
+        .map(|kind| kind.chars().count())
+        .max()
+        .unwrap_or(0)
+        .max(4);
     let wide = wide.min(WIDTH / 2);
-    let head = format!("{:wide$}  {:9}  {:12}  STRATEGIES", "KIND", "CLASS", "EFFECTIVE");
+    let head = format!(
+        "{:wide$}  {:9}  {:12}  STRATEGIES",
+        "KIND", "CLASS", "EFFECTIVE"
+    );
     writeln!(out, "{}", style.bold(&head))?;
     let at = wide + 2 + 9 + 2 + 12 + 2;
     for (one, kind) in shipped.iter().zip(&kinds) {
         let profile = &one.profile;
-        let strategies: Vec<String> =
-            profile.strategies.iter().map(ToString::to_string).collect();
+        let strategies: Vec<String> = profile.strategies.iter().map(ToString::to_string).collect();
         let strategies = wrapped(&strategies.join(" "), at);
         let (class, effective) = (class(profile), effective(profile));
         let first = strategies.first().map_or("", String::as_str);

@@ -2,14 +2,25 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::connect::DEFAULT_SERVER;
+use crate::config::DEFAULT_DRAIN;
+
+/// How a line of the log is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogLines {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
 
 /// Runs the server.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-A listener off loopback without `--client-ca` is refused unless `--insecure-listen` is given.
+A listener off loopback is refused unless `--insecure-listen` is given: listen on loopback or a
+Unix socket, behind a proxy that speaks TLS.
 
 Examples:
   entail serve --manifests examples/bakery
@@ -32,19 +43,20 @@ pub struct ServeArgs {
     /// Where to serve health alone, for a kubelet that dials the pod's address without TLS.
     #[arg(long, value_name = "ADDR")]
     pub health_listen: Option<String>,
-    /// A file to write the addresses to that are listened on, once they are known.
+    /// A file to write the address of the first TCP listener to, once it is known.
     #[arg(long, value_name = "FILE")]
     pub port_file: Option<PathBuf>,
     /// Allow listeners off loopback that anybody may use.
     #[arg(long)]
     pub insecure_listen: bool,
-    /// Certificate chain of the server, PEM.
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
-    pub tls_cert: Option<PathBuf>,
-    /// Private key of the server, PEM.
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    pub tls_key: Option<PathBuf>,
-    /// Certificate authorities that clients must be known to, PEM.
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    pub client_ca: Option<PathBuf>,
+    /// Seconds that requests may take to end after the signal to stop.
+    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_DRAIN.as_secs())]
+    pub drain_timeout: u64,
+    /// What to log: a level, or levels by target, such as `info,entail::app=debug`. Without it
+    /// `ENTAIL_LOG` counts.
+    #[arg(long, value_name = "FILTER")]
+    pub log: Option<String>,
+    /// How a line of the log is written.
+    #[arg(long, value_enum, default_value_t = LogLines::Text)]
+    pub log_format: LogLines,
 }

@@ -14,18 +14,28 @@ pub(super) struct Session {
     pub(super) status: v1::GetServerStatusResponse,
     /// Only these kinds, as `Kind.group`; all if empty.
     pub(super) kinds: Vec<String>,
+    /// Some input could not be read: the answers hold for the rest.
+    pub(super) unread: bool,
 }
 
 impl Session {
     /// Reads the manifests or reaches the server.
     pub(super) fn open(args: &AskArgs) -> Result<Self, CliError> {
-        let mut ask = connect::connect(&args.source)?;
+        let connect::Connected {
+            mut ask,
+            incomplete,
+        } = connect::connect(&args.source)?;
         let status = ask.server_status()?;
         let mut kinds = Vec::with_capacity(args.kinds.len());
         for text in &args.kinds {
             kinds.push(full_kind(&status, text)?);
         }
-        Ok(Self { ask, status, kinds })
+        Ok(Self {
+            ask,
+            status,
+            kinds,
+            unread: incomplete,
+        })
     }
 
     /// The kinds that were asked for and of which not everything is known: those that a reply
@@ -49,6 +59,15 @@ impl Session {
         states.sort_by(|a, b| a.kind.cmp(&b.kind));
         states.dedup_by(|a, b| a.kind == b.kind);
         states
+    }
+
+    /// The exit of an answer: whether all that it rests on is known.
+    pub(super) fn exit(&self, states: &[v1::KindState]) -> Exit {
+        if states.is_empty() && !self.unread {
+            Exit::Fine
+        } else {
+            Exit::Incomplete
+        }
     }
 
     /// Fails if a reply is of another snapshot than the first: parts of two never make a whole.
@@ -75,8 +94,13 @@ fn full_kind(status: &v1::GetServerStatusResponse, text: &str) -> Result<String,
     if let Some(kind) = known().find(|kind| kind.eq_ignore_ascii_case(text)) {
         return Ok(kind.to_owned());
     }
-    let short = |kind: &str| kind.split_once('.').map_or(kind.to_owned(), |(k, _)| k.to_owned());
-    let same: Vec<&str> = known().filter(|kind| short(kind).eq_ignore_ascii_case(text)).collect();
+    let short = |kind: &str| {
+        kind.split_once('.')
+            .map_or(kind.to_owned(), |(k, _)| k.to_owned())
+    };
+    let same: Vec<&str> = known()
+        .filter(|kind| short(kind).eq_ignore_ascii_case(text))
+        .collect();
     match same.as_slice() {
         [] => Ok(text.to_owned()),
         [kind] => Ok((*kind).to_owned()),
@@ -103,7 +127,11 @@ pub(super) fn loud_lines(states: &[v1::KindState], style: Style) -> Vec<String> 
     let mut lines = Vec::new();
     for state in states {
         let text = format!("INCOMPLETE: {}", incomplete_line(state));
-        lines.extend(wrapped(&printable(&text), 0).iter().map(|line| style.loud(line)));
+        lines.extend(
+            wrapped(&printable(&text), 0)
+                .iter()
+                .map(|line| style.loud(line)),
+        );
     }
     lines
 }
@@ -112,23 +140,12 @@ pub(super) fn loud_lines(states: &[v1::KindState], style: Style) -> Vec<String> 
 pub(super) fn incomplete_line(state: &v1::KindState) -> String {
     let meaning = match state.state() {
         State::Unknown => "there is no profile for it; unknown is not the same as none",
-        State::Forbidden => {
-            "the server may not read it; what is not seen is not the same as none"
-        }
+        State::Forbidden => "the server may not read it; what is not seen is not the same as none",
         State::Stale => "its source does not answer at present; this is the last good state",
         State::Complete | State::Unspecified => "the server does not say how much it knows of it",
     };
     let word = state.state().as_str_name();
     format!("{} is {word}: {meaning}", state.kind)
-}
-
-/// The exit of an answer.
-pub(super) fn exit(states: &[v1::KindState]) -> Exit {
-    if states.is_empty() {
-        Exit::Fine
-    } else {
-        Exit::Incomplete
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::document::Document;
 use super::json::compact;
 use super::yaml::{scalar, string};
-use crate::model::{Segment, Unit};
+use crate::model::{Segment, Unit, item_value};
 use crate::wire::v1;
 
 /// Lists of scalars up to this length stand on one line.
@@ -24,11 +24,7 @@ pub(super) struct Line {
 struct Origins(Vec<(Unit, String)>);
 
 /// The lines of a spec. What is said of the whole goes with the first line that is returned apart.
-pub(super) fn lines(
-    value: &Value,
-    origins: &[v1::Origin],
-    indent: usize,
-) -> (String, Vec<Line>) {
+pub(super) fn lines(value: &Value, origins: &[v1::Origin], indent: usize) -> (String, Vec<Line>) {
     let known = Origins(
         origins
             .iter()
@@ -90,10 +86,9 @@ impl Origins {
         let segments = named.filter_map(|(known, _)| known.0.get(depth));
         for segment in segments {
             if let Segment::Item(keys) = segment {
-                let has = |key: &str, value: &str| match item.get(key) {
-                    Some(Value::String(text)) => text == value || string(text) == value,
-                    Some(other) => other.to_string() == value,
-                    None => false,
+                let has = |key: &str, value: &str| {
+                    item.get(key)
+                        .is_some_and(|found| item_value(found) == value)
                 };
                 if !keys.is_empty() && keys.iter().all(|(key, value)| has(key, value)) {
                     return segment.clone();
@@ -147,7 +142,12 @@ fn dash(line: &mut Line, indent: usize) {
     let text = line.text.trim_start_matches(' ');
     let before = line.text.len() - text.len();
     // The first line of an item that is a list has its own dash, further in.
-    line.text = format!("{:indent$}- {:rest$}{text}", "", "", rest = before - before.min(indent + 2));
+    line.text = format!(
+        "{:indent$}- {:rest$}{text}",
+        "",
+        "",
+        rest = before - before.min(indent + 2)
+    );
 }
 
 fn line(indent: usize, key: &str, value: &str, origin: String) -> Line {
@@ -198,22 +198,33 @@ mod tests {
             "a": {"b": "10s", "c.d": 1}, "codes": [502, 503],
             "list": [{"name": "x", "v": 1}, {"name": "y", "v": [{"z": 1}]}],
         });
-        let origins = [origin("a.b", "p"), origin("a.\"c.d\"", "q"), origin("list[name=y].v", "r"), origin("codes", "s")];
+        let origins = [
+            origin("a.b", "p"),
+            origin("a.\"c.d\"", "q"),
+            origin("list[name=y].v", "r"),
+            origin("codes", "s"),
+        ];
         let (whole, found) = lines(&spec, &origins, 2);
         assert_eq!(whole, "");
-        let text: Vec<String> = found.iter().map(|l| format!("{}|{}", l.text, l.origin)).collect();
-        assert_eq!(text, [
-            "  a:|",
-            "    b: 10s|from ns/p (defaults)",
-            "    c.d: 1|from ns/q (defaults)",
-            "  codes: [502, 503]|from ns/s (defaults)",
-            "  list:|",
-            "    - name: x|",
-            "      v: 1|",
-            "    - name: y|",
-            "      v:|from ns/r (defaults)",
-            "        - z: 1|",
-        ]);
+        let text: Vec<String> = found
+            .iter()
+            .map(|l| format!("{}|{}", l.text, l.origin))
+            .collect();
+        assert_eq!(
+            text,
+            [
+                "  a:|",
+                "    b: 10s|from ns/p (defaults)",
+                "    c.d: 1|from ns/q (defaults)",
+                "  codes: [502, 503]|from ns/s (defaults)",
+                "  list:|",
+                "    - name: x|",
+                "      v: 1|",
+                "    - name: \"y\"|",
+                "      v:|from ns/r (defaults)",
+                "        - z: 1|",
+            ]
+        );
     }
 
     #[test]

@@ -63,7 +63,8 @@ pub(super) fn printable(text: &str) -> String {
 /// Whether a terminal acts on a character, or changes the direction of text, instead of showing
 /// it.
 pub(super) fn is_hidden(c: char) -> bool {
-    let directs = matches!(c, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let directs =
+        matches!(c, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || directs || matches!(c, '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 

@@ -101,7 +101,9 @@ impl Checker<'_> {
         kinds: &[String],
     ) -> Result<v1::GetEffectivePoliciesResponse, AskError> {
         self.ask.get(v1::GetEffectivePoliciesRequest {
-            target: Some(v1::get_effective_policies_request::Target::Path(path.to_owned())),
+            target: Some(v1::get_effective_policies_request::Target::Path(
+                path.to_owned(),
+            )),
             kinds: kinds.to_vec(),
             if_none_match: String::new(),
         })
@@ -138,15 +140,27 @@ impl Checker<'_> {
             self.equal(&about("accepted"), &expected.into(), &told.into());
         }
         if let Some(in_force) = &expect.in_force {
-            self.equal(&about("in force"), &in_force.clone().into(), &found.in_force.clone().into());
+            self.equal(
+                &about("in force"),
+                &in_force.clone().into(),
+                &found.in_force.clone().into(),
+            );
         }
         if let Some(by) = &expect.overridden_by {
-            let told = found.overridden_by.iter().map(|p| policy_name(Some(p))).collect();
+            let told = found
+                .overridden_by
+                .iter()
+                .map(|p| policy_name(Some(p)))
+                .collect();
             self.equal(&about("overridden by"), &sorted(by.clone()), &sorted(told));
         }
         if let Some(ancestors) = &expect.ancestors {
             let told = found.ancestors.clone();
-            self.equal(&about("ancestors"), &sorted(ancestors.clone()), &sorted(told));
+            self.equal(
+                &about("ancestors"),
+                &sorted(ancestors.clone()),
+                &sorted(told),
+            );
         }
     }
 
@@ -161,7 +175,11 @@ impl Checker<'_> {
                     format!("{}/{}", p.kind, policy_name(p.policy.as_ref()))
                 };
                 let told = sorted(found.policies.iter().map(name).collect());
-                self.equal(&format!("{object} affected"), &sorted(policies.to_vec()), &told);
+                self.equal(
+                    &format!("{object} affected"),
+                    &sorted(policies.to_vec()),
+                    &told,
+                );
             }
         }
     }
@@ -176,7 +194,11 @@ impl Checker<'_> {
             Ok(found) => {
                 let kinds = found.paths.into_iter().flat_map(|p| p.kinds);
                 let told = sorted(kinds.flat_map(|k| k.losses).collect());
-                self.equal(&format!("{path} {kind} losses"), &sorted(units.to_vec()), &told);
+                self.equal(
+                    &format!("{path} {kind} losses"),
+                    &sorted(units.to_vec()),
+                    &told,
+                );
             }
         }
     }
@@ -217,7 +239,13 @@ impl Checker<'_> {
         }
     }
 
-    fn policy(&mut self, expect: &ExpectPath, kind: &str, about: &str, found: &v1::EffectivePolicy) {
+    fn policy(
+        &mut self,
+        expect: &ExpectPath,
+        kind: &str,
+        about: &str,
+        found: &v1::EffectivePolicy,
+    ) {
         if let Some(expected) = expect.policies.get(kind) {
             let is_listed = expect.listed.contains_key(kind);
             if !found.not_computed.is_empty() && !is_listed && found.listed.is_empty() {

@@ -42,7 +42,10 @@ pub(super) fn run(args: &TestArgs) -> Result<Exit, CliError> {
     }
     for (list, name) in lists.unused(cases.iter().map(|(_, case)| case.name.as_str())) {
         tally.failed += 1;
-        writeln!(out, "FAIL {name}: {list} names it, and there is no such case")?;
+        writeln!(
+            out,
+            "FAIL {name}: {list} names it, and there is no such case"
+        )?;
     }
     tally.end(out)
 }
@@ -72,7 +75,10 @@ impl Tally {
             }
             (Some((list, _)), true) => {
                 self.failed += 1;
-                writeln!(out, "FAIL {name} ({place}): passes, but is listed as {list}: unlist it")?;
+                writeln!(
+                    out,
+                    "FAIL {name} ({place}): passes, but is listed as {list}: unlist it"
+                )?;
             }
             (None, false) => {
                 self.failed += 1;

@@ -1,0 +1,195 @@
+//! The objects that are known, put where they belong, with the profiles that read them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::model::{Change, GroupKind, Object, ObjectKey, Str, groups};
+use crate::resolve::World;
+use crate::snapshot::{Snapshot, Version};
+use crate::source::manifests::Scopes;
+use crate::store::{Profiles, Store};
+
+/// Takes changes and makes worlds of them.
+#[derive(Debug)]
+pub(super) struct Intake {
+    profiles: Profiles,
+    store: Store,
+    /// The kinds that profiles call cluster-scoped. Sources know those that were known at the
+    /// start; PolicyProfiles among the objects may add others.
+    cluster_scoped: BTreeSet<GroupKind>,
+    scopes: Scopes,
+}
+
+impl Intake {
+    pub fn new(profiles: Profiles) -> Self {
+        let store = Store::default();
+        let cluster_scoped = cluster_scoped(&profiles, &store);
+        Self {
+            scopes: Scopes::new(cluster_scoped.clone()),
+            cluster_scoped,
+            profiles,
+            store,
+        }
+    }
+
+    /// What is known of the scopes of kinds.
+    pub fn scopes(&self) -> Scopes {
+        self.scopes.clone()
+    }
+
+    /// How many objects there are.
+    pub fn objects(&self) -> usize {
+        self.store.len()
+    }
+
+    /// Applies a change; returns how many objects truly changed.
+    pub fn apply(&mut self, mut change: Change) -> usize {
+        for object in &mut change.upserts {
+            place(&self.scopes, object);
+        }
+        for key in &mut change.deletes {
+            key.namespace = self.scopes.namespace(&key.kind, &key.namespace);
+        }
+        let changed = self.store.apply(change);
+        let matters = |key: &ObjectKey| {
+            key.kind.is(groups::ENTAIL, "PolicyProfile")
+                || key
+                    .kind
+                    .is(groups::APIEXTENSIONS, "CustomResourceDefinition")
+        };
+        let moved = if changed.iter().any(matters) {
+            self.learn()
+        } else {
+            0
+        };
+        changed.len() + moved
+    }
+
+    /// Learns the scopes of kinds anew; returns how many objects moved. Kinds that stop being
+    /// cluster-scoped move when they are read the next time: where they were written is not known
+    /// here.
+    fn learn(&mut self) -> usize {
+        self.cluster_scoped = cluster_scoped(&self.profiles, &self.store);
+        let mut scopes = Scopes::new(self.cluster_scoped.clone());
+        let crds = GroupKind::new(groups::APIEXTENSIONS, "CustomResourceDefinition");
+        scopes.learn(self.store.of_kind(&crds).map(|(_, entry)| &*entry.object));
+        self.scopes = scopes;
+        let mut moves = Change::default();
+        let kinds: Vec<GroupKind> = self.store.kinds().cloned().collect();
+        for kind in kinds
+            .iter()
+            .filter(|kind| self.scopes.is_cluster_scoped(kind))
+        {
+            for ((namespace, _), entry) in self.store.of_kind(kind) {
+                if namespace.is_empty() {
+                    continue;
+                }
+                let mut object = Arc::clone(&entry.object);
+                moves.deletes.push(object.key.clone());
+                place(&self.scopes, &mut object);
+                moves.upserts.push(object);
+            }
+        }
+        let moved = moves.upserts.len();
+        self.store.apply(moves);
+        moved
+    }
+
+    /// The world of what is known now.
+    pub fn world(&self) -> World {
+        World::full(self.store.clone(), &self.profiles)
+    }
+
+    /// A snapshot of what is known now.
+    pub fn snapshot(&self, version: Version) -> Snapshot {
+        Snapshot::build(Arc::new(self.world()), version)
+    }
+}
+
+fn place(scopes: &Scopes, object: &mut Arc<Object>) {
+    let key = &object.key;
+    if scopes.namespace(&key.kind, &key.namespace) != key.namespace {
+        scopes.place(Arc::make_mut(object));
+    }
+}
+
+/// The kinds that are cluster-scoped by their profiles.
+fn cluster_scoped(profiles: &Profiles, store: &Store) -> BTreeSet<GroupKind> {
+    let registry = profiles.resolve(store);
+    let profiles = registry.profiles.into_values();
+    profiles
+        .filter(|profile| profile.cluster_scoped)
+        .map(|profile| profile.policy.clone())
+        .collect()
+}
+
+/// A name for this start of the process: unlike that of any other start.
+pub(super) fn epoch() -> Str {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let nanoseconds = since.map_or(0, |since| since.as_nanos());
+    let text = format!("{nanoseconds} {}", std::process::id());
+    let hash = crate::wire::etag(text.as_bytes());
+    hash.chars().take(16).collect::<String>().into()
+}
+
+/// The moment, as messages tell it.
+pub(super) fn now() -> prost_types::Timestamp {
+    SystemTime::now().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::manifests::read_objects;
+
+    const POLICY: &str =
+        "{apiVersion: p.io/v1, kind: P, metadata: {name: a, namespace: x}, spec: {v: 1}}\n---\n";
+    const PROFILE: &str = "apiVersion: entail.dev/v1alpha1\nkind: PolicyProfile\n\
+        metadata: {name: ps.p.io}\nspec: {policy: {group: p.io, kind: P}, scope: Cluster}\n";
+
+    fn change(text: &str) -> Change {
+        let objects = read_objects(text, "a.yaml").unwrap().objects;
+        Change {
+            upserts: objects
+                .into_iter()
+                .map(|read| Arc::new(read.object))
+                .collect(),
+            ..Change::default()
+        }
+    }
+
+    fn keys(intake: &Intake) -> Vec<String> {
+        let store = &intake.store;
+        let kind = GroupKind::parse("P.p.io");
+        let names = store.of_kind(&kind);
+        names
+            .map(|(_, entry)| entry.object.key.to_string())
+            .collect()
+    }
+
+    #[test]
+    fn profiles_among_the_objects_say_where_policies_live() {
+        let mut intake = Intake::new(Profiles::shipped());
+        assert_eq!(intake.apply(change(POLICY)), 1);
+        assert_eq!(keys(&intake), ["P.p.io/x/a"]);
+        assert_eq!(intake.apply(change(PROFILE)), 2);
+        assert_eq!(keys(&intake), ["P.p.io/a"]);
+        assert_eq!(intake.apply(change(POLICY)), 0);
+        // The source deletes by the name that it knows.
+        let deletes = vec![ObjectKey::new(GroupKind::parse("P.p.io"), "x", "a")];
+        let gone = Change {
+            deletes,
+            ..Change::default()
+        };
+        assert_eq!(intake.apply(gone), 1);
+        assert!(keys(&intake).is_empty());
+    }
+
+    #[test]
+    fn epochs_differ() {
+        let first = epoch();
+        assert_eq!(first.len(), 16);
+        assert_ne!(first, epoch());
+    }
+}

@@ -1,0 +1,206 @@
+//! Reading inputs once, for commands.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::intake::{Intake, epoch, now};
+use super::{AppError, Inputs};
+use crate::insight::{Local, Notes};
+use crate::profile::parse_documents;
+use crate::snapshot::Version;
+use crate::source::manifests::{Manifests, Problem};
+use crate::store::{Profiles, Store};
+
+/// Inputs, read.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Who answers questions about them.
+    pub local: Local,
+    /// What is wrong with them: `path:line: message`, for standard error.
+    pub warnings: Vec<String>,
+    /// Whether something could not be read at all and the inputs do not allow that: the answers
+    /// are still right for what could be, but the command ends with exit code 3.
+    pub incomplete: bool,
+}
+
+/// Reads inputs and computes all answers.
+///
+/// # Errors
+/// Wrong inputs, or refused profiles of `--profiles`.
+pub fn load(inputs: &Inputs) -> Result<Loaded, AppError> {
+    inputs.check().map_err(AppError::Usage)?;
+    let mut intake = Intake::new(read_profiles(&inputs.profiles)?);
+    let scan = Manifests::new(inputs.manifests.clone(), intake.scopes()).scan();
+    let incomplete = scan.is_partial() && !inputs.allow_partial;
+    intake.apply(scan.change);
+    let snapshot = intake.snapshot(Version {
+        epoch: epoch(),
+        generation: 1,
+        synced_at: now(),
+    });
+    let refused = snapshot.world().problems();
+    let refused = refused
+        .iter()
+        .map(|p| format!("{}: profile refused: {}", p.place, p.reason));
+    let warnings = scan
+        .problems
+        .iter()
+        .map(Problem::to_string)
+        .chain(refused)
+        .collect();
+    Ok(Loaded {
+        local: Local {
+            snapshot: Arc::new(snapshot),
+            notes: notes(&scan.problems),
+        },
+        warnings,
+        incomplete,
+    })
+}
+
+/// The problems of a source as notes.
+pub(super) fn notes(problems: &[Problem]) -> Notes {
+    let note = |problem: &Problem| {
+        let place = match problem.line {
+            Some(line) => format!("{}:{line}", problem.path),
+            None => problem.path.clone(),
+        };
+        let kept = if problem.kept_last_good {
+            " (its last good version stays in use)"
+        } else {
+            ""
+        };
+        (place, format!("{}{kept}", problem.message))
+    };
+    Notes {
+        problems: problems.iter().map(note).collect(),
+    }
+}
+
+/// The built-in profiles with those of files. They are read once: profiles that are to change
+/// while a server runs belong among the manifests, as PolicyProfile objects.
+///
+/// # Errors
+/// All documents that are refused, with file, line and reason.
+pub(super) fn read_profiles(paths: &[PathBuf]) -> Result<Profiles, AppError> {
+    let mut profiles = Profiles::shipped();
+    let mut refused = Vec::new();
+    for path in paths {
+        match files_of(path) {
+            Ok(files) => {
+                for file in files {
+                    read_profile_file(&file, &mut profiles, &mut refused);
+                }
+            }
+            Err(error) => refused.push(format!("{}: {error}", path.display())),
+        }
+    }
+    // Contradictions show when profiles are resolved. Those that are built in have none.
+    let problems = profiles.resolve(&Store::default()).problems;
+    refused.extend(
+        problems
+            .iter()
+            .map(|p| format!("{}: {}", p.place, p.reason)),
+    );
+    if refused.is_empty() {
+        Ok(profiles)
+    } else {
+        Err(AppError::Input(refused))
+    }
+}
+
+fn read_profile_file(file: &Path, profiles: &mut Profiles, refused: &mut Vec<String>) {
+    let name = file.to_string_lossy();
+    let text = match fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) => {
+            refused.push(format!("{name}: {error}"));
+            return;
+        }
+    };
+    for found in parse_documents(&text, &name) {
+        match found {
+            Ok(document) => profiles.configure([document]),
+            Err(problem) => refused.push(format!("{}: {}", problem.place, problem.reason)),
+        }
+    }
+}
+
+/// A file, or the YAML and JSON files of a directory by name.
+fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
+    if !fs::metadata(path)?.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let file = entry?.path();
+        let extension = file.extension().and_then(|extension| extension.to_str());
+        if matches!(extension, Some("yaml" | "yml" | "json")) && file.is_file() {
+            files.push(file);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(result: Result<Profiles, AppError>) -> Vec<String> {
+        match result {
+            Err(AppError::Input(refused)) => refused,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn all_refused_profiles_are_told_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let head = "apiVersion: entail.dev/v1alpha1\nkind: PolicyProfile\nmetadata: {name: x}\n";
+        let good = format!("{head}spec: {{policy: {{group: g, kind: Good}}}}\n");
+        let torn = format!("{head}spec: {{policy: {{group: g, kind: A}}, fold: TopDown}}\n");
+        fs::write(path.join("a.yaml"), "kind: [").unwrap();
+        fs::write(path.join("b.yaml"), &torn).unwrap();
+        fs::write(path.join("c.yaml"), &good).unwrap();
+        fs::write(path.join("notes.txt"), "no profile").unwrap();
+        let told = refused(read_profiles(&[path.into(), path.join("gone")]));
+        assert_eq!(told.len(), 3, "{told:#?}");
+        for word in ["a.yaml:1", "gone", "bothBlocks"] {
+            assert!(
+                told.iter().any(|told| told.contains(word)),
+                "{word}: {told:#?}"
+            );
+        }
+        assert!(read_profiles(&[path.join("c.yaml")]).is_ok());
+    }
+
+    #[test]
+    fn what_cannot_be_read_makes_inputs_incomplete() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        fs::write(path.join("a.yaml"), "a: [").unwrap();
+        let good = "{apiVersion: v1, kind: Service, metadata: {name: a}}";
+        fs::write(path.join("b.yaml"), good).unwrap();
+        let mut inputs = Inputs {
+            manifests: vec![path.into()],
+            ..Inputs::default()
+        };
+        let loaded = load(&inputs).unwrap();
+        assert!(loaded.incomplete);
+        assert_eq!(loaded.warnings.len(), 1);
+        assert!(
+            loaded.warnings[0].contains("a.yaml:1: "),
+            "{:?}",
+            loaded.warnings
+        );
+        assert_eq!(loaded.local.snapshot.world().store().len(), 1);
+        inputs.allow_partial = true;
+        assert!(!load(&inputs).unwrap().incomplete);
+        inputs.manifests.clear();
+        assert_eq!(load(&inputs).unwrap_err().exit_code(), 2);
+    }
+}

@@ -1,0 +1,68 @@
+//! Objects and values outside manifests, for the `test` command.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::AppError;
+use super::intake::{Intake, epoch, now};
+use super::load::read_profiles;
+use crate::insight::{Local, Notes};
+use crate::model::Change;
+use crate::resolve::World;
+use crate::snapshot::Version;
+use crate::source::manifests;
+use crate::store::Profiles;
+
+/// Reads the documents of a YAML or JSON file as values with the lines on which they begin.
+///
+/// # Errors
+/// The file cannot be read, or is no YAML.
+pub fn read_values(path: &Path) -> Result<Vec<(u32, Value)>, AppError> {
+    let name = path.to_string_lossy();
+    let text = fs::read_to_string(path)
+        .map_err(|error| AppError::Input(vec![format!("{name}: {error}")]))?;
+    manifests::read_values(&text, &name).map_err(|error| AppError::Input(vec![error.to_string()]))
+}
+
+/// The world of objects given as values, read as manifests are: a malformed one costs only itself,
+/// the later of two with one name counts, PolicyProfiles and CRDs among them say what kinds are.
+/// Beside them there are the built-in profiles.
+pub fn world_of(values: &[Value]) -> World {
+    intake_of(values, Profiles::shipped()).world()
+}
+
+/// The same with profiles of files, and ready to answer.
+///
+/// # Errors
+/// Profiles of files that are refused.
+pub fn load_values(values: &[Value], profiles: &[PathBuf]) -> Result<Local, AppError> {
+    let intake = intake_of(values, read_profiles(profiles)?);
+    let snapshot = intake.snapshot(Version {
+        epoch: epoch(),
+        generation: 1,
+        synced_at: now(),
+    });
+    Ok(Local {
+        snapshot: Arc::new(snapshot),
+        notes: Notes::default(),
+    })
+}
+
+fn intake_of(values: &[Value], profiles: Profiles) -> Intake {
+    let mut change = Change::default();
+    for value in values {
+        // Each value is a text of its own, so that a broken one costs no other.
+        if let Ok(parsed) = manifests::read_objects(&value.to_string(), "objects") {
+            let objects = parsed.objects.into_iter();
+            change
+                .upserts
+                .extend(objects.map(|read| Arc::new(read.object)));
+        }
+    }
+    let mut intake = Intake::new(profiles);
+    intake.apply(change);
+    intake
+}

@@ -1,0 +1,275 @@
+//! Asking a running server: the other side of [`Ask`].
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Response, Status};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
+use tonic_types::StatusExt;
+
+use crate::insight::{Ask, AskError, Failure, FailureCode};
+use crate::wire::v1;
+use stubs::effective_policy_service_client::EffectivePolicyServiceClient;
+use stubs::policy_insight_service_client::PolicyInsightServiceClient;
+
+/// The client stubs, for callers that bring their own runtime.
+#[allow(
+    missing_docs,
+    unused_qualifications,
+    clippy::all,
+    clippy::too_many_lines,
+    clippy::indexing_slicing,
+    clippy::disallowed_types,
+    clippy::allow_attributes_without_reason,
+    reason = "generated"
+)]
+pub mod stubs {
+    include!(concat!(env!("OUT_DIR"), "/client/entail.v1.rs"));
+}
+
+/// Most bytes of a reply.
+const MAX_REPLY: usize = 64 * 1024 * 1024;
+
+/// A running server.
+#[derive(Debug)]
+pub struct Remote {
+    address: String,
+    runtime: Runtime,
+    policies: EffectivePolicyServiceClient<Channel>,
+    insight: PolicyInsightServiceClient<Channel>,
+}
+
+impl Remote {
+    /// Connects to a server: `host:port`, `http://host:port` or `unix:PATH`. `patience` is how long
+    /// it may take to connect, and then to give each reply.
+    ///
+    /// # Errors
+    /// It is no address, or nobody answers there.
+    pub fn connect(address: &str, patience: Duration) -> Result<Self, AskError> {
+        let runtime = runtime()?;
+        let channel = runtime.block_on(connect(address, patience))?;
+        Ok(Self {
+            address: address.to_owned(),
+            policies: EffectivePolicyServiceClient::new(channel.clone())
+                .max_decoding_message_size(MAX_REPLY),
+            insight: PolicyInsightServiceClient::new(channel).max_decoding_message_size(MAX_REPLY),
+            runtime,
+        })
+    }
+
+    fn wait<T>(
+        &self,
+        reply: impl Future<Output = Result<Response<T>, Status>>,
+    ) -> Result<T, AskError> {
+        match self.runtime.block_on(reply) {
+            Ok(reply) => Ok(reply.into_inner()),
+            Err(status) => Err(ask_error(&self.address, &status)),
+        }
+    }
+}
+
+impl Ask for Remote {
+    fn get(
+        &mut self,
+        request: v1::GetEffectivePoliciesRequest,
+    ) -> Result<v1::GetEffectivePoliciesResponse, AskError> {
+        let mut client = self.policies.clone();
+        self.wait(client.get_effective_policies(request))
+    }
+
+    fn explain(&mut self, request: v1::ExplainRequest) -> Result<v1::ExplainResponse, AskError> {
+        let mut client = self.insight.clone();
+        self.wait(client.explain(request))
+    }
+
+    fn list_paths(
+        &mut self,
+        request: v1::ListPathsRequest,
+    ) -> Result<v1::ListPathsResponse, AskError> {
+        let mut client = self.insight.clone();
+        self.wait(client.list_paths(request))
+    }
+
+    fn list_policies(
+        &mut self,
+        request: v1::ListPoliciesRequest,
+    ) -> Result<v1::ListPoliciesResponse, AskError> {
+        let mut client = self.insight.clone();
+        self.wait(client.list_policies(request))
+    }
+
+    fn list_affected(
+        &mut self,
+        request: v1::ListAffectedRequest,
+    ) -> Result<v1::ListAffectedResponse, AskError> {
+        let mut client = self.insight.clone();
+        self.wait(client.list_affected(request))
+    }
+
+    fn server_status(&mut self) -> Result<v1::GetServerStatusResponse, AskError> {
+        let mut client = self.insight.clone();
+        self.wait(client.get_server_status(v1::GetServerStatusRequest {}))
+    }
+}
+
+/// Asks a server for the health of a service; `""` is the server as a whole. Tells whether it is
+/// SERVING.
+///
+/// # Errors
+/// Nobody answers in time, or there is no such service.
+pub fn health(address: &str, service: &str, timeout: Duration) -> Result<bool, AskError> {
+    let asked = async {
+        let channel = connect(address, timeout).await?;
+        let request = HealthCheckRequest {
+            service: service.to_owned(),
+        };
+        let reply = HealthClient::new(channel).check(request).await;
+        let reply = reply.map_err(|status| match status.code() {
+            Code::NotFound => AskError::Failure(Failure {
+                code: FailureCode::NotFound,
+                reason: "ServiceNotFound".to_owned(),
+                message: format!("the server at {address} knows no health of `{service}`"),
+                nearest: String::new(),
+            }),
+            _ => ask_error(address, &status),
+        })?;
+        Ok(reply.into_inner().status() == ServingStatus::Serving)
+    };
+    runtime()?.block_on(async {
+        match tokio::time::timeout(timeout, asked).await {
+            Ok(told) => told,
+            Err(_) => Err(AskError::Unreachable(format!(
+                "the server at {address} does not answer within {timeout:?}"
+            ))),
+        }
+    })
+}
+
+fn runtime() -> Result<Runtime, AskError> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| AskError::Unreachable(format!("no connection can be made: {error}")))
+}
+
+async fn connect(address: &str, patience: Duration) -> Result<Channel, AskError> {
+    let endpoint = endpoint(address)?
+        .connect_timeout(patience)
+        .timeout(patience);
+    endpoint.connect().await.map_err(|error| {
+        AskError::Unreachable(format!(
+            "no server answers at {address}: {}; is `entail serve` running there?",
+            root_cause(&error)
+        ))
+    })
+}
+
+fn endpoint(address: &str) -> Result<Endpoint, AskError> {
+    let wrong = |why: &str| {
+        AskError::Unreachable(format!(
+            "`{address}` is no address of a server: {why}; write `host:port`, `http://host:port` \
+             or `unix:PATH`"
+        ))
+    };
+    if address.starts_with("https:") {
+        return Err(wrong("TLS is not spoken by this version"));
+    }
+    let is_whole = address.starts_with("http://") || address.starts_with("unix:");
+    let uri = if is_whole {
+        address.to_owned()
+    } else {
+        format!("http://{address}")
+    };
+    if !address.starts_with("unix:") {
+        let parsed: http::Uri = uri.parse().map_err(|_| wrong("it cannot be read"))?;
+        if parsed.port_u16().is_none() {
+            return Err(wrong("it lacks a port"));
+        }
+    }
+    Endpoint::from_shared(uri).map_err(|error| wrong(&root_cause(&error)))
+}
+
+/// What lies behind an error: the outer ones of a transport say little.
+fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut cause = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
+}
+
+/// What a status means to whoever asked.
+fn ask_error(address: &str, status: &Status) -> AskError {
+    let code = match status.code() {
+        Code::InvalidArgument => FailureCode::InvalidArgument,
+        Code::NotFound => FailureCode::NotFound,
+        Code::Aborted => FailureCode::Aborted,
+        code => return AskError::Unreachable(trouble(address, code, status.message())),
+    };
+    let info = status.get_details_error_info();
+    let nearest = info
+        .as_ref()
+        .and_then(|info| info.metadata.get("nearest").cloned());
+    AskError::Failure(Failure {
+        code,
+        nearest: nearest.unwrap_or_default(),
+        reason: info.map(|info| info.reason).unwrap_or_default(),
+        message: status.message().to_owned(),
+    })
+}
+
+fn trouble(address: &str, code: Code, message: &str) -> String {
+    match code {
+        Code::Unavailable => format!("the server at {address} is not available: {message}"),
+        Code::Unimplemented => {
+            format!("what listens at {address} is no entail, or one of another version: {message}")
+        }
+        Code::DeadlineExceeded | Code::Cancelled => {
+            format!("the server at {address} did not answer in time: {message}")
+        }
+        Code::ResourceExhausted | Code::OutOfRange => {
+            format!("the server at {address} refuses to do so much: {message}")
+        }
+        _ => format!("the server at {address} failed ({code:?}): {message}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read() {
+        for good in [
+            "127.0.0.1:1",
+            "localhost:1",
+            "[::1]:1",
+            "http://h:1",
+            "unix:/x",
+            "unix:///x",
+        ] {
+            assert!(endpoint(good).is_ok(), "{good}");
+        }
+        for bad in ["", "localhost", "https://h:1", "a b:1", "http://", "1"] {
+            let error = endpoint(bad).map(drop).unwrap_err().to_string();
+            assert!(error.contains("host:port"), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn nobody_is_told_in_words() {
+        let error = Remote::connect("127.0.0.1:1", Duration::from_secs(5))
+            .map(drop)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("entail serve"), "{error}");
+        let error = health("unix:/nowhere", "", Duration::from_secs(1))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("entail serve"), "{error}");
+    }
+}

@@ -1,0 +1,52 @@
+//! What one caller may cost.
+
+use std::time::Duration;
+
+/// Limits of the server: no caller can make it allocate or work without bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Most bytes of a request's message.
+    pub request_bytes: usize,
+    /// Most bytes of a reply's message.
+    pub reply_bytes: usize,
+    /// Most streams that one connection may have open.
+    pub streams: u32,
+    /// Most requests of one connection that are worked on at once; others wait.
+    pub requests_per_connection: usize,
+    /// Most bytes of a request's headers.
+    pub header_bytes: u32,
+    /// How often an idle connection is asked whether it is alive.
+    pub keepalive: Duration,
+    /// How long it may take to say so.
+    pub keepalive_timeout: Duration,
+    /// Questions of people that are worked on at once.
+    pub insight_at_once: usize,
+    /// Questions of people that may wait for that.
+    pub insight_waiting: usize,
+    /// How long a question of people may take, waiting included.
+    pub insight_timeout: Duration,
+    /// Large batches that are worked on at once.
+    pub batches_at_once: usize,
+    /// Large batches that may wait for that.
+    pub batches_waiting: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        const MIB: usize = 1024 * 1024;
+        Self {
+            request_bytes: 4 * MIB,
+            reply_bytes: 64 * MIB,
+            streams: 1024,
+            requests_per_connection: 256,
+            header_bytes: 16 * 1024,
+            keepalive: Duration::from_secs(30),
+            keepalive_timeout: Duration::from_secs(20),
+            insight_at_once: 2,
+            insight_waiting: 64,
+            insight_timeout: Duration::from_secs(30),
+            batches_at_once: 4,
+            batches_waiting: 256,
+        }
+    }
+}

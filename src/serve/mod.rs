@@ -1,0 +1,65 @@
+//! The gRPC services: a look-up is parsed, a snapshot loaded, its bytes sent.
+//!
+//! This room answers from snapshots and cannot reach the engine. Every reply is of one snapshot,
+//! loaded once; no guard is held over an await. Questions of people run on a bounded pool, so
+//! that they cannot slow down look-ups.
+
+mod health;
+mod insights;
+mod limits;
+mod listen;
+mod policies;
+mod pool;
+mod server;
+mod status;
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tonic::Status;
+
+use crate::insight::Notes;
+use crate::snapshot::Snapshots;
+
+pub use health::Health;
+pub use limits::Limits;
+pub use listen::{Address, AddressError, Listener};
+pub use server::{ServeError, Server};
+
+/// The server stubs. Their look-ups reply with bytes that are encoded already.
+#[allow(
+    missing_docs,
+    unused_qualifications,
+    clippy::all,
+    clippy::too_many_lines,
+    clippy::indexing_slicing,
+    clippy::disallowed_types,
+    clippy::allow_attributes_without_reason,
+    reason = "generated"
+)]
+mod generated {
+    include!(concat!(env!("OUT_DIR"), "/server/entail.v1.rs"));
+}
+
+/// What the services answer from; one writer fills it.
+#[derive(Clone, Debug)]
+pub struct Answers {
+    /// The current snapshot.
+    pub snapshots: Arc<Snapshots>,
+    /// What is wrong in the sources.
+    pub notes: watch::Receiver<Arc<Notes>>,
+}
+
+impl Answers {
+    /// The status before the first snapshot; it says what the server waits for, if that is known.
+    fn not_ready(&self) -> Status {
+        let notes = self.notes.borrow();
+        Status::unavailable(match notes.problems.first() {
+            None => "no snapshot yet: the sources are being read, try again".to_owned(),
+            Some((place, message)) => format!(
+                "no snapshot yet: {} problems in the sources, the first at {place}: {message}",
+                notes.problems.len()
+            ),
+        })
+    }
+}

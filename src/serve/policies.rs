@@ -1,0 +1,94 @@
+//! Look-ups for data planes.
+
+use std::sync::Arc;
+
+use tonic::{Request, Response, Status};
+
+use super::generated::effective_policy_service_server::EffectivePolicyService;
+use super::pool::Pool;
+use super::status::{status_of, within};
+use super::{Answers, Limits};
+use crate::insight::{Failure, batch, get, get_ready};
+use crate::snapshot::Snapshot;
+use crate::wire::v1::get_effective_policies_request::Target;
+use crate::wire::{
+    EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, v1,
+};
+
+/// Batches up to this many paths are answered in place; others would hold up a worker.
+const SMALL_BATCH: usize = 200;
+
+/// The service that data planes ask.
+#[derive(Clone, Debug)]
+pub(super) struct Policies {
+    answers: Answers,
+    batches: Arc<Pool>,
+    reply_bytes: usize,
+}
+
+impl Policies {
+    pub fn new(answers: Answers, limits: &Limits) -> Self {
+        let batches = Pool::new(
+            limits.batches_at_once,
+            limits.batches_waiting,
+            limits.insight_timeout,
+        );
+        Self {
+            answers,
+            batches: Arc::new(batches),
+            reply_bytes: limits.reply_bytes,
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl EffectivePolicyService for Policies {
+    async fn get_effective_policies(
+        &self,
+        request: Request<v1::GetEffectivePoliciesRequest>,
+    ) -> Result<Response<EncodedGetEffectivePoliciesResponse>, Status> {
+        let found = self
+            .answers
+            .snapshots
+            .with(|snapshot| look_up(snapshot, request.get_ref()));
+        match found {
+            None => Err(self.answers.not_ready()),
+            Some(Err(failure)) => Err(status_of(failure)),
+            Some(Ok(reply)) => Ok(Response::new(within(reply, self.reply_bytes)?)),
+        }
+    }
+
+    async fn batch_get_effective_policies(
+        &self,
+        request: Request<v1::BatchGetEffectivePoliciesRequest>,
+    ) -> Result<Response<EncodedBatchGetEffectivePoliciesResponse>, Status> {
+        let request = request.into_inner();
+        let Some(snapshot) = self.answers.snapshots.load() else {
+            return Err(self.answers.not_ready());
+        };
+        let most = self.reply_bytes;
+        let small = request.requests.len() <= SMALL_BATCH;
+        let answer = move || within(batch(&snapshot, &request).map_err(status_of)?, most);
+        let reply = if small {
+            answer()
+        } else {
+            self.batches.run(answer).await
+        };
+        Ok(Response::new(reply?))
+    }
+}
+
+/// One look-up; what most callers ask needs stored bytes alone.
+fn look_up(
+    snapshot: &Snapshot,
+    request: &v1::GetEffectivePoliciesRequest,
+) -> Result<EncodedGetEffectivePoliciesResponse, Failure> {
+    if let Some(Target::Path(text)) = &request.target
+        && request.kinds.is_empty()
+        && request.if_none_match.is_empty()
+        && let Some(ready) = get_ready(snapshot, text)
+    {
+        return Ok(ready);
+    }
+    get(snapshot, request)
+}

@@ -1,0 +1,207 @@
+//! The server: services on listeners, until it is told to stop.
+
+use std::future::Future;
+use std::io;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinSet;
+use tokio_stream::wrappers::UnixListenerStream;
+use tokio_stream::{Stream, StreamExt};
+use tokio_util::sync::CancellationToken;
+use tonic::service::Routes;
+use tonic::transport::server::{Connected, TcpIncoming};
+
+use super::generated::effective_policy_service_server::EffectivePolicyServiceServer;
+use super::generated::policy_insight_service_server::PolicyInsightServiceServer;
+use super::insights::Insights;
+use super::listen::Socket;
+use super::policies::Policies;
+use super::{Answers, Health, Limits, Listener};
+use crate::wire::DESCRIPTORS;
+
+/// How long to wait after a connection that could not be accepted. Out of file descriptors, the
+/// next attempt would fail as well.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Why the server stopped by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The descriptors for reflection are broken.
+    #[error("reflection cannot be served: {0}")]
+    Reflection(#[from] tonic_reflection::server::Error),
+    /// A listener failed.
+    #[error("serving failed: {0}")]
+    Transport(#[from] tonic::transport::Error),
+    /// A listener's task failed.
+    #[error("serving failed: {0}")]
+    Task(#[from] tokio::task::JoinError),
+}
+
+/// Services with their limits.
+#[derive(Debug)]
+pub struct Server {
+    answers: Answers,
+    health: Health,
+    limits: Limits,
+}
+
+impl Server {
+    /// A server that answers from snapshots and tells its health.
+    pub fn new(answers: Answers, health: Health, limits: Limits) -> Self {
+        Self {
+            answers,
+            health,
+            limits,
+        }
+    }
+
+    /// Serves on listeners, and health alone on another, until `shutdown` is done; then the health
+    /// is NOT_SERVING, nothing more is accepted and what is under way may end within `drain`.
+    ///
+    /// # Errors
+    /// A listener failed.
+    pub async fn run(
+        self,
+        listeners: Vec<Listener>,
+        health_alone: Option<Listener>,
+        drain: Duration,
+        shutdown: impl Future<Output = ()>,
+    ) -> Result<(), ServeError> {
+        let services = self.services()?;
+        let (stop, stop_health) = (CancellationToken::new(), CancellationToken::new());
+        let mut serving = JoinSet::new();
+        for listener in listeners {
+            serving.spawn(accept(
+                listener,
+                services.clone(),
+                self.limits.clone(),
+                stop.clone(),
+            ));
+        }
+        let mut probes = JoinSet::new();
+        if let Some(listener) = health_alone {
+            let health = Routes::new(self.health.alone());
+            probes.spawn(accept(
+                listener,
+                health,
+                self.limits.clone(),
+                stop_health.clone(),
+            ));
+        }
+        tokio::select! {
+            () = shutdown => {}
+            Some(ended) = serving.join_next() => ended??,
+            Some(ended) = probes.join_next() => ended??,
+        }
+        tracing::info!(drain_seconds = drain.as_secs(), "stopping");
+        self.health.stopping().await;
+        stop.cancel();
+        if tokio::time::timeout(drain, all(&mut serving))
+            .await
+            .is_err()
+        {
+            tracing::warn!(
+                "requests were still under way after the drain timeout: they are cut off"
+            );
+        }
+        stop_health.cancel();
+        // Probes that watch never end their streams.
+        probes.abort_all();
+        Ok(())
+    }
+
+    fn services(&self) -> Result<Routes, ServeError> {
+        let Limits { request_bytes, .. } = self.limits;
+        let reflection = || {
+            tonic_reflection::server::Builder::configure()
+                .register_encoded_file_descriptor_set(DESCRIPTORS)
+                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        };
+        let policies = Policies::new(self.answers.clone(), &self.limits);
+        let insights = Insights::new(self.answers.clone(), &self.limits);
+        let routes = Routes::new(
+            EffectivePolicyServiceServer::new(policies).max_decoding_message_size(request_bytes),
+        );
+        Ok(routes
+            .add_service(
+                PolicyInsightServiceServer::new(insights).max_decoding_message_size(request_bytes),
+            )
+            .add_service(
+                self.health
+                    .beside()
+                    .max_decoding_message_size(request_bytes),
+            )
+            .add_service(
+                reflection()
+                    .build_v1()?
+                    .max_decoding_message_size(request_bytes),
+            )
+            .add_service(
+                reflection()
+                    .build_v1alpha()?
+                    .max_decoding_message_size(request_bytes),
+            )
+            .prepare())
+    }
+}
+
+async fn all(tasks: &mut JoinSet<Result<(), tonic::transport::Error>>) {
+    while let Some(ended) = tasks.join_next().await {
+        match ended {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "a listener ended badly"),
+            Err(error) => tracing::warn!(%error, "a listener ended badly"),
+        }
+    }
+}
+
+/// Serves on one listener until it is told to stop and its connections are done.
+async fn accept(
+    listener: Listener,
+    services: Routes,
+    limits: Limits,
+    stop: CancellationToken,
+) -> Result<(), tonic::transport::Error> {
+    let stopped = stop.cancelled_owned();
+    let router = transport(&limits).add_routes(services);
+    match listener.socket {
+        Socket::Tcp(socket) => {
+            let incoming = TcpIncoming::from(socket)
+                .with_nodelay(Some(true))
+                .with_keepalive(Some(limits.keepalive));
+            router
+                .serve_with_incoming_shutdown(patient(incoming), stopped)
+                .await
+        }
+        Socket::Unix(socket, _file) => {
+            let incoming = UnixListenerStream::new(socket);
+            router
+                .serve_with_incoming_shutdown(patient(incoming), stopped)
+                .await
+        }
+    }
+}
+
+/// The same connections, with a pause after each that could not be accepted.
+fn patient<C>(incoming: impl Stream<Item = io::Result<C>>) -> impl Stream<Item = io::Result<C>>
+where
+    C: AsyncRead + AsyncWrite + Connected,
+{
+    incoming.then(|accepted| async {
+        if let Err(error) = &accepted {
+            tracing::warn!(%error, "a connection could not be accepted");
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+        }
+        accepted
+    })
+}
+
+fn transport(limits: &Limits) -> tonic::transport::Server {
+    tonic::transport::Server::builder()
+        .max_concurrent_streams(limits.streams)
+        .concurrency_limit_per_connection(limits.requests_per_connection)
+        .http2_max_header_list_size(limits.header_bytes)
+        .http2_keepalive_interval(Some(limits.keepalive))
+        .http2_keepalive_timeout(Some(limits.keepalive_timeout))
+}

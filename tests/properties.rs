@@ -1,0 +1,204 @@
+//! Properties: what holds for any input, not for one case.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use entail::cli::test::Case;
+use entail::model::PathName;
+use entail::resolve::World;
+use entail::snapshot::{Snapshot, Version};
+use proptest::prelude::*;
+
+/// Every case of the corpus.
+fn corpus() -> Vec<Case> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance");
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| {
+            let stem = path.file_stem().and_then(|s| s.to_str()).unwrap();
+            path.extension().is_some_and(|e| e == "yaml")
+                && !["pending", "disputed"].contains(&stem)
+        })
+        .collect();
+    files.sort();
+    files
+        .iter()
+        .flat_map(|file| entail::app::read_values(file).unwrap())
+        .map(|(_, value)| Case::read(&value).unwrap())
+        .collect()
+}
+
+/// Every path with the bytes of its answer, in the order in which they are walked.
+fn answers(world: World) -> Vec<(String, Vec<u8>)> {
+    let version = Version {
+        epoch: "test".into(),
+        generation: 1,
+        synced_at: Default::default(),
+    };
+    let snapshot = Snapshot::build(Arc::new(world), version);
+    let mut found = Vec::new();
+    snapshot.world().topology().visit(&mut |name, _| {
+        let path = PathName::parse(name).unwrap();
+        let body = snapshot.look_up(&path).unwrap();
+        found.push((name.to_owned(), snapshot.reply(body).result.to_vec()));
+    });
+    found
+}
+
+/// A permutation that depends on a seed alone.
+fn shuffled<T: Clone>(items: &[T], seed: u64) -> Vec<T> {
+    let mut keyed: Vec<(u64, &T)> = (1_u64..)
+        .zip(items)
+        .map(|(at, item)| {
+            let mut x = seed ^ at.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            x ^= x >> 29;
+            (x.wrapping_mul(0xBF58_476D_1CE4_E5B9), item)
+        })
+        .collect();
+    keyed.sort_by_key(|(key, _)| *key);
+    keyed.into_iter().map(|(_, item)| item.clone()).collect()
+}
+
+#[test]
+fn order_of_arrival_does_not_change_a_byte() {
+    for case in corpus() {
+        let inputs = case.inputs();
+        let straight = answers(entail::app::world_of(&inputs));
+        for seed in 1..=3 {
+            let mixed = answers(entail::app::world_of(&shuffled(&inputs, seed)));
+            assert_eq!(straight, mixed, "{} with seed {seed}", case.name);
+        }
+    }
+}
+
+#[test]
+fn every_path_that_is_walked_is_located_and_answers_alike() {
+    for case in corpus() {
+        let world = entail::app::world_of(&case.inputs());
+        world.topology().visit(&mut |name, trail| {
+            let path = PathName::parse(name).unwrap();
+            assert_eq!(path.to_string(), name);
+            let located = world.locate(&path).unwrap();
+            assert_eq!(located.steps, trail.steps, "{}: {name}", case.name);
+            assert_eq!(path.level(), trail.end(), "{}: {name}", case.name);
+            for kind in world.kinds() {
+                assert_eq!(world.frames(kind, &located), world.frames(kind, trail));
+            }
+        });
+    }
+}
+
+#[test]
+fn explanations_agree_with_answers() {
+    for case in corpus() {
+        let world = entail::app::world_of(&case.inputs());
+        world.topology().visit(&mut |name, trail| {
+            for kind in world.kinds() {
+                let Some(frames) = world.frames(kind, trail) else {
+                    continue;
+                };
+                let answer = world.answer(kind, &frames);
+                let explained = world.explain(kind, &frames);
+                assert_eq!(answer, explained.effective, "{}: {name}", case.name);
+                // Every unit has a winner or somebody who lost it.
+                for unit in &explained.units {
+                    let told = unit.origin.is_some() || !unit.beaten.is_empty();
+                    assert!(told, "{}: {name}: {}", case.name, unit.unit);
+                }
+                // Every loss is explained: somebody is told to have lost it, or more of it.
+                for lost in world.losses(kind, &frames) {
+                    let beaten = explained.units.iter().flat_map(|u| &u.beaten);
+                    let meets =
+                        |b: &entail::model::Beaten| b.unit.covers(&lost) || lost.covers(&b.unit);
+                    assert!(
+                        beaten.clone().any(meets),
+                        "{}: {name}: nobody is told to have lost {lost}",
+                        case.name
+                    );
+                }
+            }
+        });
+    }
+}
+
+fn part() -> impl Strategy<Value = String> {
+    "[a-z0-9]([a-z0-9.-]{0,10}[a-z0-9])?"
+}
+
+fn kind() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just("HTTPRoute".to_owned()),
+        Just("Service".to_owned()),
+        Just("Backend.gateway.example.com".to_owned()),
+    ]
+}
+
+/// The name of a path, grown level by level.
+fn name() -> impl Strategy<Value = String> {
+    let rule = prop_oneof![part(), (0_u32..99).prop_map(|i| format!("#{i}"))];
+    let root = prop_oneof![
+        (
+            part(),
+            part(),
+            proptest::option::of((part(), part())),
+            part()
+        )
+            .prop_map(|(ns, gw, set, listener)| {
+                let set = set.map_or(String::new(), |(a, b)| format!("/listenersets/{a}/{b}"));
+                format!("gateways/{ns}/{gw}{set}/listeners/{listener}")
+            }),
+        (
+            prop_oneof![Just("*".to_owned()), part()],
+            part(),
+            part(),
+            0_u16..9
+        )
+            .prop_map(|(client, ns, service, port)| {
+                let port = if port > 0 {
+                    format!("/ports/{port}")
+                } else {
+                    String::new()
+                };
+                format!("mesh/{client}/services/{ns}/{service}{port}")
+            }),
+    ];
+    (
+        root,
+        kind(),
+        part(),
+        part(),
+        rule,
+        kind(),
+        part(),
+        part(),
+        1_u16..,
+        0_usize..5,
+    )
+        .prop_map(|(root, rk, rns, rn, rule, bk, bns, bn, port, depth)| {
+            let parts = [
+                root,
+                format!("/routes/{rk}/{rns}/{rn}"),
+                format!("/rules/{rule}"),
+                format!("/backends/{bk}/{bns}/{bn}"),
+                format!("/ports/{port}"),
+            ];
+            parts[..=depth].concat()
+        })
+}
+
+proptest! {
+    #[test]
+    fn a_parsed_name_prints_as_it_was(name in name()) {
+        let path = PathName::parse(&name);
+        prop_assert_eq!(path.map(|p| p.to_string()), Ok(name));
+    }
+
+    #[test]
+    fn any_text_is_parsed_or_refused_inside_it(text in "\\PC{0,200}|(gateways|mesh|/|listeners|rules|#|0){0,40}") {
+        match PathName::parse(&text) {
+            Ok(path) => prop_assert_eq!(path.to_string(), text),
+            Err(error) => prop_assert!(error.offset <= text.len()),
+        }
+    }
+}

@@ -1,0 +1,422 @@
+//! The server as its callers meet it: started in this process over a directory of manifests, asked by gRPC.
+
+#[path = "serve/drain.rs"]
+mod drain;
+#[path = "serve/follow.rs"]
+mod follow;
+#[path = "serve/server.rs"]
+mod server;
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use entail::app::{Inputs, load};
+use entail::client::Remote;
+use entail::insight::{Ask, AskError, FailureCode};
+use entail::wire::v1;
+use prost::Message;
+use server::{PATH, Running, batch_of, by_path, start};
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Code;
+use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
+use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
+use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
+use tonic_reflection::pb::v1::{ServerReflectionRequest, ServerReflectionResponse};
+use tonic_types::StatusExt;
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_served_answer_is_the_librarys() {
+    let running = start(|_| {}).await;
+    let served = running.get(by_path(PATH)).await.unwrap();
+    let inputs = Inputs {
+        manifests: vec![running.manifests()],
+        ..Inputs::default()
+    };
+    let mut local = load(&inputs).unwrap().local;
+    let own = local.get(by_path(PATH)).unwrap();
+    assert_eq!(served.result, own.result);
+    let policies = served.result.unwrap().policies;
+    assert_eq!(policies.len(), 2);
+    assert_eq!(policies[0].spec_json.as_deref(), Some(r#"{"marker":1}"#));
+    let version = served.version.unwrap();
+    assert_eq!((version.generation, version.epoch.len()), (1, 16));
+    assert!(served.synced_at.unwrap().seconds > 1_700_000_000);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_questions_get_statuses_with_details() {
+    let running = start(|_| {}).await;
+    let missing = running
+        .get(by_path("gateways/default/gw/listeners/none"))
+        .await
+        .unwrap_err();
+    assert_eq!(missing.code(), Code::NotFound);
+    let info = missing.get_details_error_info().unwrap();
+    assert_eq!(info.domain, "entail.dev");
+    assert_eq!(info.reason, "ListenerNotFound");
+    assert_eq!(info.metadata["nearest"], "gateways/default/gw");
+
+    let broken = running
+        .get(by_path("gateways/default/gw/listners/x"))
+        .await
+        .unwrap_err();
+    assert_eq!(broken.code(), Code::InvalidArgument);
+    assert!(
+        broken.message().chars().any(|c| c.is_ascii_digit()),
+        "{}",
+        broken.message()
+    );
+    let nothing = running
+        .get(v1::GetEffectivePoliciesRequest::default())
+        .await
+        .unwrap_err();
+    assert_eq!(nothing.code(), Code::InvalidArgument);
+    let mut insight = running.insight();
+    let unknown = insight.explain(v1::ExplainRequest {
+        name: "gateway/default/none".to_owned(),
+        kinds: Vec::new(),
+    });
+    assert_eq!(unknown.await.unwrap_err().code(), Code::NotFound);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn batches_share_bodies_and_are_bounded() {
+    let running = start(|_| {}).await;
+    let mut client = running.policies();
+    let several = client.batch_get_effective_policies(batch_of([PATH, "gateways/x/y", PATH, "?"]));
+    let several = several.await.unwrap().into_inner();
+    assert_eq!(several.bodies.len(), 1);
+    assert_eq!(several.bodies[0].policies.len(), 2);
+    let codes = several
+        .results
+        .iter()
+        .map(|r| r.error.as_ref().map(|e| e.code));
+    assert_eq!(codes.collect::<Vec<_>>(), [None, Some(5), None, Some(3)]);
+    assert_eq!(several.results[0].body, Some(0));
+    assert_eq!(several.results[2].body, Some(0));
+
+    let most = client
+        .batch_get_effective_policies(batch_of([PATH; 10_000]))
+        .await
+        .unwrap();
+    let most = most.into_inner();
+    assert_eq!((most.results.len(), most.bodies.len()), (10_000, 1));
+    let over = client
+        .batch_get_effective_policies(batch_of([PATH; 10_001]))
+        .await
+        .unwrap_err();
+    assert_eq!(over.code(), Code::InvalidArgument);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kinds_and_etags_narrow_the_answer() {
+    let running = start(|_| {}).await;
+    let narrow = v1::GetEffectivePoliciesRequest {
+        kinds: vec!["APolicy.p.example".to_owned(), "Nope.example".to_owned()],
+        ..by_path(PATH)
+    };
+    let reply = running.get(narrow).await.unwrap();
+    let result = reply.result.unwrap();
+    assert_eq!(result.policies.len(), 1);
+    assert_eq!(reply.kinds.len(), 1);
+    assert_eq!(reply.kinds[0].kind, "Nope.example");
+    assert_eq!(reply.kinds[0].state(), v1::kind_state::State::Unknown);
+
+    let etag = running
+        .get(by_path(PATH))
+        .await
+        .unwrap()
+        .result
+        .unwrap()
+        .etag;
+    let known = v1::GetEffectivePoliciesRequest {
+        if_none_match: etag.clone(),
+        ..by_path(PATH)
+    };
+    let result = running.get(known).await.unwrap().result.unwrap();
+    assert!(result.not_modified && result.policies.is_empty());
+    assert_eq!(result.etag, etag);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_over_a_limit_get_a_status_and_the_connection_lives() {
+    let running = start(|settings| settings.limits.reply_bytes = 60_000).await;
+    let huge = running
+        .get(by_path(&"x".repeat(5 * 1024 * 1024)))
+        .await
+        .unwrap_err();
+    let codes = [Code::OutOfRange, Code::ResourceExhausted];
+    assert!(codes.contains(&huge.code()), "{huge:?}");
+    let long = running
+        .get(by_path(&"x".repeat(1024 * 1024)))
+        .await
+        .unwrap_err();
+    assert_eq!(long.code(), Code::InvalidArgument);
+    assert!(long.message().len() < 1_000);
+    let request = batch_of([PATH; 10_000]);
+    let reply = running
+        .policies()
+        .batch_get_effective_policies(request)
+        .await
+        .unwrap_err();
+    assert_eq!(reply.code(), Code::ResourceExhausted);
+    running.get(by_path(PATH)).await.unwrap();
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn health_follows_the_first_snapshot() {
+    let running = start(|settings| {
+        std::fs::write(settings.inputs.manifests[0].join("z.yaml"), "a: [").unwrap();
+        settings.health_listen = Some("127.0.0.1:0".to_owned());
+    });
+    let running = running.await_bound().await;
+    let services = [
+        "",
+        "entail.v1.EffectivePolicyService",
+        "entail.v1.PolicyInsightService",
+    ];
+    for address in [&running.address, running.health_address.as_ref().unwrap()] {
+        for service in services {
+            assert!(!running.health(address, service).await, "{service}");
+        }
+        assert!(running.health(address, "liveness").await);
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let early = running.get(by_path(PATH)).await.unwrap_err();
+    assert_eq!(early.code(), Code::Unavailable);
+    assert!(early.message().contains("z.yaml:1"), "{}", early.message());
+
+    std::fs::remove_file(running.manifests().join("z.yaml")).unwrap();
+    running.until_serving().await;
+    for address in [&running.address, running.health_address.as_ref().unwrap()] {
+        for service in services {
+            assert!(running.health(address, service).await, "{service}");
+        }
+    }
+    running.get(by_path(PATH)).await.unwrap();
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn partial_manifests_may_be_allowed() {
+    let running = start(|settings| {
+        std::fs::write(settings.inputs.manifests[0].join("z.yaml"), "a: [").unwrap();
+        settings.inputs.allow_partial = true;
+    });
+    let running = running.await;
+    let mut insight = running.insight();
+    let status = insight.get_server_status(v1::GetServerStatusRequest {});
+    let status = status.await.unwrap().into_inner();
+    assert_eq!(status.problems.len(), 1);
+    assert!(status.problems[0].place.ends_with("z.yaml:1"), "{status:?}");
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reflection_lists_the_services() {
+    let running = start(|_| {}).await;
+    let symbol = "entail.v1.EffectivePolicyService".to_owned();
+    let questions = tokio_stream::iter([
+        list_services(),
+        ask_reflection(MessageRequest::FileContainingSymbol(symbol)),
+    ]);
+    let mut client = ServerReflectionClient::new(running.channel().await);
+    let replies = client
+        .server_reflection_info(questions)
+        .await
+        .unwrap()
+        .into_inner();
+    let replies: Vec<ServerReflectionResponse> = replies.map(Result::unwrap).collect().await;
+    let Some(MessageResponse::ListServicesResponse(list)) = &replies[0].message_response else {
+        panic!("{replies:?}");
+    };
+    let names: BTreeSet<&str> = list.service.iter().map(|s| s.name.as_str()).collect();
+    for name in [
+        "entail.v1.EffectivePolicyService",
+        "entail.v1.PolicyInsightService",
+        "grpc.health.v1.Health",
+    ] {
+        assert!(names.contains(name), "{names:?}");
+    }
+    let Some(MessageResponse::FileDescriptorResponse(file)) = &replies[1].message_response else {
+        panic!("{replies:?}");
+    };
+    assert!(!file.file_descriptor_proto.is_empty());
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_unix_socket_serves_and_is_gone_afterwards() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("entail.sock");
+    let wanted = format!("unix:{}", socket.display());
+    let listen = wanted.clone();
+    let running = start(move |settings| settings.listen.push(listen)).await;
+    let answer = tokio::task::spawn_blocking(move || {
+        let healthy = entail::client::health(&wanted, "", PATIENCE);
+        assert_eq!(healthy, Ok(true));
+        Remote::connect(&wanted, PATIENCE)
+            .unwrap()
+            .get(by_path(PATH))
+            .unwrap()
+    });
+    let over_tcp = running.get(by_path(PATH)).await.unwrap();
+    assert_eq!(
+        answer.await.unwrap().encode_to_vec(),
+        over_tcp.encode_to_vec()
+    );
+    running.stop().await;
+    assert!(!socket.exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_remote_side_of_ask_answers_as_the_local_one() {
+    let running = start(|_| {}).await;
+    let inputs = Inputs {
+        manifests: vec![running.manifests()],
+        ..Inputs::default()
+    };
+    let address = running.address.clone();
+    let asked = tokio::task::spawn_blocking(move || {
+        let mut local = load(&inputs).unwrap().local;
+        let mut remote = Remote::connect(&address, PATIENCE).unwrap();
+        let paths = v1::ListPathsRequest::default();
+        let paths = [local.list_paths(paths.clone()), remote.list_paths(paths)];
+        let paths = paths.map(|reply| reply.unwrap().paths);
+        assert_eq!(paths[0], paths[1]);
+        assert!(paths[0].iter().any(|path| path == PATH), "{:?}", paths[0]);
+        let explain = || v1::ExplainRequest {
+            name: PATH.to_owned(),
+            kinds: Vec::new(),
+        };
+        let told = [local.explain(explain()), remote.explain(explain())];
+        let told = told.map(|reply| reply.unwrap().paths);
+        assert_eq!(told[0], told[1]);
+        let wrong = by_path("gateways/default/none");
+        let failures = [local.get(wrong.clone()), remote.get(wrong)].map(Result::unwrap_err);
+        assert_eq!(failures[0], failures[1]);
+        assert!(matches!(&failures[1], AskError::Failure(f) if f.code == FailureCode::NotFound));
+        let health = entail::client::health(&address, "nope", Duration::from_secs(5));
+        assert!(matches!(health, Err(AskError::Failure(_))), "{health:?}");
+        assert_eq!(
+            remote.server_status().unwrap().paths,
+            local.server_status().unwrap().paths
+        );
+    });
+    asked.await.unwrap();
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_served_is_an_error() {
+    let refused = |adjust: fn(&mut entail::app::ServeSettings)| async move {
+        start(adjust).error().await.exit_code()
+    };
+    assert_eq!(
+        refused(|s| s.listen = vec!["0.0.0.0:0".to_owned()]).await,
+        2
+    );
+    assert_eq!(
+        refused(|s| s.inputs.profiles.push("/nowhere.yaml".into())).await,
+        3
+    );
+    assert_eq!(
+        refused(|s| s.listen.push("unix:/nowhere/x.sock".to_owned())).await,
+        3
+    );
+    assert_eq!(
+        refused(|s| s.port_file = Some("/nowhere/port".into())).await,
+        3
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopping_server_lets_requests_end_and_watchers_know() {
+    use tonic_health::pb::health_check_response::ServingStatus;
+    let folder = tempfile::tempdir().unwrap();
+    let port_file = folder.path().join("port");
+    let wanted = port_file.clone();
+    let running = start(move |settings| settings.port_file = Some(wanted)).await;
+    assert_eq!(
+        std::fs::read_to_string(&port_file).unwrap().trim(),
+        running.address
+    );
+
+    let channel = running.channel().await;
+    let mut health = tonic_health::pb::health_client::HealthClient::new(channel.clone());
+    let request = tonic_health::pb::HealthCheckRequest::default();
+    let mut watched = health.watch(request).await.unwrap().into_inner();
+    let first = watched.message().await.unwrap().unwrap();
+    assert_eq!(first.status(), ServingStatus::Serving);
+    // A stream whose first reply is here is under way for certain.
+    let (questions, asked) = tokio::sync::mpsc::channel(1);
+    let mut reflection = ServerReflectionClient::new(channel);
+    questions.send(list_services()).await.unwrap();
+    let replies = reflection
+        .server_reflection_info(ReceiverStream::new(asked))
+        .await
+        .unwrap();
+    let mut replies = replies.into_inner();
+    assert!(replies.message().await.unwrap().is_some());
+
+    let Running {
+        stop,
+        mut task,
+        address,
+        ..
+    } = running;
+    stop.send(()).unwrap();
+    let last = watched.message().await.unwrap().unwrap();
+    assert_eq!(last.status(), ServingStatus::NotServing);
+    assert!(watched.message().await.unwrap().is_none());
+    // Nothing new is accepted, and the server waits for what is under way.
+    while tokio::net::TcpStream::connect(&address).await.is_ok() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let early = tokio::time::timeout(Duration::from_millis(300), &mut task).await;
+    assert!(early.is_err(), "it did not wait: {early:?}");
+    questions.send(list_services()).await.unwrap();
+    assert!(replies.message().await.unwrap().is_some());
+    drop(questions);
+    assert!(replies.message().await.unwrap().is_none());
+    let ended = tokio::time::timeout(Duration::from_secs(5), task).await;
+    ended.unwrap().unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_does_not_end_is_cut_off_after_the_drain_timeout() {
+    let drain = Duration::from_millis(400);
+    let running = start(move |settings| settings.drain_timeout = drain).await;
+    let (questions, asked) = tokio::sync::mpsc::channel(1);
+    let mut reflection = ServerReflectionClient::new(running.channel().await);
+    questions.send(list_services()).await.unwrap();
+    let replies = reflection
+        .server_reflection_info(ReceiverStream::new(asked))
+        .await
+        .unwrap();
+    assert!(replies.into_inner().message().await.unwrap().is_some());
+    let began = Instant::now();
+    running.stop().await;
+    let took = began.elapsed();
+    assert!(took >= drain && took < drain * 8, "{took:?}");
+    drop(questions);
+}
+
+fn list_services() -> ServerReflectionRequest {
+    ask_reflection(MessageRequest::ListServices(String::new()))
+}
+
+fn ask_reflection(question: MessageRequest) -> ServerReflectionRequest {
+    ServerReflectionRequest {
+        host: String::new(),
+        message_request: Some(question),
+    }
+}

@@ -1,0 +1,178 @@
+//! Manifests that change under a running server.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use entail::wire::v1;
+
+use super::server::{PATH, Running, batch_of, by_path, policies, start};
+
+/// The marker of a policy.
+fn marker(policy: &v1::EffectivePolicy) -> u64 {
+    let spec: serde_json::Value = serde_json::from_str(policy.spec_json()).unwrap();
+    spec["marker"].as_u64().unwrap()
+}
+
+/// Writes as editors and ConfigMaps do: whoever reads the file reads all of it.
+fn put(running: &Running, name: &str, text: &str) {
+    let beside = running.manifests().join(".beside");
+    std::fs::write(&beside, text).unwrap();
+    std::fs::rename(beside, running.manifests().join(name)).unwrap();
+}
+
+async fn current(running: &Running) -> u64 {
+    let reply = running.get(by_path(PATH)).await.unwrap();
+    marker(&reply.result.unwrap().policies[0])
+}
+
+/// How long it takes until the marker is served.
+async fn until(running: &Running, wanted: u64) -> Duration {
+    let began = Instant::now();
+    while current(running).await != wanted {
+        assert!(
+            began.elapsed() < Duration::from_secs(10),
+            "{wanted} is never served"
+        );
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    began.elapsed()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_file_counts_within_a_second() {
+    let running = start(|_| {}).await;
+    put(&running, "policies.yaml", &policies(2));
+    let took = until(&running, 2).await;
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    let version = running.get(by_path(PATH)).await.unwrap().version.unwrap();
+    assert_eq!(version.generation, 2);
+
+    // What says the same publishes nothing.
+    put(
+        &running,
+        "policies.yaml",
+        &format!("# another comment\n{}", policies(2)),
+    );
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let version = running.get(by_path(PATH)).await.unwrap().version.unwrap();
+    assert_eq!(version.generation, 2);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_file_keeps_the_answer_and_is_told() {
+    let running = start(|_| {}).await;
+    put(&running, "policies.yaml", "{{{ not yaml: [\n\t\"");
+    let status = async || {
+        let mut insight = running.insight();
+        let status = insight
+            .get_server_status(v1::GetServerStatusRequest {})
+            .await;
+        status.unwrap().into_inner()
+    };
+    let began = Instant::now();
+    while status().await.problems.is_empty() {
+        assert!(
+            began.elapsed() < Duration::from_secs(5),
+            "the problem is never told"
+        );
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let told = status().await.problems;
+    assert!(told[0].place.contains("policies.yaml:"), "{told:?}");
+    assert!(told[0].message.contains("last good"), "{told:?}");
+    assert_eq!(current(&running).await, 1);
+    assert!(running.health(&running.address, "").await);
+
+    put(&running, "policies.yaml", &policies(3));
+    until(&running, 3).await;
+    assert!(status().await.problems.is_empty());
+    std::fs::remove_file(running.manifests().join("policies.yaml")).unwrap();
+    let began = Instant::now();
+    while !running
+        .get(by_path(PATH))
+        .await
+        .unwrap()
+        .result
+        .unwrap()
+        .policies
+        .is_empty()
+    {
+        assert!(
+            began.elapsed() < Duration::from_secs(5),
+            "deleted policies stay"
+        );
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    running.stop().await;
+}
+
+/// One caller: every reply holds equal markers, and versions never go back.
+async fn call_until(
+    mut client: entail::client::stubs::effective_policy_service_client::EffectivePolicyServiceClient<
+        tonic::transport::Channel,
+    >,
+    done: Arc<AtomicBool>,
+) -> u64 {
+    let (mut calls, mut newest) = (0, (0, 0));
+    while !done.load(Ordering::Relaxed) {
+        let reply = client
+            .get_effective_policies(by_path(PATH))
+            .await
+            .unwrap()
+            .into_inner();
+        let result = reply.result.unwrap();
+        let generation = reply.version.unwrap().generation;
+        let markers = [marker(&result.policies[0]), marker(&result.policies[1])];
+        assert_eq!(markers[0], markers[1], "one reply of two versions");
+        assert!(
+            newest <= (generation, markers[0]),
+            "{newest:?}, then {generation}"
+        );
+        newest = (generation, markers[0]);
+
+        let request = batch_of([PATH, "gateways/default/gw", PATH]);
+        let batch = client
+            .batch_get_effective_policies(request)
+            .await
+            .unwrap()
+            .into_inner();
+        let all = batch
+            .bodies
+            .iter()
+            .flat_map(|body| &body.policies)
+            .map(marker);
+        let all: std::collections::BTreeSet<u64> = all.collect();
+        assert_eq!(all.len(), 1, "one batch of two versions: {all:?}");
+        calls += 1;
+    }
+    calls
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_reply_mixes_versions_while_files_change() {
+    let running = start(|_| {}).await;
+    let done = Arc::new(AtomicBool::new(false));
+    let callers: Vec<_> = (0..4)
+        .map(|_| tokio::spawn(call_until(running.policies(), Arc::clone(&done))))
+        .collect();
+    for n in 2..=40 {
+        put(&running, "policies.yaml", &policies(n));
+        tokio::time::sleep(Duration::from_millis(70)).await;
+    }
+    until(&running, 40).await;
+    done.store(true, Ordering::Relaxed);
+    for caller in callers {
+        assert!(caller.await.unwrap() > 10);
+    }
+    let generation = running
+        .get(by_path(PATH))
+        .await
+        .unwrap()
+        .version
+        .unwrap()
+        .generation;
+    assert!(generation > 4, "changes were hardly followed: {generation}");
+    running.stop().await;
+}
