@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::serve::{Address, Limits};
-use crate::telemetry::{LogFormat, LogSettings};
+pub use crate::telemetry::{LogFormat, LogSettings};
 
 /// Where a server listens unless it is told otherwise.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:50051";

@@ -2,6 +2,14 @@
 
 #![allow(
     clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test fails by panicking"
+)]
+#![allow(
+    clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
     reason = "in a test a panic is how it fails"

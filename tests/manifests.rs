@@ -1,5 +1,14 @@
 //! Manifests on disk: what is read, what is kept, what is told, and how changes are followed.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test fails by panicking"
+)]
+
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};

@@ -1,5 +1,14 @@
 //! Properties: what holds for any input, not for one case.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test fails by panicking"
+)]
+
 use std::path::Path;
 use std::sync::Arc;
 

@@ -1,5 +1,14 @@
 //! The server as its callers meet it: started in this process over a directory of manifests, asked by gRPC.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test fails by panicking"
+)]
+
 #[path = "serve/drain.rs"]
 mod drain;
 #[path = "serve/follow.rs"]

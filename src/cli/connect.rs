@@ -9,7 +9,6 @@ use super::serve::LogLines;
 use super::test::{Case, Mismatch, check};
 use super::{CliError, Exit, ServeArgs, SourceArgs, TestArgs, output};
 use crate::insight::Ask;
-use crate::telemetry::{LogFormat, LogSettings};
 use crate::{app, client, config};
 
 /// Where a server listens unless it is told otherwise.
@@ -69,11 +68,11 @@ pub(super) fn serve(args: &ServeArgs) -> Result<Exit, CliError> {
         port_file: args.port_file.clone(),
         insecure_listen: args.insecure_listen,
         drain_timeout: Duration::from_secs(args.drain_timeout),
-        log: LogSettings {
+        log: config::LogSettings {
             filter: args.log.clone(),
             format: match args.log_format {
-                LogLines::Text => LogFormat::Text,
-                LogLines::Json => LogFormat::Json,
+                LogLines::Text => config::LogFormat::Text,
+                LogLines::Json => config::LogFormat::Json,
             },
         },
         ..config::ServeSettings::default()

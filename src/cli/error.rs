@@ -84,6 +84,15 @@ impl From<Exit> for ExitCode {
     }
 }
 
+impl From<AppError> for CliError {
+    fn from(error: AppError) -> Self {
+        match error {
+            AppError::Usage(_) => CliError::Usage(error.to_string()),
+            _ => CliError::Unreadable(error.to_string()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,14 +108,5 @@ mod tests {
         assert_eq!(CliError::from(pipe).exit(), Exit::Fine);
         let full = io::Error::from(io::ErrorKind::StorageFull);
         assert_eq!(CliError::from(full).exit(), Exit::Incomplete);
-    }
-}
-
-impl From<AppError> for CliError {
-    fn from(error: AppError) -> Self {
-        match error {
-            AppError::Usage(_) => CliError::Usage(error.to_string()),
-            _ => CliError::Unreadable(error.to_string()),
-        }
     }
 }

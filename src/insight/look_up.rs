@@ -8,7 +8,8 @@ use super::Failure;
 use crate::model::{GroupKind, PathName, SourceState};
 use crate::snapshot::{Body, Snapshot};
 use crate::wire::{
-    EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, etag, field, v1,
+    EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, etag, field,
+    head, result_field, unmodified_field, v1,
 };
 use v1::get_effective_policies_request::Target;
 
@@ -36,7 +37,7 @@ pub fn get(
     if request.kinds.is_empty() {
         return Ok(if not_modified(&request.if_none_match, body.etag()) {
             EncodedGetEffectivePoliciesResponse {
-                result: unmodified(body.etag()),
+                result: unmodified_field(body.etag()).into(),
                 tail: snapshot.get_tail().clone(),
             }
         } else {
@@ -47,13 +48,9 @@ pub fn get(
     let policies = selected(snapshot, body, &wanted);
     let tag = etag(&policies);
     let result = if not_modified(&request.if_none_match, &tag) {
-        unmodified(&tag)
+        unmodified_field(&tag)
     } else {
-        let rest = v1::PathPolicies {
-            etag: tag,
-            ..v1::PathPolicies::default()
-        };
-        field(1, &[policies.as_ref(), &rest.encode_to_vec()].concat()).into()
+        result_field(&policies, &tag)
     };
     let unknown = v1::GetEffectivePoliciesResponse {
         kinds: unknown(snapshot, &wanted),
@@ -61,7 +58,7 @@ pub fn get(
     };
     let tail = [snapshot.get_tail().as_ref(), &unknown.encode_to_vec()].concat();
     Ok(EncodedGetEffectivePoliciesResponse {
-        result,
+        result: result.into(),
         tail: tail.into(),
     })
 }
@@ -138,7 +135,7 @@ impl Table {
         if !unmodified && place.is_none() {
             *place = u32::try_from(bodies.len()).ok();
             let policies = selected(snapshot, body, wanted);
-            bodies.push((head(2, policies.len()), policies));
+            bodies.push((head(2, policies.len()).into(), policies));
         }
         v1::PathPolicies {
             etag: tag.clone(),
@@ -236,21 +233,4 @@ fn unknown(snapshot: &Snapshot, wanted: &[GroupKind]) -> Vec<v1::KindState> {
 
 fn not_modified(if_none_match: &str, etag: &str) -> bool {
     !if_none_match.is_empty() && if_none_match == etag
-}
-
-fn unmodified(etag: &str) -> Bytes {
-    let result = v1::PathPolicies {
-        etag: etag.to_owned(),
-        not_modified: true,
-        ..v1::PathPolicies::default()
-    };
-    field(1, &result.encode_to_vec()).into()
-}
-
-/// Key and length of a field.
-fn head(number: u32, length: usize) -> Bytes {
-    let mut out = Vec::with_capacity(6);
-    prost::encoding::encode_key(number, prost::encoding::WireType::LengthDelimited, &mut out);
-    prost::encoding::encode_varint(length as u64, &mut out);
-    out.into()
 }

@@ -286,17 +286,12 @@ fn keep(offered: &mut Slot<'_>, unset: &[&Unit], tracer: &mut Tracer<'_>) -> boo
     if unset.is_empty() {
         return true;
     }
-    let before = offered.clone();
-    let empty = unset
-        .iter()
-        .map(|name| offered.cut(&name.0))
-        // Every name is cut, so that what is left is known.
-        .fold(false, std::ops::BitOr::bitor);
-    let mut kept: Vec<Unit> = Vec::new();
-    if !empty {
-        offered.leaves(&mut Vec::new(), &mut |unit, _| kept.push(unit));
+    let mut empty = false;
+    // Every name is cut, so that what is left is known.
+    for name in unset {
+        tracer.unset(offered, name);
+        empty |= offered.cut(&name.0);
     }
-    tracer.lost_units(&before, &kept);
     !empty
 }
 

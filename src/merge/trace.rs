@@ -68,17 +68,26 @@ impl<'s> Tracer<'s> {
         self.each(&[], loser, |_| reason);
     }
 
-    /// The units of `before` that are not kept were unset.
-    pub fn lost_units(&mut self, before: &Slot<'_>, kept: &[Unit]) {
+    /// What of `before` a name covers, or what it cuts out of a larger unit, was unset.
+    pub fn unset(&mut self, before: &Slot<'_>, name: &Unit) {
         let Some(losses) = &mut self.losses else {
             return;
         };
         before.leaves(&mut Vec::new(), &mut |unit, leaf| {
-            for &source in leaf.sources.iter().filter(|_| !kept.contains(&unit)) {
+            let (lost, value) = if name.covers(&unit) {
+                (unit, Some(leaf.value.as_ref()))
+            } else if unit.covers(name) {
+                let below = name.0.get(unit.0.len()..).unwrap_or_default();
+                (name.clone(), super::units::at(&leaf.value, below))
+            } else {
+                return;
+            };
+            for &source in leaf.sources.iter() {
+                let Some(value) = value else { continue };
                 losses.push(Loss {
-                    unit: unit.clone(),
+                    unit: lost.clone(),
                     source,
-                    value: leaf.value.as_ref().clone(),
+                    value: value.clone(),
                     reason: LossReason::Unset,
                 });
             }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::shape::{Schemas, Shapes};
 use super::slot::{take_apart, without_nulls};
-use crate::model::{BlockName, Granularity, Unit};
+use crate::model::{BlockName, Granularity, Segment, Unit};
 use crate::profile::Profile;
 
 /// The units that rules hold, by the finest granularity that the kind offers.
@@ -44,4 +44,17 @@ fn taken_apart(shapes: &Shapes<'_>, rules: &Map<String, Value>) -> Vec<Unit> {
 /// Rules without tombstones, their parents kept (SEMANTICS §5.2).
 pub fn finished(rules: &Value) -> Value {
     without_nulls(rules)
+}
+
+/// The value of a unit below a value.
+pub fn at<'v>(value: &'v Value, unit: &[Segment]) -> Option<&'v Value> {
+    unit.iter().try_fold(value, |value, segment| match segment {
+        Segment::Field(name) => value.get(&**name),
+        Segment::Item(keys) => value.as_array()?.iter().find(|item| {
+            keys.iter().all(|(name, wanted)| {
+                item.get(&**name)
+                    .is_some_and(|value| crate::model::item_value(value) == *wanted)
+            })
+        }),
+    })
 }

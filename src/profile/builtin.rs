@@ -1,5 +1,7 @@
 //! Profiles shipped with entail, as YAML files beside this one: adding a kind needs no Rust.
 
+use std::sync::LazyLock;
+
 use super::document::{Document, ProfileError, parse_documents};
 
 /// File name and text of every file of built-in profiles.
@@ -23,12 +25,16 @@ const FILES: [(&str, &str); 8] = [
     ),
 ];
 
-/// The built-in profile documents with their places.
-pub fn built_in() -> Vec<Result<(String, Document), ProfileError>> {
-    FILES
-        .iter()
-        .flat_map(|(name, text)| parse_documents(text, &format!("built-in {name}")))
-        .collect()
+/// The built-in profile documents with their places, read once.
+pub fn built_in() -> &'static [Result<(String, Document), ProfileError>] {
+    static DOCUMENTS: LazyLock<Vec<Result<(String, Document), ProfileError>>> =
+        LazyLock::new(|| {
+            FILES
+                .iter()
+                .flat_map(|(name, text)| parse_documents(text, &format!("built-in {name}")))
+                .collect()
+        });
+    &DOCUMENTS
 }
 
 /// File names and texts of the built-in profiles, as shipped.
@@ -46,9 +52,8 @@ mod tests {
     fn every_built_in_profile_resolves_and_stands_for_one_kind() {
         let mut kinds = BTreeSet::new();
         for found in built_in() {
-            let (place, document) = found.unwrap();
-            let profile =
-                Profile::resolve(&document, ProfileOrigin::BuiltIn, None, &place).unwrap();
+            let (place, document) = found.as_ref().unwrap();
+            let profile = Profile::resolve(document, ProfileOrigin::BuiltIn, None, place).unwrap();
             assert!(kinds.insert(profile.policy.clone()), "{place}");
             assert!(profile.name.ends_with(&*profile.policy.group), "{place}");
         }

@@ -238,9 +238,9 @@ pub(super) fn reducer(doc: &ReducerDoc) -> Checked<Reducer> {
         ReduceDoc::Name(ReduceName::Intersection) => Reduce::Intersection,
         ReduceDoc::Name(ReduceName::Append) => Reduce::Append,
         ReduceDoc::Name(ReduceName::Prepend) => Reduce::Prepend,
-        ReduceDoc::Cel { cel } => {
-            Reduce::Cel(Expression::compile(cel).map_err(|e| format!("reducers: `{cel}` {e}"))?)
-        }
+        ReduceDoc::Cel { cel: source } => Reduce::Cel(
+            Expression::compile(source).map_err(|e| format!("reducers: `{source}` {e}"))?,
+        ),
     };
     Ok(Reducer {
         path: dotted(&doc.path, "reducers.path")?,

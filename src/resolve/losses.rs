@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{Frames, Kind, World};
-use crate::merge::{fold, leaves_of, units_of};
-use crate::model::{Granularity, Segment, Unit};
+use crate::merge::{at, fold, leaves_of, units_of};
+use crate::model::{Granularity, Unit};
 use crate::profile::Class;
 
 impl World {
@@ -51,17 +51,4 @@ impl World {
         }
         lost.into_iter().collect()
     }
-}
-
-/// The value of a unit below a value.
-pub(super) fn at<'v>(value: &'v Value, unit: &[Segment]) -> Option<&'v Value> {
-    unit.iter().try_fold(value, |value, segment| match segment {
-        Segment::Field(name) => value.get(&**name),
-        Segment::Item(keys) => value.as_array()?.iter().find(|item| {
-            keys.iter().all(|(name, wanted)| {
-                item.get(&**name)
-                    .is_some_and(|value| crate::model::item_value(value) == *wanted)
-            })
-        }),
-    })
 }

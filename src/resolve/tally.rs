@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::losses::at;
 use super::stack::Standing;
 use super::{Frames, Kind, World, direct};
-use crate::merge::{Folded, FoldedUnit, fold, leaves_of};
+use crate::merge::{Folded, FoldedUnit, at, fold, leaves_of};
 use crate::model::{InForce, Unit};
 use crate::profile::Class;
 use crate::topology::NodeId;

@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hashbrown::HashMap;
-use prost::Message;
 
 use super::index::PathIndex;
 use super::{Body, Part, Snapshot, Version};
 use crate::model::{PathName, SourceState};
 use crate::resolve::{Frames, World};
 use crate::topology::Trail;
-use crate::wire::{effective_policy, etag, field, v1};
+use crate::wire::{batch_tail, effective_policy, etag, get_tail, policies_field, result_field, v1};
 
 /// A snapshot in the making.
 struct Builder<'w> {
@@ -53,8 +52,8 @@ impl Snapshot {
             ..
         } = builder;
         Self {
-            get_tail: get_tail(&version, &kinds),
-            batch_tail: batch_tail(&version, &kinds),
+            get_tail: shared(get_tail(version.message(), version.synced_at, &kinds)),
+            batch_tail: shared(batch_tail(version.message(), version.synced_at, &kinds)),
             version,
             index,
             parts,
@@ -102,7 +101,7 @@ impl Builder<'_> {
         }
         let group_kind = &kind.profile().policy;
         let message = effective_policy(group_kind, &effective);
-        let bytes = Bytes::from(field(1, &message.encode_to_vec()));
+        let bytes = Bytes::from(policies_field(&message));
         if let Some(&part) = self.by_bytes.get(&bytes) {
             return Some(part);
         }
@@ -121,20 +120,23 @@ impl Builder<'_> {
             policies.extend_from_slice(&part.bytes);
         }
         let tag = etag(&policies);
-        let rest = v1::PathPolicies {
-            etag: tag.clone(),
-            ..v1::PathPolicies::default()
-        };
-        policies.extend(rest.encode_to_vec());
         let body = u32::try_from(self.bodies.len()).unwrap_or(u32::MAX);
         self.bodies.push(Body {
-            result: field(1, &policies).into(),
+            result: shared(result_field(&policies, &tag)),
             etag: tag.into(),
             parts: parts.clone(),
         });
         self.by_parts.insert(parts, body);
         body
     }
+}
+
+/// Bytes that are counted from the start: those of a plain vector allocate their count when they
+/// are cloned for the first time, which would be in a look-up.
+fn shared(bytes: Vec<u8>) -> Bytes {
+    let bytes = Bytes::from(bytes);
+    drop(bytes.clone());
+    bytes
 }
 
 /// The kinds of which not everything is known (SEMANTICS §2.5).
@@ -157,27 +159,6 @@ fn incomplete(world: &World) -> Vec<v1::KindState> {
         .collect();
     kinds.sort_by(|a, b| a.kind.cmp(&b.kind));
     kinds
-}
-
-fn get_tail(version: &Version, kinds: &[v1::KindState]) -> Bytes {
-    let tail = v1::GetEffectivePoliciesResponse {
-        result: None,
-        version: Some(version.message()),
-        synced_at: Some(version.synced_at),
-        kinds: kinds.to_vec(),
-    };
-    tail.encode_to_vec().into()
-}
-
-fn batch_tail(version: &Version, kinds: &[v1::KindState]) -> Bytes {
-    let tail = v1::BatchGetEffectivePoliciesResponse {
-        results: Vec::new(),
-        bodies: Vec::new(),
-        version: Some(version.message()),
-        synced_at: Some(version.synced_at),
-        kinds: kinds.to_vec(),
-    };
-    tail.encode_to_vec().into()
 }
 
 impl Version {

@@ -42,7 +42,7 @@ impl Profiles {
     pub fn shipped() -> Self {
         // That they parse is tested; one that did not would be no profile.
         Self {
-            built_in: built_in().into_iter().flatten().collect(),
+            built_in: built_in().iter().flatten().cloned().collect(),
             configured: Vec::new(),
         }
     }

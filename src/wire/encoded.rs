@@ -89,12 +89,3 @@ impl prost::Message for EncodedBatchGetEffectivePoliciesResponse {
         *self = Self::default();
     }
 }
-
-/// A length-delimited field with its key.
-pub fn field(number: u32, bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes.len() + 6);
-    prost::encoding::encode_key(number, prost::encoding::WireType::LengthDelimited, &mut out);
-    prost::encoding::encode_varint(bytes.len() as u64, &mut out);
-    out.extend_from_slice(bytes);
-    out
-}

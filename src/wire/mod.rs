@@ -3,12 +3,14 @@
 mod convert;
 mod encoded;
 mod etag;
+mod reply;
 
 pub use convert::{block, effective_policy, node_policy_ref, origin, timestamp};
-pub use encoded::{
-    EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, field,
-};
+pub use encoded::{EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse};
 pub use etag::etag;
+pub use reply::{
+    batch_tail, field, get_tail, head, policies_field, result_field, unmodified_field,
+};
 
 /// The messages of package `entail.v1`.
 #[allow(

@@ -50,8 +50,11 @@ impl Spent {
     ///
     /// # Errors
     /// There are too many.
-    pub fn count(&mut self, bytes: usize) -> Result<(), String> {
-        self.counted = self.counted.plus(Size { nodes: 1, bytes });
+    pub fn count(&mut self, length: usize) -> Result<(), String> {
+        self.counted = self.counted.plus(Size {
+            nodes: 1,
+            bytes: length,
+        });
         if self.counted.nodes > MAX_NODES {
             return Err(format!("more than {MAX_NODES} values: split the file"));
         }

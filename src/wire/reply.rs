@@ -1,0 +1,76 @@
+//! The parts of replies, encoded apart so that they can be shared.
+
+use prost::Message;
+use prost::encoding::WireType;
+
+use super::v1;
+
+/// A length-delimited field with its key.
+pub fn field(number: u32, bytes: &[u8]) -> Vec<u8> {
+    let mut out = head(number, bytes.len());
+    out.extend_from_slice(bytes);
+    out
+}
+
+/// Key and length of a length-delimited field.
+pub fn head(number: u32, length: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(length + 6);
+    prost::encoding::encode_key(number, WireType::LengthDelimited, &mut out);
+    prost::encoding::encode_varint(length as u64, &mut out);
+    out
+}
+
+/// Field `policies`, of `PathPolicies` and `PolicyBody` alike.
+pub fn policies_field(policy: &v1::EffectivePolicy) -> Vec<u8> {
+    field(1, &policy.encode_to_vec())
+}
+
+/// Field `result` of a Get reply: fields `policies` as they are, and their etag.
+pub fn result_field(policies: &[u8], etag: &str) -> Vec<u8> {
+    let rest = v1::PathPolicies {
+        etag: etag.to_owned(),
+        ..v1::PathPolicies::default()
+    };
+    field(1, &[policies, &rest.encode_to_vec()].concat())
+}
+
+/// Field `result` of a Get reply whose caller holds the current policies.
+pub fn unmodified_field(etag: &str) -> Vec<u8> {
+    let result = v1::PathPolicies {
+        etag: etag.to_owned(),
+        not_modified: true,
+        ..v1::PathPolicies::default()
+    };
+    field(1, &result.encode_to_vec())
+}
+
+/// The fields that every Get reply of a snapshot ends with.
+pub fn get_tail(
+    version: v1::Version,
+    synced_at: prost_types::Timestamp,
+    kinds: &[v1::KindState],
+) -> Vec<u8> {
+    let tail = v1::GetEffectivePoliciesResponse {
+        result: None,
+        version: Some(version),
+        synced_at: Some(synced_at),
+        kinds: kinds.to_vec(),
+    };
+    tail.encode_to_vec()
+}
+
+/// The fields that every Batch reply of a snapshot ends with.
+pub fn batch_tail(
+    version: v1::Version,
+    synced_at: prost_types::Timestamp,
+    kinds: &[v1::KindState],
+) -> Vec<u8> {
+    let tail = v1::BatchGetEffectivePoliciesResponse {
+        results: Vec::new(),
+        bodies: Vec::new(),
+        version: Some(version),
+        synced_at: Some(synced_at),
+        kinds: kinds.to_vec(),
+    };
+    tail.encode_to_vec()
+}

@@ -1,0 +1,102 @@
+//! A second opinion: random worlds, and an evaluator that was written from `docs/semantics.md`
+//! alone, without a look at the crate's own merge. `ORACLE_WORLDS` says how many worlds,
+//! `ORACLE_SEED` picks one.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test fails by panicking"
+)]
+
+#[path = "oracle/compare.rs"]
+mod compare;
+#[path = "oracle/fold.rs"]
+mod fold;
+#[path = "oracle/force.rs"]
+mod force;
+#[path = "oracle/join.rs"]
+mod join;
+#[path = "oracle/leaf.rs"]
+mod leaf;
+#[path = "oracle/place.rs"]
+mod place;
+#[path = "oracle/policies.rs"]
+mod policies;
+#[path = "oracle/policy.rs"]
+mod policy;
+#[path = "oracle/profiles.rs"]
+mod profiles;
+#[path = "oracle/rng.rs"]
+mod rng;
+#[path = "oracle/settings.rs"]
+mod settings;
+#[path = "oracle/support.rs"]
+mod support;
+#[path = "oracle/worlds.rs"]
+mod worlds;
+
+use worlds::World;
+
+/// The seeds to try.
+fn seeds() -> Vec<u64> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    match number("ORACLE_SEED") {
+        Some(seed) => vec![seed],
+        None => (0..number("ORACLE_WORLDS").unwrap_or(1_000)).collect(),
+    }
+}
+
+/// Tries every seed and tells the first disagreements, and how many there are.
+fn all_agree(mut check: impl FnMut(&World) -> Vec<String>) {
+    let seeds = seeds();
+    let mut told = Vec::new();
+    let mut wrong = Vec::new();
+    for seed in &seeds {
+        let found = check(&World::new(*seed));
+        if !found.is_empty() {
+            wrong.push((*seed, found.len()));
+            told.extend(found.into_iter().take(1));
+        }
+    }
+    told.sort_by_key(String::len);
+    let text = told
+        .iter()
+        .take(3)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join("\n----\n");
+    let many = seeds.len();
+    assert!(
+        wrong.is_empty(),
+        "{} of {many} worlds: {wrong:?}\n{text}",
+        wrong.len()
+    );
+}
+
+#[test]
+fn profiles_of_random_worlds_are_valid() {
+    all_agree(|world| support::refused_profiles(world));
+}
+
+#[test]
+fn answers_and_origins_are_those_of_the_second_evaluator() {
+    all_agree(compare::answers);
+}
+
+#[test]
+fn order_of_arrival_does_not_change_an_answer() {
+    all_agree(compare::arrival);
+}
+
+#[test]
+fn statuses_agree_with_what_stands_on_the_paths() {
+    all_agree(force::statuses);
+}
+
+#[test]
+fn every_loss_is_explained() {
+    all_agree(compare::losses);
+}

@@ -1,0 +1,212 @@
+//! Answers against the second evaluator's, against another order of arrival, against Explain.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use entail::model::{Effective, PathName, Unit};
+use entail::resolve::World as Entail;
+use serde_json::{Value, json};
+
+use super::fold::{Folded, fold};
+use super::leaf::{Leaf, is_tombstone, written};
+use super::place::Placed;
+use super::rng::Rng;
+use super::settings::Settings;
+use super::support::{case, entail_of};
+use super::worlds::World;
+
+/// The kinds of a world with their policies in place.
+pub fn placed(world: &World) -> Vec<Placed<'_>> {
+    let settings = world.profiles.iter().map(Settings::read);
+    settings
+        .map(|kind| Placed::new(kind, &world.objects, &world.invalid))
+        .collect()
+}
+
+/// Every path that there is.
+pub fn paths(entail: &Entail) -> Vec<String> {
+    let mut paths = Vec::new();
+    entail
+        .topology()
+        .visit(&mut |name, _| paths.push(name.to_owned()));
+    paths
+}
+
+/// entail's answer on a path; an absent one is the empty one.
+pub fn answer(entail: &Entail, kind: &str, path: &str) -> Effective {
+    let trail = entail.locate(&PathName::parse(path).unwrap()).unwrap();
+    let kinds = entail.kinds().iter();
+    let kind = kinds
+        .into_iter()
+        .find(|k| &*k.profile().policy.kind == kind)
+        .unwrap();
+    let frames = entail.frames(kind, &trail);
+    frames
+        .map(|frames| entail.answer(kind, &frames))
+        .unwrap_or_default()
+}
+
+/// (a) The answers and origins of every path.
+pub fn answers(world: &World) -> Vec<String> {
+    let entail = entail_of(&world.documents());
+    let paths = paths(&entail);
+    let mut wrong = Vec::new();
+    for placed in placed(world) {
+        for path in &paths {
+            let scene = placed.scene(path);
+            let folded = if scene.acts {
+                fold(&placed.kind, &scene.nodes, &scene.own)
+            } else {
+                Folded::default()
+            };
+            let said = answer(&entail, &placed.kind.kind, path);
+            let level = said.spec.is_none() || said.inherited_only == scene.inherited_only;
+            if folded.spec() == said.spec && origins_agree(&folded, &said) && level {
+                continue;
+            }
+            let oracle = json!({"spec": folded.spec(), "origins": oracle_origins(&folded)});
+            let told = json!({
+                "spec": said.spec, "origins": entail_origins(&said),
+                "inherited_only": said.inherited_only,
+            });
+            wrong.push(case(world, &placed.kind.kind, path, &oracle, &told));
+        }
+    }
+    wrong.sort_by_key(String::len);
+    wrong
+}
+
+/// Leaf to those who say it.
+fn oracle_origins(folded: &Folded) -> BTreeMap<String, Vec<String>> {
+    let said = folded
+        .lines
+        .iter()
+        .flatten()
+        .filter(|leaf| !is_tombstone(leaf));
+    said.map(|leaf| (written(&leaf.path), leaf.by.iter().cloned().collect()))
+        .collect()
+}
+
+/// Unit to those who say it, as entail tells it.
+fn entail_origins(said: &Effective) -> Value {
+    let origins = said.origins.iter();
+    origins
+        .map(|o| (o.unit.to_string(), json!(names(o))))
+        .collect()
+}
+
+fn names(origin: &entail::model::Origin) -> BTreeSet<String> {
+    let policies = origin.policies.iter().map(ToString::to_string);
+    policies
+        .chain(origin.object.iter().map(|object| format!("={object}")))
+        .collect()
+}
+
+/// Who says a unit: the origin that is nearest above it.
+pub fn origin_of(said: &Effective, unit: &Unit) -> BTreeSet<String> {
+    let covering = said
+        .origins
+        .iter()
+        .filter(|origin| origin.unit.covers(unit));
+    covering
+        .max_by_key(|origin| origin.unit.0.len())
+        .map(names)
+        .unwrap_or_default()
+}
+
+fn unit(leaf: &Leaf) -> Unit {
+    Unit::parse(&written(&leaf.path)).unwrap()
+}
+
+fn origins_agree(folded: &Folded, said: &Effective) -> bool {
+    let lines: Vec<_> = folded
+        .lines
+        .iter()
+        .flatten()
+        .filter(|l| !is_tombstone(l))
+        .collect();
+    let each = lines
+        .iter()
+        .all(|leaf| origin_of(said, &unit(leaf)) == leaf.by);
+    // No origin for what is not there.
+    let used = said.origins.iter().all(|origin| {
+        origin.unit.0.is_empty() || lines.iter().any(|leaf| origin.unit.covers(&unit(leaf)))
+    });
+    each && used
+}
+
+/// (b) Another order of arrival gives the same answers.
+pub fn arrival(world: &World) -> Vec<String> {
+    let mut documents = world.documents();
+    let straight = entail_of(&documents);
+    Rng::new(world.seed ^ 0xA5A5).shuffle(&mut documents);
+    let mixed = entail_of(&documents);
+    let mut wrong = Vec::new();
+    if paths(&straight) != paths(&mixed) {
+        wrong.push(format!("seed {}: other paths", world.seed));
+        return wrong;
+    }
+    for path in paths(&straight) {
+        for profile in &world.profiles {
+            let kind = profile["spec"]["policy"]["kind"].as_str().unwrap();
+            let (a, b) = (answer(&straight, kind, &path), answer(&mixed, kind, &path));
+            if a != b {
+                let text = |e: &Effective| json!({"spec": e.spec, "origins": entail_origins(e)});
+                wrong.push(case(world, kind, &path, &text(&a), &text(&b)));
+            }
+        }
+    }
+    wrong
+}
+
+/// (d) Every loss has somebody who is told to have lost it, and Explain's answer is the answer.
+pub fn losses(world: &World) -> Vec<String> {
+    let entail = entail_of(&world.documents());
+    let mut wrong = Vec::new();
+    entail.topology().visit(&mut |path, trail| {
+        for kind in entail.kinds() {
+            let Some(frames) = entail.frames(kind, trail) else {
+                continue;
+            };
+            let name = &kind.profile().policy.kind;
+            let explained = entail.explain(kind, &frames);
+            let answer = entail.answer(kind, &frames);
+            if explained.effective != answer {
+                wrong.push(format!(
+                    "seed {}: {path}: {name} is explained otherwise",
+                    world.seed
+                ));
+            }
+            let beaten: Vec<_> = explained.units.iter().flat_map(|u| &u.beaten).collect();
+            for lost in entail.losses(kind, &frames) {
+                if !beaten
+                    .iter()
+                    .any(|b| b.unit.covers(&lost) || lost.covers(&b.unit))
+                {
+                    wrong.push(format!(
+                        "seed {}: {path}: {name}: nobody lost {lost}",
+                        world.seed
+                    ));
+                }
+                if answer.spec.as_ref().is_some_and(|spec| has(spec, &lost)) {
+                    wrong.push(format!(
+                        "seed {}: {path}: {name}: {lost} is there",
+                        world.seed
+                    ));
+                }
+            }
+        }
+    });
+    wrong
+}
+
+/// Whether rules have a value at a unit made of fields alone.
+fn has(rules: &Value, unit: &Unit) -> bool {
+    let mut at = Some(rules);
+    for segment in &unit.0 {
+        at = match segment {
+            entail::model::Segment::Field(name) => at.and_then(|value| value.get(&**name)),
+            entail::model::Segment::Item(_) => return false,
+        };
+    }
+    at.is_some() && !unit.0.is_empty()
+}

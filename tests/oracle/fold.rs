@@ -1,0 +1,279 @@
+//! Folding what stands on a path (SEMANTICS §4.3 and §6), block after block.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::join::{join, unit_paths};
+use super::leaf::{Leaf, assemble};
+use super::policy::{Block, Policy, without};
+use super::settings::{Direction, Granularity, SameTarget, Settings, Span};
+
+/// A node of a path with the policies that are attached to it, the established one first (§4.2).
+#[derive(Clone, Debug)]
+pub struct Node {
+    pub level: String,
+    pub policies: Vec<Policy>,
+}
+
+/// What a path comes to.
+#[derive(Clone, Debug, Default)]
+pub struct Folded {
+    /// The lines with those who say them, tombstones included; `None`: no block took part.
+    pub lines: Option<Vec<Leaf>>,
+    /// Who unsets what, from the lowest policy on.
+    pub unset: Vec<String>,
+}
+
+impl Folded {
+    /// The effective rules.
+    pub fn spec(&self) -> Option<Value> {
+        self.lines.as_deref().map(assemble)
+    }
+}
+
+/// Folds the nodes, from least to most specific, above the object's own fields.
+pub fn fold(kind: &Settings, nodes: &[Node], own: &[Leaf]) -> Folded {
+    let nodes = spanned(kind, nodes);
+    if nodes.iter().all(|node| node.policies.is_empty()) {
+        return Folded::default();
+    }
+    let folded = if kind.owner_lower {
+        from_above(kind, &nodes)
+    } else if kind.top_down {
+        stack(kind, &nodes)
+    } else {
+        bottom_up(kind, &nodes, own)
+    };
+    debug_assert!(folded.lines.iter().flatten().all(|l| !l.path.is_empty()));
+    folded
+}
+
+/// §4.3, UnionOrReject: policies that overlap an older one on a node of theirs.
+pub fn conflicted(kind: &Settings, nodes: &[Vec<Policy>]) -> BTreeSet<String> {
+    let mut all: Vec<&Policy> = nodes.iter().flatten().collect();
+    all.sort_by_key(|policy| super::place::age(policy));
+    all.dedup_by_key(|policy| policy.name.clone());
+    let units = |policy: &Policy| -> Vec<_> {
+        let blocks = policy.blocks.iter();
+        blocks
+            .flat_map(|b| unit_paths(kind, &b.lines, b.strategy.granularity))
+            .collect()
+    };
+    let mut rejected: BTreeSet<String> = BTreeSet::new();
+    for (at, policy) in all.iter().enumerate() {
+        let beside = |other: &Policy| {
+            nodes.iter().any(|node| {
+                let has = |name: &str| node.iter().any(|p| p.name == name);
+                has(&policy.name) && has(&other.name)
+            })
+        };
+        let overlaps = all[..at].iter().any(|older| {
+            let (a, b) = (units(older), units(policy));
+            let meet = |x: &Vec<_>| b.iter().any(|y| x.starts_with(y) || y.starts_with(x));
+            !rejected.contains(&older.name) && beside(older) && a.iter().any(meet)
+        });
+        if overlaps {
+            rejected.insert(policy.name.clone());
+        }
+    }
+    rejected
+}
+
+/// §6.3: what lies beyond the closest parent is left out.
+fn spanned(kind: &Settings, nodes: &[Node]) -> Vec<Node> {
+    let Span::ClosestParent(levels) = &kind.span else {
+        return nodes.to_vec();
+    };
+    let listed = |level: &String| levels.as_ref().is_none_or(|levels| levels.contains(level));
+    // From the most specific on: whole nodes with OldestWins (§11.11), else policies.
+    let mut groups: Vec<Node> = Vec::new();
+    for node in nodes.iter().rev() {
+        let seen = node
+            .policies
+            .iter()
+            .filter(|p| !p.is_transparent())
+            .cloned();
+        let group = |policies: Vec<Policy>| Node {
+            level: node.level.clone(),
+            policies,
+        };
+        if kind.same_target == SameTarget::OldestWins {
+            let policies: Vec<_> = seen.collect();
+            groups.extend((!policies.is_empty()).then(|| group(policies)));
+        } else {
+            groups.extend(seen.rev().map(|policy| group(vec![policy])));
+        }
+    }
+    let mut groups = groups.into_iter();
+    let lowest = groups.next();
+    let parent = groups.find(|node| listed(&node.level));
+    parent.into_iter().chain(lowest).collect()
+}
+
+/// What is gathered on the way up.
+struct Gathered<'k> {
+    kind: &'k Settings,
+    folded: Folded,
+    /// Custom blocks that have counted (§5.2).
+    counted: BTreeSet<(String, usize)>,
+}
+
+/// §6.1
+fn bottom_up(kind: &Settings, nodes: &[Node], own: &[Leaf]) -> Folded {
+    let mut gathered = Gathered {
+        kind,
+        folded: Folded {
+            lines: (!own.is_empty()).then(|| own.to_vec()),
+            unset: Vec::new(),
+        },
+        counted: BTreeSet::new(),
+    };
+    let mut anyone = false;
+    for node in nodes.iter().rev() {
+        if kind.same_target == SameTarget::OldestWins {
+            anyone |= gathered.group(&node.policies);
+        } else {
+            for policy in node.policies.iter().rev() {
+                anyone |= gathered.group(std::slice::from_ref(policy));
+            }
+        }
+    }
+    if !anyone {
+        gathered.folded.lines = None;
+    }
+    gathered.folded
+}
+
+impl Gathered<'_> {
+    /// Takes policies of one group, the oldest first: all defaults from oldest to newest, then all
+    /// overrides from newest to oldest (§4.3). One policy alone is a group of one (§6.1). Returns
+    /// whether a block took part.
+    fn group(&mut self, policies: &[Policy]) -> bool {
+        let below = self.folded.clone();
+        let mut unset = Vec::new();
+        let mut anyone = false;
+        let overriding = |block: &Block| block.strategy.direction == Direction::Overrides;
+        let ups = policies.iter().map(|p| (p, false));
+        let downs = policies.iter().rev().map(|p| (p, true));
+        for (policy, overrides) in ups.chain(downs) {
+            for (at, block) in policy.blocks.iter().enumerate() {
+                if overriding(block) == overrides && holds(block, &below) {
+                    unset.extend(block.unset.iter().cloned());
+                    anyone |= self.block(policy, at, block, &below.unset);
+                }
+            }
+        }
+        self.folded.unset.extend(unset);
+        anyone
+    }
+
+    fn block(&mut self, policy: &Policy, at: usize, block: &Block, unset: &[String]) -> bool {
+        if !block.counts {
+            return false;
+        }
+        let by = block.strategy;
+        if by.granularity == Granularity::Custom && !self.counted.insert((policy.name.clone(), at))
+        {
+            return false;
+        }
+        let mut lines = block.lines.clone();
+        if by.direction == Direction::Defaults {
+            lines = without(&lines, unset);
+            if lines.is_empty() && !block.lines.is_empty() {
+                return false;
+            }
+        }
+        self.folded.lines = Some(match &self.folded.lines {
+            None => lines,
+            Some(lower) => join(self.kind, lower, &lines, by),
+        });
+        true
+    }
+}
+
+/// §5.4: the few conditions that the generator writes, over what is gathered below.
+fn holds(block: &Block, below: &Folded) -> bool {
+    let Some(when) = &block.when else {
+        return true;
+    };
+    let rules = below
+        .spec()
+        .unwrap_or_else(|| Value::Object(Default::default()));
+    if let Some(field) = when
+        .strip_prefix("has(self.")
+        .and_then(|w| w.strip_suffix(")"))
+    {
+        return rules.get(field).is_some();
+    }
+    if let Some(field) = when
+        .strip_prefix("!has(self.")
+        .and_then(|w| w.strip_suffix(")"))
+    {
+        return rules.get(field).is_none();
+    }
+    if let Some(number) = when.strip_prefix("size(self) == ") {
+        return rules.as_object().unwrap().len().to_string() == number;
+    }
+    if let Some((field, value)) = when
+        .strip_prefix("self.")
+        .and_then(|w| w.split_once(" == "))
+    {
+        // A missing field is an error, and so not true.
+        return rules
+            .get(field)
+            .is_some_and(|found| found.to_string() == value);
+    }
+    panic!("the oracle does not know the condition {when}")
+}
+
+/// The block of a policy that has one strategy, if it says anything.
+fn only_block(policy: &Policy) -> Option<&Block> {
+    let mut blocks = policy.blocks.iter().filter(|block| block.counts);
+    let first = blocks.next();
+    assert!(blocks.next().is_none(), "one strategy per policy");
+    first
+}
+
+/// §5.3, owner Lower: each policy joins, by its own strategy, what stands above it.
+fn from_above(kind: &Settings, nodes: &[Node]) -> Folded {
+    let mut above: Option<Vec<Leaf>> = None;
+    let mut counted = BTreeSet::new();
+    for policy in nodes.iter().flat_map(|node| &node.policies) {
+        let Some(block) = only_block(policy) else {
+            continue;
+        };
+        let custom = block.strategy.granularity == Granularity::Custom;
+        if custom && !counted.insert(policy.name.clone()) {
+            continue;
+        }
+        above = Some(match above {
+            None => block.lines.clone(),
+            Some(above) => join(kind, &block.lines, &above, block.strategy),
+        });
+    }
+    Folded {
+        lines: above,
+        unset: Vec::new(),
+    }
+}
+
+/// §6.2: the literal stack.
+fn stack(kind: &Settings, nodes: &[Node]) -> Folded {
+    let policies = nodes.iter().flat_map(|node| &node.policies);
+    // The top of the stack is the least specific one.
+    let mut stack: Vec<(Vec<Leaf>, _)> = policies
+        .filter_map(only_block)
+        .map(|block| (block.lines.clone(), block.strategy))
+        .collect();
+    stack.reverse();
+    while stack.len() > 1 {
+        let (higher, dictates) = stack.pop().unwrap();
+        let (lower, next) = stack.pop().unwrap();
+        stack.push((join(kind, &lower, &higher, dictates), next));
+    }
+    Folded {
+        lines: stack.pop().map(|(lines, _)| lines),
+        unset: Vec::new(),
+    }
+}

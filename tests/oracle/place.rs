@@ -1,0 +1,396 @@
+//! Which policies stand where on a path (SEMANTICS §1.2, §3, §4.1), read from the path's name and
+//! the objects alone. Which paths there are is not asked here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use super::fold::{Node, conflicted};
+use super::leaf::{Leaf, flatten};
+use super::policy::Policy;
+use super::settings::{SameTarget, Settings};
+
+const LEVELS: [&str; 8] = [
+    "GatewayClass",
+    "Gateway",
+    "ListenerSet",
+    "Listener",
+    "Route",
+    "RouteRule",
+    "Backend",
+    "BackendPort",
+];
+
+/// A kind with its policies, placed.
+pub struct Placed<'w> {
+    pub kind: Settings,
+    pub policies: Vec<Policy>,
+    objects: &'w [Value],
+    /// Node to the policies accepted on it, the established one first.
+    at: BTreeMap<String, Vec<Policy>>,
+}
+
+/// One step of a path.
+#[derive(Clone, Debug)]
+struct Step {
+    node: String,
+    level: &'static str,
+    /// Set where the node is a whole object that lives in a namespace.
+    namespace: Option<String>,
+    object: String,
+    rule: Option<usize>,
+}
+
+/// The path as one kind sees it.
+pub struct Scene {
+    pub nodes: Vec<Node>,
+    pub own: Vec<Leaf>,
+    /// The look-up is above the effective level.
+    pub inherited_only: bool,
+    /// The kind acts on the path (§2.4).
+    pub acts: bool,
+    /// It is a scope: a path that ends at the effective level.
+    pub scope: bool,
+}
+
+/// Older first (§4.2, §4.4).
+pub fn age(policy: &Policy) -> (bool, String, String) {
+    let created = policy.created.clone();
+    (
+        created.is_none(),
+        created.unwrap_or_default(),
+        policy.name.clone(),
+    )
+}
+
+/// The object of that kind and name.
+pub fn object<'o>(
+    objects: &'o [Value],
+    kind: &str,
+    namespace: &str,
+    name: &str,
+) -> Option<&'o Value> {
+    objects.iter().find(|o| {
+        o["kind"] == kind
+            && o["metadata"]["name"] == name
+            && o["metadata"]["namespace"].as_str().unwrap_or_default() == namespace
+    })
+}
+
+fn rank(level: &str) -> usize {
+    LEVELS.iter().position(|l| *l == level).unwrap()
+}
+
+impl<'w> Placed<'w> {
+    /// Places the valid policies of a kind.
+    pub fn new(kind: Settings, objects: &'w [Value], invalid: &BTreeSet<String>) -> Self {
+        let valid = |o: &&Value| {
+            let part = |name: &str| o["metadata"][name].as_str().unwrap_or_default();
+            let name = format!("{}/{}/{}", kind.kind, part("namespace"), part("name"));
+            o["kind"] == kind.kind.as_str() && !invalid.contains(&name)
+        };
+        let mut policies: Vec<_> = objects
+            .iter()
+            .filter(valid)
+            .map(|o| Policy::read(&kind, o))
+            .collect();
+        policies.sort_by_key(age);
+        let mut at: BTreeMap<String, Vec<Policy>> = BTreeMap::new();
+        for policy in &policies {
+            let nodes = policy
+                .refs
+                .iter()
+                .flat_map(|r| targets(&kind, objects, policy, r));
+            for node in nodes.collect::<BTreeSet<_>>() {
+                at.entry(node).or_default().push(policy.clone());
+            }
+        }
+        let nodes: Vec<_> = at.values().cloned().collect();
+        match kind.same_target {
+            SameTarget::RejectNewer => at.values_mut().for_each(|here| here.truncate(1)),
+            SameTarget::UnionOrReject => {
+                let gone = conflicted(&kind, &nodes);
+                at.values_mut()
+                    .for_each(|here| here.retain(|p| !gone.contains(&p.name)));
+            }
+            _ => {}
+        }
+        Self {
+            kind,
+            policies,
+            objects,
+            at,
+        }
+    }
+
+    /// Whether the policy stands on some node.
+    pub fn is_accepted(&self, policy: &str) -> bool {
+        self.at.values().flatten().any(|p| p.name == policy)
+    }
+
+    /// What stands on a path.
+    pub fn scene(&self, path: &str) -> Scene {
+        let mut steps = steps(self.objects, path);
+        let full = match &self.kind.effective {
+            None => true,
+            Some(level) => {
+                let mesh_root = path.starts_with("mesh/") && !path.contains("/routes/");
+                let reached = rank(level) <= steps.last().map_or(0, |s| rank_of(s.level))
+                    || (mesh_root && level == "Listener" && !path.contains("/ports/"));
+                steps.retain(|step| rank_of(step.level) <= rank(level));
+                reached
+            }
+        };
+        let above = path.starts_with("gatewayclasses/") || path.starts_with("namespaces/");
+        let wide = matches!(self.kind.effective.as_deref(), None | Some("GatewayClass"));
+        let ends = match &self.kind.effective {
+            None => true,
+            Some(_) => full && steps.len() == steps_count(self.objects, path),
+        };
+        let own = own_fields(&self.kind, self.objects, &steps);
+        Scene {
+            acts: self.acts(path),
+            nodes: self.nodes(&steps, path),
+            own,
+            inherited_only: !full,
+            scope: if above { wide } else { ends },
+        }
+    }
+
+    fn acts(&self, path: &str) -> bool {
+        if path.starts_with("mesh/") {
+            return self.kind.mesh;
+        }
+        if self.kind.controllers.is_empty() {
+            return true;
+        }
+        let steps = steps(self.objects, path);
+        let class = steps.first().filter(|s| s.level == "GatewayClass");
+        class.is_some_and(|class| {
+            let name = class.node.trim_start_matches("GatewayClass/");
+            let object = object(self.objects, "GatewayClass", "", name);
+            let controller = object.map(|o| &o["spec"]["controllerName"]);
+            self.kind
+                .controllers
+                .iter()
+                .any(|c| controller.is_some_and(|found| found == c))
+        })
+    }
+
+    /// The nodes in order, namespaces among them (§1.2).
+    fn nodes(&self, steps: &[Step], path: &str) -> Vec<Node> {
+        let mut seen: BTreeSet<String> = BTreeSet::new();
+        let mut nodes = Vec::new();
+        let here = |key: &str| self.at.get(key).cloned().unwrap_or_default();
+        for (at, step) in steps.iter().enumerate() {
+            // The least specific node that lives there and that the kind's namespaces reach.
+            if let Some(namespace) = &step.namespace
+                && self.kind.reaches.iter().any(|level| level == step.level)
+                && seen.insert(namespace.clone())
+            {
+                nodes.push(Node {
+                    level: "Namespace".to_owned(),
+                    policies: here(&format!("Namespace/{namespace}")),
+                });
+            }
+            let alone = path.starts_with("namespaces/") && at == 0;
+            nodes.push(Node {
+                level: if alone { "Namespace" } else { step.level }.to_owned(),
+                policies: here(&step.node),
+            });
+        }
+        nodes
+    }
+}
+
+/// A Namespace by itself stands above everything that has a level of its own.
+fn rank_of(level: &str) -> usize {
+    if level == "Namespace" { 0 } else { rank(level) }
+}
+
+fn steps_count(objects: &[Value], path: &str) -> usize {
+    steps(objects, path).len()
+}
+
+/// Reads a path's name.
+fn steps(objects: &[Value], path: &str) -> Vec<Step> {
+    let parts: Vec<&str> = path.split('/').collect();
+    let whole = |kind: &str, ns: &str, name: &str, level: &'static str| Step {
+        node: format!("{kind}/{ns}/{name}"),
+        level,
+        namespace: Some(ns.to_owned()),
+        object: format!("{kind}/{ns}/{name}"),
+        rule: None,
+    };
+    let lone = |node: String, level: &'static str| Step {
+        object: node.clone(),
+        node,
+        level,
+        namespace: None,
+        rule: None,
+    };
+    let mut steps: Vec<Step> = Vec::new();
+    let mut at = 0;
+    while at < parts.len() {
+        let arg = |n: usize| parts[at + n];
+        let before = steps.last().cloned();
+        let section = |text: String, level: &'static str, rule: Option<usize>| {
+            let object = before.as_ref().unwrap().object.clone();
+            Step {
+                node: format!("{object}#{text}"),
+                level,
+                namespace: None,
+                object,
+                rule,
+            }
+        };
+        let (step, taken) = match arg(0) {
+            "gatewayclasses" => (lone(format!("GatewayClass/{}", arg(1)), "GatewayClass"), 2),
+            "namespaces" => (lone(format!("Namespace/{}", arg(1)), "Namespace"), 2),
+            "gateways" => {
+                let gateway = object(objects, "Gateway", arg(1), arg(2)).unwrap();
+                let class = gateway["spec"]["gatewayClassName"].as_str().unwrap();
+                if object(objects, "GatewayClass", "", class).is_some() {
+                    steps.push(lone(format!("GatewayClass/{class}"), "GatewayClass"));
+                }
+                (whole("Gateway", arg(1), arg(2), "Gateway"), 3)
+            }
+            "mesh" => (whole("Service", arg(3), arg(4), "Gateway"), 5),
+            "listenersets" => (whole("ListenerSet", arg(1), arg(2), "ListenerSet"), 3),
+            "listeners" => (section(arg(1).to_owned(), "Listener", None), 2),
+            "routes" => (whole(arg(1), arg(2), arg(3), "Route"), 4),
+            "rules" => {
+                let index = rule_index(objects, before.as_ref().unwrap(), arg(1));
+                (section(format!("#{index}"), "RouteRule", Some(index)), 2)
+            }
+            "backends" => (whole(arg(1), arg(2), arg(3), "Backend"), 4),
+            "ports" => {
+                let root = before.as_ref().unwrap().level == "Gateway";
+                let level = if root { "Listener" } else { "BackendPort" };
+                (section(arg(1).to_owned(), level, None), 2)
+            }
+            other => panic!("{other} in {path}"),
+        };
+        steps.push(step);
+        at += taken;
+    }
+    steps
+}
+
+fn rule_index(objects: &[Value], route: &Step, text: &str) -> usize {
+    if let Some(index) = text.strip_prefix('#') {
+        return index.parse().unwrap();
+    }
+    rule_named(by_key(objects, &route.object).unwrap(), text).unwrap()
+}
+
+fn rule_named(route: &Value, name: &str) -> Option<usize> {
+    route["spec"]["rules"]
+        .as_array()?
+        .iter()
+        .position(|rule| rule["name"] == name)
+}
+
+fn by_key<'o>(objects: &'o [Value], key: &str) -> Option<&'o Value> {
+    let mut parts = key.split('/');
+    object(objects, parts.next()?, parts.next()?, parts.next()?)
+}
+
+/// The nodes of one reference (§3); none if it does not attach.
+fn targets(kind: &Settings, objects: &[Value], policy: &Policy, to: &Value) -> Vec<String> {
+    let target = to["kind"].as_str().unwrap();
+    let section = to["sectionName"].as_str();
+    let allowed = match &kind.targets {
+        None => target != "GatewayClass",
+        Some(all) => all
+            .iter()
+            .any(|(k, sections)| k == target && (*sections || section.is_none())),
+    };
+    if !allowed {
+        return Vec::new();
+    }
+    if let Some(labels) = to["selector"]["matchLabels"].as_object() {
+        let fits = |o: &&Value| {
+            o["kind"] == target
+                && o["metadata"]["namespace"] == policy.namespace.as_str()
+                && labels.iter().all(|(k, v)| &o["metadata"]["labels"][k] == v)
+        };
+        let key = |o: &Value| {
+            let name = o["metadata"]["name"].as_str().unwrap();
+            format!("{target}/{}/{name}", policy.namespace)
+        };
+        return objects.iter().filter(fits).map(key).collect();
+    }
+    let name = to["name"].as_str().unwrap();
+    let found = match target {
+        // A Namespace counts as living in itself; the policy lives in it, so it exists.
+        "Namespace" => {
+            return (policy.namespace == name)
+                .then(|| format!("Namespace/{name}"))
+                .into_iter()
+                .collect();
+        }
+        "GatewayClass" => object(objects, target, "", name).map(|_| format!("GatewayClass/{name}")),
+        _ => object(objects, target, &policy.namespace, name)
+            .map(|_| format!("{target}/{}/{name}", policy.namespace)),
+    };
+    let Some(key) = found else {
+        return Vec::new();
+    };
+    let Some(section) = section else {
+        return vec![key];
+    };
+    let whole = by_key(objects, &key).unwrap();
+    section_of(whole, section)
+        .map(|part| format!("{key}#{part}"))
+        .into_iter()
+        .collect()
+}
+
+fn section_of(object: &Value, section: &str) -> Option<String> {
+    let spec = &object["spec"];
+    let named = |list: &str| {
+        spec[list]
+            .as_array()?
+            .iter()
+            .find(|item| item["name"] == section)
+    };
+    match object["kind"].as_str()? {
+        "Gateway" | "ListenerSet" => named("listeners").map(|_| section.to_owned()),
+        "Service" => named("ports").map(|port| port["port"].to_string()),
+        _ => rule_named(object, section).map(|index| format!("#{index}")),
+    }
+}
+
+/// §6.4
+fn own_fields(kind: &Settings, objects: &[Value], steps: &[Step]) -> Vec<Leaf> {
+    let Some(end) = steps.last() else {
+        return Vec::new();
+    };
+    let Some(object) = by_key(objects, &end.object) else {
+        return Vec::new();
+    };
+    let mut rules = Map::new();
+    for (from, to) in &kind.own_fields {
+        let found = match (from.strip_prefix("spec.rules[*]."), end.rule) {
+            (Some(field), Some(rule)) => object["spec"]["rules"][rule].get(field),
+            (Some(_), None) => None,
+            (None, _) => object.pointer(&format!("/{}", from.replace('.', "/"))),
+        };
+        let said = |value: &&Value| match value {
+            Value::Null => false,
+            Value::String(text) => !text.is_empty(),
+            Value::Array(items) => !items.is_empty(),
+            Value::Object(fields) => !fields.is_empty(),
+            _ => true,
+        };
+        if let Some(value) = found.filter(said) {
+            rules.insert(to.clone(), value.clone());
+        }
+    }
+    flatten(
+        &Value::Object(rules),
+        &format!("={}", end.object),
+        &kind.list_keys,
+    )
+}

@@ -1,0 +1,304 @@
+//! Random policies of a kind: what they target, what they offer, and now and then a mistake.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::profiles::GROUP;
+use super::rng::Rng;
+use super::settings::{Direction, Settings, strategy};
+use super::worlds::Place;
+
+/// Adds the policies of a kind to a world.
+pub fn policies(
+    rng: &mut Rng,
+    profile: &Value,
+    places: &[Place],
+    objects: &mut Vec<Value>,
+    invalid: &mut BTreeSet<String>,
+) {
+    let kind = Settings::read(profile);
+    // All of one age in some worlds, so that names decide.
+    let ages = if rng.percent(30) { 1 } else { 4 };
+    for number in 0..rng.within(2, 8) {
+        let mut spec = Map::new();
+        let place = target(rng, &kind, places, &mut spec);
+        offer(rng, profile, &kind, &mut spec);
+        let (namespace, name) = (place.0, format!("p{number}"));
+        if rng.percent(6) {
+            spoil(rng, &kind, &mut spec);
+            invalid.insert(format!("{}/{namespace}/{name}", kind.kind));
+        }
+        let mut metadata = json!({"name": name, "namespace": namespace});
+        if rng.percent(90) {
+            let time = format!("2026-01-01T00:0{}:00Z", rng.below(ages));
+            metadata["creationTimestamp"] = json!(time);
+        }
+        objects.push(json!({
+            "apiVersion": format!("{GROUP}/v1"), "kind": kind.kind,
+            "metadata": metadata, "spec": spec,
+        }));
+    }
+}
+
+/// Writes the references; returns the namespace in which the policy has to live.
+fn target(
+    rng: &mut Rng,
+    kind: &Settings,
+    places: &[Place],
+    spec: &mut Map<String, Value>,
+) -> (String,) {
+    let listed = |place: &&Place| match &kind.targets {
+        None => place.kind != "GatewayClass",
+        Some(all) => all.iter().any(|(k, _)| k == place.kind),
+    };
+    let usable: Vec<&Place> = places.iter().filter(listed).collect();
+    let first = rng.choose(&usable);
+    let namespace = if first.namespace.is_empty() {
+        rng.pick(&["a-b", "a", "shop"]).to_owned()
+    } else {
+        first.namespace.clone()
+    };
+    let mut refs = vec![reference(rng, first)];
+    // A second and a third one where the kind may: several targets of one policy.
+    let neighbours: Vec<&Place> = usable
+        .iter()
+        .filter(|p| p.namespace == namespace)
+        .copied()
+        .collect();
+    while !neighbours.is_empty() && rng.percent(25) && refs.len() < 4 {
+        let place = rng.choose(&neighbours);
+        refs.push(reference(rng, place));
+    }
+    if refs.len() == 1 && refs[0].get("selector").is_none() && rng.percent(20) {
+        spec.insert("targetRef".to_owned(), refs[0].clone());
+    } else {
+        spec.insert("targetRefs".to_owned(), json!(refs));
+    }
+    (namespace,)
+}
+
+fn reference(rng: &mut Rng, place: &Place) -> Value {
+    let group = match place.kind {
+        "Service" | "Namespace" => "",
+        _ => "gateway.networking.k8s.io",
+    };
+    let scoped = !matches!(place.kind, "GatewayClass" | "Namespace");
+    if scoped && rng.percent(8) {
+        let color = rng.pick(&["red", "blue"]);
+        return json!({
+            "group": group, "kind": place.kind, "selector": {"matchLabels": {"color": color}},
+        });
+    }
+    let mut reference = json!({"group": group, "kind": place.kind, "name": place.name});
+    if rng.percent(4) {
+        reference["name"] = json!("missing");
+    }
+    if !place.sections.is_empty() && rng.percent(40) {
+        reference["sectionName"] = json!(rng.choose(&place.sections));
+    }
+    reference
+}
+
+/// Writes what the policy offers: bare rules, or blocks.
+fn offer(rng: &mut Rng, profile: &Value, kind: &Settings, spec: &mut Map<String, Value>) {
+    let settings = &profile["spec"]["rules"];
+    let mut blocks: Vec<(&str, Direction)> = Vec::new();
+    blocks.extend(
+        kind.defaults_names
+            .iter()
+            .map(|n| (n.as_str(), Direction::Defaults)),
+    );
+    blocks.extend(
+        kind.overrides_names
+            .iter()
+            .map(|n| (n.as_str(), Direction::Overrides)),
+    );
+    let bare = blocks.is_empty() || rng.percent(25);
+    let mixed = settings["mixWithBare"] == true && rng.percent(50);
+    if bare || mixed {
+        let rules = rules(rng);
+        let direction = mixed.then_some(Direction::Defaults);
+        let within = if mixed { direction } else { None };
+        spec.extend(rules);
+        dress(rng, kind, spec, within, false);
+    }
+    if bare && !mixed {
+        return;
+    }
+    if settings["bothBlocks"] != true || rng.percent(40) {
+        blocks = vec![rng.choose(&blocks)];
+    }
+    for (name, direction) in blocks {
+        let mut block = rules(rng);
+        dress(rng, kind, &mut block, Some(direction), true);
+        spec.insert(name.to_owned(), Value::Object(block));
+    }
+}
+
+/// Adds strategy, condition and `unset` where the kind has them.
+fn dress(
+    rng: &mut Rng,
+    kind: &Settings,
+    block: &mut Map<String, Value>,
+    direction: Option<Direction>,
+    named: bool,
+) {
+    if let Some(field) = &kind.field
+        && rng.percent(60)
+    {
+        let suits = |s: &&super::settings::Strategy| direction.is_none_or(|d| d == s.direction);
+        let offered: Vec<_> = kind.strategies.iter().filter(suits).collect();
+        if !offered.is_empty() {
+            let chosen = rng.choose(&offered);
+            block.insert(field.clone(), json!(spelled(rng, kind, chosen, named)));
+        }
+    }
+    if let Some(when) = kind.when.as_ref().filter(|_| named)
+        && rng.percent(50)
+    {
+        let field = rng.pick(&["a", "m", "n", "flag"]);
+        let condition = match rng.below(5) {
+            0 => format!("has(self.{field})"),
+            1 => format!("!has(self.{field})"),
+            2 => "size(self) == 0".to_owned(),
+            3 => "self.n == 2".to_owned(),
+            _ => "self.a == 1".to_owned(),
+        };
+        block.insert(when.clone(), json!(condition));
+    }
+    if let Some(unset) = &kind.unset
+        && rng.percent(35)
+    {
+        let names = rng.some(&["a", "a.x", "m", "m.e1", "n", "b", "m.e2.v"], 30);
+        block.insert(unset.clone(), json!(names));
+    }
+}
+
+/// The name of a strategy as a policy may write it.
+fn spelled(
+    rng: &mut Rng,
+    kind: &Settings,
+    chosen: &super::settings::Strategy,
+    named: bool,
+) -> String {
+    let full = format!("{:?}{:?}", chosen.granularity, chosen.direction);
+    if let Some((raw, _)) = kind
+        .values
+        .iter()
+        .find(|(_, v)| strategy(v) == Some(*chosen))
+    {
+        return raw.clone();
+    }
+    if named && rng.percent(30) {
+        return format!("{:?}", chosen.granularity);
+    }
+    if rng.percent(20) {
+        full.to_lowercase()
+    } else {
+        full
+    }
+}
+
+/// Rules over a few field names, so that policies meet.
+fn rules(rng: &mut Rng) -> Map<String, Value> {
+    let mut rules = Map::new();
+    if rng.percent(8) {
+        return rules;
+    }
+    for name in rng.some(&["a", "b", "m", "items", "n", "flag", "tags"], 45) {
+        let value = match name {
+            _ if rng.percent(5) => Value::Null,
+            _ if rng.percent(4) => json!({}),
+            _ if rng.percent(4) => json!(rng.below(3)),
+            "a" => thing(rng, 2),
+            "m" => entries(rng),
+            "items" => items(rng),
+            "n" => json!(rng.below(4)),
+            "flag" => json!(rng.percent(50)),
+            "tags" => json!(rng.some(&["t1", "t2", "t3"], 60)),
+            _ => json!(rng.pick(&["one", "two"])),
+        };
+        rules.insert(name.to_owned(), value);
+    }
+    rules
+}
+
+fn thing(rng: &mut Rng, depth: usize) -> Value {
+    if depth == 0 || rng.percent(25) {
+        return rng.choose(&[
+            json!(1),
+            json!(2),
+            json!("s"),
+            Value::Null,
+            json!([1, null]),
+            json!({}),
+        ]);
+    }
+    let mut fields = Map::new();
+    for name in rng.some(&["x", "y"], 60) {
+        fields.insert(name.to_owned(), thing(rng, depth - 1));
+    }
+    if rng.percent(40) {
+        fields.insert("m".to_owned(), entries(rng));
+    }
+    Value::Object(fields)
+}
+
+fn entries(rng: &mut Rng) -> Value {
+    let mut map = Map::new();
+    for name in rng.some(&["e1", "e2", "e3"], 50) {
+        let value = match rng.below(12) {
+            0 => Value::Null,
+            1 => json!({}),
+            2 => json!(3),
+            3 => json!({"v": null, "w": 1}),
+            4 => json!({"v": rng.below(4), "w": rng.below(3)}),
+            _ => json!({"v": rng.below(4)}),
+        };
+        map.insert(name.to_owned(), value);
+    }
+    Value::Object(map)
+}
+
+fn items(rng: &mut Rng) -> Value {
+    let mut names = rng.some(&["i1", "i2", "i3"], 55);
+    rng.shuffle(&mut names);
+    let mut items: Vec<Value> = Vec::new();
+    for name in names {
+        let mut item = json!({"name": name});
+        for field in rng.some(&["v", "alpha"], 60) {
+            item[field] = rng.choose(&[json!(1), json!(2), json!({"z": 1}), json!([1])]);
+        }
+        items.push(item);
+    }
+    // Without the key, or with one twice, the list is a unit.
+    match rng.below(12) {
+        0 => items.push(json!({"v": 1})),
+        1 => items.extend(items.first().cloned()),
+        _ => {}
+    }
+    json!(items)
+}
+
+/// Makes the policy invalid (§3.4).
+fn spoil(rng: &mut Rng, kind: &Settings, spec: &mut Map<String, Value>) {
+    match &kind.field {
+        Some(field) if rng.percent(50) => {
+            let named = |name: &&String| spec.contains_key(name.as_str());
+            let names = kind.defaults_names.iter().chain(&kind.overrides_names);
+            let block = names.clone().find(named).cloned();
+            let place = match block {
+                Some(name) => spec.get_mut(&name).unwrap().as_object_mut().unwrap(),
+                None => spec,
+            };
+            place.insert(field.clone(), json!("NoSuchStrategy"));
+        }
+        _ => {
+            let both =
+                json!({"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "gw0"});
+            spec.entry("targetRef").or_insert(both.clone());
+            spec.entry("targetRefs").or_insert(json!([both]));
+        }
+    }
+}

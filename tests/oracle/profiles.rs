@@ -1,0 +1,206 @@
+//! Random profiles over the vocabulary, valid ones only (PROFILES.md, "Refused").
+
+use serde_json::{Value, json};
+
+use super::rng::Rng;
+
+const GRANULARITIES: [&str; 6] = ["Atomic", "Field", "Rule", "Patch", "Structural", "Custom"];
+pub const GROUP: &str = "oracle.example.com";
+
+/// A profile of the kind `P{number}`.
+pub fn profile(rng: &mut Rng, number: usize) -> Value {
+    let kind = format!("P{number}");
+    let mut spec = json!({
+        "policy": {"group": GROUP, "kind": kind},
+        "class": "Inherited",
+        "controllers": [],
+        "mesh": rng.percent(85),
+        "namespaceReaches": rng.some(&["Gateway", "ListenerSet", "Route", "Backend"], 80),
+        "effectiveTarget": rng.pick(&[
+            "Every", "Every", "RouteRule", "Route", "Backend", "Listener", "BackendPort", "Gateway",
+        ]),
+    });
+    if rng.percent(15) {
+        spec["controllers"] = json!(["example.com/one"]);
+    }
+    targets(rng, &mut spec);
+    let mut shape = Shape::new(rng);
+    shape.strategies(rng);
+    shape.write(rng, &mut spec);
+    json!({
+        "apiVersion": "entail.dev/v1alpha1", "kind": "PolicyProfile",
+        "metadata": {"name": format!("p{number}s.{GROUP}")}, "spec": spec,
+    })
+}
+
+/// Which kinds may be targets; default now and then.
+fn targets(rng: &mut Rng, spec: &mut Value) {
+    if rng.percent(50) {
+        return;
+    }
+    let gateway = "gateway.networking.k8s.io";
+    let mut targets =
+        vec![json!({"group": gateway, "kind": "Gateway", "sections": rng.percent(80)})];
+    if rng.percent(60) {
+        targets.push(json!({"group": gateway, "kind": "GatewayClass", "sections": false}));
+    }
+    let others = [
+        (gateway, "HTTPRoute"),
+        (gateway, "GRPCRoute"),
+        (gateway, "ListenerSet"),
+        ("", "Service"),
+        ("", "Namespace"),
+    ];
+    for (group, kind) in rng.some(&others, 75) {
+        targets.push(json!({"group": group, "kind": kind}));
+    }
+    spec["targets"] = json!(targets);
+}
+
+/// The settings that exclude each other.
+struct Shape {
+    top_down: bool,
+    lower: bool,
+    blocks: bool,
+    both: bool,
+    same_target: &'static str,
+    own: bool,
+    offered: Vec<String>,
+}
+
+impl Shape {
+    fn new(rng: &mut Rng) -> Self {
+        let same_target = rng.choose(&[
+            "Established",
+            "Established",
+            "Established",
+            "OldestWins",
+            "RejectNewer",
+            "UnionOrReject",
+        ]);
+        let top_down = rng.percent(15) && same_target != "OldestWins";
+        let lower = !top_down && rng.percent(12) && same_target != "OldestWins";
+        let blocks = !lower && rng.percent(65);
+        Self {
+            top_down,
+            lower,
+            blocks,
+            both: blocks && !top_down && rng.percent(70),
+            same_target,
+            own: !lower && !top_down && rng.percent(15),
+            offered: Vec::new(),
+        }
+    }
+
+    fn strategies(&mut self, rng: &mut Rng) {
+        let mut usable: Vec<&str> = GRANULARITIES.to_vec();
+        if self.same_target == "OldestWins" {
+            usable.retain(|g| *g != "Custom");
+        }
+        if self.own {
+            usable.retain(|g| ["Field", "Patch", "Structural"].contains(g));
+        }
+        rng.shuffle(&mut usable);
+        let kept = rng.within(1, 3).min(usable.len());
+        let mut offered = Vec::new();
+        for granularity in &usable[..kept] {
+            for direction in rng.some(&["Defaults", "Overrides"], 80) {
+                offered.push(format!("{granularity}{direction}"));
+            }
+        }
+        if offered.is_empty() {
+            offered.push(format!("{}Defaults", usable[0]));
+        }
+        rng.shuffle(&mut offered);
+        self.offered = offered;
+    }
+
+    fn offers(&self, word: &str) -> bool {
+        self.offered.iter().any(|s| s.contains(word))
+    }
+
+    fn write(&self, rng: &mut Rng, spec: &mut Value) {
+        let plain = self.same_target != "OldestWins" && !self.top_down;
+        let block = |direction: &str, name: &str| {
+            if self.blocks && self.offers(direction) {
+                json!([name])
+            } else {
+                json!([])
+            }
+        };
+        let guards = self.blocks && !self.top_down;
+        let unset = !self.top_down && !self.lower && rng.percent(35);
+        spec["rules"] = json!({
+            "path": "spec",
+            "defaults": block("Defaults", "defaults"),
+            "overrides": block("Overrides", "overrides"),
+            "bothBlocks": self.both,
+            "mixWithBare": self.both && plain && rng.percent(20),
+            "when": if guards && rng.percent(40) { json!("when") } else { Value::Null },
+            "unset": if unset { json!("unset") } else { Value::Null },
+        });
+        spec["strategies"] = json!(self.offered);
+        self.choice(rng, spec);
+        self.details(rng, spec);
+        spec["fold"] = json!(if self.top_down { "TopDown" } else { "BottomUp" });
+        spec["sameTarget"] = json!(self.same_target);
+        if rng.percent(25) {
+            let levels = rng.some(&["Gateway", "ListenerSet", "Listener", "Route"], 60);
+            spec["span"] = if levels.is_empty() || rng.percent(50) {
+                json!("ClosestParent")
+            } else {
+                json!({"closestParent": levels})
+            };
+        }
+    }
+
+    fn choice(&self, rng: &mut Rng, spec: &mut Value) {
+        let mut choice = json!({"owner": if self.lower { "Lower" } else { "Higher" }});
+        if self.offered.len() > 1 {
+            choice["field"] = json!("strategy");
+            if rng.percent(30) {
+                choice["values"] = self
+                    .offered
+                    .iter()
+                    .map(|s| (format!("x{s}"), json!(s)))
+                    .collect();
+            }
+            if rng.percent(40) {
+                choice["default"] = json!(rng.choose(&self.offered));
+            }
+        }
+        spec["strategy"] = choice;
+    }
+
+    fn details(&self, rng: &mut Rng, spec: &mut Value) {
+        if self.offers("Rule") {
+            spec["ruleMaps"] = rng.choose(&[json!(["m"]), json!(["m", "a.m"])]);
+        }
+        if self.offers("Structural") {
+            spec["listKeys"] = rng.choose(&[json!({"items": "name"}), json!({})]);
+        }
+        if rng.percent(30) {
+            spec["atomicPaths"] = rng.choose(&[json!(["a"]), json!(["a.m"]), json!(["m.e1", "n"])]);
+        }
+        if self.offers("Custom") {
+            let lists = ["union", "intersection", "append", "prepend"];
+            spec["reducers"] = json!([
+                {"path": "n", "reduce": rng.pick(&["min", "max"])},
+                {"path": "m.*.v", "reduce": rng.pick(&["min", "max"])},
+                {"path": "flag", "reduce": rng.pick(&["and", "or"])},
+                {"path": "tags", "reduce": rng.pick(&lists)},
+            ]);
+        }
+        if self.own {
+            spec["ownFields"] = json!([
+                {"object": "spec.own", "policy": rng.pick(&["n", "a"])},
+                {"object": "spec.rules[*].own", "policy": "flag"},
+            ]);
+        }
+        match rng.below(10) {
+            0 | 1 => spec["empty"] = json!("Blocking"),
+            2 => spec["emptyUnless"] = json!(["a", "m.e1"]),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What a profile says, as far as the oracle knows it (PROFILES.md). The generator writes all of
+//! these fields, so that nothing here depends on a preset.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// Which side of a pair wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    Defaults,
+    Overrides,
+}
+
+/// What a unit is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Granularity {
+    Atomic,
+    Field,
+    Rule,
+    Patch,
+    Structural,
+    Custom,
+}
+
+/// Direction times granularity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strategy {
+    pub granularity: Granularity,
+    pub direction: Direction,
+}
+
+/// How policies of one node stand to each other (§4.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SameTarget {
+    Established,
+    OldestWins,
+    RejectNewer,
+    UnionOrReject,
+}
+
+/// How far up the fold goes (§6.3).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Span {
+    AllLevels,
+    /// The levels, if they are listed.
+    ClosestParent(Option<Vec<String>>),
+}
+
+/// The settings of a kind.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub kind: String,
+    pub controllers: Vec<String>,
+    pub mesh: bool,
+    pub effective: Option<String>,
+    pub reaches: Vec<String>,
+    /// Kind of a target, and whether its sections may be named; `None`: the default.
+    pub targets: Option<Vec<(String, bool)>>,
+    pub defaults_names: Vec<String>,
+    pub overrides_names: Vec<String>,
+    pub when: Option<String>,
+    pub unset: Option<String>,
+    pub strategies: Vec<Strategy>,
+    pub field: Option<String>,
+    pub owner_lower: bool,
+    pub values: BTreeMap<String, String>,
+    pub default: Option<String>,
+    pub rule_maps: Vec<String>,
+    pub list_keys: BTreeMap<String, String>,
+    pub atomic_paths: Vec<String>,
+    pub reducers: Vec<(String, String)>,
+    pub top_down: bool,
+    pub span: Span,
+    pub same_target: SameTarget,
+    pub blocking: bool,
+    pub empty_unless: Vec<String>,
+    /// Path in the object, path in the rules.
+    pub own_fields: Vec<(String, String)>,
+}
+
+/// The name of a granularity, without case, spaces, `-` and `_` (§5.3).
+pub fn granularity(name: &str) -> Option<Granularity> {
+    Some(match bare(name).as_str() {
+        "atomic" => Granularity::Atomic,
+        "field" => Granularity::Field,
+        "rule" => Granularity::Rule,
+        "patch" => Granularity::Patch,
+        "structural" => Granularity::Structural,
+        "custom" => Granularity::Custom,
+        _ => return None,
+    })
+}
+
+/// The name of a strategy.
+pub fn strategy(name: &str) -> Option<Strategy> {
+    let name = bare(name);
+    let (word, direction) = match name.strip_suffix("defaults") {
+        Some(word) => (word, Direction::Defaults),
+        None => (name.strip_suffix("overrides")?, Direction::Overrides),
+    };
+    Some(Strategy {
+        granularity: granularity(word)?,
+        direction,
+    })
+}
+
+fn bare(name: &str) -> String {
+    name.replace([' ', '-', '_'], "").to_lowercase()
+}
+
+/// Strings of a list.
+pub fn texts(value: &Value) -> Vec<String> {
+    let items = value.as_array().into_iter().flatten();
+    items.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+fn text_map(value: &Value) -> BTreeMap<String, String> {
+    let fields = value.as_object().into_iter().flatten();
+    fields
+        .filter_map(|(k, v)| Some((k.clone(), text(v)?)))
+        .collect()
+}
+
+fn pairs(value: &Value, first: &str, second: &str) -> Vec<(String, String)> {
+    let items = value.as_array().into_iter().flatten();
+    items
+        .filter_map(|item| Some((text(&item[first])?, text(&item[second])?)))
+        .collect()
+}
+
+impl Settings {
+    /// Reads a profile document.
+    pub fn read(document: &Value) -> Self {
+        let spec = &document["spec"];
+        let rules = &spec["rules"];
+        let choice = &spec["strategy"];
+        Self {
+            kind: text(&spec["policy"]["kind"]).unwrap(),
+            controllers: texts(&spec["controllers"]),
+            mesh: spec["mesh"].as_bool().unwrap_or(true),
+            effective: text(&spec["effectiveTarget"]).filter(|level| level != "Every"),
+            reaches: texts(&spec["namespaceReaches"]),
+            targets: spec["targets"]
+                .as_array()
+                .map(|all| all.iter().map(target).collect()),
+            defaults_names: texts(&rules["defaults"]),
+            overrides_names: texts(&rules["overrides"]),
+            when: text(&rules["when"]),
+            unset: text(&rules["unset"]),
+            strategies: texts(&spec["strategies"])
+                .iter()
+                .map(|s| strategy(s).unwrap())
+                .collect(),
+            field: text(&choice["field"]),
+            owner_lower: choice["owner"] == "Lower",
+            values: text_map(&choice["values"]),
+            default: text(&choice["default"]),
+            rule_maps: texts(&spec["ruleMaps"]),
+            list_keys: text_map(&spec["listKeys"]),
+            atomic_paths: texts(&spec["atomicPaths"]),
+            reducers: pairs(&spec["reducers"], "path", "reduce"),
+            top_down: spec["fold"] == "TopDown",
+            span: span(&spec["span"]),
+            same_target: same_target(&spec["sameTarget"]),
+            blocking: spec["empty"] == "Blocking",
+            empty_unless: texts(&spec["emptyUnless"]),
+            own_fields: pairs(&spec["ownFields"], "object", "policy"),
+        }
+    }
+}
+
+fn target(value: &Value) -> (String, bool) {
+    (
+        text(&value["kind"]).unwrap(),
+        value["sections"].as_bool().unwrap_or(true),
+    )
+}
+
+fn span(value: &Value) -> Span {
+    match value {
+        Value::Object(_) => Span::ClosestParent(Some(texts(&value["closestParent"]))),
+        Value::String(name) if name == "ClosestParent" => Span::ClosestParent(None),
+        _ => Span::AllLevels,
+    }
+}
+
+fn same_target(value: &Value) -> SameTarget {
+    match value.as_str() {
+        Some("OldestWins") => SameTarget::OldestWins,
+        Some("RejectNewer") => SameTarget::RejectNewer,
+        Some("UnionOrReject") => SameTarget::UnionOrReject,
+        _ => SameTarget::Established,
+    }
+}

@@ -1,0 +1,75 @@
+//! From the generator's objects to entail's world, and from a disagreement to a text.
+
+use std::sync::Arc;
+
+use entail::model::Change;
+use entail::resolve::World as Entail;
+use entail::source::manifests::{Scopes, read_objects};
+use entail::store::{Profiles, Store};
+use serde_json::{Value, json};
+
+use super::worlds::World;
+
+/// entail's world of these documents, in this order.
+pub fn entail_of(documents: &[Value]) -> Entail {
+    let mut scopes = Scopes::default();
+    let mut objects = Vec::new();
+    for document in documents {
+        let parsed = read_objects(&document.to_string(), "oracle").unwrap();
+        assert!(parsed.problems.is_empty(), "{:?}", parsed.problems);
+        objects.extend(parsed.objects.into_iter().map(|read| read.object));
+    }
+    scopes.learn(&objects);
+    for object in &mut objects {
+        scopes.place(object);
+    }
+    let mut store = Store::default();
+    store.apply(Change {
+        upserts: objects.into_iter().map(Arc::new).collect(),
+        ..Change::default()
+    });
+    Entail::full(store, &Profiles::shipped())
+}
+
+/// Profiles that the generator takes for valid and entail refuses.
+pub fn refused_profiles(world: &World) -> Vec<String> {
+    let mut store = Store::default();
+    for document in world.documents() {
+        let parsed = read_objects(&document.to_string(), "oracle").unwrap();
+        let upserts = parsed
+            .objects
+            .into_iter()
+            .map(|read| Arc::new(read.object))
+            .collect();
+        store.apply(Change {
+            upserts,
+            ..Change::default()
+        });
+    }
+    let problems = Profiles::shipped().resolve(&store).problems;
+    problems
+        .iter()
+        .map(|p| format!("seed {}: {p:?}", world.seed))
+        .collect()
+}
+
+/// A disagreement as a conformance case, with both answers.
+pub fn case(world: &World, kind: &str, path: &str, oracle: &Value, entail: &Value) -> String {
+    let of_kind = |profile: &&Value| profile["spec"]["policy"]["kind"] == kind;
+    let profiles: Vec<_> = world.profiles.iter().filter(of_kind).collect();
+    let other = |object: &Value| {
+        let name = object["kind"].as_str().unwrap();
+        name != kind && name.len() == 2 && name.starts_with('P')
+    };
+    let objects: Vec<_> = world.objects.iter().filter(|o| !other(o)).collect();
+    let lines = |items: &[&Value]| items.iter().map(|i| format!("- {i}\n")).collect::<String>();
+    let key = format!("{kind}.{}", super::profiles::GROUP);
+    format!(
+        "name: oracle/seed-{}\nprofiles:\n{}objects:\n{}expect:\n  effective:\n  - {}\n# entail says: {}\n",
+        world.seed,
+        lines(&profiles),
+        lines(&objects),
+        json!({"path": path, "policies": {key.as_str(): oracle["spec"]}, "origins": {key.as_str(): oracle["origins"]}}),
+        entail,
+    )
+}
