@@ -8,12 +8,6 @@
     clippy::string_slice,
     reason = "a test fails by panicking"
 )]
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "in a test a panic is how it fails"
-)]
 
 use std::collections::BTreeSet;
 use std::process::{Command, Output, Stdio};

@@ -9,34 +9,14 @@
     reason = "a test fails by panicking"
 )]
 
-use std::path::Path;
+mod corpus;
+
 use std::sync::Arc;
 
-use entail::cli::test::Case;
 use entail::model::PathName;
 use entail::resolve::World;
 use entail::snapshot::{Snapshot, Version};
 use proptest::prelude::*;
-
-/// Every case of the corpus.
-fn corpus() -> Vec<Case> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance");
-    let mut files: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| {
-            let stem = path.file_stem().and_then(|s| s.to_str()).unwrap();
-            path.extension().is_some_and(|e| e == "yaml")
-                && !["pending", "disputed"].contains(&stem)
-        })
-        .collect();
-    files.sort();
-    files
-        .iter()
-        .flat_map(|file| entail::app::read_values(file).unwrap())
-        .map(|(_, value)| Case::read(&value).unwrap())
-        .collect()
-}
 
 /// Every path with the bytes of its answer, in the order in which they are walked.
 fn answers(world: World) -> Vec<(String, Vec<u8>)> {
@@ -71,7 +51,7 @@ fn shuffled<T: Clone>(items: &[T], seed: u64) -> Vec<T> {
 
 #[test]
 fn order_of_arrival_does_not_change_a_byte() {
-    for case in corpus() {
+    for case in corpus::cases() {
         let inputs = case.inputs();
         let straight = answers(entail::app::world_of(&inputs));
         for seed in 1..=3 {
@@ -83,7 +63,7 @@ fn order_of_arrival_does_not_change_a_byte() {
 
 #[test]
 fn every_path_that_is_walked_is_located_and_answers_alike() {
-    for case in corpus() {
+    for case in corpus::cases() {
         let world = entail::app::world_of(&case.inputs());
         world.topology().visit(&mut |name, trail| {
             let path = PathName::parse(name).unwrap();
@@ -100,7 +80,7 @@ fn every_path_that_is_walked_is_located_and_answers_alike() {
 
 #[test]
 fn explanations_agree_with_answers() {
-    for case in corpus() {
+    for case in corpus::cases() {
         let world = entail::app::world_of(&case.inputs());
         world.topology().visit(&mut |name, trail| {
             for kind in world.kinds() {

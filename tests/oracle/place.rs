@@ -142,7 +142,8 @@ impl<'w> Placed<'w> {
             }
         };
         let above = path.starts_with("gatewayclasses/") || path.starts_with("namespaces/");
-        let wide = matches!(self.kind.effective.as_deref(), None | Some("GatewayClass"));
+        let wide = matches!(self.kind.effective.as_deref(), None | Some("GatewayClass"))
+            && (self.kind.controllers.is_empty() || !path.starts_with("namespaces/"));
         let ends = match &self.kind.effective {
             None => true,
             Some(_) => full && steps.len() == steps_count(self.objects, path),
@@ -152,7 +153,7 @@ impl<'w> Placed<'w> {
             acts: self.acts(path),
             nodes: self.nodes(&steps, path),
             own,
-            inherited_only: !full,
+            inherited_only: if above { !wide } else { !full },
             scope: if above { wide } else { ends },
         }
     }
@@ -161,7 +162,8 @@ impl<'w> Placed<'w> {
         if path.starts_with("mesh/") {
             return self.kind.mesh;
         }
-        if self.kind.controllers.is_empty() {
+        // A Namespace has no class; with `controllers` it is just no scope (§11.2).
+        if self.kind.controllers.is_empty() || path.starts_with("namespaces/") {
             return true;
         }
         let steps = steps(self.objects, path);

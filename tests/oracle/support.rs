@@ -1,6 +1,6 @@
 //! From the generator's objects to entail's world, and from a disagreement to a text.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use entail::model::Change;
 use entail::resolve::World as Entail;
@@ -9,6 +9,9 @@ use entail::store::{Profiles, Store};
 use serde_json::{Value, json};
 
 use super::worlds::World;
+
+/// Read once: it takes longer than a world.
+static SHIPPED: LazyLock<Profiles> = LazyLock::new(Profiles::shipped);
 
 /// entail's world of these documents, in this order.
 pub fn entail_of(documents: &[Value]) -> Entail {
@@ -28,7 +31,7 @@ pub fn entail_of(documents: &[Value]) -> Entail {
         upserts: objects.into_iter().map(Arc::new).collect(),
         ..Change::default()
     });
-    Entail::full(store, &Profiles::shipped())
+    Entail::full(store, &SHIPPED)
 }
 
 /// Profiles that the generator takes for valid and entail refuses.
@@ -46,7 +49,7 @@ pub fn refused_profiles(world: &World) -> Vec<String> {
             ..Change::default()
         });
     }
-    let problems = Profiles::shipped().resolve(&store).problems;
+    let problems = SHIPPED.resolve(&store).problems;
     problems
         .iter()
         .map(|p| format!("seed {}: {p:?}", world.seed))

@@ -1,0 +1,111 @@
+//! The corpus through every door: the library, the command over files, and the gRPC answer.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod corpus;
+
+use std::future;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use entail::app::load_values;
+use entail::cli::test::{Case, check};
+use entail::client::Remote;
+use entail::insight::{Ask, Notes};
+use entail::serve::{Address, Answers, Health, Limits, Listener, Server};
+use entail::snapshot::Snapshots;
+use tokio::sync::{oneshot, watch};
+
+/// Checks one case and collects what differs.
+fn hold(case: &Case, ask: &mut dyn Ask, failures: &mut Vec<String>) {
+    for mismatch in check(case, ask) {
+        failures.push(format!("{}\n{mismatch}", case.name));
+    }
+}
+
+#[test]
+fn through_the_library() {
+    let mut failures = Vec::new();
+    for case in corpus::cases() {
+        let mut local = load_values(&case.inputs(), &[]).unwrap();
+        hold(&case, &mut local, &mut failures);
+    }
+    assert!(failures.is_empty(), "{}", failures.concat());
+}
+
+#[test]
+fn through_the_command() {
+    let output = Command::new(env!("CARGO_BIN_EXE_entail"))
+        .arg("test")
+        .args(corpus::files())
+        .args(corpus::lists())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    let last = text.lines().last().unwrap();
+    assert_eq!(last, format!("{} passed, 0 failed", corpus::cases().len()));
+}
+
+#[test]
+fn through_the_service() {
+    let snapshots = Arc::new(Snapshots::default());
+    let (_notes, receiver) = watch::channel(Arc::new(Notes::default()));
+    let answers = Answers {
+        snapshots: Arc::clone(&snapshots),
+        notes: receiver,
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    let (bound, address) = oneshot::channel();
+    runtime.spawn(async move {
+        let wanted: Address = "127.0.0.1:0".parse().unwrap();
+        let listener = Listener::bind(&wanted).await.unwrap();
+        bound.send(listener.address().to_string()).unwrap();
+        let health = Health::new().await;
+        Server::new(answers, health, Limits::default())
+            .run(vec![listener], None, Duration::ZERO, future::pending())
+            .await
+            .unwrap();
+    });
+    let address = address.blocking_recv().unwrap();
+    let mut remote = Remote::connect(&address, Duration::from_secs(30)).unwrap();
+    let mut failures = Vec::new();
+    for case in corpus::cases() {
+        // One server for all: each case is its next snapshot.
+        let local = load_values(&case.inputs(), &[]).unwrap();
+        snapshots.publish(local.snapshot);
+        hold(&case, &mut remote, &mut failures);
+    }
+    assert!(failures.is_empty(), "{}", failures.concat());
+}
+
+#[test]
+fn a_wrong_expectation_is_found() {
+    // The check itself can fail: each kind of expectation, wrong once.
+    let right = corpus::cases()
+        .into_iter()
+        .find(|case| case.name == "semantics/10-part")
+        .unwrap();
+    let mut local = load_values(&right.inputs(), &[]).unwrap();
+    assert_eq!(check(&right, &mut local), []);
+    let mut wrong = right.clone();
+    wrong.expect.status[0].in_force = Some("All".to_owned());
+    wrong.expect.paths.valid.push("gateways/ns/nope".to_owned());
+    wrong
+        .expect
+        .affected
+        .insert("Gateway/ns/gw".to_owned(), Vec::new());
+    let found = check(&wrong, &mut local);
+    assert_eq!(found.len(), 3, "{found:?}");
+}

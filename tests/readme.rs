@@ -1,0 +1,154 @@
+//! The sessions that the README and the user documentation show are real: each `console` block is
+//! run, and what it shows is what the binary prints.
+//!
+//! With `UPDATE_DOCS=1` the blocks are written anew.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test fails by panicking"
+)]
+
+use std::path::Path;
+use std::process::Command;
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// Splits a command as a shell does: words in single quotes stay whole.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for c in line.chars() {
+        match c {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.push(String::new()),
+            c => words.last_mut().unwrap().push(c),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// The files that a document tells its reader to write: each YAML block is the file that is named
+/// last before it; one that is a list of objects joins the objects of the last file.
+#[derive(Default)]
+struct Files {
+    named: Option<String>,
+    last: Option<String>,
+    block: Option<String>,
+}
+
+impl Files {
+    fn line(&mut self, folder: &Path, line: &str) {
+        match &mut self.block {
+            Some(block) if line == "```" => {
+                let block = std::mem::take(block);
+                self.block = None;
+                self.write(folder, block);
+            }
+            Some(block) => {
+                block.push_str(line);
+                block.push('\n');
+            }
+            None if line == "```yaml" => self.block = Some(String::new()),
+            None => {
+                let files = line
+                    .split('`')
+                    .filter(|w| w.ends_with(".yaml") && !w.contains(' '));
+                self.named = files.last().map(str::to_owned).or(self.named.take());
+            }
+        }
+    }
+
+    fn write(&mut self, folder: &Path, block: String) {
+        if block.starts_with("- ") {
+            let path = folder.join(self.last.as_ref().unwrap());
+            let text = std::fs::read_to_string(&path).unwrap();
+            let joined = text.replacen("\nexpect:", &format!("\n{block}expect:"), 1);
+            std::fs::write(path, joined).unwrap();
+        } else if let Some(name) = self.named.take() {
+            let path = folder.join(&name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, block).unwrap();
+            self.last = Some(name);
+        }
+    }
+}
+
+/// What a command prints.
+fn output(folder: &Path, line: &str) -> String {
+    let words = words(line);
+    assert_eq!(
+        words[0], "entail",
+        "only our own commands are shown: {line}"
+    );
+    let output = Command::new(env!("CARGO_BIN_EXE_entail"))
+        .args(&words[1..])
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
+}
+
+/// The document with every `console` block as the binary answers now.
+fn answered(folder: &Path, text: &str) -> (String, usize) {
+    let mut out = String::new();
+    let mut files = Files::default();
+    let (mut inside, mut commands) = (false, 0);
+    for line in text.lines() {
+        if inside && line == "```" {
+            inside = false;
+        }
+        if let Some(command) = line.strip_prefix("$ ").filter(|_| inside) {
+            commands += 1;
+            out.push_str(line);
+            out.push('\n');
+            out.push_str(&output(folder, command));
+            continue;
+        }
+        if !inside {
+            out.push_str(line);
+            out.push('\n');
+            files.line(folder, line);
+        }
+        inside |= line == "```console";
+    }
+    (out, commands)
+}
+
+#[test]
+fn sessions_are_real() {
+    let mut commands = 0;
+    for name in ["README.md", "docs/testing.md", "docs/profiles.md"] {
+        let sandbox = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(
+            Path::new(ROOT).join("examples"),
+            sandbox.path().join("examples"),
+        )
+        .unwrap();
+        let path = Path::new(ROOT).join(name);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (now, count) = answered(sandbox.path(), &text);
+        commands += count;
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(&path, &now).unwrap();
+            continue;
+        }
+        let mut lines = text.lines().zip(now.lines());
+        let first = lines.find(|(shown, printed)| shown != printed);
+        assert_eq!(
+            first, None,
+            "{name} shows what the binary does not print: run with UPDATE_DOCS=1"
+        );
+        assert_eq!(
+            text.len(),
+            now.len(),
+            "{name} ends otherwise: run with UPDATE_DOCS=1"
+        );
+    }
+    assert!(commands >= 3, "{commands} commands were run");
+}
