@@ -110,6 +110,27 @@ impl Ask for Remote {
         self.wait(client.list_affected(request))
     }
 
+    fn preview_change(
+        &mut self,
+        request: v1::PreviewChangeRequest,
+    ) -> Result<v1::PreviewChangeResponse, AskError> {
+        let mut client = self.insight.clone();
+        self.wait(client.preview_change(request))
+    }
+
+    fn list_findings(
+        &mut self,
+        request: v1::ListFindingsRequest,
+    ) -> Result<v1::ListFindingsResponse, AskError> {
+        let mut client = self.insight.clone();
+        self.wait(client.list_findings(request))
+    }
+
+    fn get_topology(&mut self) -> Result<v1::GetTopologyResponse, AskError> {
+        let mut client = self.insight.clone();
+        self.wait(client.get_topology(v1::GetTopologyRequest {}))
+    }
+
     fn server_status(&mut self) -> Result<v1::GetServerStatusResponse, AskError> {
         let mut client = self.insight.clone();
         self.wait(client.get_server_status(v1::GetServerStatusRequest {}))

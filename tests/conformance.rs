@@ -61,6 +61,7 @@ fn through_the_service() {
     let answers = Answers {
         snapshots: Arc::clone(&snapshots),
         notes: receiver,
+        change: entail::app::change_world,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)

@@ -23,10 +23,17 @@ pub(super) struct Intake {
 
 impl Intake {
     pub fn new(profiles: Profiles) -> Self {
-        let store = Store::default();
+        Self::over(profiles, Store::default())
+    }
+
+    /// With objects that are known already.
+    pub fn over(profiles: Profiles, store: Store) -> Self {
         let cluster_scoped = cluster_scoped(&profiles, &store);
+        let mut scopes = Scopes::new(cluster_scoped.clone());
+        let crds = GroupKind::new(groups::APIEXTENSIONS, "CustomResourceDefinition");
+        scopes.learn(store.of_kind(&crds).map(|(_, entry)| &*entry.object));
         Self {
-            scopes: Scopes::new(cluster_scoped.clone()),
+            scopes,
             cluster_scoped,
             profiles,
             store,

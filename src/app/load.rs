@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::intake::{Intake, epoch, now};
+use super::values::change_world;
 use super::{AppError, Inputs};
 use crate::insight::{Local, Notes};
 use crate::profile::parse_documents;
@@ -54,6 +55,7 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, AppError> {
         local: Local {
             snapshot: Arc::new(snapshot),
             notes: notes(&scan.problems),
+            change: change_world,
         },
         warnings,
         incomplete,

@@ -12,7 +12,7 @@ use crate::serve::ServeError;
 pub use crate::config::{Inputs, ServeSettings};
 pub use load::{Loaded, load};
 pub use serve::{Addresses, run, serve};
-pub use values::{load_values, read_values, world_of};
+pub use values::{change_world, load_values, read_values, world_of};
 
 /// Why a command or the server cannot go on.
 #[derive(Debug, thiserror::Error)]

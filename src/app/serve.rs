@@ -98,6 +98,7 @@ pub async fn serve(
     let snapshots = Arc::new(Snapshots::default());
     let (notes, told) = watch::channel(Arc::<Notes>::default());
     let answers = Answers {
+        change: super::change_world,
         snapshots: Arc::clone(&snapshots),
         notes: told,
     };

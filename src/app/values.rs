@@ -10,7 +10,7 @@ use super::AppError;
 use super::intake::{Intake, epoch, now};
 use super::load::read_profiles;
 use crate::insight::{Local, Notes};
-use crate::model::Change;
+use crate::model::{Change, ObjectKey};
 use crate::resolve::World;
 use crate::snapshot::Version;
 use crate::source::manifests;
@@ -48,7 +48,36 @@ pub fn load_values(values: &[Value], profiles: &[PathBuf]) -> Result<Local, AppE
     Ok(Local {
         snapshot: Arc::new(snapshot),
         notes: Notes::default(),
+        change: change_world,
     })
+}
+
+/// The world that another one would be if manifests were applied and objects deleted, with what is
+/// wrong with the manifests.
+pub fn change_world(
+    world: &World,
+    text: &str,
+    deletes: &[ObjectKey],
+) -> (World, Vec<(String, String)>) {
+    let mut change = Change {
+        deletes: deletes.to_vec(),
+        ..Change::default()
+    };
+    let mut problems = Vec::new();
+    match manifests::read_objects(text, "change") {
+        Ok(parsed) => {
+            let told = parsed.problems.iter();
+            problems.extend(told.map(|p| (p.path.clone(), p.message.clone())));
+            let objects = parsed.objects.into_iter();
+            change
+                .upserts
+                .extend(objects.map(|read| Arc::new(read.object)));
+        }
+        Err(error) => problems.push((error.name.clone(), error.message.clone())),
+    }
+    let mut intake = Intake::over(world.profiles().clone(), world.store().clone());
+    intake.apply(change);
+    (intake.world(), problems)
 }
 
 fn intake_of(values: &[Value], profiles: Profiles) -> Intake {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use prost::Message;
 
 use super::{
-    Failure, Notes, explain, get, list_affected, list_paths, list_policies, server_status,
+    ChangeWorld, Failure, Notes, explain, get, get_topology, list_affected, list_findings,
+    list_paths, list_policies, preview_change, server_status,
 };
 use crate::snapshot::Snapshot;
 use crate::wire::v1;
@@ -54,6 +55,30 @@ pub trait Ask {
         request: v1::ListPathsRequest,
     ) -> Result<v1::ListPathsResponse, AskError>;
 
+    /// What a change would do.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    fn preview_change(
+        &mut self,
+        request: v1::PreviewChangeRequest,
+    ) -> Result<v1::PreviewChangeResponse, AskError>;
+
+    /// What is worth a look.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    fn list_findings(
+        &mut self,
+        request: v1::ListFindingsRequest,
+    ) -> Result<v1::ListFindingsResponse, AskError>;
+
+    /// The topology with the policies attached to it.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    fn get_topology(&mut self) -> Result<v1::GetTopologyResponse, AskError>;
+
     /// What is known and what is wrong.
     ///
     /// # Errors
@@ -77,6 +102,8 @@ pub struct Local {
     pub snapshot: Arc<Snapshot>,
     /// What is wrong in its sources.
     pub notes: Notes,
+    /// How it would be after a change.
+    pub change: ChangeWorld,
 }
 
 impl Ask for Local {
@@ -113,6 +140,24 @@ impl Ask for Local {
         request: v1::ListPathsRequest,
     ) -> Result<v1::ListPathsResponse, AskError> {
         Ok(list_paths(&self.snapshot, &request)?)
+    }
+
+    fn preview_change(
+        &mut self,
+        request: v1::PreviewChangeRequest,
+    ) -> Result<v1::PreviewChangeResponse, AskError> {
+        Ok(preview_change(&self.snapshot, &request, self.change)?)
+    }
+
+    fn list_findings(
+        &mut self,
+        request: v1::ListFindingsRequest,
+    ) -> Result<v1::ListFindingsResponse, AskError> {
+        Ok(list_findings(&self.snapshot, &request))
+    }
+
+    fn get_topology(&mut self) -> Result<v1::GetTopologyResponse, AskError> {
+        Ok(get_topology(&self.snapshot))
     }
 
     fn server_status(&mut self) -> Result<v1::GetServerStatusResponse, AskError> {

@@ -173,7 +173,15 @@ fn explanation(world: &World, kind: &Kind, frames: &Frames) -> v1::KindExplanati
             .iter()
             .map(ToString::to_string)
             .collect(),
+        warnings: warnings(world, kind, frames),
     }
+}
+
+fn warnings(world: &World, kind: &Kind, frames: &Frames) -> Vec<String> {
+    let differs = world.top_down_differs(kind, frames);
+    let trap = "folding from the top, as GEP-713 draws it, would give another answer here: an \
+                override above a weaker strategy does not hold there";
+    differs.then(|| trap.to_owned()).into_iter().collect()
 }
 
 fn node(world: &World, here: &AttachedHere<'_>) -> v1::AttachedNode {

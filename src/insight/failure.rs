@@ -41,6 +41,16 @@ impl Failure {
         }
     }
 
+    /// Something that does not exist.
+    pub fn absent(message: impl Into<String>) -> Self {
+        Self {
+            code: FailureCode::NotFound,
+            reason: "NotFound".to_owned(),
+            message: message.into(),
+            nearest: String::new(),
+        }
+    }
+
     /// A text that is no path name.
     pub fn syntax(text: &str, error: &PathSyntaxError) -> Self {
         Self::invalid(

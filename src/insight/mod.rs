@@ -1,19 +1,27 @@
 //! Questions and answers as messages: what the services and the commands both show.
 
 mod ask;
+mod compare;
 mod explain;
 mod failure;
+mod findings;
 mod look_up;
 mod name;
 mod paths;
 mod policies;
+mod reach;
 mod status;
+mod topology;
 
 pub use ask::{Ask, AskError, Local};
+pub use compare::{ChangeWorld, compare, preview_change};
 pub use explain::explain;
 pub use failure::{Failure, FailureCode};
+pub use findings::list_findings;
 pub use look_up::{MAX_BATCH, batch, get, get_ready, path_of};
 pub use name::Subject;
 pub use paths::list_paths;
-pub use policies::{list_affected, list_policies};
+pub use policies::list_policies;
+pub use reach::list_affected;
 pub use status::{Notes, server_status};
+pub use topology::get_topology;

@@ -1,7 +1,7 @@
 //! Statuses of policies as messages (SEMANTICS §10).
 
+use super::Failure;
 use super::paths::{Page, page};
-use super::{Failure, Subject};
 use crate::attach::RefOutcome;
 use crate::model::{GroupKind, InForce, Outcome, PolicyRef};
 use crate::profile::{Policy, Vocabulary};
@@ -46,50 +46,12 @@ pub fn list_policies(
     })
 }
 
-/// Lists the policies that affect an object (SEMANTICS §9.3).
-///
-/// # Errors
-/// A name that is none of an object.
-pub fn list_affected(
-    snapshot: &Snapshot,
-    request: &v1::ListAffectedRequest,
-) -> Result<v1::ListAffectedResponse, Failure> {
-    let world = snapshot.world();
-    let key = match Subject::read(&request.object, world)? {
-        Subject::Object(key, None) => key.to_string(),
-        Subject::Object(key, Some(section)) => format!("{key}#{section}"),
-        Subject::All | Subject::Path(_) => {
-            return Err(Failure::invalid(
-                "NotAnObject",
-                format!(
-                    "`{}` is no object: give `kind/namespace/name`",
-                    request.object
-                ),
-            ));
-        }
-    };
-    let affecting = world.affecting(&snapshot.statuses(), &key);
-    let version = snapshot.version();
-    Ok(v1::ListAffectedResponse {
-        policies: affecting
-            .into_iter()
-            .map(|(kind, policy)| v1::AffectingPolicy {
-                kind: kind.to_string(),
-                policy: Some(node_policy_ref(&policy)),
-            })
-            .collect(),
-        version: Some(version.message()),
-        synced_at: Some(version.synced_at),
-        kinds: snapshot.kinds().to_vec(),
-    })
-}
-
 fn name(status: &v1::PolicyStatus) -> (String, String) {
     let policy = status.policy.clone().unwrap_or_default();
     (policy.namespace, policy.name)
 }
 
-fn message(
+pub(super) fn message(
     world: &World,
     kind: &Kind,
     (index, policy): (usize, &Policy),

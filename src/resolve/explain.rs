@@ -5,7 +5,7 @@ use super::stack::Standing;
 use super::{Frames, Kind, World, direct};
 use crate::merge::{Folded, Loss, fold};
 use crate::model::{Beaten, Explained, Level, LossReason, NodeKey, PolicyRef, Unit, UnitOutcome};
-use crate::profile::{Class, Policy};
+use crate::profile::{Block, Class, Fold, Policy, Profile, SameTarget};
 use crate::topology::NodeId;
 
 /// A node of a path with the policies on it.
@@ -37,6 +37,37 @@ impl World {
             }
         };
         Explained { effective, units }
+    }
+
+    /// Whether folding from the top, as GEP-713 draws it, would give another answer: there one
+    /// policy has one strategy, and there are no conditions and no `unset` (SEMANTICS §6.2).
+    pub fn top_down_differs(&self, kind: &Kind, frames: &Frames) -> bool {
+        let profile = &*kind.profile;
+        let literal = profile.class == Class::Inherited
+            && profile.fold == Fold::BottomUp
+            && profile.same_target != SameTarget::OldestWins
+            && !profile.chooser.lower;
+        let groups = kind.groups(frames);
+        let one_strategy = groups.iter().flatten().all(|s| {
+            let speaks = |b: &&Block| b.offers || !b.unset.is_empty();
+            s.policy.blocks.iter().filter(speaks).count() <= 1
+                && s.policy
+                    .blocks
+                    .iter()
+                    .all(|b| b.when.is_none() && b.unset.is_empty())
+        });
+        if !literal || !one_strategy {
+            return false;
+        }
+        let own = self.own_rules(kind, frames);
+        let mut stack = self.stack(kind, &groups);
+        stack.groups.extend(own.as_ref().map(|own| own.group()));
+        let other = Profile {
+            fold: Fold::TopDown,
+            ..profile.clone()
+        };
+        fold(profile, kind.schemas(), &stack, false).spec
+            != fold(&other, kind.schemas(), &stack, false).spec
     }
 
     /// The nodes of the path that hold accepted policies of the kind.

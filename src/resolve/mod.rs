@@ -42,6 +42,7 @@ pub struct World {
     kinds: Vec<Kind>,
     refused: Vec<GroupKind>,
     problems: Vec<ProfileError>,
+    profiles: Profiles,
 }
 
 /// A policy kind, its policies and where they stand.
@@ -114,12 +115,18 @@ impl World {
             kinds,
             refused: registry.refused.into_iter().collect(),
             problems: registry.problems,
+            profiles: profiles.clone(),
         }
     }
 
     /// The objects that it was read from.
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// The profiles that were given beside the store.
+    pub fn profiles(&self) -> &Profiles {
+        &self.profiles
     }
 
     /// Its topology.

@@ -61,7 +61,7 @@ impl World {
     }
 
     /// Whether a path is a scope of a kind: it ends at the effective level (SEMANTICS §2.3, §7.2).
-    pub(super) fn is_scope(&self, kind: &Kind, trail: &Trail) -> bool {
+    pub fn is_scope(&self, kind: &Kind, trail: &Trail) -> bool {
         let profile = &*kind.profile;
         if !acts(profile, trail) || !reaches(profile, trail) {
             return false;

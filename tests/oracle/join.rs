@@ -13,18 +13,27 @@ struct Unit {
     open: bool,
 }
 
-/// What `higher` and `lower` come to, by this strategy.
-pub fn join(kind: &Settings, lower: &[Leaf], higher: &[Leaf], by: Strategy) -> Vec<Leaf> {
-    if by.granularity == Granularity::Atomic {
-        let winner = match by.direction {
-            Direction::Defaults => lower,
-            Direction::Overrides => higher,
-        };
-        return winner.to_vec();
+/// Rules: their lines, and whether an empty block of a Blocking kind has taken the place of all
+/// that stands above (§5.6, §11.9), with the policy whose block it is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sheet {
+    pub lines: Vec<Leaf>,
+    pub sealed: Option<String>,
+}
+
+/// What `higher` and `lower` come to, by this strategy. `again`: the block that says how has
+/// counted before, and so reduces nothing more.
+pub fn join(kind: &Settings, lower: &Sheet, higher: &Sheet, by: Strategy, again: bool) -> Sheet {
+    let whole = by.granularity == Granularity::Atomic
+        || (higher.sealed.is_some() && higher.lines.is_empty());
+    match by.direction {
+        Direction::Defaults if whole || lower.sealed.is_some() => return lower.clone(),
+        Direction::Overrides if whole => return higher.clone(),
+        _ => {}
     }
-    let mut result = lower.to_vec();
-    for unit in units(kind, higher, by.granularity) {
-        if by.granularity == Granularity::Custom && reduce(kind, &mut result, &unit) {
+    let mut result = lower.lines.clone();
+    for unit in units(kind, &higher.lines, by.granularity) {
+        if by.granularity == Granularity::Custom && reduce(kind, &mut result, &unit, again) {
             continue;
         }
         match by.direction {
@@ -32,7 +41,10 @@ pub fn join(kind: &Settings, lower: &[Leaf], higher: &[Leaf], by: Strategy) -> V
             Direction::Overrides => set(&mut result, unit),
         }
     }
-    result
+    Sheet {
+        lines: result,
+        sealed: lower.sealed.clone().or_else(|| higher.sealed.clone()),
+    }
 }
 
 /// The paths of the units of a block (for overlaps, §4.3).
@@ -167,7 +179,7 @@ fn put(result: &mut Vec<Leaf>, unit: Unit) {
 }
 
 /// Reduces, where both sides have a value of the right type at a reducer's path (§5.2, custom).
-fn reduce(kind: &Settings, result: &mut [Leaf], unit: &Unit) -> bool {
+fn reduce(kind: &Settings, result: &mut [Leaf], unit: &Unit, again: bool) -> bool {
     let name = fields_only(&unit.path);
     let Some((_, how)) = kind.reducers.iter().find(|(path, _)| fits(path, &name)) else {
         return false;
@@ -180,6 +192,8 @@ fn reduce(kind: &Settings, result: &mut [Leaf], unit: &Unit) -> bool {
     };
     match reduced(how, &established.value, &line.value) {
         None => false,
+        // A block counts once on a path, though its policy takes part at several nodes (§3.5).
+        Some(_) if again => true,
         Some(value) => {
             match how.as_str() {
                 // The lower policy keeps a tie.
@@ -206,8 +220,10 @@ fn reduced(how: &str, established: &Value, challenger: &Value) -> Option<Value> 
             let (e, c) = (established.as_i64()?, challenger.as_i64()?);
             Some(if how == "min" { e.min(c) } else { e.max(c) }.into())
         }
-        "and" => Some((established.as_bool()? && challenger.as_bool()?).into()),
-        "or" => Some((established.as_bool()? || challenger.as_bool()?).into()),
+        "and" | "or" => {
+            let (e, c) = (established.as_bool()?, challenger.as_bool()?);
+            Some(if how == "and" { e && c } else { e || c }.into())
+        }
         _ => {
             let (e, c) = (established.as_array()?, challenger.as_array()?);
             let missing_in = |list: &Vec<Value>, v: &&Value| !list.contains(v);

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::join::Sheet;
 use super::leaf::{Leaf, dotted, flatten};
 use super::settings::{Direction, Granularity, Settings, Strategy, granularity, strategy, texts};
 
@@ -10,6 +11,8 @@ use super::settings::{Direction, Granularity, Settings, Strategy, granularity, s
 pub struct Block {
     pub strategy: Strategy,
     pub lines: Vec<Leaf>,
+    /// What it names, even if `emptyUnless` makes nothing of it: acceptance looks at that (§4.3).
+    pub named: Vec<Leaf>,
     /// There are rules, or the kind is Blocking: the block is not skipped.
     pub counts: bool,
     pub when: Option<String>,
@@ -28,6 +31,16 @@ pub struct Policy {
     /// Bare rules, then defaults, then overrides (§11.10); a kind of one strategy per policy has
     /// just one.
     pub blocks: Vec<Block>,
+}
+
+impl Block {
+    /// Its rules; of a block that counts though it is empty, that nothing is said (§5.6).
+    pub fn sheet(&self, policy: &str) -> Sheet {
+        Sheet {
+            sealed: (self.counts && self.lines.is_empty()).then(|| policy.to_owned()),
+            lines: self.lines.clone(),
+        }
+    }
 }
 
 impl Policy {
@@ -83,28 +96,18 @@ fn read_block(kind: &Settings, by: &str, from: &Value, within: Option<Direction>
     }
     let rules = Value::Object(rules);
     let field = |name: &Option<String>| name.as_ref().and_then(|name| from.get(name)).cloned();
+    let empty = is_empty(kind, &rules);
+    let named = flatten(&rules, by, &kind.list_keys);
+    let raw = field(&kind.field);
+    let when = field(&kind.when).filter(|_| within.is_some());
+    let unset = field(&kind.unset);
     Block {
-        strategy: chosen(
-            kind,
-            field(&kind.field).as_ref().and_then(Value::as_str),
-            within,
-        ),
-        counts: if is_empty(kind, &rules) {
-            kind.blocking && within_or_alone(kind, from, within)
-        } else {
-            true
-        },
-        lines: if is_empty(kind, &rules) {
-            Vec::new()
-        } else {
-            flatten(&rules, by, &kind.list_keys)
-        },
-        when: field(&kind.when)
-            .filter(|_| within.is_some())
-            .and_then(|w| w.as_str().map(str::to_owned)),
-        unset: field(&kind.unset)
-            .map(|list| texts(&list))
-            .unwrap_or_default(),
+        strategy: chosen(kind, raw.as_ref().and_then(Value::as_str), within),
+        counts: !empty || (kind.blocking && within_or_alone(kind, from, within)),
+        lines: if empty { Vec::new() } else { named.clone() },
+        named,
+        when: when.and_then(|when| when.as_str().map(str::to_owned)),
+        unset: unset.map(|list| texts(&list)).unwrap_or_default(),
     }
 }
 
@@ -145,19 +148,22 @@ fn chosen(kind: &Settings, raw: Option<&str>, within: Option<Direction>) -> Stra
     if let Some(default) = kind.default.as_deref().and_then(meant).filter(suits) {
         return default;
     }
+    // Of the two customs the law names neither; defaults first, as with the others.
     let order = [
-        (Granularity::Atomic, Some(Direction::Defaults)),
-        (Granularity::Patch, Some(Direction::Defaults)),
-        (Granularity::Atomic, Some(Direction::Overrides)),
-        (Granularity::Patch, Some(Direction::Overrides)),
-        (Granularity::Custom, None),
+        (Granularity::Atomic, Direction::Defaults),
+        (Granularity::Patch, Direction::Defaults),
+        (Granularity::Atomic, Direction::Overrides),
+        (Granularity::Patch, Direction::Overrides),
+        (Granularity::Custom, Direction::Defaults),
+        (Granularity::Custom, Direction::Overrides),
     ];
     for (granularity, direction) in order {
-        let found = kind.strategies.iter().find(|s| {
-            s.granularity == granularity && direction.is_none_or(|d| d == s.direction) && suits(s)
-        });
-        if let Some(found) = found {
-            return *found;
+        let strategy = Strategy {
+            granularity,
+            direction,
+        };
+        if kind.strategies.contains(&strategy) && suits(&strategy) {
+            return strategy;
         }
     }
     *kind

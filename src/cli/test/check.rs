@@ -165,8 +165,10 @@ impl Checker<'_> {
     }
 
     fn affected(&mut self, object: &str, policies: &[String]) {
+        let subject = v1::list_affected_request::Subject::Object(object.to_owned());
         let request = v1::ListAffectedRequest {
-            object: object.to_owned(),
+            subject: Some(subject),
+            unit: String::new(),
         };
         match self.ask.list_affected(request) {
             Err(error) => self.differ(object, "an answer", &error.to_string()),

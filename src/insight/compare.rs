@@ -1,0 +1,253 @@
+//! What changes between two worlds: on which paths, and which values.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hashbrown::HashMap;
+
+use super::{Failure, Subject};
+use crate::model::{Explained, GroupKind, ObjectKey, PathName, Rejected, UnitOutcome};
+use crate::resolve::{Frames, Kind, World};
+use crate::snapshot::Snapshot;
+use crate::topology::Trail;
+use crate::wire::{node_policy_ref, origin, v1};
+
+/// Makes the world that another one would be if manifests were applied and objects deleted.
+/// Returns it with what is wrong with the manifests: place and message.
+pub type ChangeWorld = fn(&World, &str, &[ObjectKey]) -> (World, Vec<(String, String)>);
+
+/// Most paths that one reply names.
+const MAX_PATHS: usize = 10_000;
+
+/// Tells what a change would do.
+///
+/// # Errors
+/// A name to delete that is none, or that nothing has.
+pub fn preview_change(
+    snapshot: &Snapshot,
+    request: &v1::PreviewChangeRequest,
+    change: ChangeWorld,
+) -> Result<v1::PreviewChangeResponse, Failure> {
+    let world = snapshot.world();
+    let mut deletes = Vec::with_capacity(request.deletes.len());
+    for name in &request.deletes {
+        deletes.push(object_named(world, name)?);
+    }
+    let (after, problems) = change(world, &request.manifests, &deletes);
+    let version = snapshot.version();
+    Ok(v1::PreviewChangeResponse {
+        problems: problems
+            .into_iter()
+            .map(|(place, message)| v1::Problem { place, message })
+            .collect(),
+        version: Some(version.message()),
+        synced_at: Some(version.synced_at),
+        kinds: snapshot.kinds().to_vec(),
+        ..compare(world, &after)
+    })
+}
+
+/// The object that a name means.
+fn object_named(world: &World, name: &str) -> Result<ObjectKey, Failure> {
+    let Subject::Object(key, None) = Subject::read(name, world)? else {
+        return Err(Failure::invalid(
+            "NotAnObject",
+            format!("`{name}` is no object: give `kind/namespace/name`"),
+        ));
+    };
+    if world.store().get(&key).is_none() {
+        return Err(Failure::absent(format!("there is no `{key}` to delete")));
+    }
+    Ok(key)
+}
+
+/// The changes from one world to another, equal ones told once with all their paths.
+pub fn compare(before: &World, after: &World) -> v1::PreviewChangeResponse {
+    let mut comparison = Comparison {
+        before: Side::new(before),
+        after: Side::new(after),
+        changes: BTreeMap::new(),
+        known: HashMap::new(),
+        told: 0,
+        truncated: false,
+    };
+    let (old, new) = (names(before), names(after));
+    before.topology().visit(&mut |name, trail| {
+        if !new.contains(name) {
+            return;
+        }
+        let located = PathName::parse(name).map(|path| after.locate(&path));
+        if let Ok(Ok(other)) = located {
+            comparison.path(name, trail, &other);
+        }
+    });
+    let changes: Vec<v1::ChangedAnswer> = comparison.changes.into_values().collect();
+    let lost = |unit: &v1::ChangedUnit| unit.before_json.is_some() && unit.after_json.is_none();
+    v1::PreviewChangeResponse {
+        loses: changes.iter().flat_map(|c| &c.units).any(lost),
+        changes,
+        paths_added: new.difference(&old).cloned().collect(),
+        paths_removed: old.difference(&new).cloned().collect(),
+        truncated: comparison.truncated,
+        ..v1::PreviewChangeResponse::default()
+    }
+}
+
+/// The names of all paths.
+fn names(world: &World) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    world.topology().visit(&mut |name, _| {
+        names.insert(name.to_owned());
+    });
+    names
+}
+
+/// One of two worlds, with the explanations that were needed so far.
+struct Side<'w> {
+    world: &'w World,
+    numbers: HashMap<(GroupKind, Option<Frames>), usize>,
+    explained: Vec<Explained>,
+}
+
+struct Comparison<'w> {
+    before: Side<'w>,
+    after: Side<'w>,
+    /// By kind and the numbers of both explanations.
+    changes: BTreeMap<(GroupKind, usize, usize), v1::ChangedAnswer>,
+    known: HashMap<(GroupKind, usize, usize), bool>,
+    told: usize,
+    truncated: bool,
+}
+
+impl<'w> Side<'w> {
+    fn new(world: &'w World) -> Self {
+        Self {
+            world,
+            numbers: HashMap::new(),
+            explained: Vec::new(),
+        }
+    }
+
+    /// The number of the explanation of a kind on a path.
+    fn number(&mut self, kind: &GroupKind, trail: &Trail) -> usize {
+        let known: Option<&Kind> = self.world.kind(kind);
+        let frames = known.and_then(|k| self.world.frames(k, trail));
+        let key = (kind.clone(), frames);
+        if let Some(&number) = self.numbers.get(&key) {
+            return number;
+        }
+        let explained = match (known, &key.1) {
+            (Some(known), Some(frames)) => self.world.explain(known, frames),
+            _ => Explained::default(),
+        };
+        let number = self.explained.len();
+        self.explained.push(explained);
+        self.numbers.insert(key, number);
+        number
+    }
+
+    fn is_scope(&self, kind: &GroupKind, trail: &Trail) -> bool {
+        let known = self.world.kind(kind);
+        known.is_some_and(|k| self.world.is_scope(k, trail))
+    }
+}
+
+impl Comparison<'_> {
+    /// Compares the answers of one path, of each kind that it is a scope of.
+    fn path(&mut self, name: &str, old: &Trail, new: &Trail) {
+        let kinds: BTreeSet<GroupKind> = [self.before.world, self.after.world]
+            .iter()
+            .flat_map(|world| world.kinds())
+            .filter(|kind| !kind.policies().is_empty())
+            .map(|kind| kind.profile().policy.clone())
+            .collect();
+        for kind in kinds {
+            if !self.before.is_scope(&kind, old) && !self.after.is_scope(&kind, new) {
+                continue;
+            }
+            let numbers = (
+                self.before.number(&kind, old),
+                self.after.number(&kind, new),
+            );
+            let key = (kind.clone(), numbers.0, numbers.1);
+            let changed = match self.known.get(&key) {
+                Some(&changed) => changed,
+                None => self.look(&key),
+            };
+            if !changed {
+                continue;
+            }
+            if self.told >= MAX_PATHS {
+                self.truncated = true;
+                continue;
+            }
+            self.told += 1;
+            if let Some(change) = self.changes.get_mut(&key) {
+                change.paths.push(name.to_owned());
+            }
+        }
+    }
+
+    /// Compares two explanations; `true` if something changes.
+    fn look(&mut self, key: &(GroupKind, usize, usize)) -> bool {
+        let nothing = Explained::default();
+        let old = self.before.explained.get(key.1).unwrap_or(&nothing);
+        let new = self.after.explained.get(key.2).unwrap_or(&nothing);
+        let change = v1::ChangedAnswer {
+            kind: key.0.to_string(),
+            paths: Vec::new(),
+            units: units(&old.units, &new.units),
+            newly_rejected: rejected(&old.effective.rejected, &new.effective.rejected),
+        };
+        let changed = !change.units.is_empty() || !change.newly_rejected.is_empty();
+        self.known.insert(key.clone(), changed);
+        if changed {
+            self.changes.insert(key.clone(), change);
+        }
+        changed
+    }
+}
+
+/// The units whose value or origin changes.
+fn units(old: &[UnitOutcome], new: &[UnitOutcome]) -> Vec<v1::ChangedUnit> {
+    let standing = |units: &[UnitOutcome]| -> BTreeMap<String, UnitOutcome> {
+        units
+            .iter()
+            .filter(|unit| unit.value.is_some())
+            .map(|unit| (unit.unit.to_string(), unit.clone()))
+            .collect()
+    };
+    let (old, new) = (standing(old), standing(new));
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let mut found = Vec::new();
+    for name in names {
+        let (before, after) = (old.get(name), new.get(name));
+        let value = |unit: Option<&UnitOutcome>| unit.and_then(|u| u.value.clone());
+        let who = |unit: Option<&UnitOutcome>| {
+            let origin = unit.and_then(|u| u.origin.as_ref());
+            origin.map(|o| (o.policies.clone(), o.block))
+        };
+        if value(before) == value(after) && who(before) == who(after) {
+            continue;
+        }
+        let told = |unit: Option<&UnitOutcome>| unit.and_then(|u| u.origin.as_ref()).map(origin);
+        found.push(v1::ChangedUnit {
+            unit: name.clone(),
+            before_json: value(before).map(|v| v.to_string()),
+            after_json: value(after).map(|v| v.to_string()),
+            before_origin: told(before),
+            after_origin: told(after),
+        });
+    }
+    found
+}
+
+fn rejected(old: &[Rejected], new: &[Rejected]) -> Vec<v1::RejectedPolicy> {
+    new.iter()
+        .filter(|r| !old.contains(r))
+        .map(|rejected| v1::RejectedPolicy {
+            policy: Some(node_policy_ref(&rejected.policy)),
+            reason: rejected.reason.clone(),
+            message: rejected.message.clone(),
+        })
+        .collect()
+}

@@ -1,0 +1,129 @@
+//! Conflicts between listeners and between routes: they are not decided here, all paths stand
+//! (SEMANTICS §1.4).
+
+use std::collections::BTreeMap;
+
+use super::finding;
+use crate::model::{GroupKind, ObjectKey, groups};
+use crate::resolve::World;
+use crate::store::{Listener, Projection, ROUTE_KINDS};
+use crate::wire::v1;
+use v1::finding::Severity;
+
+/// Listeners that cannot be told apart, routes that hold one listener together, and parentRefs
+/// that do not join.
+pub(super) fn conflicts(world: &World, findings: &mut Vec<v1::Finding>) {
+    listeners(world, findings);
+    parents(world, findings);
+    routes(world, findings);
+}
+
+fn listeners(world: &World, findings: &mut Vec<v1::Finding>) {
+    let kind = GroupKind::new(groups::GATEWAY, "Gateway");
+    for ((namespace, name), entry) in world.store().of_kind(&kind) {
+        let Projection::Gateway(gateway) = &entry.projection else {
+            continue;
+        };
+        let mut same: BTreeMap<(u16, &str, Option<&str>), Vec<&str>> = BTreeMap::new();
+        for listener in &gateway.listeners {
+            same.entry(identity(listener))
+                .or_default()
+                .push(&listener.name);
+        }
+        for names in same.values().filter(|names| names.len() > 1) {
+            let key = ObjectKey::new(kind.clone(), namespace.clone(), name.clone());
+            let message = format!(
+                "listeners `{}` have one port, protocol and hostname: none of them may be served",
+                names.join("`, `")
+            );
+            findings.push(finding(
+                world,
+                Severity::Warning,
+                "ListenerConflict",
+                &key,
+                message,
+            ));
+        }
+    }
+}
+
+fn identity(listener: &Listener) -> (u16, &str, Option<&str>) {
+    (
+        listener.port,
+        &listener.protocol,
+        listener.hostname.as_deref(),
+    )
+}
+
+/// parentRefs that do not join, with the reason.
+fn parents(world: &World, findings: &mut Vec<v1::Finding>) {
+    for row in &ROUTE_KINDS {
+        let kind = GroupKind::new(groups::GATEWAY, row.kind);
+        for ((namespace, name), entry) in world.store().of_kind(&kind) {
+            let Projection::Route(route) = &entry.projection else {
+                continue;
+            };
+            let key = ObjectKey::new(kind.clone(), namespace.clone(), name.clone());
+            for (at, reason) in world.topology().refused_parents(&key) {
+                let Some(parent) = route.parents.get(*at) else {
+                    continue;
+                };
+                let message = format!(
+                    "spec.parentRefs[{at}] does not join {} `{}/{}`: {}",
+                    parent.kind.kind,
+                    parent.namespace,
+                    parent.name,
+                    reason.explain()
+                );
+                findings.push(finding(
+                    world,
+                    Severity::Warning,
+                    reason.as_str(),
+                    &key,
+                    message,
+                ));
+            }
+        }
+    }
+}
+
+/// HTTPRoutes and GRPCRoutes of one hostname on one listener, and several routes on a listener
+/// that can hold one.
+fn routes(world: &World, findings: &mut Vec<v1::Finding>) {
+    for (listener, routes) in world.topology().joined() {
+        let projected: Vec<(&ObjectKey, &[crate::model::Str])> = routes
+            .iter()
+            .filter_map(|key| match &world.store().get(key)?.projection {
+                Projection::Route(route) => Some((*key, route.hostnames.as_slice())),
+                _ => None,
+            })
+            .collect();
+        for (at, (one, hosts)) in projected.iter().enumerate() {
+            for (other, others) in projected.iter().skip(at + 1) {
+                let kinds = (&*one.kind.kind, &*other.kind.kind);
+                let mixed = matches!(
+                    kinds,
+                    ("HTTPRoute", "GRPCRoute") | ("GRPCRoute", "HTTPRoute")
+                );
+                let streams = kinds.0 == kinds.1 && matches!(kinds.0, "TCPRoute" | "UDPRoute");
+                let shared = hosts.is_empty()
+                    || others.is_empty()
+                    || hosts.iter().any(|host| others.contains(host));
+                if !(streams || mixed && shared) {
+                    continue;
+                }
+                let message = format!(
+                    "it and `{one}` hold `{}` together: only one of them may be served",
+                    world.topology().describe(listener)
+                );
+                findings.push(finding(
+                    world,
+                    Severity::Warning,
+                    "RouteConflict",
+                    other,
+                    message,
+                ));
+            }
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Where a policy reaches: every path and object that it affects, and how far it is in force.
+
+use std::collections::BTreeSet;
+
+use super::policies::message;
+use super::{Failure, Subject};
+use crate::model::{PolicyRef, Unit};
+use crate::resolve::{Frames, Kind, World};
+use crate::snapshot::Snapshot;
+use crate::wire::{node_policy_ref, v1};
+use hashbrown::HashMap;
+
+/// Most paths that one reply names.
+const MAX_PATHS: usize = 10_000;
+
+/// Tells where a policy, or one unit of it, reaches.
+///
+/// # Errors
+/// A name that is none of a policy.
+pub(super) fn reach(
+    snapshot: &Snapshot,
+    name: &str,
+    unit: &str,
+) -> Result<v1::ListAffectedResponse, Failure> {
+    let world = snapshot.world();
+    let (number, index) = policy_named(world, name)?;
+    let wanted = match unit {
+        "" => Unit::default(),
+        text => Unit::parse(text).ok_or_else(|| {
+            Failure::invalid(
+                "NotAUnit",
+                format!("`{text}` is no unit: give a dotted path"),
+            )
+        })?,
+    };
+    let Some((kind, policy)) = world
+        .kinds()
+        .get(number)
+        .and_then(|kind| Some((kind, kind.policies().get(index)?)))
+    else {
+        return Err(Failure::absent(format!("there is no policy `{name}`")));
+    };
+    let statuses = snapshot.statuses();
+    let status = statuses.of(number, index).cloned().unwrap_or_default();
+    let (paths, truncated) = paths(world, kind, &PolicyRef::of(&policy.key), &wanted);
+    let objects = statuses
+        .affected
+        .iter()
+        .filter(|(_, policies)| policies.contains(&(number, index)))
+        .map(|(node, _)| world.topology().describe(*node));
+    Ok(v1::ListAffectedResponse {
+        status: Some(message(world, kind, (index, policy), &status)),
+        objects: objects.collect::<BTreeSet<_>>().into_iter().collect(),
+        paths,
+        truncated,
+        ..v1::ListAffectedResponse::default()
+    })
+}
+
+/// The kind and the policy of a name.
+fn policy_named(world: &World, name: &str) -> Result<(usize, usize), Failure> {
+    if let Subject::Object(key, None) = Subject::read(name, world)? {
+        for (number, kind) in world.kinds().iter().enumerate() {
+            if let Some(index) = kind.policy(&key) {
+                return Ok((number, index));
+            }
+        }
+    }
+    Err(Failure::absent(format!(
+        "there is no policy `{name}`: give `kind/namespace/name`"
+    )))
+}
+
+/// The scopes in which the policy stands, with what it won and lost of the wanted units.
+fn paths(
+    world: &World,
+    kind: &Kind,
+    policy: &PolicyRef,
+    wanted: &Unit,
+) -> (Vec<v1::AffectedPath>, bool) {
+    let mut known: HashMap<Frames, Option<(Vec<String>, Vec<String>)>> = HashMap::new();
+    let mut found = Vec::new();
+    let mut truncated = false;
+    world.topology().visit(&mut |name, trail| {
+        if !world.is_scope(kind, trail) {
+            return;
+        }
+        let Some(frames) = world.frames(kind, trail) else {
+            return;
+        };
+        let shares = known
+            .entry(frames)
+            .or_insert_with_key(|frames| share(world, kind, frames, policy, wanted));
+        let Some((won, lost)) = shares else { return };
+        if found.len() >= MAX_PATHS {
+            truncated = true;
+            return;
+        }
+        found.push(v1::AffectedPath {
+            path: name.to_owned(),
+            won: won.clone(),
+            lost: lost.clone(),
+        });
+    });
+    (found, truncated)
+}
+
+/// What a policy won and lost; `None` if it has no part in the wanted units there.
+fn share(
+    world: &World,
+    kind: &Kind,
+    frames: &Frames,
+    policy: &PolicyRef,
+    wanted: &Unit,
+) -> Option<(Vec<String>, Vec<String>)> {
+    let meets = |unit: &Unit| unit.covers(wanted) || wanted.covers(unit);
+    let explained = world.explain(kind, frames);
+    let listed = explained
+        .effective
+        .listed
+        .iter()
+        .any(|l| l.policy == *policy);
+    let mut won: Vec<String> = explained
+        .units
+        .iter()
+        .filter(|unit| meets(&unit.unit))
+        .filter(|unit| {
+            unit.origin
+                .as_ref()
+                .is_some_and(|o| o.policies.contains(policy))
+        })
+        .map(|unit| unit.unit.to_string())
+        .collect();
+    if listed {
+        won.push("*".to_owned());
+    }
+    let lost: BTreeSet<String> = explained
+        .units
+        .iter()
+        .flat_map(|unit| &unit.beaten)
+        .filter(|beaten| beaten.policy == *policy && meets(&beaten.unit))
+        .map(|beaten| beaten.unit.to_string())
+        .collect();
+    // A null that stands has no origin, but it is the policy's doing.
+    let deletes = explained.units.iter().any(|unit| {
+        meets(&unit.unit)
+            && unit.value.is_none()
+            && unit
+                .origin
+                .as_ref()
+                .is_some_and(|o| o.policies.contains(policy))
+    });
+    (!won.is_empty() || !lost.is_empty() || deletes).then(|| (won, lost.into_iter().collect()))
+}
+
+/// The policies that affect an object (SEMANTICS §9.3).
+pub(super) fn affecting(
+    snapshot: &Snapshot,
+    object: &str,
+) -> Result<v1::ListAffectedResponse, Failure> {
+    let world = snapshot.world();
+    let key = match Subject::read(object, world)? {
+        Subject::Object(key, None) => key.to_string(),
+        Subject::Object(key, Some(section)) => format!("{key}#{section}"),
+        Subject::All | Subject::Path(_) => {
+            return Err(Failure::invalid(
+                "NotAnObject",
+                format!("`{object}` is no object: give `kind/namespace/name`"),
+            ));
+        }
+    };
+    let affecting = world.affecting(&snapshot.statuses(), &key);
+    Ok(v1::ListAffectedResponse {
+        policies: affecting
+            .into_iter()
+            .map(|(kind, policy)| v1::AffectingPolicy {
+                kind: kind.to_string(),
+                policy: Some(node_policy_ref(&policy)),
+            })
+            .collect(),
+        ..v1::ListAffectedResponse::default()
+    })
+}
+
+/// Lists the policies that affect an object, or where a policy reaches.
+///
+/// # Errors
+/// A name that is none.
+pub fn list_affected(
+    snapshot: &Snapshot,
+    request: &v1::ListAffectedRequest,
+) -> Result<v1::ListAffectedResponse, Failure> {
+    use v1::list_affected_request::Subject as Asked;
+    let found = match &request.subject {
+        Some(Asked::Object(object)) => affecting(snapshot, object)?,
+        Some(Asked::Policy(policy)) => reach(snapshot, policy, &request.unit)?,
+        None => {
+            return Err(Failure::invalid(
+                "NoSubject",
+                "the request names nothing: set `object` or `policy`",
+            ));
+        }
+    };
+    let version = snapshot.version();
+    Ok(v1::ListAffectedResponse {
+        version: Some(version.message()),
+        synced_at: Some(version.synced_at),
+        kinds: snapshot.kinds().to_vec(),
+        ..found
+    })
+}
