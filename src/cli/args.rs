@@ -72,8 +72,8 @@ pub enum Format {
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
-  entail test tests/conformance/cases/gwctl.yaml
-  entail test --pending tests/conformance/pending.yaml tests/conformance/cases/*.yaml")]
+  entail test tests/conformance/gwctl.yaml
+  entail test tests/conformance/*.yaml")]
 pub struct TestArgs {
     /// Files of cases.
     #[arg(value_name = "FILE", required = true)]

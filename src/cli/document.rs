@@ -1,9 +1,11 @@
 //! What `-o json` and `-o yaml` print: like a JSON value, but fields keep the order in which they
 //! are documented.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::text::is_hidden;
 
@@ -22,6 +24,8 @@ pub(super) enum Document {
     List(Vec<Document>),
     /// Fields in their order.
     Map(Vec<(String, Document)>),
+    /// JSON as it is, on one line.
+    Json(String),
 }
 
 impl Document {
@@ -45,11 +49,22 @@ impl Document {
         Document::List(items.iter().map(each).collect())
     }
 
-    /// The value of a JSON text; the text itself should it be none.
+    /// A JSON text as it is; a string should it be none.
     pub(super) fn exact(json: &str) -> Self {
-        match serde_json::from_str::<Value>(json) {
-            Ok(value) => value.into(),
+        match serde_json::from_str::<&RawValue>(json) {
+            Ok(_) => Document::Json(json.to_owned()),
             Err(_) => Document::text(json),
+        }
+    }
+
+    /// The same, JSON texts taken apart.
+    pub(super) fn opened(&self) -> Cow<'_, Document> {
+        match self {
+            Document::Json(text) => match serde_json::from_str::<Value>(text) {
+                Ok(value) => Cow::Owned(value.into()),
+                Err(_) => Cow::Owned(Document::text(text)),
+            },
+            other => Cow::Borrowed(other),
         }
     }
 
@@ -118,7 +133,9 @@ mod tests {
     #[test]
     fn numbers_keep_their_text() {
         let text = "1.50000000000000000000000001e+400";
-        assert_eq!(Document::exact(text), Document::Number(text.to_owned()));
+        assert_eq!(Document::exact(text), Document::Json(text.to_owned()));
+        let opened = Document::exact(text).opened().into_owned();
+        assert_eq!(opened, Document::Number(text.to_owned()));
         assert_eq!(Document::exact("{"), Document::text("{"));
     }
 }

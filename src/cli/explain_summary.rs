@@ -160,6 +160,7 @@ pub(super) mod fixtures {
             ],
             units: vec![unit("attempts", Some("5"), Some("be-patient")), backoff],
             losses: vec!["timeout".to_owned()],
+            warnings: Vec::new(),
         }
     }
 }

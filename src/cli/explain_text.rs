@@ -65,8 +65,27 @@ pub(super) fn kind(
             writeln!(out, "{}", beside(&left, &right, MOST_LEFT, style))?;
         }
     }
-    if !(policy.rejected.is_empty() && policy.not_computed.is_empty() && kind.losses.is_empty()) {
+    remarks(out, policy, kind, style)?;
+    rejected(out, &policy.rejected, style)?;
+    writeln!(out)
+}
+
+/// What to be aware of: traps, losses, what is not computed.
+fn remarks(
+    out: &mut dyn Write,
+    policy: &v1::EffectivePolicy,
+    kind: &v1::KindExplanation,
+    style: Style,
+) -> io::Result<()> {
+    let nothing_more = policy.rejected.is_empty()
+        && policy.not_computed.is_empty()
+        && kind.losses.is_empty()
+        && kind.warnings.is_empty();
+    if !nothing_more {
         writeln!(out)?;
+    }
+    for warning in &kind.warnings {
+        told(out, &format!("note: {warning}"), style)?;
     }
     for unit in &kind.losses {
         let text = "is offered by a less specific policy, and the result lacks it";
@@ -79,8 +98,7 @@ pub(super) fn kind(
             style,
         )?;
     }
-    rejected(out, &policy.rejected, style)?;
-    writeln!(out)
+    Ok(())
 }
 
 /// The nodes as a tree: each hangs below the one before.

@@ -4,6 +4,9 @@ use std::io::{self, Write};
 
 use super::document::{Document, quoted};
 
+/// Columns that a line fills before a list or map is broken into lines.
+const WIDTH: usize = 110;
+
 /// Writes a document where the cursor stands; further lines are indented.
 pub(super) fn write(out: &mut dyn Write, document: &Document, indent: usize) -> io::Result<()> {
     let (open, close, number) = match document {
@@ -11,11 +14,15 @@ pub(super) fn write(out: &mut dyn Write, document: &Document, indent: usize) -> 
         Document::Bool(bool) => return write!(out, "{bool}"),
         Document::Number(text) => return out.write_all(text.as_bytes()),
         Document::Text(text) => return out.write_all(quoted(text).as_bytes()),
+        Document::Json(text) => return out.write_all(text.as_bytes()),
         Document::List(items) => ("[", "]", items.len()),
         Document::Map(fields) => ("{", "}", fields.len()),
     };
     if number == 0 {
         return write!(out, "{open}{close}");
+    }
+    if fits(document, WIDTH.saturating_sub(indent)).is_some() {
+        return out.write_all(compact(document).as_bytes());
     }
     out.write_all(open.as_bytes())?;
     match document {
@@ -37,6 +44,31 @@ pub(super) fn write(out: &mut dyn Write, document: &Document, indent: usize) -> 
     write!(out, "\n{:indent$}{close}", "")
 }
 
+/// What is left of a line of this many columns after a document on one line; `None` if it is too
+/// long.
+fn fits(document: &Document, room: usize) -> Option<usize> {
+    let own = match document {
+        Document::Null | Document::Bool(_) => 5,
+        Document::Number(text) | Document::Json(text) => text.len(),
+        Document::Text(text) => text.len() + 2,
+        Document::List(items) => {
+            let rest = items.iter().try_fold(room.checked_sub(2)?, |room, item| {
+                fits(item, room)?.checked_sub(2)
+            });
+            return rest;
+        }
+        Document::Map(fields) => {
+            let rest = fields
+                .iter()
+                .try_fold(room.checked_sub(2)?, |room, (name, value)| {
+                    fits(value, room.checked_sub(name.len() + 4)?)?.checked_sub(2)
+                });
+            return rest;
+        }
+    };
+    room.checked_sub(own)
+}
+
 /// Begins the line of an item.
 pub(super) fn next_line(out: &mut dyn Write, at: usize, indent: usize) -> io::Result<()> {
     let comma = if at > 0 { "," } else { "" };
@@ -48,7 +80,7 @@ pub(super) fn compact(document: &Document) -> String {
     match document {
         Document::Null => "null".to_owned(),
         Document::Bool(bool) => bool.to_string(),
-        Document::Number(text) => text.clone(),
+        Document::Number(text) | Document::Json(text) => text.clone(),
         Document::Text(text) => quoted(text),
         Document::List(items) => {
             let items: Vec<String> = items.iter().map(compact).collect();

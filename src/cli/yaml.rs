@@ -25,7 +25,7 @@ pub(super) fn write_item(
 
 /// `inline`: the cursor stands behind a dash, where the first line begins.
 fn block(out: &mut dyn Write, document: &Document, indent: usize, inline: bool) -> io::Result<()> {
-    match document {
+    match &*document.opened() {
         Document::List(items) if !items.is_empty() => {
             for (at, item) in items.iter().enumerate() {
                 let before = if inline && at == 0 { 0 } else { indent };
@@ -56,6 +56,7 @@ fn field(out: &mut dyn Write, name: &str, value: &Document, indent: usize) -> io
     } else {
         write!(out, "{key}:")?;
     }
+    let value = &*value.opened();
     if value.is_leaf() {
         return writeln!(out, " {}", scalar(value));
     }
@@ -73,7 +74,7 @@ pub(super) fn scalar(leaf: &Document) -> String {
     match leaf {
         Document::Null => "null".to_owned(),
         Document::Bool(bool) => bool.to_string(),
-        Document::Number(text) => text.clone(),
+        Document::Number(text) | Document::Json(text) => text.clone(),
         Document::Text(text) => string(text),
         Document::List(_) => "[]".to_owned(),
         Document::Map(_) => "{}".to_owned(),

@@ -2,13 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use hashbrown::HashMap;
+
 use super::policies::message;
 use super::{Failure, Subject};
 use crate::model::{PolicyRef, Unit};
 use crate::resolve::{Frames, Kind, World};
 use crate::snapshot::Snapshot;
 use crate::wire::{node_policy_ref, v1};
-use hashbrown::HashMap;
+
+/// Units that were won, and units that were lost.
+type Shares = (Vec<String>, Vec<String>);
 
 /// Most paths that one reply names.
 const MAX_PATHS: usize = 10_000;
@@ -78,7 +82,7 @@ fn paths(
     policy: &PolicyRef,
     wanted: &Unit,
 ) -> (Vec<v1::AffectedPath>, bool) {
-    let mut known: HashMap<Frames, Option<(Vec<String>, Vec<String>)>> = HashMap::new();
+    let mut known: HashMap<Frames, Option<Shares>> = HashMap::new();
     let mut found = Vec::new();
     let mut truncated = false;
     world.topology().visit(&mut |name, trail| {
@@ -112,7 +116,7 @@ fn share(
     frames: &Frames,
     policy: &PolicyRef,
     wanted: &Unit,
-) -> Option<(Vec<String>, Vec<String>)> {
+) -> Option<Shares> {
     let meets = |unit: &Unit| unit.covers(wanted) || wanted.covers(unit);
     let explained = world.explain(kind, frames);
     let listed = explained

@@ -1,5 +1,7 @@
 //! The fold of a path (SEMANTICS §6).
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::join::join;
@@ -12,11 +14,11 @@ use crate::profile::{Block, Fold, Profile, SameTarget, Span};
 
 /// The result of a fold.
 #[derive(Clone, Debug, Default)]
-pub struct Folded {
+pub struct Folded<'p> {
     /// The rules; `None` exactly if no block took part (SEMANTICS §5.6).
     pub spec: Option<Value>,
     /// The units that stand at the end, tombstones included, in order.
-    pub units: Vec<FoldedUnit>,
+    pub units: Vec<FoldedUnit<'p>>,
     /// Who units and losses point to.
     pub sources: Vec<Source>,
     /// What lost, if it was asked for.
@@ -27,18 +29,18 @@ pub struct Folded {
 
 /// One unit of a result.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FoldedUnit {
+pub struct FoldedUnit<'p> {
     /// The unit.
     pub unit: Unit,
     /// Its value; null for a tombstone.
-    pub value: Value,
+    pub value: Cow<'p, Value>,
     /// Indexes of sources.
     pub sources: Vec<usize>,
 }
 
-impl Folded {
+impl Folded<'_> {
     /// The policies that say a unit.
-    pub fn policies(&self, unit: &FoldedUnit) -> impl Iterator<Item = usize> {
+    pub fn policies(&self, unit: &FoldedUnit<'_>) -> impl Iterator<Item = usize> {
         unit.sources
             .iter()
             .filter_map(|&source| self.sources.get(source)?.policy)
@@ -87,7 +89,12 @@ impl<'p> Turn<'p> {
 }
 
 /// Folds a stack. With `trace`, losses are told.
-pub fn fold(profile: &Profile, schemas: Schemas<'_>, stack: &Stack<'_>, trace: bool) -> Folded {
+pub fn fold<'p>(
+    profile: &Profile,
+    schemas: Schemas<'_>,
+    stack: &Stack<'p>,
+    trace: bool,
+) -> Folded<'p> {
     let (turns, sources) = turns(profile, stack);
     let mut tracer = Tracer::new(&sources, trace);
     let within = span(profile, stack);
@@ -102,19 +109,20 @@ pub fn fold(profile: &Profile, schemas: Schemas<'_>, stack: &Stack<'_>, trace: b
     } else {
         bottom_up(&near, &shapes, &mut tracer)
     };
+    let spec = gathered.as_ref().map(Slot::finished);
     let mut units = Vec::new();
-    if let Some(slot) = &gathered {
-        slot.leaves(&mut Vec::new(), &mut |unit, leaf| {
+    if let Some(slot) = gathered {
+        slot.into_leaves(&mut Vec::new(), &mut |unit, leaf| {
             units.push(FoldedUnit {
                 unit,
-                value: leaf.value.as_ref().clone(),
-                sources: leaf.sources.clone(),
+                value: leaf.value,
+                sources: leaf.sources,
             });
         });
     }
     let losses = tracer.into_losses();
     Folded {
-        spec: gathered.map(|slot| slot.finished()),
+        spec,
         units,
         losses,
         strategy,

@@ -191,6 +191,27 @@ impl<'v> Slot<'v> {
         }
     }
 
+    /// Hands each leaf with its unit to `f`.
+    pub fn into_leaves(self, above: &mut Vec<Segment>, f: &mut dyn FnMut(Unit, Leaf<'v>)) {
+        match self {
+            Slot::Leaf(leaf) => f(Unit(above.clone()), leaf),
+            Slot::Object(fields) => {
+                for (name, slot) in fields {
+                    above.push(Segment::Field(name.into()));
+                    slot.into_leaves(above, f);
+                    above.pop();
+                }
+            }
+            Slot::Items(items) => {
+                for (key, slot) in items {
+                    above.push(item_segment(&key));
+                    slot.into_leaves(above, f);
+                    above.pop();
+                }
+            }
+        }
+    }
+
     /// Cuts out what a name covers; objects that it empties go too (SEMANTICS §5.5). Returns
     /// whether nothing is left.
     pub fn cut(&mut self, name: &[Segment]) -> bool {

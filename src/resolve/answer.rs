@@ -42,7 +42,7 @@ impl World {
 
 impl Kind {
     /// From a fold to an answer.
-    pub(super) fn effective(&self, folded: &Folded, own: Option<&NodeKey>) -> Effective {
+    pub(super) fn effective(&self, folded: &Folded<'_>, own: Option<&NodeKey>) -> Effective {
         Effective {
             spec: folded.spec.clone(),
             origins: self.origins(folded, own),
@@ -53,7 +53,7 @@ impl Kind {
 
     /// Who says what: one origin for everything where one block of one policy gives everything,
     /// else one a unit; tombstones have none (SEMANTICS §9.1).
-    fn origins(&self, folded: &Folded, own: Option<&NodeKey>) -> Vec<Origin> {
+    fn origins(&self, folded: &Folded<'_>, own: Option<&NodeKey>) -> Vec<Origin> {
         let mut origins: Vec<Origin> = folded
             .units
             .iter()
@@ -76,7 +76,7 @@ impl Kind {
     /// The origin of a unit.
     pub(super) fn origin(
         &self,
-        folded: &Folded,
+        folded: &Folded<'_>,
         unit: Unit,
         sources: &[usize],
         own: Option<&NodeKey>,

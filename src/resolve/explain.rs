@@ -87,13 +87,13 @@ impl World {
 
 impl Kind {
     /// The units of a fold with their losers.
-    fn unit_outcomes(&self, folded: &Folded, own: Option<&NodeKey>) -> Vec<UnitOutcome> {
+    fn unit_outcomes(&self, folded: &Folded<'_>, own: Option<&NodeKey>) -> Vec<UnitOutcome> {
         let mut outcomes: Vec<UnitOutcome> = folded
             .units
             .iter()
             .map(|unit| UnitOutcome {
                 unit: unit.unit.clone(),
-                value: (!unit.value.is_null()).then(|| unit.value.clone()),
+                value: (!unit.value.is_null()).then(|| unit.value.clone().into_owned()),
                 origin: self.origin(folded, unit.unit.clone(), &unit.sources, own),
                 beaten: Vec::new(),
             })
@@ -124,7 +124,7 @@ impl Kind {
         outcomes
     }
 
-    fn beaten(&self, folded: &Folded, loss: &Loss) -> Option<Beaten> {
+    fn beaten(&self, folded: &Folded<'_>, loss: &Loss) -> Option<Beaten> {
         let source = folded.sources.get(loss.source)?;
         // Own fields are no policy (SEMANTICS §11.15).
         let policy = self.policies.get(source.policy?)?;

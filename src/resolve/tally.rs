@@ -156,7 +156,7 @@ fn contributors(
 /// What one policy won and lost in a fold.
 fn share(
     kind: &Kind,
-    folded: &Folded,
+    folded: &Folded<'_>,
     groups: &[Vec<Standing<'_>>],
     standing: &Standing<'_>,
 ) -> Share {
@@ -180,7 +180,7 @@ fn share(
         overridden_by.extend(beaten_by(folded, groups, unit));
     }
     overridden_by.remove(&policy);
-    let others = |unit: &&FoldedUnit| folded.policies(unit).any(|p| p != policy);
+    let others = |unit: &&FoldedUnit<'_>| folded.policies(unit).any(|p| p != policy);
     let additions = folded
         .units
         .iter()
@@ -201,8 +201,8 @@ fn meet(a: &Unit, b: &Unit) -> bool {
 
 /// Whether a unit stands in the result with the policy among its origins. What `unset` has cut out
 /// of a larger unit does not; an empty object stands as well where others have filled it.
-fn stands(folded: &Folded, unit: &Unit, policy: usize) -> bool {
-    let covering = |found: &&FoldedUnit| found.unit.covers(unit);
+fn stands(folded: &Folded<'_>, unit: &Unit, policy: usize) -> bool {
+    let covering = |found: &&FoldedUnit<'_>| found.unit.covers(unit);
     match folded.units.iter().find(covering) {
         Some(found) => {
             let below = unit.0.get(found.unit.0.len()..).unwrap_or_default();
@@ -214,12 +214,13 @@ fn stands(folded: &Folded, unit: &Unit, policy: usize) -> bool {
 
 /// Who a unit was lost to: those that hold it or a value above it; if nothing is there, those whose
 /// `unset` names it, else all contributors.
-fn beaten_by(folded: &Folded, groups: &[Vec<Standing<'_>>], unit: &Unit) -> Vec<usize> {
-    let holds = |found: &&FoldedUnit| {
+fn beaten_by(folded: &Folded<'_>, groups: &[Vec<Standing<'_>>], unit: &Unit) -> Vec<usize> {
+    let holds = |found: &&FoldedUnit<'_>| {
         let below = unit.0.get(found.unit.0.len()..).unwrap_or_default();
         unit.covers(&found.unit) || (found.unit.covers(unit) && at(&found.value, below).is_some())
     };
-    let scalar_above = |found: &&FoldedUnit| found.unit.covers(unit) && !found.value.is_object();
+    let scalar_above =
+        |found: &&FoldedUnit<'_>| found.unit.covers(unit) && !found.value.is_object();
     let holders = folded
         .units
         .iter()

@@ -11,7 +11,7 @@ use super::leaf::{Leaf, is_tombstone, written};
 use super::place::Placed;
 use super::rng::Rng;
 use super::settings::Settings;
-use super::support::{case, entail_of};
+use super::support::{case, entail_of, expect_answer};
 use super::worlds::World;
 
 /// The kinds of a world with their policies in place.
@@ -63,12 +63,14 @@ pub fn answers(world: &World) -> Vec<String> {
             if folded.spec() == said.spec && origins_agree(&folded, &said) && level {
                 continue;
             }
-            let oracle = json!({"spec": folded.spec(), "origins": oracle_origins(&folded)});
+            let origins = json!(oracle_origins(&folded));
+            let kind = &placed.kind.kind;
+            let oracle = expect_answer(kind, path, &folded.spec(), &origins);
             let told = json!({
                 "spec": said.spec, "origins": entail_origins(&said),
                 "inherited_only": said.inherited_only,
             });
-            wrong.push(case(world, &placed.kind.kind, path, &oracle, &told));
+            wrong.push(case(world, kind, &oracle, &told));
         }
     }
     wrong.sort_by_key(String::len);
@@ -149,8 +151,8 @@ pub fn arrival(world: &World) -> Vec<String> {
             let kind = profile["spec"]["policy"]["kind"].as_str().unwrap();
             let (a, b) = (answer(&straight, kind, &path), answer(&mixed, kind, &path));
             if a != b {
-                let text = |e: &Effective| json!({"spec": e.spec, "origins": entail_origins(e)});
-                wrong.push(case(world, kind, &path, &text(&a), &text(&b)));
+                let text = |e: &Effective| expect_answer(kind, &path, &e.spec, &entail_origins(e));
+                wrong.push(case(world, kind, &text(&a), &text(&b)));
             }
         }
     }

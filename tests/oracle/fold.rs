@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::join::{Sheet, join, unit_paths};
+use super::join::{Counted, Sheet, join, unit_paths};
 use super::leaf::{Leaf, assemble};
 use super::policy::{Block, Policy, without};
-use super::settings::{Direction, Granularity, SameTarget, Settings, Span};
+use super::settings::{Direction, SameTarget, Settings, Span};
 
 /// A node of a path with the policies that are attached to it, the established one first (§4.2).
 #[derive(Clone, Debug)]
@@ -145,7 +145,7 @@ fn bottom_up(kind: &Settings, nodes: &[Node], own: &[Leaf]) -> Folded {
             }
         }
     }
-    if !anyone && (own.is_empty() || std::env::var("SKIPK").is_err()) {
+    if !anyone {
         gathered.folded.rules = None;
     }
     gathered.folded
@@ -179,8 +179,11 @@ impl Gathered<'_> {
             return false;
         }
         let by = block.strategy;
-        let again = by.granularity == Granularity::Custom
-            && !self.counted.insert((policy.name.clone(), at));
+        let again = if self.counted.insert((policy.name.clone(), at)) {
+            Counted::Neither
+        } else {
+            Counted::Higher
+        };
         let mut rules = block.sheet(&policy.name);
         if by.direction == Direction::Defaults {
             rules.lines = without(&rules.lines, unset);
@@ -247,7 +250,7 @@ fn from_above(kind: &Settings, nodes: &[Node]) -> Folded {
         let Some(block) = only_block(policy) else {
             continue;
         };
-        let again = !counted.insert(policy.name.clone());
+        let again = lower_counted(&mut counted, &policy.name);
         let own = block.sheet(&policy.name);
         above = Some(match above {
             None => own,
@@ -260,21 +263,37 @@ fn from_above(kind: &Settings, nodes: &[Node]) -> Folded {
     }
 }
 
+fn lower_counted(counted: &mut BTreeSet<String>, policy: &str) -> Counted {
+    if counted.insert(policy.to_owned()) {
+        Counted::Neither
+    } else {
+        Counted::Lower
+    }
+}
+
 /// §6.2: the literal stack.
 fn stack(kind: &Settings, nodes: &[Node]) -> Folded {
     let policies = nodes.iter().flat_map(|node| &node.policies);
-    let said =
-        |policy: &Policy| only_block(policy).map(|b: &Block| (b.sheet(&policy.name), b.strategy));
+    let said = |policy: &Policy| {
+        let block = only_block(policy)?;
+        Some((
+            block.sheet(&policy.name),
+            block.strategy,
+            policy.name.clone(),
+        ))
+    };
     // The top of the stack is the least specific one.
     let mut stack: Vec<_> = policies.filter_map(said).collect();
     stack.reverse();
+    let mut counted: BTreeSet<String> = stack.last().map(|top| top.2.clone()).into_iter().collect();
     while stack.len() > 1 {
-        let (higher, dictates) = stack.pop().unwrap();
-        let (lower, next) = stack.pop().unwrap();
-        stack.push((join(kind, &lower, &higher, dictates, false), next));
+        let (higher, dictates, _) = stack.pop().unwrap();
+        let (lower, next, name) = stack.pop().unwrap();
+        let again = lower_counted(&mut counted, &name);
+        stack.push((join(kind, &lower, &higher, dictates, again), next, name));
     }
     Folded {
-        rules: stack.pop().map(|(rules, _)| rules),
+        rules: stack.pop().map(|(rules, ..)| rules),
         unset: Vec::new(),
     }
 }

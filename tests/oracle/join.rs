@@ -21,9 +21,17 @@ pub struct Sheet {
     pub sealed: Option<String>,
 }
 
-/// What `higher` and `lower` come to, by this strategy. `again`: the block that says how has
-/// counted before, and so reduces nothing more.
-pub fn join(kind: &Settings, lower: &Sheet, higher: &Sheet, by: Strategy, again: bool) -> Sheet {
+/// A block counts once on a path (§5.2, custom), though its policy takes part at several nodes
+/// (§3.5): which side of a pair is a block that has counted before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    Neither,
+    Lower,
+    Higher,
+}
+
+/// What `higher` and `lower` come to, by this strategy.
+pub fn join(kind: &Settings, lower: &Sheet, higher: &Sheet, by: Strategy, again: Counted) -> Sheet {
     let whole = by.granularity == Granularity::Atomic
         || (higher.sealed.is_some() && higher.lines.is_empty());
     match by.direction {
@@ -179,7 +187,7 @@ fn put(result: &mut Vec<Leaf>, unit: Unit) {
 }
 
 /// Reduces, where both sides have a value of the right type at a reducer's path (§5.2, custom).
-fn reduce(kind: &Settings, result: &mut [Leaf], unit: &Unit, again: bool) -> bool {
+fn reduce(kind: &Settings, result: &mut [Leaf], unit: &Unit, again: Counted) -> bool {
     let name = fields_only(&unit.path);
     let Some((_, how)) = kind.reducers.iter().find(|(path, _)| fits(path, &name)) else {
         return false;
@@ -192,8 +200,12 @@ fn reduce(kind: &Settings, result: &mut [Leaf], unit: &Unit, again: bool) -> boo
     };
     match reduced(how, &established.value, &line.value) {
         None => false,
-        // A block counts once on a path, though its policy takes part at several nodes (§3.5).
-        Some(_) if again => true,
+        // What has counted before is in the other side's value.
+        Some(_) if again == Counted::Higher => true,
+        Some(_) if again == Counted::Lower => {
+            *line = unit.lines[0].clone();
+            true
+        }
         Some(value) => {
             match how.as_str() {
                 // The lower policy keeps a tie.

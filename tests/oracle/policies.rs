@@ -263,9 +263,6 @@ fn entries(rng: &mut Rng) -> Value {
 
 fn items(rng: &mut Rng) -> Value {
     let mut names = rng.some(&["i1", "i2", "i3"], 55);
-    if names.is_empty() && std::env::var("SKIPK").is_ok() {
-        names.push("i1");
-    }
     rng.shuffle(&mut names);
     let mut items: Vec<Value> = Vec::new();
     for name in names {

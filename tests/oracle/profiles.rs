@@ -112,12 +112,6 @@ impl Shape {
             offered.push(format!("{}Defaults", usable[0]));
         }
         rng.shuffle(&mut offered);
-        if self.same_target == "UnionOrReject" && std::env::var("SKIPK").is_ok() {
-            offered.truncate(1);
-        }
-        if self.same_target == "OldestWins" && std::env::var("SKIPK").is_ok() {
-            offered = vec![offered[0].replace("Overrides", "Defaults")];
-        }
         self.offered = offered;
     }
 
@@ -204,12 +198,7 @@ impl Shape {
             ]);
         }
         match rng.below(10) {
-            0 | 1
-                if std::env::var("SKIPK").is_err()
-                    || self.offered.iter().all(|s| s.starts_with("Atomic")) =>
-            {
-                spec["empty"] = json!("Blocking")
-            }
+            0 | 1 => spec["empty"] = json!("Blocking"),
             2 => spec["emptyUnless"] = json!(["a", "m.e1"]),
             _ => {}
         }

@@ -56,8 +56,8 @@ pub fn refused_profiles(world: &World) -> Vec<String> {
         .collect()
 }
 
-/// A disagreement as a conformance case, with both answers.
-pub fn case(world: &World, kind: &str, path: &str, oracle: &Value, entail: &Value) -> String {
+/// A disagreement as a conformance case: what the oracle expects, and what entail says.
+pub fn case(world: &World, kind: &str, expect: &Value, entail: &Value) -> String {
     let of_kind = |profile: &&Value| profile["spec"]["policy"]["kind"] == kind;
     let profiles: Vec<_> = world.profiles.iter().filter(of_kind).collect();
     let other = |object: &Value| {
@@ -66,13 +66,23 @@ pub fn case(world: &World, kind: &str, path: &str, oracle: &Value, entail: &Valu
     };
     let objects: Vec<_> = world.objects.iter().filter(|o| !other(o)).collect();
     let lines = |items: &[&Value]| items.iter().map(|i| format!("- {i}\n")).collect::<String>();
-    let key = format!("{kind}.{}", super::profiles::GROUP);
     format!(
-        "name: oracle/seed-{}\nprofiles:\n{}objects:\n{}expect:\n  effective:\n  - {}\n# entail says: {}\n",
+        "name: oracle/seed-{}\nprofiles:\n{}objects:\n{}expect: {expect}\n# entail says: {entail}\n",
         world.seed,
         lines(&profiles),
         lines(&objects),
-        json!({"path": path, "policies": {key.as_str(): oracle["spec"]}, "origins": {key.as_str(): oracle["origins"]}}),
-        entail,
     )
+}
+
+/// The name of a kind in cases.
+pub fn long(kind: &str) -> String {
+    format!("{kind}.{}", super::profiles::GROUP)
+}
+
+/// The expectation of an answer, as a case has it.
+pub fn expect_answer(kind: &str, path: &str, spec: &Option<Value>, origins: &Value) -> Value {
+    let kind = long(kind);
+    json!({"effective": [{
+        "path": path, "policies": {kind.as_str(): spec}, "origins": {kind.as_str(): origins},
+    }]})
 }

@@ -143,10 +143,9 @@ fn severity_of(outcome: Outcome) -> Option<(Severity, &'static str)> {
 fn paths(world: &World, kind: &Kind, findings: &mut Vec<v1::Finding>) {
     let mut known: HashMap<Frames, Vec<String>> = HashMap::new();
     world.topology().visit(&mut |name, trail| {
-        if world.is_scope(kind, trail) {
-            if let Some(frames) = world.frames(kind, trail) {
-                known.entry(frames).or_default().push(name.to_owned());
-            }
+        let frames = world.frames(kind, trail);
+        if let Some(frames) = frames.filter(|_| world.is_scope(kind, trail)) {
+            known.entry(frames).or_default().push(name.to_owned());
         }
     });
     let mut scopes: Vec<(Frames, Vec<String>)> = known.into_iter().collect();
