@@ -65,7 +65,7 @@ pub(super) fn kind(
             writeln!(out, "{}", beside(&left, &right, MOST_LEFT, style))?;
         }
     }
-    remarks(out, policy, kind, style)?;
+    remarks(out, &policy, kind, style)?;
     rejected(out, &policy.rejected, style)?;
     writeln!(out)
 }
