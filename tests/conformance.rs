@@ -110,3 +110,40 @@ fn a_wrong_expectation_is_found() {
     let found = check(&wrong, &mut local);
     assert_eq!(found.len(), 3, "{found:?}");
 }
+
+#[test]
+fn every_built_in_profile_has_a_case() {
+    let cases = corpus::cases();
+    let of = |object: &serde_json::Value| {
+        let version = object["apiVersion"].as_str().unwrap_or_default();
+        let group = version.split_once('/').map_or("", |(group, _)| group);
+        format!("{}.{group}", object["kind"].as_str().unwrap_or_default())
+    };
+    let known: std::collections::BTreeSet<String> = cases
+        .iter()
+        .flat_map(|case| &case.objects)
+        .map(of)
+        .collect();
+    let missing: Vec<String> = entail::profile::built_in()
+        .iter()
+        .flatten()
+        .map(|(_, document)| document.policy().to_string())
+        .filter(|kind| !known.contains(kind))
+        .collect();
+    assert!(missing.is_empty(), "no case for {missing:?}");
+    // A case that names a built-in profile relies on one that there is.
+    let names: Vec<&str> = entail::profile::built_in()
+        .iter()
+        .flatten()
+        .map(|(_, document)| document.name())
+        .collect();
+    for case in &cases {
+        for name in case.built_in() {
+            assert!(
+                names.contains(&name),
+                "{}: no built-in profile `{name}`",
+                case.name
+            );
+        }
+    }
+}

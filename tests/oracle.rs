@@ -35,6 +35,8 @@ mod rng;
 mod settings;
 #[path = "oracle/support.rs"]
 mod support;
+#[path = "oracle/trail.rs"]
+mod trail;
 #[path = "oracle/worlds.rs"]
 mod worlds;
 
@@ -78,7 +80,7 @@ fn all_agree(mut check: impl FnMut(&World) -> Vec<String>) {
 
 #[test]
 fn profiles_of_random_worlds_are_valid() {
-    all_agree(|world| support::refused_profiles(world));
+    all_agree(support::refused_profiles);
 }
 
 #[test]

@@ -55,10 +55,10 @@ impl Files {
             }
             None if line == "```yaml" => self.block = Some(String::new()),
             None => {
-                let files = line
+                let mut files = line
                     .split('`')
                     .filter(|w| w.ends_with(".yaml") && !w.contains(' '));
-                self.named = files.last().map(str::to_owned).or(self.named.take());
+                self.named = files.next_back().map(str::to_owned).or(self.named.take());
             }
         }
     }

@@ -94,6 +94,19 @@ async fn wrong_questions_get_statuses_with_details() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_path_that_is_no_text_gets_a_status_and_disturbs_nothing() {
+    let running = start(|_| {}).await;
+    let path = b"gateways/\xff\xfe/gw".to_vec();
+    let status = running
+        .get_raw(server::RawLookUp { path })
+        .await
+        .unwrap_err();
+    assert!(status.message().contains("UTF-8"), "{status}");
+    let path = server::PATH.as_bytes().to_vec();
+    assert!(running.get_raw(server::RawLookUp { path }).await.is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn batches_share_bodies_and_are_bounded() {
     let running = start(|_| {}).await;
     let mut client = running.policies();

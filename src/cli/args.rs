@@ -56,6 +56,21 @@ pub struct AskArgs {
     pub output: Format,
 }
 
+/// Where an answer comes from, what it is about, and how it is printed: for commands whose NAME, if
+/// they take one, means something of its own.
+#[derive(Args, Clone, Debug)]
+pub struct ReadArgs {
+    /// Where answers come from.
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// Only this policy kind, as `Kind.group`, or `Kind` alone if that is clear. May be repeated.
+    #[arg(long = "kind", value_name = "KIND")]
+    pub kinds: Vec<String>,
+    /// How to print.
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    pub output: Format,
+}
+
 /// How to print.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -94,6 +109,19 @@ pub(super) fn is_path(name: &str) -> bool {
     ["gateways/", "gatewayclasses/", "namespaces/", "mesh/"]
         .iter()
         .any(|root| name.starts_with(root))
+}
+
+impl ReadArgs {
+    /// The question about a name, or about nothing in particular.
+    #[must_use]
+    pub(super) fn ask(self, name: Option<String>) -> AskArgs {
+        AskArgs {
+            name,
+            source: self.source,
+            kinds: self.kinds,
+            output: self.output,
+        }
+    }
 }
 
 impl AskArgs {

@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::serve::LogLines;
 use super::test::{Case, Mismatch, check};
 use super::{CliError, Exit, ServeArgs, SourceArgs, TestArgs, output};
-use crate::insight::Ask;
+use crate::insight::{self, Ask};
+use crate::wire::v1;
 use crate::{app, client, config};
 
 /// Where a server listens unless it is told otherwise.
@@ -36,17 +37,59 @@ pub(super) fn connect(source: &SourceArgs) -> Result<Connected, CliError> {
             incomplete: false,
         });
     }
-    let loaded = app::load(&app::Inputs {
+    let loaded = load(&app::Inputs {
         manifests: source.manifests.clone(),
         profiles: source.profiles.clone(),
         allow_partial: source.allow_partial,
     })?;
-    for warning in &loaded.warnings {
-        output::say(&format!("warning: {warning}"));
-    }
     Ok(Connected {
         ask: Box::new(loaded.local),
         incomplete: loaded.incomplete,
+    })
+}
+
+/// Reads inputs and tells on standard error what is wrong with them.
+fn load(inputs: &app::Inputs) -> Result<app::Loaded, CliError> {
+    let loaded = app::load(inputs)?;
+    for warning in &loaded.warnings {
+        output::say(&format!("warning: {warning}"));
+    }
+    Ok(loaded)
+}
+
+/// What differs between two sets of manifests.
+pub(super) struct Compared {
+    /// The differences.
+    pub(super) reply: v1::PreviewChangeResponse,
+    /// Who answers for the second set, and whether both could be read whole.
+    pub(super) after: Connected,
+    /// The kinds that the first set knows.
+    pub(super) known: Vec<v1::KindStatus>,
+}
+
+/// Reads two sets of manifests and compares what they come to.
+pub(super) fn compare(
+    sets: [&Path; 2],
+    profiles: &[PathBuf],
+    allow_partial: bool,
+) -> Result<Compared, CliError> {
+    let [before, after] = sets.map(|path| {
+        load(&app::Inputs {
+            manifests: vec![path.to_owned()],
+            profiles: profiles.to_vec(),
+            allow_partial,
+        })
+    });
+    let (mut before, after) = (before?, after?);
+    let (old, new) = (&before.local.snapshot, &after.local.snapshot);
+    let reply = insight::compare(old.world(), new.world());
+    Ok(Compared {
+        reply,
+        known: before.local.server_status()?.kinds,
+        after: Connected {
+            ask: Box::new(after.local),
+            incomplete: before.incomplete || after.incomplete,
+        },
     })
 }
 

@@ -130,7 +130,8 @@ fn unit(unit: &v1::UnitExplanation) -> Document {
     ])
 }
 
-fn origin(origin: &v1::Origin) -> Document {
+/// Who says a unit.
+pub(super) fn origin(origin: &v1::Origin) -> Document {
     Document::map([
         ("unit", Document::text(&origin.unit)),
         (
@@ -150,7 +151,8 @@ fn listed(listed: &v1::ListedPolicy) -> Document {
     ])
 }
 
-fn rejected(rejected: &v1::RejectedPolicy) -> Document {
+/// A policy that is attached and not accepted.
+pub(super) fn rejected(rejected: &v1::RejectedPolicy) -> Document {
     Document::map([
         ("policy", reference(rejected.policy.as_ref())),
         ("reason", Document::text(&rejected.reason)),
@@ -158,7 +160,8 @@ fn rejected(rejected: &v1::RejectedPolicy) -> Document {
     ])
 }
 
-fn reference(policy: Option<&v1::PolicyRef>) -> Document {
+/// The name of a policy.
+pub(super) fn reference(policy: Option<&v1::PolicyRef>) -> Document {
     policy.map_or(Document::Null, |policy| {
         Document::map([
             ("namespace", Document::text(&policy.namespace)),
@@ -167,7 +170,8 @@ fn reference(policy: Option<&v1::PolicyRef>) -> Document {
     })
 }
 
-fn exact(json: Option<&str>) -> Document {
+/// Exact JSON, or null where there is none.
+pub(super) fn exact(json: Option<&str>) -> Document {
     json.map_or(Document::Null, Document::exact)
 }
 

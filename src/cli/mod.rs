@@ -1,9 +1,12 @@
 //! The commands: a file each. They print what the room `insight` says, whether a snapshot in this
 //! process answers or a running server.
 
+mod answer;
 mod args;
+mod changes;
 mod completion;
 mod connect;
+mod diff;
 mod document;
 mod error;
 mod explain;
@@ -12,16 +15,26 @@ mod explain_text;
 mod get;
 mod get_text;
 mod health;
+mod insight_messages;
 mod json;
 mod levels;
+mod lint;
 mod messages;
 mod output;
+mod policies;
+mod preview;
 mod profiles;
+mod reach;
 mod serve;
 mod session;
 mod spec;
+mod status;
+mod status_text;
 pub mod test;
 mod text;
+mod topology;
+mod topology_graph;
+mod topology_tree;
 mod version;
 mod yaml;
 
@@ -31,7 +44,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-pub use args::{AskArgs, Format, SourceArgs, TestArgs};
+pub use args::{AskArgs, Format, ReadArgs, SourceArgs, TestArgs};
 pub use error::{CliError, Exit};
 pub use serve::ServeArgs;
 
@@ -55,6 +68,18 @@ enum Command {
     Get(get::GetArgs),
     /// Tell for each value who said it, what it beat, and why.
     Explain(explain::ExplainArgs),
+    /// Tell which policies are accepted, how far each is in force, and who beats it.
+    Status(status::StatusArgs),
+    /// Tell every path and object that a policy affects.
+    Reach(reach::ReachArgs),
+    /// List what is worth a look: invalid policies, dangling targets, silent losses, traps.
+    Lint(lint::LintArgs),
+    /// Tell what changes between two sets of manifests; exit code 1 if something gets lost.
+    Diff(diff::DiffArgs),
+    /// Tell what a change would do before anyone applies it; exit code 1 if something gets lost.
+    Preview(preview::PreviewArgs),
+    /// Print the topology with the policies attached to it.
+    Topology(topology::TopologyArgs),
     /// Run conformance cases; the last line is `N passed, N failed`.
     Test(TestArgs),
     /// List the built-in profiles of policy kinds.
@@ -104,6 +129,12 @@ fn run(command: Command, is_plugin: bool) -> Result<Exit, CliError> {
         Command::Serve(args) => connect::serve(&args),
         Command::Get(args) => get::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Status(args) => status::run(args),
+        Command::Reach(args) => reach::run(args),
+        Command::Lint(args) => lint::run(args),
+        Command::Diff(args) => diff::run(&args),
+        Command::Preview(args) => preview::run(args),
+        Command::Topology(args) => topology::run(args),
         Command::Test(args) => connect::test(&args),
         Command::Profiles(args) => profiles::run(&args),
         Command::Health(args) => health::run(&args),

@@ -83,6 +83,11 @@ impl<'p> Turn<'p> {
         }
     }
 
+    /// The strategy, if the block is a policy's: own fields are none.
+    fn of_policy(&self) -> Option<Strategy> {
+        (self.block.name != BlockName::OwnFields).then_some(self.strategy)
+    }
+
     fn take_apart(&self, shapes: &Shapes<'_>) -> Slot<'p> {
         take_apart(&self.block.rules, self.source, &shapes.of(self.block.name))
     }
@@ -109,6 +114,8 @@ pub fn fold<'p>(
     } else {
         bottom_up(&near, &shapes, &mut tracer)
     };
+    // Own fields alone are no effective policy (SEMANTICS §5.6).
+    let gathered = gathered.filter(|_| strategy.is_some());
     let spec = gathered.as_ref().map(Slot::finished);
     let mut units = Vec::new();
     if let Some(slot) = gathered {
@@ -145,8 +152,8 @@ fn turns<'p>(profile: &Profile, stack: &Stack<'p>) -> (Vec<Turn<'p>>, Vec<Source
     }
     for (index, group) in stack.groups.iter().enumerate().rev() {
         let first = first_layer.get(index).copied().unwrap_or_default();
-        let mut take = |rank: usize, layer: &Layer<'p>, wanted: &dyn Fn(&Block) -> bool| {
-            for &(block, strategy) in layer.blocks.iter().filter(|(b, _)| wanted(b)) {
+        let mut take = |rank: usize, layer: &Layer<'p>, wanted: &dyn Fn(Strategy) -> bool| {
+            for &(block, strategy) in layer.blocks.iter().filter(|(_, s)| wanted(*s)) {
                 turns.push(Turn {
                     block,
                     strategy,
@@ -165,8 +172,8 @@ fn turns<'p>(profile: &Profile, stack: &Stack<'p>) -> (Vec<Turn<'p>>, Vec<Source
         };
         let ranked = || group.layers.iter().enumerate();
         if by_node {
-            let is_override = |b: &Block| b.name == BlockName::Overrides;
-            ranked().for_each(|(rank, layer)| take(rank, layer, &|b| !is_override(b)));
+            let is_override = |s: Strategy| s.direction() == Some(Direction::Overrides);
+            ranked().for_each(|(rank, layer)| take(rank, layer, &|s| !is_override(s)));
             ranked()
                 .rev()
                 .for_each(|(rank, layer)| take(rank, layer, &is_override));
@@ -263,7 +270,7 @@ fn bottom_up<'p>(
         if direction == Direction::Defaults && !keep(&mut offered, &unset, tracer) {
             continue;
         }
-        last_strategy = Some(turn.strategy);
+        last_strategy = turn.of_policy().or(last_strategy);
         gathered = Some(match gathered {
             None => offered,
             Some(lower) => {
@@ -316,7 +323,7 @@ fn top_down<'p>(
     let mut first_strategy = None;
     for turn in turns.iter().rev().filter(|t| t.block.offers) {
         let lower = turn.take_apart(shapes);
-        first_strategy = first_strategy.or(Some(turn.strategy));
+        first_strategy = first_strategy.or(turn.of_policy());
         result = Some(match result {
             None => (lower, turn.strategy),
             Some((higher, above)) => {

@@ -19,7 +19,9 @@ pub(super) fn join<'v>(
     shapes: &Shapes<'_>,
     tracer: &mut Tracer<'_>,
 ) -> Slot<'v> {
-    if shapes.granularity == Granularity::Atomic {
+    // An empty block of a Blocking kind is one unit, the whole (SEMANTICS §5.6, §11.9).
+    let whole = matches!(lower, Slot::Leaf(_)) || matches!(higher, Slot::Leaf(_));
+    if whole || shapes.granularity == Granularity::Atomic {
         let (winner, loser) = match direction {
             Direction::Defaults => (lower, higher),
             Direction::Overrides => (higher, lower),
@@ -60,7 +62,7 @@ impl<'v> Walk<'_, '_, 'v> {
             return lower;
         }
         if matches!(shape, Shape::Keyed(_)) {
-            return match (lower, higher) {
+            return match (lower.listed(), higher.listed()) {
                 (Slot::Items(mut lower), Slot::Items(higher)) => {
                     self.items(&mut lower, higher);
                     Slot::Items(lower)
@@ -127,8 +129,11 @@ impl<'v> Walk<'_, '_, 'v> {
     ) -> Slot<'v> {
         let (established, higher_sources) = higher.told();
         let (challenger, mut sources) = lower.told();
-        if self.tracer.same_blocks(&higher_sources, &sources) {
+        if self.tracer.within(&higher_sources, &sources) {
             return lower;
+        }
+        if self.tracer.within(&sources, &higher_sources) {
+            return higher;
         }
         match reduce(reducer, &established, &challenger) {
             None => self.one(lower, higher),

@@ -13,7 +13,7 @@ mod units;
 pub use fold::{Folded, FoldedUnit, fold};
 pub use shape::Schemas;
 pub use trace::Loss;
-pub use units::{at, finished, leaves_of, units_of};
+pub use units::{at, finished, joined_units_of, leaves_of, units_of};
 
 use crate::model::{BlockName, Level, Strategy};
 use crate::profile::Block;

@@ -109,6 +109,16 @@ impl<'v> Slot<'v> {
         })
     }
 
+    /// An empty list as a keyed one: all its items have all keys.
+    pub fn listed(self) -> Self {
+        match self {
+            Slot::Leaf(leaf) if leaf.value.as_array().is_some_and(Vec::is_empty) => {
+                Slot::Items(Vec::new())
+            }
+            other => other,
+        }
+    }
+
     /// Whether it is an object, opened or an empty one.
     pub fn is_object(&self) -> bool {
         match self {

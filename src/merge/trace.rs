@@ -56,11 +56,11 @@ impl<'s> Tracer<'s> {
         });
     }
 
-    /// Whether one block of one policy, attached twice, stands on both sides.
-    pub fn same_blocks(&self, ours: &[usize], theirs: &[usize]) -> bool {
+    /// Whether all blocks of one side stand on the other as well: a policy that is attached twice.
+    pub fn within(&self, ours: &[usize], theirs: &[usize]) -> bool {
         let block = |&at: &usize| self.sources.get(at).map(|s| (s.policy, s.block));
         ours.iter()
-            .any(|our| theirs.iter().any(|their| block(our) == block(their)))
+            .all(|our| theirs.iter().any(|their| block(our) == block(their)))
     }
 
     /// All units of `loser` lost for one reason.

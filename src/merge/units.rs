@@ -5,7 +5,19 @@ use serde_json::{Map, Value};
 use super::shape::{Schemas, Shapes};
 use super::slot::{take_apart, without_nulls};
 use crate::model::{BlockName, Granularity, Segment, Unit};
-use crate::profile::Profile;
+use crate::profile::{Block, Profile};
+
+/// The units that a block holds, by the granularity at which it joins (SEMANTICS §4.3).
+pub fn joined_units_of(profile: &Profile, schemas: Schemas<'_>, block: &Block) -> Vec<Unit> {
+    if block.rules.is_empty() {
+        return Vec::new();
+    }
+    let shapes = Shapes::finest(profile, schemas).of(block.name);
+    match block.strategy.strategy().granularity() {
+        Some(granularity) => taken_apart(&shapes.with(granularity), &block.rules),
+        None => vec![Unit::default()],
+    }
+}
 
 /// The units that rules hold, by the finest granularity that the kind offers.
 pub fn units_of(

@@ -201,8 +201,8 @@ fn block(
         name,
         offers: match profile.empty {
             // A Direct policy holds its place even if it is empty (SEMANTICS §11.9).
-            _ if profile.class == Class::Direct => offers_empty,
-            Empty::Blocking => offers_empty,
+            _ if profile.class == Class::Direct => offers_empty || !rules.is_empty(),
+            Empty::Blocking => offers_empty || !rules.is_empty(),
             Empty::Transparent => !is_empty(profile, &rules),
         },
         rules,

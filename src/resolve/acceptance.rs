@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::RejectedHere;
 use crate::attach::{Attached, Group};
-use crate::merge::{Schemas, units_of};
+use crate::merge::{Schemas, joined_units_of};
 use crate::model::{NodeKey, Outcome, Unit};
 use crate::profile::{Class, Policy, Profile, SameTarget};
 
@@ -177,7 +177,7 @@ fn units(profile: &Profile, schemas: Schemas<'_>, policy: &Policy) -> Vec<Unit> 
     policy
         .blocks
         .iter()
-        .flat_map(|block| units_of(profile, schemas, block.name, &block.rules))
+        .flat_map(|block| joined_units_of(profile, schemas, block))
         .collect()
 }
 

@@ -20,12 +20,6 @@ impl World {
         if groups.is_empty() {
             return Effective::default();
         }
-        if let Some(reason) = &kind.not_computed {
-            return Effective {
-                not_computed: Some(reason.clone()),
-                ..Effective::default()
-            };
-        }
         match kind.profile.class {
             Class::Direct => kind.direct(&groups),
             Class::Listed => self.listed(&groups),

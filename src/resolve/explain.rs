@@ -25,7 +25,6 @@ impl World {
         let effective = self.answer(kind, frames);
         let groups = kind.groups(frames);
         let units = match kind.profile.class {
-            _ if kind.not_computed.is_some() => Vec::new(),
             Class::Listed => Vec::new(),
             Class::Direct => kind.direct_units(&groups),
             Class::Inherited => {

@@ -6,7 +6,7 @@ use super::stack::Standing;
 use crate::model::{Effective, Listed};
 
 /// Why no spec is given.
-const REASON: &str =
+pub(super) const REASON: &str =
     "policies of this kind are listed in order, not merged: their meaning is not a merge";
 
 impl World {

@@ -13,7 +13,7 @@ use crate::profile::Class;
 impl World {
     /// The units that get lost on the paths with these frames, sorted.
     pub fn losses(&self, kind: &Kind, frames: &Frames) -> Vec<Unit> {
-        if kind.profile.class != Class::Inherited || kind.not_computed.is_some() {
+        if kind.profile.class != Class::Inherited {
             return Vec::new();
         }
         let groups = kind.groups(frames);

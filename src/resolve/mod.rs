@@ -30,7 +30,7 @@ use crate::attach::{Attached, Group, attach};
 use crate::model::{
     GroupKind, NodeKey, ObjectKey, Outcome, PathName, PathReason, SourceState, Str,
 };
-use crate::profile::{Policy, Profile, ProfileError, read_policy};
+use crate::profile::{Class, Policy, Profile, ProfileError, read_policy};
 use crate::store::{Profiles, Store};
 use crate::topology::{NodeId, Step, Topology, Trail};
 
@@ -55,8 +55,6 @@ pub struct Kind {
     schemas: OwnSchemas,
     /// Accepted policies of each node.
     nodes: HashMap<NodeId, NodePolicies>,
-    /// Why nothing is computed, if so.
-    not_computed: Option<String>,
 }
 
 /// What stands on a node.
@@ -187,7 +185,6 @@ impl Kind {
             policies,
             attached,
             nodes: HashMap::new(),
-            not_computed: None,
         }
     }
 
@@ -245,8 +242,8 @@ impl Kind {
     }
 
     /// Why nothing is computed, if so.
-    pub fn not_computed(&self) -> Option<&str> {
-        self.not_computed.as_deref()
+    pub fn not_computed(&self) -> Option<&'static str> {
+        (self.profile.class == Class::Listed).then_some(listed::REASON)
     }
 
     /// What the references of a policy came to.

@@ -170,7 +170,7 @@ impl Gathering<'_> {
         };
         let kind = self.kind;
         let accepted = kind.outcome(policy).0 == Outcome::Accepted;
-        let computed = kind.not_computed.is_none() && kind.profile.class != Class::Listed;
+        let computed = kind.profile.class != Class::Listed;
         let Some(tally) = self.tallies.get(policy).filter(|_| accepted && computed) else {
             return status;
         };

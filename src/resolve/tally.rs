@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::{Map, Value};
+
 use super::stack::Standing;
 use super::{Frames, Kind, World, direct};
 use crate::merge::{Folded, FoldedUnit, at, fold, leaves_of};
@@ -68,9 +70,6 @@ impl World {
     /// What the policies of a kind come to in the scopes with these frames.
     pub(super) fn contribution(&self, kind: &Kind, frames: &Frames) -> Contribution {
         let groups = kind.groups(frames);
-        if kind.not_computed.is_some() {
-            return Contribution::default();
-        }
         match kind.profile.class {
             Class::Listed => Contribution {
                 contributors: contributors(&groups, |_| true),
@@ -163,8 +162,16 @@ fn share(
     let policy = standing.index;
     let mut offered: BTreeSet<Unit> = BTreeSet::new();
     let mut conditioned: BTreeSet<Unit> = BTreeSet::new();
+    let mut empty: BTreeSet<Unit> = BTreeSet::new();
     for block in standing.policy.blocks.iter().filter(|b| b.offers) {
         let leaves = leaves_of(&kind.profile, kind.schemas(), block.name, &block.rules);
+        let rules = Value::Object(block.rules.clone());
+        let is_empty = |unit: &&Unit| {
+            let value = at(&rules, &unit.0).and_then(Value::as_object);
+            // The whole of an empty block is a unit of its own.
+            value.is_some_and(Map::is_empty) && !unit.0.is_empty()
+        };
+        empty.extend(leaves.iter().filter(is_empty).cloned());
         if folded.skipped(policy, block.name) {
             conditioned.extend(leaves.iter().cloned());
         }
@@ -173,7 +180,7 @@ fn share(
     let (won, lost): (Vec<Unit>, Vec<Unit>) = offered
         .iter()
         .cloned()
-        .partition(|unit| stands(folded, unit, policy));
+        .partition(|unit| stands(folded, unit, empty.contains(unit), policy));
     let mut overridden_by = BTreeSet::new();
     // A failed condition names nobody.
     for unit in lost.iter().filter(|unit| !conditioned.contains(unit)) {
@@ -201,14 +208,14 @@ fn meet(a: &Unit, b: &Unit) -> bool {
 
 /// Whether a unit stands in the result with the policy among its origins. What `unset` has cut out
 /// of a larger unit does not; an empty object stands as well where others have filled it.
-fn stands(folded: &Folded<'_>, unit: &Unit, policy: usize) -> bool {
+fn stands(folded: &Folded<'_>, unit: &Unit, is_empty: bool, policy: usize) -> bool {
     let covering = |found: &&FoldedUnit<'_>| found.unit.covers(unit);
     match folded.units.iter().find(covering) {
         Some(found) => {
             let below = unit.0.get(found.unit.0.len()..).unwrap_or_default();
             at(&found.value, below).is_some() && folded.policies(found).any(|p| p == policy)
         }
-        None => folded.units.iter().any(|found| unit.covers(&found.unit)),
+        None => is_empty && folded.units.iter().any(|found| unit.covers(&found.unit)),
     }
 }
 

@@ -227,9 +227,10 @@ fn holds(block: &Block, below: &Folded) -> bool {
         .and_then(|w| w.split_once(" == "))
     {
         // A missing field is an error, and so not true.
-        return rules
-            .get(field)
-            .is_some_and(|found| found.to_string() == value);
+        return rules.get(field).is_some_and(|found| {
+            let written = found.to_string();
+            written == value
+        });
     }
     panic!("the oracle does not know the condition {when}")
 }

@@ -9,6 +9,7 @@ use super::fold::{Node, conflicted};
 use super::leaf::{Leaf, flatten};
 use super::policy::Policy;
 use super::settings::{SameTarget, Settings};
+use super::trail::{Step, steps};
 
 const LEVELS: [&str; 8] = [
     "GatewayClass",
@@ -28,17 +29,6 @@ pub struct Placed<'w> {
     objects: &'w [Value],
     /// Node to the policies accepted on it, the established one first.
     at: BTreeMap<String, Vec<Policy>>,
-}
-
-/// One step of a path.
-#[derive(Clone, Debug)]
-struct Step {
-    node: String,
-    level: &'static str,
-    /// Set where the node is a whole object that lives in a namespace.
-    namespace: Option<String>,
-    object: String,
-    rule: Option<usize>,
 }
 
 /// The path as one kind sees it.
@@ -214,86 +204,16 @@ fn steps_count(objects: &[Value], path: &str) -> usize {
     steps(objects, path).len()
 }
 
-/// Reads a path's name.
-fn steps(objects: &[Value], path: &str) -> Vec<Step> {
-    let parts: Vec<&str> = path.split('/').collect();
-    let whole = |kind: &str, ns: &str, name: &str, level: &'static str| Step {
-        node: format!("{kind}/{ns}/{name}"),
-        level,
-        namespace: Some(ns.to_owned()),
-        object: format!("{kind}/{ns}/{name}"),
-        rule: None,
-    };
-    let lone = |node: String, level: &'static str| Step {
-        object: node.clone(),
-        node,
-        level,
-        namespace: None,
-        rule: None,
-    };
-    let mut steps: Vec<Step> = Vec::new();
-    let mut at = 0;
-    while at < parts.len() {
-        let arg = |n: usize| parts[at + n];
-        let before = steps.last().cloned();
-        let section = |text: String, level: &'static str, rule: Option<usize>| {
-            let object = before.as_ref().unwrap().object.clone();
-            Step {
-                node: format!("{object}#{text}"),
-                level,
-                namespace: None,
-                object,
-                rule,
-            }
-        };
-        let (step, taken) = match arg(0) {
-            "gatewayclasses" => (lone(format!("GatewayClass/{}", arg(1)), "GatewayClass"), 2),
-            "namespaces" => (lone(format!("Namespace/{}", arg(1)), "Namespace"), 2),
-            "gateways" => {
-                let gateway = object(objects, "Gateway", arg(1), arg(2)).unwrap();
-                let class = gateway["spec"]["gatewayClassName"].as_str().unwrap();
-                if object(objects, "GatewayClass", "", class).is_some() {
-                    steps.push(lone(format!("GatewayClass/{class}"), "GatewayClass"));
-                }
-                (whole("Gateway", arg(1), arg(2), "Gateway"), 3)
-            }
-            "mesh" => (whole("Service", arg(3), arg(4), "Gateway"), 5),
-            "listenersets" => (whole("ListenerSet", arg(1), arg(2), "ListenerSet"), 3),
-            "listeners" => (section(arg(1).to_owned(), "Listener", None), 2),
-            "routes" => (whole(arg(1), arg(2), arg(3), "Route"), 4),
-            "rules" => {
-                let index = rule_index(objects, before.as_ref().unwrap(), arg(1));
-                (section(format!("#{index}"), "RouteRule", Some(index)), 2)
-            }
-            "backends" => (whole(arg(1), arg(2), arg(3), "Backend"), 4),
-            "ports" => {
-                let root = before.as_ref().unwrap().level == "Gateway";
-                let level = if root { "Listener" } else { "BackendPort" };
-                (section(arg(1).to_owned(), level, None), 2)
-            }
-            other => panic!("{other} in {path}"),
-        };
-        steps.push(step);
-        at += taken;
-    }
-    steps
-}
-
-fn rule_index(objects: &[Value], route: &Step, text: &str) -> usize {
-    if let Some(index) = text.strip_prefix('#') {
-        return index.parse().unwrap();
-    }
-    rule_named(by_key(objects, &route.object).unwrap(), text).unwrap()
-}
-
-fn rule_named(route: &Value, name: &str) -> Option<usize> {
+/// The index of a route's rule of that name.
+pub fn rule_named(route: &Value, name: &str) -> Option<usize> {
     route["spec"]["rules"]
         .as_array()?
         .iter()
         .position(|rule| rule["name"] == name)
 }
 
-fn by_key<'o>(objects: &'o [Value], key: &str) -> Option<&'o Value> {
+/// The object of a key `Kind/namespace/name`.
+pub fn by_key<'o>(objects: &'o [Value], key: &str) -> Option<&'o Value> {
     let mut parts = key.split('/');
     object(objects, parts.next()?, parts.next()?, parts.next()?)
 }

@@ -62,6 +62,13 @@ fn profiles() -> String {
     profile("APolicy") + &profile("BPolicy")
 }
 
+/// A look-up whose path is no UTF-8: on the wire a string is bytes.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct RawLookUp {
+    #[prost(bytes = "vec", tag = "1")]
+    pub path: Vec<u8>,
+}
+
 /// A server that was told to start.
 pub struct Starting {
     folder: TempDir,
@@ -216,5 +223,24 @@ pub fn batch_of<'p>(
     v1::BatchGetEffectivePoliciesRequest {
         requests: paths.into_iter().map(by_path).collect(),
         kinds: Vec::new(),
+    }
+}
+
+impl Running {
+    /// Sends a look-up as it is.
+    pub async fn get_raw(
+        &self,
+        request: RawLookUp,
+    ) -> Result<v1::GetEffectivePoliciesResponse, Status> {
+        let mut client = tonic::client::Grpc::new(self.channel.clone());
+        client.ready().await.unwrap();
+        let method = "/entail.v1.EffectivePolicyService/GetEffectivePolicies";
+        let codec =
+            tonic_prost::ProstCodec::<RawLookUp, v1::GetEffectivePoliciesResponse>::default();
+        let path = tonic::codegen::http::uri::PathAndQuery::from_static(method);
+        let reply = client
+            .unary(tonic::Request::new(request), path, codec)
+            .await?;
+        Ok(reply.into_inner())
     }
 }

@@ -1,0 +1,388 @@
+//! `status`, `reach`, `lint`, `diff`, `preview` and `topology` as people call them, over the bakery
+//! of the examples.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test fails by panicking"
+)]
+
+#[path = "cli_insight/change.rs"]
+mod change;
+#[path = "cli_insight/topology.rs"]
+mod topology;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+const BAKERY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/bakery");
+const PATIENT: &str = "retrypolicy/baker/be-patient";
+
+fn entail(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_entail"))
+        .args(arguments)
+        .env_remove("NO_COLOR")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+fn bakery(arguments: &[&str]) -> Output {
+    entail(&[arguments, &["--manifests", BAKERY]].concat())
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// What is printed, with words parted by single spaces wherever lines end.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[track_caller]
+fn ends(output: &Output, code: i32) -> String {
+    let told = format!("{}{}", stdout(output), stderr(output));
+    assert_eq!(output.status.code(), Some(code), "{told}");
+    stdout(output)
+}
+
+#[track_caller]
+fn json(output: &Output, code: i32) -> Value {
+    let text = ends(output, code);
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+fn fields(value: &Value) -> BTreeSet<&str> {
+    let map = value.as_object().unwrap_or_else(|| panic!("{value}"));
+    map.keys().map(String::as_str).collect()
+}
+
+fn list<'v>(value: &'v Value, name: &str) -> &'v Vec<Value> {
+    value[name].as_array().unwrap()
+}
+
+/// Whether some line has all the words.
+#[track_caller]
+fn line<'t>(text: &'t str, words: &[&str]) -> &'t str {
+    let mut lines = text.lines();
+    lines
+        .find(|line| words.iter().all(|word| line.contains(word)))
+        .unwrap_or_else(|| panic!("no line has {words:?}:\n{text}"))
+}
+
+/// A change that takes nothing away.
+const LONGER: &str = "\
+apiVersion: policies.bakery.example/v1
+kind: RetryPolicy
+metadata: {name: be-patient, namespace: baker}
+spec:
+  targetRefs:
+  - {group: \"\", kind: Namespace, name: baker}
+  defaults: {strategy: merge, attempts: 7, backoff: 250ms}
+";
+
+/// A copy of the bakery to be changed.
+fn copy() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    copy_into(Path::new(BAKERY), folder.path());
+    folder
+}
+
+fn copy_into(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_into(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+fn edit(folder: &Path, file: &str, change: impl Fn(&str) -> String) {
+    let path = folder.join(file);
+    let text = change(&std::fs::read_to_string(&path).unwrap());
+    std::fs::write(path, text).unwrap();
+}
+
+#[test]
+fn status_tells_who_does_nothing() {
+    let text = ends(&bakery(&["status"]), 0);
+    line(
+        &text,
+        &[
+            "platform/fresh-daily",
+            "Accepted  Programmed=False/Overridden  None",
+        ],
+    );
+    line(
+        &text,
+        &[
+            "platform/nobody-waits",
+            "Accepted  Programmed  AllWithAdditions",
+        ],
+    );
+    line(
+        &text,
+        &["overridden by baker/keeps-for-days, baker/still-warm, shop/window-display"],
+    );
+    let last = text.lines().last().unwrap();
+    assert_eq!(
+        last,
+        "15 policies: 9 in force, 5 in part, 1 not at all, 0 not accepted"
+    );
+    let kinds: Vec<&str> = text
+        .lines()
+        .filter(|l| l.contains(".bakery.example"))
+        .collect();
+    assert_eq!(kinds.len(), 4, "{text}");
+    assert!(kinds.is_sorted());
+    let some = ends(&bakery(&["status", "--kind", "RetryPolicy"]), 0);
+    assert!(
+        some.contains("be-patient") && !some.contains("fresh-daily"),
+        "{some}"
+    );
+}
+
+#[test]
+fn status_of_one_policy_tells_what_it_refers_to() {
+    let name = "cachepolicy/platform/fresh-daily";
+    let text = ends(&bakery(&["status", name]), 0);
+    assert!(
+        words(&text).contains("references spec.targetRefs[0]: Accepted"),
+        "{text}"
+    );
+    assert!(
+        words(&text).contains("ancestors Gateway/platform/storefront"),
+        "{text}"
+    );
+    assert!(!text.contains("be-patient"), "{text}");
+    // Options that take several values must not eat the name.
+    let behind = entail(&["status", "--manifests", BAKERY, name]);
+    assert_eq!(ends(&behind, 0), text);
+}
+
+#[test]
+fn status_as_json_has_every_field() {
+    let answer = json(&bakery(&["status", "-o", "json"]), 0);
+    assert_eq!(fields(&answer), ["version", "kinds", "policies"].into());
+    assert_eq!(list(&answer, "policies").len(), 15);
+    for policy in list(&answer, "policies") {
+        assert_eq!(
+            fields(policy),
+            [
+                "kind",
+                "policy",
+                "conditions",
+                "inForce",
+                "overriddenBy",
+                "ancestors",
+                "references",
+                "scopes",
+                "scopesLost",
+                "lostUnits",
+                "warnings"
+            ]
+            .into()
+        );
+        assert!(policy["scopes"].is_string());
+        assert_eq!(
+            fields(&policy["references"][0]),
+            ["place", "outcome", "message", "nodes"].into()
+        );
+        assert_eq!(
+            fields(&policy["conditions"][0]),
+            ["type", "status", "reason", "message"].into()
+        );
+    }
+}
+
+#[test]
+fn reach_tells_where_retries_come_from() {
+    let text = ends(&bakery(&["reach", PATIENT]), 0);
+    let sentence = "RetryPolicy baker/be-patient is partly in force: it reaches 6 paths and loses \
+                    something on 2 of them to baker/let-them-cool affects";
+    assert!(words(&text).starts_with(sentence), "{text}");
+    line(&text, &["  Service/baker/loaves"]);
+    // Equal paths stand together: one block says all, one loses `backoff`.
+    assert_eq!(text.matches("says attempts, backoff").count(), 1, "{text}");
+    assert_eq!(text.matches("loses backoff").count(), 1, "{text}");
+    let other = line(
+        &text,
+        &["HTTPRoute/shop/shop/rules/#2/backends/Service/baker/loaves"],
+    );
+    assert!(other.contains("gateways/"), "{other}");
+    let unit = ends(&bakery(&["reach", PATIENT, "--unit", "backoff"]), 0);
+    assert!(!unit.contains("says attempts"), "{unit}");
+    assert!(
+        words(&unit).contains("It says `backoff` on 4 paths and loses it on 2 paths"),
+        "{unit}"
+    );
+}
+
+#[test]
+fn reach_as_json_has_every_field() {
+    let answer = json(&bakery(&["reach", PATIENT, "-o", "json"]), 0);
+    assert_eq!(
+        fields(&answer),
+        [
+            "version",
+            "kinds",
+            "truncated",
+            "status",
+            "objects",
+            "paths"
+        ]
+        .into()
+    );
+    assert_eq!(answer["status"]["inForce"], "PartWithAdditions");
+    assert_eq!(list(&answer, "paths").len(), 6);
+    assert_eq!(fields(&answer["paths"][0]), ["path", "won", "lost"].into());
+}
+
+#[test]
+fn a_policy_that_is_not_there_ends_with_those_of_its_namespace() {
+    for command in ["reach", "status"] {
+        let output = bakery(&[command, "retrypolicy/baker/be-pateint"]);
+        assert_eq!(ends(&output, 1), "");
+        let told = stderr(&output);
+        assert!(
+            told.contains("in `baker` there is `retrypolicy/baker/be-patient`"),
+            "{told}"
+        );
+        assert!(!told.contains("platform/"), "{told}");
+        let output = bakery(&[command, PATIENT, "--kind", "CachePolicy"]);
+        assert_eq!(ends(&output, 1), "");
+    }
+    ends(&bakery(&["reach"]), 2);
+    ends(&bakery(&["reach", PATIENT, "--unit", "a[["]), 2);
+    ends(&entail(&["reach", PATIENT]), 2);
+}
+
+#[test]
+fn lint_reads_like_a_compiler() {
+    let text = ends(&bakery(&["lint"]), 1);
+    let found = line(&text, &["policies/cache.yaml:4: warning: CachePolicy"]);
+    assert!(found.contains("it does nothing: on all 7 paths"), "{found}");
+    assert!(found.ends_with("[Overridden]"), "{found}");
+    assert_eq!(text.lines().last().unwrap(), "0 errors, 1 warning, 0 notes");
+    let fine = ends(&bakery(&["lint", "--kind", "RetryPolicy"]), 0);
+    assert_eq!(fine, "0 errors, 0 warnings, 0 notes\n");
+    let answer = json(&bakery(&["lint", "-o", "json"]), 1);
+    assert_eq!(fields(&answer), ["version", "kinds", "findings"].into());
+    assert_eq!(
+        fields(&answer["findings"][0]),
+        ["severity", "reason", "place", "object", "message"].into()
+    );
+    assert_eq!(answer["findings"][0]["severity"], "WARNING");
+}
+
+#[test]
+fn lint_finds_what_points_nowhere() {
+    let folder = copy();
+    edit(folder.path(), "policies/cache.yaml", |text| {
+        text.replace("name: bread}", "name: braed}")
+    });
+    let output = entail(&["lint", "--manifests", folder.path().to_str().unwrap()]);
+    let text = ends(&output, 1);
+    let found = line(&text, &[": error: ", "[TargetNotFound]"]);
+    assert!(
+        found.contains("still-warm") && found.contains("bread"),
+        "{found}"
+    );
+    assert!(
+        text.lines().next().unwrap().contains(": error: "),
+        "errors come first: {text}"
+    );
+    assert!(
+        text.lines().last().unwrap().starts_with("1 error, "),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_kind_that_nobody_knows_outweighs_all_findings() {
+    let kind = ["--kind", "FooPolicy.example.com"];
+    for command in [
+        &["lint"][..],
+        &["status"],
+        &["preview", "--delete", PATIENT],
+    ] {
+        let output = bakery(&[command, &kind].concat());
+        let text = ends(&output, 3);
+        assert!(text.contains("FooPolicy.example.com is UNKNOWN"), "{text}");
+    }
+    let output = entail(&[&["diff", BAKERY, BAKERY][..], &kind].concat());
+    assert!(ends(&output, 3).contains("UNKNOWN"));
+    let output = bakery(&[&["topology", "-o", "dot"][..], &kind].concat());
+    assert!(ends(&output, 3).starts_with("digraph"), "a graph stays one");
+    assert!(stderr(&output).contains("UNKNOWN"));
+}
+
+#[test]
+fn yaml_and_json_say_the_same() {
+    for arguments in [
+        &["status"][..],
+        &["reach", PATIENT],
+        &["lint"],
+        &["preview", "--delete", PATIENT],
+    ] {
+        let yaml = bakery(&[arguments, &["-o", "yaml"]].concat());
+        let mut yaml: Value = serde_saphyr::from_str(&stdout(&yaml)).unwrap();
+        let json = bakery(&[arguments, &["-o", "json"]].concat());
+        let mut json: Value = serde_json::from_str(&stdout(&json)).unwrap();
+        // Each process has an epoch of its own.
+        yaml["version"]["epoch"] = Value::Null;
+        json["version"]["epoch"] = Value::Null;
+        assert_eq!(yaml, json);
+    }
+}
+
+#[test]
+fn text_for_people_fits_and_has_no_colours_in_a_pipe() {
+    for arguments in [
+        &["status"][..],
+        &["status", "retrypolicy/shop/one-more-try"],
+        &["reach", PATIENT],
+        &["preview", "--delete", PATIENT],
+        &["topology"],
+    ] {
+        let text = stdout(&bakery(arguments));
+        assert!(!text.contains('\u{1b}'));
+        for line in text.lines() {
+            // Names of paths stay whole.
+            let is_path = line
+                .split_whitespace()
+                .any(|word| word.starts_with("gateways/"));
+            assert!(is_path || line.chars().count() <= 100, "{line}");
+        }
+    }
+}
+
+#[test]
+fn help_has_examples() {
+    for command in ["status", "reach", "lint", "diff", "preview", "topology"] {
+        let help = ends(&entail(&[command, "--help"]), 0);
+        assert!(
+            help.contains("Examples:") && help.contains("bakery"),
+            "{command}"
+        );
+        assert!(
+            help.lines().all(|line| line.chars().count() <= 100),
+            "{help}"
+        );
+    }
+}
