@@ -121,7 +121,8 @@ const TABLE: &[Room] = &[
     outer(
         "insight",
         &[
-            "model", "profile", "topology", "attach", "merge", "resolve", "wire", "snapshot",
+            "model", "profile", "store", "topology", "attach", "merge", "resolve", "wire",
+            "snapshot",
         ],
         &["prost", "prost_types", "bytes", "hashbrown"],
     ),

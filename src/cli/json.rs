@@ -122,6 +122,15 @@ mod tests {
         let document = Document::map([("z", Document::Null), ("a", Document::Bool(true))]);
         let mut written = Vec::new();
         write(&mut written, &document, 0).unwrap();
-        assert_eq!(written, b"{\n  \"z\": null,\n  \"a\": true\n}");
+        assert_eq!(written, b"{\"z\": null, \"a\": true}");
+        let long = Document::map([
+            ("z", Document::text(&"x".repeat(WIDTH))),
+            ("a", Document::Json("[1,2.50]".to_owned())),
+        ]);
+        let mut written = Vec::new();
+        write(&mut written, &long, 0).unwrap();
+        let text = String::from_utf8(written).unwrap();
+        assert!(text.starts_with("{\n  \"z\": \"xx"), "{text}");
+        assert!(text.ends_with("\",\n  \"a\": [1,2.50]\n}"), "{text}");
     }
 }

@@ -62,10 +62,16 @@ impl<'v> Walk<'_, '_, 'v> {
             return lower;
         }
         if matches!(shape, Shape::Keyed(_)) {
-            return match (lower.listed(), higher.listed()) {
+            return match (lower, higher) {
                 (Slot::Items(mut lower), Slot::Items(higher)) => {
                     self.items(&mut lower, higher);
                     Slot::Items(lower)
+                }
+                // All items of an empty list have all keys: it adds nothing and holds nothing.
+                (Slot::Items(items), empty) | (empty, Slot::Items(items))
+                    if empty.is_empty_list() =>
+                {
+                    Slot::Items(items)
                 }
                 (lower, higher) => self.one(lower, higher),
             };

@@ -109,14 +109,9 @@ impl<'v> Slot<'v> {
         })
     }
 
-    /// An empty list as a keyed one: all its items have all keys.
-    pub fn listed(self) -> Self {
-        match self {
-            Slot::Leaf(leaf) if leaf.value.as_array().is_some_and(Vec::is_empty) => {
-                Slot::Items(Vec::new())
-            }
-            other => other,
-        }
+    /// Whether it is an empty list.
+    pub fn is_empty_list(&self) -> bool {
+        matches!(self, Slot::Leaf(leaf) if leaf.value.as_array().is_some_and(Vec::is_empty))
     }
 
     /// Whether it is an object, opened or an empty one.

@@ -49,15 +49,17 @@ struct Count {
     additions: bool,
 }
 
-/// Whether the law leaves it open: it offers an empty object, and does not say when one stands
-/// that others have filled; or one of its blocks offers what lies inside a unit of the other.
+/// Whether the law leaves it open: it offers an empty object, or the empty whole of a Blocking kind,
+/// and does not say when one stands that others have filled; or one of its blocks offers what lies
+/// inside a unit of the other.
 fn vague(placed: &Placed, name: &str) -> bool {
     let Some(policy) = placed.policies.iter().find(|p| p.name == name) else {
         return false;
     };
     let lines = || policy.blocks.iter().flat_map(|b| &b.lines);
     let inside = |a: &Leaf| lines().any(|b| a.path != b.path && a.path.starts_with(&b.path));
-    lines().any(|line| line.value == json!({}) || inside(line))
+    let empty = policy.blocks.iter().any(|block| block.lines.is_empty());
+    empty || lines().any(|line| line.value == json!({}) || inside(line))
 }
 
 /// The word of §10, and the units that are lost in each scope; no word for a policy that is not
