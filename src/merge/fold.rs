@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::join::join;
+use super::join::{Side, join};
 use super::shape::{Schemas, Shapes};
 use super::slot::{Slot, take_apart};
 use super::trace::{Loss, Tracer};
@@ -88,6 +88,15 @@ impl<'p> Turn<'p> {
         (self.block.name != BlockName::OwnFields).then_some(self.strategy)
     }
 
+    /// The block as a side of a join.
+    fn side(&self, shapes: &Shapes<'_>) -> Side<'p> {
+        Side {
+            slot: self.take_apart(shapes),
+            // Only a Blocking kind offers an empty block.
+            closed: self.block.rules.is_empty(),
+        }
+    }
+
     fn take_apart(&self, shapes: &Shapes<'_>) -> Slot<'p> {
         take_apart(&self.block.rules, self.source, &shapes.of(self.block.name))
     }
@@ -116,10 +125,10 @@ pub fn fold<'p>(
     };
     // Own fields alone are no effective policy (SEMANTICS §5.6).
     let gathered = gathered.filter(|_| strategy.is_some());
-    let spec = gathered.as_ref().map(Slot::finished);
+    let spec = gathered.as_ref().map(|side| side.slot.finished());
     let mut units = Vec::new();
-    if let Some(slot) = gathered {
-        slot.into_leaves(&mut Vec::new(), &mut |unit, leaf| {
+    if let Some(side) = gathered {
+        side.slot.into_leaves(&mut Vec::new(), &mut |unit, leaf| {
             units.push(FoldedUnit {
                 unit,
                 value: leaf.value,
@@ -235,8 +244,8 @@ fn bottom_up<'p>(
     turns: &[Turn<'p>],
     shapes: &Shapes<'_>,
     tracer: &mut Tracer<'_>,
-) -> (Option<Slot<'p>>, Option<Strategy>) {
-    let mut gathered: Option<Slot<'p>> = None;
+) -> (Option<Side<'p>>, Option<Strategy>) {
+    let mut gathered: Option<Side<'p>> = None;
     let mut unset: Vec<&Unit> = Vec::new();
     // (c) what a policy unsets counts from the next stage on.
     let mut pending: Vec<&Unit> = Vec::new();
@@ -262,12 +271,12 @@ fn bottom_up<'p>(
         if !turn.block.offers {
             continue;
         }
-        let mut offered = turn.take_apart(shapes);
+        let mut offered = turn.side(shapes);
         let Strategy::Merge(granularity, direction) = turn.strategy else {
             continue;
         };
         // (a) defaults, minus what is unset; (b) overrides are immune to it.
-        if direction == Direction::Defaults && !keep(&mut offered, &unset, tracer) {
+        if direction == Direction::Defaults && !keep(&mut offered.slot, &unset, tracer) {
             continue;
         }
         last_strategy = turn.of_policy().or(last_strategy);
@@ -291,8 +300,8 @@ fn has_condition(turns: &[Turn<'_>], stage: usize) -> bool {
 
 /// The rules gathered so far, an empty map if there are none; tombstones do not show
 /// (SEMANTICS §11.7).
-fn finished(gathered: Option<&Slot<'_>>) -> Value {
-    gathered.map_or_else(|| Value::Object(Map::new()), Slot::finished)
+fn finished(gathered: Option<&Side<'_>>) -> Value {
+    gathered.map_or_else(|| Value::Object(Map::new()), |side| side.slot.finished())
 }
 
 /// Takes what is unset out of what is offered; `false` if nothing is left, and the block takes no
@@ -318,11 +327,11 @@ fn top_down<'p>(
     turns: &[Turn<'p>],
     shapes: &Shapes<'_>,
     tracer: &mut Tracer<'_>,
-) -> (Option<Slot<'p>>, Option<Strategy>) {
-    let mut result: Option<(Slot<'p>, Strategy)> = None;
+) -> (Option<Side<'p>>, Option<Strategy>) {
+    let mut result: Option<(Side<'p>, Strategy)> = None;
     let mut first_strategy = None;
     for turn in turns.iter().rev().filter(|t| t.block.offers) {
-        let lower = turn.take_apart(shapes);
+        let lower = turn.side(shapes);
         first_strategy = first_strategy.or(turn.of_policy());
         result = Some(match result {
             None => (lower, turn.strategy),
@@ -343,5 +352,5 @@ fn top_down<'p>(
             }
         });
     }
-    (result.map(|(slot, _)| slot), first_strategy)
+    (result.map(|(side, _)| side), first_strategy)
 }

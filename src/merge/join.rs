@@ -10,33 +10,61 @@ use super::slot::{Leaf, Slot, item_segment};
 use super::trace::Tracer;
 use crate::model::{Direction, Granularity, Segment};
 
+/// What is gathered, or offered, as a whole.
+#[derive(Clone, Debug)]
+pub(super) struct Side<'v> {
+    pub slot: Slot<'v>,
+    /// An empty block of a Blocking kind took the place of all that would be inherited: it is one
+    /// unit, the whole, and overrides may fill it (SEMANTICS §5.6, §11.9).
+    pub closed: bool,
+}
+
 /// Joins a lower and a higher side by a strategy. Under defaults the lower side wins and the
 /// higher one adds the units that it lacks; under overrides the higher side sets its units.
 pub(super) fn join<'v>(
-    lower: Slot<'v>,
-    higher: Slot<'v>,
+    lower: Side<'v>,
+    higher: Side<'v>,
     direction: Direction,
     shapes: &Shapes<'_>,
     tracer: &mut Tracer<'_>,
-) -> Slot<'v> {
-    // An empty block of a Blocking kind is one unit, the whole (SEMANTICS §5.6, §11.9).
-    let whole = matches!(lower, Slot::Leaf(_)) || matches!(higher, Slot::Leaf(_));
-    if whole || shapes.granularity == Granularity::Atomic {
-        let (winner, loser) = match direction {
-            Direction::Defaults => (lower, higher),
-            Direction::Overrides => (higher, lower),
-        };
-        tracer.lost_to(&[], &loser, &winner);
-        return winner;
+) -> Side<'v> {
+    let atomic = shapes.granularity == Granularity::Atomic;
+    let whole = atomic || higher.is_empty_whole();
+    match direction {
+        Direction::Defaults if whole || lower.closed => {
+            tracer.lost_to(&[], &higher.slot, &lower.slot);
+            lower
+        }
+        Direction::Overrides if whole => {
+            tracer.lost_to(&[], &lower.slot, &higher.slot);
+            higher
+        }
+        // What fills the empty whole leaves it closed.
+        Direction::Overrides if lower.is_empty_whole() => Side {
+            slot: higher.slot,
+            closed: true,
+        },
+        _ => {
+            let mut walk = Walk {
+                direction,
+                shapes,
+                tracer,
+                place: Vec::new(),
+                above: Vec::new(),
+            };
+            Side {
+                slot: walk.slots(lower.slot, higher.slot),
+                closed: lower.closed,
+            }
+        }
     }
-    let mut walk = Walk {
-        direction,
-        shapes,
-        tracer,
-        place: Vec::new(),
-        above: Vec::new(),
-    };
-    walk.slots(lower, higher)
+}
+
+impl Side<'_> {
+    /// Whether nothing has filled the empty whole.
+    fn is_empty_whole(&self) -> bool {
+        self.closed && matches!(self.slot, Slot::Leaf(_))
+    }
 }
 
 /// A walk through both sides at once.
