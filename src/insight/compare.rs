@@ -80,7 +80,7 @@ pub fn compare(before: &World, after: &World) -> v1::PreviewChangeResponse {
             comparison.path(name, trail, &other);
         }
     });
-    let changes: Vec<v1::ChangedAnswer> = comparison.changes.into_values().collect();
+    let changes = once(comparison.changes.into_values());
     let lost = |unit: &v1::ChangedUnit| unit.before_json.is_some() && unit.after_json.is_none();
     v1::PreviewChangeResponse {
         loses: changes.iter().flat_map(|c| &c.units).any(lost),
@@ -90,6 +90,27 @@ pub fn compare(before: &World, after: &World) -> v1::PreviewChangeResponse {
         truncated: comparison.truncated,
         ..v1::PreviewChangeResponse::default()
     }
+}
+
+/// Equal changes of one kind, with all their paths: explanations may differ in what does not show.
+fn once(changes: impl Iterator<Item = v1::ChangedAnswer>) -> Vec<v1::ChangedAnswer> {
+    let mut found: Vec<v1::ChangedAnswer> = Vec::new();
+    for mut change in changes {
+        let paths = std::mem::take(&mut change.paths);
+        let same = found.iter_mut().find(|other| {
+            other.kind == change.kind
+                && other.units == change.units
+                && other.newly_rejected == change.newly_rejected
+        });
+        match same {
+            Some(other) => other.paths.extend(paths),
+            None => found.push(v1::ChangedAnswer { paths, ..change }),
+        }
+    }
+    for change in &mut found {
+        change.paths.sort();
+    }
+    found
 }
 
 /// The names of all paths.
@@ -229,6 +250,10 @@ fn units(old: &[UnitOutcome], new: &[UnitOutcome]) -> Vec<v1::ChangedUnit> {
         if value(before) == value(after) && who(before) == who(after) {
             continue;
         }
+        // What an object or a scalar in its place replaces is told there, and is not lost.
+        if before.is_some_and(|unit| after.is_none() && meets(unit, new.values())) {
+            continue;
+        }
         let told = |unit: Option<&UnitOutcome>| unit.and_then(|u| u.origin.as_ref()).map(origin);
         found.push(v1::ChangedUnit {
             unit: name.clone(),
@@ -239,6 +264,11 @@ fn units(old: &[UnitOutcome], new: &[UnitOutcome]) -> Vec<v1::ChangedUnit> {
         });
     }
     found
+}
+
+/// Whether another unit stands above or below.
+fn meets<'u>(unit: &UnitOutcome, mut others: impl Iterator<Item = &'u UnitOutcome>) -> bool {
+    others.any(|other| other.unit.covers(&unit.unit) || unit.unit.covers(&other.unit))
 }
 
 fn rejected(old: &[Rejected], new: &[Rejected]) -> Vec<v1::RejectedPolicy> {
