@@ -190,4 +190,67 @@ proptest! {
             Err(error) => prop_assert!(error.offset <= text.len()),
         }
     }
+
+    #[test]
+    fn hostile_conditions_are_refused_or_evaluated(
+        parts in proptest::collection::vec(token(), 0..60),
+        depth in 0_usize..40,
+    ) {
+        let text = "(".repeat(depth) + &parts.concat() + &")".repeat(depth);
+        if let Ok(condition) = entail::expr::Expression::compile(&text) {
+            prop_assert!(depth <= 16, "{}", text);
+            // Whatever it says, it says so: no panic, no run away.
+            let _ = condition.is_true(&[("self", &serde_json::json!({"a": [1, {"b": "x"}], "n": null}))]);
+        }
+    }
+}
+
+/// What conditions are made of, in any order.
+fn token() -> impl Strategy<Value = &'static str> {
+    proptest::sample::select(vec![
+        "self",
+        ".a",
+        ".b",
+        "[0]",
+        "[",
+        "]",
+        "(",
+        ")",
+        "{",
+        "}",
+        "!",
+        "-",
+        "+",
+        "*",
+        "/",
+        "%",
+        " ? ",
+        " : ",
+        " && ",
+        " || ",
+        " == ",
+        " in ",
+        ", ",
+        "\"",
+        "'",
+        "\\",
+        "1",
+        "1.5",
+        "1u",
+        "null",
+        "true",
+        "has(",
+        "size(",
+        ".all(x, ",
+        ".map(x, ",
+        ".exists(x, ",
+        "x",
+        "b'",
+        "r\"",
+        "\"\"\"",
+        "0x1f",
+        "9223372036854775808",
+        "1e999",
+        "é",
+    ])
 }
