@@ -26,8 +26,8 @@ async fn current(running: &Running) -> u64 {
     marker(&reply.result.unwrap().policies[0])
 }
 
-/// How long it takes until the marker is served.
-async fn until(running: &Running, wanted: u64) -> Duration {
+/// Waits until the marker is served.
+async fn until(running: &Running, wanted: u64) {
     let began = Instant::now();
     while current(running).await != wanted {
         assert!(
@@ -36,15 +36,14 @@ async fn until(running: &Running, wanted: u64) -> Duration {
         );
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    began.elapsed()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_changed_file_counts_within_a_second() {
+async fn a_changed_file_counts() {
     let running = start(|_| {}).await;
     put(&running, "policies.yaml", &policies(2));
-    let took = until(&running, 2).await;
-    assert!(took < Duration::from_secs(1), "{took:?}");
+    // How fast is measured where nothing else runs: tests/e2e/run.
+    until(&running, 2).await;
     let version = running.get(by_path(PATH)).await.unwrap().version.unwrap();
     assert_eq!(version.generation, 2);
 
