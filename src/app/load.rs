@@ -130,8 +130,10 @@ fn read_profile_file(file: &Path, profiles: &mut Profiles, refused: &mut Vec<Str
     }
 }
 
-/// A file, or the YAML and JSON files of a directory by name.
-fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
+/// A file, or the YAML and JSON files of a directory by name, as `kubectl -f` takes them.
+///
+/// Fails if the file or the directory cannot be read.
+pub fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
     if !fs::metadata(path)?.is_dir() {
         return Ok(vec![path.to_owned()]);
     }

@@ -10,7 +10,7 @@ mod writer;
 use crate::serve::ServeError;
 
 pub use crate::config::{Inputs, ServeSettings};
-pub use load::{Loaded, load};
+pub use load::{Loaded, files_of, load};
 pub use serve::{Addresses, run, serve};
 pub use values::{change_world, load_values, read_values, world_of};
 

@@ -4,19 +4,6 @@
 use crate::model::{BackendStep, Level, PathName, Root, RuleStep, Walk};
 use crate::wire::v1;
 
-const LEVELS: [Level; 10] = [
-    Level::Root,
-    Level::GatewayClass,
-    Level::Namespace,
-    Level::Gateway,
-    Level::ListenerSet,
-    Level::Listener,
-    Level::Route,
-    Level::RouteRule,
-    Level::Backend,
-    Level::BackendPort,
-];
-
 /// The effective levels of the kinds.
 #[derive(Debug, Default)]
 pub(super) struct Levels {
@@ -56,7 +43,7 @@ impl Levels {
             let mut kinds = self.kinds.iter().filter(used);
             kinds.any(|kind| kind.levels.contains(*level))
         };
-        let levels = LEVELS.iter().filter(in_use);
+        let levels = Level::ALL.iter().filter(in_use);
         levels.map(|level| level.as_str().to_owned()).collect()
     }
 
@@ -113,7 +100,7 @@ pub(super) fn kind_name(policy: &v1::EffectivePolicy) -> String {
 }
 
 fn level(word: &str) -> Option<Level> {
-    LEVELS.into_iter().find(|level| level.as_str() == word)
+    Level::ALL.into_iter().find(|level| level.as_str() == word)
 }
 
 /// Whether a path ends at an object, `kind/namespace/name[#section]`. Kinds are compared without

@@ -12,6 +12,7 @@ use super::changes::Changes;
 use super::connect::read_values;
 use super::session::Session;
 use super::{CliError, Exit, output};
+use crate::app::files_of;
 use crate::wire::v1;
 
 /// Most bytes of what is to be applied.
@@ -119,23 +120,6 @@ fn limited(reader: impl Read, name: &Path) -> Result<String, CliError> {
 
 fn unreadable(file: &Path, error: &io::Error) -> CliError {
     CliError::Unreadable(format!("{}: {error}", file.display()))
-}
-
-/// A file, or the YAML and JSON files of a directory by name, as `kubectl -f` takes them.
-fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
-    if !fs::metadata(path)?.is_dir() {
-        return Ok(vec![path.to_owned()]);
-    }
-    let mut files = Vec::new();
-    for entry in fs::read_dir(path)? {
-        let file = entry?.path();
-        let extension = file.extension().and_then(|extension| extension.to_str());
-        if matches!(extension, Some("yaml" | "yml" | "json")) && file.is_file() {
-            files.push(file);
-        }
-    }
-    files.sort();
-    Ok(files)
 }
 
 #[cfg(test)]

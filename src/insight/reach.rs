@@ -145,16 +145,7 @@ fn share(
         .filter(|beaten| beaten.policy == *policy && meets(&beaten.unit))
         .map(|beaten| beaten.unit.to_string())
         .collect();
-    // A null that stands has no origin, but it is the policy's doing.
-    let deletes = explained.units.iter().any(|unit| {
-        meets(&unit.unit)
-            && unit.value.is_none()
-            && unit
-                .origin
-                .as_ref()
-                .is_some_and(|o| o.policies.contains(policy))
-    });
-    (!won.is_empty() || !lost.is_empty() || deletes).then(|| (won, lost.into_iter().collect()))
+    (!won.is_empty() || !lost.is_empty()).then(|| (won, lost.into_iter().collect()))
 }
 
 /// The policies that affect an object (SEMANTICS §9.3).

@@ -80,17 +80,6 @@ fn status(world: &World, kind: &Kind) -> v1::KindStatus {
 
 /// The levels at which a kind has answers of its own (SEMANTICS §2.3, §7.2).
 pub(super) fn scope_levels(profile: &Profile) -> Vec<Level> {
-    const ALL: [Level; 9] = [
-        Level::GatewayClass,
-        Level::Namespace,
-        Level::Gateway,
-        Level::ListenerSet,
-        Level::Listener,
-        Level::Route,
-        Level::RouteRule,
-        Level::Backend,
-        Level::BackendPort,
-    ];
     match (profile.effective, &profile.targets) {
         (EffectiveTarget::Level(level), _) => vec![level],
         (EffectiveTarget::Target, Targets::Listed(targets)) if profile.class == Class::Direct => {
@@ -104,7 +93,10 @@ pub(super) fn scope_levels(profile: &Profile) -> Vec<Level> {
             levels.dedup();
             levels
         }
-        _ => ALL.to_vec(),
+        _ => Level::ALL
+            .into_iter()
+            .filter(|level| *level != Level::Root)
+            .collect(),
     }
 }
 

@@ -127,7 +127,6 @@ fn reason(sources: &[Source], loser: usize, winner: usize) -> LossReason {
         };
     }
     match (winner.group < loser.group, winner.block) {
-        (true, BlockName::Overrides) => LossReason::LessSpecificOverride,
         (true, _) => LossReason::LessSpecificOverride,
         (false, BlockName::Overrides) => LossReason::MoreSpecificOverride,
         (false, _) => LossReason::MoreSpecificDefault,

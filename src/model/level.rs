@@ -53,6 +53,20 @@ pub struct NodeKey {
 }
 
 impl Level {
+    /// Every level, from the least specific to the most specific.
+    pub const ALL: [Level; 10] = [
+        Level::Root,
+        Level::GatewayClass,
+        Level::Namespace,
+        Level::Gateway,
+        Level::ListenerSet,
+        Level::Listener,
+        Level::Route,
+        Level::RouteRule,
+        Level::Backend,
+        Level::BackendPort,
+    ];
+
     /// The word of the level in profiles and answers.
     pub fn as_str(self) -> &'static str {
         match self {
