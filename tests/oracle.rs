@@ -37,6 +37,8 @@ mod settings;
 mod support;
 #[path = "oracle/trail.rs"]
 mod trail;
+#[path = "oracle/unmerged.rs"]
+mod unmerged;
 #[path = "oracle/worlds.rs"]
 mod worlds;
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::join::{Side, join};
+use super::join::{Counted, Side, join};
 use super::shape::{Schemas, Shapes};
 use super::slot::{Slot, take_apart};
 use super::trace::{Loss, Tracer};
@@ -66,12 +66,29 @@ impl Folded<'_> {
 struct Turn<'p> {
     block: &'p Block,
     strategy: Strategy,
+    policy: Option<usize>,
     source: usize,
     /// Its layer's place in the stack, counted over all layers.
     layer: usize,
     /// What is unset acts from the next stage on: the next policy, or under OldestWins the next
     /// node (SEMANTICS §4.3).
     stage: usize,
+}
+
+/// The blocks that have taken part: a policy may stand at several nodes of a path.
+#[derive(Default)]
+struct Counts(Vec<(Option<usize>, BlockName)>);
+
+impl Counts {
+    /// Notes that a block takes part: `side` if it did before.
+    fn note(&mut self, turn: &Turn<'_>, side: Counted) -> Counted {
+        let block = (turn.policy, turn.block.name);
+        if self.0.contains(&block) {
+            return side;
+        }
+        self.0.push(block);
+        Counted::Neither
+    }
 }
 
 impl<'p> Turn<'p> {
@@ -166,6 +183,7 @@ fn turns<'p>(profile: &Profile, stack: &Stack<'p>) -> (Vec<Turn<'p>>, Vec<Source
                 turns.push(Turn {
                     block,
                     strategy,
+                    policy: layer.policy,
                     source: sources.len(),
                     layer: first + rank,
                     stage: if by_node { index } else { first + rank },
@@ -252,6 +270,7 @@ fn bottom_up<'p>(
     let mut last_stage = None;
     let mut last_strategy = None;
     let mut below: Option<Value> = None;
+    let mut counts = Counts::default();
     for turn in turns {
         if last_stage.is_some_and(|stage| stage != turn.stage) {
             unset.append(&mut pending);
@@ -280,11 +299,12 @@ fn bottom_up<'p>(
             continue;
         }
         last_strategy = turn.of_policy().or(last_strategy);
+        let counted = counts.note(turn, Counted::Higher);
         gathered = Some(match gathered {
             None => offered,
             Some(lower) => {
                 let shapes = shapes.with(granularity).of(turn.block.name);
-                join(lower, offered, direction, &shapes, tracer)
+                join(lower, offered, direction, counted, &shapes, tracer)
             }
         });
     }
@@ -330,9 +350,11 @@ fn top_down<'p>(
 ) -> (Option<Side<'p>>, Option<Strategy>) {
     let mut result: Option<(Side<'p>, Strategy)> = None;
     let mut first_strategy = None;
+    let mut counts = Counts::default();
     for turn in turns.iter().rev().filter(|t| t.block.offers) {
         let lower = turn.side(shapes);
         first_strategy = first_strategy.or(turn.of_policy());
+        let counted = counts.note(turn, Counted::Lower);
         result = Some(match result {
             None => (lower, turn.strategy),
             Some((higher, above)) => {
@@ -344,7 +366,7 @@ fn top_down<'p>(
                 let joined = match chosen {
                     Strategy::Merge(granularity, direction) => {
                         let shapes = shapes.with(granularity).of(turn.block.name);
-                        join(lower, higher, direction, &shapes, tracer)
+                        join(lower, higher, direction, counted, &shapes, tracer)
                     }
                     Strategy::None => lower,
                 };

@@ -9,6 +9,7 @@ use super::shape::{Place, Shape, Shapes};
 use super::slot::{Leaf, Slot, item_segment};
 use super::trace::Tracer;
 use crate::model::{Direction, Granularity, Segment};
+use crate::profile::Reduce;
 
 /// What is gathered, or offered, as a whole.
 #[derive(Clone, Debug)]
@@ -19,12 +20,22 @@ pub(super) struct Side<'v> {
     pub closed: bool,
 }
 
+/// Which side of a pair is a block that has counted before: the policy stands at several nodes of
+/// the path, but a reducer takes its block once (SEMANTICS §5.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counted {
+    Neither,
+    Lower,
+    Higher,
+}
+
 /// Joins a lower and a higher side by a strategy. Under defaults the lower side wins and the
 /// higher one adds the units that it lacks; under overrides the higher side sets its units.
 pub(super) fn join<'v>(
     lower: Side<'v>,
     higher: Side<'v>,
     direction: Direction,
+    counted: Counted,
     shapes: &Shapes<'_>,
     tracer: &mut Tracer<'_>,
 ) -> Side<'v> {
@@ -47,6 +58,7 @@ pub(super) fn join<'v>(
         _ => {
             let mut walk = Walk {
                 direction,
+                counted,
                 shapes,
                 tracer,
                 place: Vec::new(),
@@ -60,6 +72,11 @@ pub(super) fn join<'v>(
     }
 }
 
+/// What a reducer makes of both sides; `None` where the direction decides (SEMANTICS §5.2).
+fn reduced(reducer: &Reduce, lower: &Slot<'_>, higher: &Slot<'_>) -> Option<Reduced> {
+    reduce(reducer, &higher.raw(), &lower.raw())
+}
+
 impl Side<'_> {
     /// Whether nothing has filled the empty whole.
     fn is_empty_whole(&self) -> bool {
@@ -70,6 +87,7 @@ impl Side<'_> {
 /// A walk through both sides at once.
 struct Walk<'w, 's, 'v> {
     direction: Direction,
+    counted: Counted,
     shapes: &'w Shapes<'w>,
     tracer: &'w mut Tracer<'s>,
     place: Vec<Place<'v>>,
@@ -78,8 +96,9 @@ struct Walk<'w, 's, 'v> {
 
 impl<'v> Walk<'_, '_, 'v> {
     fn slots(&mut self, mut lower: Slot<'v>, higher: Slot<'v>) -> Slot<'v> {
-        if let Some(reducer) = self.shapes.reducer(&self.place) {
-            return self.reduce(reducer, lower, higher);
+        let reducer = self.shapes.reducer(&self.place);
+        if let Some(reduced) = reducer.and_then(|reducer| reduced(reducer, &lower, &higher)) {
+            return self.reduce(reduced, lower, higher);
         }
         let shape = self.shapes.at(&self.place);
         if shape == Shape::Set {
@@ -101,6 +120,7 @@ impl<'v> Walk<'_, '_, 'v> {
                 {
                     Slot::Items(items)
                 }
+                (lower, higher) if lower.is_empty_list() && higher.is_empty_list() => lower,
                 (lower, higher) => self.one(lower, higher),
             };
         }
@@ -154,33 +174,22 @@ impl<'v> Walk<'_, '_, 'v> {
     }
 
     /// Both have a value at a reducer's place: the result is made of both, whatever the direction.
-    /// A policy's block counts once on a path.
-    fn reduce(
-        &mut self,
-        reducer: &crate::profile::Reduce,
-        lower: Slot<'v>,
-        higher: Slot<'v>,
-    ) -> Slot<'v> {
-        let (established, higher_sources) = higher.told();
-        let (challenger, mut sources) = lower.told();
-        if self.tracer.within(&higher_sources, &sources) {
-            return lower;
-        }
-        if self.tracer.within(&sources, &higher_sources) {
-            return higher;
-        }
-        match reduce(reducer, &established, &challenger) {
-            None => self.one(lower, higher),
-            Some(Reduced::Challenger) => {
+    /// What has counted before adds nothing: the other side was made with it.
+    fn reduce(&mut self, reduced: Reduced, lower: Slot<'v>, higher: Slot<'v>) -> Slot<'v> {
+        match (self.counted, reduced) {
+            (Counted::Higher, _) => lower,
+            (Counted::Lower, _) => higher,
+            (_, Reduced::Challenger) => {
                 self.tracer.lost_to(&self.above, &higher, &lower);
                 lower
             }
-            Some(Reduced::Established) => {
+            (_, Reduced::Established) => {
                 self.tracer.lost_to(&self.above, &lower, &higher);
                 higher
             }
-            Some(Reduced::Both(value)) => {
-                sources.extend(higher_sources);
+            (_, Reduced::Both(value)) => {
+                let mut sources = lower.sources();
+                sources.extend(higher.sources());
                 Slot::Leaf(Leaf {
                     value: Cow::Owned(value),
                     sources,

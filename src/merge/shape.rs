@@ -50,8 +50,9 @@ pub(super) struct Shapes<'p> {
     pub schemas: Schemas<'p>,
     /// The schema of the block at hand.
     pub schema: Option<&'p Value>,
-    /// Keyed lists are taken apart beside a finer granularity, for a Structural block to merge.
-    pub items: bool,
+    /// Rules are taken apart as far as any strategy of the kind opens them: keyed lists for a
+    /// Structural block to merge, the maps of Rule where a schema makes one unit of them.
+    pub finest: bool,
     /// Objects are opened down to the leaves, atomic paths or not.
     pub whole: bool,
 }
@@ -70,10 +71,7 @@ impl<'p> Shapes<'p> {
             granularity: finest.unwrap_or(Granularity::Atomic),
             schemas,
             schema: schemas.of(BlockName::Bare),
-            items: profile
-                .strategies
-                .iter()
-                .any(|s| s.granularity() == Some(Granularity::Structural)),
+            finest: true,
             whole: false,
         }
     }
@@ -101,7 +99,7 @@ impl<'p> Shapes<'p> {
     pub fn with(self, granularity: Granularity) -> Self {
         Self {
             granularity,
-            items: false,
+            finest: false,
             ..self
         }
     }
@@ -111,7 +109,31 @@ impl<'p> Shapes<'p> {
         if !self.whole && self.is_atomic_path(place) {
             return Shape::Unit;
         }
-        match self.granularity {
+        let shape = self.under(self.granularity, place);
+        if !self.finest {
+            return shape;
+        }
+        let mut others = self.profile.strategies.iter();
+        match shape {
+            Shape::Unit => {
+                let opens = |g| self.under(g, place) != Shape::Unit;
+                let opened = others.filter_map(|s| s.granularity()).any(opens);
+                if opened { Shape::Open } else { Shape::Unit }
+            }
+            Shape::Open => {
+                let structural = Some(Granularity::Structural);
+                let keyed = |shape: &Shape| matches!(shape, Shape::Keyed(_));
+                let listed = others.any(|s| s.granularity() == structural);
+                let listed = listed.then(|| self.structural(place)).filter(keyed);
+                listed.unwrap_or(Shape::Open)
+            }
+            shape => shape,
+        }
+    }
+
+    /// The shape of a place under one granularity, atomic paths aside.
+    fn under(&self, granularity: Granularity, place: &[Place<'_>]) -> Shape {
+        match granularity {
             Granularity::Atomic => Shape::Unit,
             Granularity::Field if place.is_empty() => Shape::Open,
             Granularity::Field => Shape::Unit,
@@ -126,11 +148,7 @@ impl<'p> Shapes<'p> {
                     Shape::Unit
                 }
             }
-            Granularity::Patch | Granularity::Custom if !self.items => Shape::Open,
-            Granularity::Patch | Granularity::Custom => match self.structural(place) {
-                Shape::Keyed(keys) => Shape::Keyed(keys),
-                _ => Shape::Open,
-            },
+            Granularity::Patch | Granularity::Custom => Shape::Open,
             Granularity::Structural => self.structural(place),
         }
     }

@@ -134,18 +134,19 @@ impl<'v> Slot<'v> {
         }
     }
 
-    /// The value as it stands, tombstones included, and who says it.
-    pub fn told(&self) -> (Value, Vec<usize>) {
+    /// Who says it, each source once.
+    pub fn sources(&self) -> Vec<usize> {
         let mut sources = Vec::new();
         self.leaves(&mut Vec::new(), &mut |_, leaf| {
             sources.extend(&leaf.sources)
         });
         sources.sort_unstable();
         sources.dedup();
-        (self.raw(), sources)
+        sources
     }
 
-    fn raw(&self) -> Value {
+    /// The value as it stands, tombstones included.
+    pub fn raw(&self) -> Value {
         match self {
             Slot::Leaf(leaf) => leaf.value.as_ref().clone(),
             Slot::Object(fields) => fields

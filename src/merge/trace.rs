@@ -56,13 +56,6 @@ impl<'s> Tracer<'s> {
         });
     }
 
-    /// Whether all blocks of one side stand on the other as well: a policy that is attached twice.
-    pub fn within(&self, ours: &[usize], theirs: &[usize]) -> bool {
-        let block = |&at: &usize| self.sources.get(at).map(|s| (s.policy, s.block));
-        ours.iter()
-            .all(|our| theirs.iter().any(|their| block(our) == block(their)))
-    }
-
     /// All units of `loser` lost for one reason.
     pub fn lost(&mut self, loser: &Slot<'_>, reason: LossReason) {
         self.each(&[], loser, |_| reason);

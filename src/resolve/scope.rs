@@ -121,9 +121,8 @@ fn acts(profile: &Profile, trail: &Trail) -> bool {
 /// so far (SEMANTICS §2.3).
 fn reaches(profile: &Profile, trail: &Trail) -> bool {
     let level = match profile.effective {
-        EffectiveTarget::Target => return true,
         // With controllers, namespaces are no scopes (SEMANTICS §11.2).
-        EffectiveTarget::Every => {
+        EffectiveTarget::Every | EffectiveTarget::Target => {
             return trail.root != TrailRoot::Namespace || profile.controllers.is_empty();
         }
         EffectiveTarget::Level(level) => level,

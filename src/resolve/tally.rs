@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::stack::Standing;
 use super::{Frames, Kind, World, direct};
 use crate::merge::{Folded, FoldedUnit, at, fold, leaves_of};
-use crate::model::{InForce, Unit};
+use crate::model::{InForce, Segment, Unit};
 use crate::profile::Class;
 use crate::topology::NodeId;
 
@@ -192,7 +192,7 @@ fn share(
         .units
         .iter()
         .filter(others)
-        .any(|unit| !offered.iter().any(|own| meet(own, &unit.unit)));
+        .any(|unit| adds(&mut unit.unit.clone(), &unit.value, &offered));
     Share {
         policy,
         won: won.len(),
@@ -202,8 +202,20 @@ fn share(
     }
 }
 
-fn meet(a: &Unit, b: &Unit) -> bool {
-    a.covers(b) || b.covers(a)
+/// Whether a unit of a result has a leaf that is not offered; an object is opened, whatever the
+/// kind's granularity.
+fn adds(unit: &mut Unit, value: &Value, offered: &BTreeSet<Unit>) -> bool {
+    let fields = value.as_object().filter(|fields| !fields.is_empty());
+    let Some(fields) = fields else {
+        let meets = |own: &Unit| own.covers(unit) || unit.covers(own);
+        return !offered.iter().any(meets);
+    };
+    fields.iter().any(|(name, value)| {
+        unit.0.push(Segment::Field(name.as_str().into()));
+        let found = adds(unit, value, offered);
+        unit.0.pop();
+        found
+    })
 }
 
 /// Whether a unit stands in the result with the policy among its origins. What `unset` has cut out

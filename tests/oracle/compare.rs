@@ -8,15 +8,17 @@ use serde_json::{Value, json};
 
 use super::fold::{Folded, fold};
 use super::leaf::{Leaf, is_tombstone, written};
-use super::place::Placed;
+use super::place::{Placed, Scene};
 use super::rng::Rng;
-use super::settings::Settings;
+use super::settings::{Class, Settings};
 use super::support::{case, entail_of, expect_answer};
+use super::unmerged;
 use super::worlds::World;
 
 /// The kinds of a world with their policies in place.
 pub fn placed(world: &World) -> Vec<Placed<'_>> {
-    let settings = world.profiles.iter().map(Settings::read);
+    let read = |profile| Settings::read(profile).with_definition(&world.objects);
+    let settings = world.profiles.iter().map(read);
     settings
         .map(|kind| Placed::new(kind, &world.objects, &world.invalid))
         .collect()
@@ -53,13 +55,16 @@ pub fn answers(world: &World) -> Vec<String> {
     for placed in placed(world) {
         for path in &paths {
             let scene = placed.scene(path);
-            let folded = if scene.acts {
-                fold(&placed.kind, &scene.nodes, &scene.own)
-            } else {
-                Folded::default()
-            };
+            let folded = effective(&placed, &scene);
             let said = answer(&entail, &placed.kind.kind, path);
-            let level = said.spec.is_none() || said.inherited_only == scene.inherited_only;
+            // Without an effective level a Direct kind has no "above" (§7.2).
+            let level = placed.kind.by_target
+                || said.spec.is_none()
+                || said.inherited_only == scene.inherited_only;
+            let listed = said.listed.iter().map(|l| l.policy.to_string());
+            if listed.ne(unmerged::listed(&placed, &scene)) {
+                wrong.push(format!("seed {}: {path}: another list", world.seed));
+            }
             if folded.spec() == said.spec && origins_agree(&folded, &said) && level {
                 continue;
             }
@@ -75,6 +80,16 @@ pub fn answers(world: &World) -> Vec<String> {
     }
     wrong.sort_by_key(String::len);
     wrong
+}
+
+/// What a path comes to.
+pub fn effective(placed: &Placed<'_>, scene: &Scene) -> Folded {
+    match placed.kind.class {
+        _ if !scene.acts => Folded::default(),
+        Class::Direct => unmerged::direct(placed, scene),
+        Class::Inherited => fold(&placed.kind, &scene.nodes, &scene.own),
+        Class::Listed => Folded::default(),
+    }
 }
 
 /// Leaf to those who say it.

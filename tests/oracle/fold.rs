@@ -12,6 +12,8 @@ use super::settings::{Direction, SameTarget, Settings, Span};
 /// A node of a path with the policies that are attached to it, the established one first (§4.2).
 #[derive(Clone, Debug)]
 pub struct Node {
+    /// `Kind/namespace/name`, with `#section` for a section.
+    pub key: String,
     pub level: String,
     pub policies: Vec<Policy>,
 }
@@ -98,6 +100,7 @@ fn spanned(kind: &Settings, nodes: &[Node]) -> Vec<Node> {
             .filter(|p| !p.is_transparent())
             .cloned();
         let group = |policies: Vec<Policy>| Node {
+            key: node.key.clone(),
             level: node.level.clone(),
             policies,
         };
@@ -162,9 +165,11 @@ impl Gathered<'_> {
         let overriding = |block: &Block| block.strategy.direction == Direction::Overrides;
         let ups = policies.iter().map(|p| (p, false));
         let downs = policies.iter().rev().map(|p| (p, true));
-        for (policy, overrides) in ups.chain(downs) {
+        // One policy's blocks keep their order, whatever the bare rules' strategy (§11.10).
+        let alone = policies.len() == 1;
+        for (policy, overrides) in ups.chain(downs.filter(|_| !alone)) {
             for (at, block) in policy.blocks.iter().enumerate() {
-                if overriding(block) == overrides && holds(block, &below) {
+                if (alone || overriding(block) == overrides) && holds(block, &below) {
                     unset.extend(block.unset.iter().cloned());
                     anyone |= self.block(policy, at, block, &below.unset);
                 }

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
-use super::compare::{paths, placed};
-use super::fold::{Folded, fold};
+use super::compare::{effective, paths, placed};
+use super::fold::{Folded, Node};
 use super::leaf::{Leaf, Path, written};
-use super::place::Placed;
+use super::place::{Placed, Scene};
 use super::policy::Policy;
+use super::settings::Class;
 use super::support::{case, entail_of, long};
+use super::unmerged;
 use super::worlds::World;
 
 /// (c) Every policy's state.
@@ -71,19 +73,21 @@ fn state(
 ) -> (Option<&'static str>, BTreeMap<String, Vec<String>>) {
     let mut scopes = BTreeMap::new();
     let found = placed.policies.iter().find(|p| p.name == name);
-    let Some(policy) = found.filter(|_| placed.is_accepted(name)) else {
+    let counts = placed.kind.class != Class::Listed && placed.is_accepted(name);
+    let Some(policy) = found.filter(|_| counts) else {
         return (None, scopes);
     };
     let mut count = Count::default();
     for path in paths {
         let scene = placed.scene(path);
-        let there = scene
-            .nodes
-            .iter()
-            .any(|n| n.policies.iter().any(|p| p.name == name));
-        if scene.acts && scene.scope && there && !policy.is_transparent() {
-            let folded = fold(&placed.kind, &scene.nodes, &scene.own);
-            scopes.insert(path.clone(), tally(policy, &folded, &mut count));
+        let there = stands_in(placed, &scene, name);
+        let silent = placed.kind.class == Class::Inherited && policy.is_transparent();
+        if scene.acts && scene.scope && there && !silent {
+            let lost = match placed.kind.class {
+                Class::Direct => whole(placed, &scene, name, &mut count),
+                _ => tally(policy, &effective(placed, &scene), &mut count),
+            };
+            scopes.insert(path.clone(), lost);
         }
     }
     let word = match (count.scopes, count.won, count.lost, count.additions) {
@@ -95,6 +99,30 @@ fn state(
         (_, _, _, true) => "PartWithAdditions",
     };
     (Some(word), scopes)
+}
+
+/// Whether the policy reaches a scope. Of a Direct kind only the layer that answers does; without
+/// an effective level the target and its sections are the scopes, and nothing below them (§7.2).
+fn stands_in(placed: &Placed, scene: &Scene, name: &str) -> bool {
+    let stands = |node: &Node| node.policies.iter().any(|p| p.name == name);
+    if placed.kind.class != Class::Direct {
+        return scene.nodes.iter().any(stands);
+    }
+    let layer = unmerged::layer(placed, scene);
+    let ends = |node: &&Node| Some(&node.key) == scene.nodes.last().map(|end| &end.key);
+    let scope = !placed.kind.by_target || layer.first().is_some_and(ends);
+    scope && layer.into_iter().any(stands)
+}
+
+/// Counts one scope of a policy that wins whole, or not at all (§7.1).
+fn whole(placed: &Placed, scene: &Scene, name: &str, count: &mut Count) -> Vec<String> {
+    count.scopes += 1;
+    if unmerged::winner(placed, scene).is_some_and(|p| p.name == name) {
+        count.won += 1;
+        return Vec::new();
+    }
+    count.lost += 1;
+    vec!["*".to_owned()]
 }
 
 /// The leaves of all its blocks; two blocks that hold the same one count once (§11.15). An empty

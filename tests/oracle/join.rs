@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::leaf::{Leaf, Path, Step, dotted, fields_only};
+use super::profiles::{LARGER, SUM};
 use super::settings::{Direction, Granularity, Settings, Strategy};
 
 /// One unit of a block: its path, its lines, and whether it is an empty container that the
@@ -42,6 +43,10 @@ pub fn join(kind: &Settings, lower: &Sheet, higher: &Sheet, by: Strategy, again:
     let mut result = lower.lines.clone();
     for unit in units(kind, &higher.lines, by.granularity) {
         if by.granularity == Granularity::Custom && reduce(kind, &mut result, &unit, again) {
+            continue;
+        }
+        let structural = by.granularity == Granularity::Structural;
+        if structural && kind.sets.contains(&fields_only(&unit.path)) && unite(&mut result, &unit) {
             continue;
         }
         match by.direction {
@@ -107,8 +112,12 @@ fn reach(kind: &Settings, leaf: &Leaf, granularity: Granularity) -> (usize, bool
             )
         }
     };
-    // Atomic paths are units whatever the granularity (§5.2).
-    let cut = (1..=length).find(|&l| kind.atomic_paths.contains(&fields_only(&leaf.path[..l])));
+    // Atomic paths are units whatever the granularity (§5.2), those of the schema for Structural.
+    let cut = (1..=length).find(|&l| {
+        let path = fields_only(&leaf.path[..l]);
+        let closed = granularity == Granularity::Structural && kind.closed.contains(&path);
+        closed || kind.atomic_paths.contains(&path)
+    });
     match cut {
         Some(cut) => (cut, false),
         None => (length, opens && length == end),
@@ -186,6 +195,25 @@ fn put(result: &mut Vec<Leaf>, unit: Unit) {
     result.extend(rest);
 }
 
+/// Unites two lists of a `set`: the result so far, then what is added (§5.2, structural).
+fn unite(result: &mut [Leaf], unit: &Unit) -> bool {
+    let Some(line) = result.iter_mut().find(|line| line.path == unit.path) else {
+        return false;
+    };
+    let [offered] = unit.lines.as_slice() else {
+        return false;
+    };
+    let (Some(held), Some(new)) = (line.value.as_array(), offered.value.as_array()) else {
+        return false;
+    };
+    let added: Vec<_> = new.iter().filter(|v| !held.contains(v)).cloned().collect();
+    if !added.is_empty() {
+        line.value = held.iter().cloned().chain(added).collect();
+        line.by.extend(offered.by.iter().cloned());
+    }
+    true
+}
+
 /// Reduces, where both sides have a value of the right type at a reducer's path (§5.2, custom).
 fn reduce(kind: &Settings, result: &mut [Leaf], unit: &Unit, again: Counted) -> bool {
     let name = fields_only(&unit.path);
@@ -231,6 +259,10 @@ fn reduced(how: &str, established: &Value, challenger: &Value) -> Option<Value> 
         "min" | "max" => {
             let (e, c) = (established.as_i64()?, challenger.as_i64()?);
             Some(if how == "min" { e.min(c) } else { e.max(c) }.into())
+        }
+        SUM | LARGER => {
+            let (e, c) = (established.as_i64()?, challenger.as_i64()?);
+            Some(if how == SUM { e + c } else { e.max(c) }.into())
         }
         "and" | "or" => {
             let (e, c) = (established.as_bool()?, challenger.as_bool()?);

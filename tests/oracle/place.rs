@@ -148,6 +148,12 @@ impl<'w> Placed<'w> {
         }
     }
 
+    /// Whether a node's object is of a target kind.
+    pub fn is_target(&self, key: &str) -> bool {
+        let kind = key.split('/').next().unwrap();
+        allows(&self.kind, kind)
+    }
+
     fn acts(&self, path: &str) -> bool {
         if path.starts_with("mesh/") {
             return self.kind.mesh;
@@ -169,29 +175,45 @@ impl<'w> Placed<'w> {
         })
     }
 
-    /// The nodes in order, namespaces among them (§1.2).
     fn nodes(&self, steps: &[Step], path: &str) -> Vec<Node> {
+        let node = |(key, level): (String, String)| Node {
+            policies: self.on(&key).to_vec(),
+            key,
+            level,
+        };
+        self.keys(steps, path).into_iter().map(node).collect()
+    }
+
+    /// The policies accepted on a node.
+    pub fn on(&self, key: &str) -> &[Policy] {
+        self.at.get(key).map_or(&[], Vec::as_slice)
+    }
+
+    /// The nodes in order with their levels, namespaces among them (§1.2).
+    fn keys(&self, steps: &[Step], path: &str) -> Vec<(String, String)> {
         let mut seen: BTreeSet<String> = BTreeSet::new();
-        let mut nodes = Vec::new();
-        let here = |key: &str| self.at.get(key).cloned().unwrap_or_default();
+        let mut keys = Vec::new();
         for (at, step) in steps.iter().enumerate() {
             // The least specific node that lives there and that the kind's namespaces reach.
             if let Some(namespace) = &step.namespace
                 && self.kind.reaches.iter().any(|level| level == step.level)
                 && seen.insert(namespace.clone())
             {
-                nodes.push(Node {
-                    level: "Namespace".to_owned(),
-                    policies: here(&format!("Namespace/{namespace}")),
-                });
+                keys.push((format!("Namespace/{namespace}"), "Namespace".to_owned()));
             }
             let alone = path.starts_with("namespaces/") && at == 0;
-            nodes.push(Node {
-                level: if alone { "Namespace" } else { step.level }.to_owned(),
-                policies: here(&step.node),
-            });
+            let level = if alone { "Namespace" } else { step.level };
+            keys.push((step.node.clone(), level.to_owned()));
         }
-        nodes
+        keys
+    }
+}
+
+/// Whether policies may name objects of a kind.
+fn allows(kind: &Settings, target: &str) -> bool {
+    match &kind.targets {
+        None => target != "GatewayClass",
+        Some(all) => all.iter().any(|(k, _)| k == target),
     }
 }
 

@@ -6,6 +6,9 @@ use super::rng::Rng;
 
 const GRANULARITIES: [&str; 6] = ["Atomic", "Field", "Rule", "Patch", "Structural", "Custom"];
 pub const GROUP: &str = "oracle.example.com";
+/// The reducers in CEL that the oracle knows.
+pub const SUM: &str = "established + challenger";
+pub const LARGER: &str = "established > challenger ? established : challenger";
 
 /// A profile of the kind `P{number}`.
 pub fn profile(rng: &mut Rng, number: usize) -> Value {
@@ -24,13 +27,74 @@ pub fn profile(rng: &mut Rng, number: usize) -> Value {
         spec["controllers"] = json!(["example.com/one"]);
     }
     targets(rng, &mut spec);
-    let mut shape = Shape::new(rng);
-    shape.strategies(rng);
-    shape.write(rng, &mut spec);
+    match rng.below(8) {
+        0 => unmerged(rng, &mut spec, "Direct"),
+        1 => unmerged(rng, &mut spec, "Listed"),
+        _ => {
+            let mut shape = Shape::new(rng);
+            shape.strategies(rng);
+            shape.write(rng, &mut spec);
+        }
+    }
     json!({
         "apiVersion": "entail.dev/v1alpha1", "kind": "PolicyProfile",
         "metadata": {"name": format!("p{number}s.{GROUP}")}, "spec": spec,
     })
+}
+
+/// A CRD whose schema says how some of the rules are merged (§5.2, structural). What it does not
+/// name is open.
+pub fn definition(rng: &mut Rng, profile: &Value) -> Value {
+    let mut rules = json!({});
+    if rng.percent(80) {
+        rules["tags"] = json!({"type": "array", "x-kubernetes-list-type": "set"});
+    }
+    if rng.percent(50) {
+        rules["items"] = json!({
+            "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+            "items": {"type": "object"},
+        });
+    }
+    if rng.percent(40) {
+        rules["a"] = json!({"type": "object", "x-kubernetes-map-type": "atomic"});
+    }
+    if rng.percent(40) {
+        rules["m"] = json!({"type": "object", "additionalProperties": {"type": "integer"}});
+    }
+    let mut spec = rules.clone();
+    for block in ["defaults", "overrides"] {
+        spec[block] = json!({"type": "object", "properties": rules.clone()});
+    }
+    let kind = profile["spec"]["policy"]["kind"].as_str().unwrap();
+    let plural = format!("{}s", kind.to_lowercase());
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.{GROUP}")},
+        "spec": {
+            "group": GROUP, "scope": "Namespaced", "names": {"kind": kind, "plural": plural},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                    "spec": {"type": "object", "properties": spec},
+                }}},
+            }],
+        },
+    })
+}
+
+/// A kind whose policies are not merged (§7, §8).
+fn unmerged(rng: &mut Rng, spec: &mut Value, class: &str) {
+    spec["class"] = json!(class);
+    spec["rules"] = json!({"path": "spec", "defaults": [], "overrides": []});
+    if class == "Direct" {
+        spec["strategies"] = json!(["None"]);
+        spec["sameTarget"] = json!("RejectNewer");
+        if rng.percent(50) {
+            spec.as_object_mut().unwrap().remove("effectiveTarget");
+        }
+    } else {
+        spec["sameTarget"] = json!(rng.pick(&["Established", "RejectNewer"]));
+    }
 }
 
 /// Which kinds may be targets; default now and then.
@@ -184,8 +248,14 @@ impl Shape {
         }
         if self.offers("Custom") {
             let lists = ["union", "intersection", "append", "prepend"];
+            let number = [
+                json!("min"),
+                json!("max"),
+                json!({"cel": SUM}),
+                json!({"cel": LARGER}),
+            ];
             spec["reducers"] = json!([
-                {"path": "n", "reduce": rng.pick(&["min", "max"])},
+                {"path": "n", "reduce": rng.choose(&number)},
                 {"path": "m.*.v", "reduce": rng.pick(&["min", "max"])},
                 {"path": "flag", "reduce": rng.pick(&["and", "or"])},
                 {"path": "tags", "reduce": rng.pick(&lists)},

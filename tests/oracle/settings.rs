@@ -23,6 +23,14 @@ pub enum Granularity {
     Custom,
 }
 
+/// How policies of a kind meet (§2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    Direct,
+    Inherited,
+    Listed,
+}
+
 /// Direction times granularity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strategy {
@@ -51,9 +59,13 @@ pub enum Span {
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub kind: String,
+    pub class: Class,
     pub controllers: Vec<String>,
     pub mesh: bool,
+    /// `None`: every level, or no level is named.
     pub effective: Option<String>,
+    /// A Direct kind that names no level: the target and its sections (§7.2).
+    pub by_target: bool,
     pub reaches: Vec<String>,
     /// Kind of a target, and whether its sections may be named; `None`: the default.
     pub targets: Option<Vec<(String, bool)>>,
@@ -68,6 +80,9 @@ pub struct Settings {
     pub default: Option<String>,
     pub rule_maps: Vec<String>,
     pub list_keys: BTreeMap<String, String>,
+    /// Of the CRD's schema, for Structural: lists that are united, and places that are one unit.
+    pub sets: Vec<String>,
+    pub closed: Vec<String>,
     pub atomic_paths: Vec<String>,
     pub reducers: Vec<(String, String)>,
     pub top_down: bool,
@@ -133,7 +148,42 @@ fn pairs(value: &Value, first: &str, second: &str) -> Vec<(String, String)> {
         .collect()
 }
 
+/// Path and reducer; one in CEL by its expression.
+fn reducers(value: &Value) -> Vec<(String, String)> {
+    let items = value.as_array().into_iter().flatten();
+    let how = |reduce: &Value| text(reduce).or_else(|| text(&reduce["cel"]));
+    items
+        .filter_map(|item| Some((text(&item["path"])?, how(&item["reduce"])?)))
+        .collect()
+}
+
 impl Settings {
+    /// Takes in what the kind's CRD says of its rules (§5.2, structural).
+    pub fn with_definition(mut self, objects: &[Value]) -> Self {
+        let structural = |s: &Strategy| s.granularity == Granularity::Structural;
+        let ours = |o: &&Value| {
+            o["kind"] == "CustomResourceDefinition" && o["spec"]["names"]["kind"] == *self.kind
+        };
+        let found = objects.iter().find(ours);
+        let Some(crd) = found.filter(|_| self.strategies.iter().any(structural)) else {
+            return self;
+        };
+        let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        let rules = schema["properties"]["spec"]["properties"].as_object();
+        for (name, node) in rules.into_iter().flatten() {
+            if node["x-kubernetes-list-type"] == "set" {
+                self.sets.push(name.clone());
+            } else if let Some(key) = node["x-kubernetes-list-map-keys"][0].as_str() {
+                self.list_keys.insert(name.clone(), key.to_owned());
+            } else if node["x-kubernetes-map-type"] == "atomic"
+                || node["additionalProperties"]["type"] == "integer"
+            {
+                self.closed.push(name.clone());
+            }
+        }
+        self
+    }
+
     /// Reads a profile document.
     pub fn read(document: &Value) -> Self {
         let spec = &document["spec"];
@@ -141,9 +191,11 @@ impl Settings {
         let choice = &spec["strategy"];
         Self {
             kind: text(&spec["policy"]["kind"]).unwrap(),
+            class: class(&spec["class"]),
             controllers: texts(&spec["controllers"]),
             mesh: spec["mesh"].as_bool().unwrap_or(true),
             effective: text(&spec["effectiveTarget"]).filter(|level| level != "Every"),
+            by_target: spec["class"] == "Direct" && spec["effectiveTarget"].is_null(),
             reaches: texts(&spec["namespaceReaches"]),
             targets: spec["targets"]
                 .as_array()
@@ -152,18 +204,17 @@ impl Settings {
             overrides_names: texts(&rules["overrides"]),
             when: text(&rules["when"]),
             unset: text(&rules["unset"]),
-            strategies: texts(&spec["strategies"])
-                .iter()
-                .map(|s| strategy(s).unwrap())
-                .collect(),
+            strategies: strategies(&spec["strategies"]),
             field: text(&choice["field"]),
             owner_lower: choice["owner"] == "Lower",
             values: text_map(&choice["values"]),
             default: text(&choice["default"]),
             rule_maps: texts(&spec["ruleMaps"]),
             list_keys: text_map(&spec["listKeys"]),
+            sets: Vec::new(),
+            closed: Vec::new(),
             atomic_paths: texts(&spec["atomicPaths"]),
-            reducers: pairs(&spec["reducers"], "path", "reduce"),
+            reducers: reducers(&spec["reducers"]),
             top_down: spec["fold"] == "TopDown",
             span: span(&spec["span"]),
             same_target: same_target(&spec["sameTarget"]),
@@ -172,6 +223,24 @@ impl Settings {
             own_fields: pairs(&spec["ownFields"], "object", "policy"),
         }
     }
+}
+
+fn class(value: &Value) -> Class {
+    match value.as_str() {
+        Some("Direct") => Class::Direct,
+        Some("Listed") => Class::Listed,
+        _ => Class::Inherited,
+    }
+}
+
+/// The strategies; a kind that is not merged has none, and its rules are read whole.
+fn strategies(value: &Value) -> Vec<Strategy> {
+    let named: Vec<_> = texts(value).iter().filter_map(|s| strategy(s)).collect();
+    let whole = Strategy {
+        granularity: Granularity::Atomic,
+        direction: Direction::Defaults,
+    };
+    if named.is_empty() { vec![whole] } else { named }
 }
 
 fn target(value: &Value) -> (String, bool) {

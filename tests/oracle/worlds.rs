@@ -58,6 +58,9 @@ impl World {
         let mut invalid = BTreeSet::new();
         for number in 0..rng.within(1, 3) {
             let profile = profiles::profile(&mut rng, number);
+            if rng.percent(80) {
+                objects.push(profiles::definition(&mut rng, &profile));
+            }
             policies::policies(&mut rng, &profile, &places, &mut objects, &mut invalid);
             profiles.push(profile);
         }
