@@ -6,11 +6,12 @@
 
 mod convert;
 mod guard;
+mod order;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use cel::{Context, Program};
+use cel::{Context, IdedExpr, Program};
 use serde_json::Value;
 
 use crate::model::Str;
@@ -19,8 +20,12 @@ use crate::model::Str;
 #[derive(Clone)]
 pub struct Expression {
     source: Str,
-    program: Arc<Program>,
+    tree: Arc<IdedExpr>,
 }
+
+/// The functions of CEL, made once: they are many.
+static FUNCTIONS: LazyLock<Result<Context<'static, 'static>, String>> =
+    LazyLock::new(order::context);
 
 /// Stack of the thread that parses: the generated parser recurses deeply.
 const PARSER_STACK: usize = 64 * 1024 * 1024;
@@ -42,10 +47,12 @@ impl Expression {
             .join()
             .map_err(|_| "the parser gave up on it".to_owned())?;
         let program = parsed.map_err(|e| format!("does not parse: {}", first_line(&e)))?;
-        guard::after(&program.expression().expr)?;
+        let mut tree = program.expression().clone();
+        guard::after(&tree.expr)?;
+        order::impose(&mut tree.expr);
         Ok(Self {
             source: source.into(),
-            program: Arc::new(program),
+            tree: Arc::new(tree),
         })
     }
 
@@ -54,12 +61,13 @@ impl Expression {
     /// # Errors
     /// A run-time error, such as a missing field, or variables that are too large.
     pub fn evaluate(&self, variables: &[(&str, &Value)]) -> Result<Value, String> {
-        let mut context = Context::default();
+        let functions = FUNCTIONS.as_ref().map_err(Clone::clone)?;
+        let mut context = functions.new_inner_scope();
         for (name, value) in variables {
             guard::variable(value)?;
             context.add_variable_from_value(*name, convert::to_cel(value));
         }
-        let found = self.program.execute(&context).map_err(|e| e.to_string())?;
+        let found = cel::Value::resolve(&self.tree, &context).map_err(|e| e.to_string())?;
         convert::from_cel(&found)
     }
 
@@ -112,6 +120,24 @@ mod tests {
         assert_eq!(eval("has(self.nope)", me.clone()), Ok(json!(false)));
         assert!(eval("self.nope.deep == 1", me.clone()).is_err());
         assert!(eval("1 / 0", me).is_err());
+    }
+
+    #[test]
+    fn the_keys_of_a_map_come_sorted() {
+        let me: Value = (0..20).map(|n| (format!("k{n:02}"), json!(n))).collect();
+        let keys: Vec<_> = (0..20).map(|n| json!(format!("k{n:02}"))).collect();
+        assert_eq!(eval("self.map(k, k)", me.clone()), Ok(json!(keys)));
+        let last = eval("self.filter(k, self[k] > 17)", me.clone());
+        assert_eq!(last, Ok(json!(["k18", "k19"])));
+        assert_eq!(
+            eval("self.exists(k, k == 'k07')", me.clone()),
+            Ok(json!(true))
+        );
+        assert_eq!(
+            eval("{'a': [self.map(k, k)]}", me),
+            Ok(json!({"a": [keys]}))
+        );
+        assert!(Expression::compile("@inOrder(self)").is_err());
     }
 
     #[test]

@@ -1,0 +1,48 @@
+//! Manifests of any content: what is not good costs only itself, and the rest is a world that
+//! answers on each of its paths.
+
+#![no_main]
+
+use std::sync::{Arc, LazyLock};
+
+use entail::model::Change;
+use entail::resolve::World;
+use entail::source::manifests::read_objects;
+use entail::store::{Profiles, Store};
+use libfuzzer_sys::fuzz_target;
+
+static SHIPPED: LazyLock<Profiles> = LazyLock::new(Profiles::shipped);
+
+fuzz_target!(|text: &str| {
+    let Ok(parsed) = read_objects(text, "fuzz") else {
+        return;
+    };
+    let mut store = Store::default();
+    store.apply(Change {
+        upserts: parsed
+            .objects
+            .into_iter()
+            .map(|read| Arc::new(read.object))
+            .collect(),
+        ..Change::default()
+    });
+    let world = World::full(store, &SHIPPED);
+    let statuses = world.statuses();
+    assert_eq!(statuses.kinds.len(), world.kinds().len());
+    let mut left = 100;
+    world.topology().visit(&mut |_, trail| {
+        // Enough to see that none breaks; a world of many paths is not the point here.
+        if left == 0 {
+            return;
+        }
+        left -= 1;
+        for kind in world.kinds() {
+            if let Some(frames) = world.frames(kind, trail) {
+                assert_eq!(
+                    world.explain(kind, &frames).effective,
+                    world.answer(kind, &frames)
+                );
+            }
+        }
+    });
+});

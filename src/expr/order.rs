@@ -1,0 +1,84 @@
+//! CEL walks through the keys of a map in no order; here they come sorted, so that the same question
+//! has the same answer on every replica (SEMANTICS §6.5).
+
+use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr};
+use cel::{Context, Value};
+
+/// The function that puts keys in order. No source can name it.
+const IN_ORDER: &str = "@inOrder";
+
+/// What every expression may use.
+///
+/// # Errors
+/// The library has a function of that name already.
+pub(super) fn context() -> Result<Context<'static, 'static>, String> {
+    let mut context = Context::default();
+    context
+        .add_function(IN_ORDER, in_order)
+        .map_err(|e| e.to_string())?;
+    Ok(context)
+}
+
+/// The keys of a map, sorted; anything else as it is.
+fn in_order(range: Value) -> Value {
+    let Value::Map(map) = range else {
+        return range;
+    };
+    let mut keys: Vec<_> = map.map.keys().cloned().collect();
+    keys.sort();
+    Value::List(std::sync::Arc::new(
+        keys.into_iter().map(Value::from).collect(),
+    ))
+}
+
+/// Lets every comprehension of a syntax tree walk in order. The guards have bounded the tree.
+pub(super) fn impose(expr: &mut Expr) {
+    if let Expr::Comprehension(comprehension) = expr {
+        let range = std::mem::take(&mut comprehension.iter_range);
+        comprehension.iter_range = IdedExpr {
+            id: range.id,
+            expr: Expr::Call(CallExpr {
+                func_name: IN_ORDER.to_owned(),
+                target: None,
+                args: vec![range],
+            }),
+        };
+    }
+    below(expr, &mut impose);
+}
+
+fn below(expr: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
+    match expr {
+        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => {}
+        Expr::Call(call) => {
+            call.target.iter_mut().for_each(|part| f(&mut part.expr));
+            call.args.iter_mut().for_each(|part| f(&mut part.expr));
+        }
+        Expr::Comprehension(inner) => parts(inner).for_each(|part| f(&mut part.expr)),
+        Expr::List(list) => list.elements.iter_mut().for_each(|part| f(&mut part.expr)),
+        Expr::Select(select) => f(&mut select.operand.expr),
+        Expr::Map(map) => map.entries.iter_mut().for_each(|e| entry(&mut e.expr, f)),
+        Expr::Struct(made) => made.entries.iter_mut().for_each(|e| entry(&mut e.expr, f)),
+    }
+}
+
+fn parts(inner: &mut ComprehensionExpr) -> impl Iterator<Item = &mut IdedExpr> {
+    [
+        &mut inner.iter_range,
+        &mut inner.accu_init,
+        &mut inner.loop_cond,
+        &mut inner.loop_step,
+        &mut inner.result,
+    ]
+    .into_iter()
+}
+
+fn entry(entry: &mut EntryExpr, f: &mut dyn FnMut(&mut Expr)) {
+    match entry {
+        EntryExpr::StructField(field) => f(&mut field.value.expr),
+        EntryExpr::MapEntry(entry) => {
+            f(&mut entry.key.expr);
+            f(&mut entry.value.expr);
+        }
+    }
+}
