@@ -44,7 +44,7 @@ fn snapshots() -> Snapshots {
         synced_at: Default::default(),
     };
     let snapshots = Snapshots::default();
-    snapshots.publish(Arc::new(Snapshot::build(Arc::new(world), version)));
+    snapshots.publish(Arc::new(Snapshot::build(world, version)));
     snapshots
 }
 

@@ -74,7 +74,7 @@ const TABLE: &[Room] = &[
     // What a policy kind is, read from YAML. The only room that names policy kinds.
     pure("profile", &["model", "expr"], &["serde_saphyr"]),
     // Current objects, projected by what the profiles say is worth keeping.
-    pure("store", &["model", "profile"], &["hashbrown", "rustc_hash"]),
+    pure("store", &["model", "profile"], &["rpds"]),
     // Joins routes to listeners and matches requests; does not know that policies exist.
     pure(
         "topology",
@@ -106,7 +106,7 @@ const TABLE: &[Room] = &[
     // What readers see; holds the world that insight asks, of the same generation.
     outer(
         "snapshot",
-        &["model", "wire", "resolve", "topology"],
+        &["model", "wire", "store", "resolve", "topology"],
         &[
             "prost_types",
             "arc_swap",

@@ -15,6 +15,8 @@
 mod compare;
 #[path = "oracle/fold.rs"]
 mod fold;
+#[path = "oracle/follow.rs"]
+mod follow;
 #[path = "oracle/force.rs"]
 mod force;
 #[path = "oracle/join.rs"]
@@ -98,6 +100,11 @@ fn order_of_arrival_does_not_change_an_answer() {
 #[test]
 fn statuses_agree_with_what_stands_on_the_paths() {
     all_agree(force::statuses);
+}
+
+#[test]
+fn an_engine_that_follows_changes_answers_like_a_full_read() {
+    all_agree(follow::engine);
 }
 
 #[test]

@@ -11,8 +11,6 @@
 
 mod corpus;
 
-use std::sync::Arc;
-
 use entail::model::PathName;
 use entail::resolve::World;
 use entail::snapshot::{Snapshot, Version};
@@ -25,7 +23,7 @@ fn answers(world: World) -> Vec<(String, Vec<u8>)> {
         generation: 1,
         synced_at: Default::default(),
     };
-    let snapshot = Snapshot::build(Arc::new(world), version);
+    let snapshot = Snapshot::build(world, version);
     let mut found = Vec::new();
     snapshot.world().topology().visit(&mut |name, _| {
         let path = PathName::parse(name).unwrap();

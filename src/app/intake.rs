@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use crate::model::{Change, GroupKind, Object, ObjectKey, Str, groups};
 use crate::resolve::World;
-use crate::snapshot::{Snapshot, Version};
+use crate::snapshot::{Publisher, Snapshot, Version};
 use crate::source::manifests::Scopes;
 use crate::store::{Profiles, Store};
 
@@ -19,6 +19,10 @@ pub(super) struct Intake {
     /// start; PolicyProfiles among the objects may add others.
     cluster_scoped: BTreeSet<GroupKind>,
     scopes: Scopes,
+    /// Made with the first snapshot.
+    publisher: Option<Publisher>,
+    /// Objects that the publisher does not know of.
+    pending: BTreeSet<ObjectKey>,
 }
 
 impl Intake {
@@ -37,6 +41,8 @@ impl Intake {
             cluster_scoped,
             profiles,
             store,
+            publisher: None,
+            pending: BTreeSet::new(),
         }
     }
 
@@ -70,7 +76,9 @@ impl Intake {
         } else {
             0
         };
-        changed.len() + moved
+        let count = changed.len() + moved;
+        self.pending.extend(changed);
+        count
     }
 
     /// Learns the scopes of kinds anew; returns how many objects moved. Kinds that stop being
@@ -99,7 +107,8 @@ impl Intake {
             }
         }
         let moved = moves.upserts.len();
-        self.store.apply(moves);
+        let changed = self.store.apply(moves);
+        self.pending.extend(changed);
         moved
     }
 
@@ -108,9 +117,33 @@ impl Intake {
         World::full(self.store.clone(), &self.profiles)
     }
 
-    /// A snapshot of what is known now.
-    pub fn snapshot(&self, version: Version) -> Snapshot {
-        Snapshot::build(Arc::new(self.world()), version)
+    /// A snapshot of what is known now, and then no other.
+    pub fn into_snapshot(self, version: Version) -> Snapshot {
+        Snapshot::build(self.world(), version)
+    }
+
+    /// A snapshot of what is known now; it shares what did not change with the one before.
+    pub fn snapshot(&mut self, version: Version) -> Snapshot {
+        let changed = std::mem::take(&mut self.pending);
+        let publisher = match &mut self.publisher {
+            Some(publisher) => {
+                publisher.follow(self.store.clone(), &changed);
+                publisher
+            }
+            None => {
+                let world = World::full(self.store.clone(), &self.profiles);
+                self.publisher.insert(Publisher::new(world))
+            }
+        };
+        publisher.snapshot(version)
+    }
+
+    /// Why profiles are refused.
+    pub fn problems(&self) -> BTreeSet<String> {
+        let problems = self.publisher.iter().flat_map(|p| p.world().problems());
+        problems
+            .map(|p| format!("{}: profile refused: {}", p.place, p.reason))
+            .collect()
     }
 }
 

@@ -36,7 +36,7 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, AppError> {
     let scan = Manifests::new(inputs.manifests.clone(), intake.scopes()).scan();
     let incomplete = scan.is_partial() && !inputs.allow_partial;
     intake.apply(scan.change);
-    let snapshot = intake.snapshot(Version {
+    let snapshot = intake.into_snapshot(Version {
         epoch: epoch(),
         generation: 1,
         synced_at: now(),

@@ -40,7 +40,7 @@ pub fn world_of(values: &[Value]) -> World {
 /// Profiles of files that are refused.
 pub fn load_values(values: &[Value], profiles: &[PathBuf]) -> Result<Local, AppError> {
     let intake = intake_of(values, read_profiles(profiles)?);
-    let snapshot = intake.snapshot(Version {
+    let snapshot = intake.into_snapshot(Version {
         epoch: epoch(),
         generation: 1,
         synced_at: now(),

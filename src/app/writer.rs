@@ -46,6 +46,8 @@ struct Running {
 /// What was built, and from how many objects.
 struct Built {
     snapshot: Option<Snapshot>,
+    /// Why profiles are refused.
+    refused: BTreeSet<String>,
     changed: usize,
     objects: usize,
 }
@@ -111,6 +113,7 @@ impl Running {
             }
             return;
         };
+        self.log_new(built.refused, "profile");
         self.publish(snapshot, built.objects, began).await;
     }
 
@@ -129,6 +132,7 @@ impl Running {
             let build = !hold && (needed || changed > 0);
             Built {
                 snapshot: build.then(|| intake.snapshot(version)),
+                refused: intake.problems(),
                 changed,
                 objects: intake.objects(),
             }
@@ -138,9 +142,6 @@ impl Running {
 
     async fn publish(&mut self, snapshot: Snapshot, objects: usize, began: Instant) {
         self.generation = snapshot.version().generation;
-        let refused = snapshot.world().problems().iter();
-        let refused = refused.map(|p| format!("{}: profile refused: {}", p.place, p.reason));
-        self.log_new(refused.collect(), "profile");
         let (paths, answers) = (snapshot.paths(), snapshot.distinct_answers());
         let old = self.writer.snapshots.publish(Arc::new(snapshot));
         // Freeing a large snapshot takes its time: not here, and never a reader's.

@@ -55,8 +55,10 @@ pub(crate) struct Context<'a> {
     policy: &'a Policy,
 }
 
-/// Rules that name policies by ExtensionRef filter.
-type Filters = BTreeMap<Name, Vec<(NodeKey, u32)>>;
+/// Rules that name policies of a kind by ExtensionRef filter: by policy, with the filter's place in
+/// its rule.
+#[derive(Clone, Debug, Default)]
+pub struct Filters(BTreeMap<Name, Vec<(NodeKey, u32)>>);
 
 /// Resolves the references of all policies of a kind.
 pub fn attach(
@@ -65,23 +67,38 @@ pub fn attach(
     store: &Store,
     topology: &Topology,
 ) -> Vec<Attached> {
-    let filters = if profile.attach.filter {
-        filters(store, &profile.policy)
-    } else {
-        Filters::new()
-    };
+    let filters = Filters::of(profile, store);
     policies
         .iter()
-        .map(|policy| {
-            let context = Context {
-                profile,
-                store,
-                topology,
-                policy,
-            };
-            context.attach(&filters)
-        })
+        .map(|policy| attach_one(profile, policy, (store, topology), &filters))
         .collect()
+}
+
+/// Resolves the references of one policy.
+pub fn attach_one(
+    profile: &Profile,
+    policy: &Policy,
+    (store, topology): (&Store, &Topology),
+    filters: &Filters,
+) -> Attached {
+    let context = Context {
+        profile,
+        store,
+        topology,
+        policy,
+    };
+    context.attach(filters)
+}
+
+impl Filters {
+    /// The filters of all routes that name policies of a kind; none if the kind has no such form.
+    pub fn of(profile: &Profile, store: &Store) -> Self {
+        if profile.attach.filter {
+            filters(store, &profile.policy)
+        } else {
+            Self::default()
+        }
+    }
 }
 
 impl Context<'_> {
@@ -128,6 +145,7 @@ impl Context<'_> {
         let key = &self.policy.key;
         let name = (key.namespace.clone(), key.name.clone());
         let nodes: Vec<(NodeKey, Group)> = filters
+            .0
             .get(&name)
             .into_iter()
             .flatten()
@@ -174,7 +192,7 @@ impl Context<'_> {
 /// The rules of all routes that name policies of a kind by filter: policy name to rules, with the
 /// filter's place in its rule.
 fn filters(store: &Store, kind: &GroupKind) -> Filters {
-    let mut found = Filters::new();
+    let mut found = Filters::default();
     for row in &ROUTE_KINDS {
         let route_kind = GroupKind::new(crate::model::groups::GATEWAY, row.kind);
         for ((namespace, name), entry) in store.of_kind(&route_kind) {
@@ -187,7 +205,7 @@ fn filters(store: &Store, kind: &GroupKind) -> Filters {
                     if extension.kind == *kind {
                         let policy = (namespace.clone(), extension.name.clone());
                         let node = NodeKey::section(key.clone(), Section::Rule(index));
-                        found.entry(policy).or_default().push((node, at));
+                        found.0.entry(policy).or_default().push((node, at));
                     }
                 }
             }

@@ -42,7 +42,7 @@ pub fn server_status(snapshot: &Snapshot, notes: &Notes) -> v1::GetServerStatusR
         synced_at: Some(version.synced_at),
         kinds,
         problems: profiles.chain(sources).collect(),
-        paths: snapshot.paths() as u64,
+        paths: snapshot.paths(),
         distinct_answers: snapshot.distinct_answers() as u64,
         server_version: env!("CARGO_PKG_VERSION").to_owned(),
     }

@@ -101,12 +101,12 @@ impl<'v> Walk<'_, '_, 'v> {
             return self.reduce(reduced, lower, higher);
         }
         let shape = self.shapes.at(&self.place);
-        if shape == Shape::Set {
-            return self.united(lower, higher);
-        }
         if shape != Shape::Unit && lower.is_object() && higher.is_object() {
             self.fields(&mut lower, higher);
             return lower;
+        }
+        if shape == Shape::Set {
+            return self.united(lower, higher);
         }
         if matches!(shape, Shape::Keyed(_)) {
             return match (lower, higher) {
@@ -130,7 +130,8 @@ impl<'v> Walk<'_, '_, 'v> {
     /// Both are objects: field by field.
     fn fields(&mut self, lower: &mut Slot<'v>, higher: Slot<'v>) {
         let Slot::Object(higher) = higher else {
-            // An empty object offers nothing to an object.
+            // An empty object offers nothing to an object; it is told, for what holds may go, too.
+            self.tracer.lost_to(&self.above, &higher, lower);
             return;
         };
         let Some(fields) = lower.fields_mut() else {

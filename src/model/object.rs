@@ -101,6 +101,15 @@ impl GroupKind {
         }
     }
 
+    /// The same, shared where it is the kind's own word.
+    pub fn short_name(&self) -> Str {
+        if is_standard(&self.group, &self.kind) {
+            self.kind.clone()
+        } else {
+            self.to_string().into()
+        }
+    }
+
     /// Reads what [`GroupKind::short`] writes.
     pub fn parse_short(text: &str) -> Self {
         if text.contains('.') {

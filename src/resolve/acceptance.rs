@@ -9,7 +9,7 @@ use crate::model::{NodeKey, Outcome, Unit};
 use crate::profile::{Class, Policy, Profile, SameTarget};
 
 /// A node, or a group of it: conflicts are between policies of one place (SEMANTICS §11.1).
-type Place = (NodeKey, Group);
+pub(super) type Place = (NodeKey, Group);
 
 /// Policies on their places.
 #[derive(Debug, Default)]
@@ -18,40 +18,39 @@ pub(super) struct Settled {
     pub accepted: BTreeMap<Place, Vec<usize>>,
     /// The others, by node.
     pub rejected: BTreeMap<NodeKey, Vec<RejectedHere>>,
+    /// Places that policies lost to others, with what their references are told.
+    pub lost: Vec<(usize, Place, String)>,
 }
 
-/// Settles the conflicts of a kind. References that lost all their nodes become Conflicted.
+/// Settles the conflicts between some policies of a kind, given the places of all.
 pub(super) fn settle(
     profile: &Profile,
     schemas: Schemas<'_>,
     policies: &[Policy],
-    attached: &mut [Attached],
+    places: &[Vec<Place>],
+    mut order: Vec<usize>,
 ) -> Settled {
     let mut settled = Settled::default();
-    let mut order: Vec<usize> = (0..policies.len()).collect();
     order.sort_by_cached_key(|&index| policies.get(index).map(Policy::establishment));
     for &index in &order {
-        let (Some(policy), Some(own)) = (policies.get(index), attached.get(index)) else {
+        let (Some(policy), Some(places)) = (policies.get(index), places.get(index)) else {
             continue;
         };
-        let mut places: Vec<Place> = own.nodes().cloned().collect();
-        // Twice to one node counts once (SEMANTICS §3.5).
-        places.sort_unstable();
-        places.dedup();
         if let Some((reason, message)) = refusal(policy) {
-            settled.reject(index, &places, &reason, &message);
+            settled.reject(index, places, &reason, &message);
             continue;
         }
         for place in places {
-            settled.accepted.entry(place).or_default().push(index);
+            let here = settled.accepted.entry(place.clone()).or_default();
+            here.push(index);
         }
     }
     match (profile.class, profile.same_target) {
         (Class::Direct, _) | (_, SameTarget::RejectNewer) => {
-            settled.reject_newer(policies, attached);
+            settled.reject_newer(policies);
         }
         (_, SameTarget::UnionOrReject) => {
-            settled.union_or_reject((profile, schemas), policies, attached, &order);
+            settled.union_or_reject((profile, schemas), policies, &order);
         }
         (_, SameTarget::Established | SameTarget::OldestWins) => {}
     }
@@ -86,10 +85,17 @@ impl Settled {
         }
     }
 
+    /// A policy lost a place to another.
+    fn lose(&mut self, policy: usize, place: Place, message: String) {
+        let reason = Outcome::Conflicted.as_str();
+        self.reject(policy, std::slice::from_ref(&place), reason, &message);
+        self.lost.push((policy, place, message));
+    }
+
     /// Per node only the oldest is accepted; a newer one keeps its other references and is
     /// Conflicted only if none is left. Acceptance looks at references only: an empty policy holds
     /// its place too.
-    fn reject_newer(&mut self, policies: &[Policy], attached: &mut [Attached]) {
+    fn reject_newer(&mut self, policies: &[Policy]) {
         let mut lost: Vec<(usize, Place, usize)> = Vec::new();
         for (place, holders) in &mut self.accepted {
             let losers = holders.split_off(1.min(holders.len()));
@@ -100,10 +106,7 @@ impl Settled {
         }
         for (loser, place, winner) in lost {
             let message = held_by(policies, winner);
-            if let Some(own) = attached.get_mut(loser) {
-                lose(own, &place, &message);
-            }
-            self.reject(loser, &[place], Outcome::Conflicted.as_str(), &message);
+            self.lose(loser, place, message);
         }
     }
 
@@ -113,7 +116,6 @@ impl Settled {
         &mut self,
         (profile, schemas): (&Profile, Schemas<'_>),
         policies: &[Policy],
-        attached: &mut [Attached],
         order: &[usize],
     ) {
         let offered = std::mem::take(&mut self.accepted);
@@ -135,12 +137,8 @@ impl Settled {
                 .find(|(_, theirs)| overlap(&units, theirs));
             if let Some((winner, _)) = rival {
                 let message = held_by(policies, *winner);
-                for place in mine {
-                    if let Some(own) = attached.get_mut(*index) {
-                        lose(own, place, &message);
-                    }
-                    let lost = (*place).clone();
-                    self.reject(*index, &[lost], Outcome::Conflicted.as_str(), &message);
+                for &place in mine {
+                    self.lose(*index, place.clone(), message.clone());
                 }
                 continue;
             }
@@ -160,8 +158,16 @@ fn held_by(policies: &[Policy], winner: usize) -> String {
     )
 }
 
-/// Takes a node away from the references of a policy.
-fn lose(attached: &mut Attached, place: &Place, message: &str) {
+/// The places of a policy's accepted references; twice to one node counts once (SEMANTICS §3.5).
+pub(super) fn places(attached: &Attached) -> Vec<Place> {
+    let mut places: Vec<Place> = attached.nodes().cloned().collect();
+    places.sort_unstable();
+    places.dedup();
+    places
+}
+
+/// Takes a node away from the references of a policy. One that lost all its nodes is Conflicted.
+pub(super) fn lose(attached: &mut Attached, place: &Place, message: &str) {
     for reference in &mut attached.references {
         let before = reference.nodes.len();
         reference.nodes.retain(|own| own != place);

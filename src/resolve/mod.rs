@@ -7,17 +7,25 @@
 mod acceptance;
 mod answer;
 mod direct;
+mod engine;
 mod explain;
+mod explore;
 mod listed;
 mod losses;
+mod machine;
 mod own;
+mod question;
 mod schemas;
 mod scope;
 mod stack;
 mod status;
 mod tally;
+mod track;
 
+pub use engine::{Engine, Update};
 pub use explain::AttachedHere;
+pub use machine::{Machine, StateId, TrackId, Ways};
+pub use question::Question;
 pub use status::{PolicyStatus, Statuses};
 
 use std::collections::BTreeMap;
@@ -25,10 +33,11 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+use self::acceptance::Place;
 use self::schemas::OwnSchemas;
 use crate::attach::{Attached, Group, attach};
 use crate::model::{
-    GroupKind, NodeKey, ObjectKey, Outcome, PathName, PathReason, SourceState, Str,
+    GroupKind, NodeKey, Object, ObjectKey, Outcome, PathName, PathReason, SourceState, Str,
 };
 use crate::profile::{Class, Policy, Profile, ProfileError, read_policy};
 use crate::store::{Profiles, Store};
@@ -51,14 +60,18 @@ pub struct Kind {
     profile: Arc<Profile>,
     policies: Vec<Policy>,
     attached: Vec<Attached>,
-    /// The CRD's schemas of the rules, by block.
+    /// Where the references of each policy point, before conflicts are settled.
+    places: Vec<Vec<Place>>,
+    /// The CRD.
+    definition: Option<Arc<Object>>,
+    /// Its schemas of the rules, by block.
     schemas: OwnSchemas,
     /// Accepted policies of each node.
     nodes: HashMap<NodeId, NodePolicies>,
 }
 
 /// What stands on a node.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct NodePolicies {
     /// Accepted ones in groups, from less to more specific; in a group the established first.
     groups: BTreeMap<Group, Vec<usize>>,
@@ -180,7 +193,9 @@ impl Kind {
         let attached = attach(&profile, &policies, store, topology);
         let schemas = OwnSchemas::of(&profile, store);
         Self {
+            definition: World::definition(store, &profile.policy),
             schemas,
+            places: attached.iter().map(acceptance::places).collect(),
             profile,
             policies,
             attached,
@@ -212,8 +227,14 @@ impl Kind {
             &self.profile,
             self.schemas.borrow(),
             &self.policies,
-            &mut self.attached,
+            &self.places,
+            (0..self.policies.len()).collect(),
         );
+        for (loser, place, message) in &settled.lost {
+            if let Some(own) = self.attached.get_mut(*loser) {
+                acceptance::lose(own, place, message);
+            }
+        }
         let number = |key: &NodeKey| match *key == NodeKey::root() {
             true => Some(root),
             false => topology.node(key),

@@ -1,6 +1,7 @@
 //! Which nodes of a path matter to a kind: whether it acts there, where the path is cut, and where
 //! Namespaces stand (SEMANTICS §1.2, §2.3, §2.4).
 
+use super::track::acts;
 use super::{Frames, Kind, World};
 use crate::attach::Group;
 use crate::model::{Level, NodeKey};
@@ -16,7 +17,7 @@ impl World {
             return None;
         }
         let steps = self.steps(kind, trail)?;
-        let inherited_only = !reaches(profile, trail);
+        let inherited_only = !reaches(profile, trail.root, trail.end());
         let layer = match profile.class {
             Class::Direct => self.direct_layer(profile, &steps),
             Class::Inherited | Class::Listed => steps,
@@ -57,13 +58,14 @@ impl World {
     /// does not act there.
     pub(super) fn steps(&self, kind: &Kind, trail: &Trail) -> Option<Vec<Step>> {
         let profile = &*kind.profile;
-        acts(profile, trail).then(|| with_namespaces(profile, &self.topology, &cut(profile, trail)))
+        acts_on(profile, trail)
+            .then(|| with_namespaces(profile, &self.topology, &cut(profile, trail)))
     }
 
     /// Whether a path is a scope of a kind: it ends at the effective level (SEMANTICS §2.3, §7.2).
     pub fn is_scope(&self, kind: &Kind, trail: &Trail) -> bool {
         let profile = &*kind.profile;
-        if !acts(profile, trail) || !reaches(profile, trail) {
+        if !acts_on(profile, trail) || !reaches(profile, trail.root, trail.end()) {
             return false;
         }
         let cut = cut(profile, trail);
@@ -106,40 +108,28 @@ impl World {
     }
 }
 
-/// A kind acts below Gateways of its controllers and, by `mesh`, on mesh paths (SEMANTICS §2.4).
-fn acts(profile: &Profile, trail: &Trail) -> bool {
-    match trail.root {
-        TrailRoot::Gateway | TrailRoot::GatewayClass => {
-            profile.acts_below(trail.controller.as_deref())
-        }
-        TrailRoot::Mesh => profile.mesh,
-        TrailRoot::Namespace => true,
-    }
+fn acts_on(profile: &Profile, trail: &Trail) -> bool {
+    acts(profile, trail.root, trail.controller.as_deref())
 }
 
-/// Whether the path reaches the kind's effective level; above it a look-up gives what is gathered
+/// Whether a path reaches the kind's effective level; above it a look-up gives what is gathered
 /// so far (SEMANTICS §2.3).
-fn reaches(profile: &Profile, trail: &Trail) -> bool {
+pub(super) fn reaches(profile: &Profile, root: TrailRoot, end: Level) -> bool {
     let level = match profile.effective {
         // With controllers, namespaces are no scopes (SEMANTICS §11.2).
         EffectiveTarget::Every | EffectiveTarget::Target => {
-            return trail.root != TrailRoot::Namespace || profile.controllers.is_empty();
+            return root != TrailRoot::Namespace || profile.controllers.is_empty();
         }
         EffectiveTarget::Level(level) => level,
     };
-    match trail.root {
+    match root {
         TrailRoot::GatewayClass => level == Level::GatewayClass,
         TrailRoot::Namespace => level == Level::GatewayClass && profile.controllers.is_empty(),
-        TrailRoot::Gateway => level <= trail.end(),
+        TrailRoot::Gateway => level <= end,
         // The root has the level of a Gateway, and of a Listener while the path has no port
         // (SEMANTICS §1.3).
-        TrailRoot::Mesh => level <= trail.end().max(Level::Listener) && reaches_port(trail, level),
+        TrailRoot::Mesh => level <= end.max(Level::Listener),
     }
-}
-
-/// On a mesh path the Listener's level is reached by the port, or by the root alone.
-fn reaches_port(trail: &Trail, level: Level) -> bool {
-    level <= Level::Listener || level <= trail.end()
 }
 
 /// The path down to the effective level: a look-up below gives the same answer, and policies on

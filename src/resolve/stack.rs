@@ -52,7 +52,7 @@ impl World {
                     .policy
                     .blocks
                     .iter()
-                    .map(|block| (block, self.strategy(kind, standing, block)))
+                    .map(|block| (block, self.strategy_on(kind, standing.node, block)))
                     .collect(),
             });
             Some(StackGroup {
@@ -69,11 +69,11 @@ impl World {
 impl World {
     /// How a block joins: by the profile or the policy, or by an annotation on the policy's target,
     /// where one whose value is not offered counts as omitted (SEMANTICS §5.3, §11.6).
-    pub(super) fn strategy(&self, kind: &Kind, standing: &Standing<'_>, block: &Block) -> Strategy {
+    pub(super) fn strategy_on(&self, kind: &Kind, node: NodeId, block: &Block) -> Strategy {
         let Instruction::ByAnnotation(omitted) = block.strategy else {
             return block.strategy.strategy();
         };
-        let object = &self.topology().key(standing.node).object;
+        let object = &self.topology().key(node).object;
         let annotations = self.store().get(object).map(|e| &e.object.annotations);
         kind.profile
             .chooser

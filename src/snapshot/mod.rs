@@ -1,22 +1,30 @@
 //! The immutable snapshot that look-ups are answered from, and the one cell that holds it.
 //!
-//! A snapshot holds every answer encoded, equal answers once, and the world that they were
-//! computed from, of one generation: a reply never mixes two versions.
+//! A snapshot holds every answer encoded, equal answers once. The world behind it, of the same
+//! generation, is read when somebody asks for more than answers: look-ups never wait for it.
 
 mod build;
 mod cell;
-mod index;
+mod chunks;
+mod encode;
+mod publisher;
 
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
 pub use cell::Snapshots;
+pub use encode::Work;
+pub use publisher::Publisher;
 
 use crate::model::{GroupKind, PathName, Str};
-use crate::resolve::{Statuses, World};
+use crate::resolve::{Statuses, Ways, World};
+use crate::topology::Plan;
 use crate::wire::{EncodedGetEffectivePoliciesResponse, v1};
-use index::PathIndex;
+use build::{Tails, shared};
+use chunks::Chunks;
+use encode::Encoder;
+use publisher::Behind;
 
 /// What a snapshot says of itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,15 +41,14 @@ pub struct Version {
 #[derive(Debug)]
 pub struct Snapshot {
     version: Version,
-    world: Arc<World>,
-    index: PathIndex,
-    bodies: Vec<Body>,
-    parts: Vec<Part>,
-    /// Fields `version`, `synced_at` and `kinds` of a Get reply, encoded.
-    get_tail: Bytes,
-    /// The same for a Batch reply.
-    batch_tail: Bytes,
-    kinds: Vec<v1::KindState>,
+    plan: Arc<Plan>,
+    ways: Arc<Ways>,
+    /// The answer of each state.
+    bodies: Chunks<Arc<Body>>,
+    distinct: usize,
+    paths: u64,
+    tails: Tails,
+    behind: Behind,
     /// Computed when somebody asks: look-ups do not need them.
     statuses: OnceLock<Arc<Statuses>>,
 }
@@ -53,67 +60,70 @@ pub struct Body {
     result: Bytes,
     /// Its etag.
     etag: Str,
-    /// The kinds' answers, indexes of parts.
-    parts: Vec<u32>,
+    /// The kinds' answers.
+    parts: Vec<Arc<Part>>,
 }
 
 /// The answer of one kind: field `policies`, with its key and length.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 struct Part {
     kind: GroupKind,
     bytes: Bytes,
 }
 
 impl Snapshot {
-    /// The answer of a path. Allocates nothing: the name is parsed in place and each of its steps
-    /// is one probe.
+    /// The answer of a path. Allocates nothing: the name is parsed in place, and each of its steps
+    /// is two probes, one for the place and one for the state.
     pub fn look_up(&self, path: &PathName<'_>) -> Option<&Body> {
-        let body = self.index.find(path)?;
-        self.bodies.get(body as usize)
+        let mut state = Some(0);
+        self.plan.walk(path, |place| {
+            state = state.and_then(|state| self.ways.after(state, place));
+        })?;
+        self.bodies.get(state? as usize).map(|body| &**body)
     }
 
     /// The reply to a look-up of all kinds. Allocates nothing.
     pub fn reply(&self, body: &Body) -> EncodedGetEffectivePoliciesResponse {
         EncodedGetEffectivePoliciesResponse {
             result: body.result.clone(),
-            tail: self.get_tail.clone(),
+            tail: self.tails.get.clone(),
         }
     }
 
     /// The fields that every Get reply of this snapshot ends with.
     pub fn get_tail(&self) -> &Bytes {
-        &self.get_tail
+        &self.tails.get
     }
 
     /// The fields that every Batch reply of this snapshot ends with.
     pub fn batch_tail(&self) -> &Bytes {
-        &self.batch_tail
+        &self.tails.batch
     }
 
     /// Field `policies` of the kinds that are wanted, one after the other, each with its key and
     /// length.
     pub fn policies<'s>(
-        &'s self,
+        &self,
         body: &'s Body,
         wanted: &'s [GroupKind],
     ) -> impl Iterator<Item = &'s Bytes> {
         body.parts
             .iter()
-            .filter_map(|&part| self.parts.get(part as usize))
             .filter(move |part| wanted.is_empty() || wanted.contains(&part.kind))
             .map(|part| &part.bytes)
     }
 
-    /// The world that the answers were computed from.
+    /// The world that the answers were computed from. The first call may read it, which takes as
+    /// long as reading everything from scratch.
     pub fn world(&self) -> &Arc<World> {
-        &self.world
+        self.behind.world()
     }
 
     /// The statuses of all policies, computed once.
     pub fn statuses(&self) -> Arc<Statuses> {
         let statuses = self
             .statuses
-            .get_or_init(|| Arc::new(self.world.statuses()));
+            .get_or_init(|| Arc::new(self.world().statuses()));
         Arc::clone(statuses)
     }
 
@@ -124,17 +134,17 @@ impl Snapshot {
 
     /// The kinds of which not everything is known.
     pub fn kinds(&self) -> &[v1::KindState] {
-        &self.kinds
+        &self.tails.kinds
     }
 
     /// Addressable paths.
-    pub fn paths(&self) -> usize {
-        self.index.len()
+    pub fn paths(&self) -> u64 {
+        self.paths
     }
 
     /// Distinct answers that they share.
     pub fn distinct_answers(&self) -> usize {
-        self.bodies.len()
+        self.distinct
     }
 }
 

@@ -19,17 +19,24 @@ pub use route::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use rpds::RedBlackTreeMapSync;
+
 use crate::model::{Change, GroupKind, KindState, Object, ObjectKey, SourceState, Str, groups};
 
 /// Namespace and name of an object of a known kind.
 pub type Name = (Str, Str);
 
-/// All current objects.
+/// All current objects. A clone shares them: it costs what is changed in either afterwards.
 #[derive(Clone, Debug, Default)]
 pub struct Store {
-    kinds: BTreeMap<GroupKind, BTreeMap<Name, Entry>>,
+    kinds: BTreeMap<GroupKind, Objects>,
+    /// How many objects live in each namespace.
+    living: RedBlackTreeMapSync<Str, usize>,
     states: BTreeMap<GroupKind, SourceState>,
 }
+
+/// The objects of a kind.
+type Objects = RedBlackTreeMapSync<Name, Arc<Entry>>;
 
 /// One object and its projection.
 #[derive(Clone, Debug)]
@@ -51,10 +58,11 @@ impl Store {
             let Some(objects) = self.kinds.get_mut(&key.kind) else {
                 continue;
             };
-            if objects.remove(&name).is_some() {
+            if objects.remove_mut(&name) {
                 if objects.is_empty() {
                     self.kinds.remove(&key.kind);
                 }
+                self.left(&key.namespace);
                 changed.insert(key);
             }
         }
@@ -62,14 +70,16 @@ impl Store {
             let key = normal_key(object.key.clone());
             let name = (key.namespace.clone(), key.name.clone());
             let objects = self.kinds.entry(key.kind.clone()).or_default();
-            if objects
-                .get(&name)
-                .is_some_and(|old| same(&old.object, &object))
-            {
+            let old = objects.get(&name);
+            if old.is_some_and(|old| same(&old.object, &object)) {
                 continue;
             }
+            let is_new = old.is_none();
             let projection = Projection::of(&key, &object);
-            objects.insert(name, Entry { object, projection });
+            objects.insert_mut(name, Arc::new(Entry { object, projection }));
+            if is_new {
+                self.arrived(&key.namespace);
+            }
             changed.insert(key);
         }
         for KindState { kind, state } in change.states {
@@ -78,9 +88,32 @@ impl Store {
         changed
     }
 
+    fn arrived(&mut self, namespace: &Str) {
+        if !namespace.is_empty() {
+            let count = self.living_in(namespace) + 1;
+            self.living.insert_mut(namespace.clone(), count);
+        }
+    }
+
+    fn left(&mut self, namespace: &Str) {
+        match self.living_in(namespace) {
+            0 => {}
+            1 => {
+                self.living.remove_mut(namespace);
+            }
+            count => self.living.insert_mut(namespace.clone(), count - 1),
+        }
+    }
+
+    /// How many objects live in a namespace.
+    pub fn living_in(&self, namespace: &str) -> usize {
+        self.living.get(namespace).copied().unwrap_or_default()
+    }
+
     /// The objects of a kind, by namespace and name.
     pub fn of_kind(&self, kind: &GroupKind) -> impl Iterator<Item = (&Name, &Entry)> {
-        self.kinds.get(kind).into_iter().flatten()
+        let objects = self.kinds.get(kind).into_iter().flatten();
+        objects.map(|(name, entry)| (name, &**entry))
     }
 
     /// The kinds of which there are objects.
@@ -91,12 +124,12 @@ impl Store {
     /// One object.
     pub fn get(&self, key: &ObjectKey) -> Option<&Entry> {
         let name = (key.namespace.clone(), key.name.clone());
-        self.kinds.get(&key.kind)?.get(&name)
+        self.kinds.get(&key.kind)?.get(&name).map(|entry| &**entry)
     }
 
     /// How many objects there are.
     pub fn len(&self) -> usize {
-        self.kinds.values().map(BTreeMap::len).sum()
+        self.kinds.values().map(Objects::size).sum()
     }
 
     /// Whether there are no objects.
@@ -114,12 +147,8 @@ impl Store {
     pub fn namespaces(&self) -> BTreeMap<Str, BTreeMap<String, String>> {
         let kind = GroupKind::new(groups::CORE, "Namespace");
         let mut found: BTreeMap<Str, BTreeMap<String, String>> = BTreeMap::new();
-        for objects in self.kinds.values() {
-            for (namespace, _) in objects.keys() {
-                if !namespace.is_empty() {
-                    found.entry(namespace.clone()).or_default();
-                }
-            }
+        for namespace in self.living.keys() {
+            found.insert(namespace.clone(), BTreeMap::new());
         }
         for ((_, name), entry) in self.of_kind(&kind) {
             found.insert(name.clone(), entry.object.labels.clone());

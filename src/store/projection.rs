@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::{Gateway, Grant, ListenerSet, Route};
-use crate::model::{Object, ObjectKey, Str, groups};
+use crate::model::{GroupKind, Object, ObjectKey, Str, groups};
 
 /// What rules read of an object.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +48,25 @@ impl Projection {
                 Some(row) => Projection::Route(Route::read(row, spec, namespace)),
                 None => Projection::Other,
             },
+        }
+    }
+}
+
+impl Projection {
+    /// Whether objects of a kind decide which paths there are, or what their policies mean.
+    pub fn is_of_paths(kind: &GroupKind) -> bool {
+        let name = &*kind.kind;
+        match &*kind.group {
+            groups::GATEWAY | groups::GATEWAY_X => {
+                matches!(
+                    name,
+                    "GatewayClass" | "Gateway" | "ListenerSet" | "XListenerSet" | "ReferenceGrant"
+                ) || super::route_kind(kind).is_some()
+            }
+            groups::CORE => matches!(name, "Service" | "Namespace"),
+            groups::APIEXTENSIONS => name == "CustomResourceDefinition",
+            groups::ENTAIL => name == "PolicyProfile",
+            _ => false,
         }
     }
 }

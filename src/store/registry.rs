@@ -11,11 +11,12 @@ use crate::profile::{
     Document, PolicyLabel, Profile, ProfileError, ProfileOrigin, built_in, read_value,
 };
 
-/// The profile documents that do not come from the store: built-in ones and those of files.
+/// The profile documents that do not come from the store: built-in ones and those of files. Clones
+/// share them.
 #[derive(Clone, Debug, Default)]
 pub struct Profiles {
-    built_in: Vec<(String, Document)>,
-    configured: Vec<(String, Document)>,
+    built_in: Arc<Vec<(String, Document)>>,
+    configured: Arc<Vec<(String, Document)>>,
 }
 
 /// The profile of every kind, resolved against the CRDs of a store.
@@ -42,14 +43,14 @@ impl Profiles {
     pub fn shipped() -> Self {
         // That they parse is tested; one that did not would be no profile.
         Self {
-            built_in: built_in().iter().flatten().cloned().collect(),
-            configured: Vec::new(),
+            built_in: Arc::new(built_in().iter().flatten().cloned().collect()),
+            configured: Arc::default(),
         }
     }
 
     /// Adds documents of files, with their places.
     pub fn configure(&mut self, documents: impl IntoIterator<Item = (String, Document)>) {
-        self.configured.extend(documents);
+        Arc::make_mut(&mut self.configured).extend(documents);
     }
 
     /// Resolves all profiles against a store: its PolicyProfile objects count as configured, and
@@ -69,14 +70,14 @@ impl Profiles {
                 Err(problem) => registry.problems.push(problem),
             }
         }
-        for (place, document) in &self.built_in {
+        for (place, document) in &*self.built_in {
             let kind = document.policy();
             match Profile::resolve(document, ProfileOrigin::BuiltIn, label(&kind), place) {
                 Ok(profile) => registry.insert(profile),
                 Err(problem) => registry.problems.push(problem),
             }
         }
-        let mut configured = self.configured.clone();
+        let mut configured = self.configured.to_vec();
         configured.extend(registry.documents_of(store));
         registry.add_configured(&configured, &label);
         registry

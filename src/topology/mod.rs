@@ -4,11 +4,15 @@
 //! Nodes are numbered; a *trail* is a walk from a root to some level, as a list of steps.
 
 mod build;
+mod draw;
 mod hostname;
 mod join;
 mod locate;
 mod mesh;
+mod plan;
 mod walk;
+
+pub use plan::{Place, PlaceId, Plan, RootPlace};
 
 use std::collections::BTreeMap;
 
@@ -146,6 +150,11 @@ impl Topology {
         static NOWHERE: std::sync::LazyLock<NodeKey> =
             std::sync::LazyLock::new(|| NodeKey::namespace(""));
         self.nodes.get(node.index()).unwrap_or(&NOWHERE)
+    }
+
+    /// The key of the node with a number.
+    pub fn key_at(&self, index: usize) -> Option<&NodeKey> {
+        self.nodes.get(index)
     }
 
     /// The number of a node, if the topology has it.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::worlds::World;
 
 /// Read once: it takes longer than a world.
-static SHIPPED: LazyLock<Profiles> = LazyLock::new(Profiles::shipped);
+pub static SHIPPED: LazyLock<Profiles> = LazyLock::new(Profiles::shipped);
 
 /// entail's world of these documents, in this order.
 pub fn entail_of(documents: &[Value]) -> Entail {

@@ -1,0 +1,372 @@
+//! The engine: a world that follows its store, with work in proportion to what changed.
+//!
+//! A policy that changes is exchanged in its place: its references, the conflicts around it and the
+//! tracks that rest on its nodes are worked out again, and nothing else. What moves paths themselves
+//! (Gateways, routes, namespaces, grants, profiles) lets the world be read anew; answers whose
+//! question is the same stay. [`World::full`] is the law: the tests hold each step against it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
+
+use super::acceptance::{places, settle};
+use super::machine::{Machine, TrackId};
+use super::{Kind, NodePolicies, World};
+use crate::attach::{Filters, Group, attach_one};
+use crate::model::{GroupKind, NodeKey, ObjectKey};
+use crate::profile::{Class, SameTarget, read_policy};
+use crate::store::{Projection, Store};
+use crate::topology::{NodeId, Plan};
+
+/// A world with its paths, ready to follow changes.
+#[derive(Debug)]
+pub struct Engine {
+    world: World,
+    plan: Arc<Plan>,
+    machine: Machine,
+    books: Vec<Book>,
+    /// Kinds of objects that something depends on: nodes of paths, and what references name.
+    named: HashSet<GroupKind>,
+}
+
+/// What came of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// Nothing that answers rest on.
+    Nothing,
+    /// The tracks of these kinds may come to something else.
+    Tracks(Vec<(usize, TrackId)>),
+    /// The states are others; answers to the same questions are the same.
+    All,
+}
+
+/// What is remembered of a kind, so that one policy can be exchanged.
+#[derive(Debug)]
+struct Book {
+    slots: HashMap<ObjectKey, usize>,
+    free: Vec<usize>,
+    /// The policies whose references point to a node.
+    on: HashMap<NodeKey, Vec<usize>>,
+    filters: Filters,
+}
+
+/// What an exchange did.
+#[derive(Debug, Default)]
+struct Exchanged {
+    /// Nodes on which policies are others now.
+    touched: Vec<NodeId>,
+    /// A node has policies that had none, or the other way round.
+    moved: bool,
+}
+
+impl Engine {
+    /// The engine of a world.
+    pub fn new(world: World) -> Self {
+        let plan = Arc::new(world.topology().plan());
+        let machine = Machine::new(&world, &plan);
+        let books = world.kinds().iter().map(|k| Book::of(k, world.store()));
+        Self {
+            books: books.collect(),
+            named: named(&world),
+            machine,
+            plan,
+            world,
+        }
+    }
+
+    /// The world as it is now. Its policies stand in no order.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// The world, which then follows no more.
+    pub fn into_world(self) -> World {
+        self.world
+    }
+
+    /// Where paths lead.
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    /// The states of all paths.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// Follows a store in which some objects are others than before.
+    pub fn follow(&mut self, store: Store, changed: &BTreeSet<ObjectKey>) -> Update {
+        let before = std::mem::replace(&mut self.world.store, store);
+        let mut of_kinds: HashMap<usize, Vec<&ObjectKey>> = HashMap::new();
+        for key in changed {
+            match self.matters(key, &before) {
+                Some(Matter::Nothing) => {}
+                Some(Matter::Policy(number)) => of_kinds.entry(number).or_default().push(key),
+                None => return self.read_anew(),
+            }
+        }
+        let mut numbers: Vec<usize> = of_kinds.keys().copied().collect();
+        numbers.sort_unstable();
+        let mut tracks = Vec::new();
+        let mut moved = false;
+        for number in numbers {
+            let keys = of_kinds.get(&number).map_or(&[][..], Vec::as_slice);
+            let Some(exchanged) = self.exchange(number, keys) else {
+                return self.read_anew();
+            };
+            moved |= exchanged.moved;
+            for node in exchanged.touched {
+                let resting = self.machine.resting_on(number, node).iter();
+                tracks.extend(resting.map(|&track| (number, track)));
+            }
+        }
+        if moved {
+            self.machine = Machine::new(&self.world, &self.plan);
+            return Update::All;
+        }
+        tracks.sort_unstable();
+        tracks.dedup();
+        if tracks.is_empty() {
+            Update::Nothing
+        } else {
+            Update::Tracks(tracks)
+        }
+    }
+
+    /// Reads the world from scratch. Profiles that say the same stay the same.
+    fn read_anew(&mut self) -> Update {
+        let store = self.world.store.clone();
+        let mut world = World::full(store, &self.world.profiles);
+        for kind in &mut world.kinds {
+            let known = self.world.kind(&kind.profile.policy);
+            if let Some(known) = known.filter(|known| *known.profile == *kind.profile) {
+                kind.profile = Arc::clone(&known.profile);
+            }
+        }
+        *self = Self::new(world);
+        Update::All
+    }
+
+    /// What a changed object bears on; `None` if it may move paths.
+    fn matters(&self, key: &ObjectKey, before: &Store) -> Option<Matter> {
+        let lives = |store: &Store| store.living_in(&key.namespace) > 0;
+        let namespace_stays =
+            key.namespace.is_empty() || (lives(before) && lives(&self.world.store));
+        if !namespace_stays || Projection::is_of_paths(&key.kind) || self.named.contains(&key.kind)
+        {
+            return None;
+        }
+        let mut kinds = self.world.kinds.iter();
+        let number = kinds.position(|kind| kind.profile.policy == key.kind);
+        Some(number.map_or(Matter::Nothing, Matter::Policy))
+    }
+
+    /// Exchanges policies of a kind; `None` if they bear on the paths themselves.
+    fn exchange(&mut self, number: usize, keys: &[&ObjectKey]) -> Option<Exchanged> {
+        let kind = self.world.kinds.get_mut(number)?;
+        let book = self.books.get_mut(number)?;
+        let mut affected: BTreeSet<NodeKey> = BTreeSet::new();
+        let mut slots: HashSet<usize> = HashSet::new();
+        for key in keys {
+            let entry = self.world.store.get(key);
+            if let Some(&slot) = book.slots.get(*key) {
+                affected.extend(book.take_off(kind, slot, entry.is_none())?);
+                slots.insert(slot);
+            }
+            let Some(entry) = entry else { continue };
+            let policy = read_policy(&kind.profile, &entry.object);
+            let kinds = policy.references.iter().map(|r| &r.kind);
+            self.named.extend(kinds.cloned());
+            let place = (&self.world.store, &self.world.topology);
+            let attached = attach_one(&kind.profile, &policy, place, &book.filters);
+            let places = places(&attached);
+            // Its clients may be set apart on a mesh root.
+            if places.iter().any(|(_, g)| matches!(g, Group::Clients(_))) {
+                return None;
+            }
+            let slot = book.slot(key, kind.policies.len());
+            slots.insert(slot);
+            for (node, _) in &places {
+                affected.insert(node.clone());
+                book.on.entry(node.clone()).or_default().push(slot);
+            }
+            put(&mut kind.policies, slot, policy);
+            put(&mut kind.attached, slot, attached);
+            put(&mut kind.places, slot, places);
+        }
+        let root = self.world.topology.node(&NodeKey::root());
+        let members = book.members(kind, &mut affected);
+        let found = kind.settle_again(members, &affected);
+        let mut exchanged = Exchanged::default();
+        for (key, now) in found {
+            let node = if key == NodeKey::root() {
+                root
+            } else {
+                self.world.topology.node(&key)
+            };
+            if let Some(node) = node {
+                exchanged.take(kind, node, now, &slots);
+            }
+        }
+        Some(exchanged)
+    }
+}
+
+/// What a changed object bears on.
+enum Matter {
+    /// No answer.
+    Nothing,
+    /// It is a policy of a kind.
+    Policy(usize),
+}
+
+impl Exchanged {
+    /// Puts what stands on a node now.
+    fn take(&mut self, kind: &mut Kind, node: NodeId, now: NodePolicies, slots: &HashSet<usize>) {
+        let stands = !now.groups.is_empty() || !now.rejected.is_empty();
+        let before = kind.nodes.get(&node);
+        self.moved |= before.is_some() != stands;
+        let bears = |here: &NodePolicies| {
+            let accepted = here.groups.values().flatten().copied();
+            let mut all = accepted.chain(here.rejected.iter().map(|r| r.policy));
+            all.any(|policy| slots.contains(&policy))
+        };
+        let same = before.is_some_and(|before| *before == now && !bears(before));
+        if !same && (stands || before.is_some()) {
+            self.touched.push(node);
+        }
+        if stands {
+            kind.nodes.insert(node, now);
+        } else {
+            kind.nodes.remove(&node);
+        }
+    }
+}
+
+impl Book {
+    fn of(kind: &Kind, store: &Store) -> Self {
+        let policies = kind.policies.iter().enumerate();
+        let mut on: HashMap<NodeKey, Vec<usize>> = HashMap::new();
+        for (slot, places) in kind.places.iter().enumerate() {
+            for (node, _) in places {
+                on.entry(node.clone()).or_default().push(slot);
+            }
+        }
+        Self {
+            slots: policies.map(|(at, p)| (p.key.clone(), at)).collect(),
+            free: Vec::new(),
+            on,
+            filters: Filters::of(&kind.profile, store),
+        }
+    }
+
+    /// The slot of a policy, a new one if it has none.
+    fn slot(&mut self, key: &ObjectKey, end: usize) -> usize {
+        if let Some(&slot) = self.slots.get(key) {
+            return slot;
+        }
+        let slot = self.free.pop().unwrap_or(end);
+        self.slots.insert(key.clone(), slot);
+        slot
+    }
+
+    /// Takes a policy off its nodes; returns them. `None` if its clients may be set apart.
+    fn take_off(&mut self, kind: &mut Kind, slot: usize, gone: bool) -> Option<Vec<NodeKey>> {
+        let places = std::mem::take(kind.places.get_mut(slot)?);
+        if places.iter().any(|(_, g)| matches!(g, Group::Clients(_))) {
+            return None;
+        }
+        let mut nodes: Vec<NodeKey> = places.into_iter().map(|(node, _)| node).collect();
+        nodes.dedup();
+        for node in &nodes {
+            if let Some(here) = self.on.get_mut(node) {
+                here.retain(|&other| other != slot);
+                if here.is_empty() {
+                    self.on.remove(node);
+                }
+            }
+        }
+        if gone {
+            if let Some(attached) = kind.attached.get_mut(slot) {
+                attached.references.clear();
+            }
+            let key = kind.policies.get(slot).map(|policy| policy.key.clone())?;
+            self.slots.remove(&key);
+            self.free.push(slot);
+        }
+        Some(nodes)
+    }
+
+    /// The policies that may have a word on what is accepted on the affected nodes. Where one that
+    /// overlaps another loses all its nodes, those are affected, too, and so on.
+    fn members(&self, kind: &Kind, affected: &mut BTreeSet<NodeKey>) -> Vec<usize> {
+        let spreads = kind.profile.class != Class::Direct
+            && kind.profile.same_target == SameTarget::UnionOrReject;
+        let mut members: BTreeSet<usize> = BTreeSet::new();
+        let mut pending: Vec<NodeKey> = affected.iter().cloned().collect();
+        while let Some(node) = pending.pop() {
+            for &policy in self.on.get(&node).into_iter().flatten() {
+                if !members.insert(policy) || !spreads {
+                    continue;
+                }
+                for (other, _) in kind.places.get(policy).into_iter().flatten() {
+                    if affected.insert(other.clone()) {
+                        pending.push(other.clone());
+                    }
+                }
+            }
+        }
+        members.into_iter().collect()
+    }
+}
+
+impl Kind {
+    /// Settles the conflicts between some policies; returns what stands on the affected nodes.
+    fn settle_again(
+        &self,
+        members: Vec<usize>,
+        affected: &BTreeSet<NodeKey>,
+    ) -> Vec<(NodeKey, NodePolicies)> {
+        let schemas = self.schemas.borrow();
+        let settled = settle(
+            &self.profile,
+            schemas,
+            &self.policies,
+            &self.places,
+            members,
+        );
+        let mut found: HashMap<NodeKey, NodePolicies> = HashMap::new();
+        for ((node, group), policies) in settled.accepted {
+            let here = found.entry(node).or_default();
+            here.groups.insert(group, policies);
+        }
+        for (node, rejected) in settled.rejected {
+            found.entry(node).or_default().rejected = rejected;
+        }
+        let nodes = affected.iter();
+        nodes
+            .map(|node| (node.clone(), found.remove(node).unwrap_or_default()))
+            .collect()
+    }
+}
+
+/// Puts an entry in its slot, which may be the next one.
+fn put<T>(list: &mut Vec<T>, slot: usize, entry: T) {
+    match list.get_mut(slot) {
+        Some(place) => *place = entry,
+        None => list.push(entry),
+    }
+}
+
+/// Kinds of objects that something depends on.
+fn named(world: &World) -> HashSet<GroupKind> {
+    let policies = world.kinds().iter().flat_map(|kind| &kind.policies);
+    let references = policies.flat_map(|policy| &policy.references);
+    let mut named: HashSet<GroupKind> = references.map(|r| r.kind.clone()).collect();
+    for place in 0..world.topology().len() {
+        let key = world.topology().key_at(place);
+        named.extend(key.map(|key| key.object.kind.clone()));
+    }
+    named
+}

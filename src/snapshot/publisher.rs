@@ -1,0 +1,113 @@
+//! From worlds to snapshots, each sharing with the one before what did not change.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
+
+use super::{Encoder, Snapshot, Tails, Version, Work};
+use crate::model::ObjectKey;
+use crate::resolve::{Engine, Update, World};
+use crate::store::{Profiles, Store};
+
+/// Makes snapshots of a world that follows its store.
+#[derive(Debug)]
+pub struct Publisher {
+    engine: Engine,
+    encoder: Encoder,
+    paths: u64,
+}
+
+/// The world behind a snapshot, read when it is asked for.
+#[derive(Debug)]
+pub(super) struct Behind {
+    store: Store,
+    profiles: Profiles,
+    world: OnceLock<Arc<World>>,
+}
+
+impl Publisher {
+    /// Computes and encodes every answer of a world.
+    pub fn new(world: World) -> Self {
+        let engine = Engine::new(world);
+        let mut encoder = Encoder::default();
+        encoder.all(engine.world(), engine.machine());
+        Self {
+            paths: engine.plan().paths(),
+            engine,
+            encoder,
+        }
+    }
+
+    /// Follows a store in which some objects are others than before. Returns whether some answer
+    /// may be another now.
+    pub fn follow(&mut self, store: Store, changed: &BTreeSet<ObjectKey>) -> bool {
+        match self.engine.follow(store, changed) {
+            Update::Nothing => false,
+            Update::Tracks(tracks) => {
+                let (world, machine) = (self.engine.world(), self.engine.machine());
+                self.encoder.again(world, machine, &tracks) > 0
+            }
+            Update::All => {
+                self.encoder.all(self.engine.world(), self.engine.machine());
+                self.paths = self.engine.plan().paths();
+                true
+            }
+        }
+    }
+
+    /// The world as it is now. Its policies stand in no order.
+    pub fn world(&self) -> &World {
+        self.engine.world()
+    }
+
+    /// What was done since the start.
+    pub fn work(&self) -> Work {
+        self.encoder.work()
+    }
+
+    /// A snapshot of what is known now.
+    pub fn snapshot(&self, version: Version) -> Snapshot {
+        self.with(version, OnceLock::new())
+    }
+
+    /// A snapshot of a world that nothing was exchanged in.
+    pub(super) fn of(world: World, version: Version) -> Snapshot {
+        let publisher = Self::new(world);
+        let mut snapshot = publisher.snapshot(version);
+        snapshot.behind.world = OnceLock::from(Arc::new(publisher.engine.into_world()));
+        snapshot
+    }
+
+    fn with(&self, version: Version, world: OnceLock<Arc<World>>) -> Snapshot {
+        let now = self.engine.world();
+        Snapshot {
+            tails: Tails::of(now, &version),
+            version,
+            plan: Arc::clone(self.engine.plan()),
+            ways: Arc::clone(self.engine.machine().ways()),
+            bodies: self.encoder.bodies().clone(),
+            distinct: self.encoder.distinct(),
+            paths: self.paths,
+            behind: Behind {
+                store: now.store().clone(),
+                profiles: now.profiles().clone(),
+                world,
+            },
+            statuses: OnceLock::new(),
+        }
+    }
+}
+
+impl Snapshot {
+    /// Computes and encodes every answer of a world.
+    pub fn build(world: World, version: Version) -> Self {
+        Publisher::of(world, version)
+    }
+}
+
+impl Behind {
+    /// The world; the first call reads it.
+    pub fn world(&self) -> &Arc<World> {
+        self.world
+            .get_or_init(|| Arc::new(World::full(self.store.clone(), &self.profiles)))
+    }
+}

@@ -1,0 +1,256 @@
+//! An engine that follows changes against a world that is read from scratch after each.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use entail::model::{Change, ObjectKey, PathName};
+use entail::resolve::World as Entail;
+use entail::snapshot::{Publisher, Snapshot, Version};
+use entail::source::manifests::read_objects;
+use entail::store::Store;
+use serde_json::{Value, json};
+
+use super::profiles::GROUP;
+use super::rng::Rng;
+use super::support::SHIPPED;
+use super::worlds::World;
+
+/// How many changes follow each other.
+const STEPS: usize = 12;
+
+/// A world on its way.
+struct Way {
+    rng: Rng,
+    store: Store,
+    publisher: Publisher,
+    /// What there is, and what there could be.
+    present: Vec<Value>,
+    absent: Vec<Value>,
+    paths: BTreeMap<String, Bytes>,
+    wrong: Vec<String>,
+}
+
+fn version() -> Version {
+    Version {
+        epoch: "oracle".into(),
+        generation: 1,
+        synced_at: Default::default(),
+    }
+}
+
+/// (e) After every change the engine answers what a world read from scratch answers, and answers
+/// that did not change are the same bytes in memory.
+pub fn engine(world: &World) -> Vec<String> {
+    let mut rng = Rng::new(world.seed ^ 0x5EED);
+    let mut documents = world.documents();
+    rng.shuffle(&mut documents);
+    let kept = documents.len() * 2 / 3;
+    let absent = documents.split_off(kept);
+    let mut store = Store::default();
+    apply(&mut store, &documents, &[]);
+    let mut way = Way {
+        publisher: Publisher::new(Entail::full(store.clone(), &SHIPPED)),
+        rng,
+        store,
+        present: documents,
+        absent,
+        paths: BTreeMap::new(),
+        wrong: Vec::new(),
+    };
+    way.check("the start", world.seed);
+    for step in 0..STEPS {
+        let (told, upserts, deletes) = way.change();
+        way.follow(&upserts, &deletes);
+        way.check(&format!("step {step}, {told}"), world.seed);
+        if !way.wrong.is_empty() {
+            return way.wrong;
+        }
+    }
+    // Nothing is left of what is gone.
+    let all: Vec<Value> = std::mem::take(&mut way.present);
+    way.follow(&[], &all);
+    way.check("the end", world.seed);
+    let work = way.publisher.work();
+    if (work.parts, work.bodies) != (0, 0) {
+        way.wrong
+            .push(format!("seed {}: left over: {work:?}", world.seed));
+    }
+    way.wrong
+}
+
+fn parsed(document: &Value) -> Vec<Arc<entail::model::Object>> {
+    let found = read_objects(&document.to_string(), "oracle").unwrap();
+    let objects = found.objects.into_iter();
+    objects.map(|read| Arc::new(read.object)).collect()
+}
+
+fn apply(store: &mut Store, upserts: &[Value], deletes: &[Value]) -> BTreeSet<ObjectKey> {
+    store.apply(Change {
+        upserts: upserts.iter().flat_map(parsed).collect(),
+        deletes: deletes
+            .iter()
+            .flat_map(parsed)
+            .map(|object| object.key.clone())
+            .collect(),
+        ..Change::default()
+    })
+}
+
+impl Way {
+    fn follow(&mut self, upserts: &[Value], deletes: &[Value]) {
+        let changed = apply(&mut self.store, upserts, deletes);
+        self.publisher.follow(self.store.clone(), &changed);
+    }
+
+    /// A random change: what it is called, what comes and what goes.
+    fn change(&mut self) -> (String, Vec<Value>, Vec<Value>) {
+        let many = if self.rng.percent(15) { 4 } else { 1 };
+        let (mut told, mut upserts, mut deletes) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..many {
+            let at = self.rng.below(self.present.len().max(1));
+            match self.rng.below(10) {
+                0..=2 if !self.absent.is_empty() => {
+                    let which = self.rng.below(self.absent.len());
+                    let document = self.absent.swap_remove(which);
+                    told.push(format!("comes {}", name(&document)));
+                    self.present.push(document.clone());
+                    upserts.push(document);
+                }
+                3..=4 if self.present.len() > 1 => {
+                    let document = self.present.swap_remove(at);
+                    told.push(format!("goes {}", name(&document)));
+                    self.absent.push(document.clone());
+                    deletes.push(document);
+                }
+                _ => {
+                    // Policies change more often than what they stand on.
+                    let policies = self.present.iter().enumerate().filter(|(_, document)| {
+                        document["apiVersion"] == format!("{GROUP}/v1").as_str()
+                    });
+                    let policies: Vec<usize> = policies.map(|(at, _)| at).collect();
+                    let at = if policies.is_empty() || self.rng.percent(20) {
+                        at
+                    } else {
+                        self.rng.choose(&policies)
+                    };
+                    let Some(mut document) = self.present.get(at).cloned() else {
+                        continue;
+                    };
+                    let how = self.alter(&mut document);
+                    told.push(format!("{how} {}", name(&document)));
+                    self.present[at] = document.clone();
+                    upserts.push(document);
+                }
+            }
+        }
+        // What goes and comes in one change is there.
+        deletes.retain(|gone| !upserts.iter().any(|new| name(new) == name(gone)));
+        let back = |gone: &Value| self.present.iter().any(|p| name(p) == name(gone));
+        deletes.retain(|gone| !back(gone));
+        upserts.retain(|new| self.present.iter().any(|p| name(p) == name(new)));
+        (told.join(", "), upserts, deletes)
+    }
+
+    fn alter(&mut self, document: &mut Value) -> &'static str {
+        let kind = document["kind"].clone();
+        let is_policy = document["spec"].get("targetRefs").is_some()
+            || document["spec"].get("targetRef").is_some();
+        match self.rng.below(6) {
+            0 => {
+                let color = self.rng.pick(&["red", "blue"]).to_owned();
+                document["metadata"]["labels"]["color"] = json!(color);
+                "labels"
+            }
+            1 => {
+                let count = self.rng.below(1_000);
+                document["status"] = json!({"observed": count});
+                "status of"
+            }
+            2 if is_policy => {
+                let minute = self.rng.below(5);
+                document["metadata"]["creationTimestamp"] =
+                    json!(format!("2026-01-01T00:0{minute}:00Z"));
+                "age of"
+            }
+            _ if is_policy => self.exchange(document, &kind),
+            _ => {
+                if let Some(rules) = document["spec"]["rules"].as_array_mut() {
+                    rules.pop();
+                    return "a rule less in";
+                }
+                if let Some(listeners) = document["spec"]["listeners"].as_array_mut() {
+                    listeners.rotate_left(1);
+                    return "listeners turned in";
+                }
+                "nothing to"
+            }
+        }
+    }
+
+    /// Another policy's rules, with its targets or without them, in this one's name.
+    fn exchange(&mut self, document: &mut Value, kind: &Value) -> &'static str {
+        let documents = self.present.iter().chain(&self.absent);
+        let alike: Vec<Value> = documents
+            .filter(|other| other["kind"] == *kind)
+            .cloned()
+            .collect();
+        let mut spec = self.rng.choose(&alike)["spec"].clone();
+        if self.rng.percent(50) {
+            document["spec"] = spec;
+            return "spec of";
+        }
+        let fields = spec.as_object_mut().unwrap();
+        for field in ["targetRefs", "targetRef"] {
+            fields.remove(field);
+            if let Some(own) = document["spec"].get(field) {
+                fields.insert(field.to_owned(), own.clone());
+            }
+        }
+        document["spec"] = spec;
+        "rules of"
+    }
+
+    /// Holds the engine's answers against those of a world read from scratch.
+    fn check(&mut self, step: &str, seed: u64) {
+        let ours = self.publisher.snapshot(version());
+        let full = Snapshot::build(Entail::full(self.store.clone(), &SHIPPED), version());
+        let mut wrong = Vec::new();
+        let mut now = BTreeMap::new();
+        full.world().topology().visit(&mut |name, _| {
+            let bytes = |snapshot: &Snapshot| {
+                let body = snapshot.look_up(&PathName::parse(name).unwrap());
+                body.map(|body| snapshot.reply(body).result)
+            };
+            let (said, expected) = (bytes(&ours), bytes(&full));
+            if said != expected {
+                wrong.push(format!("seed {seed}, {step}: another answer on {name}"));
+            }
+            let Some(said) = said else { return };
+            // Equal bytes are the same bytes.
+            let before = self.paths.get(name).filter(|before| **before == said);
+            if before.is_some_and(|before| before.as_ptr() != said.as_ptr()) {
+                wrong.push(format!("seed {seed}, {step}: {name} was encoded again"));
+            }
+            now.insert(name.to_owned(), said);
+        });
+        for gone in self.paths.keys().filter(|path| !now.contains_key(*path)) {
+            if ours.look_up(&PathName::parse(gone).unwrap()).is_some() {
+                wrong.push(format!("seed {seed}, {step}: {gone} is still there"));
+            }
+        }
+        if ours.paths() != now.len() as u64 || ours.distinct_answers() != full.distinct_answers() {
+            let counts = (ours.paths(), now.len(), ours.distinct_answers());
+            wrong.push(format!("seed {seed}, {step}: counts {counts:?}"));
+        }
+        self.paths = now;
+        self.wrong.extend(wrong);
+    }
+}
+
+fn name(document: &Value) -> String {
+    let metadata = &document["metadata"];
+    let part = |name: &str| metadata[name].as_str().unwrap_or_default();
+    let kind = document["kind"].as_str().unwrap();
+    format!("{kind}/{}/{}", part("namespace"), part("name"))
+}
