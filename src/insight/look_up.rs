@@ -8,8 +8,8 @@ use super::Failure;
 use crate::model::{GroupKind, PathName, SourceState};
 use crate::snapshot::{Body, Snapshot};
 use crate::wire::{
-    EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, etag, field,
-    head, result_field, unmodified_field, v1,
+    EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, field, head,
+    result_field, unmodified_field, v1,
 };
 use v1::get_effective_policies_request::Target;
 
@@ -46,11 +46,11 @@ pub fn get(
     }
     let wanted = wanted(&request.kinds);
     let policies = selected(snapshot, body, &wanted);
-    let tag = etag(&policies);
+    let tag = snapshot.etag(body, &wanted);
     let result = if not_modified(&request.if_none_match, &tag) {
         unmodified_field(&tag)
     } else {
-        result_field(&policies, &tag)
+        result_field(std::iter::once(policies.as_ref()), &tag)
     };
     let unknown = v1::GetEffectivePoliciesResponse {
         kinds: unknown(snapshot, &wanted),
@@ -127,7 +127,7 @@ impl Table {
             let tag = if wanted.is_empty() {
                 body.etag().to_owned()
             } else {
-                etag(&selected(snapshot, body, wanted))
+                snapshot.etag(body, wanted)
             };
             (tag, None)
         });

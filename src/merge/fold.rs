@@ -12,11 +12,24 @@ use super::{Layer, Source, Stack, StackGroup};
 use crate::model::{BlockName, Direction, LossReason, Strategy, Unit};
 use crate::profile::{Block, Fold, Profile, SameTarget, Span};
 
+/// What is to be told of a fold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tell {
+    /// The rules.
+    Rules,
+    /// The rules, and what lost.
+    Losses,
+    /// The rules as text, for those who only hand them on.
+    Text,
+}
+
 /// The result of a fold.
 #[derive(Clone, Debug, Default)]
 pub struct Folded<'p> {
     /// The rules; `None` exactly if no block took part (SEMANTICS §5.6).
     pub spec: Option<Value>,
+    /// The same as compact JSON, its keys sorted, if that was asked for instead.
+    pub text: Option<String>,
     /// The units that stand at the end, tombstones included, in order.
     pub units: Vec<FoldedUnit<'p>>,
     /// Who units and losses point to.
@@ -119,15 +132,15 @@ impl<'p> Turn<'p> {
     }
 }
 
-/// Folds a stack. With `trace`, losses are told.
+/// Folds a stack.
 pub fn fold<'p>(
     profile: &Profile,
     schemas: Schemas<'_>,
     stack: &Stack<'p>,
-    trace: bool,
+    tell: Tell,
 ) -> Folded<'p> {
     let (turns, sources) = turns(profile, stack);
-    let mut tracer = Tracer::new(&sources, trace);
+    let mut tracer = Tracer::new(&sources, tell == Tell::Losses);
     let within = span(profile, stack);
     let (near, far): (Vec<_>, Vec<_>) = turns.into_iter().partition(|t| within.contains(&t.layer));
     let shapes = Shapes::finest(profile, schemas);
@@ -142,7 +155,12 @@ pub fn fold<'p>(
     };
     // Own fields alone are no effective policy (SEMANTICS §5.6).
     let gathered = gathered.filter(|_| strategy.is_some());
-    let spec = gathered.as_ref().map(|side| side.slot.finished());
+    let (mut spec, mut text) = (None, None);
+    match &gathered {
+        Some(side) if tell == Tell::Text => text = side.slot.written(),
+        Some(side) => spec = Some(side.slot.finished()),
+        None => {}
+    }
     let mut units = Vec::new();
     if let Some(side) = gathered {
         side.slot.into_leaves(&mut Vec::new(), &mut |unit, leaf| {
@@ -156,6 +174,7 @@ pub fn fold<'p>(
     let losses = tracer.into_losses();
     Folded {
         spec,
+        text,
         units,
         losses,
         strategy,

@@ -9,8 +9,9 @@ mod shape;
 mod slot;
 mod trace;
 mod units;
+mod write;
 
-pub use fold::{Folded, FoldedUnit, fold};
+pub use fold::{Folded, FoldedUnit, Tell, fold};
 pub use shape::Schemas;
 pub use trace::Loss;
 pub use units::{at, finished, joined_units_of, leaves_of, units_of};

@@ -172,7 +172,8 @@ impl<'v> Slot<'v> {
         }
     }
 
-    fn is_null(&self) -> bool {
+    /// Whether it is a tombstone.
+    pub fn is_null(&self) -> bool {
         matches!(self, Slot::Leaf(leaf) if leaf.value.is_null())
     }
 

@@ -2,33 +2,47 @@
 
 use super::stack::Standing;
 use super::{Frames, Kind, World};
-use crate::merge::{Folded, fold};
+use crate::merge::{Folded, Tell, fold};
 use crate::model::{Effective, NodeKey, Origin, PolicyRef, Rejected, Unit};
 use crate::profile::Class;
 
 impl World {
     /// The answer of a kind on the paths that have these frames.
     pub fn answer(&self, kind: &Kind, frames: &Frames) -> Effective {
-        let mut effective = self.computed(kind, frames);
-        effective.inherited_only = frames.inherited_only;
-        effective.rejected = kind.rejected(frames);
-        effective
+        self.told(kind, frames, Tell::Rules).0
     }
 
-    fn computed(&self, kind: &Kind, frames: &Frames) -> Effective {
+    /// The same for those who only hand it on: the spec is left out, and comes as compact JSON, its
+    /// keys sorted.
+    pub fn written_answer(&self, kind: &Kind, frames: &Frames) -> (Effective, Option<String>) {
+        let (mut effective, text) = self.told(kind, frames, Tell::Text);
+        let spec = effective.spec.take();
+        (effective, text.or(spec.map(|spec| spec.to_string())))
+    }
+
+    fn told(&self, kind: &Kind, frames: &Frames, tell: Tell) -> (Effective, Option<String>) {
+        let (mut effective, text) = self.computed(kind, frames, tell);
+        effective.inherited_only = frames.inherited_only;
+        effective.rejected = kind.rejected(frames);
+        (effective, text)
+    }
+
+    fn computed(&self, kind: &Kind, frames: &Frames, tell: Tell) -> (Effective, Option<String>) {
         let groups = kind.groups(frames);
         if groups.is_empty() {
-            return Effective::default();
+            return (Effective::default(), None);
         }
         match kind.profile.class {
-            Class::Direct => kind.direct(&groups),
-            Class::Listed => self.listed(&groups),
+            Class::Direct => (kind.direct(&groups), None),
+            Class::Listed => (self.listed(&groups), None),
             Class::Inherited => {
                 let own = self.own_rules(kind, frames);
                 let mut stack = self.stack(kind, &groups);
                 stack.groups.extend(own.as_ref().map(|own| own.group()));
-                let folded = fold(&kind.profile, kind.schemas(), &stack, false);
-                kind.effective(&folded, own.as_ref().map(|own| &own.object))
+                let mut folded = fold(&kind.profile, kind.schemas(), &stack, tell);
+                let text = folded.text.take();
+                let own = own.as_ref().map(|own| &own.object);
+                (kind.effective(&folded, own), text)
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use super::stack::Standing;
 use super::{Frames, Kind, World, direct};
-use crate::merge::{Folded, Loss, fold};
+use crate::merge::{Folded, Loss, Tell, fold};
 use crate::model::{Beaten, Explained, Level, LossReason, NodeKey, PolicyRef, Unit, UnitOutcome};
 use crate::profile::{Block, Class, Fold, Policy, Profile, SameTarget};
 use crate::topology::NodeId;
@@ -31,7 +31,7 @@ impl World {
                 let own = self.own_rules(kind, frames);
                 let mut stack = self.stack(kind, &groups);
                 stack.groups.extend(own.as_ref().map(|own| own.group()));
-                let folded = fold(&kind.profile, kind.schemas(), &stack, true);
+                let folded = fold(&kind.profile, kind.schemas(), &stack, Tell::Losses);
                 kind.unit_outcomes(&folded, own.as_ref().map(|own| &own.object))
             }
         };
@@ -65,8 +65,8 @@ impl World {
             fold: Fold::TopDown,
             ..profile.clone()
         };
-        fold(profile, kind.schemas(), &stack, false).spec
-            != fold(&other, kind.schemas(), &stack, false).spec
+        fold(profile, kind.schemas(), &stack, Tell::Rules).spec
+            != fold(&other, kind.schemas(), &stack, Tell::Rules).spec
     }
 
     /// The nodes of the path that hold accepted policies of the kind.

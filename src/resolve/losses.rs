@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{Frames, Kind, World};
-use crate::merge::{at, fold, leaves_of, units_of};
+use crate::merge::{Tell, at, fold, leaves_of, units_of};
 use crate::model::{Granularity, Unit};
 use crate::profile::Class;
 
@@ -20,7 +20,7 @@ impl World {
         let own = self.own_rules(kind, frames);
         let mut stack = self.stack(kind, &groups);
         stack.groups.extend(own.as_ref().map(|own| own.group()));
-        let folded = fold(&kind.profile, kind.schemas(), &stack, false);
+        let folded = fold(&kind.profile, kind.schemas(), &stack, Tell::Rules);
         let speaking = || {
             groups
                 .iter()

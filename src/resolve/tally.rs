@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::stack::Standing;
 use super::{Frames, Kind, World, direct};
-use crate::merge::{Folded, FoldedUnit, at, fold, leaves_of};
+use crate::merge::{Folded, FoldedUnit, Tell, at, fold, leaves_of};
 use crate::model::{InForce, Segment, Unit};
 use crate::profile::Class;
 use crate::topology::NodeId;
@@ -89,7 +89,7 @@ impl World {
         let own = self.own_rules(kind, frames);
         let mut stack = self.stack(kind, groups);
         stack.groups.extend(own.as_ref().map(|own| own.group()));
-        let folded = fold(&kind.profile, kind.schemas(), &stack, true);
+        let folded = fold(&kind.profile, kind.schemas(), &stack, Tell::Losses);
         let contributing: BTreeSet<usize> = folded.contributors().collect();
         // A transparent empty policy has no scope unless it unsets.
         let standing = each_once(groups)

@@ -9,7 +9,7 @@ use hashbrown::{DefaultHashBuilder, HashMap};
 use super::chunks::Chunks;
 use super::{Body, Part};
 use crate::resolve::{Machine, Question, StateId, TrackId, World};
-use crate::wire::{effective_policy, etag, policies_field, result_field};
+use crate::wire::{etag_of_all, policies_field, result_field, with_spec};
 
 /// A kind's track, and whether it is asked above the effective level.
 type Asked = (usize, TrackId, bool);
@@ -142,12 +142,9 @@ impl Encoder {
         if let Some(known) = self.by_parts.get(&key).and_then(Weak::upgrade) {
             return known;
         }
-        let mut policies = Vec::with_capacity(parts.iter().map(|p| p.bytes.len()).sum());
-        for part in &parts {
-            policies.extend_from_slice(&part.bytes);
-        }
-        let tag = etag(&policies);
-        let result = super::shared(result_field(&policies, &tag));
+        let tag = etag_of_all(parts.iter().map(|part| &*part.etag));
+        let policies = parts.iter().map(|part| part.bytes.as_ref());
+        let result = super::shared(result_field(policies, &tag));
         self.work.encoded += result.len() as u64;
         let body = Arc::new(Body {
             result,
@@ -171,13 +168,14 @@ impl Encoder {
             Some(known) => known.clone(),
             None => {
                 self.work.merged += 1;
-                let effective = world.answer(kind, &frames);
+                let (effective, spec) = world.written_answer(kind, &frames);
                 let policy = &kind.profile().policy;
-                (!effective.is_silent()).then(|| {
-                    let message = effective_policy(policy, &effective);
+                (spec.is_some() || !effective.is_silent()).then(|| {
+                    let message = with_spec(policy, &effective, spec);
                     self.encoded(Part {
                         kind: policy.clone(),
                         bytes: Bytes::from(policies_field(&message)),
+                        etag: message.etag,
                     })
                 })
             }

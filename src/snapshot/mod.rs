@@ -20,7 +20,7 @@ pub use publisher::Publisher;
 use crate::model::{GroupKind, PathName, Str};
 use crate::resolve::{Statuses, Ways, World};
 use crate::topology::Plan;
-use crate::wire::{EncodedGetEffectivePoliciesResponse, v1};
+use crate::wire::{EncodedGetEffectivePoliciesResponse, etag_of_all, v1};
 use build::{Tails, shared};
 use chunks::Chunks;
 use encode::Encoder;
@@ -69,6 +69,7 @@ pub struct Body {
 struct Part {
     kind: GroupKind,
     bytes: Bytes,
+    etag: String,
 }
 
 impl Snapshot {
@@ -111,6 +112,13 @@ impl Snapshot {
             .iter()
             .filter(move |part| wanted.is_empty() || wanted.contains(&part.kind))
             .map(|part| &part.bytes)
+    }
+
+    /// The etag of the kinds that are wanted: of the reply that has them alone.
+    pub fn etag(&self, body: &Body, wanted: &[GroupKind]) -> String {
+        let parts = body.parts.iter();
+        let chosen = parts.filter(|p| wanted.is_empty() || wanted.contains(&p.kind));
+        etag_of_all(chosen.map(|part| &*part.etag))
     }
 
     /// The world that the answers were computed from. The first call may read it, which takes as

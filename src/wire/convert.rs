@@ -10,6 +10,15 @@ use crate::model::{BlockName, Effective, GroupKind, Origin, PolicyRef, Timestamp
 /// equal answers have equal bytes.
 pub fn effective_policy(kind: &GroupKind, effective: &Effective) -> v1::EffectivePolicy {
     let spec_json = effective.spec.as_ref().map(ToString::to_string);
+    with_spec(kind, effective, spec_json)
+}
+
+/// The same, of an answer whose spec is written already: compact JSON, its keys sorted.
+pub fn with_spec(
+    kind: &GroupKind,
+    effective: &Effective,
+    spec_json: Option<String>,
+) -> v1::EffectivePolicy {
     let mut message = v1::EffectivePolicy {
         group: kind.group.to_string(),
         kind: kind.kind.to_string(),

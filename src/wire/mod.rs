@@ -5,9 +5,9 @@ mod encoded;
 mod etag;
 mod reply;
 
-pub use convert::{block, effective_policy, node_policy_ref, origin, timestamp};
+pub use convert::{block, effective_policy, node_policy_ref, origin, timestamp, with_spec};
 pub use encoded::{EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse};
-pub use etag::etag;
+pub use etag::{etag, etag_of_all};
 pub use reply::{
     batch_tail, field, get_tail, head, policies_field, result_field, unmodified_field,
 };

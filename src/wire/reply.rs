@@ -22,16 +22,24 @@ pub fn head(number: u32, length: usize) -> Vec<u8> {
 
 /// Field `policies`, of `PathPolicies` and `PolicyBody` alike.
 pub fn policies_field(policy: &v1::EffectivePolicy) -> Vec<u8> {
-    field(1, &policy.encode_to_vec())
+    let mut out = head(1, policy.encoded_len());
+    policy.encode_raw(&mut out);
+    out
 }
 
 /// Field `result` of a Get reply: fields `policies` as they are, and their etag.
-pub fn result_field(policies: &[u8], etag: &str) -> Vec<u8> {
+pub fn result_field<'p>(policies: impl Iterator<Item = &'p [u8]> + Clone, etag: &str) -> Vec<u8> {
     let rest = v1::PathPolicies {
         etag: etag.to_owned(),
         ..v1::PathPolicies::default()
     };
-    field(1, &[policies, &rest.encode_to_vec()].concat())
+    let length = policies.clone().map(<[u8]>::len).sum::<usize>() + rest.encoded_len();
+    let mut out = head(1, length);
+    for policy in policies {
+        out.extend_from_slice(policy);
+    }
+    rest.encode_raw(&mut out);
+    out
 }
 
 /// Field `result` of a Get reply whose caller holds the current policies.

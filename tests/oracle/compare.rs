@@ -186,6 +186,13 @@ pub fn losses(world: &World) -> Vec<String> {
             let name = &kind.profile().policy.kind;
             let explained = entail.explain(kind, &frames);
             let answer = entail.answer(kind, &frames);
+            let (_, written) = entail.written_answer(kind, &frames);
+            if written != answer.spec.as_ref().map(ToString::to_string) {
+                wrong.push(format!(
+                    "seed {}: {path}: {name} is written otherwise",
+                    world.seed
+                ));
+            }
             if explained.effective != answer {
                 wrong.push(format!(
                     "seed {}: {path}: {name} is explained otherwise",

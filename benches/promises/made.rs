@@ -1,0 +1,171 @@
+//! Worlds in memory, and what is asked of them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use entail::model::{Change, Object, ObjectKey, PathName};
+use entail::profile::parse_documents;
+use entail::resolve::World as Entail;
+use entail::snapshot::{Publisher, Snapshot, Version};
+use entail::source::manifests::read_objects;
+use entail::store::{Profiles, Store};
+use serde_json::Value;
+
+use crate::world::{Join, Rng, Shape, World};
+
+/// A world's objects.
+pub struct Made {
+    pub name: &'static str,
+    pub profiles: Profiles,
+    pub store: Store,
+}
+
+/// The world of a shape.
+pub fn made(name: &'static str) -> Made {
+    let world = World::generate(&shape(name)).unwrap();
+    let mut profiles = Profiles::shipped();
+    let file = world.profiles();
+    profiles.configure(
+        parse_documents(&file.text, &file.name)
+            .into_iter()
+            .flatten(),
+    );
+    let mut change = Change::default();
+    for file in world.manifests() {
+        let parsed = read_objects(&file.text, &file.name).unwrap();
+        assert!(parsed.problems.is_empty(), "{:?}", parsed.problems);
+        let objects = parsed.objects.into_iter();
+        change
+            .upserts
+            .extend(objects.map(|read| Arc::new(read.object)));
+    }
+    let mut store = Store::default();
+    store.apply(change);
+    Made {
+        name,
+        profiles,
+        store,
+    }
+}
+
+/// The shapes of the promises.
+fn shape(name: &str) -> Shape {
+    let even = |routes: usize, policies: usize| Shape {
+        gateways: routes.div_ceil(100),
+        namespaces: routes.div_ceil(50),
+        services: routes.div_ceil(2),
+        routes,
+        policies,
+        ..Shape::default()
+    };
+    match name {
+        "1k" => even(100, 300),
+        "10k" => even(1_000, 3_000),
+        // Few policies and large ones: at most 5 000 different answers.
+        "100k" => Shape {
+            policies: 900,
+            spec_bytes: (1_800, 2_200),
+            shares: [4, 10, 20, 40, 20, 4, 2],
+            ..even(10_000, 900)
+        },
+        "1m" => Shape {
+            policies: 900,
+            shares: [4, 10, 20, 40, 20, 4, 2],
+            ..even(100_000, 900)
+        },
+        "100k-dense" => even(10_000, 30_000),
+        // One Gateway, and policies on little else: what is above changes everything below.
+        "wide" => Shape {
+            gateways: 1,
+            listeners: 4,
+            join: Join::One,
+            policies: 600,
+            shares: [4, 2, 2, 72, 20, 0, 0],
+            ..even(10_000, 600)
+        },
+        "fanout" => Shape::preset("fanout").unwrap(),
+        other => panic!("no shape {other}"),
+    }
+}
+
+pub fn version() -> Version {
+    Version {
+        epoch: "bench".into(),
+        generation: 1,
+        synced_at: Default::default(),
+    }
+}
+
+impl Made {
+    /// The publisher of the world.
+    pub fn publisher(&self) -> Publisher {
+        Publisher::new(Entail::full(self.store.clone(), &self.profiles))
+    }
+
+    /// A policy whose first target is of a kind, with a number in its rules that was not there.
+    pub fn edited(&self, target: &str, number: usize) -> (Object, ObjectKey) {
+        let found = self
+            .store
+            .kinds()
+            .filter(|kind| kind.group.contains("bench"))
+            .find_map(|kind| {
+                self.store.of_kind(kind).find(|(_, entry)| {
+                    let first = entry.object.body.pointer("/spec/targetRefs/0");
+                    let first = first.or(entry.object.body.pointer("/spec/targetRef"));
+                    first.is_some_and(|t| t["kind"] == target && t.get("sectionName").is_none())
+                })
+            });
+        let (_, entry) = found.unwrap_or_else(|| panic!("no policy on a {target}"));
+        let mut object = Object::clone(&entry.object);
+        let mut body = object.body.clone();
+        let spec = body["spec"].as_object_mut().unwrap();
+        let block = ["defaults", "overrides"]
+            .into_iter()
+            .find(|b| spec.contains_key(*b));
+        let rules = match block {
+            Some(block) => spec.get_mut(block).unwrap().as_object_mut().unwrap(),
+            None => spec,
+        };
+        rules.insert("edited".to_owned(), Value::from(number));
+        object.body = body;
+        let key = object.key.clone();
+        (object, key)
+    }
+
+    /// Applies an edit.
+    pub fn apply(&mut self, object: Object) -> BTreeSet<ObjectKey> {
+        self.store.apply(Change {
+            upserts: vec![Arc::new(object)],
+            ..Change::default()
+        })
+    }
+}
+
+/// Names of paths, at random.
+pub fn names(snapshot: &Snapshot, many: usize) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut rng = Rng::stream(7, "names");
+    let mut seen = 0;
+    snapshot.world().topology().visit(&mut |name, _| {
+        seen += 1;
+        if all.len() < many {
+            all.push(name.to_owned());
+        } else {
+            let at = rng.below(seen);
+            if at < many {
+                all[at] = name.to_owned();
+            }
+        }
+    });
+    rng.shuffle(&mut all);
+    all
+}
+
+/// Looks names up; returns how many bytes were found, so that nothing is left out.
+pub fn look_up(snapshot: &Snapshot, names: &[String]) -> usize {
+    let found = names.iter().filter_map(|name| {
+        let path = PathName::parse(name).ok()?;
+        Some(snapshot.reply(snapshot.look_up(&path)?).result.len())
+    });
+    found.sum()
+}

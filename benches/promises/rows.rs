@@ -1,0 +1,216 @@
+//! The rows.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use entail::resolve::World as Entail;
+use entail::snapshot::Publisher;
+
+use crate::made::{Made, look_up, made, names, version};
+use crate::memory;
+
+/// A row of the table.
+pub struct Row {
+    pub promise: String,
+    pub target: String,
+    pub figure: String,
+    /// `None` for a figure without a target.
+    pub met: Option<bool>,
+}
+
+/// The rows by name.
+pub const ROWS: [(&str, fn() -> Vec<Row>); 6] = [
+    ("look-up", look_ups),
+    ("cold", cold),
+    ("fan-out", fan_out),
+    ("one-policy", one_policy),
+    ("gateway-wide", gateway_wide),
+    ("memory", memory_held),
+];
+
+fn row(promise: &str, target: &str, figure: String, met: impl Into<Option<bool>>) -> Row {
+    Row {
+        promise: promise.to_owned(),
+        target: target.to_owned(),
+        figure,
+        met: met.into(),
+    }
+}
+
+/// The least time of some runs.
+fn least(runs: usize, mut run: impl FnMut() -> Duration) -> Duration {
+    (0..runs).map(|_| run()).min().unwrap_or_default()
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1_000.0
+}
+
+fn look_ups() -> Vec<Row> {
+    let per_look_up = |shape: &'static str| {
+        let snapshot = made(shape).publisher().snapshot(version());
+        let names = names(&snapshot, 100_000);
+        let time = least(7, || {
+            let began = Instant::now();
+            black_box(look_up(&snapshot, &names));
+            began.elapsed()
+        });
+        let nanoseconds = time.as_nanos() as f64 / names.len() as f64;
+        (nanoseconds, snapshot.paths())
+    };
+    let (small, few) = per_look_up("1k");
+    let (large, many) = per_look_up("1m");
+    let ratio = large / small;
+    let promise = format!("look-up, {few} to {many} paths");
+    vec![row(
+        &promise,
+        "<= 2 x",
+        format!("{ratio:.2} x ({small:.0} to {large:.0} ns)"),
+        ratio <= 2.0,
+    )]
+}
+
+/// Reading, computing and encoding everything.
+fn compute(made: &Made) -> (Duration, Publisher) {
+    let began = Instant::now();
+    let publisher = made.publisher();
+    (began.elapsed(), publisher)
+}
+
+fn cold() -> Vec<Row> {
+    let small = made("10k");
+    let snapshot = small.publisher().snapshot(version());
+    let read = least(5, || {
+        let began = Instant::now();
+        black_box(Entail::full(small.store.clone(), &small.profiles));
+        began.elapsed()
+    });
+    let time = least(5, || compute(&small).0);
+    let large = made("100k-dense");
+    let (tenfold, publisher) = compute(&large);
+    let many = publisher.snapshot(version());
+    let growth = tenfold.as_secs_f64() / time.as_secs_f64();
+    let of = |s: &entail::snapshot::Snapshot| {
+        format!("{} paths, {} answers", s.paths(), s.distinct_answers())
+    };
+    vec![
+        row(
+            &format!("cold compute, {}", of(&snapshot)),
+            "<= 100 ms",
+            format!("{:.1} ms ({:.1} read)", millis(time), millis(read)),
+            millis(time) <= 100.0,
+        ),
+        row(
+            &format!("growth to {}", of(&many)),
+            "<= 13 x",
+            format!("{growth:.1} x ({:.0} ms)", millis(tenfold)),
+            growth <= 13.0,
+        ),
+    ]
+}
+
+fn fan_out() -> Vec<Row> {
+    let made = made("fanout");
+    let mut paths = (0, 0);
+    let time = least(3, || {
+        let (time, publisher) = compute(&made);
+        let snapshot = publisher.snapshot(version());
+        paths = (snapshot.paths(), snapshot.distinct_answers());
+        time
+    });
+    let (bytes, ..) = memory::of(made.name);
+    let megabytes = bytes as f64 / 1e6;
+    let promise = format!("fan-out, {} paths, {} answers", paths.0, paths.1);
+    vec![
+        row(
+            &promise,
+            "<= 1 s",
+            format!("{:.0} ms", millis(time)),
+            millis(time) <= 1_000.0,
+        ),
+        row(
+            &promise,
+            "<= 300 MB",
+            format!("{megabytes:.0} MB"),
+            megabytes <= 300.0,
+        ),
+    ]
+}
+
+/// The time from an edit to the published snapshot, and what was done.
+fn edit(shape: &'static str, target: &str, runs: usize) -> (Duration, u64, u64, String) {
+    let mut made = made(shape);
+    let mut publisher = made.publisher();
+    let first = publisher.snapshot(version());
+    let of = format!(
+        "{} paths, {} answers",
+        first.paths(),
+        first.distinct_answers()
+    );
+    drop(first);
+    let mut done = (0, 0);
+    let mut number = 0;
+    let time = least(runs, || {
+        number += 1;
+        let (object, _) = made.edited(target, number);
+        let before = publisher.work();
+        let began = Instant::now();
+        let changed = made.apply(object);
+        publisher.follow(made.store.clone(), &changed);
+        let snapshot = black_box(publisher.snapshot(version()));
+        let time = began.elapsed();
+        let after = publisher.work();
+        done = (
+            after.merged - before.merged,
+            after.replaced - before.replaced,
+        );
+        drop(snapshot);
+        time
+    });
+    (time, done.0, done.1, of)
+}
+
+fn one_policy() -> Vec<Row> {
+    let (time, merged, replaced, of) = edit("100k", "HTTPRoute", 20);
+    vec![row(
+        &format!("one policy, {of}"),
+        "<= 1 ms",
+        format!(
+            "{:.3} ms ({merged} merged, {replaced} replaced)",
+            millis(time)
+        ),
+        millis(time) <= 1.0,
+    )]
+}
+
+fn gateway_wide() -> Vec<Row> {
+    let (time, merged, replaced, of) = edit("wide", "Gateway", 9);
+    vec![row(
+        &format!("gateway-wide, {of}"),
+        "<= 150 ms",
+        format!(
+            "{:.1} ms ({merged} merged, {replaced} replaced)",
+            millis(time)
+        ),
+        millis(time) <= 150.0,
+    )]
+}
+
+fn memory_held() -> Vec<Row> {
+    let (bytes, paths, answers) = memory::of("100k");
+    let megabytes = bytes as f64 / 1e6;
+    let mut rows = vec![row(
+        &format!("memory, {paths} paths, {answers} answers"),
+        "<= 100 MB",
+        format!("{megabytes:.0} MB"),
+        megabytes <= 100.0,
+    )];
+    let (bytes, paths, answers) = memory::of("10k");
+    rows.push(row(
+        &format!("memory, unshared: {paths} paths, {answers} answers"),
+        "-",
+        format!("{} bytes an answer", bytes / answers),
+        None,
+    ));
+    rows
+}

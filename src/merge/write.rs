@@ -1,0 +1,78 @@
+//! Finished rules as text, written from the slots: nothing is copied on the way.
+
+use serde_json::{Map, Value};
+
+use super::slot::Slot;
+
+impl Slot<'_> {
+    /// The finished value as compact JSON, its keys sorted: tombstones are dropped, their parents
+    /// stay (SEMANTICS §5.2, §6.5).
+    pub fn written(&self) -> Option<String> {
+        let mut out = Vec::with_capacity(1_024);
+        self.write(&mut out);
+        String::from_utf8(out).ok()
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Slot::Leaf(leaf) => write_value(&leaf.value, out),
+            Slot::Object(fields) => {
+                let fields = fields.iter().filter(|(_, slot)| !slot.is_null());
+                write_fields(fields, out, |slot, out| slot.write(out));
+            }
+            Slot::Items(items) => {
+                write_items(items.iter(), out, |(_, slot), out| slot.write(out));
+            }
+        }
+    }
+}
+
+/// A value without the nulls of its objects; inside a list a null is plain data.
+fn write_value(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Object(map) => write_map(map, out),
+        other => write_plain(other, out),
+    }
+}
+
+fn write_map(map: &Map<String, Value>, out: &mut Vec<u8>) {
+    let fields = map.iter().filter(|(_, value)| !value.is_null());
+    write_fields(fields, out, write_value);
+}
+
+fn write_plain(value: &impl serde::Serialize, out: &mut Vec<u8>) {
+    // Writing a value into memory does not fail.
+    let _ = serde_json::to_writer(out, value);
+}
+
+fn write_fields<K: AsRef<str>, V>(
+    fields: impl Iterator<Item = (K, V)>,
+    out: &mut Vec<u8>,
+    write: impl Fn(V, &mut Vec<u8>),
+) {
+    out.push(b'{');
+    for (at, (name, value)) in fields.enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        write_plain(&name.as_ref(), out);
+        out.push(b':');
+        write(value, out);
+    }
+    out.push(b'}');
+}
+
+fn write_items<V>(
+    items: impl Iterator<Item = V>,
+    out: &mut Vec<u8>,
+    write: impl Fn(V, &mut Vec<u8>),
+) {
+    out.push(b'[');
+    for (at, item) in items.enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        write(item, out);
+    }
+    out.push(b']');
+}
