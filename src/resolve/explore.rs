@@ -45,9 +45,14 @@ impl Machine {
     /// The machine of a world whose paths are those of a plan.
     pub fn new(world: &World, plan: &Plan) -> Self {
         let mut maker = Maker::new(world);
-        let letters: Vec<u32> = (0..plan.len())
-            .map(|at| plan.place_at(at).map_or(0, |place| maker.letter(place)))
-            .collect();
+        let places = plan.places();
+        let mut letters: Vec<u32> = places.map(|place| maker.letter(place)).collect();
+        for (id, root) in plan.roots() {
+            let place = plan.place(*id);
+            if let (Some(place), Some(letter)) = (place, letters.get_mut(id.index())) {
+                *letter = maker.root_letter(place, root);
+            }
+        }
         let below = signatures(plan, &letters);
         let mut ways = Ways {
             moves: HashMap::default(),
@@ -72,10 +77,9 @@ struct Below {
 fn signatures(plan: &Plan, letters: &[u32]) -> Below {
     let mut below = Below::default();
     let mut known: HashMap<Vec<(u32, u32)>, u32> = HashMap::new();
-    for at in 0..plan.len() {
-        let places = plan.place_at(at).map_or(&[][..], |place| &place.below);
-        let mut list: Vec<(u32, u32)> = places
-            .iter()
+    for place in plan.places() {
+        let mut list: Vec<(u32, u32)> = plan
+            .below(place)
             .filter_map(|id| Some((*letters.get(id.index())?, *below.of.get(id.index())?)))
             .collect();
         list.sort_unstable();
@@ -132,10 +136,6 @@ impl<'w> Maker<'w> {
     }
 
     fn letter(&mut self, place: &Place) -> u32 {
-        if let Some(root) = &place.root {
-            let letter = self.root_letter(place, root);
-            return self.intern(letter);
-        }
         if let Some(&known) = self.by_node.get(&(place.node, place.level)) {
             return known;
         }
@@ -148,7 +148,7 @@ impl<'w> Maker<'w> {
         letter
     }
 
-    fn root_letter(&self, place: &Place, root: &RootPlace) -> Letter {
+    fn root_letter(&mut self, place: &Place, root: &RootPlace) -> u32 {
         let mut steps = Vec::new();
         if let Some(class) = root.class {
             let effects = self.effects(class, Level::GatewayClass, root.kind);
@@ -157,7 +157,7 @@ impl<'w> Maker<'w> {
         let effects = self.effects(place.node, place.level, root.kind);
         steps.push((place.level, effects));
         let kinds = self.standing();
-        Letter {
+        let letter = Letter {
             root: Some(RootLetter {
                 kind: root.kind,
                 client: if self.has_clients {
@@ -170,7 +170,8 @@ impl<'w> Maker<'w> {
                     .collect(),
             }),
             steps,
-        }
+        };
+        self.intern(letter)
     }
 
     /// The kinds that stand somewhere.
@@ -200,7 +201,7 @@ impl<'w> Maker<'w> {
     fn explore(&mut self, plan: &Plan, below: &Below, ways: &mut Ways) {
         let mut seen: HashSet<(StateId, u32)> = HashSet::new();
         let mut pending: Vec<(StateId, u32)> = Vec::new();
-        for root in plan.roots() {
+        for (root, _) in plan.roots() {
             let (letter, list) = (ways.letters.get(root.index()), below.of.get(root.index()));
             if let (Some(&letter), Some(&list)) = (letter, list) {
                 pending.push((self.go(0, letter, ways), list));

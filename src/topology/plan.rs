@@ -1,10 +1,14 @@
-//! From the name of a path to its places: one probe a step, keys borrowed from the name.
+//! From the name of a path to its places: a probe a step, keys borrowed from the name.
 //!
 //! Paths are implicit. What stands below a route is the same below each listener that it joins, so
 //! a route's rules and backends are here once, and paths share them: the plan grows with objects
 //! and with the joins between them, not with the paths that these multiply to.
+//!
+//! What is below a place lies together, names included, so that a step costs few lines of cache.
 
-use hashbrown::{Equivalent, HashMap};
+use std::hash::{BuildHasher, Hash, Hasher};
+
+use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::{NodeId, TrailRoot};
 use crate::model::{Level, PathName, Root, RuleStep, Str};
@@ -12,9 +16,14 @@ use crate::model::{Level, PathName, Root, RuleStep, Str};
 /// The places of all paths.
 #[derive(Debug, Default)]
 pub struct Plan {
-    children: HashMap<Key, PlaceId>,
     places: Vec<Place>,
-    roots: Vec<PlaceId>,
+    edges: Vec<Edge>,
+    /// The names of edges, one after the other.
+    text: Vec<u8>,
+    /// Edges of places with many of them, and of the top: parent and number.
+    many: HashTable<(PlaceId, u32)>,
+    roots: Vec<(PlaceId, RootPlace)>,
+    hasher: DefaultHashBuilder,
 }
 
 /// A place's number, dense from 0.
@@ -22,16 +31,14 @@ pub struct Plan {
 pub struct PlaceId(u32);
 
 /// Where a prefix of some path ends.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// Its node and level.
+    /// Its node.
     pub node: NodeId,
     /// Its level on these paths: a Service stands on several.
     pub level: Level,
-    /// What is special about a root.
-    pub root: Option<Box<RootPlace>>,
-    /// The places below, each once.
-    pub below: Vec<PlaceId>,
+    first: u32,
+    count: u32,
 }
 
 /// What a path begins with.
@@ -47,31 +54,34 @@ pub struct RootPlace {
     pub client: Str,
 }
 
+/// A named step from one place to the next.
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    hash: u32,
+    place: PlaceId,
+    text: u32,
+    length: u32,
+}
+
 /// The parent of all roots.
 const TOP: PlaceId = PlaceId(u32::MAX);
+/// A place with more edges than this has them in the table.
+const FEW: usize = 12;
 
-/// Parent and step.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Key(PlaceId, Step<Str>);
-
-/// The same, borrowed.
-#[derive(PartialEq, Eq, Hash)]
-struct KeyRef<'a>(PlaceId, Step<&'a str>);
-
-/// A step of a path's name. Owned and borrowed ones hash alike, since strings do.
+/// A step of a path's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Step<S> {
-    GatewayClass(S),
-    Namespace(S),
-    Gateway(S, S),
+pub(super) enum Step<'a> {
+    GatewayClass(&'a str),
+    Namespace(&'a str),
+    Gateway(&'a str, &'a str),
     /// A mesh root is its Service and the client: an unknown client answers as `*`.
-    Service(S, S, S),
-    ListenerSet(S, S),
-    Listener(S),
-    Route(S, S, S),
-    RuleName(S),
+    Service(&'a str, &'a str, &'a str),
+    ListenerSet(&'a str, &'a str),
+    Listener(&'a str),
+    Route(&'a str, &'a str, &'a str),
+    RuleName(&'a str),
     RuleIndex(u32),
-    Backend(S, S, S),
+    Backend(&'a str, &'a str, &'a str),
     Port(u16),
 }
 
@@ -102,8 +112,18 @@ impl Plan {
     }
 
     /// The roots of all paths.
-    pub fn roots(&self) -> &[PlaceId] {
-        &self.roots
+    pub fn roots(&self) -> impl Iterator<Item = &(PlaceId, RootPlace)> {
+        self.roots.iter()
+    }
+
+    /// The places below a place, each once.
+    pub fn below(&self, place: &Place) -> impl Iterator<Item = PlaceId> {
+        let first = place.first as usize;
+        let edges = self.edges.get(first..first + place.count as usize);
+        let mut last = None;
+        // A rule is found by index and by name.
+        let places = edges.into_iter().flatten().map(|edge| edge.place);
+        places.filter(move |place| last.replace(*place) != Some(*place))
     }
 
     /// A place.
@@ -111,9 +131,9 @@ impl Plan {
         self.places.get(id.index())
     }
 
-    /// The place of a number.
-    pub fn place_at(&self, index: usize) -> Option<&Place> {
-        self.places.get(index)
+    /// All places, those below before those above.
+    pub fn places(&self) -> impl Iterator<Item = &Place> {
+        self.places.iter()
     }
 
     /// How many places there are.
@@ -128,94 +148,180 @@ impl Plan {
 
     /// How many paths the places make.
     pub fn paths(&self) -> u64 {
-        // Places below have lower numbers: they are made first.
         let mut counts: Vec<u64> = Vec::with_capacity(self.places.len());
         for place in &self.places {
-            let below = place.below.iter().filter_map(|id| counts.get(id.index()));
-            counts.push(below.fold(1, |sum, more| sum.saturating_add(*more)));
+            let below = self.below(place);
+            let counted = below.filter_map(|id| counts.get(id.index()));
+            counts.push(counted.fold(1, |sum, more| sum.saturating_add(*more)));
         }
-        let roots = self.roots.iter().filter_map(|id| counts.get(id.index()));
-        roots.fold(0, |sum, more| sum.saturating_add(*more))
+        let roots = self.roots.iter();
+        let counted = roots.filter_map(|(id, _)| counts.get(id.index()));
+        counted.fold(0, |sum, more| sum.saturating_add(*more))
     }
 
-    fn child(&self, parent: PlaceId, step: Step<&str>) -> Option<PlaceId> {
-        self.children.get(&KeyRef(parent, step)).copied()
+    fn child(&self, parent: PlaceId, step: Step<'_>) -> Option<PlaceId> {
+        let hash = self.hash(step);
+        let same = |edge: &&Edge| edge.hash == hash && self.is_named(edge, step);
+        if let Some(place) = self.places.get(parent.index())
+            && place.count as usize <= FEW
+        {
+            let first = place.first as usize;
+            let edges = self.edges.get(first..first + place.count as usize)?;
+            return edges.iter().find(same).map(|edge| edge.place);
+        }
+        let ours = |&(above, at): &(PlaceId, u32)| {
+            above == parent && self.edges.get(at as usize).is_some_and(|edge| same(&edge))
+        };
+        let (_, found) = self.many.find(mix(hash, parent), ours)?;
+        self.edges.get(*found as usize).map(|edge| edge.place)
+    }
+
+    fn is_named(&self, edge: &Edge, step: Step<'_>) -> bool {
+        let from = edge.text as usize;
+        let name = self.text.get(from..from + edge.length as usize);
+        name.is_some_and(|name| step.is(name))
+    }
+
+    fn hash(&self, step: Step<'_>) -> u32 {
+        let mut hasher = self.hasher.build_hasher();
+        step.hash(&mut hasher);
+        (hasher.finish() >> 32) as u32
+    }
+
+    /// Adds an edge; returns its number.
+    fn edge(&mut self, step: Step<'_>, place: PlaceId) -> u32 {
+        let text = self.text.len();
+        step.write(&mut self.text);
+        let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        self.edges.push(Edge {
+            hash: self.hash(step),
+            place,
+            // 4 billion edges, and as many bytes of names, do not fit into memory.
+            text: number(text),
+            length: number(self.text.len() - text),
+        });
+        number(self.edges.len() - 1)
+    }
+
+    /// Puts an edge into the table.
+    fn enter(&mut self, parent: PlaceId, edge: u32) {
+        let edges = &self.edges;
+        let hash = |&(above, at): &(PlaceId, u32)| {
+            let edge = edges.get(at as usize);
+            mix(edge.map_or(0, |edge| edge.hash), above)
+        };
+        let entry = (parent, edge);
+        self.many.insert_unique(hash(&entry), entry, hash);
     }
 
     /// Adds a place above those that are below it, which have been added before.
     pub(super) fn add(
         &mut self,
         (node, level): (NodeId, Level),
-        below: Vec<(Step<Str>, PlaceId)>,
+        below: &[(Step<'_>, PlaceId)],
     ) -> PlaceId {
-        // 4 billion places do not fit into memory; the last number is none.
         let id = PlaceId(u32::try_from(self.places.len()).unwrap_or(u32::MAX));
-        let mut ids = Vec::with_capacity(below.len());
-        for (step, child) in below {
-            self.children.insert(Key(id, step), child);
-            // A rule is found by name and by index.
-            if ids.last() != Some(&child) {
-                ids.push(child);
+        let first = u32::try_from(self.edges.len()).unwrap_or(u32::MAX);
+        for &(step, child) in below {
+            let edge = self.edge(step, child);
+            if below.len() > FEW {
+                self.enter(id, edge);
             }
         }
         self.places.push(Place {
             node,
             level,
-            root: None,
-            below: ids,
+            first,
+            count: u32::try_from(below.len()).unwrap_or(u32::MAX),
         });
         id
     }
 
     /// Makes a place a root.
-    pub(super) fn add_root(&mut self, step: Step<Str>, id: PlaceId, root: RootPlace) {
-        self.children.insert(Key(TOP, step), id);
-        self.roots.push(id);
-        if let Some(place) = self.places.get_mut(id.index()) {
-            place.root = Some(Box::new(root));
-        }
+    pub(super) fn add_root(&mut self, step: Step<'_>, id: PlaceId, root: RootPlace) {
+        let edge = self.edge(step, id);
+        self.enter(TOP, edge);
+        self.roots.push((id, root));
     }
 
     /// Returns unused memory.
     pub(super) fn shrink(&mut self) {
-        self.children.shrink_to_fit();
         self.places.shrink_to_fit();
+        self.edges.shrink_to_fit();
+        self.text.shrink_to_fit();
     }
 }
 
-impl Equivalent<Key> for KeyRef<'_> {
-    fn equivalent(&self, key: &Key) -> bool {
-        self.0 == key.0 && key.1.is(&self.1)
-    }
+/// The hash of a step below a parent.
+fn mix(hash: u32, parent: PlaceId) -> u64 {
+    let both = u64::from(hash) << 32 | u64::from(parent.0);
+    let mixed = both.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    mixed ^ (mixed >> 29)
 }
 
-impl Step<Str> {
-    fn is(&self, other: &Step<&str>) -> bool {
-        use Step::{
-            Backend, Gateway, GatewayClass, Listener, ListenerSet, Namespace, Port, Route,
-            RuleIndex, RuleName, Service,
-        };
-        match (self, other) {
-            (GatewayClass(a), GatewayClass(b))
-            | (Namespace(a), Namespace(b))
-            | (Listener(a), Listener(b))
-            | (RuleName(a), RuleName(b)) => **a == **b,
-            (Gateway(a, b), Gateway(c, d)) | (ListenerSet(a, b), ListenerSet(c, d)) => {
-                **a == **c && **b == **d
-            }
-            (Service(a, b, c), Service(d, e, f))
-            | (Route(a, b, c), Route(d, e, f))
-            | (Backend(a, b, c), Backend(d, e, f)) => **a == **d && **b == **e && **c == **f,
-            (RuleIndex(a), RuleIndex(b)) => a == b,
-            (Port(a), Port(b)) => a == b,
-            _ => false,
+impl<'a> Step<'a> {
+    /// A mark of its kind, and its words.
+    fn words(self) -> (u8, [&'a str; 3]) {
+        match self {
+            Step::GatewayClass(a) => (b'c', [a, "", ""]),
+            Step::Namespace(a) => (b'n', [a, "", ""]),
+            Step::Gateway(a, b) => (b'g', [a, b, ""]),
+            Step::Service(a, b, c) => (b's', [a, b, c]),
+            Step::ListenerSet(a, b) => (b't', [a, b, ""]),
+            Step::Listener(a) => (b'l', [a, "", ""]),
+            Step::Route(a, b, c) => (b'r', [a, b, c]),
+            Step::RuleName(a) => (b'm', [a, "", ""]),
+            Step::RuleIndex(_) => (b'i', [""; 3]),
+            Step::Backend(a, b, c) => (b'b', [a, b, c]),
+            Step::Port(_) => (b'p', [""; 3]),
         }
+    }
+
+    fn number(self) -> u32 {
+        match self {
+            Step::RuleIndex(index) => index,
+            Step::Port(port) => port.into(),
+            _ => 0,
+        }
+    }
+
+    /// Writes it as edges are named: no word holds a slash.
+    fn write(self, out: &mut Vec<u8>) {
+        let (mark, words) = self.words();
+        out.push(mark);
+        if matches!(self, Step::RuleIndex(_) | Step::Port(_)) {
+            out.extend_from_slice(&self.number().to_le_bytes());
+            return;
+        }
+        for word in words {
+            out.extend_from_slice(word.as_bytes());
+            out.push(b'/');
+        }
+    }
+
+    /// Whether it is written so.
+    fn is(self, name: &[u8]) -> bool {
+        let (mark, words) = self.words();
+        let Some(mut rest) = name.strip_prefix(&[mark]) else {
+            return false;
+        };
+        if matches!(self, Step::RuleIndex(_) | Step::Port(_)) {
+            return rest == self.number().to_le_bytes();
+        }
+        for word in words {
+            let after = rest.strip_prefix(word.as_bytes());
+            let Some(after) = after.and_then(|after| after.strip_prefix(b"/")) else {
+                return false;
+            };
+            rest = after;
+        }
+        rest.is_empty()
     }
 }
 
 /// The steps of a path's name, at most eight.
-fn steps<'a>(path: &PathName<'a>) -> [Option<Step<&'a str>>; 8] {
-    let one = |step: Step<&'a str>| [Some(step), None, None, None, None, None, None, None];
+fn steps<'a>(path: &PathName<'a>) -> [Option<Step<'a>>; 8] {
+    let one = |step: Step<'a>| [Some(step), None, None, None, None, None, None, None];
     let walk = match path {
         PathName::GatewayClass(name) => return one(Step::GatewayClass(name)),
         PathName::Namespace(name) => return one(Step::Namespace(name)),
