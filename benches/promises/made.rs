@@ -1,6 +1,5 @@
 //! Worlds in memory, and what is asked of them.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use entail::model::{Change, Object, ObjectKey, PathName};
@@ -8,7 +7,7 @@ use entail::profile::parse_documents;
 use entail::resolve::World as Entail;
 use entail::snapshot::{Publisher, Snapshot, Version};
 use entail::source::manifests::read_objects;
-use entail::store::{Profiles, Store};
+use entail::store::{Changed, Profiles, Store};
 use serde_json::Value;
 
 use crate::world::{Join, Rng, Shape, World};
@@ -73,6 +72,12 @@ fn shape(name: &str) -> Shape {
             shares: [4, 10, 20, 40, 20, 4, 2],
             ..even(100_000, 900)
         },
+        // Many routes and few policies, for tests.
+        "many" => Shape {
+            policies: 300,
+            spec_bytes: (512, 512),
+            ..even(10_000, 300)
+        },
         "100k-dense" => even(10_000, 30_000),
         // One Gateway, and policies on little else: what is above changes everything below.
         "wide" => Shape {
@@ -83,7 +88,12 @@ fn shape(name: &str) -> Shape {
             shares: [4, 2, 2, 72, 20, 0, 0],
             ..even(10_000, 600)
         },
-        "fanout" => Shape::preset("fanout").unwrap(),
+        "fanout" => Shape {
+            policies: 160,
+            ports: 1,
+            services: 400,
+            ..Shape::preset("fanout").unwrap()
+        },
         other => panic!("no shape {other}"),
     }
 }
@@ -133,7 +143,7 @@ impl Made {
     }
 
     /// Applies an edit.
-    pub fn apply(&mut self, object: Object) -> BTreeSet<ObjectKey> {
+    pub fn apply(&mut self, object: Object) -> Changed {
         self.store.apply(Change {
             upserts: vec![Arc::new(object)],
             ..Change::default()
@@ -158,6 +168,14 @@ pub fn names(snapshot: &Snapshot, many: usize) -> Vec<String> {
         }
     });
     rng.shuffle(&mut all);
+    // As many of a small world: only what they find differs.
+    let few = all.len();
+    let more = if many == usize::MAX { 0 } else { many - few };
+    all.extend(
+        (0..more)
+            .map(|at| all[at % few].clone())
+            .collect::<Vec<_>>(),
+    );
     all
 }
 

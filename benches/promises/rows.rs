@@ -18,8 +18,11 @@ pub struct Row {
     pub met: Option<bool>,
 }
 
+/// A measurement.
+type Run = fn() -> Vec<Row>;
+
 /// The rows by name.
-pub const ROWS: [(&str, fn() -> Vec<Row>); 6] = [
+pub const ROWS: [(&str, Run); 6] = [
     ("look-up", look_ups),
     ("cold", cold),
     ("fan-out", fan_out),
@@ -50,7 +53,7 @@ fn look_ups() -> Vec<Row> {
     let per_look_up = |shape: &'static str| {
         let snapshot = made(shape).publisher().snapshot(version());
         let names = names(&snapshot, 100_000);
-        let time = least(7, || {
+        let time = least(15, || {
             let began = Instant::now();
             black_box(look_up(&snapshot, &names));
             began.elapsed()

@@ -8,7 +8,7 @@ use crate::model::{Change, GroupKind, Object, ObjectKey, Str, groups};
 use crate::resolve::World;
 use crate::snapshot::{Publisher, Snapshot, Version};
 use crate::source::manifests::Scopes;
-use crate::store::{Profiles, Store};
+use crate::store::{Changed, Profiles, Store};
 
 /// Takes changes and makes worlds of them.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Intake {
     /// Made with the first snapshot.
     publisher: Option<Publisher>,
     /// Objects that the publisher does not know of.
-    pending: BTreeSet<ObjectKey>,
+    pending: Changed,
 }
 
 impl Intake {
@@ -42,7 +42,7 @@ impl Intake {
             profiles,
             store,
             publisher: None,
-            pending: BTreeSet::new(),
+            pending: Changed::new(),
         }
     }
 
@@ -71,14 +71,22 @@ impl Intake {
                     .kind
                     .is(groups::APIEXTENSIONS, "CustomResourceDefinition")
         };
-        let moved = if changed.iter().any(matters) {
+        let moved = if changed.keys().any(matters) {
             self.learn()
         } else {
             0
         };
         let count = changed.len() + moved;
-        self.pending.extend(changed);
+        self.hold(changed);
         count
+    }
+
+    /// Keeps what changed for the next snapshot.
+    fn hold(&mut self, changed: Changed) {
+        for (key, difference) in changed {
+            let known = self.pending.entry(key).or_insert(difference);
+            *known = difference.max(*known);
+        }
     }
 
     /// Learns the scopes of kinds anew; returns how many objects moved. Kinds that stop being
@@ -108,7 +116,7 @@ impl Intake {
         }
         let moved = moves.upserts.len();
         let changed = self.store.apply(moves);
-        self.pending.extend(changed);
+        self.hold(changed);
         moved
     }
 

@@ -14,9 +14,9 @@ use super::acceptance::{places, settle};
 use super::machine::{Machine, TrackId};
 use super::{Kind, NodePolicies, World};
 use crate::attach::{Filters, Group, attach_one};
-use crate::model::{GroupKind, NodeKey, ObjectKey};
+use crate::model::{FieldStep, GroupKind, NodeKey, ObjectKey};
 use crate::profile::{Class, SameTarget, read_policy};
-use crate::store::{Projection, Store};
+use crate::store::{Changed, Difference, Projection, Store};
 use crate::topology::{NodeId, Plan};
 
 /// A world with its paths, ready to follow changes.
@@ -96,11 +96,11 @@ impl Engine {
     }
 
     /// Follows a store in which some objects are others than before.
-    pub fn follow(&mut self, store: Store, changed: &BTreeSet<ObjectKey>) -> Update {
+    pub fn follow(&mut self, store: Store, changed: &Changed) -> Update {
         let before = std::mem::replace(&mut self.world.store, store);
         let mut of_kinds: HashMap<usize, Vec<&ObjectKey>> = HashMap::new();
-        for key in changed {
-            match self.matters(key, &before) {
+        for (key, difference) in changed {
+            match self.matters(key, *difference, &before) {
                 Some(Matter::Nothing) => {}
                 Some(Matter::Policy(number)) => of_kinds.entry(number).or_default().push(key),
                 None => return self.read_anew(),
@@ -149,7 +149,12 @@ impl Engine {
     }
 
     /// What a changed object bears on; `None` if it may move paths.
-    fn matters(&self, key: &ObjectKey, before: &Store) -> Option<Matter> {
+    fn matters(&self, key: &ObjectKey, differs: Difference, before: &Store) -> Option<Matter> {
+        let mut kinds = self.world.kinds.iter();
+        let number = kinds.position(|kind| kind.profile.policy == key.kind);
+        if differs == Difference::Status && !self.heeds_status(number) {
+            return Some(Matter::Nothing);
+        }
         let lives = |store: &Store| store.living_in(&key.namespace) > 0;
         let namespace_stays =
             key.namespace.is_empty() || (lives(before) && lives(&self.world.store));
@@ -157,9 +162,17 @@ impl Engine {
         {
             return None;
         }
-        let mut kinds = self.world.kinds.iter();
-        let number = kinds.position(|kind| kind.profile.policy == key.kind);
         Some(number.map_or(Matter::Nothing, Matter::Policy))
+    }
+
+    /// Whether an answer may rest on statuses: a kind that trusts them (SEMANTICS §10), or own
+    /// fields that are read from them.
+    fn heeds_status(&self, number: Option<usize>) -> bool {
+        let trusts = number.and_then(|number| self.world.kinds.get(number));
+        let status = FieldStep::Field("status".into());
+        let mut fields = self.world.kinds.iter().flat_map(|k| &k.profile.own_fields);
+        trusts.is_some_and(|kind| kind.profile.trust_status)
+            || fields.any(|field| field.object.first() == Some(&status))
     }
 
     /// Exchanges policies of a kind; `None` if they bear on the paths themselves.

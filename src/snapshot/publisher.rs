@@ -1,12 +1,10 @@
 //! From worlds to snapshots, each sharing with the one before what did not change.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use super::{Encoder, Snapshot, Tails, Version, Work};
-use crate::model::ObjectKey;
 use crate::resolve::{Engine, Update, World};
-use crate::store::{Profiles, Store};
+use crate::store::{Changed, Profiles, Store};
 
 /// Makes snapshots of a world that follows its store.
 #[derive(Debug)]
@@ -39,7 +37,7 @@ impl Publisher {
 
     /// Follows a store in which some objects are others than before. Returns whether some answer
     /// may be another now.
-    pub fn follow(&mut self, store: Store, changed: &BTreeSet<ObjectKey>) -> bool {
+    pub fn follow(&mut self, store: Store, changed: &Changed) -> bool {
         match self.engine.follow(store, changed) {
             Update::Nothing => false,
             Update::Tracks(tracks) => {

@@ -16,10 +16,11 @@ pub use route::{
     BackendRef, ExtensionRef, ParentRef, ROUTE_KINDS, Route, RouteKind, Rule, route_kind,
 };
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rpds::RedBlackTreeMapSync;
+use serde_json::Value;
 
 use crate::model::{Change, GroupKind, KindState, Object, ObjectKey, SourceState, Str, groups};
 
@@ -33,6 +34,18 @@ pub struct Store {
     /// How many objects live in each namespace.
     living: RedBlackTreeMapSync<Str, usize>,
     states: BTreeMap<GroupKind, SourceState>,
+}
+
+/// What truly changed.
+pub type Changed = BTreeMap<ObjectKey, Difference>;
+
+/// How an object differs from what was known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Difference {
+    /// In its status, and the bookkeeping that comes with it: few answers rest on that.
+    Status,
+    /// In what it says, or it is new, or gone.
+    Whole,
 }
 
 /// The objects of a kind.
@@ -50,8 +63,8 @@ pub struct Entry {
 impl Store {
     /// Applies a change. Returns the keys of the objects that truly changed: what a source repeats
     /// is dropped.
-    pub fn apply(&mut self, change: Change) -> BTreeSet<ObjectKey> {
-        let mut changed = BTreeSet::new();
+    pub fn apply(&mut self, change: Change) -> Changed {
+        let mut changed = Changed::new();
         for key in change.deletes {
             let key = normal_key(key);
             let name = (key.namespace.clone(), key.name.clone());
@@ -63,7 +76,7 @@ impl Store {
                     self.kinds.remove(&key.kind);
                 }
                 self.left(&key.namespace);
-                changed.insert(key);
+                changed.insert(key, Difference::Whole);
             }
         }
         for object in change.upserts {
@@ -71,16 +84,20 @@ impl Store {
             let name = (key.namespace.clone(), key.name.clone());
             let objects = self.kinds.entry(key.kind.clone()).or_default();
             let old = objects.get(&name);
-            if old.is_some_and(|old| same(&old.object, &object)) {
-                continue;
-            }
+            let differs = match old {
+                Some(old) => difference(&old.object, &object),
+                None => Some(Difference::Whole),
+            };
+            let Some(differs) = differs else { continue };
             let is_new = old.is_none();
             let projection = Projection::of(&key, &object);
             objects.insert_mut(name, Arc::new(Entry { object, projection }));
             if is_new {
                 self.arrived(&key.namespace);
             }
-            changed.insert(key);
+            // One that goes and comes in one change is another.
+            let known = changed.entry(key).or_insert(differs);
+            *known = differs.max(*known);
         }
         for KindState { kind, state } in change.states {
             self.states.insert(kind, state);
@@ -190,11 +207,37 @@ fn normal_key(key: ObjectKey) -> ObjectKey {
     key
 }
 
-/// Whether two versions of an object mean the same: where it was read does not count.
-fn same(old: &Object, new: &Object) -> bool {
-    old.labels == new.labels
+/// How two versions of an object differ; `None` if they mean the same: where it was read does not
+/// count.
+fn difference(old: &Object, new: &Object) -> Option<Difference> {
+    let same = old.labels == new.labels
         && old.annotations == new.annotations
         && old.created == new.created
-        && old.generation == new.generation
-        && old.body == new.body
+        && old.generation == new.generation;
+    if same && old.body == new.body {
+        return None;
+    }
+    let essence = |object: &Object| -> Vec<(String, Value)> {
+        let fields = object.body.as_object().into_iter().flatten();
+        let kept = fields.filter(|(name, _)| *name != "status");
+        kept.map(|(name, value)| (name.clone(), without_version(name, value)))
+            .collect()
+    };
+    let quiet = same && essence(old) == essence(new);
+    Some(if quiet {
+        Difference::Status
+    } else {
+        Difference::Whole
+    })
+}
+
+/// Metadata without what the API server counts up at each write.
+fn without_version(name: &str, value: &Value) -> Value {
+    let mut value = value.clone();
+    if name == "metadata"
+        && let Some(metadata) = value.as_object_mut()
+    {
+        metadata.remove("resourceVersion");
+    }
+    value
 }

@@ -6,7 +6,7 @@
 //!
 //! What is below a place lies together, names included, so that a step costs few lines of cache.
 
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
@@ -183,9 +183,7 @@ impl Plan {
     }
 
     fn hash(&self, step: Step<'_>) -> u32 {
-        let mut hasher = self.hasher.build_hasher();
-        step.hash(&mut hasher);
-        (hasher.finish() >> 32) as u32
+        (self.hasher.hash_one(step) >> 32) as u32
     }
 
     /// Adds an edge; returns its number.

@@ -1,14 +1,14 @@
 //! An engine that follows changes against a world that is read from scratch after each.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use entail::model::{Change, ObjectKey, PathName};
+use entail::model::{Change, PathName};
 use entail::resolve::World as Entail;
 use entail::snapshot::{Publisher, Snapshot, Version};
 use entail::source::manifests::read_objects;
-use entail::store::Store;
+use entail::store::{Changed, Store};
 use serde_json::{Value, json};
 
 use super::profiles::GROUP;
@@ -85,7 +85,7 @@ fn parsed(document: &Value) -> Vec<Arc<entail::model::Object>> {
     objects.map(|read| Arc::new(read.object)).collect()
 }
 
-fn apply(store: &mut Store, upserts: &[Value], deletes: &[Value]) -> BTreeSet<ObjectKey> {
+fn apply(store: &mut Store, upserts: &[Value], deletes: &[Value]) -> Changed {
     store.apply(Change {
         upserts: upserts.iter().flat_map(parsed).collect(),
         deletes: deletes
