@@ -48,7 +48,7 @@ pub fn made(name: &'static str) -> Made {
 }
 
 /// The shapes of the promises.
-fn shape(name: &str) -> Shape {
+pub fn shape(name: &str) -> Shape {
     let even = |routes: usize, policies: usize| Shape {
         gateways: routes.div_ceil(100),
         namespaces: routes.div_ceil(50),

@@ -1,0 +1,102 @@
+//! The two servers as processes. They end with the bench.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::made::{made, names, shape, version};
+use crate::world::World;
+
+/// `entail serve` with a world in a folder.
+pub struct Entail {
+    pub process: Child,
+    pub address: String,
+    /// Names of paths, at random.
+    pub names: Vec<String>,
+    _folder: tempfile::TempDir,
+}
+
+/// The server of constant bytes.
+pub struct Constant {
+    pub process: Child,
+    pub address: String,
+}
+
+impl Entail {
+    pub fn start(name: &'static str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |file: &str| folder.path().join(file);
+        let world = World::generate(&shape(name)).unwrap();
+        world.write(&at("world")).unwrap();
+        let process = Command::new(env!("CARGO_BIN_EXE_entail"))
+            .arg("serve")
+            .arg("--manifests")
+            .arg(at("world/manifests"))
+            .arg("--profiles")
+            .arg(at("world/profiles.yaml"))
+            .args(["--listen", "127.0.0.1:0", "--log", "warn", "--port-file"])
+            .arg(at("port"))
+            .spawn()
+            .unwrap();
+        let snapshot = made(name).publisher().snapshot(version());
+        let names = names(&snapshot, 100_000);
+        let address = ready(&at("port"));
+        Self {
+            process,
+            address,
+            names,
+            _folder: folder,
+        }
+    }
+}
+
+/// The address in the port file, once the server is ready.
+fn ready(file: &Path) -> String {
+    for _ in 0..600 {
+        let found = std::fs::read_to_string(file).unwrap_or_default();
+        if let Some(address) = found.split_whitespace().next() {
+            let health = Command::new(env!("CARGO_BIN_EXE_entail"))
+                .args(["health", "--server", address])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status();
+            if health.unwrap().success() {
+                return address.to_owned();
+            }
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    panic!("the server is not ready after a minute");
+}
+
+impl Constant {
+    pub fn start(bytes: usize) -> Self {
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args([crate::constant::FLAG, &bytes.to_string()])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let output = process.stdout.take().unwrap();
+        BufReader::new(output).read_line(&mut line).unwrap();
+        Self {
+            process,
+            address: line.trim().to_owned(),
+        }
+    }
+}
+
+impl Drop for Entail {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Drop for Constant {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
