@@ -3,6 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use entail::model::{GroupKind, Object};
 use entail::resolve::World as Entail;
 use entail::snapshot::Publisher;
 
@@ -22,12 +23,13 @@ pub struct Row {
 type Run = fn() -> Vec<Row>;
 
 /// The rows by name.
-pub const ROWS: [(&str, Run); 6] = [
+pub const ROWS: [(&str, Run); 7] = [
     ("look-up", look_ups),
     ("cold", cold),
     ("fan-out", fan_out),
     ("one-policy", one_policy),
     ("gateway-wide", gateway_wide),
+    ("one-route", one_route),
     ("memory", memory_held),
 ];
 
@@ -82,7 +84,8 @@ fn compute(made: &Made) -> (Duration, Publisher) {
 
 fn cold() -> Vec<Row> {
     let small = made("10k");
-    let snapshot = small.publisher().snapshot(version());
+    let first = small.publisher();
+    let (snapshot, work) = (first.snapshot(version()), first.work());
     let read = least(5, || {
         let began = Instant::now();
         black_box(Entail::full(small.store.clone(), &small.profiles));
@@ -96,7 +99,14 @@ fn cold() -> Vec<Row> {
     let of = |s: &entail::snapshot::Snapshot| {
         format!("{} paths, {} answers", s.paths(), s.distinct_answers())
     };
+    let encoded = work.encoded as f64 / 1e6;
     vec![
+        row(
+            "cold compute: what it makes",
+            "-",
+            format!("{} merged, {encoded:.0} MB", work.merged),
+            None,
+        ),
         row(
             &format!("cold compute, {}", of(&snapshot)),
             "<= 100 ms",
@@ -183,6 +193,34 @@ fn one_policy() -> Vec<Row> {
             millis(time)
         ),
         millis(time) <= 1.0,
+    )]
+}
+
+/// A route that changes lets the world be read anew.
+fn one_route() -> Vec<Row> {
+    let mut made = made("100k");
+    let mut publisher = made.publisher();
+    let kind = GroupKind::new("gateway.networking.k8s.io", "HTTPRoute");
+    let mut number = 0;
+    let mut merged = 0;
+    let time = least(5, || {
+        number += 1;
+        let (_, entry) = made.store.of_kind(&kind).next().unwrap();
+        let mut object = Object::clone(&entry.object);
+        object.labels.insert("edit".to_owned(), number.to_string());
+        let before = publisher.work();
+        let began = Instant::now();
+        let changed = made.apply(object);
+        publisher.follow(made.store.clone(), &changed);
+        black_box(publisher.snapshot(version()));
+        merged = publisher.work().merged - before.merged;
+        began.elapsed()
+    });
+    vec![row(
+        "one route, the same world",
+        "-",
+        format!("{:.0} ms ({merged} merged)", millis(time)),
+        None,
     )]
 }
 
