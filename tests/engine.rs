@@ -18,7 +18,10 @@ mod world;
 use std::sync::Arc;
 
 use entail::model::{Change, GroupKind, Object, PathName};
+use entail::resolve::World;
 use entail::snapshot::{Publisher, Snapshot, Work};
+use entail::source::manifests::read_objects;
+use entail::store::{Profiles, Store};
 use serde_json::json;
 
 use made::{Made, made, version};
@@ -140,4 +143,56 @@ fn nothing_is_left_of_what_is_gone() {
     assert_eq!((work.parts, work.bodies), (0, 0));
     let snapshot = Arc::new(publisher.snapshot(version()));
     assert_eq!(snapshot.paths(), 0);
+}
+
+/// Objects of documents.
+fn objects(documents: &serde_json::Value) -> Vec<Arc<Object>> {
+    let documents = documents.as_array().unwrap().iter();
+    let read = |document: &serde_json::Value| {
+        let parsed = read_objects(&document.to_string(), "test").unwrap();
+        parsed.objects.into_iter().map(|read| Arc::new(read.object))
+    };
+    documents.flat_map(read).collect()
+}
+
+#[test]
+fn a_policy_for_everybody_joins_one_for_its_own_clients() {
+    let policy = |namespace: &str, name: &str| {
+        json!({"apiVersion": "example.com/v1", "kind": "P",
+               "metadata": {"name": name, "namespace": namespace},
+               "spec": {"targetRefs": [{"kind": "Service", "name": "svc", "namespace": "prod"}], name: 1}})
+    };
+    let first = json!([
+        {"apiVersion": "entail.dev/v1alpha1", "kind": "PolicyProfile", "metadata": {"name": "ps"},
+         "spec": {"policy": {"group": "example.com", "kind": "P"}, "crossNamespace": "Clients",
+                  "strategies": ["PatchDefaults"], "effectiveTarget": "Every"}},
+        {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "svc", "namespace": "prod"},
+         "spec": {"ports": [{"port": 80}]}},
+        {"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
+         "metadata": {"name": "r", "namespace": "prod"},
+         "spec": {"parentRefs": [{"group": "", "kind": "Service", "name": "svc"}], "rules": [{}]}},
+        policy("team", "mine"),
+    ]);
+    let apply = |store: &mut Store, documents: &serde_json::Value| {
+        store.apply(Change {
+            upserts: objects(documents),
+            ..Change::default()
+        })
+    };
+    let mut store = Store::default();
+    apply(&mut store, &first);
+    let profiles = Profiles::shipped();
+    let mut publisher = Publisher::new(World::full(store.clone(), &profiles));
+    let changed = apply(&mut store, &json!([policy("prod", "theirs")]));
+    assert!(publisher.follow(store.clone(), &changed));
+    let ours = publisher.snapshot(version());
+    let full = Snapshot::build(World::full(store, &profiles), version());
+    for client in ["*", "team"] {
+        let name = format!("mesh/{client}/services/prod/svc/routes/HTTPRoute/prod/r");
+        assert_eq!(bytes(&ours, &name), bytes(&full, &name), "{name}");
+        assert!(
+            bytes(&ours, &name).windows(6).any(|w| w == b"theirs"),
+            "{name}"
+        );
+    }
 }

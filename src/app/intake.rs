@@ -133,17 +133,15 @@ impl Intake {
     /// A snapshot of what is known now; it shares what did not change with the one before.
     pub fn snapshot(&mut self, version: Version) -> Snapshot {
         let changed = std::mem::take(&mut self.pending);
-        let publisher = match &mut self.publisher {
-            Some(publisher) => {
+        // It is put back when all went well: after a panic half-way all is read anew.
+        let publisher = match self.publisher.take() {
+            Some(mut publisher) => {
                 publisher.follow(self.store.clone(), &changed);
                 publisher
             }
-            None => {
-                let world = World::full(self.store.clone(), &self.profiles);
-                self.publisher.insert(Publisher::new(world))
-            }
+            None => Publisher::new(World::full(self.store.clone(), &self.profiles)),
         };
-        publisher.snapshot(version)
+        self.publisher.insert(publisher).snapshot(version)
     }
 
     /// Why profiles are refused.

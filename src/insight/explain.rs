@@ -83,7 +83,7 @@ fn one(snapshot: &Snapshot, kinds: &[&Kind], name: &str) -> Result<Found, Failur
     let path = PathName::parse(name).map_err(|error| Failure::syntax(name, &error))?;
     let trail = world
         .locate(&path)
-        .map_err(|reason| Failure::not_found(world, name, reason))?;
+        .map_err(|reason| Failure::not_found(snapshot, name, reason))?;
     let mut found = Found::new();
     for (number, kind) in kinds.iter().enumerate() {
         if let Some(frames) = world.frames(kind, &trail) {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::model::{PathName, PathReason, PathSyntaxError};
-use crate::resolve::World;
+use crate::snapshot::Snapshot;
 use crate::wire::v1;
 
 /// Why a question has no answer.
@@ -61,8 +61,8 @@ impl Failure {
 
     /// A path that is none: the first step that fails, and the nearest prefix that is one
     /// (SEMANTICS §1.4).
-    pub fn not_found(world: &World, text: &str, reason: PathReason) -> Self {
-        let nearest = nearest(world, text);
+    pub fn not_found(snapshot: &Snapshot, text: &str, reason: PathReason) -> Self {
+        let nearest = nearest(snapshot, text);
         let hint = if nearest.is_empty() {
             String::new()
         } else {
@@ -97,10 +97,10 @@ impl Failure {
 }
 
 /// The longest prefix of a path's name that is a path.
-fn nearest(world: &World, text: &str) -> String {
+fn nearest(snapshot: &Snapshot, text: &str) -> String {
     let mut prefix = text;
     while let Some((above, _)) = prefix.rsplit_once('/') {
-        let found = PathName::parse(above).is_ok_and(|path| world.locate(&path).is_ok());
+        let found = PathName::parse(above).is_ok_and(|path| snapshot.look_up(&path).is_some());
         if found {
             return above.to_owned();
         }

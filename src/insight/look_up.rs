@@ -5,7 +5,7 @@ use hashbrown::HashMap;
 use prost::Message;
 
 use super::Failure;
-use crate::model::{GroupKind, PathName, SourceState};
+use crate::model::{GroupKind, PathName};
 use crate::snapshot::{Body, Snapshot};
 use crate::wire::{
     EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, field, head,
@@ -198,12 +198,8 @@ fn find<'s>(snapshot: &'s Snapshot, text: &str) -> Result<&'s Body, Failure> {
     if let Some(body) = snapshot.look_up(&path) {
         return Ok(body);
     }
-    let world = snapshot.world();
-    let reason = world
-        .locate(&path)
-        .err()
-        .unwrap_or(crate::model::PathReason::NotAPath);
-    Err(Failure::not_found(world, text, reason))
+    let reason = snapshot.why_not(&path);
+    Err(Failure::not_found(snapshot, text, reason))
 }
 
 fn wanted(kinds: &[String]) -> Vec<GroupKind> {
@@ -223,7 +219,7 @@ fn unknown(snapshot: &Snapshot, wanted: &[GroupKind]) -> Vec<v1::KindState> {
     let told = |kind: &GroupKind| snapshot.kinds().iter().any(|k| k.kind == kind.to_string());
     wanted
         .iter()
-        .filter(|kind| snapshot.world().state(kind) == SourceState::Unknown && !told(kind))
+        .filter(|kind| !snapshot.knows(kind) && !told(kind))
         .map(|kind| v1::KindState {
             kind: kind.to_string(),
             state: v1::kind_state::State::Unknown.into(),

@@ -99,7 +99,7 @@ pub(super) fn nothing(snapshot: &Snapshot, name: &str) -> Failure {
     let world = snapshot.world();
     let located = PathName::parse(name).map(|path| world.locate(&path));
     match located {
-        Ok(Err(reason)) => Failure::not_found(world, name, reason),
+        Ok(Err(reason)) => Failure::not_found(snapshot, name, reason),
         _ => Failure {
             code: FailureCode::NotFound,
             reason: "NotOnAPath".to_owned(),

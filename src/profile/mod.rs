@@ -6,6 +6,7 @@ mod builtin;
 mod check;
 mod choose;
 mod document;
+mod heeds;
 mod label;
 mod policy;
 mod preset;

@@ -11,11 +11,12 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 
 use super::acceptance::{places, settle};
+use super::book::Book;
 use super::machine::{Machine, TrackId};
 use super::{Kind, NodePolicies, World};
-use crate::attach::{Filters, Group, attach_one};
-use crate::model::{FieldStep, GroupKind, NodeKey, ObjectKey};
-use crate::profile::{Class, SameTarget, read_policy};
+use crate::attach::{Group, attach_one};
+use crate::model::{GroupKind, NodeKey, ObjectKey};
+use crate::profile::{Policy, Profile, read_policy};
 use crate::store::{Changed, Difference, Projection, Store};
 use crate::topology::{NodeId, Plan};
 
@@ -39,16 +40,6 @@ pub enum Update {
     Tracks(Vec<(usize, TrackId)>),
     /// The states are others; answers to the same questions are the same.
     All,
-}
-
-/// What is remembered of a kind, so that one policy can be exchanged.
-#[derive(Debug)]
-struct Book {
-    slots: HashMap<ObjectKey, usize>,
-    free: Vec<usize>,
-    /// The policies whose references point to a node.
-    on: HashMap<NodeKey, Vec<usize>>,
-    filters: Filters,
 }
 
 /// What an exchange did.
@@ -165,14 +156,13 @@ impl Engine {
         Some(number.map_or(Matter::Nothing, Matter::Policy))
     }
 
-    /// Whether an answer may rest on statuses: a kind that trusts them (SEMANTICS §10), or own
-    /// fields that are read from them.
+    /// Whether an answer may rest on the status of an object of a kind: its own, as its profile
+    /// reads it, or one that own fields are read from.
     fn heeds_status(&self, number: Option<usize>) -> bool {
-        let trusts = number.and_then(|number| self.world.kinds.get(number));
-        let status = FieldStep::Field("status".into());
-        let mut fields = self.world.kinds.iter().flat_map(|k| &k.profile.own_fields);
-        trusts.is_some_and(|kind| kind.profile.trust_status)
-            || fields.any(|field| field.object.first() == Some(&status))
+        let kind = number.and_then(|number| self.world.kinds.get(number));
+        let mut kinds = self.world.kinds.iter();
+        kind.is_some_and(|kind| kind.profile.reads_own_status())
+            || kinds.any(|kind| kind.profile.reads_target_status())
     }
 
     /// Exchanges policies of a kind; `None` if they bear on the paths themselves.
@@ -189,9 +179,8 @@ impl Engine {
             }
             let Some(entry) = entry else { continue };
             let policy = read_policy(&kind.profile, &entry.object);
-            let kinds = policy.references.iter().map(|r| &r.kind);
-            self.named.extend(kinds.cloned());
-            let place = (&self.world.store, &self.world.topology);
+            self.named.extend(names(&kind.profile, &policy));
+            let place = (&self.world.store, &*self.world.topology);
             let attached = attach_one(&kind.profile, &policy, place, &book.filters);
             let places = places(&attached);
             // Its clients may be set apart on a mesh root.
@@ -239,7 +228,9 @@ impl Exchanged {
     fn take(&mut self, kind: &mut Kind, node: NodeId, now: NodePolicies, slots: &HashSet<usize>) {
         let stands = !now.groups.is_empty() || !now.rejected.is_empty();
         let before = kind.nodes.get(&node);
-        self.moved |= before.is_some() != stands;
+        // Tracks go on over a node that nothing stands on any more; new ones are needed where all
+        // clients are to see what none or some did.
+        self.moved |= now.is_for_all() && !before.is_some_and(NodePolicies::is_for_all);
         let bears = |here: &NodePolicies| {
             let accepted = here.groups.values().flatten().copied();
             let mut all = accepted.chain(here.rejected.iter().map(|r| r.policy));
@@ -257,80 +248,12 @@ impl Exchanged {
     }
 }
 
-impl Book {
-    fn of(kind: &Kind, store: &Store) -> Self {
-        let policies = kind.policies.iter().enumerate();
-        let mut on: HashMap<NodeKey, Vec<usize>> = HashMap::new();
-        for (slot, places) in kind.places.iter().enumerate() {
-            for (node, _) in places {
-                on.entry(node.clone()).or_default().push(slot);
-            }
-        }
-        Self {
-            slots: policies.map(|(at, p)| (p.key.clone(), at)).collect(),
-            free: Vec::new(),
-            on,
-            filters: Filters::of(&kind.profile, store),
-        }
-    }
-
-    /// The slot of a policy, a new one if it has none.
-    fn slot(&mut self, key: &ObjectKey, end: usize) -> usize {
-        if let Some(&slot) = self.slots.get(key) {
-            return slot;
-        }
-        let slot = self.free.pop().unwrap_or(end);
-        self.slots.insert(key.clone(), slot);
-        slot
-    }
-
-    /// Takes a policy off its nodes; returns them. `None` if its clients may be set apart.
-    fn take_off(&mut self, kind: &mut Kind, slot: usize, gone: bool) -> Option<Vec<NodeKey>> {
-        let places = std::mem::take(kind.places.get_mut(slot)?);
-        if places.iter().any(|(_, g)| matches!(g, Group::Clients(_))) {
-            return None;
-        }
-        let mut nodes: Vec<NodeKey> = places.into_iter().map(|(node, _)| node).collect();
-        nodes.dedup();
-        for node in &nodes {
-            if let Some(here) = self.on.get_mut(node) {
-                here.retain(|&other| other != slot);
-                if here.is_empty() {
-                    self.on.remove(node);
-                }
-            }
-        }
-        if gone {
-            if let Some(attached) = kind.attached.get_mut(slot) {
-                attached.references.clear();
-            }
-            let key = kind.policies.get(slot).map(|policy| policy.key.clone())?;
-            self.slots.remove(&key);
-            self.free.push(slot);
-        }
-        Some(nodes)
-    }
-
-    /// The policies that may have a word on what is accepted on the affected nodes. Where one that
-    /// overlaps another loses all its nodes, those are affected, too, and so on.
-    fn members(&self, kind: &Kind, affected: &mut BTreeSet<NodeKey>) -> Vec<usize> {
-        let spreads = kind.profile.class != Class::Direct
-            && kind.profile.same_target == SameTarget::UnionOrReject;
-        let mut members: BTreeSet<usize> = BTreeSet::new();
-        let mut pending: Vec<NodeKey> = affected.iter().cloned().collect();
-        while let Some(node) = pending.pop() {
-            for &policy in self.on.get(&node).into_iter().flatten() {
-                if !members.insert(policy) || !spreads {
-                    continue;
-                }
-                for (other, _) in kind.places.get(policy).into_iter().flatten() {
-                    if affected.insert(other.clone()) {
-                        pending.push(other.clone());
-                    }
-                }
-            }
-        }
-        members.into_iter().collect()
+impl NodePolicies {
+    /// Whether something here bears on the paths of all clients.
+    fn is_for_all(&self) -> bool {
+        let rejected = self.rejected.iter().map(|r| &r.group);
+        let mut groups = self.groups.keys().chain(rejected);
+        groups.any(|group| !matches!(group, Group::Clients(_)))
     }
 }
 
@@ -372,11 +295,23 @@ fn put<T>(list: &mut Vec<T>, slot: usize, entry: T) {
     }
 }
 
+/// The kinds that a policy may name, and does.
+fn names<'p>(profile: &'p Profile, policy: &'p Policy) -> impl Iterator<Item = GroupKind> + 'p {
+    let references = policy.references.iter().filter(|r| r.invalid.is_none());
+    let kinds = references.map(|reference| &reference.kind);
+    let allowed = |kind: &&GroupKind| {
+        profile.target(kind).is_some() || profile.virtual_targets.contains(kind)
+    };
+    kinds.filter(allowed).cloned()
+}
+
 /// Kinds of objects that something depends on.
 fn named(world: &World) -> HashSet<GroupKind> {
-    let policies = world.kinds().iter().flat_map(|kind| &kind.policies);
-    let references = policies.flat_map(|policy| &policy.references);
-    let mut named: HashSet<GroupKind> = references.map(|r| r.kind.clone()).collect();
+    let mut named: HashSet<GroupKind> = HashSet::new();
+    for kind in world.kinds() {
+        let policies = kind.policies.iter();
+        named.extend(policies.flat_map(|policy| names(&kind.profile, policy)));
+    }
     for place in 0..world.topology().len() {
         let key = world.topology().key_at(place);
         named.extend(key.map(|key| key.object.kind.clone()));

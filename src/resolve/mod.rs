@@ -6,6 +6,7 @@
 
 mod acceptance;
 mod answer;
+mod book;
 mod direct;
 mod engine;
 mod explain;
@@ -47,7 +48,7 @@ use crate::topology::{NodeId, Step, Topology, Trail};
 #[derive(Debug)]
 pub struct World {
     store: Store,
-    topology: Topology,
+    topology: Arc<Topology>,
     kinds: Vec<Kind>,
     refused: Vec<GroupKind>,
     problems: Vec<ProfileError>,
@@ -122,7 +123,7 @@ impl World {
         }
         Self {
             store,
-            topology,
+            topology: Arc::new(topology),
             kinds,
             refused: registry.refused.into_iter().collect(),
             problems: registry.problems,
@@ -141,7 +142,7 @@ impl World {
     }
 
     /// Its topology.
-    pub fn topology(&self) -> &Topology {
+    pub fn topology(&self) -> &Arc<Topology> {
         &self.topology
     }
 

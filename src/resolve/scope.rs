@@ -86,7 +86,9 @@ impl Topology {
     /// Whether a step is a whole object of a kind that references may name.
     fn is_target(&self, profile: &Profile, step: &Step) -> bool {
         let key = self.key(step.node);
-        key.section.is_none() && profile.target(&key.object.kind).is_some()
+        // The node above everything stands for no object that could be named.
+        let named = step.level != Level::Root && profile.target(&key.object.kind).is_some();
+        key.section.is_none() && named
     }
 }
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::Version;
-use crate::model::SourceState;
+use crate::model::{GroupKind, SourceState};
 use crate::resolve::World;
 use crate::wire::{batch_tail, get_tail, v1};
 
@@ -16,6 +16,8 @@ pub(super) struct Tails {
     pub batch: Bytes,
     /// The kinds of which not everything is known.
     pub kinds: Vec<v1::KindState>,
+    /// The kinds that have a profile.
+    pub known: Vec<GroupKind>,
 }
 
 impl Tails {
@@ -25,6 +27,11 @@ impl Tails {
             get: shared(get_tail(version.message(), version.synced_at, &kinds)),
             batch: shared(batch_tail(version.message(), version.synced_at, &kinds)),
             kinds,
+            known: world
+                .kinds()
+                .iter()
+                .map(|kind| kind.profile().policy.clone())
+                .collect(),
         }
     }
 }

@@ -17,7 +17,7 @@ pub use cell::Snapshots;
 pub use encode::Work;
 pub use publisher::Publisher;
 
-use crate::model::{GroupKind, PathName, Str};
+use crate::model::{GroupKind, PathName, PathReason, Str};
 use crate::resolve::{Statuses, Ways, World};
 use crate::topology::Plan;
 use crate::wire::{EncodedGetEffectivePoliciesResponse, etag_of_all, v1};
@@ -143,6 +143,16 @@ impl Snapshot {
     /// The kinds of which not everything is known.
     pub fn kinds(&self) -> &[v1::KindState] {
         &self.tails.kinds
+    }
+
+    /// Whether a kind has a profile.
+    pub fn knows(&self, kind: &GroupKind) -> bool {
+        self.tails.known.contains(kind)
+    }
+
+    /// Why something is no path (SEMANTICS §1.4).
+    pub fn why_not(&self, path: &PathName<'_>) -> PathReason {
+        self.behind.why_not(path)
     }
 
     /// Addressable paths.

@@ -3,8 +3,10 @@
 use std::sync::{Arc, OnceLock};
 
 use super::{Encoder, Snapshot, Tails, Version, Work};
+use crate::model::{PathName, PathReason};
 use crate::resolve::{Engine, Update, World};
 use crate::store::{Changed, Profiles, Store};
+use crate::topology::Topology;
 
 /// Makes snapshots of a world that follows its store.
 #[derive(Debug)]
@@ -19,6 +21,7 @@ pub struct Publisher {
 pub(super) struct Behind {
     store: Store,
     profiles: Profiles,
+    topology: Arc<Topology>,
     world: OnceLock<Arc<World>>,
 }
 
@@ -88,6 +91,7 @@ impl Publisher {
             behind: Behind {
                 store: now.store().clone(),
                 profiles: now.profiles().clone(),
+                topology: Arc::clone(now.topology()),
                 world,
             },
             statuses: OnceLock::new(),
@@ -103,6 +107,12 @@ impl Snapshot {
 }
 
 impl Behind {
+    /// Why something is no path; nothing is read for it.
+    pub fn why_not(&self, path: &PathName<'_>) -> PathReason {
+        let found = self.topology.locate(&self.store, path);
+        found.err().unwrap_or(PathReason::NotAPath)
+    }
+
     /// The world; the first call reads it.
     pub fn world(&self) -> &Arc<World> {
         self.world

@@ -44,6 +44,7 @@ fn version() -> Version {
 pub fn engine(world: &World) -> Vec<String> {
     let mut rng = Rng::new(world.seed ^ 0x5EED);
     let mut documents = world.documents();
+    widen(&mut rng, &mut documents);
     rng.shuffle(&mut documents);
     let kept = documents.len() * 2 / 3;
     let absent = documents.split_off(kept);
@@ -77,6 +78,27 @@ pub fn engine(world: &World) -> Vec<String> {
             .push(format!("seed {}: left over: {work:?}", world.seed));
     }
     way.wrong
+}
+
+/// Lets some kinds have policies for their own clients (§4.6), which the second evaluator does not
+/// know: here both sides are ours.
+fn widen(rng: &mut Rng, documents: &mut [Value]) {
+    let mut wide = Vec::new();
+    for document in documents.iter_mut() {
+        if document["kind"] == "PolicyProfile" && rng.percent(30) {
+            document["spec"]["crossNamespace"] = json!("Clients");
+            wide.push(document["spec"]["policy"]["kind"].clone());
+        }
+    }
+    for document in documents.iter_mut().filter(|d| wide.contains(&d["kind"])) {
+        let spec = &mut document["spec"];
+        for reference in spec["targetRefs"].as_array_mut().into_iter().flatten() {
+            if reference["kind"] == "Service" && rng.percent(60) {
+                let namespace = rng.pick(&["a-b", "a", "shop"]).to_owned();
+                reference["namespace"] = json!(namespace);
+            }
+        }
+    }
 }
 
 fn parsed(document: &Value) -> Vec<Arc<entail::model::Object>> {
