@@ -146,11 +146,15 @@ impl Intake {
 
     /// Why profiles are refused.
     pub fn problems(&self) -> BTreeSet<String> {
-        let problems = self.publisher.iter().flat_map(|p| p.world().problems());
-        problems
-            .map(|p| format!("{}: profile refused: {}", p.place, p.reason))
-            .collect()
+        let worlds = self.publisher.iter().map(Publisher::world);
+        worlds.flat_map(refusals).collect()
     }
+}
+
+/// Why profiles of a world are refused, a line each.
+pub(super) fn refusals(world: &World) -> impl Iterator<Item = String> {
+    let problems = world.problems().iter();
+    problems.map(|p| format!("{}: profile refused: {}", p.place, p.reason))
 }
 
 fn place(scopes: &Scopes, object: &mut Arc<Object>) {

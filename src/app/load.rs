@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::intake::{Intake, epoch, now};
+use super::intake::{Intake, epoch, now, refusals};
 use super::values::change_world;
 use super::{AppError, Inputs};
 use crate::insight::{Local, Notes};
@@ -41,10 +41,7 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, AppError> {
         generation: 1,
         synced_at: now(),
     });
-    let refused = snapshot.world().problems();
-    let refused = refused
-        .iter()
-        .map(|p| format!("{}: profile refused: {}", p.place, p.reason));
+    let refused = refusals(snapshot.world());
     let warnings = scan
         .problems
         .iter()

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::RejectedHere;
+use hashbrown::HashMap;
+
+use super::{NodePolicies, RejectedHere};
 use crate::attach::{Attached, Group};
 use crate::merge::{Schemas, joined_units_of};
 use crate::model::{NodeKey, Outcome, Unit};
@@ -73,6 +75,19 @@ fn refusal(policy: &Policy) -> Option<(String, String)> {
 }
 
 impl Settled {
+    /// What stands on each node.
+    pub fn by_node(self) -> HashMap<NodeKey, NodePolicies> {
+        let mut found: HashMap<NodeKey, NodePolicies> = HashMap::new();
+        for ((node, group), policies) in self.accepted {
+            let here = found.entry(node).or_default();
+            here.groups.insert(group, policies);
+        }
+        for (node, rejected) in self.rejected {
+            found.entry(node).or_default().rejected = rejected;
+        }
+        found
+    }
+
     fn reject(&mut self, policy: usize, places: &[Place], reason: &str, message: &str) {
         for (node, group) in places {
             let here = self.rejected.entry(node.clone()).or_default();

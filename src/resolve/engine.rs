@@ -197,17 +197,11 @@ impl Engine {
             put(&mut kind.attached, slot, attached);
             put(&mut kind.places, slot, places);
         }
-        let root = self.world.topology.node(&NodeKey::root());
         let members = book.members(kind, &mut affected);
         let found = kind.settle_again(members, &affected);
         let mut exchanged = Exchanged::default();
         for (key, now) in found {
-            let node = if key == NodeKey::root() {
-                root
-            } else {
-                self.world.topology.node(&key)
-            };
-            if let Some(node) = node {
+            if let Some(node) = self.world.topology.node(&key) {
                 exchanged.take(kind, node, now, &slots);
             }
         }
@@ -248,15 +242,6 @@ impl Exchanged {
     }
 }
 
-impl NodePolicies {
-    /// Whether something here bears on the paths of all clients.
-    fn is_for_all(&self) -> bool {
-        let rejected = self.rejected.iter().map(|r| &r.group);
-        let mut groups = self.groups.keys().chain(rejected);
-        groups.any(|group| !matches!(group, Group::Clients(_)))
-    }
-}
-
 impl Kind {
     /// Settles the conflicts between some policies; returns what stands on the affected nodes.
     fn settle_again(
@@ -272,14 +257,7 @@ impl Kind {
             &self.places,
             members,
         );
-        let mut found: HashMap<NodeKey, NodePolicies> = HashMap::new();
-        for ((node, group), policies) in settled.accepted {
-            let here = found.entry(node).or_default();
-            here.groups.insert(group, policies);
-        }
-        for (node, rejected) in settled.rejected {
-            found.entry(node).or_default().rejected = rejected;
-        }
+        let mut found = settled.by_node();
         let nodes = affected.iter();
         nodes
             .map(|node| (node.clone(), found.remove(node).unwrap_or_default()))

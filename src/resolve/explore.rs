@@ -7,7 +7,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::machine::{Machine, State, StateId, TrackId, Tracks, Ways};
 use super::track::{Effect, Move, Track, acts};
-use super::{Kind, World};
+use super::{Kind, NodePolicies, World};
 use crate::attach::Group;
 use crate::model::{Level, NodeKey, Str};
 use crate::topology::{NodeId, Place, Plan, RootPlace, TrailRoot};
@@ -98,27 +98,31 @@ fn signatures(plan: &Plan, letters: &[u32]) -> Below {
     below
 }
 
+impl State {
+    /// The state before every path.
+    fn start() -> Self {
+        Self {
+            root: TrailRoot::default(),
+            end: Level::Root,
+            client: Str::default(),
+            tracks: Box::default(),
+        }
+    }
+}
+
 impl<'w> Maker<'w> {
     fn new(world: &'w World) -> Self {
         let stands = |kind: &Kind| !kind.nodes.is_empty();
         let clients = |kind: &Kind| {
-            let groups = kind.nodes.values().flat_map(|here| {
-                let rejected = here.rejected.iter().map(|r| &r.group);
-                here.groups.keys().chain(rejected)
-            });
-            groups.into_iter().any(|g| matches!(g, Group::Clients(_)))
+            let mut groups = kind.nodes.values().flat_map(NodePolicies::all_groups);
+            groups.any(|g| matches!(g, Group::Clients(_)))
         };
         let tracks: Vec<Option<Tracks>> = world
             .kinds()
             .iter()
             .map(|kind| stands(kind).then(Tracks::default))
             .collect();
-        let start = State {
-            root: TrailRoot::default(),
-            end: Level::Root,
-            client: Str::default(),
-            tracks: Box::default(),
-        };
+        let start = State::start();
         Self {
             root: world.topology().node(&NodeKey::root()),
             has_clients: world.kinds().iter().any(clients),
@@ -233,14 +237,8 @@ impl<'w> Maker<'w> {
     }
 
     fn next(&mut self, from: StateId, letter: u32) -> State {
-        let start = State {
-            root: TrailRoot::default(),
-            end: Level::Root,
-            client: Str::default(),
-            tracks: Box::default(),
-        };
         let from = self.machine.states.get(from as usize);
-        let mut state = from.cloned().unwrap_or(start);
+        let mut state = from.cloned().unwrap_or_else(State::start);
         let Some(letter) = self.letters.get(letter as usize).cloned() else {
             return state;
         };

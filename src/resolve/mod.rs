@@ -108,7 +108,7 @@ impl World {
     pub fn full(store: Store, profiles: &Profiles) -> Self {
         let registry = profiles.resolve(&store);
         let mut topology = Topology::build(&store);
-        let root = topology.add_node(NodeKey::root());
+        topology.add_node(NodeKey::root());
         let mut kinds = Vec::with_capacity(registry.profiles.len());
         for profile in registry.profiles.into_values() {
             kinds.push(Kind::read(profile, &store, &topology));
@@ -119,7 +119,7 @@ impl World {
             }
         }
         for kind in &mut kinds {
-            kind.settle(&topology, root);
+            kind.settle(&topology);
         }
         Self {
             store,
@@ -192,10 +192,10 @@ impl Kind {
             .map(|(_, entry)| read_policy(&profile, &entry.object))
             .collect();
         let attached = attach(&profile, &policies, store, topology);
-        let schemas = OwnSchemas::of(&profile, store);
+        let definition = World::definition(store, &profile.policy);
         Self {
-            definition: World::definition(store, &profile.policy),
-            schemas,
+            schemas: OwnSchemas::of(&profile, definition.as_deref()),
+            definition,
             places: attached.iter().map(acceptance::places).collect(),
             profile,
             policies,
@@ -223,7 +223,7 @@ impl Kind {
     }
 
     /// Settles conflicts and puts accepted policies on their nodes.
-    fn settle(&mut self, topology: &Topology, root: NodeId) {
+    fn settle(&mut self, topology: &Topology) {
         let settled = acceptance::settle(
             &self.profile,
             self.schemas.borrow(),
@@ -236,21 +236,9 @@ impl Kind {
                 acceptance::lose(own, place, message);
             }
         }
-        let number = |key: &NodeKey| match *key == NodeKey::root() {
-            true => Some(root),
-            false => topology.node(key),
-        };
-        for ((key, group), policies) in settled.accepted {
-            if let Some(node) = number(&key) {
-                let here = self.nodes.entry(node).or_default();
-                here.groups.insert(group, policies);
-            }
-        }
-        for (key, rejected) in settled.rejected {
-            if let Some(node) = number(&key) {
-                self.nodes.entry(node).or_default().rejected = rejected;
-            }
-        }
+        let found = settled.by_node().into_iter();
+        let nodes = found.filter_map(|(key, here)| Some((topology.node(&key)?, here)));
+        self.nodes = nodes.collect();
     }
 
     /// The kind's profile.

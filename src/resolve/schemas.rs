@@ -4,9 +4,8 @@ use serde_json::Value;
 
 use super::Kind;
 use crate::merge::Schemas;
-use crate::model::{FieldStep, Granularity, GroupKind, groups};
+use crate::model::{FieldStep, Granularity, Object};
 use crate::profile::Profile;
-use crate::store::Store;
 
 /// Schemas by the block that rules stand in.
 #[derive(Debug, Default)]
@@ -18,13 +17,15 @@ pub(super) struct OwnSchemas {
 
 impl OwnSchemas {
     /// Reads them from the CRD, where the kind's granularity needs them.
-    pub fn of(profile: &Profile, store: &Store) -> Self {
+    pub fn of(profile: &Profile, definition: Option<&Object>) -> Self {
         let structural =
             |s: &crate::model::Strategy| s.granularity() == Some(Granularity::Structural);
         if !profile.strategies.iter().any(structural) {
             return Self::default();
         }
-        let Some(bare) = crd_schema(&profile.policy, store).and_then(|s| at_rules(profile, s))
+        let Some(bare) = definition
+            .and_then(stored_schema)
+            .and_then(|s| at_rules(profile, s))
         else {
             return Self::default();
         };
@@ -56,17 +57,8 @@ impl Kind {
 }
 
 /// The schema of the version that the CRD stores.
-fn crd_schema<'s>(kind: &GroupKind, store: &'s Store) -> Option<&'s Value> {
-    let crds = GroupKind::new(groups::APIEXTENSIONS, "CustomResourceDefinition");
-    let spec = store
-        .of_kind(&crds)
-        .filter_map(|(_, entry)| entry.object.body.get("spec"))
-        .find(|spec| {
-            let text =
-                |value: Option<&Value>, wanted: &str| value.and_then(Value::as_str) == Some(wanted);
-            text(spec.get("group"), &kind.group)
-                && text(spec.get("names").and_then(|n| n.get("kind")), &kind.kind)
-        })?;
+fn stored_schema(definition: &Object) -> Option<&Value> {
+    let spec = definition.body.get("spec")?;
     let versions = spec.get("versions")?.as_array()?;
     let stored = versions
         .iter()

@@ -3,7 +3,6 @@
 
 use super::track::acts;
 use super::{Frames, Kind, World};
-use crate::attach::Group;
 use crate::model::{Level, NodeKey};
 use crate::profile::{Class, EffectiveTarget, Profile};
 use crate::topology::{Step, Topology, Trail, TrailRoot};
@@ -30,15 +29,11 @@ impl World {
             let Some(here) = kind.nodes.get(&step.node) else {
                 continue;
             };
-            let own_clients =
-                |group: &Group| matches!(group, Group::Clients(c) if *c == trail.client);
-            let applies = |group: &Group| !matches!(group, Group::Clients(_)) || own_clients(group);
-            let rejected = here.rejected.iter().map(|r| &r.group);
-            let mut groups = here.groups.keys().chain(rejected).peekable();
-            if !groups.clone().any(applies) {
+            let own_clients = here.is_for(&trail.client);
+            if !own_clients && !here.is_for_all() {
                 continue;
             }
-            if groups.any(own_clients) {
+            if own_clients {
                 frames.client = Some(trail.client.clone());
             }
             frames.steps.push(step);

@@ -3,7 +3,7 @@
 use super::{Frames, Kind, NodePolicies, World};
 use crate::attach::Group;
 use crate::merge::{Layer, Stack, StackGroup};
-use crate::model::{Level, Strategy};
+use crate::model::{Level, Str, Strategy};
 use crate::profile::{Block, Instruction, Policy};
 use crate::topology::NodeId;
 
@@ -86,6 +86,23 @@ impl World {
 }
 
 impl NodePolicies {
+    /// The groups of all policies here, accepted or not.
+    pub(super) fn all_groups(&self) -> impl Iterator<Item = &Group> {
+        let rejected = self.rejected.iter().map(|r| &r.group);
+        self.groups.keys().chain(rejected)
+    }
+
+    /// Whether something here bears on the paths of all clients.
+    pub(super) fn is_for_all(&self) -> bool {
+        self.all_groups().any(|g| !matches!(g, Group::Clients(_)))
+    }
+
+    /// Whether something here is for the clients of one namespace alone (SEMANTICS §4.6).
+    pub(super) fn is_for(&self, client: &Str) -> bool {
+        self.all_groups()
+            .any(|g| matches!(g, Group::Clients(c) if c == client))
+    }
+
     /// The groups that act for the frames' client.
     fn applying<'n>(&'n self, frames: &'n Frames) -> impl Iterator<Item = &'n Vec<usize>> {
         self.groups

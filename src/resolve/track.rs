@@ -3,7 +3,6 @@
 //! here on; the tests hold one against the other.
 
 use super::{Frames, Kind, World};
-use crate::attach::Group;
 use crate::model::{Level, NodeKey, Str};
 use crate::profile::{Class, EffectiveTarget, Profile};
 use crate::topology::{NodeId, Step, TrailRoot};
@@ -156,15 +155,11 @@ impl Track {
         let Some(here) = kind.nodes.get(&node) else {
             return;
         };
-        let own = |group: &Group| matches!(group, Group::Clients(c) if c == client);
-        let applies = |group: &Group| !matches!(group, Group::Clients(_)) || own(group);
-        let rejected = here.rejected.iter().map(|r| &r.group);
-        let mut groups = here.groups.keys().chain(rejected);
-        if !groups.clone().any(applies) {
-            return;
+        let own_clients = here.is_for(client);
+        if own_clients || here.is_for_all() {
+            self.own_clients |= own_clients;
+            self.steps.push(Step { node, level });
         }
-        self.own_clients |= groups.any(own);
-        self.steps.push(Step { node, level });
     }
 
     /// Whether a policy for its own clients stands on it.

@@ -67,18 +67,6 @@ impl Publisher {
 
     /// A snapshot of what is known now.
     pub fn snapshot(&self, version: Version) -> Snapshot {
-        self.with(version, OnceLock::new())
-    }
-
-    /// A snapshot of a world that nothing was exchanged in.
-    pub(super) fn of(world: World, version: Version) -> Snapshot {
-        let publisher = Self::new(world);
-        let mut snapshot = publisher.snapshot(version);
-        snapshot.behind.world = OnceLock::from(Arc::new(publisher.engine.into_world()));
-        snapshot
-    }
-
-    fn with(&self, version: Version, world: OnceLock<Arc<World>>) -> Snapshot {
         let now = self.engine.world();
         Snapshot {
             tails: Tails::of(now, &version),
@@ -92,10 +80,18 @@ impl Publisher {
                 store: now.store().clone(),
                 profiles: now.profiles().clone(),
                 topology: Arc::clone(now.topology()),
-                world,
+                world: OnceLock::new(),
             },
             statuses: OnceLock::new(),
         }
+    }
+
+    /// A snapshot of a world that nothing was exchanged in.
+    pub(super) fn of(world: World, version: Version) -> Snapshot {
+        let publisher = Self::new(world);
+        let mut snapshot = publisher.snapshot(version);
+        snapshot.behind.world = OnceLock::from(Arc::new(publisher.engine.into_world()));
+        snapshot
     }
 }
 
