@@ -155,6 +155,7 @@ const TABLE: &[Room] = &[
             "prost_types",
             "tower",
             "http",
+            "http_body",
             "hyper",
             "hyper_util",
             "bytes",

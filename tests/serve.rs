@@ -13,6 +13,8 @@
 mod drain;
 #[path = "serve/follow.rs"]
 mod follow;
+#[path = "serve/frames.rs"]
+mod frames;
 #[path = "serve/server.rs"]
 mod server;
 

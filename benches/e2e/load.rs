@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use entail::wire::v1;
@@ -33,15 +33,43 @@ pub struct Run {
     pub per_second: f64,
     pub p50_micros: f64,
     pub p99_micros: f64,
+    pub p999_micros: f64,
+}
+
+impl Run {
+    fn of(mut times: Vec<u64>, cpu_seconds: f64, elapsed: Duration) -> Self {
+        times.sort_unstable();
+        let at = |per_mille: usize| times[(times.len() - 1) * per_mille / 1_000] as f64;
+        Self {
+            cpu_micros: cpu_seconds * 1e6 / times.len() as f64,
+            per_second: times.len() as f64 / elapsed.as_secs_f64(),
+            p50_micros: at(500),
+            p99_micros: at(990),
+            p999_micros: at(999),
+        }
+    }
+}
+
+/// A request for a path.
+fn request(path: &str) -> v1::GetEffectivePoliciesRequest {
+    v1::GetEffectivePoliciesRequest {
+        target: Some(v1::get_effective_policies_request::Target::Path(
+            path.to_owned(),
+        )),
+        ..Default::default()
+    }
+}
+
+/// The same as a frame.
+pub fn framed(path: &str) -> Vec<u8> {
+    let message = request(path).encode_to_vec();
+    let length = (message.len() as u32).to_be_bytes();
+    [&[0], &length[..], &message].concat()
 }
 
 impl Load {
-    pub fn new(names: Vec<String>, many: usize) -> Self {
-        let request = |path: String| v1::GetEffectivePoliciesRequest {
-            target: Some(v1::get_effective_policies_request::Target::Path(path)),
-            ..Default::default()
-        };
-        let requests = names.into_iter().map(|name| request(name).encode_to_vec());
+    pub fn new(names: &[String], many: usize) -> Self {
+        let requests = names.iter().map(|name| request(name).encode_to_vec());
         Self {
             requests: Arc::new(requests.map(Bytes::from).collect()),
             many,
@@ -66,19 +94,61 @@ impl Load {
     pub fn run(&self, address: &str, server: u32) -> Run {
         let before = cpu_seconds(server);
         let began = Instant::now();
-        let mut times = self
+        let times = self
             .runtime
             .block_on(self.ask(address, self.many, Arc::default()));
-        let elapsed = began.elapsed().as_secs_f64();
-        let cpu = cpu_seconds(server) - before;
-        times.sort_unstable();
-        let at = |share: usize| times[(times.len() - 1) * share / 100] as f64;
-        Run {
-            cpu_micros: cpu * 1e6 / self.many as f64,
-            per_second: self.many as f64 / elapsed,
-            p50_micros: at(50),
-            p99_micros: at(99),
+        let elapsed = began.elapsed();
+        Run::of(times, cpu_seconds(server) - before, elapsed)
+    }
+
+    /// So many requests a second for some seconds, whether or not the ones before are answered.
+    pub fn at_rate(&self, address: &str, server: u32, per_second: usize, seconds: usize) -> Run {
+        let before = cpu_seconds(server);
+        let began = Instant::now();
+        let times = self
+            .runtime
+            .block_on(self.ask_at(address, per_second, seconds));
+        let elapsed = began.elapsed();
+        Run::of(times, cpu_seconds(server) - before, elapsed)
+    }
+
+    /// The generation that a server answers from.
+    pub fn generation(&self, address: &str) -> u64 {
+        let request = self.requests[0].clone();
+        let reply = self
+            .runtime
+            .block_on(async { one(connected(address).await, request).await });
+        let reply = v1::GetEffectivePoliciesResponse::decode(reply).unwrap();
+        reply.version.unwrap().generation
+    }
+
+    async fn ask_at(&self, address: &str, per_second: usize, seconds: usize) -> Vec<u64> {
+        // Some at once: the timer knows no shorter pauses.
+        let at_once = per_second.div_ceil(500);
+        let mut tick =
+            tokio::time::interval(Duration::from_secs(1) * at_once as u32 / per_second as u32);
+        let mut channels = Vec::new();
+        for _ in 0..CONNECTIONS {
+            channels.push(connected(address).await);
         }
+        let mut tasks = Vec::new();
+        while tasks.len() < per_second * seconds {
+            tick.tick().await;
+            for _ in 0..at_once {
+                let channel = channels[tasks.len() % CONNECTIONS].clone();
+                let request = self.requests[tasks.len() % self.requests.len()].clone();
+                let began = Instant::now();
+                tasks.push(tokio::spawn(async move {
+                    one(channel, request).await;
+                    began.elapsed().as_micros() as u64
+                }));
+            }
+        }
+        let mut times = Vec::with_capacity(tasks.len());
+        for task in tasks {
+            times.push(task.await.unwrap());
+        }
+        times
     }
 
     /// Asks so often; returns how many microseconds each took.
@@ -86,8 +156,7 @@ impl Load {
         let next = Arc::new(AtomicUsize::new(0));
         let mut tasks = Vec::new();
         for _ in 0..CONNECTIONS {
-            let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
-            let channel = endpoint.connect().await.unwrap();
+            let channel = connected(address).await;
             for _ in 0..STREAMS {
                 let (requests, next) = (Arc::clone(&self.requests), Arc::clone(&next));
                 let (channel, sizes) = (channel.clone(), Arc::clone(&sizes));
@@ -100,7 +169,7 @@ impl Load {
                         }
                         let request = requests[number % requests.len()].clone();
                         let began = Instant::now();
-                        let size = one(channel.clone(), request).await;
+                        let size = one(channel.clone(), request).await.len();
                         times.push(began.elapsed().as_micros() as u64);
                         sizes.fetch_add(size, Ordering::Relaxed);
                     }
@@ -115,13 +184,18 @@ impl Load {
     }
 }
 
-/// Asks once; returns how many bytes came.
-async fn one(channel: Channel, request: Bytes) -> usize {
+async fn connected(address: &str) -> Channel {
+    let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
+    endpoint.connect().await.unwrap()
+}
+
+/// Asks once.
+async fn one(channel: Channel, request: Bytes) -> Bytes {
     let mut client = Grpc::new(channel);
     client.ready().await.unwrap();
     let path = PathAndQuery::from_static(METHOD);
     let reply = client.unary(Request::new(request), path, Raw).await;
-    reply.unwrap().into_inner().len()
+    reply.unwrap().into_inner()
 }
 
 /// The CPU time of a process so far.

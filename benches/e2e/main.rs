@@ -4,7 +4,9 @@
 //! (A B A B), so that what the machine does meanwhile hits both. The gate is the ratio of the
 //! servers' CPU time a request, which does not depend on the load generator.
 //!
-//! `cargo bench --bench e2e [-- SHAPE]`; `E2E_PAIRS` and `E2E_REQUESTS` set how long it takes.
+//! Then a fixed rate of look-ups while policies change, against the same when all is quiet.
+//!
+//! `cargo bench --bench e2e`; `E2E_PAIRS`, `E2E_REQUESTS` and `E2E_QUIET_PAIRS` set how long it takes.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,17 +18,27 @@
 )]
 
 mod constant;
+mod edit;
 mod load;
 #[path = "../promises/made.rs"]
 #[allow(dead_code, reason = "the other bench uses the rest")]
 mod made;
 mod raw;
 mod servers;
+mod table;
+mod tools;
 #[path = "../world/mod.rs"]
 mod world;
 
-use load::{Load, Run};
+use std::time::Duration;
+
+use load::Load;
 use servers::{Constant, Entail};
+use table::Table;
+use tools::{ghz, h2load};
+
+/// The fixed rate of the promises, in requests a second.
+const RATE: usize = 2_000;
 
 /// Pairs of runs, and requests a run.
 fn setting(name: &str, default: usize) -> usize {
@@ -42,62 +54,124 @@ fn main() {
         constant::serve(bytes.parse().unwrap());
         return;
     }
-    let shape = arguments.iter().find(|a| !a.starts_with('-'));
-    let shape: &'static str = shape.map_or("100k", |shape| shape.clone().leak());
+    let mut table = Table::begin();
+    let entail = Entail::start("100k", "HTTPRoute");
+    against_constant(&mut table, &entail);
+    while_changing(
+        &mut table,
+        entail,
+        Duration::from_millis(100),
+        "a route's policy, 10 a second",
+        None,
+    );
+    let wide = Entail::start("wide", "Gateway");
+    while_changing(
+        &mut table,
+        wide,
+        Duration::from_secs(1),
+        "a Gateway's policy, every second",
+        Some(2.0),
+    );
+    table.end();
+}
+
+/// Both servers in turn, as fast as they go; then what other tools say of them.
+fn against_constant(table: &mut Table, entail: &Entail) {
     let pairs = setting("E2E_PAIRS", 9);
     let requests = setting("E2E_REQUESTS", 20_000);
-    let entail = Entail::start(shape);
-    let load = Load::new(entail.names.clone(), requests);
+    let load = Load::new(&entail.names, requests);
     let size = load.mean_size(&entail.address);
     let constant = Constant::start(size);
-    println!(
-        "{shape}: {} names, replies of {size} bytes on average; {pairs} pairs of {requests} requests",
-        entail.names.len()
-    );
     // Both are warm before anything is measured.
     load.run(&entail.address, entail.process.id());
     load.run(&constant.address, constant.process.id());
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let mut limits = (Vec::new(), Vec::new());
     for _ in 0..pairs {
         ours.push(load.run(&entail.address, entail.process.id()));
         theirs.push(load.run(&constant.address, constant.process.id()));
+        limits
+            .0
+            .extend(h2load(&entail.address, &entail.names[0], requests));
+        limits
+            .1
+            .extend(h2load(&constant.address, &entail.names[0], requests));
     }
-    report(&ours, &theirs);
-}
-
-fn report(ours: &[Run], theirs: &[Run]) {
-    let told = |name: &str, runs: &[Run]| {
-        let of = |value: fn(&Run) -> f64| spread(runs.iter().map(value).collect());
-        println!(
-            "{name:<10} CPU {} us a request, {} requests/s, p50 {} us, p99 {} us",
-            of(|r| r.cpu_micros),
-            of(|r| r.per_second),
-            of(|r| r.p50_micros),
-            of(|r| r.p99_micros)
+    let of = format!("{pairs} pairs of {requests} requests at random, {size} bytes a reply");
+    table.told("Get against constant bytes", of);
+    table.compared("CPU a request", Some(1.03), &ours, &theirs, "us", |run| {
+        run.cpu_micros
+    });
+    table.compared("requests a second", None, &ours, &theirs, "", |run| {
+        run.per_second
+    });
+    table.compared("p50", None, &ours, &theirs, "us", |run| run.p50_micros);
+    table.compared("p99", None, &ours, &theirs, "us", |run| run.p99_micros);
+    table.compared("p99.9", None, &ours, &theirs, "us", |run| run.p999_micros);
+    if limits.0.is_empty() {
+        table.told(
+            "requests a second by h2load",
+            "h2load is not installed".to_owned(),
         );
-    };
-    told("entail", ours);
-    told("constant", theirs);
-    let pairs = ours.iter().zip(theirs);
-    let ratios: Vec<f64> = pairs.map(|(a, b)| a.cpu_micros / b.cpu_micros).collect();
-    let middle = median(ratios.clone());
-    let verdict = if middle <= 1.03 { "pass" } else { "MISS" };
-    println!(
-        "ratio of CPU a request: {} (target <= 1.03)  {verdict}",
-        spread(ratios)
+    } else {
+        table.compared(
+            "requests a second by h2load, one path",
+            None,
+            &limits.0,
+            &limits.1,
+            "",
+            |rate| *rate,
+        );
+    }
+    let asked = entail.names.iter().take(1_000).cloned().collect::<Vec<_>>();
+    table.told(
+        &format!("ghz, {RATE} requests a second"),
+        ghz(&entail.address, &asked, RATE, 5).map_or("ghz is not installed".to_owned(), |ghz| {
+            format!(
+                "{}; {:.0} a second, p50 {:.0} us, p99 {:.0} us",
+                ghz.statuses, ghz.per_second, ghz.p50_micros, ghz.p99_micros
+            )
+        }),
     );
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-/// The median, and the least and the largest.
-fn spread(values: Vec<f64>) -> String {
-    let least = values.iter().copied().fold(f64::MAX, f64::min);
-    let most = values.iter().copied().fold(f64::MIN, f64::max);
-    let digits = if most < 10.0 { 3 } else { 0 };
-    let middle = median(values);
-    format!("{middle:.digits$} ({least:.digits$}-{most:.digits$})")
+/// A fixed rate, quiet and while a policy changes, in turn.
+fn while_changing(
+    table: &mut Table,
+    mut entail: Entail,
+    pause: Duration,
+    what: &str,
+    most: Option<f64>,
+) {
+    let pairs = setting("E2E_QUIET_PAIRS", 3);
+    let load = Load::new(&entail.names, 0);
+    let run = |entail: &Entail| load.at_rate(&entail.address, entail.process.id(), RATE, 5);
+    run(&entail);
+    let (mut quiet, mut busy) = (Vec::new(), Vec::new());
+    let (mut edits, mut published) = (0, 0);
+    for _ in 0..pairs {
+        quiet.push(run(&entail));
+        let before = load.generation(&entail.address);
+        let editing = entail.edited.take().unwrap().every(pause);
+        busy.push(run(&entail));
+        let (edited, many) = editing.end();
+        // What was edited last may still be on its way.
+        std::thread::sleep(Duration::from_millis(500));
+        edits += many;
+        published += load.generation(&entail.address) - before;
+        entail.edited = Some(edited);
+    }
+    table.told(
+        &format!("{RATE} requests a second, {what}"),
+        format!("{edits} edits, {published} snapshots"),
+    );
+    table.compared("p50 against quiet", None, &busy, &quiet, "us", |run| {
+        run.p50_micros
+    });
+    table.compared("p99 against quiet", most, &busy, &quiet, "us", |run| {
+        run.p99_micros
+    });
+    table.compared("p99.9 against quiet", None, &busy, &quiet, "us", |run| {
+        run.p999_micros
+    });
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use crate::edit::Edited;
 use crate::made::{made, names, shape, version};
 use crate::world::World;
 
@@ -14,6 +15,8 @@ pub struct Entail {
     pub address: String,
     /// Names of paths, at random.
     pub names: Vec<String>,
+    /// A policy of its own file.
+    pub edited: Option<Edited>,
     _folder: tempfile::TempDir,
 }
 
@@ -24,11 +27,13 @@ pub struct Constant {
 }
 
 impl Entail {
-    pub fn start(name: &'static str) -> Self {
+    /// With a world of a shape, of which one policy on an object of a kind can be edited.
+    pub fn start(name: &'static str, target: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = |file: &str| folder.path().join(file);
         let world = World::generate(&shape(name)).unwrap();
         world.write(&at("world")).unwrap();
+        let edited = Edited::take(&at("world/manifests"), target);
         let process = Command::new(env!("CARGO_BIN_EXE_entail"))
             .arg("serve")
             .arg("--manifests")
@@ -46,6 +51,7 @@ impl Entail {
             process,
             address,
             names,
+            edited: Some(edited),
             _folder: folder,
         }
     }

@@ -22,29 +22,13 @@ pub struct Made {
 /// The world of a shape.
 pub fn made(name: &'static str) -> Made {
     let world = World::generate(&shape(name)).unwrap();
-    let mut profiles = Profiles::shipped();
-    let file = world.profiles();
-    profiles.configure(
-        parse_documents(&file.text, &file.name)
-            .into_iter()
-            .flatten(),
-    );
-    let mut change = Change::default();
+    let mut objects = Vec::new();
     for file in world.manifests() {
         let parsed = read_objects(&file.text, &file.name).unwrap();
         assert!(parsed.problems.is_empty(), "{:?}", parsed.problems);
-        let objects = parsed.objects.into_iter();
-        change
-            .upserts
-            .extend(objects.map(|read| Arc::new(read.object)));
+        objects.extend(parsed.objects.into_iter().map(|read| read.object));
     }
-    let mut store = Store::default();
-    store.apply(change);
-    Made {
-        name,
-        profiles,
-        store,
-    }
+    Made::of(name, objects)
 }
 
 /// The shapes of the promises.
@@ -60,6 +44,10 @@ pub fn shape(name: &str) -> Shape {
     match name {
         "1k" => even(100, 300),
         "10k" => even(1_000, 3_000),
+        "10k-small" => Shape {
+            spec_bytes: (512, 512),
+            ..even(1_000, 3_000)
+        },
         // Few policies and large ones: at most 5 000 different answers.
         "100k" => Shape {
             policies: 900,
@@ -107,6 +95,27 @@ pub fn version() -> Version {
 }
 
 impl Made {
+    /// Objects of a shape that were read already.
+    pub fn of(name: &'static str, objects: impl IntoIterator<Item = Object>) -> Self {
+        let mut profiles = Profiles::shipped();
+        let file = World::generate(&shape(name)).unwrap().profiles();
+        profiles.configure(
+            parse_documents(&file.text, &file.name)
+                .into_iter()
+                .flatten(),
+        );
+        let mut store = Store::default();
+        store.apply(Change {
+            upserts: objects.into_iter().map(Arc::new).collect(),
+            ..Change::default()
+        });
+        Self {
+            name,
+            profiles,
+            store,
+        }
+    }
+
     /// The publisher of the world.
     pub fn publisher(&self) -> Publisher {
         Publisher::new(Entail::full(self.store.clone(), &self.profiles))

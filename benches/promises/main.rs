@@ -15,6 +15,7 @@
 
 mod made;
 mod memory;
+mod questions;
 mod rows;
 #[path = "../world/mod.rs"]
 mod world;

@@ -9,6 +9,7 @@ use entail::snapshot::Publisher;
 
 use crate::made::{Made, look_up, made, names, version};
 use crate::memory;
+use crate::questions::{batches, explained};
 
 /// A row of the table.
 pub struct Row {
@@ -23,17 +24,19 @@ pub struct Row {
 type Run = fn() -> Vec<Row>;
 
 /// The rows by name.
-pub const ROWS: [(&str, Run); 7] = [
+pub const ROWS: [(&str, Run); 9] = [
     ("look-up", look_ups),
     ("cold", cold),
     ("fan-out", fan_out),
+    ("batch", batches),
+    ("explain", explained),
     ("one-policy", one_policy),
     ("gateway-wide", gateway_wide),
     ("one-route", one_route),
     ("memory", memory_held),
 ];
 
-fn row(promise: &str, target: &str, figure: String, met: impl Into<Option<bool>>) -> Row {
+pub fn row(promise: &str, target: &str, figure: String, met: impl Into<Option<bool>>) -> Row {
     Row {
         promise: promise.to_owned(),
         target: target.to_owned(),
@@ -43,11 +46,11 @@ fn row(promise: &str, target: &str, figure: String, met: impl Into<Option<bool>>
 }
 
 /// The least time of some runs.
-fn least(runs: usize, mut run: impl FnMut() -> Duration) -> Duration {
+pub fn least(runs: usize, mut run: impl FnMut() -> Duration) -> Duration {
     (0..runs).map(|_| run()).min().unwrap_or_default()
 }
 
-fn millis(time: Duration) -> f64 {
+pub fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1_000.0
 }
 
@@ -92,6 +95,9 @@ fn cold() -> Vec<Row> {
         began.elapsed()
     });
     let time = least(5, || compute(&small).0);
+    let light = made("10k-small");
+    let lightly = least(5, || compute(&light).0);
+    let light = light.publisher().work();
     let large = made("100k-dense");
     let (tenfold, publisher) = compute(&large);
     let many = publisher.snapshot(version());
@@ -112,6 +118,16 @@ fn cold() -> Vec<Row> {
             "<= 100 ms",
             format!("{:.1} ms ({:.1} read)", millis(time), millis(read)),
             millis(time) <= 100.0,
+        ),
+        row(
+            "the same with rules of 512 bytes",
+            "-",
+            format!(
+                "{:.0} ms ({:.0} MB)",
+                millis(lightly),
+                light.encoded as f64 / 1e6
+            ),
+            None,
         ),
         row(
             &format!("growth to {}", of(&many)),

@@ -5,6 +5,7 @@
 //! that they cannot slow down look-ups.
 
 mod health;
+mod hot;
 mod insights;
 mod limits;
 mod listen;

@@ -1,19 +1,26 @@
 //! The server: services on listeners, until it is told to stop.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::{Request, Response};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 use tokio_stream::wrappers::UnixListenerStream;
 use tokio_stream::{Stream, StreamExt};
 use tokio_util::sync::CancellationToken;
+use tonic::body::Body;
+use tonic::codegen::Service;
 use tonic::service::Routes;
 use tonic::transport::server::{Connected, TcpIncoming};
 
 use super::generated::effective_policy_service_server::EffectivePolicyServiceServer;
 use super::generated::policy_insight_service_server::PolicyInsightServiceServer;
+use super::hot::Hot;
 use super::insights::Insights;
 use super::listen::Socket;
 use super::policies::Policies;
@@ -68,7 +75,7 @@ impl Server {
         drain: Duration,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
-        let services = self.services()?;
+        let services = self.hot(self.services()?);
         let (stop, stop_health) = (CancellationToken::new(), CancellationToken::new());
         let mut serving = JoinSet::new();
         for listener in listeners {
@@ -81,7 +88,7 @@ impl Server {
         }
         let mut probes = JoinSet::new();
         if let Some(listener) = health_alone {
-            let health = Routes::new(self.health.alone());
+            let health = Routes::new(self.health.alone()).prepare();
             probes.spawn(accept(
                 listener,
                 health,
@@ -109,6 +116,12 @@ impl Server {
         // Probes that watch never end their streams.
         probes.abort_all();
         Ok(())
+    }
+
+    /// Services with the short way to stored bytes before them.
+    fn hot(&self, services: Routes) -> Hot {
+        let snapshots = Arc::clone(&self.answers.snapshots);
+        Hot::new(snapshots, self.limits.reply_bytes, services)
     }
 
     fn services(&self) -> Result<Routes, ServeError> {
@@ -157,27 +170,32 @@ async fn all(tasks: &mut JoinSet<Result<(), tonic::transport::Error>>) {
 }
 
 /// Serves on one listener until it is told to stop and its connections are done.
-async fn accept(
+async fn accept<S, B>(
     listener: Listener,
-    services: Routes,
+    services: S,
     limits: Limits,
     stop: CancellationToken,
-) -> Result<(), tonic::transport::Error> {
+) -> Result<(), tonic::transport::Error>
+where
+    S: Service<Request<Body>, Response = Response<B>, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+    B: http_body::Body<Data = Bytes, Error = tonic::Status> + Send + 'static,
+{
     let stopped = stop.cancelled_owned();
-    let router = transport(&limits).add_routes(services);
+    let server = transport(&limits);
     match listener.socket {
         Socket::Tcp(socket) => {
             let incoming = TcpIncoming::from(socket)
                 .with_nodelay(Some(true))
                 .with_keepalive(Some(limits.keepalive));
-            router
-                .serve_with_incoming_shutdown(patient(incoming), stopped)
+            server
+                .serve_with_incoming_shutdown(services, patient(incoming), stopped)
                 .await
         }
         Socket::Unix(socket, _file) => {
             let incoming = UnixListenerStream::new(socket);
-            router
-                .serve_with_incoming_shutdown(patient(incoming), stopped)
+            server
+                .serve_with_incoming_shutdown(services, patient(incoming), stopped)
                 .await
         }
     }

@@ -4,6 +4,7 @@ mod convert;
 mod encoded;
 mod etag;
 mod reply;
+mod request;
 
 pub use convert::{block, effective_policy, node_policy_ref, origin, timestamp, with_spec};
 pub use encoded::{EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse};
@@ -11,6 +12,7 @@ pub use etag::{etag, etag_of_all};
 pub use reply::{
     batch_tail, field, get_tail, head, policies_field, result_field, unmodified_field,
 };
+pub use request::path_alone;
 
 /// The messages of package `entail.v1`.
 #[allow(

@@ -11,6 +11,8 @@ const MAX_LENGTH: usize = 4_096;
 struct Parts<'a> {
     text: &'a str,
     at: usize,
+    /// The part that begins there; each is looked for once.
+    next: Option<&'a str>,
 }
 
 impl<'a> PathName<'a> {
@@ -25,7 +27,7 @@ impl<'a> PathName<'a> {
                 message: "path name is longer than 4096 bytes",
             });
         }
-        let mut parts = Parts { text, at: 0 };
+        let mut parts = Parts::new(text);
         let name = match parts.peek() {
             Some("gatewayclasses") => {
                 parts.skip();
@@ -52,6 +54,24 @@ impl<'a> PathName<'a> {
 }
 
 impl<'a> Parts<'a> {
+    fn new(text: &'a str) -> Self {
+        let mut parts = Self {
+            text,
+            at: 0,
+            next: None,
+        };
+        parts.find();
+        parts
+    }
+
+    /// Finds the next part. Parts are short: a plain loop is the fastest search.
+    fn find(&mut self) {
+        self.next = self.text.get(self.at..).and_then(|rest| {
+            let slash = rest.bytes().position(|byte| byte == b'/');
+            rest.get(..slash.unwrap_or(rest.len()))
+        });
+    }
+
     fn done(&self) -> bool {
         self.at > self.text.len()
     }
@@ -64,13 +84,13 @@ impl<'a> Parts<'a> {
     }
 
     fn peek(&self) -> Option<&'a str> {
-        let rest = self.text.get(self.at..)?;
-        Some(rest.split_once('/').map_or(rest, |(part, _)| part))
+        self.next
     }
 
     fn skip(&mut self) {
         // One past the end marks that nothing is left, not even an empty part.
-        self.at += self.peek().map_or(0, str::len) + 1;
+        self.at += self.next.map_or(0, str::len) + 1;
+        self.find();
     }
 
     /// Takes the keyword if it is next.

@@ -1,0 +1,81 @@
+//! The parts that are counted.
+
+use std::hint::black_box;
+use std::path::Path;
+
+use entail::resolve::World as Entail;
+
+use crate::made::{Made, look_up, names, version};
+use crate::objects;
+
+/// A part, on the world of a shape.
+pub struct Part {
+    pub name: &'static str,
+    pub shape: &'static str,
+    /// So many runs are counted.
+    pub times: usize,
+    /// What one run does so often.
+    pub each: u64,
+}
+
+/// Computing worlds of which one has ten times as many paths.
+pub const SMALL: &str = "cold compute, 1 000 paths";
+pub const LARGE: &str = "cold compute, 10 000 paths";
+
+const NAMES: usize = 20_000;
+const EDITS: usize = 50;
+const WIDE_EDITS: usize = 3;
+/// Runs of the parts that edit.
+const TIMES: usize = 2;
+
+const fn part(name: &'static str, shape: &'static str, times: usize, each: usize) -> Part {
+    Part {
+        name,
+        shape,
+        times,
+        each: each as u64,
+    }
+}
+
+pub const PARTS: [Part; 6] = [
+    part("look-up", "1k", 4, NAMES),
+    part("reading a world, 10 000 paths", "10k", 1, 1),
+    part(SMALL, "1k", 2, 1),
+    part(LARGE, "10k", 1, 1),
+    part("step: a route's policy", "1k", TIMES, EDITS),
+    part("step: a Gateway's policy", "1k", TIMES, WIDE_EDITS),
+];
+
+/// Prepares what a part needs and runs it so many times.
+pub fn run(name: &str, file: &Path, times: usize) {
+    let part = PARTS.iter().find(|part| part.name == name).unwrap();
+    let made = objects::read(part.shape, file);
+    match name {
+        "look-up" => {
+            let snapshot = made.publisher().snapshot(version());
+            let names = names(&snapshot, NAMES);
+            for _ in 0..times {
+                black_box(look_up(&snapshot, &names));
+            }
+        }
+        "step: a route's policy" => edits(made, "HTTPRoute", times, EDITS),
+        "step: a Gateway's policy" => edits(made, "Gateway", times, WIDE_EDITS),
+        SMALL | LARGE => (0..times).for_each(|_| drop(black_box(made.publisher()))),
+        _ => (0..times).for_each(|_| {
+            drop(black_box(Entail::full(made.store.clone(), &made.profiles)));
+        }),
+    }
+}
+
+/// From an edited policy to the published snapshot. The edits are made before, be they used or not.
+fn edits(mut made: Made, target: &str, times: usize, each: usize) {
+    let mut publisher = made.publisher();
+    let all: Vec<_> = (0..TIMES * each)
+        .map(|number| made.edited(target, number).0)
+        .collect();
+    for object in all.into_iter().take(times * each) {
+        let changed = made.apply(object);
+        publisher.follow(made.store.clone(), &changed);
+        black_box(publisher.snapshot(version()));
+    }
+}

@@ -1,0 +1,119 @@
+//! The parts one by one, by criterion: for whoever works on one of them. The promises, with their
+//! targets, are in `benches/promises`. `cargo bench --bench parts [-- FILTER]`.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a bench stops by panicking"
+)]
+
+#[path = "promises/made.rs"]
+#[allow(dead_code, reason = "the other benches use the rest")]
+mod made;
+#[path = "world/mod.rs"]
+mod world;
+
+use std::hint::black_box;
+
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use entail::expr::Expression;
+use entail::model::PathName;
+use entail::resolve::World as Entail;
+use entail::snapshot::Publisher;
+use entail::source::manifests::read_objects;
+use entail::wire::v1::get_effective_policies_request::Target;
+use entail::wire::{path_alone, v1};
+use prost::Message;
+use serde_json::json;
+
+use made::{made, names, shape, version};
+use world::World;
+
+/// From a request's frame to the reply's.
+fn look_up(c: &mut Criterion) {
+    let snapshot = made("10k").publisher().snapshot(version());
+    let names = names(&snapshot, 10_000);
+    let frames: Vec<Vec<u8>> = names.iter().map(|name| framed(name)).collect();
+    let mut group = c.benchmark_group("look-up");
+    let mut next = 0;
+    let mut turn = || {
+        next = (next + 1) % names.len();
+        next
+    };
+    group.bench_function("path of a request", |b| {
+        b.iter(|| black_box(path_alone(&frames[turn()])).unwrap().len());
+    });
+    group.bench_function("name", |b| {
+        b.iter(|| PathName::parse(black_box(&names[turn()])).is_ok());
+    });
+    group.bench_function("answer", |b| {
+        b.iter_batched_ref(
+            || PathName::parse(&names[turn()]).unwrap(),
+            |path| snapshot.look_up(path).map(|body| body.etag().len()),
+            BatchSize::SmallInput,
+        );
+    });
+    group.bench_function("reply", |b| {
+        let body = snapshot.look_up(&PathName::parse(&names[0]).unwrap());
+        let body = body.unwrap();
+        b.iter(|| snapshot.reply(black_box(body)).framed(usize::MAX));
+    });
+    group.finish();
+}
+
+/// The request for a path as a frame.
+fn framed(path: &str) -> Vec<u8> {
+    let request = v1::GetEffectivePoliciesRequest {
+        target: Some(Target::Path(path.to_owned())),
+        ..Default::default()
+    };
+    let message = request.encode_to_vec();
+    let length = (message.len() as u32).to_be_bytes();
+    [&[0], &length[..], &message].concat()
+}
+
+/// What a start consists of.
+fn cold(c: &mut Criterion) {
+    let text = World::generate(&shape("1k")).unwrap().manifests();
+    let text = text.iter().find(|file| file.name.starts_with("policies"));
+    let text = &text.unwrap().text;
+    let made = made("1k");
+    let mut group = c.benchmark_group("cold");
+    group.sample_size(20);
+    group.throughput(Throughput::Bytes(text.len() as u64));
+    group.bench_function("manifests", |b| {
+        b.iter(|| read_objects(black_box(text), "file").unwrap().objects.len());
+    });
+    group.throughput(Throughput::Elements(1));
+    group.bench_function("world", |b| {
+        b.iter(|| Entail::full(made.store.clone(), &made.profiles));
+    });
+    group.bench_function("answers", |b| {
+        b.iter_batched(
+            || Entail::full(made.store.clone(), &made.profiles),
+            Publisher::new,
+            BatchSize::LargeInput,
+        );
+    });
+    group.finish();
+}
+
+fn conditions(c: &mut Criterion) {
+    let value = json!({"a": {"b": [1, 2, 3]}, "name": "x"});
+    let source = "self.a.b.exists(n, n == 3) && self.name.startsWith('x')";
+    let compiled = Expression::compile(source).unwrap();
+    let mut group = c.benchmark_group("cel");
+    group.bench_function("compile", |b| {
+        b.iter(|| Expression::compile(black_box(source)).is_ok());
+    });
+    group.bench_function("evaluate", |b| {
+        b.iter(|| compiled.is_true(&[("self", black_box(&value))]));
+    });
+    group.finish();
+}
+
+criterion_group!(parts, look_up, cold, conditions);
+criterion_main!(parts);

@@ -1,0 +1,173 @@
+//! The same worlds computed by the library policy-machinery (the Go program beside this file) and
+//! by entail, in one run: the answers of all paths have to be equal, then the times are compared.
+//! `cargo bench --bench peer`; it needs Go.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a bench stops by panicking"
+)]
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Instant;
+
+use entail::model::{Change, PathName};
+use entail::profile::parse_documents;
+use entail::resolve::World;
+use entail::snapshot::{Publisher, Snapshot, Version};
+use entail::source::manifests::read_objects;
+use entail::store::{Profiles, Store};
+use entail::wire::v1;
+use prost::Message;
+use serde_json::Value;
+
+const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peer");
+/// Routes of four rules, and policies.
+const SIZES: [(usize, usize); 3] = [(25, 40), (75, 120), (250, 400)];
+/// How the library finds paths: as its authors do, and by one walk from each class.
+const WAYS: [(&str, &[&str]); 2] = [
+    ("as its authors use it", &[]),
+    (
+        "by one walk",
+        &["-walk", "-services=false", "-loop-check=false"],
+    ),
+];
+
+fn main() {
+    let folder = tempfile::tempdir().unwrap();
+    let peer = folder.path().join("peer");
+    let built = Command::new("go")
+        .args(["build", "-o"])
+        .arg(&peer)
+        .arg(".")
+        .current_dir(SOURCES)
+        .env("GOTOOLCHAIN", "local")
+        .status();
+    assert!(
+        built.is_ok_and(|status| status.success()),
+        "the peer needs Go"
+    );
+    println!(
+        "{:<28} {:<24} {:>12} {:>12} {:>10}",
+        "world", "the library", "its time", "entail", "ratio"
+    );
+    for (routes, policies) in SIZES {
+        for (way, flags) in WAYS {
+            let at = folder.path().join(format!("{routes}-{}", flags.len()));
+            let theirs = theirs(&peer, &at, routes, policies, flags);
+            let (millis, snapshot) = ours(&at);
+            let paths = compare(&snapshot, &at.join("answers"));
+            let took = theirs["total_ms"].as_f64().unwrap();
+            println!(
+                "{:<28} {way:<24} {took:>9.1} ms {millis:>9.2} ms {:>8.0} x",
+                format!("{paths} paths, {policies} policies"),
+                took / millis
+            );
+        }
+    }
+    println!("all answers are equal; entail's time includes encoding them with their origins");
+}
+
+/// The least of three runs.
+fn theirs(peer: &Path, at: &Path, routes: usize, policies: usize, flags: &[&str]) -> Value {
+    std::fs::create_dir_all(at.join("manifests")).unwrap();
+    let run = || {
+        let output = Command::new(peer)
+            .args([
+                "-routes",
+                &routes.to_string(),
+                "-policies",
+                &policies.to_string(),
+            ])
+            .arg("-manifests")
+            .arg(at.join("manifests"))
+            .arg("-answers")
+            .arg(at.join("answers"))
+            .args(flags)
+            // One thread, as entail's computation is.
+            .env("GOMAXPROCS", "1")
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let all = [run(), run(), run()];
+    let least = |a: &&Value, b: &&Value| {
+        let time = |v: &Value| v["total_ms"].as_f64().unwrap();
+        time(a).total_cmp(&time(b))
+    };
+    all.iter().min_by(least).unwrap().clone()
+}
+
+/// The least time from objects to encoded answers, and the answers.
+fn ours(at: &Path) -> (f64, Snapshot) {
+    let mut profiles = Profiles::shipped();
+    let text = std::fs::read_to_string(at.join("profile.yaml")).unwrap();
+    profiles.configure(parse_documents(&text, "profile.yaml").into_iter().flatten());
+    let mut change = Change::default();
+    for entry in std::fs::read_dir(at.join("manifests")).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        let parsed = read_objects(&text, "manifests").unwrap();
+        assert!(parsed.problems.is_empty(), "{:?}", parsed.problems);
+        let objects = parsed.objects.into_iter();
+        change
+            .upserts
+            .extend(objects.map(|read| Arc::new(read.object)));
+    }
+    let mut store = Store::default();
+    store.apply(change);
+    let mut least = f64::MAX;
+    let mut last = None;
+    for _ in 0..9 {
+        let store = store.clone();
+        let began = Instant::now();
+        let publisher = Publisher::new(World::full(store, &profiles));
+        least = least.min(began.elapsed().as_secs_f64() * 1_000.0);
+        last = Some(black_box(publisher));
+    }
+    let version = Version {
+        epoch: "bench".into(),
+        generation: 1,
+        synced_at: Default::default(),
+    };
+    (least, last.unwrap().snapshot(version))
+}
+
+/// Compares the answers of all rules; returns how many there are.
+fn compare(snapshot: &Snapshot, file: &Path) -> usize {
+    let text = std::fs::read_to_string(file).unwrap();
+    let theirs: BTreeMap<&str, Value> = text
+        .lines()
+        .map(|line| {
+            let (path, rules) = line.split_once('\t').unwrap();
+            (path, serde_json::from_str(rules).unwrap())
+        })
+        .collect();
+    for (name, rules) in &theirs {
+        let path = PathName::parse(name).unwrap();
+        let body = snapshot
+            .look_up(&path)
+            .unwrap_or_else(|| panic!("no path {name}"));
+        let reply = v1::GetEffectivePoliciesResponse::decode(snapshot.reply(body).result).unwrap();
+        let policies = reply.result.unwrap().policies;
+        let own = policies.first().and_then(|policy| policy.spec_json.clone());
+        let own = own.map(|spec| serde_json::from_str::<Value>(&spec).unwrap()["rules"].take());
+        assert_eq!(
+            &own.unwrap_or_else(|| serde_json::json!({})),
+            rules,
+            "{name}"
+        );
+    }
+    theirs.len()
+}

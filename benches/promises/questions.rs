@@ -1,0 +1,80 @@
+//! Rows of what is asked for many paths at once, and by people.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use entail::insight::{batch, explain};
+use entail::wire::v1;
+use entail::wire::v1::get_effective_policies_request::Target;
+
+use crate::made::{made, names, version};
+use crate::rows::{Row, least, millis, row};
+
+/// A batch of as many paths as one may have, and one of ten.
+pub fn batches() -> Vec<Row> {
+    let snapshot = made("100k").publisher().snapshot(version());
+    let names = names(&snapshot, 10_000);
+    let rows = [10, 10_000].map(|many| {
+        let requests = names
+            .iter()
+            .take(many)
+            .map(|name| v1::GetEffectivePoliciesRequest {
+                target: Some(Target::Path(name.clone())),
+                ..Default::default()
+            });
+        let request = v1::BatchGetEffectivePoliciesRequest {
+            requests: requests.collect(),
+            kinds: Vec::new(),
+        };
+        let mut bodies = 0;
+        let time = least(9, || {
+            let began = Instant::now();
+            bodies = black_box(batch(&snapshot, &request)).unwrap().bodies.len();
+            began.elapsed()
+        });
+        let each = time.as_nanos() as f64 / many as f64;
+        let figure = format!(
+            "{:.3} ms ({each:.0} ns a path, {bodies} bodies)",
+            millis(time)
+        );
+        row(
+            &format!("batch of {many} paths of {}", snapshot.paths()),
+            "-",
+            figure,
+            None,
+        )
+    });
+    rows.into()
+}
+
+/// Why a path has what it has.
+pub fn explained() -> Vec<Row> {
+    let snapshot = made("100k").publisher().snapshot(version());
+    let names = names(&snapshot, 200);
+    let began = Instant::now();
+    snapshot.world();
+    let read = began.elapsed();
+    let ask = |name: &String| {
+        let request = v1::ExplainRequest {
+            name: name.clone(),
+            kinds: Vec::new(),
+        };
+        black_box(explain(&snapshot, &request)).unwrap()
+    };
+    let time = least(3, || {
+        let began = Instant::now();
+        names.iter().for_each(|name| drop(ask(name)));
+        began.elapsed()
+    });
+    let figure = format!(
+        "{:.2} ms ({:.0} ms before the first)",
+        millis(time) / names.len() as f64,
+        millis(read)
+    );
+    vec![row(
+        &format!("explain a path of {}", snapshot.paths()),
+        "-",
+        figure,
+        None,
+    )]
+}
