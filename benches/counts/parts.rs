@@ -39,9 +39,9 @@ const fn part(name: &'static str, shape: &'static str, times: usize, each: usize
 
 pub const PARTS: [Part; 6] = [
     part("look-up", "1k", 4, NAMES),
-    part("reading a world, 10 000 paths", "10k", 1, 1),
-    part(SMALL, "1k", 2, 1),
-    part(LARGE, "10k", 1, 1),
+    part("reading a world, 10 000 paths", "even-10k", 1, 1),
+    part(SMALL, "even-1k", 2, 1),
+    part(LARGE, "even-10k", 1, 1),
     part("step: a route's policy", "1k", TIMES, EDITS),
     part("step: a Gateway's policy", "1k", TIMES, WIDE_EDITS),
 ];

@@ -1,5 +1,6 @@
 //! The load: bounded in number, over a few connections, always the same.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -120,6 +121,21 @@ impl Load {
             .block_on(async { one(connected(address).await, request).await });
         let reply = v1::GetEffectivePoliciesResponse::decode(reply).unwrap();
         reply.version.unwrap().generation
+    }
+
+    /// Whether the server that a port file names answers yet.
+    pub fn is_answered(&self, port: &Path) -> bool {
+        let Ok(address) = std::fs::read_to_string(port) else {
+            return false;
+        };
+        let request = self.requests[0].clone();
+        self.runtime.block_on(async {
+            let channel = connected(address.trim()).await;
+            let mut client = Grpc::new(channel);
+            client.ready().await.unwrap();
+            let path = PathAndQuery::from_static(METHOD);
+            client.unary(Request::new(request), path, Raw).await.is_ok()
+        })
     }
 
     async fn ask_at(&self, address: &str, per_second: usize, seconds: usize) -> Vec<u64> {

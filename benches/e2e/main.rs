@@ -33,7 +33,7 @@ mod world;
 use std::time::Duration;
 
 use load::Load;
-use servers::{Constant, Entail};
+use servers::{Constant, Entail, first_answer};
 use table::Table;
 use tools::{ghz, h2load};
 
@@ -55,6 +55,9 @@ fn main() {
         return;
     }
     let mut table = Table::begin();
+    let (time, manifests) = first_answer();
+    let what = format!("first answer from {manifests} manifests");
+    table.timed(&what, Duration::from_millis(300), time);
     let entail = Entail::start("100k", "HTTPRoute");
     against_constant(&mut table, &entail);
     while_changing(

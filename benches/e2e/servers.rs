@@ -3,9 +3,10 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::edit::Edited;
+use crate::load::Load;
 use crate::made::{made, names, shape, version};
 use crate::world::World;
 
@@ -34,16 +35,11 @@ impl Entail {
         let world = World::generate(&shape(name)).unwrap();
         world.write(&at("world")).unwrap();
         let edited = Edited::take(&at("world/manifests"), target);
-        let process = Command::new(env!("CARGO_BIN_EXE_entail"))
-            .arg("serve")
-            .arg("--manifests")
-            .arg(at("world/manifests"))
-            .arg("--profiles")
-            .arg(at("world/profiles.yaml"))
-            .args(["--listen", "127.0.0.1:0", "--log", "warn", "--port-file"])
-            .arg(at("port"))
-            .spawn()
-            .unwrap();
+        let process = serve(
+            &at("world/manifests"),
+            &at("world/profiles.yaml"),
+            &at("port"),
+        );
         let snapshot = made(name).publisher().snapshot(version());
         let names = names(&snapshot, 100_000);
         let address = ready(&at("port"));
@@ -55,6 +51,55 @@ impl Entail {
             _folder: folder,
         }
     }
+}
+
+/// The time from the start of `entail serve` to its first answer, over a folder of so many
+/// manifests, each in a file of its own.
+pub fn first_answer() -> (Duration, usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let manifests = folder.path().join("manifests");
+    std::fs::create_dir(&manifests).unwrap();
+    let world = World::generate(&shape("start")).unwrap();
+    let files = world.manifests();
+    let documents = files.iter().flat_map(|file| file.text.split("---\n"));
+    let mut many = 0;
+    for document in documents.filter(|document| !document.trim().is_empty()) {
+        std::fs::write(manifests.join(format!("{many}.yaml")), document).unwrap();
+        many += 1;
+    }
+    let profiles = folder.path().join("profiles.yaml");
+    std::fs::write(&profiles, world.profiles().text).unwrap();
+    let made = made("start").publisher().snapshot(version());
+    let load = Load::new(&names(&made, 1), 1);
+    let times = (0..9).map(|run| {
+        let port = folder.path().join(format!("port-{run}"));
+        let began = Instant::now();
+        let mut process = serve(&manifests, &profiles, &port);
+        while !load.is_answered(&port) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let time = began.elapsed();
+        process.kill().unwrap();
+        process.wait().unwrap();
+        time
+    });
+    let mut times: Vec<Duration> = times.collect();
+    times.sort();
+    (times[times.len() / 2], many)
+}
+
+/// Starts `entail serve`.
+fn serve(manifests: &Path, profiles: &Path, port: &Path) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_entail"))
+        .arg("serve")
+        .arg("--manifests")
+        .arg(manifests)
+        .arg("--profiles")
+        .arg(profiles)
+        .args(["--listen", "127.0.0.1:0", "--log", "error", "--port-file"])
+        .arg(port)
+        .spawn()
+        .unwrap()
 }
 
 /// The address in the port file, once the server is ready.

@@ -1,5 +1,7 @@
 //! The figures as they are printed.
 
+use std::time::Duration;
+
 /// Rows with a target, a figure and a verdict.
 pub struct Table {
     missed: usize,
@@ -18,6 +20,15 @@ impl Table {
     /// Something without a target.
     pub fn told(&mut self, what: &str, figure: String) {
         println!("{what:<62} {:>9} {figure:>60}", "-");
+    }
+
+    /// A time.
+    pub fn timed(&mut self, what: &str, most: Duration, time: Duration) {
+        let (most, time) = (most.as_millis(), time.as_millis());
+        let verdict = if time <= most { "pass" } else { "MISS" };
+        self.missed += usize::from(time > most);
+        let (target, figure) = (format!("<= {most} ms"), format!("{time} ms"));
+        println!("{what:<62} {target:>9} {figure:>60}  {verdict}");
     }
 
     /// A value of paired runs: the median of the pairs' ratios with the least and the largest, and

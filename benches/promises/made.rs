@@ -43,7 +43,18 @@ pub fn shape(name: &str) -> Shape {
     };
     match name {
         "1k" => even(100, 300),
+        "start" => even(230, 650),
         "10k" => even(1_000, 3_000),
+        // One more policy on the namespace of all Gateways is more to do for every path. Without
+        // any, ten times as much of everything is ten times the same.
+        "even-1k" => Shape {
+            shares: [0, 2, 5, 43, 25, 15, 10],
+            ..even(100, 300)
+        },
+        "even-10k" => Shape {
+            shares: [0, 2, 5, 43, 25, 15, 10],
+            ..even(1_000, 3_000)
+        },
         "10k-small" => Shape {
             spec_bytes: (512, 512),
             ..even(1_000, 3_000)

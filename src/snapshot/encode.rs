@@ -1,7 +1,9 @@
 //! Encodes answers, each distinct one once, and keeps what did not change.
 
 use std::hash::BuildHasher;
+use std::num::NonZero;
 use std::sync::{Arc, Weak};
+use std::thread;
 
 use bytes::Bytes;
 use hashbrown::{DefaultHashBuilder, HashMap};
@@ -30,6 +32,17 @@ pub struct Encoder {
     work: Work,
 }
 
+/// The answer to a question.
+enum Answer {
+    /// From before.
+    Known(Arc<Question>, Option<Arc<Part>>),
+    /// Merged now; nothing if it says nothing.
+    Merged(Arc<Question>, Option<Part>),
+}
+
+/// Questions that are worth a thread of their own.
+const WORTH_A_THREAD: usize = 500;
+
 /// What was done since the start; a change that touches little does little.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
@@ -52,6 +65,7 @@ impl Encoder {
         let known = std::mem::take(&mut self.parts);
         self.before = known.into_values().collect();
         let held = std::mem::take(&mut self.bodies);
+        self.answer_all(world, machine);
         let mut bodies = Vec::with_capacity(machine.len());
         self.uses.clear();
         for state in 0..machine.len() {
@@ -160,24 +174,73 @@ impl Encoder {
         if let Some((_, part)) = self.parts.get(&asked) {
             return part.clone();
         }
+        let answer = self.answer(world, machine, asked)?;
+        self.keep(asked, answer)
+    }
+
+    /// Answers what all states ask, on as many threads as there are when it is much.
+    fn answer_all(&mut self, world: &World, machine: &Machine) {
+        let states = (0..machine.len()).filter_map(|state| StateId::try_from(state).ok());
+        let mut asked: Vec<Asked> = states.flat_map(|s| machine.tracks(world, s)).collect();
+        asked.sort_unstable();
+        asked.dedup();
+        let threads = thread::available_parallelism().map_or(1, NonZero::get);
+        let share = asked.len().div_ceil(threads).max(WORTH_A_THREAD);
+        let this = &*self;
+        let answer = |&asked: &Asked| Some((asked, this.answer(world, machine, asked)?));
+        let answers: Vec<(Asked, Answer)> = thread::scope(|scope| {
+            let (first, others) = asked.split_at(share.min(asked.len()));
+            let others = others.chunks(share);
+            let others: Vec<_> = others
+                .map(|chunk| {
+                    (
+                        chunk,
+                        scope.spawn(move || chunk.iter().filter_map(answer).collect()),
+                    )
+                })
+                .collect();
+            let mut answers: Vec<_> = first.iter().filter_map(answer).collect();
+            for (chunk, thread) in others {
+                let told: Result<Vec<_>, _> = thread.join();
+                // What a thread could not do is done here, or fails here.
+                answers.extend(told.unwrap_or_else(|_| chunk.iter().filter_map(answer).collect()));
+            }
+            answers
+        });
+        for (asked, answer) in answers {
+            self.keep(asked, answer);
+        }
+    }
+
+    /// The answer to a question, known from before or merged now.
+    fn answer(&self, world: &World, machine: &Machine, asked: Asked) -> Option<Answer> {
         let (number, track, inherited_only) = asked;
         let frames = machine.frames(number, track, inherited_only)?;
         let kind = world.kinds().get(number)?;
         let question = Arc::new(world.question(kind, &frames));
-        let part = match self.before.get(&question) {
-            Some(known) => known.clone(),
-            None => {
+        if let Some(known) = self.before.get(&question) {
+            return Some(Answer::Known(question, known.clone()));
+        }
+        let (effective, spec) = world.written_answer(kind, &frames);
+        let policy = &kind.profile().policy;
+        let part = (spec.is_some() || !effective.is_silent()).then(|| {
+            let message = with_spec(policy, &effective, spec);
+            Part {
+                kind: policy.clone(),
+                bytes: Bytes::from(policies_field(&message)),
+                etag: message.etag,
+            }
+        });
+        Some(Answer::Merged(question, part))
+    }
+
+    /// Keeps an answer; what was merged is counted.
+    fn keep(&mut self, asked: Asked, answer: Answer) -> Option<Arc<Part>> {
+        let (question, part) = match answer {
+            Answer::Known(question, part) => (question, part),
+            Answer::Merged(question, part) => {
                 self.work.merged += 1;
-                let (effective, spec) = world.written_answer(kind, &frames);
-                let policy = &kind.profile().policy;
-                (spec.is_some() || !effective.is_silent()).then(|| {
-                    let message = with_spec(policy, &effective, spec);
-                    self.encoded(Part {
-                        kind: policy.clone(),
-                        bytes: Bytes::from(policies_field(&message)),
-                        etag: message.etag,
-                    })
-                })
+                (question, part.map(|part| self.encoded(part)))
             }
         };
         self.parts.insert(asked, (question, part.clone()));
