@@ -43,7 +43,9 @@ pub fn shape(name: &str) -> Shape {
     };
     match name {
         "1k" => even(100, 300),
-        "start" => even(230, 650),
+        // A third are policies; and two thirds.
+        "start" => even(440, 320),
+        "start-dense" => even(230, 650),
         "10k" => even(1_000, 3_000),
         // One more policy on the namespace of all Gateways is more to do for every path. Without
         // any, ten times as much of everything is ten times the same.

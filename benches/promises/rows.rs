@@ -130,10 +130,11 @@ fn cold() -> Vec<Row> {
             None,
         ),
         row(
-            &format!("growth to {}", of(&many)),
-            "<= 13 x",
+            &format!("growth in time to {}", of(&many)),
+            "-",
             format!("{growth:.1} x ({:.0} ms)", millis(tenfold)),
-            growth <= 13.0,
+            // In instructions it has a target: `benches/counts`.
+            None,
         ),
     ]
 }
