@@ -122,18 +122,18 @@ impl Future for Answering {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        if let Self::Reading(reading) = this {
-            match ready!(reading.poll(context)) {
-                Ok(reply) => return Poll::Ready(Ok(reply)),
-                Err(passed) => *this = Self::Passed(passed),
+        loop {
+            match this {
+                Self::Reading(reading) => match ready!(reading.poll(context)) {
+                    Ok(reply) => return Poll::Ready(Ok(reply)),
+                    Err(passed) => *this = Self::Passed(passed),
+                },
+                Self::Passed(passed) => {
+                    let reply = Pin::new(passed).poll(context);
+                    return reply.map_ok(|reply| reply.map(Reply::Passed));
+                }
             }
         }
-        let Self::Passed(passed) = this else {
-            return Poll::Pending;
-        };
-        Pin::new(passed)
-            .poll(context)
-            .map_ok(|reply| reply.map(Reply::Passed))
     }
 }
 

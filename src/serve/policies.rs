@@ -8,9 +8,7 @@ use super::generated::effective_policy_service_server::EffectivePolicyService;
 use super::pool::Pool;
 use super::status::{status_of, within};
 use super::{Answers, Limits};
-use crate::insight::{Failure, batch, get, get_ready};
-use crate::snapshot::Snapshot;
-use crate::wire::v1::get_effective_policies_request::Target;
+use crate::insight::{batch, get};
 use crate::wire::{
     EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, v1,
 };
@@ -50,7 +48,7 @@ impl EffectivePolicyService for Policies {
         let found = self
             .answers
             .snapshots
-            .with(|snapshot| look_up(snapshot, request.get_ref()));
+            .with(|snapshot| get(snapshot, request.get_ref()));
         match found {
             None => Err(self.answers.not_ready()),
             Some(Err(failure)) => Err(status_of(failure)),
@@ -76,19 +74,4 @@ impl EffectivePolicyService for Policies {
         };
         Ok(Response::new(reply?))
     }
-}
-
-/// One look-up; what most callers ask needs stored bytes alone.
-fn look_up(
-    snapshot: &Snapshot,
-    request: &v1::GetEffectivePoliciesRequest,
-) -> Result<EncodedGetEffectivePoliciesResponse, Failure> {
-    if let Some(Target::Path(text)) = &request.target
-        && request.kinds.is_empty()
-        && request.if_none_match.is_empty()
-        && let Some(ready) = get_ready(snapshot, text)
-    {
-        return Ok(ready);
-    }
-    get(snapshot, request)
 }

@@ -187,23 +187,22 @@ impl Encoder {
         let threads = thread::available_parallelism().map_or(1, NonZero::get);
         let share = asked.len().div_ceil(threads).max(WORTH_A_THREAD);
         let this = &*self;
-        let answer = |&asked: &Asked| Some((asked, this.answer(world, machine, asked)?));
-        let answers: Vec<(Asked, Answer)> = thread::scope(|scope| {
+        let answered = |chunk: &[Asked]| -> Vec<(Asked, Answer)> {
+            let answer = |&asked: &Asked| Some((asked, this.answer(world, machine, asked)?));
+            chunk.iter().filter_map(answer).collect()
+        };
+        let answers = thread::scope(|scope| {
             let (first, others) = asked.split_at(share.min(asked.len()));
-            let others = others.chunks(share);
-            let others: Vec<_> = others
-                .map(|chunk| {
-                    (
-                        chunk,
-                        scope.spawn(move || chunk.iter().filter_map(answer).collect()),
-                    )
-                })
-                .collect();
-            let mut answers: Vec<_> = first.iter().filter_map(answer).collect();
-            for (chunk, thread) in others {
-                let told: Result<Vec<_>, _> = thread.join();
-                // What a thread could not do is done here, or fails here.
-                answers.extend(told.unwrap_or_else(|_| chunk.iter().filter_map(answer).collect()));
+            let there = others.chunks(share).map(|chunk| {
+                let thread = thread::Builder::new().spawn_scoped(scope, || answered(chunk));
+                (chunk, thread)
+            });
+            let there: Vec<_> = there.collect();
+            let mut answers = answered(first);
+            for (chunk, thread) in there {
+                // What cannot be done there, where no thread is to be had, is done here.
+                let told = thread.ok().and_then(|thread| thread.join().ok());
+                answers.extend(told.unwrap_or_else(|| answered(chunk)));
             }
             answers
         });
