@@ -24,12 +24,10 @@ use entail::model::PathName;
 use entail::resolve::World as Entail;
 use entail::snapshot::Publisher;
 use entail::source::manifests::read_objects;
-use entail::wire::v1::get_effective_policies_request::Target;
-use entail::wire::{path_alone, v1};
-use prost::Message;
+use entail::wire::path_alone;
 use serde_json::json;
 
-use made::{made, names, shape, version};
+use made::{framed, made, names, shape, version};
 use world::World;
 
 /// From a request's frame to the reply's.
@@ -62,17 +60,6 @@ fn look_up(c: &mut Criterion) {
         b.iter(|| snapshot.reply(black_box(body)).framed(usize::MAX));
     });
     group.finish();
-}
-
-/// The request for a path as a frame.
-fn framed(path: &str) -> Vec<u8> {
-    let request = v1::GetEffectivePoliciesRequest {
-        target: Some(Target::Path(path.to_owned())),
-        ..Default::default()
-    };
-    let message = request.encode_to_vec();
-    let length = (message.len() as u32).to_be_bytes();
-    [&[0], &length[..], &message].concat()
 }
 
 /// What a start consists of.

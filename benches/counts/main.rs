@@ -1,7 +1,8 @@
 //! Instructions that the parts take, counted by callgrind: figures that do not depend on what else
 //! the machine does, held against budgets in `budgets.txt`. `cargo bench --bench counts` fails if
-//! one takes 5 % more than its budget; `-- --record` writes what it takes now. `-- look-up` counts some alone,
-//! and `COUNTS_OUT` names a folder for callgrind's own files, to be read with `callgrind_annotate`.
+//! one takes 5 % more than its budget; `-- --record` writes what it takes now. `-- look-up` counts
+//! some alone, and `COUNTS_OUT` names a folder for callgrind's own files, to be read with
+//! `callgrind_annotate`.
 //!
 //! A part is run some times in one process and not at all in another that prepares the same; the
 //! difference is what it takes. So nothing has to be marked, and a stripped binary will do.

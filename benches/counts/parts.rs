@@ -16,6 +16,8 @@ pub struct Part {
     pub times: usize,
     /// What one run does so often.
     pub each: u64,
+    /// Prepares what is needed and does it so many times.
+    run: fn(Made, usize),
 }
 
 /// Computing worlds of which one has ten times as many paths.
@@ -28,42 +30,60 @@ const WIDE_EDITS: usize = 3;
 /// Runs of the parts that edit.
 const TIMES: usize = 2;
 
-const fn part(name: &'static str, shape: &'static str, times: usize, each: usize) -> Part {
+const fn part(
+    name: &'static str,
+    (shape, times, each): (&'static str, usize, usize),
+    run: fn(Made, usize),
+) -> Part {
     Part {
         name,
         shape,
         times,
         each: each as u64,
+        run,
     }
 }
 
 pub const PARTS: [Part; 6] = [
-    part("look-up", "1k", 4, NAMES),
-    part("reading a world, 10 000 paths", "even-10k", 1, 1),
-    part(SMALL, "even-1k", 2, 1),
-    part(LARGE, "even-10k", 1, 1),
-    part("step: a route's policy", "1k", TIMES, EDITS),
-    part("step: a Gateway's policy", "1k", TIMES, WIDE_EDITS),
+    part("look-up", ("1k", 4, NAMES), look_ups),
+    part("reading a world, 10 000 paths", ("even-10k", 1, 1), reading),
+    part(SMALL, ("even-1k", 2, 1), cold),
+    part(LARGE, ("even-10k", 1, 1), cold),
+    part(
+        "step: a route's policy",
+        ("1k", TIMES, EDITS),
+        |made, times| edits(made, "HTTPRoute", times, EDITS),
+    ),
+    part(
+        "step: a Gateway's policy",
+        ("1k", TIMES, WIDE_EDITS),
+        |made, times| edits(made, "Gateway", times, WIDE_EDITS),
+    ),
 ];
 
 /// Prepares what a part needs and runs it so many times.
 pub fn run(name: &str, file: &Path, times: usize) {
     let part = PARTS.iter().find(|part| part.name == name).unwrap();
-    let made = objects::read(part.shape, file);
-    match name {
-        "look-up" => {
-            let snapshot = made.publisher().snapshot(version());
-            let names = names(&snapshot, NAMES);
-            for _ in 0..times {
-                black_box(look_up(&snapshot, &names));
-            }
-        }
-        "step: a route's policy" => edits(made, "HTTPRoute", times, EDITS),
-        "step: a Gateway's policy" => edits(made, "Gateway", times, WIDE_EDITS),
-        SMALL | LARGE => (0..times).for_each(|_| drop(black_box(made.publisher()))),
-        _ => (0..times).for_each(|_| {
-            drop(black_box(Entail::full(made.store.clone(), &made.profiles)));
-        }),
+    (part.run)(objects::read(part.shape, file), times);
+}
+
+fn look_ups(made: Made, times: usize) {
+    let snapshot = made.publisher().snapshot(version());
+    let names = names(&snapshot, NAMES);
+    for _ in 0..times {
+        black_box(look_up(&snapshot, &names));
+    }
+}
+
+fn reading(made: Made, times: usize) {
+    for _ in 0..times {
+        drop(black_box(Entail::full(made.store.clone(), &made.profiles)));
+    }
+}
+
+fn cold(made: Made, times: usize) {
+    for _ in 0..times {
+        drop(black_box(made.publisher()));
     }
 }
 

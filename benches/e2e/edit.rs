@@ -8,12 +8,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::made::{self, mark};
+
 /// A policy of the world, moved to a file of its own.
 pub struct Edited {
     file: PathBuf,
     policy: Value,
     /// Grows with every edit, so that each is a change.
-    number: u64,
+    number: usize,
 }
 
 /// Edits that go on until this is stopped.
@@ -51,15 +53,7 @@ impl Edited {
     /// mounted files are.
     fn write(&self) {
         let mut policy = self.policy.clone();
-        let spec = policy["spec"].as_object_mut().unwrap();
-        let block = ["defaults", "overrides"]
-            .into_iter()
-            .find(|block| spec.contains_key(*block));
-        let rules = match block {
-            Some(block) => spec[block].as_object_mut().unwrap(),
-            None => spec,
-        };
-        rules.insert("edited".to_owned(), self.number.into());
+        mark(&mut policy, self.number);
         let made = self.file.with_extension("new");
         std::fs::write(&made, policy.to_string()).unwrap();
         std::fs::rename(&made, &self.file).unwrap();
@@ -97,8 +91,5 @@ fn is_on(line: &str, target: &str) -> bool {
         return false;
     };
     let group = policy["apiVersion"].as_str().unwrap_or_default();
-    let spec = &policy["spec"];
-    let reference = spec.pointer("/targetRefs/0").or(spec.get("targetRef"));
-    group.starts_with("bench.")
-        && reference.is_some_and(|r| r["kind"] == target && r.get("sectionName").is_none())
+    group.starts_with("bench.") && made::is_on(&policy, target)
 }

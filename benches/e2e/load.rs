@@ -10,8 +10,9 @@ use entail::wire::v1;
 use prost::Message;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Request, client::Grpc};
+use tonic::{Request, Response, Status, client::Grpc};
 
+use crate::made;
 use crate::raw::{METHOD, Raw};
 
 /// Connections, and requests under way on each.
@@ -51,26 +52,9 @@ impl Run {
     }
 }
 
-/// A request for a path.
-fn request(path: &str) -> v1::GetEffectivePoliciesRequest {
-    v1::GetEffectivePoliciesRequest {
-        target: Some(v1::get_effective_policies_request::Target::Path(
-            path.to_owned(),
-        )),
-        ..Default::default()
-    }
-}
-
-/// The same as a frame.
-pub fn framed(path: &str) -> Vec<u8> {
-    let message = request(path).encode_to_vec();
-    let length = (message.len() as u32).to_be_bytes();
-    [&[0], &length[..], &message].concat()
-}
-
 impl Load {
     pub fn new(names: &[String], many: usize) -> Self {
-        let requests = names.iter().map(|name| request(name).encode_to_vec());
+        let requests = names.iter().map(|name| made::request(name).encode_to_vec());
         Self {
             requests: Arc::new(requests.map(Bytes::from).collect()),
             many,
@@ -93,24 +77,20 @@ impl Load {
 
     /// One run against a server.
     pub fn run(&self, address: &str, server: u32) -> Run {
+        self.measured(server, self.ask(address, self.many, Arc::default()))
+    }
+
+    fn measured(&self, server: u32, asking: impl Future<Output = Vec<u64>>) -> Run {
         let before = cpu_seconds(server);
         let began = Instant::now();
-        let times = self
-            .runtime
-            .block_on(self.ask(address, self.many, Arc::default()));
+        let times = self.runtime.block_on(asking);
         let elapsed = began.elapsed();
         Run::of(times, cpu_seconds(server) - before, elapsed)
     }
 
     /// So many requests a second for some seconds, whether or not the ones before are answered.
     pub fn at_rate(&self, address: &str, server: u32, per_second: usize, seconds: usize) -> Run {
-        let before = cpu_seconds(server);
-        let began = Instant::now();
-        let times = self
-            .runtime
-            .block_on(self.ask_at(address, per_second, seconds));
-        let elapsed = began.elapsed();
-        Run::of(times, cpu_seconds(server) - before, elapsed)
+        self.measured(server, self.ask_at(address, per_second, seconds))
     }
 
     /// The generation that a server answers from.
@@ -129,13 +109,9 @@ impl Load {
             return false;
         };
         let request = self.requests[0].clone();
-        self.runtime.block_on(async {
-            let channel = connected(address.trim()).await;
-            let mut client = Grpc::new(channel);
-            client.ready().await.unwrap();
-            let path = PathAndQuery::from_static(METHOD);
-            client.unary(Request::new(request), path, Raw).await.is_ok()
-        })
+        self.runtime
+            .block_on(async { try_one(connected(address.trim()).await, request).await })
+            .is_ok()
     }
 
     async fn ask_at(&self, address: &str, per_second: usize, seconds: usize) -> Vec<u64> {
@@ -206,12 +182,17 @@ async fn connected(address: &str) -> Channel {
 }
 
 /// Asks once.
-async fn one(channel: Channel, request: Bytes) -> Bytes {
+async fn try_one(channel: Channel, request: Bytes) -> Result<Bytes, Status> {
     let mut client = Grpc::new(channel);
     client.ready().await.unwrap();
     let path = PathAndQuery::from_static(METHOD);
     let reply = client.unary(Request::new(request), path, Raw).await;
-    reply.unwrap().into_inner()
+    reply.map(Response::into_inner)
+}
+
+/// Asks a server that answers.
+async fn one(channel: Channel, request: Bytes) -> Bytes {
+    try_one(channel, request).await.unwrap()
 }
 
 /// The CPU time of a process so far.

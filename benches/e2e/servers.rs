@@ -68,7 +68,7 @@ pub fn first_answer(name: &'static str) -> (Duration, String) {
         many += 1;
     }
     let profiles = folder.path().join("profiles.yaml");
-    std::fs::write(&profiles, world.profiles().text).unwrap();
+    std::fs::write(&profiles, world.shape.profiles().text).unwrap();
     let made = made(name).publisher().snapshot(version());
     let load = Load::new(&names(&made, 1), 1);
     let times = (0..9).map(|run| {

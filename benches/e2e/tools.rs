@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::load::framed;
+use crate::made::framed;
 use crate::raw::METHOD;
 
 /// What ghz saw.

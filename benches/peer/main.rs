@@ -11,20 +11,22 @@
     reason = "a bench stops by panicking"
 )]
 
+#[path = "../promises/made.rs"]
+#[allow(dead_code, reason = "the other benches use the rest")]
+mod made;
+#[path = "../world/mod.rs"]
+mod world;
+
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 use std::time::Instant;
 
-use entail::model::{Change, PathName};
-use entail::profile::parse_documents;
-use entail::resolve::World;
-use entail::snapshot::{Publisher, Snapshot, Version};
-use entail::source::manifests::read_objects;
-use entail::store::{Profiles, Store};
+use entail::model::PathName;
+use entail::snapshot::Snapshot;
 use entail::wire::v1;
+use made::{Made, version};
 use prost::Message;
 use serde_json::Value;
 
@@ -91,7 +93,7 @@ fn theirs(peer: &Path, at: &Path, routes: usize, policies: usize, flags: &[&str]
             .arg("-answers")
             .arg(at.join("answers"))
             .args(flags)
-            // One thread, as entail's computation is.
+            // The library computes on one thread: with one processor its times vary less.
             .env("GOMAXPROCS", "1")
             .output()
             .unwrap();
@@ -112,36 +114,22 @@ fn theirs(peer: &Path, at: &Path, routes: usize, policies: usize, flags: &[&str]
 
 /// The least time from objects to encoded answers, and the answers.
 fn ours(at: &Path) -> (f64, Snapshot) {
-    let mut profiles = Profiles::shipped();
-    let text = std::fs::read_to_string(at.join("profile.yaml")).unwrap();
-    profiles.configure(parse_documents(&text, "profile.yaml").into_iter().flatten());
-    let mut change = Change::default();
-    for entry in std::fs::read_dir(at.join("manifests")).unwrap() {
+    let profiles = std::fs::read_to_string(at.join("profile.yaml")).unwrap();
+    let files = std::fs::read_dir(at.join("manifests")).unwrap();
+    let objects = files.flat_map(|entry| {
         let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
-        let parsed = read_objects(&text, "manifests").unwrap();
-        assert!(parsed.problems.is_empty(), "{:?}", parsed.problems);
-        let objects = parsed.objects.into_iter();
-        change
-            .upserts
-            .extend(objects.map(|read| Arc::new(read.object)));
-    }
-    let mut store = Store::default();
-    store.apply(change);
+        made::read(&text, "manifests")
+    });
+    let made = Made::with("peer", &profiles, objects);
     let mut least = f64::MAX;
     let mut last = None;
     for _ in 0..9 {
-        let store = store.clone();
         let began = Instant::now();
-        let publisher = Publisher::new(World::full(store, &profiles));
+        let publisher = black_box(made.publisher());
         least = least.min(began.elapsed().as_secs_f64() * 1_000.0);
-        last = Some(black_box(publisher));
+        last = Some(publisher.snapshot(version()));
     }
-    let version = Version {
-        epoch: "bench".into(),
-        generation: 1,
-        synced_at: Default::default(),
-    };
-    (least, last.unwrap().snapshot(version))
+    (least, last.unwrap())
 }
 
 /// Compares the answers of all rules; returns how many there are.

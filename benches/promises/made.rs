@@ -8,6 +8,9 @@ use entail::resolve::World as Entail;
 use entail::snapshot::{Publisher, Snapshot, Version};
 use entail::source::manifests::read_objects;
 use entail::store::{Changed, Profiles, Store};
+use entail::wire::v1;
+use entail::wire::v1::get_effective_policies_request::Target;
+use prost::Message;
 use serde_json::Value;
 
 use crate::world::{Join, Rng, Shape, World};
@@ -22,13 +25,18 @@ pub struct Made {
 /// The world of a shape.
 pub fn made(name: &'static str) -> Made {
     let world = World::generate(&shape(name)).unwrap();
-    let mut objects = Vec::new();
-    for file in world.manifests() {
-        let parsed = read_objects(&file.text, &file.name).unwrap();
-        assert!(parsed.problems.is_empty(), "{:?}", parsed.problems);
-        objects.extend(parsed.objects.into_iter().map(|read| read.object));
-    }
-    Made::of(name, objects)
+    let files = world.manifests();
+    Made::of(
+        name,
+        files.iter().flat_map(|file| read(&file.text, &file.name)),
+    )
+}
+
+/// The objects of a manifest, in which nothing is wrong.
+pub fn read(text: &str, name: &str) -> Vec<Object> {
+    let parsed = read_objects(text, name).unwrap();
+    assert!(parsed.problems.is_empty(), "{:?}", parsed.problems);
+    parsed.objects.into_iter().map(|read| read.object).collect()
 }
 
 /// The shapes of the promises.
@@ -110,13 +118,18 @@ pub fn version() -> Version {
 impl Made {
     /// Objects of a shape that were read already.
     pub fn of(name: &'static str, objects: impl IntoIterator<Item = Object>) -> Self {
+        Self::with(name, &shape(name).profiles().text, objects)
+    }
+
+    /// Objects with a file of profiles.
+    pub fn with(
+        name: &'static str,
+        profiles_file: &str,
+        objects: impl IntoIterator<Item = Object>,
+    ) -> Self {
         let mut profiles = Profiles::shipped();
-        let file = World::generate(&shape(name)).unwrap().profiles();
-        profiles.configure(
-            parse_documents(&file.text, &file.name)
-                .into_iter()
-                .flatten(),
-        );
+        let documents = parse_documents(profiles_file, "profiles.yaml");
+        profiles.configure(documents.into_iter().flatten());
         let mut store = Store::default();
         store.apply(Change {
             upserts: objects.into_iter().map(Arc::new).collect(),
@@ -141,25 +154,12 @@ impl Made {
             .kinds()
             .filter(|kind| kind.group.contains("bench"))
             .find_map(|kind| {
-                self.store.of_kind(kind).find(|(_, entry)| {
-                    let first = entry.object.body.pointer("/spec/targetRefs/0");
-                    let first = first.or(entry.object.body.pointer("/spec/targetRef"));
-                    first.is_some_and(|t| t["kind"] == target && t.get("sectionName").is_none())
-                })
+                let mut policies = self.store.of_kind(kind);
+                policies.find(|(_, entry)| is_on(&entry.object.body, target))
             });
         let (_, entry) = found.unwrap_or_else(|| panic!("no policy on a {target}"));
         let mut object = Object::clone(&entry.object);
-        let mut body = object.body.clone();
-        let spec = body["spec"].as_object_mut().unwrap();
-        let block = ["defaults", "overrides"]
-            .into_iter()
-            .find(|b| spec.contains_key(*b));
-        let rules = match block {
-            Some(block) => spec.get_mut(block).unwrap().as_object_mut().unwrap(),
-            None => spec,
-        };
-        rules.insert("edited".to_owned(), Value::from(number));
-        object.body = body;
+        mark(&mut object.body, number);
         let key = object.key.clone();
         (object, key)
     }
@@ -171,6 +171,41 @@ impl Made {
             ..Change::default()
         })
     }
+}
+
+/// Whether a policy's first target is a whole object of a kind.
+pub fn is_on(policy: &Value, target: &str) -> bool {
+    let first = policy.pointer("/spec/targetRefs/0");
+    let first = first.or(policy.pointer("/spec/targetRef"));
+    first.is_some_and(|t| t["kind"] == target && t.get("sectionName").is_none())
+}
+
+/// Puts a number into a policy's rules that was not there.
+pub fn mark(policy: &mut Value, number: usize) {
+    let spec = policy["spec"].as_object_mut().unwrap();
+    let block = ["defaults", "overrides"]
+        .into_iter()
+        .find(|block| spec.contains_key(*block));
+    let rules = match block {
+        Some(block) => spec[block].as_object_mut().unwrap(),
+        None => spec,
+    };
+    rules.insert("edited".to_owned(), number.into());
+}
+
+/// The request for a path.
+pub fn request(path: &str) -> v1::GetEffectivePoliciesRequest {
+    v1::GetEffectivePoliciesRequest {
+        target: Some(Target::Path(path.to_owned())),
+        ..Default::default()
+    }
+}
+
+/// The same as a frame.
+pub fn framed(path: &str) -> Vec<u8> {
+    let message = request(path).encode_to_vec();
+    let length = (message.len() as u32).to_be_bytes();
+    [&[0], &length[..], &message].concat()
 }
 
 /// Names of paths, at random.

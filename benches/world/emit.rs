@@ -58,15 +58,6 @@ impl World {
         files
     }
 
-    /// The PolicyProfile documents of the five kinds, `profiles.yaml`.
-    pub fn profiles(&self) -> File {
-        let profiles = Kind::ALL.map(|kind| format!("---\n{}", kind.profile(&self.shape)));
-        File {
-            name: "profiles.yaml".into(),
-            text: profiles.concat(),
-        }
-    }
-
     /// Writes `profiles.yaml` and the directory `manifests` below `out`, which is made where it is
     /// missing and must be empty: files of another world would mix with these. Answers the number
     /// of bytes written.
@@ -81,11 +72,22 @@ impl World {
             return Err(format!("the directory `{}` is not empty", out.display()));
         }
         std::fs::create_dir(&manifests).map_err(failed("create", &manifests))?;
-        let mut bytes = write_file(out, &self.profiles())?;
+        let mut bytes = write_file(out, &self.shape.profiles())?;
         for file in self.manifests() {
             bytes += write_file(&manifests, &file)?;
         }
         Ok(bytes)
+    }
+}
+
+impl Shape {
+    /// The PolicyProfile documents of the five kinds, `profiles.yaml`.
+    pub fn profiles(&self) -> File {
+        let profiles = Kind::ALL.map(|kind| format!("---\n{}", kind.profile(self)));
+        File {
+            name: "profiles.yaml".into(),
+            text: profiles.concat(),
+        }
     }
 }
 
