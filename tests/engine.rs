@@ -36,6 +36,7 @@ fn done(publisher: &mut Publisher, made: &mut Made, object: Object) -> (bool, Wo
         merged: after.merged - before.merged,
         encoded: after.encoded - before.encoded,
         replaced: after.replaced - before.replaced,
+        readings: after.readings - before.readings,
         ..after
     };
     (differs, work)
@@ -101,6 +102,54 @@ fn a_status_merges_nothing() {
     }
 }
 
+type Edit = fn(&mut Object);
+
+#[test]
+fn what_no_answer_rests_on_is_not_read() {
+    let mut made = made("1k");
+    let mut publisher = made.publisher();
+    let gateway = |kind: &str| GroupKind::new("gateway.networking.k8s.io", kind);
+    let edit = |made: &Made, kind: &GroupKind, edit: Edit| {
+        let (_, entry) = made.store.of_kind(kind).next().unwrap();
+        let mut object = Object::clone(&entry.object);
+        edit(&mut object);
+        object
+    };
+    let note = |object: &mut Object| {
+        let applied = "kubectl.kubernetes.io/last-applied-configuration";
+        let annotations = &mut object.annotations;
+        annotations.insert(applied.to_owned(), "{}".to_owned());
+    };
+    let route = |object: &mut Object| {
+        object.body["spec"]["rules"][0]["matches"] = json!([{"path": {"value": "/new"}}]);
+    };
+    let service = |object: &mut Object| object.body["spec"]["selector"] = json!({"app": "new"});
+    let quiet: [(GroupKind, Edit); 3] = [
+        (gateway("HTTPRoute"), route),
+        (gateway("Gateway"), note),
+        (GroupKind::new("", "Service"), service),
+    ];
+    for (kind, how) in quiet {
+        let object = edit(&made, &kind, how);
+        let (differs, work) = done(&mut publisher, &mut made, object);
+        let seen = (differs, work.merged, work.readings);
+        assert_eq!(seen, (false, 0, 0), "{kind}");
+    }
+    // The snapshot knows the new objects all the same.
+    let snapshot = publisher.snapshot(version());
+    let object = edit(&made, &gateway("HTTPRoute"), |_| ());
+    let known = snapshot.world().store().get(&object.key).unwrap();
+    assert_eq!(known.object.body, object.body);
+    // What paths rest on is read.
+    let rule = |object: &mut Object| {
+        let rules = object.body["spec"]["rules"].as_array_mut().unwrap();
+        rules.pop();
+    };
+    let object = edit(&made, &gateway("HTTPRoute"), rule);
+    let (differs, work) = done(&mut publisher, &mut made, object);
+    assert_eq!((differs, work.readings), (true, 1));
+}
+
 #[test]
 fn what_moves_paths_merges_only_new_stacks() {
     let mut made = made("1k");
@@ -155,6 +204,76 @@ fn objects(documents: &serde_json::Value) -> Vec<Arc<Object>> {
     documents.flat_map(read).collect()
 }
 
+/// Applies documents to a store.
+fn apply(store: &mut Store, documents: &serde_json::Value) -> entail::store::Changed {
+    store.apply(Change {
+        upserts: objects(documents),
+        ..Change::default()
+    })
+}
+
+#[test]
+fn own_fields_and_strategies_of_targets_are_followed() {
+    let group = "gateway.networking.k8s.io";
+    let object = |kind: &str, name: &str, annotation: &str, spec: serde_json::Value| {
+        json!({"apiVersion": format!("{group}/v1"), "kind": kind, "spec": spec,
+               "metadata": {"name": name, "namespace": "a",
+                            "annotations": {"example.com/strategy": annotation}}})
+    };
+    let gateway = |annotation: &str| {
+        let listeners = json!([{"name": "l", "port": 80, "protocol": "HTTP"}]);
+        let spec = json!({"gatewayClassName": "c", "listeners": listeners});
+        object("Gateway", "g", annotation, spec)
+    };
+    let route = |own: u32| {
+        let spec = json!({"parentRefs": [{"name": "g"}], "own": own, "rules": [{}]});
+        object("HTTPRoute", "r", "", spec)
+    };
+    let policy = |kind: &str, name: &str, rules: serde_json::Value| {
+        let target = json!({"group": group, "kind": kind, "name": name});
+        let mut spec = json!({"targetRef": target});
+        spec.as_object_mut()
+            .unwrap()
+            .extend(rules.as_object().unwrap().clone());
+        json!({"apiVersion": "example.com/v1", "kind": "P", "spec": spec,
+               "metadata": {"name": name, "namespace": "a"}})
+    };
+    let profile = json!({"apiVersion": "entail.dev/v1alpha1", "kind": "PolicyProfile",
+        "metadata": {"name": "ps.example.com"},
+        "spec": {"policy": {"group": "example.com", "kind": "P"},
+                 "strategies": ["PatchDefaults", "PatchOverrides"],
+                 "strategy": {"annotation": "example.com/strategy", "default": "PatchDefaults",
+                              "values": {"low": "PatchDefaults", "high": "PatchOverrides"}},
+                 "effectiveTarget": "Route",
+                 "ownFields": [{"object": "spec.own", "policy": "own"}]}});
+    let mut store = Store::default();
+    apply(
+        &mut store,
+        &json!([
+            profile,
+            policy("Gateway", "g", json!({"x": 1})),
+            policy("HTTPRoute", "r", json!({"x": 2})),
+            gateway("low"),
+            route(1),
+        ]),
+    );
+    let profiles = Profiles::shipped();
+    let world = World::full(store.clone(), &profiles);
+    assert!(world.problems().is_empty(), "{:?}", world.problems());
+    let mut publisher = Publisher::new(world);
+    let name = "gateways/a/g/listeners/l/routes/HTTPRoute/a/r";
+    let mut before = bytes(&publisher.snapshot(version()), name);
+    for edited in [route(2), gateway("high"), gateway("low")] {
+        let changed = apply(&mut store, &json!([edited]));
+        assert!(publisher.follow(store.clone(), &changed), "{edited}");
+        let said = bytes(&publisher.snapshot(version()), name);
+        let full = Snapshot::build(World::full(store.clone(), &profiles), version());
+        assert_eq!(said, bytes(&full, name), "{edited}");
+        assert_ne!(said, before, "{edited}");
+        before = said;
+    }
+}
+
 #[test]
 fn a_policy_for_everybody_joins_one_for_its_own_clients() {
     let policy = |namespace: &str, name: &str| {
@@ -173,12 +292,6 @@ fn a_policy_for_everybody_joins_one_for_its_own_clients() {
          "spec": {"parentRefs": [{"group": "", "kind": "Service", "name": "svc"}], "rules": [{}]}},
         policy("team", "mine"),
     ]);
-    let apply = |store: &mut Store, documents: &serde_json::Value| {
-        store.apply(Change {
-            upserts: objects(documents),
-            ..Change::default()
-        })
-    };
     let mut store = Store::default();
     apply(&mut store, &first);
     let profiles = Profiles::shipped();

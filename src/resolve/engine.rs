@@ -13,22 +13,25 @@ use hashbrown::{HashMap, HashSet};
 use super::acceptance::{places, settle};
 use super::book::Book;
 use super::machine::{Machine, TrackId};
+use super::matters::Matter;
 use super::{Kind, NodePolicies, World};
 use crate::attach::{Group, attach_one};
 use crate::model::{GroupKind, NodeKey, ObjectKey};
 use crate::profile::{Policy, Profile, read_policy};
-use crate::store::{Changed, Difference, Projection, Store};
+use crate::store::{Changed, Store};
 use crate::topology::{NodeId, Plan};
 
 /// A world with its paths, ready to follow changes.
 #[derive(Debug)]
 pub struct Engine {
-    world: World,
+    pub(super) world: World,
     plan: Arc<Plan>,
     machine: Machine,
     books: Vec<Book>,
     /// Kinds of objects that something depends on: nodes of paths, and what references name.
-    named: HashSet<GroupKind>,
+    pub(super) named: HashSet<GroupKind>,
+    /// How often the world was read from scratch while it followed.
+    readings: u64,
 }
 
 /// What came of a step.
@@ -63,6 +66,7 @@ impl Engine {
             machine,
             plan,
             world,
+            readings: 0,
         }
     }
 
@@ -84,6 +88,11 @@ impl Engine {
     /// The states of all paths.
     pub fn machine(&self) -> &Machine {
         &self.machine
+    }
+
+    /// How often the world was read from scratch while it followed.
+    pub fn readings(&self) -> u64 {
+        self.readings
     }
 
     /// Follows a store in which some objects are others than before.
@@ -135,34 +144,12 @@ impl Engine {
                 kind.profile = Arc::clone(&known.profile);
             }
         }
-        *self = Self::new(world);
+        let readings = self.readings + 1;
+        *self = Self {
+            readings,
+            ..Self::new(world)
+        };
         Update::All
-    }
-
-    /// What a changed object bears on; `None` if it may move paths.
-    fn matters(&self, key: &ObjectKey, differs: Difference, before: &Store) -> Option<Matter> {
-        let mut kinds = self.world.kinds.iter();
-        let number = kinds.position(|kind| kind.profile.policy == key.kind);
-        if differs == Difference::Status && !self.heeds_status(number) {
-            return Some(Matter::Nothing);
-        }
-        let lives = |store: &Store| store.living_in(&key.namespace) > 0;
-        let namespace_stays =
-            key.namespace.is_empty() || (lives(before) && lives(&self.world.store));
-        if !namespace_stays || Projection::is_of_paths(&key.kind) || self.named.contains(&key.kind)
-        {
-            return None;
-        }
-        Some(number.map_or(Matter::Nothing, Matter::Policy))
-    }
-
-    /// Whether an answer may rest on the status of an object of a kind: its own, as its profile
-    /// reads it, or one that own fields are read from.
-    fn heeds_status(&self, number: Option<usize>) -> bool {
-        let kind = number.and_then(|number| self.world.kinds.get(number));
-        let mut kinds = self.world.kinds.iter();
-        kind.is_some_and(|kind| kind.profile.reads_own_status())
-            || kinds.any(|kind| kind.profile.reads_target_status())
     }
 
     /// Exchanges policies of a kind; `None` if they bear on the paths themselves.
@@ -207,14 +194,6 @@ impl Engine {
         }
         Some(exchanged)
     }
-}
-
-/// What a changed object bears on.
-enum Matter {
-    /// No answer.
-    Nothing,
-    /// It is a policy of a kind.
-    Policy(usize),
 }
 
 impl Exchanged {

@@ -14,6 +14,7 @@ mod explore;
 mod listed;
 mod losses;
 mod machine;
+mod matters;
 mod own;
 mod question;
 mod schemas;

@@ -52,6 +52,8 @@ pub struct Work {
     pub encoded: u64,
     /// States whose body was replaced.
     pub replaced: u64,
+    /// Times that the world was read from scratch, but for the first.
+    pub readings: u64,
     /// Different answers of single kinds that are held now.
     pub parts: usize,
     /// Different bodies that say something and are held now.

@@ -62,7 +62,10 @@ impl Publisher {
 
     /// What was done since the start.
     pub fn work(&self) -> Work {
-        self.encoder.work()
+        Work {
+            readings: self.engine.readings(),
+            ..self.encoder.work()
+        }
     }
 
     /// A snapshot of what is known now.

@@ -196,6 +196,7 @@ impl Way {
                 "age of"
             }
             _ if is_policy => self.exchange(document, &kind),
+            2 => self.beside_the_paths(document),
             _ => {
                 if let Some(rules) = document["spec"]["rules"].as_array_mut() {
                     rules.pop();
@@ -208,6 +209,26 @@ impl Way {
                 "nothing to"
             }
         }
+    }
+
+    /// Edits that move no path: own fields may join, matches and annotations say nothing.
+    fn beside_the_paths(&mut self, document: &mut Value) -> &'static str {
+        let count = self.rng.below(4);
+        let spec = &mut document["spec"];
+        if !spec.is_object() {
+            return "nothing to";
+        }
+        match self.rng.below(3) {
+            0 => spec["own"] = json!(count),
+            1 => {
+                for rule in spec["rules"].as_array_mut().into_iter().flatten().take(1) {
+                    rule["own"] = json!(count.is_multiple_of(2));
+                    rule["matches"] = json!([{"path": {"value": format!("/{count}")}}]);
+                }
+            }
+            _ => document["metadata"]["annotations"]["note"] = json!(count.to_string()),
+        }
+        "fields beside the paths of"
     }
 
     /// Another policy's rules, with its targets or without them, in this one's name.
