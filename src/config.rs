@@ -24,6 +24,17 @@ pub struct Inputs {
     pub profiles: Vec<PathBuf>,
     /// Whether to go on with what can be read.
     pub allow_partial: bool,
+    /// The cluster to read instead of manifests.
+    pub cluster: Option<ClusterAccess>,
+}
+
+/// How to reach a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClusterAccess {
+    /// The kubeconfig; else `KUBECONFIG`, the user's own one, or the pod's account.
+    pub kubeconfig: Option<PathBuf>,
+    /// A context of the kubeconfig; else its current one.
+    pub context: Option<String>,
 }
 
 /// Settings of `serve`.
@@ -84,8 +95,16 @@ impl Inputs {
     /// All that is wrong, one sentence each.
     pub fn check(&self) -> Result<(), Vec<String>> {
         let mut wrong = Vec::new();
-        if self.manifests.is_empty() {
-            wrong.push("nothing to read: name files or directories with `--manifests`".to_owned());
+        match (&self.cluster, self.manifests.is_empty()) {
+            (None, true) => wrong.push(
+                "nothing to read: name files or directories with `--manifests`, or a cluster with \
+                 `--kube`"
+                    .to_owned(),
+            ),
+            (Some(_), false) => {
+                wrong.push("`--manifests` beside a cluster: name one of the two".to_owned());
+            }
+            _ => {}
         }
         let is_stdin = |path: &&PathBuf| path.as_path() == Path::new("-");
         if self.manifests.iter().filter(is_stdin).count() > 1 {

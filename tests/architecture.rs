@@ -132,6 +132,8 @@ const TABLE: &[Room] = &[
         &["model"],
         &[
             "kube",
+            "http",
+            "tower",
             "k8s_openapi",
             "serde_saphyr",
             "notify",

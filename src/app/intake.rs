@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::model::{Change, GroupKind, Object, ObjectKey, Str, groups};
+use crate::model::{Change, GroupKind, KindState, Object, ObjectKey, SourceState, Str, groups};
 use crate::resolve::World;
 use crate::snapshot::{Publisher, Snapshot, Version};
 use crate::source::manifests::Scopes;
-use crate::store::{Changed, Profiles, Store};
+use crate::store::{Changed, Profiles, Store, read_kinds};
 
 /// Takes changes and makes worlds of them.
 #[derive(Debug)]
@@ -19,6 +19,10 @@ pub(super) struct Intake {
     /// start; PolicyProfiles among the objects may add others.
     cluster_scoped: BTreeSet<GroupKind>,
     scopes: Scopes,
+    /// The kinds that answers rest on.
+    wanted: BTreeSet<GroupKind>,
+    /// Whether a source tells how much it knows of each kind: one that was not told of is unknown.
+    is_watched: bool,
     /// Made with the first snapshot.
     publisher: Option<Publisher>,
     /// Objects that the publisher does not know of.
@@ -32,18 +36,50 @@ impl Intake {
 
     /// With objects that are known already.
     pub fn over(profiles: Profiles, store: Store) -> Self {
-        let cluster_scoped = cluster_scoped(&profiles, &store);
+        let (cluster_scoped, wanted) = kinds_of(&profiles, &store);
         let mut scopes = Scopes::new(cluster_scoped.clone());
         let crds = GroupKind::new(groups::APIEXTENSIONS, "CustomResourceDefinition");
         scopes.learn(store.of_kind(&crds).map(|(_, entry)| &*entry.object));
         Self {
             scopes,
             cluster_scoped,
+            wanted,
+            is_watched: false,
             profiles,
             store,
             publisher: None,
             pending: Changed::new(),
         }
+    }
+
+    /// The same for a source that tells how much it knows of each kind.
+    pub fn watched(mut self) -> Self {
+        self.is_watched = true;
+        self.doubt();
+        self
+    }
+
+    /// The kinds that answers rest on: those of the topology, policies and what they may name.
+    pub fn wanted(&self) -> &BTreeSet<GroupKind> {
+        &self.wanted
+    }
+
+    /// Kinds of which nothing was told are unknown.
+    fn doubt(&mut self) {
+        if !self.is_watched {
+            return;
+        }
+        let new = self.wanted.iter();
+        let new = new.filter(|kind| self.store.state(kind).is_none());
+        let states = new.map(|kind| KindState {
+            kind: kind.clone(),
+            state: SourceState::Unknown,
+        });
+        let states = states.collect();
+        self.store.apply(Change {
+            states,
+            ..Change::default()
+        });
     }
 
     /// What is known of the scopes of kinds.
@@ -64,6 +100,9 @@ impl Intake {
         for key in &mut change.deletes {
             key.namespace = self.scopes.namespace(&key.kind, &key.namespace);
         }
+        let told = change.states.iter();
+        let states = told.filter(|told| self.store.state(&told.kind) != Some(told.state));
+        let states = states.count();
         let changed = self.store.apply(change);
         let matters = |key: &ObjectKey| {
             key.kind.is(groups::ENTAIL, "PolicyProfile")
@@ -76,7 +115,7 @@ impl Intake {
         } else {
             0
         };
-        let count = changed.len() + moved;
+        let count = changed.len() + moved + states;
         self.hold(changed);
         count
     }
@@ -93,7 +132,8 @@ impl Intake {
     /// cluster-scoped move when they are read the next time: where they were written is not known
     /// here.
     fn learn(&mut self) -> usize {
-        self.cluster_scoped = cluster_scoped(&self.profiles, &self.store);
+        (self.cluster_scoped, self.wanted) = kinds_of(&self.profiles, &self.store);
+        self.doubt();
         let mut scopes = Scopes::new(self.cluster_scoped.clone());
         let crds = GroupKind::new(groups::APIEXTENSIONS, "CustomResourceDefinition");
         scopes.learn(self.store.of_kind(&crds).map(|(_, entry)| &*entry.object));
@@ -164,14 +204,21 @@ fn place(scopes: &Scopes, object: &mut Arc<Object>) {
     }
 }
 
-/// The kinds that are cluster-scoped by their profiles.
-fn cluster_scoped(profiles: &Profiles, store: &Store) -> BTreeSet<GroupKind> {
+/// The kinds that are cluster-scoped by their profiles, and all that answers rest on.
+fn kinds_of(profiles: &Profiles, store: &Store) -> (BTreeSet<GroupKind>, BTreeSet<GroupKind>) {
     let registry = profiles.resolve(store);
-    let profiles = registry.profiles.into_values();
-    profiles
-        .filter(|profile| profile.cluster_scoped)
-        .map(|profile| profile.policy.clone())
-        .collect()
+    let mut cluster_scoped = BTreeSet::new();
+    let mut wanted: BTreeSet<GroupKind> = read_kinds().collect();
+    for profile in registry.profiles.values() {
+        if profile.cluster_scoped {
+            cluster_scoped.insert(profile.policy.clone());
+        }
+        wanted.insert(profile.policy.clone());
+        wanted.extend(profile.target_kinds().cloned());
+    }
+    // Whatever a profile says: nobody's secrets are read.
+    wanted.remove(&GroupKind::new(groups::CORE, "Secret"));
+    (cluster_scoped, wanted)
 }
 
 /// A name for this start of the process: unlike that of any other start.

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::cluster;
 use super::intake::{Intake, epoch, now, refusals};
 use super::values::change_world;
 use super::{AppError, Inputs};
@@ -33,25 +34,34 @@ pub struct Loaded {
 pub fn load(inputs: &Inputs) -> Result<Loaded, AppError> {
     inputs.check().map_err(AppError::Usage)?;
     let mut intake = Intake::new(read_profiles(&inputs.profiles)?);
-    let scan = Manifests::new(inputs.manifests.clone(), intake.scopes()).scan();
-    let incomplete = scan.is_partial() && !inputs.allow_partial;
-    intake.apply(scan.change);
+    let (problems, is_whole) = match &inputs.cluster {
+        Some(access) => {
+            intake = intake.watched();
+            cluster::read(&mut intake, access)?
+        }
+        None => {
+            let scan = Manifests::new(inputs.manifests.clone(), intake.scopes()).scan();
+            let is_whole = !scan.is_partial();
+            intake.apply(scan.change);
+            (notes(&scan.problems), is_whole)
+        }
+    };
+    let incomplete = !is_whole && !inputs.allow_partial;
     let snapshot = intake.into_snapshot(Version {
         epoch: epoch(),
         generation: 1,
         synced_at: now(),
     });
     let refused = refusals(snapshot.world());
-    let warnings = scan
-        .problems
-        .iter()
-        .map(Problem::to_string)
+    let told = problems.problems.iter();
+    let warnings = told
+        .map(|(place, message)| format!("{place}: {message}"))
         .chain(refused)
         .collect();
     Ok(Loaded {
         local: Local {
             snapshot: Arc::new(snapshot),
-            notes: notes(&scan.problems),
+            notes: problems,
             change: change_world,
         },
         warnings,

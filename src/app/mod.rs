@@ -1,5 +1,6 @@
 //! The wiring: from inputs to a snapshot, once for commands and again and again for the server.
 
+mod cluster;
 mod intake;
 mod load;
 mod port_file;
@@ -9,7 +10,7 @@ mod writer;
 
 use crate::serve::ServeError;
 
-pub use crate::config::{Inputs, ServeSettings};
+pub use crate::config::{ClusterAccess, Inputs, ServeSettings};
 pub use load::{Loaded, files_of, load};
 pub use serve::{Addresses, run, serve};
 pub use values::{change_world, load_values, read_values, world_of};

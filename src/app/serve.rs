@@ -8,6 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
+use super::cluster;
 use super::intake::Intake;
 use super::load::read_profiles;
 use super::writer::Writer;
@@ -19,8 +20,8 @@ use crate::snapshot::Snapshots;
 use crate::source::manifests::{Manifests, watch as follow};
 use crate::telemetry;
 
-/// Looks at the files that may wait for the writer.
-const WAITING_SCANS: usize = 4;
+/// Steps of the source that may wait for the writer.
+const WAITING_STEPS: usize = 4;
 /// How long work that nobody waits for may hold up the end of the process.
 const LAST_WORK: Duration = Duration::from_secs(1);
 
@@ -85,7 +86,14 @@ pub async fn serve(
 ) -> Result<(), AppError> {
     let started = Instant::now();
     let wanted = settings.check().map_err(AppError::Usage)?;
-    let intake = Intake::new(read_profiles(&settings.inputs.profiles)?);
+    let mut intake = Intake::new(read_profiles(&settings.inputs.profiles)?);
+    let cluster = match &settings.inputs.cluster {
+        Some(access) => Some(cluster::connect(access).await?),
+        None => None,
+    };
+    if cluster.is_some() {
+        intake = intake.watched();
+    }
     let (listeners, health_alone) = listen(&wanted).await?;
     let addresses = Addresses {
         all: listeners.iter().map(|l| l.address().clone()).collect(),
@@ -103,6 +111,7 @@ pub async fn serve(
         notes: told,
     };
     let manifests = Manifests::new(settings.inputs.manifests.clone(), intake.scopes());
+    let (wanted, wanting) = cluster::wanted(&intake);
     let writer = Writer {
         intake,
         snapshots,
@@ -110,12 +119,19 @@ pub async fn serve(
         health: health.clone(),
         allow_partial: settings.inputs.allow_partial,
         started,
+        wanted: cluster.is_some().then_some(wanted),
     };
-    let (scans, taken) = mpsc::channel(WAITING_SCANS);
-    // Both end with this function: nothing is published while the server drains.
+    // All end with this function: nothing is published while the server drains.
     let mut background = JoinSet::new();
-    background.spawn(follow(manifests, scans, settings.poll));
-    background.spawn(writer.run(taken));
+    if let Some(cluster) = cluster {
+        let (steps, taken) = mpsc::channel(WAITING_STEPS);
+        background.spawn(cluster::watch(cluster, wanting, steps));
+        background.spawn(writer.run(taken));
+    } else {
+        let (scans, taken) = mpsc::channel(WAITING_STEPS);
+        background.spawn(follow(manifests, scans, settings.poll));
+        background.spawn(writer.run(taken));
+    }
     let shutdown = async {
         shutdown.await;
         background.shutdown().await;
@@ -162,6 +178,7 @@ fn announce(settings: &ServeSettings, addresses: &Addresses) -> Result<(), AppEr
         listen = listening.join(" "),
         health = addresses.health.as_ref().map(Address::to_string),
         manifests = manifests.join(" "),
+        cluster = settings.inputs.cluster.is_some(),
         "starting"
     );
     Ok(())

@@ -9,13 +9,49 @@ use tokio::sync::{mpsc, watch};
 use super::intake::{Intake, epoch, now};
 use super::load::notes;
 use crate::insight::Notes;
-use crate::model::{Change, Str};
+use crate::model::{Change, GroupKind, Str};
 use crate::serve::Health;
 use crate::snapshot::{Snapshot, Snapshots, Version};
-use crate::source::manifests::{Problem, Scan};
+use crate::source::cluster::{self, Wanted};
+use crate::source::manifests::Scan;
 
 /// Problems that one look logs one by one.
 const MAX_LOGGED: usize = 20;
+
+/// One step of a source.
+pub(super) struct Input {
+    /// Its number, if the source counts them.
+    number: u64,
+    change: Change,
+    /// All that is wrong now: where, and what.
+    problems: Notes,
+    /// Whether less is known than there is: a server that has just started is then not ready.
+    is_partial: bool,
+}
+
+impl From<Scan> for Input {
+    fn from(scan: Scan) -> Self {
+        Self {
+            number: 0,
+            is_partial: scan.is_partial(),
+            problems: notes(&scan.problems),
+            change: scan.change,
+        }
+    }
+}
+
+impl From<cluster::Step> for Input {
+    fn from(step: cluster::Step) -> Self {
+        Self {
+            number: step.number,
+            is_partial: !step.is_complete,
+            problems: Notes {
+                problems: step.problems,
+            },
+            change: step.change,
+        }
+    }
+}
 
 /// Publishes snapshots.
 ///
@@ -30,6 +66,8 @@ pub(super) struct Writer {
     pub allow_partial: bool,
     /// When the process began, for the log.
     pub started: Instant,
+    /// Tells a cluster which kinds to follow.
+    pub wanted: Option<watch::Sender<Wanted>>,
 }
 
 /// What the writer remembers between changes.
@@ -50,11 +88,12 @@ struct Built {
     refused: BTreeSet<String>,
     changed: usize,
     objects: usize,
+    wanted: Option<BTreeSet<GroupKind>>,
 }
 
 impl Writer {
-    /// Takes scans until there are no more.
-    pub async fn run(mut self, mut scans: mpsc::Receiver<Scan>) {
+    /// Takes steps until there are no more.
+    pub async fn run<S: Into<Input>>(mut self, mut steps: mpsc::Receiver<S>) {
         let placeholder = Intake::new(crate::store::Profiles::default());
         let intake = std::mem::replace(&mut self.intake, placeholder);
         let mut running = Running {
@@ -65,13 +104,13 @@ impl Writer {
             pending: 0,
             told: BTreeSet::new(),
         };
-        while let Some(first) = scans.recv().await {
+        while let Some(first) = steps.recv().await {
             // What has gathered while the last snapshot was built is one step.
             let mut changes = Vec::new();
-            let mut last = first;
-            while let Ok(next) = scans.try_recv() {
+            let mut last: Input = first.into();
+            while let Ok(next) = steps.try_recv() {
                 changes.push(std::mem::take(&mut last.change));
-                last = next;
+                last = next.into();
             }
             changes.push(std::mem::take(&mut last.change));
             running.take(changes, &last).await;
@@ -82,12 +121,12 @@ impl Writer {
 
 impl Running {
     /// Takes one step.
-    async fn take(&mut self, changes: Vec<Change>, scan: &Scan) {
+    async fn take(&mut self, changes: Vec<Change>, input: &Input) {
         let began = Instant::now();
         let synced_at = now();
-        self.tell(scan);
+        self.tell(input);
         let is_first = self.generation == 0;
-        let hold = is_first && scan.is_partial() && !self.writer.allow_partial;
+        let hold = is_first && input.is_partial && !self.writer.allow_partial;
         let version = Version {
             epoch: Arc::clone(&self.epoch),
             generation: self.generation + 1,
@@ -103,10 +142,14 @@ impl Running {
             }
         };
         self.pending += built.changed;
+        if let (Some(channel), Some(kinds)) = (&self.writer.wanted, built.wanted) {
+            let after = input.number;
+            let _ = channel.send_replace(Wanted { kinds, after });
+        }
         let Some(snapshot) = built.snapshot else {
-            if hold {
+            if hold && !input.problems.problems.is_empty() {
                 tracing::error!(
-                    problems = scan.problems.len(),
+                    problems = input.problems.problems.len(),
                     "not ready: something cannot be read; correct it, or allow partial answers \
                      with `--allow-partial`"
                 );
@@ -125,6 +168,7 @@ impl Running {
         hold: bool,
     ) -> Result<Built, tokio::task::JoinError> {
         let intake = Arc::clone(&self.intake);
+        let asks = self.writer.wanted.is_some();
         let needed = version.generation == 1 || self.pending > 0;
         tokio::task::spawn_blocking(move || {
             let mut intake = intake.lock().unwrap_or_else(PoisonError::into_inner);
@@ -135,6 +179,7 @@ impl Running {
                 refused: intake.problems(),
                 changed,
                 objects: intake.objects(),
+                wanted: asks.then(|| intake.wanted().clone()),
             }
         })
         .await
@@ -166,15 +211,16 @@ impl Running {
     }
 
     /// Tells the problems of a scan to those who ask for the status, and new ones to the log.
-    fn tell(&mut self, scan: &Scan) {
-        let now = Arc::new(notes(&scan.problems));
+    fn tell(&mut self, input: &Input) {
+        let now = Arc::new(input.problems.clone());
         self.writer.notes.send_if_modified(|before| {
             let differs = **before != *now;
             *before = Arc::clone(&now);
             differs
         });
-        let lines = scan.problems.iter().map(Problem::to_string).collect();
-        self.log_new(lines, "manifests");
+        let problems = input.problems.problems.iter();
+        let lines = problems.map(|(place, message)| format!("{place}: {message}"));
+        self.log_new(lines.collect(), "source");
     }
 
     /// Logs the problems that were not there before.
@@ -212,11 +258,11 @@ impl Running {
 
     /// The source has ended, which it never should.
     fn ended(&self) {
-        tracing::error!("the manifests are no longer followed: the last snapshot stays in use");
+        tracing::error!("the source is no longer followed: the last snapshot stays in use");
         self.writer.notes.send_modify(|notes| {
             let mut now = Notes::clone(notes);
             let message = "no longer followed: restart the server, and see its log".to_owned();
-            now.problems.push(("manifests".to_owned(), message));
+            now.problems.push(("source".to_owned(), message));
             *notes = Arc::new(now);
         });
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::CliError;
+use crate::config::ClusterAccess;
 
 /// Heading of the options that name the source.
 const SOURCE: &str = "Source";
@@ -30,12 +31,29 @@ pub struct SourceArgs {
         help_heading = SOURCE
     )]
     pub profiles: Vec<PathBuf>,
+    /// A cluster instead of manifests.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
     /// A running server to ask: `host:port`, or `unix:PATH`.
-    #[arg(long, value_name = "ADDR", help_heading = SOURCE)]
+    #[arg(long, value_name = "ADDR", help_heading = SOURCE, conflicts_with_all = ["kube", "kubeconfig", "context"])]
     pub server: Option<String>,
     /// Answer from what can be read, even if some files cannot.
     #[arg(long, conflicts_with = "server", help_heading = SOURCE)]
     pub allow_partial: bool,
+}
+
+/// A cluster as source.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ClusterArgs {
+    /// Read the cluster: that of the current context, or the one that this runs in.
+    #[arg(long, conflicts_with = "manifests", help_heading = SOURCE)]
+    pub kube: bool,
+    /// The kubeconfig that says where the cluster is.
+    #[arg(long, value_name = "FILE", conflicts_with = "manifests", help_heading = SOURCE)]
+    pub kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig.
+    #[arg(long, conflicts_with = "manifests", help_heading = SOURCE)]
+    pub context: Option<String>,
 }
 
 /// What is asked for and how it is printed.
@@ -144,18 +162,33 @@ impl AskArgs {
     }
 }
 
+impl ClusterArgs {
+    /// The cluster, if one is named, or if this runs in one and no manifests are named.
+    pub(super) fn access(&self, manifests: &[PathBuf]) -> Option<ClusterAccess> {
+        let is_named = self.kube || self.kubeconfig.is_some() || self.context.is_some();
+        let is_pod = || std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
+        (is_named || manifests.is_empty() && is_pod()).then(|| ClusterAccess {
+            kubeconfig: self.kubeconfig.clone(),
+            context: self.context.clone(),
+        })
+    }
+}
+
 impl SourceArgs {
     /// Fails if no source is given.
     ///
     /// # Errors
     /// What to do.
     pub(super) fn check(&self) -> Result<(), CliError> {
-        if self.server.is_some() || !self.manifests.is_empty() {
+        if self.server.is_some()
+            || !self.manifests.is_empty()
+            || self.cluster.access(&self.manifests).is_some()
+        {
             return Ok(());
         }
         Err(CliError::Usage(
-            "no source is given: name manifests with `--manifests PATH` or a running server with \
-             `--server ADDR`"
+            "no source is given: name manifests with `--manifests PATH`, a cluster with `--kube` or \
+             a running server with `--server ADDR`"
                 .to_owned(),
         ))
     }

@@ -41,6 +41,7 @@ pub(super) fn connect(source: &SourceArgs) -> Result<Connected, CliError> {
         manifests: source.manifests.clone(),
         profiles: source.profiles.clone(),
         allow_partial: source.allow_partial,
+        cluster: source.cluster.access(&source.manifests),
     })?;
     Ok(Connected {
         ask: Box::new(loaded.local),
@@ -78,6 +79,7 @@ pub(super) fn compare(
             manifests: vec![path.to_owned()],
             profiles: profiles.to_vec(),
             allow_partial,
+            cluster: None,
         })
     });
     let (mut before, after) = (before?, after?);
@@ -105,6 +107,7 @@ pub(super) fn serve(args: &ServeArgs) -> Result<Exit, CliError> {
             manifests: args.manifests.clone(),
             profiles: args.profiles.clone(),
             allow_partial: args.allow_partial,
+            cluster: args.cluster.access(&args.manifests),
         },
         listen: args.listen.clone(),
         health_listen: args.health_listen.clone(),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::args::ClusterArgs;
 use super::connect::DEFAULT_SERVER;
 use crate::config::DEFAULT_DRAIN;
 
@@ -23,14 +24,18 @@ A listener off loopback is refused unless `--insecure-listen` is given: listen o
 Unix socket, behind a proxy that speaks TLS.
 
 Examples:
+  entail serve --kube
   entail serve --manifests examples/bakery
   entail serve --manifests examples/bakery --listen 127.0.0.1:0 --port-file /tmp/port
   entail serve --manifests examples/bakery --listen unix:/run/entail.sock")]
 pub struct ServeArgs {
     /// Manifests to read and follow: files, directories, or `-` for standard input. May be
     /// repeated.
-    #[arg(long, value_name = "PATH", num_args = 1.., required = true)]
+    #[arg(long, value_name = "PATH", num_args = 1..)]
     pub manifests: Vec<PathBuf>,
+    /// A cluster instead of manifests.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
     /// Profiles of policy kinds, beside those in the manifests: files or directories.
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub profiles: Vec<PathBuf>,

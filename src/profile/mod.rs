@@ -371,6 +371,16 @@ impl Profile {
         }
     }
 
+    /// The kinds of objects that references may name, as far as the profile lists them.
+    pub fn target_kinds(&self) -> impl Iterator<Item = &GroupKind> {
+        let listed = match &self.targets {
+            Targets::Listed(list) => list.as_slice(),
+            Targets::Any { .. } => &[],
+        };
+        let kinds = listed.iter().map(|target| &target.kind);
+        kinds.filter(|kind| !self.virtual_targets.contains(kind))
+    }
+
     /// The strategy that a raw value means for a block; `None` if the kind does not offer it
     /// (SEMANTICS §5.3).
     pub fn strategy_named(&self, raw: &str, block: crate::model::BlockName) -> Option<Strategy> {

@@ -47,10 +47,15 @@ pub(super) fn shared(bytes: Vec<u8>) -> Bytes {
 /// The kinds of which not everything is known (SEMANTICS §2.5).
 fn incomplete(world: &World) -> Vec<v1::KindState> {
     let known = world.kinds().iter().map(|kind| &kind.profile().policy);
-    let mut kinds: Vec<v1::KindState> = known
-        .chain(world.refused())
-        .filter_map(|kind| {
-            let state = match world.state(kind) {
+    let policies = known.chain(world.refused());
+    let policies = policies.map(|kind| (kind, world.state(kind)));
+    // Of what paths are made of no answer says anything; all rest on it.
+    let others = world.store().states();
+    let others = others.filter(|(kind, _)| world.kind(kind).is_none());
+    let mut kinds: Vec<v1::KindState> = policies
+        .chain(others)
+        .filter_map(|(kind, state)| {
+            let state = match state {
                 SourceState::Complete => return None,
                 SourceState::Stale => v1::kind_state::State::Stale,
                 SourceState::Forbidden => v1::kind_state::State::Forbidden,
@@ -63,6 +68,7 @@ fn incomplete(world: &World) -> Vec<v1::KindState> {
         })
         .collect();
     kinds.sort_by(|a, b| a.kind.cmp(&b.kind));
+    kinds.dedup_by(|a, b| a.kind == b.kind);
     kinds
 }
 

@@ -1,4 +1,6 @@
 //! Where objects come from. A source yields [`Change`](crate::model::Change)s and interprets
 //! nothing: it knows neither topology nor policies.
 
+pub mod cluster;
 pub mod manifests;
+mod object;

@@ -48,6 +48,26 @@ pub enum Difference {
     Whole,
 }
 
+/// The kinds that answers rest on whatever the policies are: those of the topology, grants, and
+/// what says which policies there are.
+pub fn read_kinds() -> impl Iterator<Item = GroupKind> {
+    let routes = ROUTE_KINDS.iter().map(|row| (groups::GATEWAY, row.kind));
+    let others = [
+        (groups::GATEWAY, "GatewayClass"),
+        (groups::GATEWAY, "Gateway"),
+        (groups::GATEWAY, "ListenerSet"),
+        (groups::GATEWAY_X, "XListenerSet"),
+        (groups::GATEWAY, "ReferenceGrant"),
+        (groups::CORE, "Namespace"),
+        (groups::CORE, "Service"),
+        (groups::MULTICLUSTER, "ServiceImport"),
+        (groups::APIEXTENSIONS, "CustomResourceDefinition"),
+        (groups::ENTAIL, "PolicyProfile"),
+    ];
+    let all = routes.chain(others);
+    all.map(|(group, kind)| GroupKind::new(group, kind))
+}
+
 /// The objects of a kind.
 type Objects = RedBlackTreeMapSync<Name, Arc<Entry>>;
 
@@ -157,6 +177,11 @@ impl Store {
     /// What the sources say of a kind; `None` if they say nothing.
     pub fn state(&self, kind: &GroupKind) -> Option<SourceState> {
         self.states.get(kind).copied()
+    }
+
+    /// What is known of kinds, as far as a source has told.
+    pub fn states(&self) -> impl Iterator<Item = (&GroupKind, SourceState)> {
+        self.states.iter().map(|(kind, state)| (kind, *state))
     }
 
     /// The namespaces that exist, with their labels: a Namespace exists as soon as an object lives

@@ -8,7 +8,6 @@ mod compose;
 mod content;
 mod files;
 mod merge;
-mod object;
 mod read;
 mod scalar;
 mod scan;

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use crate::model::Object;
 
 use super::compose::{self, Document};
-use super::object::object;
 use super::{Problem, ProblemKind};
+use crate::source::object::object;
 
 /// Malformed documents of one file that are told one by one.
 const MAX_TOLD: usize = 100;
@@ -119,7 +119,7 @@ impl Reader<'_> {
 
     fn single(&mut self, value: Value, line: u32) {
         let whence = format!("{}:{line}", self.name);
-        match object(value, whence.into()) {
+        match object(value, Some(whence.into())) {
             Ok(Some(object)) => self.parsed.objects.push(ReadObject { object, line }),
             Ok(None) => {}
             Err(_) if self.parsed.problems.len() >= MAX_TOLD => {

@@ -25,7 +25,7 @@ pub(super) struct Defect {
 ///
 /// # Errors
 /// A value that no API server would take for an object.
-pub(super) fn object(value: Value, whence: Str) -> Result<Option<Object>, Defect> {
+pub(super) fn object(value: Value, whence: Option<Str>) -> Result<Option<Object>, Defect> {
     if is_secret(&value) {
         return Ok(None);
     }
@@ -55,7 +55,7 @@ pub(super) fn object(value: Value, whence: Str) -> Result<Option<Object>, Defect
         created,
         generation,
         body: Value::Object(body),
-        whence: Some(whence),
+        whence,
     }))
 }
 
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     fn read(value: Value) -> Result<Option<Object>, Defect> {
-        object(value, "a.yaml:1".into())
+        object(value, Some("a.yaml:1".into()))
     }
 
     #[test]

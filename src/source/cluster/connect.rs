@@ -1,0 +1,82 @@
+//! Reaching the API server.
+
+use std::path::PathBuf;
+
+use kube::Client;
+use kube::client::ClientBuilder;
+use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+
+use super::Calls;
+
+/// How to reach a cluster: by a kubeconfig, or as the pod that this is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    /// The kubeconfig; else `KUBECONFIG`, the user's own one, or the pod's account.
+    pub kubeconfig: Option<PathBuf>,
+    /// A context of the kubeconfig; else its current one.
+    pub context: Option<String>,
+}
+
+/// A cluster that is asked.
+#[derive(Clone)]
+pub struct Cluster {
+    pub(super) client: Client,
+    /// What was asked of it.
+    pub calls: Calls,
+    /// Where it is.
+    pub url: String,
+}
+
+/// Why a cluster cannot be reached.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    /// The kubeconfig cannot be used.
+    #[error("kubeconfig{}: {source}; name one with `--kubeconfig`, and a context with `--context`", place(.file))]
+    Kubeconfig {
+        /// The file, if one was named.
+        file: Option<PathBuf>,
+        /// Why.
+        source: kube::config::KubeconfigError,
+    },
+    /// There is neither a kubeconfig nor a pod's account.
+    #[error("no cluster is configured: {0}; name a kubeconfig with `--kubeconfig`")]
+    Nowhere(#[from] kube::config::InferConfigError),
+    /// The settings lead to no client.
+    #[error("the cluster cannot be asked: {0}")]
+    Client(#[from] kube::Error),
+}
+
+fn place(file: &Option<PathBuf>) -> String {
+    file.as_ref()
+        .map_or(String::new(), |file| format!(" {}", file.display()))
+}
+
+impl Cluster {
+    /// Prepares a client; nothing is asked yet.
+    ///
+    /// # Errors
+    /// Settings that lead to no cluster.
+    pub async fn connect(access: &Access) -> Result<Self, ClusterError> {
+        let refused = |source| ClusterError::Kubeconfig {
+            file: access.kubeconfig.clone(),
+            source,
+        };
+        let options = KubeConfigOptions {
+            context: access.context.clone(),
+            ..KubeConfigOptions::default()
+        };
+        let config = match (&access.kubeconfig, &access.context) {
+            (Some(file), _) => {
+                let read = Kubeconfig::read_from(file).map_err(refused)?;
+                let config = Config::from_custom_kubeconfig(read, &options).await;
+                config.map_err(refused)?
+            }
+            (None, Some(_)) => Config::from_kubeconfig(&options).await.map_err(refused)?,
+            (None, None) => Config::infer().await?,
+        };
+        let url = config.cluster_url.to_string();
+        let calls = Calls::default();
+        let client = ClientBuilder::try_from(config)?.with_layer(&calls).build();
+        Ok(Self { client, calls, url })
+    }
+}

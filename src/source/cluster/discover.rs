@@ -1,0 +1,31 @@
+//! Which kinds the server has, and under which names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kube::Discovery;
+use kube::core::ApiResource;
+
+use super::Cluster;
+use crate::model::GroupKind;
+
+/// The resources of the wanted kinds that are served and can be watched, each at the version that
+/// the server recommends.
+///
+/// # Errors
+/// The server does not say.
+pub(super) async fn served(
+    cluster: &Cluster,
+    wanted: &BTreeSet<GroupKind>,
+) -> Result<BTreeMap<GroupKind, ApiResource>, kube::Error> {
+    let groups: BTreeSet<&str> = wanted.iter().map(|kind| &*kind.group).collect();
+    let groups: Vec<&str> = groups.into_iter().collect();
+    let discovery = Discovery::new(cluster.client.clone()).filter(&groups);
+    let found = discovery.run_aggregated().await?;
+    let of_kind = |kind: &GroupKind| {
+        let group = found.get(&kind.group)?;
+        let (resource, can) = group.recommended_kind(&kind.kind)?;
+        let is_watched = can.supports_operation("list") && can.supports_operation("watch");
+        is_watched.then(|| (kind.clone(), resource))
+    };
+    Ok(wanted.iter().filter_map(of_kind).collect())
+}

@@ -1,0 +1,213 @@
+//! Following all kinds that are wanted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use kube::core::ApiResource;
+use tokio::sync::{mpsc, watch};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Instant, sleep_until};
+
+use super::gather::Gathered;
+use super::kind::{self, Said};
+use super::{Cluster, Step, Wanted, discover};
+use crate::model::{GroupKind, groups};
+
+/// Words of watches that may wait.
+const WAITING: usize = 1_024;
+/// How long words are gathered for one step.
+const GATHER: Duration = Duration::from_millis(10);
+/// After a CRD has changed it takes a while until the server serves its kind: when to look, one
+/// pause after the other,
+const LOOKS: [Duration; 5] = [
+    Duration::from_millis(100),
+    Duration::from_millis(400),
+    Duration::from_secs(1),
+    Duration::from_secs(3),
+    Duration::from_secs(10),
+];
+/// and from then on.
+const LOOK: Duration = Duration::from_secs(60);
+
+/// What follows the kinds.
+struct Follower {
+    cluster: Cluster,
+    wanted: watch::Receiver<Wanted>,
+    /// The kinds that were looked for.
+    asked: BTreeSet<GroupKind>,
+    words: mpsc::Sender<(GroupKind, Said)>,
+    tasks: JoinSet<()>,
+    followed: BTreeMap<GroupKind, (ApiResource, AbortHandle)>,
+    absent: BTreeSet<GroupKind>,
+    gathered: Gathered,
+    /// Why the server does not say what it serves.
+    undiscovered: Option<String>,
+    /// The last step, and the last one that decides what is wanted.
+    number: u64,
+    decided: u64,
+    /// How many looks there were since a CRD changed, and when the next one is due.
+    looks: usize,
+    look_at: Instant,
+    told: Option<(Vec<(String, String)>, bool)>,
+}
+
+/// Follows the kinds that are wanted and sends what is new. Ends when nobody receives any more.
+pub async fn watch(cluster: Cluster, wanted: watch::Receiver<Wanted>, tx: mpsc::Sender<Step>) {
+    let (words, mut heard) = mpsc::channel(WAITING);
+    let mut follower = Follower {
+        cluster,
+        wanted,
+        asked: BTreeSet::new(),
+        words,
+        tasks: JoinSet::new(),
+        followed: BTreeMap::new(),
+        absent: BTreeSet::new(),
+        gathered: Gathered::default(),
+        undiscovered: Some("the server has not been asked yet".to_owned()),
+        number: 0,
+        decided: 0,
+        looks: 0,
+        look_at: Instant::now(),
+        told: None,
+    };
+    let mut due: Option<Instant> = None;
+    loop {
+        let flush = due.unwrap_or_else(|| Instant::now() + LOOK);
+        tokio::select! {
+            () = tx.closed() => return,
+            changed = follower.wanted.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+                follower.want().await;
+            }
+            () = sleep_until(follower.look_at) => follower.look().await,
+            Some((kind, said)) = heard.recv() => follower.hear(&kind, said),
+            () = sleep_until(flush), if due.is_some() => {
+                due = None;
+                if let Some(step) = follower.step()
+                    && tx.send(step).await.is_err()
+                {
+                    return;
+                }
+                continue;
+            }
+        }
+        if due.is_none() && follower.has_news() {
+            due = Some(Instant::now() + GATHER);
+        }
+    }
+}
+
+impl Follower {
+    /// Takes what is wanted now; kinds that are new are looked for at once.
+    async fn want(&mut self) {
+        let differs = self.wanted.borrow_and_update().kinds != self.asked;
+        if differs {
+            self.looks = 0;
+            self.look().await;
+        }
+    }
+
+    /// Asks what is served, and follows what is wanted of it.
+    async fn look(&mut self) {
+        let wanted = self.wanted.borrow_and_update().kinds.clone();
+        let pause = LOOKS.get(self.looks).copied().unwrap_or(LOOK);
+        self.looks += 1;
+        match discover::served(&self.cluster, &wanted).await {
+            Ok(served) => {
+                self.undiscovered = None;
+                self.follow(&wanted, served);
+            }
+            Err(error) => {
+                // Tried again soon: without an answer nothing new can be followed.
+                self.looks = self.looks.min(LOOKS.len() - 2);
+                self.undiscovered = Some(error.to_string());
+            }
+        }
+        self.asked = wanted;
+        self.look_at = Instant::now() + pause;
+    }
+
+    fn follow(&mut self, wanted: &BTreeSet<GroupKind>, served: BTreeMap<GroupKind, ApiResource>) {
+        let over: Vec<GroupKind> = self
+            .followed
+            .iter()
+            .filter(|(kind, (resource, _))| served.get(*kind) != Some(resource))
+            .map(|(kind, _)| kind.clone())
+            .collect();
+        for kind in over {
+            if let Some((_, task)) = self.followed.remove(&kind) {
+                task.abort();
+            }
+            self.gathered.end(&kind);
+        }
+        self.absent.retain(|kind| wanted.contains(kind));
+        for kind in wanted {
+            match served.get(kind) {
+                None if self.absent.insert(kind.clone()) => self.gathered.absent(kind),
+                Some(resource) if !self.followed.contains_key(kind) => {
+                    self.absent.remove(kind);
+                    self.gathered.begin(kind);
+                    let task = self.tasks.spawn(kind::follow(
+                        self.cluster.clone(),
+                        kind.clone(),
+                        resource.clone(),
+                        self.words.clone(),
+                    ));
+                    self.followed.insert(kind.clone(), (resource.clone(), task));
+                }
+                _ => {}
+            }
+        }
+        // Tasks that were ended are done with.
+        while self.tasks.try_join_next().is_some() {}
+    }
+
+    fn hear(&mut self, kind: &GroupKind, said: Said) {
+        if kind.is(groups::APIEXTENSIONS, "CustomResourceDefinition") {
+            self.looks = 0;
+            self.look_at = self.look_at.min(Instant::now() + LOOKS[0]);
+        }
+        self.gathered.take(kind, said);
+    }
+
+    fn is_complete(&self) -> bool {
+        self.undiscovered.is_none()
+            && self.gathered.is_settled()
+            && self.wanted.borrow().after >= self.decided
+    }
+
+    fn problems(&self) -> Vec<(String, String)> {
+        let mut problems = self.gathered.problems();
+        let url = &self.cluster.url;
+        let discovery = self.undiscovered.iter();
+        problems.extend(discovery.map(|why| (url.clone(), why.clone())));
+        problems
+    }
+
+    fn has_news(&self) -> bool {
+        let now = (self.problems(), self.is_complete());
+        !self.gathered.is_empty() || self.told.as_ref() != Some(&now)
+    }
+
+    /// What is new, if anything is.
+    fn step(&mut self) -> Option<Step> {
+        if !self.has_news() {
+            return None;
+        }
+        let (change, decides) = self.gathered.change();
+        self.number += 1;
+        if decides {
+            self.decided = self.number;
+        }
+        let (problems, is_complete) = (self.problems(), self.is_complete());
+        self.told = Some((problems.clone(), is_complete));
+        Some(Step {
+            number: self.number,
+            change,
+            problems,
+            is_complete,
+        })
+    }
+}

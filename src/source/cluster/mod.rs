@@ -1,0 +1,42 @@
+//! Objects from a Kubernetes API server: one watch a kind, over all namespaces.
+//!
+//! [`Cluster`] is the connection, [`watch`] follows the kinds that are wanted and sends what is new
+//! in [`Step`]s. What a kind's watch delivers is taken as it comes; a list is one change. Kinds that
+//! are not served are awaited, those that may not be read are told and tried again.
+
+mod calls;
+mod connect;
+mod discover;
+mod follow;
+mod gather;
+mod kind;
+
+use std::collections::BTreeSet;
+
+use crate::model::{Change, GroupKind};
+
+pub use calls::{Calls, Count};
+pub use connect::{Access, Cluster, ClusterError};
+pub use follow::watch;
+
+/// What is wanted of a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// The kinds to follow.
+    pub kinds: BTreeSet<GroupKind>,
+    /// The last step that this rests on: CRDs and profiles say which kinds there are.
+    pub after: u64,
+}
+
+/// What a cluster says, one step after the other.
+#[derive(Clone, Debug, Default)]
+pub struct Step {
+    /// Its number, from 1.
+    pub number: u64,
+    /// What differs from the step before.
+    pub change: Change,
+    /// What is wrong now: where, and what.
+    pub problems: Vec<(String, String)>,
+    /// Whether all that is wanted is known, or known to be out of reach.
+    pub is_complete: bool,
+}
