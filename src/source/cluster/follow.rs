@@ -39,6 +39,10 @@ struct Follower {
     tasks: JoinSet<()>,
     followed: BTreeMap<GroupKind, (ApiResource, AbortHandle)>,
     absent: BTreeSet<GroupKind>,
+    /// Kinds that the server is about to serve.
+    awaited: BTreeSet<GroupKind>,
+    /// Kinds that had a CRD.
+    of_crds: BTreeSet<GroupKind>,
     gathered: Gathered,
     /// Why the server does not say what it serves.
     undiscovered: Option<String>,
@@ -48,6 +52,8 @@ struct Follower {
     /// How many looks there were since a CRD changed, and when the next one is due.
     looks: usize,
     look_at: Instant,
+    /// Whether a CRD has changed since.
+    is_due: bool,
     told: Option<(Vec<(String, String)>, bool)>,
 }
 
@@ -62,12 +68,15 @@ pub async fn watch(cluster: Cluster, wanted: watch::Receiver<Wanted>, tx: mpsc::
         tasks: JoinSet::new(),
         followed: BTreeMap::new(),
         absent: BTreeSet::new(),
+        awaited: BTreeSet::new(),
+        of_crds: BTreeSet::new(),
         gathered: Gathered::default(),
         undiscovered: Some("the server has not been asked yet".to_owned()),
         number: 0,
         decided: 0,
         looks: 0,
         look_at: Instant::now(),
+        is_due: false,
         told: None,
     };
     let mut due: Option<Instant> = None;
@@ -112,6 +121,11 @@ impl Follower {
     /// Asks what is served, and follows what is wanted of it.
     async fn look(&mut self) {
         let wanted = self.wanted.borrow_and_update().kinds.clone();
+        self.is_due = false;
+        let by_crds = wanted
+            .iter()
+            .filter(|kind| self.gathered.crd(kind).is_some());
+        self.of_crds.extend(by_crds.cloned());
         let pause = LOOKS.get(self.looks).copied().unwrap_or(LOOK);
         self.looks += 1;
         match discover::served(&self.cluster, &wanted).await {
@@ -122,7 +136,7 @@ impl Follower {
             Err(error) => {
                 // Tried again soon: without an answer nothing new can be followed.
                 self.looks = self.looks.min(LOOKS.len() - 2);
-                self.undiscovered = Some(error.to_string());
+                self.undiscovered = Some(kind::chain(&error));
             }
         }
         self.asked = wanted;
@@ -133,7 +147,10 @@ impl Follower {
         let over: Vec<GroupKind> = self
             .followed
             .iter()
-            .filter(|(kind, (resource, _))| served.get(*kind) != Some(resource))
+            .filter(|(kind, (resource, _))| match served.get(*kind) {
+                Some(now) => now != resource,
+                None => !wanted.contains(*kind) || self.is_gone(kind),
+            })
             .map(|(kind, _)| kind.clone())
             .collect();
         for kind in over {
@@ -142,12 +159,33 @@ impl Follower {
             }
             self.gathered.end(&kind);
         }
-        self.absent.retain(|kind| wanted.contains(kind));
+        let unwanted = self.absent.difference(wanted);
+        let unwanted: Vec<GroupKind> = unwanted
+            .chain(self.awaited.difference(wanted))
+            .cloned()
+            .collect();
+        for kind in unwanted {
+            self.absent.remove(&kind);
+            self.awaited.remove(&kind);
+            self.gathered.end(&kind);
+        }
         for kind in wanted {
             match served.get(kind) {
-                None if self.absent.insert(kind.clone()) => self.gathered.absent(kind),
+                None if self.followed.contains_key(kind) => {}
+                // Its CRD says that it is served: it is on its way.
+                None if self.gathered.crd(kind) == Some(true) => {
+                    self.absent.remove(kind);
+                    if self.awaited.insert(kind.clone()) {
+                        self.gathered.begin(kind);
+                    }
+                }
+                None if self.absent.insert(kind.clone()) => {
+                    self.awaited.remove(kind);
+                    self.gathered.absent(kind);
+                }
                 Some(resource) if !self.followed.contains_key(kind) => {
                     self.absent.remove(kind);
+                    self.awaited.remove(kind);
                     self.gathered.begin(kind);
                     let task = self.tasks.spawn(kind::follow(
                         self.cluster.clone(),
@@ -164,9 +202,17 @@ impl Follower {
         while self.tasks.try_join_next().is_some() {}
     }
 
+    /// Whether a kind that was served is gone for good: with its CRD. A server that starts does not
+    /// list all at once, and what is known stays in use until it does.
+    fn is_gone(&self, kind: &GroupKind) -> bool {
+        let of_crd = self.of_crds.contains(kind);
+        of_crd && self.gathered.knows_crds() && self.gathered.crd(kind).is_none()
+    }
+
     fn hear(&mut self, kind: &GroupKind, said: Said) {
         if kind.is(groups::APIEXTENSIONS, "CustomResourceDefinition") {
             self.looks = 0;
+            self.is_due = true;
             self.look_at = self.look_at.min(Instant::now() + LOOKS[0]);
         }
         self.gathered.take(kind, said);
@@ -174,6 +220,7 @@ impl Follower {
 
     fn is_complete(&self) -> bool {
         self.undiscovered.is_none()
+            && !self.is_due
             && self.gathered.is_settled()
             && self.wanted.borrow().after >= self.decided
     }

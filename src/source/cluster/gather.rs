@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::kind::Said;
 use crate::model::{Change, GroupKind, KindState, Object, ObjectKey, SourceState, groups};
 
@@ -15,6 +17,8 @@ pub(super) struct Gathered {
     states: BTreeMap<GroupKind, SourceState>,
     /// Whether CRDs or profiles are among the objects: they decide what is wanted.
     decides: bool,
+    /// The kinds that CRDs define, and whether the server says that it serves them.
+    crds: BTreeMap<ObjectKey, (GroupKind, bool)>,
 }
 
 /// A kind that is wanted.
@@ -64,6 +68,34 @@ impl Gathered {
         self.objects.extend(gone.map(|key| (key, None)));
     }
 
+    /// Whether there is a CRD for a kind; `Some(true)` if the server says that it serves the kind.
+    /// What the server lists as served has not everything yet while it starts.
+    pub fn crd(&self, kind: &GroupKind) -> Option<bool> {
+        let mut defined = self.crds.values();
+        let found = defined.find(|(defined, _)| defined == kind);
+        found.map(|(_, is_served)| *is_served)
+    }
+
+    /// Whether all CRDs are known.
+    pub fn knows_crds(&self) -> bool {
+        let kind = GroupKind::new(groups::APIEXTENSIONS, "CustomResourceDefinition");
+        let crds = self.kinds.get(&kind);
+        crds.is_some_and(|crds| crds.state == SourceState::Complete)
+    }
+
+    fn put_word(&mut self, key: ObjectKey, object: Option<Arc<Object>>) {
+        if key
+            .kind
+            .is(groups::APIEXTENSIONS, "CustomResourceDefinition")
+        {
+            match object.as_deref().and_then(defined) {
+                Some(defined) => self.crds.insert(key.clone(), defined),
+                None => self.crds.remove(&key),
+            };
+        }
+        self.objects.insert(key, object);
+    }
+
     /// Takes what a kind's watch says.
     pub fn take(&mut self, kind: &GroupKind, said: Said) {
         if !self.kinds.contains_key(kind) {
@@ -78,7 +110,7 @@ impl Gathered {
                 if let Some(kind) = self.kinds.get_mut(kind) {
                     kind.known.remove(&key);
                 }
-                self.objects.insert(key, None);
+                self.put_word(key, None);
             }
             Said::Forbidden(message) => {
                 self.settle(kind, SourceState::Forbidden, Some(message));
@@ -114,10 +146,12 @@ impl Gathered {
         let listed = objects.iter().map(|object| object.key.clone()).collect();
         known.malformed = None;
         let before = std::mem::replace(&mut known.known, listed);
-        let gone = before.difference(&known.known);
-        self.objects.extend(gone.map(|key| (key.clone(), None)));
+        let gone: Vec<ObjectKey> = before.difference(&known.known).cloned().collect();
+        for key in gone {
+            self.put_word(key, None);
+        }
         for object in objects {
-            self.objects.insert(object.key.clone(), Some(object));
+            self.put_word(object.key.clone(), Some(object));
         }
         self.settle(kind, SourceState::Complete, None);
     }
@@ -126,7 +160,7 @@ impl Gathered {
         if let Some(kind) = self.kinds.get_mut(kind) {
             kind.known.insert(object.key.clone());
         }
-        self.objects.insert(object.key.clone(), Some(object));
+        self.put_word(object.key.clone(), Some(object));
     }
 
     fn settle(&mut self, kind: &GroupKind, state: SourceState, problem: Option<String>) {
@@ -184,6 +218,17 @@ impl Gathered {
         });
         told.collect()
     }
+}
+
+/// The kind that a CRD defines, and whether the server says that it serves it.
+fn defined(crd: &Object) -> Option<(GroupKind, bool)> {
+    let text = |path: &str| crd.body.pointer(path)?.as_str();
+    let kind = GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?);
+    let conditions = crd.body.pointer("/status/conditions");
+    let mut conditions = conditions.and_then(Value::as_array).into_iter().flatten();
+    let is_served = conditions
+        .any(|condition| condition["type"] == "Established" && condition["status"] == "True");
+    Some((kind, is_served))
 }
 
 #[cfg(test)]

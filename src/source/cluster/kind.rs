@@ -135,7 +135,7 @@ fn trouble(error: &watcher::Error) -> Option<Said> {
 }
 
 /// An error with what is behind it.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(error) = next {
