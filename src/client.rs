@@ -1,10 +1,11 @@
 //! Asking a running server: the other side of [`Ask`].
 
 use std::future::Future;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 use tonic::{Code, Response, Status};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
@@ -34,6 +35,17 @@ pub mod stubs {
 /// Most bytes of a reply.
 const MAX_REPLY: usize = 64 * 1024 * 1024;
 
+/// Certificates for servers that speak TLS (`https://host:port`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClientTls {
+    /// The CA of the server's certificate, in PEM.
+    pub ca: Option<PathBuf>,
+    /// The caller's own certificate and its key, in PEM.
+    pub identity: Option<(PathBuf, PathBuf)>,
+    /// The name in the server's certificate, where it is not that of the address.
+    pub server_name: Option<String>,
+}
+
 /// A running server.
 #[derive(Debug)]
 pub struct Remote {
@@ -44,14 +56,14 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Connects to a server: `host:port`, `http://host:port` or `unix:PATH`. `patience` is how long
-    /// it may take to connect, and then to give each reply.
+    /// Connects to a server: `host:port`, `http://host:port`, `https://host:port` or `unix:PATH`.
+    /// `patience` is how long it may take to connect, and then to give each reply.
     ///
     /// # Errors
-    /// It is no address, or nobody answers there.
-    pub fn connect(address: &str, patience: Duration) -> Result<Self, AskError> {
+    /// It is no address, a certificate cannot be used, or nobody answers there.
+    pub fn connect(address: &str, tls: &ClientTls, patience: Duration) -> Result<Self, AskError> {
         let runtime = runtime()?;
-        let channel = runtime.block_on(connect(address, patience))?;
+        let channel = runtime.block_on(connect(address, tls, patience))?;
         Ok(Self {
             address: address.to_owned(),
             policies: EffectivePolicyServiceClient::new(channel.clone())
@@ -142,9 +154,14 @@ impl Ask for Remote {
 ///
 /// # Errors
 /// Nobody answers in time, or there is no such service.
-pub fn health(address: &str, service: &str, timeout: Duration) -> Result<bool, AskError> {
+pub fn health(
+    address: &str,
+    tls: &ClientTls,
+    service: &str,
+    timeout: Duration,
+) -> Result<bool, AskError> {
     let asked = async {
-        let channel = connect(address, timeout).await?;
+        let channel = connect(address, tls, timeout).await?;
         let request = HealthCheckRequest {
             service: service.to_owned(),
         };
@@ -177,8 +194,8 @@ fn runtime() -> Result<Runtime, AskError> {
         .map_err(|error| AskError::Unreachable(format!("no connection can be made: {error}")))
 }
 
-async fn connect(address: &str, patience: Duration) -> Result<Channel, AskError> {
-    let endpoint = endpoint(address)?
+async fn connect(address: &str, tls: &ClientTls, patience: Duration) -> Result<Channel, AskError> {
+    let endpoint = endpoint(address, tls)?
         .connect_timeout(patience)
         .timeout(patience);
     endpoint.connect().await.map_err(|error| {
@@ -189,17 +206,18 @@ async fn connect(address: &str, patience: Duration) -> Result<Channel, AskError>
     })
 }
 
-fn endpoint(address: &str) -> Result<Endpoint, AskError> {
+fn endpoint(address: &str, tls: &ClientTls) -> Result<Endpoint, AskError> {
     let wrong = |why: &str| {
         AskError::Unreachable(format!(
-            "`{address}` is no address of a server: {why}; write `host:port`, `http://host:port` \
+            "`{address}` is no address of a server: {why}; write `host:port`, `https://host:port` \
              or `unix:PATH`"
         ))
     };
-    if address.starts_with("https:") {
-        return Err(wrong("TLS is not spoken by this version"));
+    let speaks_tls = address.starts_with("https://");
+    if !speaks_tls && *tls != ClientTls::default() {
+        return Err(wrong("certificates are for `https://host:port`"));
     }
-    let is_whole = address.starts_with("http://") || address.starts_with("unix:");
+    let is_whole = speaks_tls || address.starts_with("http://") || address.starts_with("unix:");
     let uri = if is_whole {
         address.to_owned()
     } else {
@@ -211,7 +229,37 @@ fn endpoint(address: &str) -> Result<Endpoint, AskError> {
             return Err(wrong("it lacks a port"));
         }
     }
-    Endpoint::from_shared(uri).map_err(|error| wrong(&root_cause(&error)))
+    let endpoint = Endpoint::from_shared(uri).map_err(|error| wrong(&root_cause(&error)))?;
+    if !speaks_tls {
+        return Ok(endpoint);
+    }
+    let endpoint = endpoint.tls_config(tls.config()?);
+    endpoint.map_err(|error| {
+        AskError::Unreachable(format!(
+            "certificates cannot be used: {}",
+            root_cause(&error)
+        ))
+    })
+}
+
+impl ClientTls {
+    fn config(&self) -> Result<ClientTlsConfig, AskError> {
+        let read = |path: &Path| {
+            std::fs::read(path)
+                .map_err(|error| AskError::Unreachable(format!("{}: {error}", path.display())))
+        };
+        let mut config = ClientTlsConfig::new();
+        if let Some(ca) = &self.ca {
+            config = config.ca_certificate(Certificate::from_pem(read(ca)?));
+        }
+        if let Some((cert, key)) = &self.identity {
+            config = config.identity(Identity::from_pem(read(cert)?, read(key)?));
+        }
+        if let Some(name) = &self.server_name {
+            config = config.domain_name(name);
+        }
+        Ok(config)
+    }
 }
 
 /// What lies behind an error: the outer ones of a transport say little.
@@ -270,27 +318,36 @@ mod tests {
             "localhost:1",
             "[::1]:1",
             "http://h:1",
+            "https://h:1",
             "unix:/x",
             "unix:///x",
         ] {
-            assert!(endpoint(good).is_ok(), "{good}");
+            assert!(endpoint(good, &ClientTls::default()).is_ok(), "{good}");
         }
-        for bad in ["", "localhost", "https://h:1", "a b:1", "http://", "1"] {
-            let error = endpoint(bad).map(drop).unwrap_err().to_string();
+        for bad in ["", "localhost", "https://h", "a b:1", "http://", "1"] {
+            let error = endpoint(bad, &ClientTls::default())
+                .map(drop)
+                .unwrap_err()
+                .to_string();
             assert!(error.contains("host:port"), "{bad}: {error}");
         }
     }
 
     #[test]
     fn nobody_is_told_in_words() {
-        let error = Remote::connect("127.0.0.1:1", Duration::from_secs(5))
+        let error = Remote::connect("127.0.0.1:1", &ClientTls::default(), Duration::from_secs(5))
             .map(drop)
             .unwrap_err()
             .to_string();
         assert!(error.contains("entail serve"), "{error}");
-        let error = health("unix:/nowhere", "", Duration::from_secs(1))
-            .unwrap_err()
-            .to_string();
+        let error = health(
+            "unix:/nowhere",
+            &ClientTls::default(),
+            "",
+            Duration::from_secs(1),
+        )
+        .unwrap_err()
+        .to_string();
         assert!(error.contains("entail serve"), "{error}");
     }
 }

@@ -133,6 +133,8 @@ const TABLE: &[Room] = &[
         &[
             "kube",
             "http",
+            "http_body",
+            "sha2",
             "tower",
             "k8s_openapi",
             "serde_saphyr",
@@ -163,6 +165,8 @@ const TABLE: &[Room] = &[
             "bytes",
             "rustls",
             "tokio_rustls",
+            "webpki",
+            "arc_swap",
             "envoy_types",
             "tokio",
             "tokio_stream",

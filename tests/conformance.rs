@@ -17,9 +17,9 @@ use std::time::Duration;
 
 use entail::app::load_values;
 use entail::cli::test::{Case, check};
-use entail::client::Remote;
+use entail::client::{ClientTls, Remote};
 use entail::insight::{Ask, Notes};
-use entail::serve::{Address, Answers, Health, Limits, Listener, Server};
+use entail::serve::{Address, Answers, Health, Limits, Listener, Security, Server};
 use entail::snapshot::Snapshots;
 use tokio::sync::{oneshot, watch};
 
@@ -74,13 +74,14 @@ fn through_the_service() {
         let listener = Listener::bind(&wanted).await.unwrap();
         bound.send(listener.address().to_string()).unwrap();
         let health = Health::new().await;
-        Server::new(answers, health, Limits::default())
+        Server::new(answers, health, Limits::default(), Security::default())
             .run(vec![listener], None, Duration::ZERO, future::pending())
             .await
             .unwrap();
     });
     let address = address.blocking_recv().unwrap();
-    let mut remote = Remote::connect(&address, Duration::from_secs(30)).unwrap();
+    let mut remote =
+        Remote::connect(&address, &ClientTls::default(), Duration::from_secs(30)).unwrap();
     let mut failures = Vec::new();
     for case in corpus::cases() {
         // One server for all: each case is its next snapshot.

@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use entail::app::{Inputs, load};
-use entail::client::Remote;
+use entail::client::{ClientTls, Remote};
 use entail::insight::{Ask, AskError, FailureCode};
 use entail::wire::v1;
 use prost::Message;
@@ -285,9 +285,9 @@ async fn a_unix_socket_serves_and_is_gone_afterwards() {
     let listen = wanted.clone();
     let running = start(move |settings| settings.listen.push(listen)).await;
     let answer = tokio::task::spawn_blocking(move || {
-        let healthy = entail::client::health(&wanted, "", PATIENCE);
+        let healthy = entail::client::health(&wanted, &ClientTls::default(), "", PATIENCE);
         assert_eq!(healthy, Ok(true));
-        Remote::connect(&wanted, PATIENCE)
+        Remote::connect(&wanted, &ClientTls::default(), PATIENCE)
             .unwrap()
             .get(by_path(PATH))
             .unwrap()
@@ -311,7 +311,7 @@ async fn the_remote_side_of_ask_answers_as_the_local_one() {
     let address = running.address.clone();
     let asked = tokio::task::spawn_blocking(move || {
         let mut local = load(&inputs).unwrap().local;
-        let mut remote = Remote::connect(&address, PATIENCE).unwrap();
+        let mut remote = Remote::connect(&address, &ClientTls::default(), PATIENCE).unwrap();
         let paths = v1::ListPathsRequest::default();
         let paths = [local.list_paths(paths.clone()), remote.list_paths(paths)];
         let paths = paths.map(|reply| reply.unwrap().paths);
@@ -328,7 +328,12 @@ async fn the_remote_side_of_ask_answers_as_the_local_one() {
         let failures = [local.get(wrong.clone()), remote.get(wrong)].map(Result::unwrap_err);
         assert_eq!(failures[0], failures[1]);
         assert!(matches!(&failures[1], AskError::Failure(f) if f.code == FailureCode::NotFound));
-        let health = entail::client::health(&address, "nope", Duration::from_secs(5));
+        let health = entail::client::health(
+            &address,
+            &ClientTls::default(),
+            "nope",
+            Duration::from_secs(5),
+        );
         assert!(matches!(health, Err(AskError::Failure(_))), "{health:?}");
         assert_eq!(
             remote.server_status().unwrap().paths,

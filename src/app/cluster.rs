@@ -7,20 +7,39 @@ use tokio::time::{Instant, timeout_at};
 
 use super::AppError;
 use super::intake::Intake;
-use crate::config::ClusterAccess;
+use crate::config::{ClusterAccess, Inputs};
 use crate::insight::Notes;
-use crate::source::cluster::{Access, Cluster, Wanted};
+use crate::model::Str;
+use crate::source::cluster::{Access, Cluster, Known, Scope, Wanted};
 
 pub(super) use crate::source::cluster::watch;
 
 /// How long a cluster may take until all that is wanted of it is known.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// The cluster to follow, if one is to be followed.
+pub(super) async fn chosen(inputs: &Inputs) -> Result<Option<Cluster>, AppError> {
+    match &inputs.cluster {
+        Some(access) => Ok(Some(connect(access).await?)),
+        None => Ok(None),
+    }
+}
+
 /// Prepares the connection.
-pub(super) async fn connect(access: &ClusterAccess) -> Result<Cluster, AppError> {
+async fn connect(access: &ClusterAccess) -> Result<Cluster, AppError> {
+    let names = |names: &[String]| names.iter().map(|name| Str::from(name.as_str())).collect();
+    let gateways = access.gateways.iter();
+    let gateways = gateways.filter_map(|name| name.split_once('/'));
     let access = Access {
         kubeconfig: access.kubeconfig.clone(),
         context: access.context.clone(),
+        scope: Scope {
+            namespaces: names(&access.namespaces),
+            gateways: gateways
+                .map(|(ns, name)| (ns.into(), name.into()))
+                .collect(),
+            classes: names(&access.classes),
+        },
     };
     let connected = Cluster::connect(&access).await;
     connected.map_err(|error| AppError::Input(vec![error.to_string()]))
@@ -46,7 +65,7 @@ pub(super) fn read(intake: &mut Intake, access: &ClusterAccess) -> Result<(Notes
         let (wanted, wanting) = wanted(intake);
         let (tx, mut steps) = mpsc::channel(1);
         let url = cluster.url.clone();
-        tokio::spawn(watch(cluster, wanting, tx));
+        tokio::spawn(watch(cluster, wanting, Known::default(), tx));
         let end = Instant::now() + PATIENCE;
         let mut notes = Notes::default();
         while let Ok(Some(step)) = timeout_at(end, steps.recv()).await {

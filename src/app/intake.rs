@@ -1,12 +1,14 @@
 //! The objects that are known, put where they belong, with the profiles that read them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::model::{Change, GroupKind, KindState, Object, ObjectKey, SourceState, Str, groups};
+use crate::model::{
+    Change, GroupKind, KindState, Object, ObjectKey, Outcome, SourceState, Str, groups,
+};
 use crate::resolve::World;
-use crate::snapshot::{Publisher, Snapshot, Version};
+use crate::snapshot::{Publisher, Snapshot, Version, Work};
 use crate::source::manifests::Scopes;
 use crate::store::{Changed, Profiles, Store, read_kinds};
 
@@ -85,6 +87,29 @@ impl Intake {
     /// What is known of the scopes of kinds.
     pub fn scopes(&self) -> Scopes {
         self.scopes.clone()
+    }
+
+    /// The objects.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// How much is known of each kind that answers rest on.
+    pub fn states(&self) -> impl Iterator<Item = (&GroupKind, SourceState)> {
+        let state = |kind| self.store.state(kind).unwrap_or(SourceState::Complete);
+        self.wanted.iter().map(move |kind| (kind, state(kind)))
+    }
+
+    /// How many policies of each kind there are, by outcome.
+    pub fn outcomes(&self) -> BTreeMap<(GroupKind, Outcome), usize> {
+        let publisher = self.publisher.as_ref();
+        publisher.map(Publisher::outcomes).unwrap_or_default()
+    }
+
+    /// What was done since the start.
+    pub fn work(&self) -> Work {
+        let publisher = self.publisher.as_ref();
+        publisher.map(Publisher::work).unwrap_or_default()
     }
 
     /// How many objects there are.

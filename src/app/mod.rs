@@ -1,10 +1,15 @@
 //! The wiring: from inputs to a snapshot, once for commands and again and again for the server.
 
+mod checkpoints;
 mod cluster;
+mod figures;
 mod intake;
 mod load;
 mod port_file;
+mod progress;
 mod serve;
+mod sockets;
+mod told;
 mod values;
 mod writer;
 
@@ -12,7 +17,8 @@ use crate::serve::ServeError;
 
 pub use crate::config::{ClusterAccess, Inputs, ServeSettings};
 pub use load::{Loaded, files_of, load};
-pub use serve::{Addresses, run, serve};
+pub use serve::{run, serve};
+pub use sockets::Addresses;
 pub use values::{change_world, load_values, read_values, world_of};
 
 /// Why a command or the server cannot go on.

@@ -2,21 +2,25 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::cluster;
+use super::checkpoints::Keeper;
+use super::figures::{self, Figures};
 use super::intake::Intake;
 use super::load::read_profiles;
+use super::progress::{Progress, Shared};
+use super::sockets::{Addresses, Sockets};
 use super::writer::Writer;
-use super::{AppError, ServeSettings, port_file};
+use super::{AppError, ServeSettings, cluster};
 use crate::config::Listeners;
 use crate::insight::Notes;
-use crate::serve::{Address, Answers, Health, Listener, Server};
-use crate::snapshot::Snapshots;
+use crate::serve::{Answers, Certificates, Health, Security, Server};
+use crate::source::cluster::{Cluster, Known, Wanted};
 use crate::source::manifests::{Manifests, watch as follow};
 use crate::telemetry;
 
@@ -24,15 +28,6 @@ use crate::telemetry;
 const WAITING_STEPS: usize = 4;
 /// How long work that nobody waits for may hold up the end of the process.
 const LAST_WORK: Duration = Duration::from_secs(1);
-
-/// Where a server listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Addresses {
-    /// With all services.
-    pub all: Vec<Address>,
-    /// With health alone.
-    pub health: Option<Address>,
-}
 
 /// Runs the server until SIGTERM or SIGINT: logging, threads and all.
 ///
@@ -85,101 +80,107 @@ pub async fn serve(
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), AppError> {
     let started = Instant::now();
-    let wanted = settings.check().map_err(AppError::Usage)?;
-    let mut intake = Intake::new(read_profiles(&settings.inputs.profiles)?);
-    let cluster = match &settings.inputs.cluster {
-        Some(access) => Some(cluster::connect(access).await?),
-        None => None,
-    };
-    if cluster.is_some() {
-        intake = intake.watched();
-    }
-    let (listeners, health_alone) = listen(&wanted).await?;
-    let addresses = Addresses {
-        all: listeners.iter().map(|l| l.address().clone()).collect(),
-        health: health_alone.as_ref().map(|l| l.address().clone()),
-    };
-    announce(&settings, &addresses)?;
-    bound(&addresses);
+    let checked = settings.check().map_err(AppError::Usage)?;
+    let (mut intake, cluster) = inputs(&settings).await?;
+    let security = security(&settings, &checked)?;
+    let sockets = Sockets::bind(&settings, &checked).await?;
+    bound(&sockets.announce(&settings)?);
 
+    let progress = Arc::<Progress>::default();
+    let mut keeper = Keeper::of(&settings, cluster.as_ref(), &mut intake, &progress);
+    let scopes = intake.scopes();
+    let (wanted, wanting) = cluster::wanted(&intake);
+    let shared = Shared::of(intake, &progress);
     let health = Health::new().await;
-    let snapshots = Arc::new(Snapshots::default());
     let (notes, told) = watch::channel(Arc::<Notes>::default());
     let answers = Answers {
         change: super::change_world,
-        snapshots: Arc::clone(&snapshots),
-        notes: told,
+        snapshots: Arc::clone(&shared.snapshots),
+        notes: told.clone(),
     };
-    let manifests = Manifests::new(settings.inputs.manifests.clone(), intake.scopes());
-    let (wanted, wanting) = cluster::wanted(&intake);
+    let certificates = security.certificates.clone();
+    let server = Server::new(answers, health.clone(), settings.limits.clone(), security);
+    let figures = Figures {
+        shared: shared.clone(),
+        notes: told,
+        tally: server.tally(),
+        calls: cluster.as_ref().map(|cluster| cluster.calls.clone()),
+        certificates: certificates.clone(),
+    };
+    let (metrics, _admin) = figures::told(figures, sockets.admin)?;
     let writer = Writer {
-        intake,
-        snapshots,
+        shared,
         notes,
-        health: health.clone(),
+        health,
         allow_partial: settings.inputs.allow_partial,
         started,
         wanted: cluster.is_some().then_some(wanted),
+        warm: keeper.synced_at,
+        kept: keeper.inputs.take(),
+        metrics,
     };
-    // All end with this function: nothing is published while the server drains.
-    let mut background = JoinSet::new();
-    if let Some(cluster) = cluster {
-        let (steps, taken) = mpsc::channel(WAITING_STEPS);
-        background.spawn(cluster::watch(cluster, wanting, steps));
-        background.spawn(writer.run(taken));
-    } else {
-        let (scans, taken) = mpsc::channel(WAITING_STEPS);
-        background.spawn(follow(manifests, scans, settings.poll));
-        background.spawn(writer.run(taken));
-    }
+    let manifests = Manifests::new(settings.inputs.manifests, scopes);
+    let source = Source::Manifests(manifests, settings.poll);
+    let known = std::mem::take(&mut keeper.known);
+    let source = cluster.map_or(source, |cluster| Source::Cluster(cluster, wanting, known));
+    let mut background = begin(source, writer, certificates);
     let shutdown = async {
         shutdown.await;
+        progress.is_stopping.store(true, Ordering::Relaxed);
         background.shutdown().await;
     };
-    let server = Server::new(answers, health, settings.limits);
-    let drain = settings.drain_timeout;
-    server.run(listeners, health_alone, drain, shutdown).await?;
-    Ok(())
+    let (all, health) = (sockets.all, sockets.health);
+    let ended = server
+        .run(all, health, settings.drain_timeout, shutdown)
+        .await;
+    keeper.end().await;
+    Ok(ended?)
 }
 
-async fn listen(wanted: &Listeners) -> Result<(Vec<Listener>, Option<Listener>), AppError> {
-    let mut listeners = Vec::with_capacity(wanted.all.len());
-    for address in &wanted.all {
-        listeners.push(bind(address).await?);
+/// Where objects come from.
+enum Source {
+    Cluster(Cluster, watch::Receiver<Wanted>, Known),
+    Manifests(Manifests, Duration),
+}
+
+/// Begins to follow the source. All of it ends with the set: nothing is published while the server
+/// drains.
+fn begin(source: Source, writer: Writer, certificates: Option<Arc<Certificates>>) -> JoinSet<()> {
+    let mut background = JoinSet::new();
+    if let Some(certificates) = certificates {
+        background.spawn(certificates.follow());
     }
-    let health = match &wanted.health {
-        Some(address) => Some(bind(address).await?),
-        None => None,
-    };
-    Ok((listeners, health))
-}
-
-async fn bind(address: &Address) -> Result<Listener, AppError> {
-    let bound = Listener::bind(address).await;
-    bound.map_err(|error| AppError::Listen(format!("cannot listen on {address}: {error}")))
-}
-
-/// Logs where the server listens and writes it to the port file.
-fn announce(settings: &ServeSettings, addresses: &Addresses) -> Result<(), AppError> {
-    let first = addresses.all.iter().find(|a| matches!(a, Address::Tcp(_)));
-    if let (Some(path), Some(first)) = (&settings.port_file, first) {
-        port_file::write(path, &first.to_string()).map_err(|error| {
-            AppError::Listen(format!(
-                "cannot write the port file {}: {error}",
-                path.display()
-            ))
-        })?;
+    match source {
+        Source::Cluster(cluster, wanting, known) => {
+            let (steps, taken) = mpsc::channel(WAITING_STEPS);
+            background.spawn(cluster::watch(cluster, wanting, known, steps));
+            background.spawn(writer.run(taken));
+        }
+        Source::Manifests(manifests, poll) => {
+            let (scans, taken) = mpsc::channel(WAITING_STEPS);
+            background.spawn(follow(manifests, scans, poll));
+            background.spawn(writer.run(taken));
+        }
     }
-    let listening: Vec<String> = addresses.all.iter().map(Address::to_string).collect();
-    let manifests = settings.inputs.manifests.iter();
-    let manifests: Vec<String> = manifests.map(|path| path.display().to_string()).collect();
-    tracing::info!(
-        version = env!("CARGO_PKG_VERSION"),
-        listen = listening.join(" "),
-        health = addresses.health.as_ref().map(Address::to_string),
-        manifests = manifests.join(" "),
-        cluster = settings.inputs.cluster.is_some(),
-        "starting"
-    );
-    Ok(())
+    background
+}
+
+/// What takes objects, and the cluster that they are of if they are of one.
+async fn inputs(settings: &ServeSettings) -> Result<(Intake, Option<Cluster>), AppError> {
+    let intake = Intake::new(read_profiles(&settings.inputs.profiles)?);
+    Ok(match cluster::chosen(&settings.inputs).await? {
+        Some(cluster) => (intake.watched(), Some(cluster)),
+        None => (intake, None),
+    })
+}
+
+/// Who may connect, and ask what.
+fn security(settings: &ServeSettings, checked: &Listeners) -> Result<Security, AppError> {
+    let files = settings.tls.clone();
+    let loaded = files.map(Certificates::load).transpose();
+    let loaded = loaded.map_err(|error| AppError::Input(vec![error.to_string()]))?;
+    Ok(Security {
+        certificates: loaded.map(Arc::new),
+        lists: checked.lists.clone(),
+    })
 }

@@ -1,22 +1,24 @@
 //! The one writer: from changes of the sources to the next snapshot.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Instant, SystemTime};
 
 use tokio::sync::{mpsc, watch};
 
-use super::intake::{Intake, epoch, now};
+use super::checkpoints::Inputs;
+use super::intake::epoch;
 use super::load::notes;
+use super::progress::{Shared, stamp};
+use super::told::Told;
 use crate::insight::Notes;
 use crate::model::{Change, GroupKind, Str};
 use crate::serve::Health;
-use crate::snapshot::{Snapshot, Snapshots, Version};
+use crate::snapshot::{Snapshot, Version};
 use crate::source::cluster::{self, Wanted};
 use crate::source::manifests::Scan;
-
-/// Problems that one look logs one by one.
-const MAX_LOGGED: usize = 20;
+use crate::telemetry::Metrics;
 
 /// One step of a source.
 pub(super) struct Input {
@@ -27,6 +29,8 @@ pub(super) struct Input {
     problems: Notes,
     /// Whether less is known than there is: a server that has just started is then not ready.
     is_partial: bool,
+    /// When the source was known to be in step last, if it tells.
+    synced_at: Option<SystemTime>,
 }
 
 impl From<Scan> for Input {
@@ -36,6 +40,8 @@ impl From<Scan> for Input {
             is_partial: scan.is_partial(),
             problems: notes(&scan.problems),
             change: scan.change,
+            // A look at files is in step with them.
+            synced_at: Some(SystemTime::now()),
         }
     }
 }
@@ -49,17 +55,18 @@ impl From<cluster::Step> for Input {
                 problems: step.problems,
             },
             change: step.change,
+            synced_at: step.synced_at,
         }
     }
 }
 
 /// Publishes snapshots.
 ///
-/// `synced_at` of a snapshot is when the look at the files that it was built from was taken. A look
-/// that finds nothing new publishes nothing, so a quiet source leaves it where it is.
+/// `synced_at` of a snapshot is when its source was last known to be in step: for files when they
+/// were looked at, for a cluster when the server last said something of the kind that it has been
+/// silent about longest. A snapshot that only that changes of keeps its generation.
 pub(super) struct Writer {
-    pub intake: Intake,
-    pub snapshots: Arc<Snapshots>,
+    pub shared: Shared,
     pub notes: watch::Sender<Arc<Notes>>,
     pub health: Health,
     /// Whether to publish although something could not be read at the start.
@@ -68,17 +75,23 @@ pub(super) struct Writer {
     pub started: Instant,
     /// Tells a cluster which kinds to follow.
     pub wanted: Option<watch::Sender<Wanted>>,
+    /// When what the intake has from before the start was in step.
+    pub warm: Option<SystemTime>,
+    /// Where what is known goes to be kept.
+    pub kept: Option<watch::Sender<Option<Inputs>>>,
+    pub metrics: Arc<Metrics>,
 }
 
 /// What the writer remembers between changes.
 struct Running {
     writer: Writer,
-    intake: Arc<Mutex<Intake>>,
     epoch: Str,
     generation: u64,
+    /// When the source was in step last.
+    synced_at: Option<SystemTime>,
     /// Objects changed that no snapshot has.
     pending: usize,
-    told: BTreeSet<String>,
+    told: Told,
 }
 
 /// What was built, and from how many objects.
@@ -93,17 +106,18 @@ struct Built {
 
 impl Writer {
     /// Takes steps until there are no more.
-    pub async fn run<S: Into<Input>>(mut self, mut steps: mpsc::Receiver<S>) {
-        let placeholder = Intake::new(crate::store::Profiles::default());
-        let intake = std::mem::replace(&mut self.intake, placeholder);
+    pub async fn run<S: Into<Input>>(self, mut steps: mpsc::Receiver<S>) {
         let mut running = Running {
+            synced_at: self.warm,
             writer: self,
-            intake: Arc::new(Mutex::new(intake)),
             epoch: epoch(),
             generation: 0,
             pending: 0,
-            told: BTreeSet::new(),
+            told: Told::default(),
         };
+        if running.writer.warm.is_some() {
+            running.start_warm().await;
+        }
         while let Some(first) = steps.recv().await {
             // What has gathered while the last snapshot was built is one step.
             let mut changes = Vec::new();
@@ -120,19 +134,38 @@ impl Writer {
 }
 
 impl Running {
+    /// Publishes what is known from before the start.
+    async fn start_warm(&mut self) {
+        let began = Instant::now();
+        let version = self.next_version();
+        match self.build(Vec::new(), version, false).await {
+            Ok(Built {
+                snapshot: Some(snapshot),
+                objects,
+                ..
+            }) => self.publish(snapshot, objects, began).await,
+            Ok(_) => {}
+            Err(error) => tracing::error!(%error, "the checkpoint cannot be used"),
+        }
+    }
+
+    fn next_version(&self) -> Version {
+        Version {
+            epoch: Arc::clone(&self.epoch),
+            generation: self.generation + 1,
+            synced_at: self.synced_at.map(Into::into).unwrap_or_default(),
+        }
+    }
+
     /// Takes one step.
     async fn take(&mut self, changes: Vec<Change>, input: &Input) {
         let began = Instant::now();
-        let synced_at = now();
         self.tell(input);
+        let is_later = input.synced_at > self.synced_at;
+        self.synced_at = input.synced_at.max(self.synced_at);
         let is_first = self.generation == 0;
         let hold = is_first && input.is_partial && !self.writer.allow_partial;
-        let version = Version {
-            epoch: Arc::clone(&self.epoch),
-            generation: self.generation + 1,
-            synced_at,
-        };
-        let built = match self.build(changes, version, hold).await {
+        let built = match self.build(changes, self.next_version(), hold).await {
             Ok(built) => built,
             Err(error) => {
                 tracing::error!(%error, "no snapshot could be built: the last one stays in use");
@@ -142,22 +175,50 @@ impl Running {
             }
         };
         self.pending += built.changed;
+        let changes = &self.writer.shared.progress.changes;
+        changes.fetch_add(built.changed as u64, Ordering::Relaxed);
         if let (Some(channel), Some(kinds)) = (&self.writer.wanted, built.wanted) {
             let after = input.number;
             let _ = channel.send_replace(Wanted { kinds, after });
         }
-        let Some(snapshot) = built.snapshot else {
-            if hold && !input.problems.problems.is_empty() {
-                tracing::error!(
-                    problems = input.problems.problems.len(),
-                    "not ready: something cannot be read; correct it, or allow partial answers \
-                     with `--allow-partial`"
-                );
-            }
+        if let Some(snapshot) = built.snapshot {
+            self.told.log_new(built.refused, "profile");
+            self.publish(snapshot, built.objects, began).await;
+            self.keep(input);
+        } else if hold && !input.problems.problems.is_empty() {
+            tracing::error!(
+                problems = input.problems.problems.len(),
+                "not ready: something cannot be read; correct it, or allow partial answers \
+                 with `--allow-partial`"
+            );
+        } else if is_later && !is_first {
+            self.beat();
+        }
+    }
+
+    /// Publishes the same answers as in step at a later time.
+    fn beat(&self) {
+        let at = self.synced_at.map(Into::into).unwrap_or_default();
+        if let Some(snapshot) = self.writer.shared.snapshots.with(|now| now.synced(at)) {
+            self.writer.shared.snapshots.publish(Arc::new(snapshot));
+        }
+    }
+
+    /// Gives what is known to whoever keeps it, if it is all that is wanted.
+    fn keep(&self, input: &Input) {
+        let (Some(kept), Some(synced_at)) = (&self.writer.kept, self.synced_at) else {
             return;
         };
-        self.log_new(built.refused, "profile");
-        self.publish(snapshot, built.objects, began).await;
+        if input.is_partial {
+            return;
+        }
+        let intake = self.writer.shared.intake();
+        let states = intake.states();
+        kept.send_replace(Some(Inputs {
+            store: intake.store().clone(),
+            states: states.map(|(kind, state)| (kind.clone(), state)).collect(),
+            synced_at,
+        }));
     }
 
     /// Applies changes and builds a snapshot, if something changed or there is none yet.
@@ -167,11 +228,11 @@ impl Running {
         version: Version,
         hold: bool,
     ) -> Result<Built, tokio::task::JoinError> {
-        let intake = Arc::clone(&self.intake);
+        let shared = self.writer.shared.clone();
         let asks = self.writer.wanted.is_some();
         let needed = version.generation == 1 || self.pending > 0;
         tokio::task::spawn_blocking(move || {
-            let mut intake = intake.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut intake = shared.intake();
             let changed = changes.into_iter().map(|change| intake.apply(change)).sum();
             let build = !hold && (needed || changed > 0);
             Built {
@@ -188,9 +249,11 @@ impl Running {
     async fn publish(&mut self, snapshot: Snapshot, objects: usize, began: Instant) {
         self.generation = snapshot.version().generation;
         let (paths, answers) = (snapshot.paths(), snapshot.distinct_answers());
-        let old = self.writer.snapshots.publish(Arc::new(snapshot));
+        let old = self.writer.shared.snapshots.publish(Arc::new(snapshot));
         // Freeing a large snapshot takes its time: not here, and never a reader's.
         drop(tokio::task::spawn_blocking(move || drop(old)));
+        self.writer.metrics.published(began.elapsed());
+        stamp(&self.writer.shared.progress.published);
         let millis = began.elapsed().as_millis();
         let changed = std::mem::take(&mut self.pending);
         let generation = self.generation;
@@ -220,40 +283,7 @@ impl Running {
         });
         let problems = input.problems.problems.iter();
         let lines = problems.map(|(place, message)| format!("{place}: {message}"));
-        self.log_new(lines.collect(), "source");
-    }
-
-    /// Logs the problems that were not there before.
-    fn log_new(&mut self, now: BTreeSet<String>, of: &'static str) {
-        // Problems of manifests and of profiles are told apart, or each would forget the other's.
-        let tagged: BTreeSet<String> = now.iter().map(|line| format!("{of} {line}")).collect();
-        let others = self
-            .told
-            .iter()
-            .filter(|line| !line.starts_with(of))
-            .cloned();
-        let mended = self
-            .told
-            .iter()
-            .filter(|l| l.starts_with(of) && !tagged.contains(*l))
-            .count();
-        let new = now
-            .iter()
-            .filter(|line| !self.told.contains(&format!("{of} {line}")));
-        for (number, problem) in new.enumerate() {
-            if number == MAX_LOGGED {
-                tracing::warn!(
-                    problems = now.len(),
-                    "there are more: ask for the server's status"
-                );
-                break;
-            }
-            tracing::warn!("{problem}");
-        }
-        if mended > 0 {
-            tracing::info!(mended, remaining = now.len(), "{of}: problems are gone");
-        }
-        self.told = others.chain(tagged).collect();
+        self.told.log_new(lines.collect(), "source");
     }
 
     /// The source has ended, which it never should.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::CliError;
+use crate::client::ClientTls;
 use crate::config::ClusterAccess;
 
 /// Heading of the options that name the source.
@@ -34,12 +35,43 @@ pub struct SourceArgs {
     /// A cluster instead of manifests.
     #[command(flatten)]
     pub cluster: ClusterArgs,
-    /// A running server to ask: `host:port`, or `unix:PATH`.
-    #[arg(long, value_name = "ADDR", help_heading = SOURCE, conflicts_with_all = ["kube", "kubeconfig", "context"])]
+    /// A running server to ask: `host:port`, `https://host:port` or `unix:PATH`.
+    #[arg(long, value_name = "ADDR", help_heading = SOURCE, conflicts_with_all = ["kube", "kubeconfig", "context", "namespaces", "gateways", "classes"])]
     pub server: Option<String>,
+    /// Certificates for a server that speaks TLS.
+    #[command(flatten)]
+    pub tls: TlsArgs,
     /// Answer from what can be read, even if some files cannot.
     #[arg(long, conflicts_with = "server", help_heading = SOURCE)]
     pub allow_partial: bool,
+}
+
+/// Certificates for `--server https://host:port`, in PEM.
+#[derive(Args, Clone, Debug, Default)]
+pub struct TlsArgs {
+    /// The CA of the server's certificate.
+    #[arg(long, value_name = "FILE", requires = "server", help_heading = SOURCE)]
+    pub tls_ca: Option<PathBuf>,
+    /// The certificate to show to the server.
+    #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = SOURCE)]
+    pub tls_cert: Option<PathBuf>,
+    /// The key of the certificate.
+    #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = SOURCE)]
+    pub tls_key: Option<PathBuf>,
+    /// The name in the server's certificate, where it is not that of the address.
+    #[arg(long, value_name = "NAME", requires = "server", help_heading = SOURCE)]
+    pub tls_server_name: Option<String>,
+}
+
+impl TlsArgs {
+    /// The certificates.
+    pub(super) fn files(&self) -> ClientTls {
+        ClientTls {
+            ca: self.tls_ca.clone(),
+            identity: self.tls_cert.clone().zip(self.tls_key.clone()),
+            server_name: self.tls_server_name.clone(),
+        }
+    }
 }
 
 /// A cluster as source.
@@ -54,6 +86,15 @@ pub struct ClusterArgs {
     /// The context of the kubeconfig.
     #[arg(long, conflicts_with = "manifests", help_heading = SOURCE)]
     pub context: Option<String>,
+    /// Of a cluster, keep objects of these namespaces alone. May be repeated.
+    #[arg(long = "namespace", value_name = "NAMESPACE", conflicts_with = "manifests", help_heading = SOURCE)]
+    pub namespaces: Vec<String>,
+    /// Of a cluster, keep these Gateways alone. May be repeated.
+    #[arg(long = "gateway", value_name = "NAMESPACE/NAME", value_parser = gateway_name, conflicts_with = "manifests", help_heading = SOURCE)]
+    pub gateways: Vec<String>,
+    /// Of a cluster, keep these GatewayClasses and their Gateways alone. May be repeated.
+    #[arg(long = "gateway-class", value_name = "NAME", conflicts_with = "manifests", help_heading = SOURCE)]
+    pub classes: Vec<String>,
 }
 
 /// What is asked for and how it is printed.
@@ -170,6 +211,9 @@ impl ClusterArgs {
         (is_named || manifests.is_empty() && is_pod()).then(|| ClusterAccess {
             kubeconfig: self.kubeconfig.clone(),
             context: self.context.clone(),
+            namespaces: self.namespaces.clone(),
+            gateways: self.gateways.clone(),
+            classes: self.classes.clone(),
         })
     }
 }
@@ -191,6 +235,15 @@ impl SourceArgs {
              a running server with `--server ADDR`"
                 .to_owned(),
         ))
+    }
+}
+
+/// Reads `NAMESPACE/NAME`.
+fn gateway_name(text: &str) -> Result<String, String> {
+    let is_name = |part: &str| !part.is_empty() && !part.contains('/');
+    match text.split_once('/') {
+        Some((namespace, name)) if is_name(namespace) && is_name(name) => Ok(text.to_owned()),
+        _ => Err("write `NAMESPACE/NAME`, such as `platform/storefront`".to_owned()),
     }
 }
 

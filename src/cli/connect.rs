@@ -31,7 +31,7 @@ pub(super) struct Connected {
 pub(super) fn connect(source: &SourceArgs) -> Result<Connected, CliError> {
     source.check()?;
     if let Some(address) = &source.server {
-        let remote = client::Remote::connect(address, PATIENCE)?;
+        let remote = client::Remote::connect(address, &source.tls.files(), PATIENCE)?;
         return Ok(Connected {
             ask: Box::new(remote),
             incomplete: false,
@@ -96,8 +96,13 @@ pub(super) fn compare(
 }
 
 /// Whether a server says that it, or one of its services, serves.
-pub(super) fn health(address: &str, service: &str, patience: Duration) -> Result<bool, CliError> {
-    Ok(client::health(address, service, patience)?)
+pub(super) fn health(
+    address: &str,
+    tls: &client::ClientTls,
+    service: &str,
+    patience: Duration,
+) -> Result<bool, CliError> {
+    Ok(client::health(address, tls, service, patience)?)
 }
 
 /// Serves until it is told to stop.
@@ -111,6 +116,13 @@ pub(super) fn serve(args: &ServeArgs) -> Result<Exit, CliError> {
         },
         listen: args.listen.clone(),
         health_listen: args.health_listen.clone(),
+        admin_listen: args.admin_listen.clone(),
+        admin_socket: args.admin_socket.clone(),
+        tls: args.tls_files(),
+        data_plane_sans: args.data_plane_sans.clone(),
+        insight_sans: args.insight_sans.clone(),
+        checkpoint: args.checkpoint.clone(),
+        checkpoint_pause: Duration::from_secs(args.checkpoint_pause),
         port_file: args.port_file.clone(),
         insecure_listen: args.insecure_listen,
         drain_timeout: Duration::from_secs(args.drain_timeout),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::args::TlsArgs;
 use super::{CliError, Exit, connect, output};
 
 /// Asks a server whether it serves.
@@ -16,9 +17,12 @@ Examples:
   entail health
   entail health --server 127.0.0.1:50051 --service liveness --timeout 2")]
 pub struct HealthArgs {
-    /// The server to ask: `host:port`, or `unix:PATH`.
+    /// The server to ask: `host:port`, `https://host:port` or `unix:PATH`.
     #[arg(long, value_name = "ADDR", default_value = connect::DEFAULT_SERVER)]
     pub server: String,
+    /// Certificates for a server that speaks TLS.
+    #[command(flatten)]
+    pub tls: TlsArgs,
     /// A service of it: empty for the whole, `liveness` for whether it is alive.
     #[arg(long, value_name = "NAME", default_value = "")]
     pub service: String,
@@ -29,7 +33,7 @@ pub struct HealthArgs {
 
 /// Asks and tells.
 pub(super) fn run(args: &HealthArgs) -> Result<Exit, CliError> {
-    let is_serving = connect::health(&args.server, &args.service, args.timeout)?;
+    let is_serving = connect::health(&args.server, &args.tls.files(), &args.service, args.timeout)?;
     let mut out = output::stdout();
     writeln!(
         out,

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::args::ClusterArgs;
 use super::connect::DEFAULT_SERVER;
-use crate::config::DEFAULT_DRAIN;
+use crate::config::{DEFAULT_CHECKPOINT_PAUSE, DEFAULT_DRAIN, TlsFiles};
 
 /// How a line of the log is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -20,14 +20,16 @@ pub enum LogLines {
 /// Runs the server.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-A listener off loopback is refused unless `--insecure-listen` is given: listen on loopback or a
-Unix socket, behind a proxy that speaks TLS.
+A listener off loopback is refused unless callers show certificates (`--tls-client-ca`) or
+`--insecure-listen` is given. Files of certificates are taken anew when they change.
 
 Examples:
   entail serve --kube
   entail serve --manifests examples/bakery
   entail serve --manifests examples/bakery --listen 127.0.0.1:0 --port-file /tmp/port
-  entail serve --manifests examples/bakery --listen unix:/run/entail.sock")]
+  entail serve --manifests examples/bakery --listen unix:/run/entail.sock
+  entail serve --kube --listen 0.0.0.0:50051 --tls-cert tls.crt --tls-key tls.key \\
+    --tls-client-ca ca.crt --checkpoint /var/lib/entail/checkpoint.yaml --admin-listen 0.0.0.0:9090")]
 pub struct ServeArgs {
     /// Manifests to read and follow: files, directories, or `-` for standard input. May be
     /// repeated.
@@ -48,6 +50,35 @@ pub struct ServeArgs {
     /// Where to serve health alone, for a kubelet that dials the pod's address without TLS.
     #[arg(long, value_name = "ADDR")]
     pub health_listen: Option<String>,
+    /// Where to serve `/metrics`, `/healthz` and `/readyz` over HTTP.
+    #[arg(long, value_name = "ADDR")]
+    pub admin_listen: Option<String>,
+    /// A Unix socket for the same, and for `PUT /log`, which changes what is logged.
+    #[arg(long, value_name = "PATH")]
+    pub admin_socket: Option<PathBuf>,
+    /// The server's certificate and those between it and its CA, in PEM: TCP listeners speak TLS.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// The key of the certificate.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// The CAs of callers: who shows no certificate of one of them is refused.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_client_ca: Option<PathBuf>,
+    /// Callers over TLS that may look up effective policies, by a name in their certificate: DNS
+    /// (`*.` for one label) or URI (`/*` for all below). May be repeated; without it all may.
+    #[arg(long = "data-plane-san", value_name = "NAME")]
+    pub data_plane_sans: Vec<String>,
+    /// Callers over TLS that may explain and list, likewise.
+    #[arg(long = "insight-san", value_name = "NAME")]
+    pub insight_sans: Vec<String>,
+    /// A file to keep what is known of the cluster in: the next start answers from it at once, and
+    /// says STALE until the cluster is read.
+    #[arg(long, value_name = "FILE")]
+    pub checkpoint: Option<PathBuf>,
+    /// Seconds to wait after a checkpoint before the next.
+    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_CHECKPOINT_PAUSE.as_secs())]
+    pub checkpoint_pause: u64,
     /// A file to write the address of the first TCP listener to, once it is known.
     #[arg(long, value_name = "FILE")]
     pub port_file: Option<PathBuf>,
@@ -64,4 +95,16 @@ pub struct ServeArgs {
     /// How a line of the log is written.
     #[arg(long, value_enum, default_value_t = LogLines::Text)]
     pub log_format: LogLines,
+}
+
+impl ServeArgs {
+    /// The certificates, if there are some.
+    pub(super) fn tls_files(&self) -> Option<TlsFiles> {
+        let (cert, key) = self.tls_cert.clone().zip(self.tls_key.clone())?;
+        Some(TlsFiles {
+            cert,
+            key,
+            client_ca: self.tls_client_ca.clone(),
+        })
+    }
 }

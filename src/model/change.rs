@@ -28,6 +28,26 @@ pub enum SourceState {
     Unknown,
 }
 
+impl SourceState {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Complete, Self::Stale, Self::Forbidden, Self::Unknown];
+
+    /// The name, as messages tell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Complete => "COMPLETE",
+            Self::Stale => "STALE",
+            Self::Forbidden => "FORBIDDEN",
+            Self::Unknown => "UNKNOWN",
+        }
+    }
+
+    /// The state of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.name() == name)
+    }
+}
+
 /// A kind and what is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KindState {

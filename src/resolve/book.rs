@@ -38,6 +38,13 @@ impl Book {
         }
     }
 
+    /// The slots that policies are in, in order.
+    pub fn slots(&self) -> Vec<usize> {
+        let mut slots: Vec<usize> = self.slots.values().copied().collect();
+        slots.sort_unstable();
+        slots
+    }
+
     /// The slot of a policy, a new one if it has none.
     pub fn slot(&mut self, key: &ObjectKey, end: usize) -> usize {
         if let Some(&slot) = self.slots.get(key) {

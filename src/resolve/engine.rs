@@ -5,7 +5,7 @@
 //! (Gateways, routes, namespaces, grants, profiles) lets the world be read anew; answers whose
 //! question is the same stay. [`World::full`] is the law: the tests hold each step against it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
@@ -16,7 +16,7 @@ use super::machine::{Machine, TrackId};
 use super::matters::Matter;
 use super::{Kind, NodePolicies, World};
 use crate::attach::{Group, attach_one};
-use crate::model::{GroupKind, NodeKey, ObjectKey};
+use crate::model::{GroupKind, NodeKey, ObjectKey, Outcome};
 use crate::profile::{Policy, Profile, read_policy};
 use crate::store::{Changed, Store};
 use crate::topology::{NodeId, Plan};
@@ -93,6 +93,19 @@ impl Engine {
     /// How often the world was read from scratch while it followed.
     pub fn readings(&self) -> u64 {
         self.readings
+    }
+
+    /// How many policies of each kind there are, by outcome (SEMANTICS §3.3).
+    pub fn outcomes(&self) -> BTreeMap<(GroupKind, Outcome), usize> {
+        let mut found = BTreeMap::new();
+        for (kind, book) in self.world.kinds.iter().zip(&self.books) {
+            for slot in book.slots() {
+                let (outcome, _) = kind.outcome(slot);
+                let key = (kind.profile.policy.clone(), outcome);
+                *found.entry(key).or_default() += 1;
+            }
+        }
+        found
     }
 
     /// Follows a store in which some objects are others than before.

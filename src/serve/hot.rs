@@ -11,11 +11,13 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response};
 use http_body::Frame;
-use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::Service;
 use tonic::service::Routes;
+use tonic::{Code, Status};
 
+use super::peer::{Peer, Refusal};
+use super::tally::{Asked, Tally, code};
 use crate::insight::get_ready;
 use crate::snapshot::Snapshots;
 use crate::wire::path_alone;
@@ -35,6 +37,7 @@ pub(super) struct Hot {
     /// Most bytes of a reply's message.
     most: usize,
     services: Routes,
+    tally: Arc<Tally>,
 }
 
 /// A request that is being answered.
@@ -42,7 +45,16 @@ pub(super) enum Answering {
     /// Its frame is awaited.
     Reading(Reading),
     /// The services answer it.
-    Passed(RoutesFuture),
+    Passed(Passed),
+    /// The caller may not ask this.
+    Refused(Status),
+}
+
+/// A request that the services answer.
+pub(super) struct Passed {
+    future: RoutesFuture,
+    asked: Asked,
+    tally: Arc<Tally>,
 }
 
 /// A request to the method, while it comes.
@@ -78,11 +90,25 @@ pub(super) enum Reply {
 }
 
 impl Hot {
-    pub fn new(snapshots: Arc<Snapshots>, most: usize, services: Routes) -> Self {
+    pub fn new(
+        snapshots: Arc<Snapshots>,
+        most: usize,
+        services: Routes,
+        tally: Arc<Tally>,
+    ) -> Self {
         Self {
             snapshots,
             most,
             services,
+            tally,
+        }
+    }
+
+    fn pass(&mut self, request: Request<Body>) -> Passed {
+        Passed {
+            asked: Asked::of(request.uri().path()),
+            tally: Arc::clone(&self.tally),
+            future: self.services.call(request),
         }
     }
 
@@ -106,8 +132,18 @@ impl Service<Request<Body>> for Hot {
     }
 
     fn call(&mut self, request: Request<Body>) -> Answering {
-        if request.uri().path() != GET || request.method() != Method::POST {
-            return Answering::Passed(self.services.call(request));
+        let is_get = request.uri().path() == GET;
+        let asked = match is_get {
+            true => Asked::Policies,
+            false => Asked::of(request.uri().path()),
+        };
+        if let Some(refusal) = refusal(&request, asked) {
+            let status = refusal.status();
+            self.tally.add(asked, status.code());
+            return Answering::Refused(status);
+        }
+        if !is_get || request.method() != Method::POST {
+            return Answering::Passed(self.pass(request));
         }
         Answering::Reading(Reading {
             hot: self.clone(),
@@ -129,17 +165,40 @@ impl Future for Answering {
                     Err(passed) => *this = Self::Passed(passed),
                 },
                 Self::Passed(passed) => {
-                    let reply = Pin::new(passed).poll(context);
-                    return reply.map_ok(|reply| reply.map(Reply::Passed));
+                    let reply = ready!(Pin::new(&mut passed.future).poll(context))?;
+                    passed.tally.add(passed.asked, code(reply.headers()));
+                    return Poll::Ready(Ok(reply.map(Reply::Passed)));
+                }
+                Self::Refused(status) => {
+                    let reply: Response<Body> = status.clone().into_http();
+                    return Poll::Ready(Ok(reply.map(Reply::Passed)));
                 }
             }
         }
     }
 }
 
+/// Why a caller may not ask, if so. Connections of this machine have no name to be asked for.
+fn refusal(request: &Request<Body>, asked: Asked) -> Option<Refusal> {
+    request.extensions().get::<Peer>()?.may(asked).err()
+}
+
+impl Refusal {
+    fn status(self) -> Status {
+        match self {
+            Self::Unauthenticated => Status::unauthenticated(
+                "the certificate that this connection began with is not trusted any more: connect anew with another",
+            ),
+            Self::Denied => Status::permission_denied(
+                "the names in the client certificate are not on the list of this service",
+            ),
+        }
+    }
+}
+
 impl Reading {
     /// The reply, or the services' answer to what was read.
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Response<Reply>, RoutesFuture>> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Response<Reply>, Passed>> {
         if let Some(request) = &mut self.request {
             ready!(self.read.poll(request.body_mut(), context));
         }
@@ -153,6 +212,7 @@ impl Reading {
         Poll::Ready(match frame {
             None => Err(self.pass()),
             Some(frame) => {
+                self.hot.tally.add(Asked::Policies, Code::Ok);
                 let mut reply = Response::new(Reply::Stored(Some(frame)));
                 reply.headers_mut().insert(CONTENT_TYPE, CONTENT);
                 Ok(reply)
@@ -160,11 +220,11 @@ impl Reading {
         })
     }
 
-    fn pass(&mut self) -> RoutesFuture {
+    fn pass(&mut self) -> Passed {
         let request = self.request.take().unwrap_or_default();
         let read = std::mem::take(&mut self.read);
         let again = |rest| Body::new(Again { read, rest });
-        self.hot.services.call(request.map(again))
+        self.hot.pass(request.map(again))
     }
 }
 

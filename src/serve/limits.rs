@@ -5,6 +5,12 @@ use std::time::Duration;
 /// Limits of the server: no caller can make it allocate or work without bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
+    /// Most connections of all listeners together; more wait to be accepted.
+    pub connections: usize,
+    /// How long a connection may live: then the caller is told to open another.
+    pub connection_age: Duration,
+    /// How long requests may take to end after that.
+    pub connection_grace: Duration,
     /// Most bytes of a request's message.
     pub request_bytes: usize,
     /// Most bytes of a reply's message.
@@ -35,6 +41,9 @@ impl Default for Limits {
     fn default() -> Self {
         const MIB: usize = 1024 * 1024;
         Self {
+            connections: 10_000,
+            connection_age: Duration::from_secs(3600),
+            connection_grace: Duration::from_secs(60),
             request_bytes: 4 * MIB,
             reply_bytes: 64 * MIB,
             streams: 1024,

@@ -40,9 +40,18 @@ pub(super) enum Socket {
     Unix(UnixListener, SocketFile),
 }
 
+/// A bound listener that another runtime can take.
+#[derive(Debug)]
+pub enum Bound {
+    /// Of TCP.
+    Tcp(std::net::TcpListener),
+    /// Of a Unix socket, with its file.
+    Unix(std::os::unix::net::UnixListener, SocketFile),
+}
+
 /// The file of a Unix socket; it goes when this does.
 #[derive(Debug)]
-pub(super) struct SocketFile {
+pub struct SocketFile {
     path: PathBuf,
     /// Device and inode, so that the file of a successor stays.
     identity: (u64, u64),
@@ -110,6 +119,17 @@ impl Listener {
                 Ok(Self { socket, address })
             }
         }
+    }
+
+    /// Takes it off this runtime.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn into_bound(self) -> io::Result<Bound> {
+        Ok(match self.socket {
+            Socket::Tcp(listener) => Bound::Tcp(listener.into_std()?),
+            Socket::Unix(listener, file) => Bound::Unix(listener.into_std()?, file),
+        })
     }
 
     /// The address that it listens on: with its port, if any was wanted.

@@ -4,15 +4,19 @@
 //! loaded once; no guard is held over an await. Questions of people run on a bounded pool, so
 //! that they cannot slow down look-ups.
 
+mod connection;
 mod health;
 mod hot;
 mod insights;
 mod limits;
 mod listen;
+mod peer;
 mod policies;
 mod pool;
 mod server;
 mod status;
+mod tally;
+mod tls;
 
 use std::sync::Arc;
 
@@ -24,8 +28,11 @@ use crate::snapshot::Snapshots;
 
 pub use health::Health;
 pub use limits::Limits;
-pub use listen::{Address, AddressError, Listener};
-pub use server::{ServeError, Server};
+pub use listen::{Address, AddressError, Bound, Listener, SocketFile};
+pub use peer::{AllowLists, San, SanError};
+pub use server::{Security, ServeError, Server};
+pub use tally::Tally;
+pub use tls::{Certificates, TlsError, TlsFiles};
 
 /// The server stubs. Their look-ups reply with bytes that are encoded already.
 #[allow(

@@ -2,34 +2,27 @@
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio_stream::wrappers::UnixListenerStream;
-use tokio_stream::{Stream, StreamExt};
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
 use tonic::codegen::Service;
 use tonic::service::Routes;
-use tonic::transport::server::{Connected, TcpIncoming};
 
+use super::connection::{Door, over_tcp, over_unix};
 use super::generated::effective_policy_service_server::EffectivePolicyServiceServer;
 use super::generated::policy_insight_service_server::PolicyInsightServiceServer;
 use super::hot::Hot;
 use super::insights::Insights;
 use super::listen::Socket;
 use super::policies::Policies;
-use super::{Answers, Health, Limits, Listener};
+use super::{AllowLists, Answers, Certificates, Health, Limits, Listener, Tally};
 use crate::wire::DESCRIPTORS;
-
-/// How long to wait after a connection that could not be accepted. Out of file descriptors, the
-/// next attempt would fail as well.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Why the server stopped by itself.
 #[derive(Debug, thiserror::Error)]
@@ -51,16 +44,34 @@ pub struct Server {
     answers: Answers,
     health: Health,
     limits: Limits,
+    security: Security,
+    tally: Arc<Tally>,
+}
+
+/// Who may connect, and ask what.
+#[derive(Clone, Debug, Default)]
+pub struct Security {
+    /// TCP listeners speak TLS with these, but for the one of health alone.
+    pub certificates: Option<Arc<Certificates>>,
+    /// Who may ask what, of those who connect over TLS.
+    pub lists: AllowLists,
 }
 
 impl Server {
     /// A server that answers from snapshots and tells its health.
-    pub fn new(answers: Answers, health: Health, limits: Limits) -> Self {
+    pub fn new(answers: Answers, health: Health, limits: Limits, security: Security) -> Self {
         Self {
             answers,
             health,
             limits,
+            security,
+            tally: Arc::default(),
         }
+    }
+
+    /// The requests that it has answered.
+    pub fn tally(&self) -> Arc<Tally> {
+        Arc::clone(&self.tally)
     }
 
     /// Serves on listeners, and health alone on another, until `shutdown` is done; then the health
@@ -78,9 +89,10 @@ impl Server {
         let services = self.hot(self.services()?);
         let (stop, stop_health) = (CancellationToken::new(), CancellationToken::new());
         let mut serving = JoinSet::new();
+        let door = self.door();
         for listener in listeners {
             serving.spawn(accept(
-                listener,
+                (listener, door.clone()),
                 services.clone(),
                 self.limits.clone(),
                 stop.clone(),
@@ -89,8 +101,13 @@ impl Server {
         let mut probes = JoinSet::new();
         if let Some(listener) = health_alone {
             let health = Routes::new(self.health.alone()).prepare();
+            // Probes speak no TLS, and have room of their own.
+            let door = Door {
+                certificates: None,
+                ..self.door()
+            };
             probes.spawn(accept(
-                listener,
+                (listener, door),
                 health,
                 self.limits.clone(),
                 stop_health.clone(),
@@ -118,10 +135,19 @@ impl Server {
         Ok(())
     }
 
+    fn door(&self) -> Door {
+        Door {
+            permits: Arc::new(Semaphore::new(self.limits.connections)),
+            certificates: self.security.certificates.clone(),
+            lists: Arc::new(self.security.lists.clone()),
+        }
+    }
+
     /// Services with the short way to stored bytes before them.
     fn hot(&self, services: Routes) -> Hot {
         let snapshots = Arc::clone(&self.answers.snapshots);
-        Hot::new(snapshots, self.limits.reply_bytes, services)
+        let tally = self.tally();
+        Hot::new(snapshots, self.limits.reply_bytes, services, tally)
     }
 
     fn services(&self) -> Result<Routes, ServeError> {
@@ -171,7 +197,7 @@ async fn all(tasks: &mut JoinSet<Result<(), tonic::transport::Error>>) {
 
 /// Serves on one listener until it is told to stop and its connections are done.
 async fn accept<S, B>(
-    listener: Listener,
+    (listener, door): (Listener, Door),
     services: S,
     limits: Limits,
     stop: CancellationToken,
@@ -182,37 +208,13 @@ where
     B: http_body::Body<Data = Bytes, Error = tonic::Status> + Send + 'static,
 {
     let stopped = stop.cancelled_owned();
-    let server = transport(&limits);
-    match listener.socket {
-        Socket::Tcp(socket) => {
-            let incoming = TcpIncoming::from(socket)
-                .with_nodelay(Some(true))
-                .with_keepalive(Some(limits.keepalive));
-            server
-                .serve_with_incoming_shutdown(services, patient(incoming), stopped)
-                .await
-        }
-        Socket::Unix(socket, _file) => {
-            let incoming = UnixListenerStream::new(socket);
-            server
-                .serve_with_incoming_shutdown(services, patient(incoming), stopped)
-                .await
-        }
-    }
-}
-
-/// The same connections, with a pause after each that could not be accepted.
-fn patient<C>(incoming: impl Stream<Item = io::Result<C>>) -> impl Stream<Item = io::Result<C>>
-where
-    C: AsyncRead + AsyncWrite + Connected,
-{
-    incoming.then(|accepted| async {
-        if let Err(error) = &accepted {
-            tracing::warn!(%error, "a connection could not be accepted");
-            tokio::time::sleep(ACCEPT_PAUSE).await;
-        }
-        accepted
-    })
+    let (incoming, _file) = match listener.socket {
+        Socket::Tcp(socket) => (over_tcp(socket, door), None),
+        Socket::Unix(socket, file) => (over_unix(socket, door), Some(file)),
+    };
+    transport(&limits)
+        .serve_with_incoming_shutdown(services, incoming, stopped)
+        .await
 }
 
 fn transport(limits: &Limits) -> tonic::transport::Server {
@@ -222,4 +224,6 @@ fn transport(limits: &Limits) -> tonic::transport::Server {
         .http2_max_header_list_size(limits.header_bytes)
         .http2_keepalive_interval(Some(limits.keepalive))
         .http2_keepalive_timeout(Some(limits.keepalive_timeout))
+        .max_connection_age(limits.connection_age)
+        .max_connection_age_grace(limits.connection_grace)
 }

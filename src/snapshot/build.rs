@@ -22,16 +22,22 @@ pub(super) struct Tails {
 
 impl Tails {
     pub fn of(world: &World, version: &Version) -> Self {
-        let kinds = incomplete(world);
+        let kinds = world.kinds().iter();
+        let known = kinds.map(|kind| kind.profile().policy.clone());
+        Self::with(incomplete(world), known.collect(), version)
+    }
+
+    /// The same of another version.
+    pub fn at(&self, version: &Version) -> Self {
+        Self::with(self.kinds.clone(), self.known.clone(), version)
+    }
+
+    fn with(kinds: Vec<v1::KindState>, known: Vec<GroupKind>, version: &Version) -> Self {
         Self {
             get: shared(get_tail(version.message(), version.synced_at, &kinds)),
             batch: shared(batch_tail(version.message(), version.synced_at, &kinds)),
             kinds,
-            known: world
-                .kinds()
-                .iter()
-                .map(|kind| kind.profile().policy.clone())
-                .collect(),
+            known,
         }
     }
 }

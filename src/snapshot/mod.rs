@@ -73,6 +73,26 @@ struct Part {
 }
 
 impl Snapshot {
+    /// The same answers, known to be in step at a later time.
+    #[must_use]
+    pub fn synced(&self, at: prost_types::Timestamp) -> Self {
+        let version = Version {
+            synced_at: at,
+            ..self.version.clone()
+        };
+        Self {
+            tails: self.tails.at(&version),
+            version,
+            plan: Arc::clone(&self.plan),
+            ways: Arc::clone(&self.ways),
+            bodies: self.bodies.clone(),
+            distinct: self.distinct,
+            paths: self.paths,
+            behind: self.behind.clone(),
+            statuses: self.statuses.clone(),
+        }
+    }
+
     /// The answer of a path. Allocates nothing: the name is parsed in place, and each of its steps
     /// is two probes, one for the place and one for the state.
     pub fn look_up(&self, path: &PathName<'_>) -> Option<&Body> {

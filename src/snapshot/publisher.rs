@@ -1,9 +1,10 @@
 //! From worlds to snapshots, each sharing with the one before what did not change.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use super::{Encoder, Snapshot, Tails, Version, Work};
-use crate::model::{PathName, PathReason};
+use crate::model::{GroupKind, Outcome, PathName, PathReason};
 use crate::resolve::{Engine, Update, World};
 use crate::store::{Changed, Profiles, Store};
 use crate::topology::Topology;
@@ -17,7 +18,7 @@ pub struct Publisher {
 }
 
 /// The world behind a snapshot, read when it is asked for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Behind {
     store: Store,
     profiles: Profiles,
@@ -58,6 +59,11 @@ impl Publisher {
     /// The world as it is now. Its policies stand in no order.
     pub fn world(&self) -> &World {
         self.engine.world()
+    }
+
+    /// How many policies of each kind there are, by outcome (SEMANTICS §3.3).
+    pub fn outcomes(&self) -> BTreeMap<(GroupKind, Outcome), usize> {
+        self.engine.outcomes()
     }
 
     /// What was done since the start.

@@ -1,6 +1,7 @@
 //! Where objects come from. A source yields [`Change`](crate::model::Change)s and interprets
 //! nothing: it knows neither topology nor policies.
 
+pub mod checkpoint;
 pub mod cluster;
 pub mod manifests;
 mod object;

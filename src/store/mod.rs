@@ -153,9 +153,20 @@ impl Store {
         objects.map(|(name, entry)| (name, &**entry))
     }
 
+    /// All objects, by kind, namespace and name.
+    pub fn objects(&self) -> impl Iterator<Item = &Arc<Object>> {
+        let entries = self.kinds.values().flatten();
+        entries.map(|(_, entry)| &entry.object)
+    }
+
     /// The kinds of which there are objects.
     pub fn kinds(&self) -> impl Iterator<Item = &GroupKind> {
         self.kinds.keys()
+    }
+
+    /// How many objects of a kind there are.
+    pub fn count(&self, kind: &GroupKind) -> usize {
+        self.kinds.get(kind).map_or(0, Objects::size)
     }
 
     /// One object.

@@ -187,7 +187,12 @@ impl Running {
     pub async fn health(&self, address: &str, service: &str) -> bool {
         let (address, service) = (address.to_owned(), service.to_owned());
         let asked = tokio::task::spawn_blocking(move || {
-            entail::client::health(&address, &service, Duration::from_secs(5))
+            entail::client::health(
+                &address,
+                &entail::client::ClientTls::default(),
+                &service,
+                Duration::from_secs(5),
+            )
         });
         asked.await.unwrap().unwrap()
     }

@@ -1,12 +1,14 @@
 //! What is asked of the API server, seen where requests leave: how often each resource is listed
-//! and watched, and when a watch was opened last.
+//! and watched, when a watch was opened last, and when the server said something of it last.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
+use std::time::SystemTime;
 
 use http::{Method, Request, Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
 use tokio::sync::Notify;
 use tower::{Layer, Service};
 
@@ -19,6 +21,8 @@ pub struct Calls {
 #[derive(Debug, Default)]
 struct Inner {
     counts: Mutex<BTreeMap<String, Count>>,
+    /// When the server said something last: an object, a bookmark, or that a watch is open.
+    heard: Mutex<BTreeMap<String, SystemTime>>,
     /// Wakes whoever waits for a watch to be opened.
     opened: Notify,
 }
@@ -30,7 +34,7 @@ pub struct Count {
     pub lists: u64,
     /// Watches, the first and those that resume it.
     pub watches: u64,
-    /// Watches that the server has accepted.
+    /// Watches that the server has accepted, but for those that begin with a list.
     pub opened: u64,
     /// Requests that would change something; there are none.
     pub writes: u64,
@@ -47,8 +51,16 @@ pub struct Seen<S> {
 pub struct Asking<F> {
     future: Pin<Box<F>>,
     calls: Calls,
-    /// The path of a watch.
-    watch: Option<String>,
+    path: String,
+    /// A watch that begins where another ended.
+    resumes: bool,
+}
+
+/// What the server answers, as it comes.
+pub struct Heard<B> {
+    inner: Pin<Box<B>>,
+    calls: Calls,
+    path: String,
 }
 
 impl Calls {
@@ -78,6 +90,19 @@ impl Calls {
         }
     }
 
+    /// When the server said something of a path last.
+    pub(super) fn heard(&self, path: &str) -> Option<SystemTime> {
+        let heard = self.inner.heard.lock();
+        let heard = heard.unwrap_or_else(PoisonError::into_inner);
+        heard.get(path).copied()
+    }
+
+    fn hear(&self, path: &str) {
+        let heard = self.inner.heard.lock();
+        let mut heard = heard.unwrap_or_else(PoisonError::into_inner);
+        heard.insert(path.to_owned(), SystemTime::now());
+    }
+
     fn change(&self, path: &str, change: impl FnOnce(&mut Count)) {
         let counts = self.inner.counts.lock();
         let mut counts = counts.unwrap_or_else(PoisonError::into_inner);
@@ -100,7 +125,7 @@ impl<S, B, R> Service<Request<B>> for Seen<S>
 where
     S: Service<Request<B>, Response = Response<R>>,
 {
-    type Response = S::Response;
+    type Response = Response<Heard<R>>;
     type Error = S::Error;
     type Future = Asking<S::Future>;
 
@@ -111,9 +136,9 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let path = request.uri().path();
         let query = request.uri().query().unwrap_or_default();
-        let is_watch = query
-            .split('&')
-            .any(|part| matches!(part, "watch=true" | "watch=1"));
+        let says = |wanted: &[&str]| query.split('&').any(|part| wanted.contains(&part));
+        let is_watch = says(&["watch=true", "watch=1"]);
+        let resumes = is_watch && !says(&["sendInitialEvents=true"]);
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
         self.calls.change(path, |count| {
             if !reads {
@@ -125,7 +150,8 @@ where
             }
         });
         Asking {
-            watch: is_watch.then(|| path.to_owned()),
+            path: path.to_owned(),
+            resumes,
             calls: self.calls.clone(),
             future: Box::pin(self.inner.call(request)),
         }
@@ -136,16 +162,47 @@ impl<F, R, E> Future for Asking<F>
 where
     F: Future<Output = Result<Response<R>, E>>,
 {
-    type Output = F::Output;
+    type Output = Result<Response<Heard<R>>, E>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let answer = ready!(self.future.as_mut().poll(context));
-        if let (Some(path), Ok(response)) = (self.watch.take(), &answer)
-            && response.status() == StatusCode::OK
-        {
-            self.calls.change(&path, |count| count.opened += 1);
-            self.calls.inner.opened.notify_waiters();
+        let answer = ready!(self.future.as_mut().poll(context))?;
+        let path = std::mem::take(&mut self.path);
+        if answer.status() == StatusCode::OK {
+            self.calls.hear(&path);
+            if self.resumes {
+                self.calls.change(&path, |count| count.opened += 1);
+                self.calls.inner.opened.notify_waiters();
+            }
         }
-        Poll::Ready(answer)
+        let calls = self.calls.clone();
+        Poll::Ready(Ok(answer.map(|body| Heard {
+            inner: Box::pin(body),
+            calls,
+            path,
+        })))
+    }
+}
+
+impl<B: Body> Body for Heard<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        let piece = ready!(self.inner.as_mut().poll_frame(context));
+        if matches!(piece, Some(Ok(_))) {
+            self.calls.hear(&self.path);
+        }
+        Poll::Ready(piece)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
     }
 }

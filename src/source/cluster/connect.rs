@@ -1,12 +1,13 @@
 //! Reaching the API server.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use kube::Client;
 use kube::client::ClientBuilder;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 
-use super::Calls;
+use super::{Calls, Scope};
 
 /// How to reach a cluster: by a kubeconfig, or as the pod that this is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub struct Access {
     pub kubeconfig: Option<PathBuf>,
     /// A context of the kubeconfig; else its current one.
     pub context: Option<String>,
+    /// What is kept of it.
+    pub scope: Scope,
 }
 
 /// A cluster that is asked.
@@ -25,6 +28,8 @@ pub struct Cluster {
     pub calls: Calls,
     /// Where it is.
     pub url: String,
+    /// What is kept of it.
+    pub scope: Arc<Scope>,
 }
 
 /// Why a cluster cannot be reached.
@@ -77,6 +82,11 @@ impl Cluster {
         let url = config.cluster_url.to_string();
         let calls = Calls::default();
         let client = ClientBuilder::try_from(config)?.with_layer(&calls).build();
-        Ok(Self { client, calls, url })
+        Ok(Self {
+            client,
+            calls,
+            url,
+            scope: Arc::new(access.scope.clone()),
+        })
     }
 }

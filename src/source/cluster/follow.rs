@@ -1,7 +1,7 @@
 //! Following all kinds that are wanted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use kube::core::ApiResource;
 use tokio::sync::{mpsc, watch};
@@ -10,11 +10,13 @@ use tokio::time::{Instant, sleep_until};
 
 use super::gather::Gathered;
 use super::kind::{self, Said};
-use super::{Cluster, Step, Wanted, discover};
+use super::{Cluster, Known, Step, Wanted, discover};
 use crate::model::{GroupKind, groups};
 
 /// Words of watches that may wait.
 const WAITING: usize = 1_024;
+/// How often to tell when all was in step last, where nothing else is told.
+const BEAT: Duration = Duration::from_secs(10);
 /// How long words are gathered for one step.
 const GATHER: Duration = Duration::from_millis(10);
 /// After a CRD has changed it takes a while until the server serves its kind: when to look, one
@@ -55,11 +57,20 @@ struct Follower {
     /// Whether a CRD has changed since.
     is_due: bool,
     told: Option<(Vec<(String, String)>, bool)>,
+    synced_at: Option<SystemTime>,
 }
 
-/// Follows the kinds that are wanted and sends what is new. Ends when nobody receives any more.
-pub async fn watch(cluster: Cluster, wanted: watch::Receiver<Wanted>, tx: mpsc::Sender<Step>) {
+/// Follows the kinds that are wanted and sends what is new, beginning with what is known already.
+/// Ends when nobody receives any more.
+pub async fn watch(
+    cluster: Cluster,
+    wanted: watch::Receiver<Wanted>,
+    known: Known,
+    tx: mpsc::Sender<Step>,
+) {
     let (words, mut heard) = mpsc::channel(WAITING);
+    let mut gathered = Gathered::default();
+    gathered.seed(known);
     let mut follower = Follower {
         cluster,
         wanted,
@@ -70,7 +81,7 @@ pub async fn watch(cluster: Cluster, wanted: watch::Receiver<Wanted>, tx: mpsc::
         absent: BTreeSet::new(),
         awaited: BTreeSet::new(),
         of_crds: BTreeSet::new(),
-        gathered: Gathered::default(),
+        gathered,
         undiscovered: Some("the server has not been asked yet".to_owned()),
         number: 0,
         decided: 0,
@@ -78,8 +89,10 @@ pub async fn watch(cluster: Cluster, wanted: watch::Receiver<Wanted>, tx: mpsc::
         look_at: Instant::now(),
         is_due: false,
         told: None,
+        synced_at: None,
     };
     let mut due: Option<Instant> = None;
+    let mut beat = tokio::time::interval(BEAT);
     loop {
         let flush = due.unwrap_or_else(|| Instant::now() + LOOK);
         tokio::select! {
@@ -92,11 +105,14 @@ pub async fn watch(cluster: Cluster, wanted: watch::Receiver<Wanted>, tx: mpsc::
             }
             () = sleep_until(follower.look_at) => follower.look().await,
             Some((kind, said)) = heard.recv() => follower.hear(&kind, said),
+            _ = beat.tick() => {
+                if due.is_none() && follower.is_later() && tx.send(follower.step()).await.is_err() {
+                    return;
+                }
+            }
             () = sleep_until(flush), if due.is_some() => {
                 due = None;
-                if let Some(step) = follower.step()
-                    && tx.send(step).await.is_err()
-                {
+                if follower.has_news() && tx.send(follower.step()).await.is_err() {
                     return;
                 }
                 continue;
@@ -159,11 +175,10 @@ impl Follower {
             }
             self.gathered.end(&kind);
         }
-        let unwanted = self.absent.difference(wanted);
-        let unwanted: Vec<GroupKind> = unwanted
-            .chain(self.awaited.difference(wanted))
-            .cloned()
-            .collect();
+        let told = self.gathered.kinds();
+        let unwanted =
+            told.filter(|kind| !wanted.contains(*kind) && !self.followed.contains_key(*kind));
+        let unwanted: Vec<GroupKind> = unwanted.cloned().collect();
         for kind in unwanted {
             self.absent.remove(&kind);
             self.awaited.remove(&kind);
@@ -172,6 +187,8 @@ impl Follower {
         for kind in wanted {
             match served.get(kind) {
                 None if self.followed.contains_key(kind) => {}
+                // What was known before the start stays until it is known to be gone.
+                None if self.gathered.is_seed(kind) && !self.is_gone(kind) => {}
                 // Its CRD says that it is served: it is on its way.
                 None if self.gathered.crd(kind) == Some(true) => {
                     self.absent.remove(kind);
@@ -205,7 +222,7 @@ impl Follower {
     /// Whether a kind that was served is gone for good: with its CRD. A server that starts does not
     /// list all at once, and what is known stays in use until it does.
     fn is_gone(&self, kind: &GroupKind) -> bool {
-        let of_crd = self.of_crds.contains(kind);
+        let of_crd = self.of_crds.contains(kind) || self.gathered.is_seed(kind);
         of_crd && self.gathered.knows_crds() && self.gathered.crd(kind).is_none()
     }
 
@@ -238,11 +255,27 @@ impl Follower {
         !self.gathered.is_empty() || self.told.as_ref() != Some(&now)
     }
 
-    /// What is new, if anything is.
-    fn step(&mut self) -> Option<Step> {
-        if !self.has_news() {
+    /// When all kinds that can be read were in step last.
+    fn in_step(&self) -> Option<SystemTime> {
+        if !self.is_complete() || self.gathered.is_stale() {
             return None;
         }
+        let read = self.followed.iter();
+        let read = read.filter(|(kind, _)| self.gathered.is_known(kind));
+        let calls = &self.cluster.calls;
+        let heard = read.map(|(_, (resource, _))| calls.heard(&kind::url_path(resource)));
+        // A kind that nothing was heard of is not in step.
+        heard.min().flatten()
+    }
+
+    /// Whether all was in step later than was told.
+    fn is_later(&self) -> bool {
+        let now = self.in_step();
+        now.is_some() && now > self.synced_at
+    }
+
+    /// What is new.
+    fn step(&mut self) -> Step {
         let (change, decides) = self.gathered.change();
         self.number += 1;
         if decides {
@@ -250,11 +283,13 @@ impl Follower {
         }
         let (problems, is_complete) = (self.problems(), self.is_complete());
         self.told = Some((problems.clone(), is_complete));
-        Some(Step {
+        self.synced_at = self.in_step().max(self.synced_at);
+        Step {
             number: self.number,
             change,
             problems,
             is_complete,
-        })
+            synced_at: self.synced_at,
+        }
     }
 }

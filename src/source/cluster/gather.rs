@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::Known;
 use super::kind::Said;
 use crate::model::{Change, GroupKind, KindState, Object, ObjectKey, SourceState, groups};
 
@@ -31,17 +32,53 @@ struct Kind {
     problem: Option<String>,
     /// What is wrong with objects of it.
     malformed: Option<String>,
+    /// What is known of it is from before the start.
+    is_seed: bool,
 }
 
-impl Gathered {
-    /// A kind is wanted from now on, and nothing is known of it.
-    pub fn begin(&mut self, kind: &GroupKind) {
-        let new = Kind {
+impl Default for Kind {
+    /// Nothing is known.
+    fn default() -> Self {
+        Self {
             state: SourceState::Unknown,
             known: BTreeSet::new(),
             problem: None,
             malformed: None,
-        };
+            is_seed: false,
+        }
+    }
+}
+
+impl Gathered {
+    /// What is known from before the start; it stays in use until the server says more.
+    pub fn seed(&mut self, known: Known) {
+        for (kind, known) in known {
+            let seed = Kind {
+                state: SourceState::Stale,
+                known,
+                is_seed: true,
+                ..Kind::default()
+            };
+            self.kinds.insert(kind, seed);
+        }
+    }
+
+    /// Whether what is known of a kind is from before the start.
+    pub fn is_seed(&self, kind: &GroupKind) -> bool {
+        self.kinds.get(kind).is_some_and(|kind| kind.is_seed)
+    }
+
+    /// The kinds that something is told of.
+    pub fn kinds(&self) -> impl Iterator<Item = &GroupKind> {
+        self.kinds.keys()
+    }
+
+    /// A kind is wanted from now on, and no more is known of it than before the start.
+    pub fn begin(&mut self, kind: &GroupKind) {
+        if self.is_seed(kind) {
+            return;
+        }
+        let new = Kind::default();
         if let Some(before) = self.kinds.insert(kind.clone(), new) {
             self.forget(before);
         }
@@ -50,6 +87,9 @@ impl Gathered {
 
     /// A kind is not served: it has no objects.
     pub fn absent(&mut self, kind: &GroupKind) {
+        if let Some(before) = self.kinds.remove(kind) {
+            self.forget(before);
+        }
         self.begin(kind);
         self.settle(kind, SourceState::Complete, None);
     }
@@ -168,6 +208,7 @@ impl Gathered {
             return;
         };
         known.problem = problem;
+        known.is_seed &= state == SourceState::Stale;
         if known.state != state {
             known.state = state;
             self.states.insert(kind.clone(), state);
@@ -177,7 +218,19 @@ impl Gathered {
     /// Whether each kind is known or known to be out of reach.
     pub fn is_settled(&self) -> bool {
         let mut kinds = self.kinds.values();
-        kinds.all(|kind| kind.state != SourceState::Unknown)
+        kinds.all(|kind| kind.state != SourceState::Unknown && !kind.is_seed)
+    }
+
+    /// Whether something that was known is not followed now.
+    pub fn is_stale(&self) -> bool {
+        let mut kinds = self.kinds.values();
+        kinds.any(|kind| kind.state == SourceState::Stale)
+    }
+
+    /// Whether all objects of a kind are known.
+    pub fn is_known(&self, kind: &GroupKind) -> bool {
+        let kind = self.kinds.get(kind);
+        kind.is_some_and(|kind| kind.state == SourceState::Complete)
     }
 
     /// Whether there is anything to tell.

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 
-use super::Cluster;
+use super::{Cluster, Scope};
 use crate::model::{GroupKind, Object, ObjectKey};
 use crate::source::object::object;
 
@@ -46,11 +46,17 @@ pub(super) async fn follow(
 ) {
     let path = url_path(&resource);
     let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource);
-    let config = watcher::Config::default().page_size(PAGE).any_semantic();
-    let mut events = std::pin::pin!(watch(api, config).default_backoff());
-    let mut listing: Option<Vec<Arc<Object>>> = None;
-    // Told after the list that they are missing from.
-    let mut malformed = Vec::new();
+    let pages = watcher::Config::default().page_size(PAGE).any_semantic();
+    let streamed = pages.clone().streaming_lists();
+    let mut events = Box::pin(watch(api.clone(), streamed).default_backoff());
+    let mut is_streamed = true;
+    let mut hearing = Hearing {
+        scope: Arc::clone(&cluster.scope),
+        kind: kind.clone(),
+        resource,
+        listing: None,
+        malformed: Vec::new(),
+    };
     let mut troubled: Option<u64> = None;
     loop {
         let event = match troubled {
@@ -60,40 +66,28 @@ pub(super) async fn follow(
                 () = cluster.calls.opened_after(&path, known) => {
                     troubled = None;
                     // A list that is due tells more.
-                    if listing.is_none() && tx.send((kind.clone(), Said::Resumed)).await.is_err() {
+                    if hearing.listing.is_none() && tx.send((kind.clone(), Said::Resumed)).await.is_err() {
                         return;
                     }
                     continue;
                 }
             },
         };
-        let Some(event) = event else { return };
-        let mut said = Vec::new();
-        match event {
-            Ok(Event::Init) => listing = Some(Vec::new()),
-            Ok(Event::InitApply(found)) => match (read(found, &resource), &mut listing) {
-                (Ok(Some(object)), Some(listing)) => listing.push(object),
-                (Ok(_), _) => {}
-                (Err(message), _) => malformed.push(Said::Malformed(message)),
-            },
-            Ok(Event::InitDone) => {
-                said.extend(listing.take().map(Said::Listed));
-                said.append(&mut malformed);
+        let said = match event {
+            None => return,
+            Some(Ok(event)) => hearing.take(event),
+            // An older server: it lists in pages.
+            Some(Err(error)) if is_streamed && refuses_streams(&error) => {
+                is_streamed = false;
+                hearing.listing = None;
+                events = Box::pin(watch(api.clone(), pages.clone()).default_backoff());
+                continue;
             }
-            Ok(Event::Apply(found)) => match read(found, &resource) {
-                Ok(object) => said.extend(object.map(Said::Applied)),
-                Err(message) => said.push(Said::Malformed(message)),
-            },
-            Ok(Event::Delete(found)) => said.push(Said::Deleted(ObjectKey::new(
-                kind.clone(),
-                &*found.namespace().unwrap_or_default(),
-                &*found.name_any(),
-            ))),
-            Err(error) => {
+            Some(Err(error)) => {
                 troubled = Some(cluster.calls.opened(&path));
-                said.extend(trouble(&error));
+                trouble(&error).into_iter().collect()
             }
-        }
+        };
         for said in said {
             if tx.send((kind.clone(), said)).await.is_err() {
                 return;
@@ -102,8 +96,63 @@ pub(super) async fn follow(
     }
 }
 
+/// What was heard of a kind and not told yet.
+struct Hearing {
+    scope: Arc<Scope>,
+    kind: GroupKind,
+    resource: ApiResource,
+    listing: Option<Vec<Arc<Object>>>,
+    /// Told after the list that they are missing from.
+    malformed: Vec<Said>,
+}
+
+impl Hearing {
+    /// Takes an event; returns what it says.
+    fn take(&mut self, event: Event<DynamicObject>) -> Vec<Said> {
+        let mut said = Vec::new();
+        match event {
+            Event::Init => self.listing = Some(Vec::new()),
+            Event::InitApply(found) => match (read(found, &self.resource), &mut self.listing) {
+                (Ok(Some(object)), Some(listing)) if self.scope.keeps(&object) => {
+                    listing.push(object);
+                }
+                (Ok(_), _) => {}
+                (Err(message), _) => self.malformed.push(Said::Malformed(message)),
+            },
+            Event::InitDone => {
+                said.extend(self.listing.take().map(Said::Listed));
+                said.append(&mut self.malformed);
+            }
+            Event::Apply(found) => match read(found, &self.resource) {
+                // It may have been within the scope before.
+                Ok(Some(object)) if !self.scope.keeps(&object) => {
+                    said.push(Said::Deleted(object.key.clone()));
+                }
+                Ok(object) => said.extend(object.map(Said::Applied)),
+                Err(message) => said.push(Said::Malformed(message)),
+            },
+            Event::Delete(found) => said.push(Said::Deleted(ObjectKey::new(
+                self.kind.clone(),
+                &*found.namespace().unwrap_or_default(),
+                &*found.name_any(),
+            ))),
+        }
+        said
+    }
+}
+
+/// Whether the server cannot send a list as the beginning of a watch: it calls the parameters that
+/// ask for it invalid.
+fn refuses_streams(error: &watcher::Error) -> bool {
+    let is_invalid = |code: u16| matches!(code, 400 | 422);
+    match error {
+        watcher::Error::WatchStartFailed(Error::Api(status)) => is_invalid(status.code),
+        _ => false,
+    }
+}
+
 /// The path of a resource's URLs, over all namespaces.
-fn url_path(resource: &ApiResource) -> String {
+pub(super) fn url_path(resource: &ApiResource) -> String {
     let root = if resource.group.is_empty() {
         "/api"
     } else {

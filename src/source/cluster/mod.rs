@@ -10,14 +10,17 @@ mod discover;
 mod follow;
 mod gather;
 mod kind;
+mod scope;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::SystemTime;
 
-use crate::model::{Change, GroupKind};
+use crate::model::{Change, GroupKind, ObjectKey};
 
 pub use calls::{Calls, Count};
 pub use connect::{Access, Cluster, ClusterError};
 pub use follow::watch;
+pub use scope::Scope;
 
 /// What is wanted of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +30,9 @@ pub struct Wanted {
     /// The last step that this rests on: CRDs and profiles say which kinds there are.
     pub after: u64,
 }
+
+/// What is known of a cluster before it says anything: the kinds with their objects.
+pub type Known = BTreeMap<GroupKind, BTreeSet<ObjectKey>>;
 
 /// What a cluster says, one step after the other.
 #[derive(Clone, Debug, Default)]
@@ -39,4 +45,7 @@ pub struct Step {
     pub problems: Vec<(String, String)>,
     /// Whether all that is wanted is known, or known to be out of reach.
     pub is_complete: bool,
+    /// When all kinds that can be read were known to be in step last: the server said something of
+    /// each since. It sends a bookmark a minute where nothing changes.
+    pub synced_at: Option<SystemTime>,
 }

@@ -1,9 +1,11 @@
 //! Settings: plain data that the command line fills, and what is wrong with them.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::serve::{Address, Limits};
+pub use crate::serve::TlsFiles;
+use crate::serve::{Address, AllowLists, Limits, San};
 pub use crate::telemetry::{LogFormat, LogSettings};
 
 /// Where a server listens unless it is told otherwise.
@@ -12,6 +14,8 @@ pub const DEFAULT_LISTEN: &str = "127.0.0.1:50051";
 pub const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
 /// How often manifests are looked at even if the file system tells of no change.
 pub const DEFAULT_POLL: Duration = Duration::from_secs(10);
+/// How long to wait after a checkpoint before the next, unless told otherwise.
+pub const DEFAULT_CHECKPOINT_PAUSE: Duration = Duration::from_secs(10);
 /// Longer drains are mistakes of the unit.
 const MAX_DRAIN: Duration = Duration::from_secs(3600);
 
@@ -28,13 +32,19 @@ pub struct Inputs {
     pub cluster: Option<ClusterAccess>,
 }
 
-/// How to reach a cluster.
+/// How to reach a cluster, and what is kept of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterAccess {
     /// The kubeconfig; else `KUBECONFIG`, the user's own one, or the pod's account.
     pub kubeconfig: Option<PathBuf>,
     /// A context of the kubeconfig; else its current one.
     pub context: Option<String>,
+    /// Namespaces to keep objects of; all if there are none.
+    pub namespaces: Vec<String>,
+    /// Gateways to keep, `NAMESPACE/NAME`; all if there are none.
+    pub gateways: Vec<String>,
+    /// GatewayClasses to keep, with their Gateways; all if there are none.
+    pub classes: Vec<String>,
 }
 
 /// Settings of `serve`.
@@ -46,6 +56,20 @@ pub struct ServeSettings {
     pub listen: Vec<String>,
     /// Where to serve health alone.
     pub health_listen: Option<String>,
+    /// Where to serve metrics and readiness over HTTP: `IP:PORT`.
+    pub admin_listen: Option<String>,
+    /// A Unix socket for the same, and for the log's filter.
+    pub admin_socket: Option<PathBuf>,
+    /// Certificates: TCP listeners then speak TLS, but for health and admin.
+    pub tls: Option<TlsFiles>,
+    /// Names of callers that may look up effective policies; all that are let in if there are none.
+    pub data_plane_sans: Vec<String>,
+    /// Names of callers that may ask what people ask; likewise.
+    pub insight_sans: Vec<String>,
+    /// A file to keep what is known of a cluster in.
+    pub checkpoint: Option<PathBuf>,
+    /// How long to wait after a checkpoint before the next.
+    pub checkpoint_pause: Duration,
     /// Whether others than this machine may connect without TLS.
     pub insecure_listen: bool,
     /// A file to write the address of the first TCP listener to.
@@ -60,13 +84,17 @@ pub struct ServeSettings {
     pub log: LogSettings,
 }
 
-/// Addresses to listen on, checked.
+/// Addresses to listen on and who may ask there, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listeners {
     /// For all services.
     pub all: Vec<Address>,
     /// For health alone.
     pub health: Option<Address>,
+    /// For metrics.
+    pub admin: Option<SocketAddr>,
+    /// Who may ask what.
+    pub lists: AllowLists,
 }
 
 impl Default for ServeSettings {
@@ -75,6 +103,13 @@ impl Default for ServeSettings {
             inputs: Inputs::default(),
             listen: vec![DEFAULT_LISTEN.to_owned()],
             health_listen: None,
+            admin_listen: None,
+            admin_socket: None,
+            tls: None,
+            data_plane_sans: Vec::new(),
+            insight_sans: Vec::new(),
+            checkpoint: None,
+            checkpoint_pause: DEFAULT_CHECKPOINT_PAUSE,
             insecure_listen: false,
             port_file: None,
             drain_timeout: DEFAULT_DRAIN,
@@ -149,6 +184,14 @@ impl ServeSettings {
                 None
             }
         };
+        let admin = self.admin_address().unwrap_or_else(|message| {
+            wrong.push(message);
+            None
+        });
+        let lists = self.allow_lists(&mut wrong);
+        if self.checkpoint.is_some() && self.inputs.cluster.is_none() {
+            wrong.push("`--checkpoint` keeps what a cluster said: it needs `--kube`".to_owned());
+        }
         if self.port_file.is_some() && !all.iter().any(|a| matches!(a, Address::Tcp(_))) {
             wrong.push("`--port-file` needs a TCP address in `--listen`".to_owned());
         }
@@ -161,7 +204,12 @@ impl ServeSettings {
         wrong.extend(self.zero_limits());
         wrong.extend(self.log.check().err());
         if wrong.is_empty() {
-            Ok(Listeners { all, health })
+            Ok(Listeners {
+                all,
+                health,
+                admin,
+                lists,
+            })
         } else {
             Err(wrong)
         }
@@ -169,19 +217,60 @@ impl ServeSettings {
 
     fn listen_address(&self, text: &str) -> Result<Address, String> {
         let address: Address = text.parse().map_err(|error| format!("--listen: {error}"))?;
-        if address.is_local() || self.insecure_listen {
+        let knows_callers = self.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
+        if address.is_local() || self.insecure_listen || knows_callers {
             return Ok(address);
         }
         Err(format!(
-            "`--listen {text}` would be open to other machines without TLS, which this version \
-             does not speak: listen on loopback or `unix:PATH` behind a proxy that does, or give \
-             `--insecure-listen`"
+            "`--listen {text}` would be open to whoever reaches it: give `--tls-cert`, `--tls-key` and \
+             `--tls-client-ca`, listen on loopback or `unix:PATH`, or give `--insecure-listen`"
         ))
+    }
+
+    fn admin_address(&self) -> Result<Option<SocketAddr>, String> {
+        let Some(text) = self.admin_listen.as_deref() else {
+            return Ok(None);
+        };
+        match text.parse::<Address>() {
+            Ok(Address::Tcp(address)) => Ok(Some(address)),
+            Ok(Address::Unix(_)) => Err(format!(
+                "`--admin-listen {text}` is a Unix socket: give it with `--admin-socket`"
+            )),
+            Err(error) => Err(format!("--admin-listen: {error}")),
+        }
+    }
+
+    fn allow_lists(&self, wrong: &mut Vec<String>) -> AllowLists {
+        let mut read = |option: &str, names: &[String]| {
+            let mut list: Vec<San> = Vec::with_capacity(names.len());
+            for name in names {
+                match name.parse() {
+                    Ok(name) => list.push(name),
+                    Err(error) => wrong.push(format!("{option}: {error}")),
+                }
+            }
+            list
+        };
+        let lists = AllowLists {
+            data_plane: read("--data-plane-san", &self.data_plane_sans),
+            insight: read("--insight-san", &self.insight_sans),
+        };
+        let knows_callers = self.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
+        let names = self.data_plane_sans.len() + self.insight_sans.len();
+        if names > 0 && !knows_callers {
+            wrong.push(
+                "`--data-plane-san` and `--insight-san` are names in client certificates: they need \
+                 `--tls-client-ca`"
+                    .to_owned(),
+            );
+        }
+        lists
     }
 
     fn zero_limits(&self) -> impl Iterator<Item = String> {
         let limits = &self.limits;
         [
+            ("connections", limits.connections == 0),
             ("request bytes", limits.request_bytes == 0),
             ("reply bytes", limits.reply_bytes == 0),
             ("streams", limits.streams == 0),
@@ -207,70 +296,4 @@ fn takes_any_port(address: &Address) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn settings() -> ServeSettings {
-        let inputs = Inputs {
-            manifests: vec!["a".into()],
-            ..Inputs::default()
-        };
-        ServeSettings {
-            inputs,
-            ..ServeSettings::default()
-        }
-    }
-
-    #[test]
-    fn defaults_are_right() {
-        let listeners = settings().check().unwrap();
-        assert_eq!(listeners.all, [DEFAULT_LISTEN.parse().unwrap()]);
-    }
-
-    #[test]
-    fn all_that_is_wrong_is_told_at_once() {
-        let mut wrong = settings();
-        wrong.inputs.manifests.clear();
-        wrong.listen = ["nowhere", "0.0.0.0:1", "unix:/x", "unix:/x"]
-            .map(str::to_owned)
-            .into();
-        wrong.health_listen = Some("x".to_owned());
-        wrong.port_file = Some("p".into());
-        wrong.drain_timeout = Duration::MAX;
-        wrong.limits.streams = 0;
-        wrong.log.filter = Some("=".to_owned());
-        let told = wrong.check().unwrap_err();
-        let words = [
-            "nothing to read",
-            "`nowhere`",
-            "--insecure-listen",
-            "stands twice",
-            "--health-listen",
-            "--port-file",
-            "--drain-timeout",
-            "streams",
-            "--log",
-        ];
-        assert_eq!(told.len(), words.len(), "{told:#?}");
-        for (told, word) in told.iter().zip(words) {
-            assert!(told.contains(word), "{told}");
-        }
-    }
-
-    #[test]
-    fn an_open_listener_has_to_be_asked_for() {
-        let mut open = settings();
-        open.listen = vec!["0.0.0.0:1".to_owned()];
-        open.health_listen = Some("0.0.0.0:2".to_owned());
-        assert_eq!(open.check().unwrap_err().len(), 1);
-        open.insecure_listen = true;
-        open.check().unwrap();
-    }
-
-    #[test]
-    fn any_port_may_be_asked_for_twice() {
-        let mut settings = settings();
-        settings.listen = vec!["127.0.0.1:0".to_owned(); 2];
-        assert_eq!(settings.check().unwrap().all.len(), 2);
-    }
-}
+mod tests;

@@ -1,0 +1,199 @@
+//! Checkpoints: written behind the writer, read at the start.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::intake::Intake;
+use super::progress::{Progress, stamp};
+use crate::config::ServeSettings;
+use crate::model::{Change, GroupKind, KindState, SourceState};
+use crate::source::checkpoint::Checkpoint;
+use crate::source::cluster::{Cluster, Known};
+use crate::store::Store;
+
+/// How long the last checkpoint may hold up the end of the process.
+const LAST: Duration = Duration::from_secs(5);
+
+/// What is to be written.
+#[derive(Clone, Debug)]
+pub(super) struct Inputs {
+    pub store: Store,
+    pub states: BTreeMap<GroupKind, SourceState>,
+    pub synced_at: SystemTime,
+}
+
+/// Writes what it is given, the last word first.
+#[derive(Debug)]
+pub(super) struct Checkpoints {
+    path: PathBuf,
+    of: String,
+    /// How long to wait after each.
+    pause: Duration,
+    progress: Arc<Progress>,
+}
+
+/// A checkpointer at work.
+#[derive(Debug)]
+pub(super) struct Keeping {
+    task: JoinHandle<()>,
+    end: CancellationToken,
+}
+
+/// What a checkpoint says, ready for the intake and for the source.
+#[derive(Debug)]
+pub(super) struct Warm {
+    pub known: Known,
+    pub synced_at: SystemTime,
+}
+
+impl Checkpoints {
+    pub fn new(path: PathBuf, of: String, pause: Duration, progress: Arc<Progress>) -> Self {
+        Self {
+            path,
+            of,
+            pause,
+            progress,
+        }
+    }
+
+    /// Puts what was known last into the intake, as stale. A checkpoint that cannot be used is told
+    /// in the log, and the start is cold.
+    pub fn restore(&self, intake: &mut Intake) -> Option<Warm> {
+        let path = self.path.display();
+        let read = match Checkpoint::read(&self.path, &self.of) {
+            Ok(read) => read?,
+            Err(error) => {
+                tracing::warn!("checkpoint {path} is refused, the start is cold: {error}");
+                return None;
+            }
+        };
+        let mut known: Known = BTreeMap::new();
+        let mut states = Vec::new();
+        for (kind, state) in &read.states {
+            let state = match state {
+                SourceState::Complete | SourceState::Stale => SourceState::Stale,
+                other => *other,
+            };
+            if state == SourceState::Stale {
+                known.insert(kind.clone(), Default::default());
+            }
+            states.push(KindState {
+                kind: kind.clone(),
+                state,
+            });
+        }
+        for object in &read.objects {
+            let kind = known.entry(object.key.kind.clone()).or_default();
+            kind.insert(object.key.clone());
+        }
+        let synced_at = read.synced_time();
+        let objects = read.objects.len();
+        intake.apply(Change {
+            upserts: read.objects,
+            states,
+            ..Change::default()
+        });
+        tracing::info!(
+            objects,
+            "starting from checkpoint {path}, stale until the source is read"
+        );
+        Some(Warm { known, synced_at })
+    }
+
+    /// Writes from now on what the channel has last.
+    pub fn keep(self, mut inputs: watch::Receiver<Option<Inputs>>) -> Keeping {
+        let this = Arc::new(self);
+        let end = CancellationToken::new();
+        let ending = end.clone();
+        let task = tokio::spawn(async move {
+            // What was not seen when the channel closes is written all the same.
+            while inputs.changed().await.is_ok() {
+                let now = inputs.borrow_and_update().clone();
+                let Some(now) = now else { continue };
+                this.write(now).await;
+                let _ended = timeout(this.pause, ending.cancelled()).await;
+            }
+        });
+        Keeping { task, end }
+    }
+
+    async fn write(self: &Arc<Self>, inputs: Inputs) {
+        let this = Arc::clone(self);
+        let written = tokio::task::spawn_blocking(move || {
+            let objects = inputs.store.objects().cloned().collect();
+            let since = inputs.synced_at.duration_since(SystemTime::UNIX_EPOCH);
+            let checkpoint = Checkpoint {
+                of: this.of.clone(),
+                synced_at: since.unwrap_or_default(),
+                states: inputs.states,
+                objects,
+            };
+            checkpoint.write(&this.path)
+        });
+        let path = self.path.display();
+        match written.await {
+            Ok(Ok(())) => stamp(&self.progress.checkpoint),
+            Ok(Err(error)) => {
+                self.progress
+                    .checkpoint_failures
+                    .fetch_add(1, Ordering::Relaxed);
+                tracing::warn!("checkpoint {path} cannot be written: {error}");
+            }
+            Err(error) => tracing::warn!("checkpoint {path} cannot be written: {error}"),
+        }
+    }
+}
+
+/// What keeps checkpoints, and what the last one said.
+#[derive(Default)]
+pub(super) struct Keeper {
+    pub synced_at: Option<SystemTime>,
+    pub known: Known,
+    pub inputs: Option<watch::Sender<Option<Inputs>>>,
+    keeping: Option<Keeping>,
+}
+
+impl Keeper {
+    /// Puts the last checkpoint into the intake and begins to keep others, if that is wanted.
+    pub fn of(
+        settings: &ServeSettings,
+        cluster: Option<&Cluster>,
+        intake: &mut Intake,
+        progress: &Arc<Progress>,
+    ) -> Self {
+        let (Some(path), Some(cluster)) = (&settings.checkpoint, cluster) else {
+            return Self::default();
+        };
+        let checkpoints = Checkpoints::new(
+            path.clone(),
+            format!("{}{}", cluster.url, cluster.scope),
+            settings.checkpoint_pause,
+            Arc::clone(progress),
+        );
+        let warm = checkpoints.restore(intake);
+        let (inputs, taken) = watch::channel(None);
+        Self {
+            synced_at: warm.as_ref().map(|warm| warm.synced_at),
+            known: warm.map(|warm| warm.known).unwrap_or_default(),
+            inputs: Some(inputs),
+            keeping: Some(checkpoints.keep(taken)),
+        }
+    }
+
+    /// Waits for the last checkpoint. Whoever gives work has ended before.
+    pub async fn end(self) {
+        let Some(keeping) = self.keeping else { return };
+        keeping.end.cancel();
+        if timeout(LAST, keeping.task).await.is_err() {
+            tracing::warn!("the last checkpoint took too long and may be missing");
+        }
+    }
+}

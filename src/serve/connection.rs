@@ -1,0 +1,251 @@
+//! Connections, as they are accepted: bounded in number, over TLS where there are certificates.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::server::Connected;
+
+use super::peer::{AllowLists, Peer};
+use super::tls::Certificates;
+
+/// How long to wait after a connection that could not be accepted. Out of file descriptors, the
+/// next attempt would fail as well.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How long a caller may take to shake hands.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Connections that may wait for the server to take them.
+const WAITING: usize = 64;
+
+/// Whom a listener lets in.
+#[derive(Clone, Debug)]
+pub(super) struct Door {
+    /// One permit a connection, of all listeners together.
+    pub permits: Arc<Semaphore>,
+    /// TLS on TCP, if there are certificates.
+    pub certificates: Option<Arc<Certificates>>,
+    pub lists: Arc<AllowLists>,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    stream: Stream,
+    peer: Peer,
+    _permit: OwnedSemaphorePermit,
+}
+
+#[derive(Debug)]
+enum Stream {
+    Tcp(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+    Unix(UnixStream),
+}
+
+/// The connections of a TCP listener.
+pub(super) fn over_tcp(
+    listener: TcpListener,
+    door: Door,
+) -> ReceiverStream<io::Result<Connection>> {
+    let (tx, accepted) = mpsc::channel(WAITING);
+    tokio::spawn(async move {
+        while let Some(permit) = door.permit(&tx).await {
+            let stream = tokio::select! {
+                () = tx.closed() => return,
+                accepted = listener.accept() => accepted,
+            };
+            let Some((stream, _)) = accepted_or_pause(stream).await else {
+                continue;
+            };
+            if let Err(error) = stream.set_nodelay(true) {
+                tracing::debug!(%error, "a connection is gone already");
+                continue;
+            }
+            match &door.certificates {
+                None => {
+                    let stream = Stream::Tcp(stream);
+                    let sent = tx.send(Ok(Connection::unnamed(stream, permit))).await;
+                    if sent.is_err() {
+                        return;
+                    }
+                }
+                // Who is slow to shake hands holds up nobody else.
+                Some(certificates) => {
+                    let certificates = Arc::clone(certificates);
+                    let lists = Arc::clone(&door.lists);
+                    let tx = tx.clone();
+                    tokio::spawn(async move {
+                        let shaken = shake_hands(stream, certificates, &lists, permit).await;
+                        if let Some(connection) = shaken {
+                            let _gone = tx.send(Ok(connection)).await;
+                        }
+                    });
+                }
+            }
+        }
+    });
+    ReceiverStream::new(accepted)
+}
+
+/// The connections of a Unix socket: its file's mode says who may connect.
+pub(super) fn over_unix(
+    listener: UnixListener,
+    door: Door,
+) -> ReceiverStream<io::Result<Connection>> {
+    let (tx, accepted) = mpsc::channel(WAITING);
+    tokio::spawn(async move {
+        while let Some(permit) = door.permit(&tx).await {
+            let stream = tokio::select! {
+                () = tx.closed() => return,
+                accepted = listener.accept() => accepted,
+            };
+            let Some((stream, _)) = accepted_or_pause(stream).await else {
+                continue;
+            };
+            let connection = Connection::unnamed(Stream::Unix(stream), permit);
+            if tx.send(Ok(connection)).await.is_err() {
+                return;
+            }
+        }
+    });
+    ReceiverStream::new(accepted)
+}
+
+impl Door {
+    /// Waits for room for one more connection; `None` when nobody takes connections any more.
+    async fn permit<T>(&self, tx: &mpsc::Sender<T>) -> Option<OwnedSemaphorePermit> {
+        tokio::select! {
+            () = tx.closed() => None,
+            permit = Arc::clone(&self.permits).acquire_owned() => permit.ok(),
+        }
+    }
+}
+
+async fn accepted_or_pause<T>(accepted: io::Result<T>) -> Option<T> {
+    match accepted {
+        Ok(accepted) => Some(accepted),
+        Err(error) => {
+            tracing::warn!(%error, "a connection could not be accepted");
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            None
+        }
+    }
+}
+
+async fn shake_hands(
+    stream: TcpStream,
+    certificates: Arc<Certificates>,
+    lists: &AllowLists,
+    permit: OwnedSemaphorePermit,
+) -> Option<Connection> {
+    let trust = certificates.now();
+    let acceptor = TlsAcceptor::from(Arc::clone(&trust.config));
+    let stream = match tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "a caller is refused at the handshake");
+            return None;
+        }
+        Err(_) => {
+            tracing::debug!("a caller took too long to shake hands");
+            return None;
+        }
+    };
+    let chain = stream.get_ref().1.peer_certificates();
+    let chain = chain.map(<[_]>::to_vec).unwrap_or_default();
+    Some(Connection {
+        peer: Peer::certified(certificates, trust.generation, chain, lists),
+        stream: Stream::Tls(Box::new(stream)),
+        _permit: permit,
+    })
+}
+
+impl Connection {
+    fn unnamed(stream: Stream, permit: OwnedSemaphorePermit) -> Self {
+        Self {
+            stream,
+            peer: Peer::unnamed(),
+            _permit: permit,
+        }
+    }
+}
+
+impl Connected for Connection {
+    type ConnectInfo = Peer;
+
+    fn connect_info(&self) -> Peer {
+        self.peer.clone()
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match &mut self.stream {
+            Stream::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
+            Stream::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
+            Stream::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.stream {
+            Stream::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
+            Stream::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
+            Stream::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.stream {
+            Stream::Tcp(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
+            Stream::Tls(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
+            Stream::Unix(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match &self.stream {
+            Stream::Tcp(stream) => stream.is_write_vectored(),
+            Stream::Tls(stream) => stream.is_write_vectored(),
+            Stream::Unix(stream) => stream.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.stream {
+            Stream::Tcp(stream) => Pin::new(stream).poll_flush(context),
+            Stream::Tls(stream) => Pin::new(stream).poll_flush(context),
+            Stream::Unix(stream) => Pin::new(stream).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.stream {
+            Stream::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
+            Stream::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+            Stream::Unix(stream) => Pin::new(stream).poll_shutdown(context),
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! What was known last, on a disk: the objects as a manifest of `kind: List`, and how much was known
+//! of each kind. A server that starts answers from it at once.
+//!
+//! The last line is a YAML comment with a checksum of all before it: a file without it is torn. A
+//! file is written beside its place, synced, and renamed; only its owner may read it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::object::object;
+use crate::model::{GroupKind, Object, SourceState};
+
+/// Before the checksum. Another number stands for another form.
+const SEAL: &str = "# entail checkpoint 1 sha256:";
+/// Who may read it: specs are nobody else's business.
+const MODE: u32 = 0o600;
+
+/// What was known.
+#[derive(Clone, Debug, Default)]
+pub struct Checkpoint {
+    /// Of which source: one that follows another takes it for foreign.
+    pub of: String,
+    /// When all was in step.
+    pub synced_at: Duration,
+    /// The kinds, and how much was known of each.
+    pub states: BTreeMap<GroupKind, SourceState>,
+    /// The objects.
+    pub objects: Vec<Arc<Object>>,
+}
+
+/// Why a checkpoint is not used.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// It cannot be read or written.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// It ends early, or was changed.
+    #[error("it is torn or was changed: its checksum is not that of its content")]
+    Torn,
+    /// It is whole and says something else than it should.
+    #[error("it is no checkpoint of this version: {0}")]
+    Unreadable(String),
+    /// It is of another source.
+    #[error("it is foreign: it is of `{0}`")]
+    Foreign(String),
+}
+
+/// A writer that hashes what it writes.
+struct Sealed<W> {
+    out: W,
+    hash: Sha256,
+}
+
+impl<W: Write> Write for Sealed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.hash.update(bytes.get(..written).unwrap_or_default());
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Checkpoint {
+    /// Writes it: whoever reads the path finds the one before or this one, whole.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn write(&self, path: &Path) -> Result<(), CheckpointError> {
+        let beside = beside(path);
+        match fs::remove_file(&beside) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+        let mut options = OpenOptions::new();
+        let file = options
+            .write(true)
+            .create_new(true)
+            .mode(MODE)
+            .open(&beside)?;
+        // Whatever the umask takes away.
+        file.set_permissions(Permissions::from_mode(MODE))?;
+        let mut sealed = Sealed {
+            out: BufWriter::new(&file),
+            hash: Sha256::new(),
+        };
+        self.content(&mut sealed)?;
+        let Sealed { mut out, hash } = sealed;
+        writeln!(out, "{SEAL}{}", hex(&hash.finalize()))?;
+        out.flush()?;
+        drop(out);
+        file.sync_all()?;
+        fs::rename(&beside, path)?;
+        // The name is on the disk with its folder.
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+        Ok(())
+    }
+
+    /// A manifest, an object a line.
+    fn content(&self, out: &mut impl Write) -> Result<(), CheckpointError> {
+        let told = |error: serde_json::Error| CheckpointError::Io(error.into());
+        let states = self.states.iter();
+        let states: BTreeMap<String, &str> = states
+            .map(|(kind, state)| (kind.to_string(), state.name()))
+            .collect();
+        let head = json!({
+            "of": self.of,
+            "syncedAtMillis": u64::try_from(self.synced_at.as_millis()).unwrap_or(u64::MAX),
+            "states": states,
+        });
+        write!(
+            out,
+            "{{\"apiVersion\":\"v1\",\"kind\":\"List\",\"metadata\":{{}},\"entail\":"
+        )?;
+        serde_json::to_writer(&mut *out, &head).map_err(told)?;
+        write!(out, ",\"items\":[")?;
+        for (number, object) in self.objects.iter().enumerate() {
+            out.write_all(if number == 0 { b"\n" } else { b",\n" })?;
+            serde_json::to_writer(&mut *out, &object.body).map_err(told)?;
+        }
+        out.write_all(b"\n]}\n")?;
+        Ok(())
+    }
+
+    /// Reads one of a source; `None` if there is none.
+    ///
+    /// # Errors
+    /// It cannot be read, is torn, or is of another source.
+    pub fn read(path: &Path, of: &str) -> Result<Option<Self>, CheckpointError> {
+        let bytes = match fs::read(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            read => read?,
+        };
+        let mut whole: Value = serde_json::from_slice(unsealed(&bytes)?)
+            .map_err(|error| CheckpointError::Unreadable(error.to_string()))?;
+        let head = whole.get("entail").cloned().unwrap_or_default();
+        let found = head.get("of").and_then(Value::as_str).unwrap_or_default();
+        if found != of {
+            return Err(CheckpointError::Foreign(found.to_owned()));
+        }
+        let unreadable = |what: &str| CheckpointError::Unreadable(what.to_owned());
+        let millis = head.get("syncedAtMillis").and_then(Value::as_u64);
+        let states = head.get("states").and_then(Value::as_object);
+        let states = states.ok_or_else(|| unreadable("`states` is missing"))?;
+        let states = states.iter().map(|(kind, state)| {
+            let state = state.as_str().and_then(SourceState::named);
+            let state = state.ok_or_else(|| unreadable("a state has no such name"))?;
+            Ok((GroupKind::parse(kind), state))
+        });
+        let states: Result<_, CheckpointError> = states.collect();
+        let items = whole.get_mut("items").and_then(Value::as_array_mut);
+        let items = items.ok_or_else(|| unreadable("`items` is missing"))?;
+        let mut objects = Vec::with_capacity(items.len());
+        for item in items.drain(..) {
+            let read = object(item, None);
+            let read = read.map_err(|defect| CheckpointError::Unreadable(defect.message))?;
+            objects.extend(read.map(Arc::new));
+        }
+        Ok(Some(Self {
+            of: found.to_owned(),
+            synced_at: Duration::from_millis(
+                millis.ok_or_else(|| unreadable("`syncedAtMillis` is missing"))?,
+            ),
+            states: states?,
+            objects,
+        }))
+    }
+
+    /// When all was in step, as a point in time.
+    pub fn synced_time(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + self.synced_at
+    }
+}
+
+/// What a file holds, without its seal.
+fn unsealed(bytes: &[u8]) -> Result<&[u8], CheckpointError> {
+    let body = bytes.strip_suffix(b"\n").ok_or(CheckpointError::Torn)?;
+    let end = body.iter().rposition(|byte| *byte == b'\n');
+    let (content, seal) = end
+        .and_then(|end| body.split_at_checked(end + 1))
+        .ok_or(CheckpointError::Torn)?;
+    let seal = seal
+        .strip_prefix(SEAL.as_bytes())
+        .ok_or(CheckpointError::Torn)?;
+    if hex(&Sha256::digest(content)).as_bytes() == seal {
+        Ok(content)
+    } else {
+        Err(CheckpointError::Torn)
+    }
+}
+
+/// Where it is written before it takes its place.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    name.into()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+#[path = "checkpoint_tests.rs"]
+mod tests;

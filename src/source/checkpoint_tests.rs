@@ -1,0 +1,83 @@
+use super::*;
+use crate::source::manifests::read_objects;
+
+fn one() -> Checkpoint {
+    let text = "{apiVersion: p.io/v1, kind: P, metadata: {name: a, namespace: x}, \
+                spec: {big: 12345678901234567890.5}}";
+    let read = read_objects(text, "a.yaml").unwrap().objects;
+    Checkpoint {
+        of: "https://cluster".to_owned(),
+        synced_at: Duration::from_millis(1_700_000_000_123),
+        states: BTreeMap::from([
+            (GroupKind::new("p.io", "P"), SourceState::Complete),
+            (GroupKind::new("", "Service"), SourceState::Forbidden),
+        ]),
+        objects: read.into_iter().map(|read| Arc::new(read.object)).collect(),
+    }
+}
+
+fn written() -> (tempfile::TempDir, PathBuf, Checkpoint) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("checkpoint.yaml");
+    let checkpoint = one();
+    checkpoint.write(&path).unwrap();
+    (folder, path, checkpoint)
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let (folder, path, checkpoint) = written();
+    let read = Checkpoint::read(&path, &checkpoint.of).unwrap().unwrap();
+    assert_eq!(read.objects[0].body, checkpoint.objects[0].body);
+    assert_eq!(read.objects[0].key, checkpoint.objects[0].key);
+    assert_eq!(read.states, checkpoint.states);
+    assert_eq!(read.synced_at, checkpoint.synced_at);
+    let mode = fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    // It is a manifest, too.
+    let text = fs::read_to_string(&path).unwrap();
+    let parsed = read_objects(&text, "checkpoint.yaml").unwrap();
+    assert_eq!(parsed.objects.len(), 1);
+}
+
+#[test]
+fn a_second_one_takes_its_place() {
+    let (_folder, path, mut checkpoint) = written();
+    // What an earlier process left half-way is in nobody's way.
+    fs::write(beside(&path), "half").unwrap();
+    checkpoint.objects.clear();
+    checkpoint.write(&path).unwrap();
+    let read = Checkpoint::read(&path, &checkpoint.of).unwrap().unwrap();
+    assert!(read.objects.is_empty());
+}
+
+#[test]
+fn every_torn_file_is_refused() {
+    let (_folder, path, checkpoint) = written();
+    let whole = fs::read(&path).unwrap();
+    for end in 0..whole.len() {
+        fs::write(&path, &whole[..end]).unwrap();
+        let read = Checkpoint::read(&path, &checkpoint.of);
+        assert!(
+            matches!(read, Err(CheckpointError::Torn)),
+            "{end} of {}",
+            whole.len()
+        );
+    }
+    for at in (0..whole.len()).step_by(7) {
+        let mut changed = whole.clone();
+        changed[at] ^= 1;
+        fs::write(&path, &changed).unwrap();
+        assert!(Checkpoint::read(&path, &checkpoint.of).is_err(), "{at}");
+    }
+}
+
+#[test]
+fn foreign_ones_are_refused_and_missing_ones_are_none() {
+    let (_folder, path, checkpoint) = written();
+    let read = Checkpoint::read(&path, "https://other");
+    assert!(matches!(read, Err(CheckpointError::Foreign(_))), "{read:?}");
+    fs::remove_file(&path).unwrap();
+    assert!(Checkpoint::read(&path, &checkpoint.of).unwrap().is_none());
+}
