@@ -9,6 +9,8 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "serve/admin.rs"]
+mod admin;
 #[path = "serve/drain.rs"]
 mod drain;
 #[path = "serve/follow.rs"]
@@ -17,6 +19,8 @@ mod follow;
 mod frames;
 #[path = "serve/server.rs"]
 mod server;
+#[path = "serve/tls.rs"]
+mod tls;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

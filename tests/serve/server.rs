@@ -87,8 +87,8 @@ pub struct Running {
     channel: Channel,
 }
 
-/// Starts a server on a free port; awaited, it is SERVING.
-pub fn start(adjust: impl FnOnce(&mut ServeSettings)) -> Starting {
+/// A folder with a world's manifests.
+pub fn world() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in [
         ("world.yaml", WORLD.to_owned()),
@@ -97,6 +97,12 @@ pub fn start(adjust: impl FnOnce(&mut ServeSettings)) -> Starting {
     ] {
         std::fs::write(folder.path().join(name), text).unwrap();
     }
+    folder
+}
+
+/// Starts a server on a free port; awaited, it is SERVING.
+pub fn start(adjust: impl FnOnce(&mut ServeSettings)) -> Starting {
+    let folder = world();
     let mut settings = ServeSettings {
         inputs: Inputs {
             manifests: vec![folder.path().to_owned()],

@@ -1,0 +1,294 @@
+//! TLS as callers meet it: who is let in, who may ask what, and certificates that change while the server runs.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use entail::app::serve;
+use entail::client::stubs::effective_policy_service_client::EffectivePolicyServiceClient;
+use entail::client::stubs::policy_insight_service_client::PolicyInsightServiceClient;
+use entail::client::{ClientTls, health};
+use entail::config::{ServeSettings, TlsFiles};
+use entail::wire::v1;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, SanType};
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+use tonic::{Code, Status};
+
+use super::server::{PATH, by_path, world};
+
+/// How long a change of files may take to count.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A CA.
+struct Ca(CertifiedIssuer<'static, KeyPair>);
+
+/// A certificate and its key.
+#[derive(Clone)]
+struct Pair {
+    cert: String,
+    key: String,
+}
+
+/// A server that speaks TLS, and its files.
+struct Secured {
+    folder: TempDir,
+    address: String,
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+impl Ca {
+    fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        Self(CertifiedIssuer::self_signed(params, key).unwrap())
+    }
+
+    /// A certificate for names; those with `://` are URIs.
+    fn sign(&self, names: &[&str]) -> Pair {
+        let (uris, hosts): (Vec<&str>, Vec<&str>) = names.iter().partition(|n| n.contains("://"));
+        let hosts: Vec<String> = hosts.iter().map(|&name| name.to_owned()).collect();
+        let mut params = CertificateParams::new(hosts).unwrap();
+        let uris = uris
+            .into_iter()
+            .map(|uri| SanType::URI(uri.try_into().unwrap()));
+        params.subject_alt_names.extend(uris);
+        let key = KeyPair::generate().unwrap();
+        let cert = params.signed_by(&key, &self.0).unwrap();
+        Pair {
+            cert: cert.pem(),
+            key: key.serialize_pem(),
+        }
+    }
+}
+
+impl Secured {
+    async fn start(ca: &Ca, adjust: impl FnOnce(&mut ServeSettings)) -> Self {
+        let folder = world();
+        let own = folder.path().join("tls");
+        std::fs::create_dir(&own).unwrap();
+        write(&own, "ca.crt", &ca.0.pem());
+        let pair = ca.sign(&["localhost"]);
+        write(&own, "tls.crt", &pair.cert);
+        write(&own, "tls.key", &pair.key);
+        let mut settings = ServeSettings {
+            listen: vec!["127.0.0.1:0".to_owned()],
+            tls: Some(TlsFiles {
+                cert: own.join("tls.crt"),
+                key: own.join("tls.key"),
+                client_ca: Some(own.join("ca.crt")),
+            }),
+            ..ServeSettings::default()
+        };
+        settings.inputs.manifests = vec![folder.path().to_owned()];
+        adjust(&mut settings);
+        let (tell, bound) = oneshot::channel();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let task = tokio::spawn(async move {
+            let bound = |addresses: &entail::app::Addresses| {
+                tell.send(addresses.all[0].to_string()).unwrap();
+            };
+            let stopped = async move { drop(stopped.await) };
+            serve(settings, bound, stopped).await.unwrap();
+        });
+        let address = bound.await.unwrap();
+        Self {
+            folder,
+            address,
+            stop,
+            task,
+        }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join("tls").join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        write(&self.folder.path().join("tls"), name, text);
+    }
+
+    async fn connect(&self, ca: &Ca, own: Option<&Pair>) -> Result<Channel, String> {
+        let mut tls = ClientTlsConfig::new()
+            .ca_certificate(Certificate::from_pem(ca.0.pem()))
+            .domain_name("localhost");
+        if let Some(own) = own {
+            tls = tls.identity(Identity::from_pem(&own.cert, &own.key));
+        }
+        let endpoint = Endpoint::from_shared(format!("https://{}", self.address)).unwrap();
+        let connected = endpoint.tls_config(tls).unwrap().connect().await;
+        connected.map_err(|error| format!("{error:?}"))
+    }
+
+    /// A look-up over a connection of its own. TLS 1.3 refuses callers after the handshake.
+    async fn get(&self, ca: &Ca, own: Option<&Pair>) -> Result<(), String> {
+        let channel = self.connect(ca, own).await?;
+        let told = get(&channel).await;
+        told.map_err(|status| format!("{status:?}"))
+    }
+
+    /// Waits until a look-up over a new connection is answered, or is not.
+    async fn until(&self, ca: &Ca, own: &Pair, is_answered: bool) {
+        let end = Instant::now() + PATIENCE;
+        while self.get(ca, Some(own)).await.is_ok() != is_answered {
+            assert!(Instant::now() < end, "answered: {}", !is_answered);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    async fn stop(self) {
+        self.stop.send(()).unwrap();
+        self.task.await.unwrap();
+    }
+}
+
+async fn get(channel: &Channel) -> Result<(), Status> {
+    let mut client = EffectivePolicyServiceClient::new(channel.clone());
+    client.get_effective_policies(by_path(PATH)).await.map(drop)
+}
+
+async fn status(channel: &Channel) -> Result<(), Status> {
+    let mut client = PolicyInsightServiceClient::new(channel.clone());
+    let request = v1::GetServerStatusRequest {};
+    client.get_server_status(request).await.map(drop)
+}
+
+/// As mounted Secrets change: the new file takes the name of the old one.
+fn write(folder: &Path, name: &str, text: &str) {
+    let beside = folder.join(format!("{name}.new"));
+    std::fs::write(&beside, text).unwrap();
+    std::fs::rename(beside, folder.join(name)).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_callers_with_a_certificate_of_the_ca_are_let_in() {
+    let (ca, other) = (Ca::new(), Ca::new());
+    let secured = Secured::start(&ca, |_| {}).await;
+    let caller = ca.sign(&["proxy.shop.svc"]);
+    secured.until(&ca, &caller, true).await;
+    for own in [None, Some(&other.sign(&["proxy.shop.svc"]))] {
+        let refused = secured.get(&ca, own).await.unwrap_err();
+        assert!(!refused.contains("PermissionDenied"), "{refused}");
+    }
+    // Who takes another server for it is not answered either, nor who speaks no TLS.
+    secured.get(&other, Some(&caller)).await.unwrap_err();
+    let plain = Endpoint::from_shared(format!("http://{}", secured.address)).unwrap();
+    let refused = match plain.connect().await {
+        Ok(channel) => get(&channel).await.is_err(),
+        Err(_) => true,
+    };
+    assert!(refused);
+
+    // The commands show theirs.
+    secured.write("own.crt", &caller.cert);
+    secured.write("own.key", &caller.key);
+    let tls = ClientTls {
+        ca: Some(secured.file("ca.crt")),
+        identity: Some((secured.file("own.crt"), secured.file("own.key"))),
+        server_name: Some("localhost".to_owned()),
+    };
+    let address = format!("https://{}", secured.address);
+    let asked = tokio::task::spawn_blocking(move || health(&address, &tls, "", PATIENCE));
+    assert!(asked.await.unwrap().unwrap());
+    secured.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_in_certificates_say_who_may_ask_what() {
+    let ca = Ca::new();
+    let secured = Secured::start(&ca, |settings| {
+        settings.data_plane_sans = vec!["*.shop.svc".to_owned()];
+        settings.insight_sans = vec!["spiffe://a/ns/people/*".to_owned()];
+    })
+    .await;
+    let proxy = ca.sign(&["proxy.shop.svc"]);
+    secured.until(&ca, &proxy, true).await;
+    let cases = [
+        (proxy, (Code::Ok, Code::PermissionDenied)),
+        (
+            ca.sign(&["spiffe://a/ns/people/sa/x"]),
+            (Code::PermissionDenied, Code::Ok),
+        ),
+        (
+            ca.sign(&["proxy.shop.svc", "spiffe://a/ns/people/sa/x"]),
+            (Code::Ok, Code::Ok),
+        ),
+        (
+            ca.sign(&["proxy.shop.svc.evil"]),
+            (Code::PermissionDenied, Code::PermissionDenied),
+        ),
+    ];
+    for (own, expected) in cases {
+        let channel = secured.connect(&ca, Some(&own)).await.unwrap();
+        let code =
+            |told: Result<(), Status>| told.map_or_else(|status| status.code(), |()| Code::Ok);
+        let found = (code(get(&channel).await), code(status(&channel).await));
+        assert_eq!(found, expected);
+    }
+    secured.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn certificates_are_rotated_without_a_failed_look_up() {
+    let (old, new) = (Ca::new(), Ca::new());
+    let secured = Secured::start(&old, |_| {}).await;
+    let (before, after) = (old.sign(&["proxy.svc"]), new.sign(&["proxy.svc"]));
+    secured.until(&old, &before, true).await;
+    let open = secured.connect(&old, Some(&before)).await.unwrap();
+    get(&open).await.unwrap();
+    secured.until(&old, &after, false).await;
+
+    // What is no certificate changes nothing.
+    secured.write(
+        "tls.crt",
+        "-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n",
+    );
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    secured.get(&old, Some(&before)).await.unwrap();
+
+    // Both CAs, then a server certificate of the new one, then the new CA alone.
+    secured.write("ca.crt", &format!("{}{}", old.0.pem(), new.0.pem()));
+    let pair = new.sign(&["localhost"]);
+    secured.write("tls.crt", &pair.cert);
+    secured.write("tls.key", &pair.key);
+    secured.until(&new, &after, true).await;
+    get(&open).await.unwrap();
+    secured.get(&new, Some(&before)).await.unwrap();
+
+    secured.write("ca.crt", &new.0.pem());
+    secured.until(&new, &before, false).await;
+    secured.get(&new, Some(&after)).await.unwrap();
+    // Nor may who came in with the old one stay.
+    let refused = get(&open).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unauthenticated, "{refused:?}");
+    secured.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_files_are_told_at_the_start() {
+    let folder = world();
+    let pair = Ca::new().sign(&["localhost"]);
+    write(folder.path(), "tls.crt", &pair.cert);
+    write(folder.path(), "tls.key", &pair.cert);
+    let mut settings = ServeSettings {
+        listen: vec!["127.0.0.1:0".to_owned()],
+        tls: Some(TlsFiles {
+            cert: folder.path().join("tls.crt"),
+            key: folder.path().join("tls.key"),
+            client_ca: None,
+        }),
+        ..ServeSettings::default()
+    };
+    settings.inputs.manifests = vec![folder.path().to_owned()];
+    let error = serve(settings.clone(), |_| {}, std::future::pending()).await;
+    let told = error.unwrap_err().to_string();
+    assert!(told.contains("tls.key: no private key"), "{told}");
+    let other = Ca::new().sign(&["localhost"]);
+    write(folder.path(), "tls.key", &other.key);
+    let error = serve(settings, |_| {}, std::future::pending()).await;
+    let told = error.unwrap_err().to_string();
+    assert!(told.contains("cannot be used"), "{told}");
+}
