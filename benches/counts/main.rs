@@ -1,7 +1,7 @@
 //! Instructions that the parts take, counted by callgrind: figures that do not depend on what else
-//! the machine does, held against budgets in `budgets.txt`. `cargo bench --bench counts` fails if
-//! one takes 5 % more than its budget; `-- --record` writes what it takes now. `-- look-up` counts
-//! some alone, and `COUNTS_OUT` names a folder for callgrind's own files, to be read with
+//! the machine does, held against budgets in `budgets.txt`.
+//! `cargo run --release --features counts --bin counts` fails if one takes 5 % more than its budget;
+//! `-- --record` writes what it takes now. `-- look-up` counts some alone, and `COUNTS_OUT` names a folder for callgrind's own files, to be read with
 //! `callgrind_annotate`.
 //!
 //! A part is run some times in one process and not at all in another that prepares the same; the
@@ -59,11 +59,12 @@ fn main() -> ExitCode {
 
 /// Instructions of one run of a part.
 fn count(part: &Part) -> u64 {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("objects.json");
+    let name = format!("entail-counts-{}.json", std::process::id());
+    let file = std::env::temp_dir().join(name);
     objects::write(part.shape, &file);
     let all = under_callgrind(part.name, &file, part.times);
     let prepared = under_callgrind(part.name, &file, 0);
+    std::fs::remove_file(&file).unwrap();
     all.saturating_sub(prepared) / part.times as u64 / part.each
 }
 
@@ -102,7 +103,7 @@ fn budgets() -> BTreeMap<String, u64> {
 
 fn record(counts: &[(&str, u64)]) {
     let mut text =
-        "# Instructions, by callgrind; `cargo bench --bench counts -- --record` writes them.\n"
+        "# Instructions, by callgrind; `cargo run --release --features counts --bin counts -- --record` writes them.\n"
             .to_owned();
     let mut all = budgets();
     all.extend(

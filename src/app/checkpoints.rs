@@ -22,6 +22,9 @@ use crate::store::Store;
 /// How long the last checkpoint may hold up the end of the process.
 const LAST: Duration = Duration::from_secs(5);
 
+/// How long to wait, at least, after a checkpoint that could not be written.
+const RETRY: Duration = Duration::from_secs(5);
+
 /// What is to be written.
 #[derive(Clone, Debug)]
 pub(super) struct Inputs {
@@ -94,7 +97,8 @@ impl Checkpoints {
             let kind = known.entry(object.key.kind.clone()).or_default();
             kind.insert(object.key.clone());
         }
-        let synced_at = read.synced_time();
+        // Whatever clock it was written by: nothing is in step in the future.
+        let synced_at = read.synced_time().min(SystemTime::now());
         let objects = read.objects.len();
         intake.apply(Change {
             upserts: read.objects,
@@ -118,14 +122,21 @@ impl Checkpoints {
             while inputs.changed().await.is_ok() {
                 let now = inputs.borrow_and_update().clone();
                 let Some(now) = now else { continue };
-                this.write(now).await;
+                // Where the disk refuses it is tried again, unless there is something newer.
+                while !this.write(now.clone()).await && !ending.is_cancelled() {
+                    let _ended = timeout(this.pause.max(RETRY), ending.cancelled()).await;
+                    if inputs.has_changed().unwrap_or(true) {
+                        break;
+                    }
+                }
                 let _ended = timeout(this.pause, ending.cancelled()).await;
             }
         });
         Keeping { task, end }
     }
 
-    async fn write(self: &Arc<Self>, inputs: Inputs) {
+    /// Whether it is on the disk.
+    async fn write(self: &Arc<Self>, inputs: Inputs) -> bool {
         let this = Arc::clone(self);
         let written = tokio::task::spawn_blocking(move || {
             let objects = inputs.store.objects().cloned().collect();
@@ -140,15 +151,16 @@ impl Checkpoints {
         });
         let path = self.path.display();
         match written.await {
-            Ok(Ok(())) => stamp(&self.progress.checkpoint),
-            Ok(Err(error)) => {
-                self.progress
-                    .checkpoint_failures
-                    .fetch_add(1, Ordering::Relaxed);
-                tracing::warn!("checkpoint {path} cannot be written: {error}");
+            Ok(Ok(())) => {
+                stamp(&self.progress.checkpoint);
+                return true;
             }
+            Ok(Err(error)) => tracing::warn!("checkpoint {path} cannot be written: {error}"),
             Err(error) => tracing::warn!("checkpoint {path} cannot be written: {error}"),
         }
+        let failures = &self.progress.checkpoint_failures;
+        failures.fetch_add(1, Ordering::Relaxed);
+        false
     }
 }
 

@@ -133,6 +133,8 @@ pub async fn serve(
     let ended = server
         .run(all, health, settings.drain_timeout, shutdown)
         .await;
+    // Where a listener failed, nobody has told the rest to end.
+    background.shutdown().await;
     keeper.end().await;
     Ok(ended?)
 }

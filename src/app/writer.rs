@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::{mpsc, watch};
 
@@ -20,6 +20,9 @@ use crate::source::cluster::{self, Wanted};
 use crate::source::manifests::Scan;
 use crate::telemetry::Metrics;
 
+/// How much later the same objects have to be in step to be kept once more.
+const KEEP_TIME: Duration = Duration::from_secs(600);
+
 /// One step of a source.
 pub(super) struct Input {
     /// Its number, if the source counts them.
@@ -29,6 +32,8 @@ pub(super) struct Input {
     problems: Notes,
     /// Whether less is known than there is: a server that has just started is then not ready.
     is_partial: bool,
+    /// Whether more is on its way: it is waited for, even by a server that may be partial.
+    is_loading: bool,
     /// When the source was known to be in step last, if it tells.
     synced_at: Option<SystemTime>,
 }
@@ -38,9 +43,10 @@ impl From<Scan> for Input {
         Self {
             number: 0,
             is_partial: scan.is_partial(),
+            is_loading: false,
             problems: notes(&scan.problems),
             change: scan.change,
-            // A look at files is in step with them.
+            // What a look at files found is in step with them.
             synced_at: Some(SystemTime::now()),
         }
     }
@@ -51,6 +57,7 @@ impl From<cluster::Step> for Input {
         Self {
             number: step.number,
             is_partial: !step.is_complete,
+            is_loading: step.is_loading,
             problems: Notes {
                 problems: step.problems,
             },
@@ -62,8 +69,8 @@ impl From<cluster::Step> for Input {
 
 /// Publishes snapshots.
 ///
-/// `synced_at` of a snapshot is when its source was last known to be in step: for files when they
-/// were looked at, for a cluster when the server last said something of the kind that it has been
+/// `synced_at` of a snapshot is when its source was last known to be in step: for files when
+/// something new was found, for a cluster when the server last said something of the kind that it has been
 /// silent about longest. A snapshot that only that changes of keeps its generation.
 pub(super) struct Writer {
     pub shared: Shared,
@@ -92,6 +99,8 @@ struct Running {
     /// Objects changed that no snapshot has.
     pending: usize,
     told: Told,
+    /// The generation that was given away to be kept last, and when it was in step.
+    kept: Option<(u64, SystemTime)>,
 }
 
 /// What was built, and from how many objects.
@@ -114,6 +123,7 @@ impl Writer {
             generation: 0,
             pending: 0,
             told: Told::default(),
+            kept: None,
         };
         if running.writer.warm.is_some() {
             running.start_warm().await;
@@ -161,10 +171,13 @@ impl Running {
     async fn take(&mut self, changes: Vec<Change>, input: &Input) {
         let began = Instant::now();
         self.tell(input);
-        let is_later = input.synced_at > self.synced_at;
-        self.synced_at = input.synced_at.max(self.synced_at);
+        // A clock that was set back must not pin the time in the future.
+        let before = self.synced_at.map(|at| at.min(SystemTime::now()));
+        let is_later = input.synced_at > before;
+        self.synced_at = input.synced_at.max(before);
         let is_first = self.generation == 0;
-        let hold = is_first && input.is_partial && !self.writer.allow_partial;
+        let waits = input.is_loading || !self.writer.allow_partial;
+        let hold = is_first && input.is_partial && waits;
         let built = match self.build(changes, self.next_version(), hold).await {
             Ok(built) => built,
             Err(error) => {
@@ -184,7 +197,6 @@ impl Running {
         if let Some(snapshot) = built.snapshot {
             self.told.log_new(built.refused, "profile");
             self.publish(snapshot, built.objects, began).await;
-            self.keep(input);
         } else if hold && !input.problems.problems.is_empty() {
             tracing::error!(
                 problems = input.problems.problems.len(),
@@ -194,6 +206,7 @@ impl Running {
         } else if is_later && !is_first {
             self.beat();
         }
+        self.keep(input);
     }
 
     /// Publishes the same answers as in step at a later time.
@@ -205,13 +218,18 @@ impl Running {
     }
 
     /// Gives what is known to whoever keeps it, if it is all that is wanted.
-    fn keep(&self, input: &Input) {
+    fn keep(&mut self, input: &Input) {
         let (Some(kept), Some(synced_at)) = (&self.writer.kept, self.synced_at) else {
             return;
         };
-        if input.is_partial {
+        let is_new = self.kept.is_none_or(|(generation, at)| {
+            let later = synced_at.duration_since(at).unwrap_or_default();
+            generation != self.generation || later >= KEEP_TIME
+        });
+        if input.is_partial || self.generation == 0 || !is_new {
             return;
         }
+        self.kept = Some((self.generation, synced_at));
         let intake = self.writer.shared.intake();
         let states = intake.states();
         kept.send_replace(Some(Inputs {

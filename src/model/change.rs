@@ -57,18 +57,6 @@ pub struct KindState {
     pub state: SourceState,
 }
 
-impl SourceState {
-    /// The word in answers.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            SourceState::Complete => "COMPLETE",
-            SourceState::Stale => "STALE",
-            SourceState::Forbidden => "FORBIDDEN",
-            SourceState::Unknown => "UNKNOWN",
-        }
-    }
-}
-
 impl Change {
     /// Whether the change says nothing.
     pub fn is_empty(&self) -> bool {

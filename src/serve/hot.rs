@@ -178,9 +178,11 @@ impl Future for Answering {
     }
 }
 
-/// Why a caller may not ask, if so. Connections of this machine have no name to be asked for.
+/// Why a caller may not ask, if so. Every connection says who is at its other end; without that
+/// nothing is answered.
 fn refusal(request: &Request<Body>, asked: Asked) -> Option<Refusal> {
-    request.extensions().get::<Peer>()?.may(asked).err()
+    let peer = request.extensions().get::<Peer>();
+    peer.map_or(Some(Refusal::Denied), |peer| peer.may(asked).err())
 }
 
 impl Refusal {

@@ -15,6 +15,13 @@ use super::tls::Certificates;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct San(String);
 
+/// What kind of name a certificate tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NameKind {
+    Dns,
+    Uri,
+}
+
 /// Why a text is no name of callers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -73,9 +80,13 @@ impl FromStr for San {
 }
 
 impl San {
-    /// Whether a name of a certificate is meant. DNS names know no case.
-    fn is(&self, name: &str) -> bool {
-        if self.0.contains("://") {
+    /// Whether a name of a certificate is meant. DNS names know no case, and no URI is one.
+    fn is(&self, (kind, name): (NameKind, &str)) -> bool {
+        let is_uri = self.0.contains("://");
+        if is_uri != (kind == NameKind::Uri) {
+            return false;
+        }
+        if is_uri {
             return match self.0.strip_suffix('*') {
                 Some(above) => name
                     .strip_prefix(above)
@@ -109,7 +120,8 @@ impl Peer {
     ) -> Self {
         let names = chain.first().map(names).unwrap_or_default();
         let is_on = |list: &[San]| {
-            list.is_empty() || list.iter().any(|san| names.iter().any(|name| san.is(name)))
+            let is_named = |san: &San| names.iter().any(|(kind, name)| san.is((*kind, name)));
+            list.is_empty() || list.iter().any(is_named)
         };
         Self(Some(Arc::new(Certified {
             may_look_up: is_on(&lists.data_plane),
@@ -143,12 +155,14 @@ impl Peer {
 }
 
 /// The names that a certificate is for.
-fn names(certificate: &CertificateDer<'static>) -> Vec<String> {
+fn names(certificate: &CertificateDer<'static>) -> Vec<(NameKind, String)> {
     let Ok(read) = EndEntityCert::try_from(certificate) else {
         return Vec::new();
     };
-    let names = read.valid_dns_names().chain(read.valid_uri_names());
-    names.map(str::to_owned).collect()
+    let hosts = read.valid_dns_names().map(|name| (NameKind::Dns, name));
+    let uris = read.valid_uri_names().map(|name| (NameKind::Uri, name));
+    let names = hosts.chain(uris);
+    names.map(|(kind, name)| (kind, name.to_owned())).collect()
 }
 
 #[cfg(test)]
@@ -170,8 +184,17 @@ mod tests {
             ("spiffe://a/ns/shop/*", "spiffe://a/ns/shop/", false),
             ("spiffe://a/ns/shop/*", "spiffe://a/ns/shopping/sa/x", false),
         ] {
-            assert_eq!(san.parse::<San>().unwrap().is(name), is, "{san} {name}");
+            let kind = match name.contains("://") {
+                true => NameKind::Uri,
+                false => NameKind::Dns,
+            };
+            let san: San = san.parse().unwrap();
+            assert_eq!(san.is((kind, name)), is, "{san:?} {name}");
         }
+        // A URI that reads like a host is none.
+        let san: San = "proxy.shop.svc".parse().unwrap();
+        assert!(!san.is((NameKind::Uri, "proxy.shop.svc")));
+        {}
         for wrong in [
             "",
             "*",

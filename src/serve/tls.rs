@@ -1,5 +1,5 @@
-//! Certificates of the server and of those who may call it, taken anew when their files change.
-//! Connections that are open stay; each new one meets what is valid now.
+//! Certificates of the server and of those who may call it, taken anew when their files change. Each
+//! new connection meets what is valid now; open ones stay while their caller is trusted.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ use arc_swap::ArcSwap;
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
-use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::server::danger::ClientCertVerifier;
+use tokio_rustls::rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
 /// How often the files are looked at.
-const LOOK: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Files of certificates, in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,13 +106,21 @@ impl Certificates {
         (read(&self.reloads), read(&self.failures))
     }
 
-    /// Takes the files into use again and again, until the task is ended. Files that cannot be used
-    /// are told once and leave everything as it is; half of a rotation is such a case.
+    /// Takes the files into use again and again, until the task is ended. Files count once two looks
+    /// have found them the same, so that half of a rotation is none; those that cannot be used are
+    /// told once and leave everything as it is.
     pub async fn follow(self: Arc<Self>) {
-        let mut refused = None;
+        let (mut seen, mut taken) = (None, None);
         loop {
             tokio::time::sleep(LOOK).await;
-            match self.reload(&mut refused) {
+            let found = Content::read(&self.files).map_err(|error| error.to_string());
+            let is_steady = seen.as_ref() == Some(&found);
+            seen = Some(found.clone());
+            if !is_steady || taken.as_ref() == Some(&found) {
+                continue;
+            }
+            taken = Some(found.clone());
+            match found.and_then(|content| self.take(content)) {
                 Ok(false) => {}
                 Ok(true) => {
                     self.reloads.fetch_add(1, Ordering::Relaxed);
@@ -126,24 +134,16 @@ impl Certificates {
         }
     }
 
-    /// Whether the files have changed since they were read last, and are in use now.
-    fn reload(&self, refused: &mut Option<Content>) -> Result<bool, TlsError> {
-        let content = Content::read(&self.files)?;
+    /// Whether these are others than before, and in use now.
+    fn take(&self, content: Content) -> Result<bool, String> {
         let now = self.now.load();
-        if content == now.content || refused.as_ref() == Some(&content) {
+        if content == now.content {
             return Ok(false);
         }
-        match Trust::of(&self.files, content.clone(), now.generation + 1) {
-            Ok(trust) => {
-                self.now.store(Arc::new(trust));
-                *refused = None;
-                Ok(true)
-            }
-            Err(error) => {
-                *refused = Some(content);
-                Err(error)
-            }
-        }
+        let trust = Trust::of(&self.files, content, now.generation + 1);
+        let trust = trust.map_err(|error| error.to_string())?;
+        self.now.store(Arc::new(trust));
+        Ok(true)
     }
 }
 
@@ -185,6 +185,9 @@ impl Trust {
             .with_single_cert(chain, key)
             .map_err(|error| unusable(&error))?;
         config.alpn_protocols = vec![b"h2".to_vec()];
+        // A session that is taken up again would bring its certificate unverified, run out or not.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
         Ok(Self {
             generation,
             config: Arc::new(config),

@@ -31,7 +31,7 @@ use publisher::Behind;
 pub struct Version {
     /// Changes with every start of the server.
     pub epoch: Str,
-    /// Grows by one with every published snapshot.
+    /// Grows by one with every published snapshot whose answers may differ from the last one's.
     pub generation: u64,
     /// When all sources were last known to be in step.
     pub synced_at: prost_types::Timestamp,

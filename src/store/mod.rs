@@ -85,13 +85,17 @@ impl Store {
     /// is dropped.
     pub fn apply(&mut self, change: Change) -> Changed {
         let mut changed = Changed::new();
-        for key in change.deletes {
-            let key = normal_key(key);
+        for gone in change.deletes {
+            let key = normal_key(gone.clone());
             let name = (key.namespace.clone(), key.name.clone());
             let Some(objects) = self.kinds.get_mut(&key.kind) else {
                 continue;
             };
-            if objects.remove_mut(&name) {
+            // Two kinds may share the key: the other one stays.
+            let known = objects.get(&name);
+            if known.is_some_and(|known| known.object.key.kind == gone.kind)
+                && objects.remove_mut(&name)
+            {
                 if objects.is_empty() {
                     self.kinds.remove(&key.kind);
                 }
@@ -104,6 +108,11 @@ impl Store {
             let name = (key.namespace.clone(), key.name.clone());
             let objects = self.kinds.entry(key.kind.clone()).or_default();
             let old = objects.get(&name);
+            // Of two kinds that share the key the one that it is called by counts.
+            if object.key.kind != key.kind && old.is_some_and(|old| old.object.key.kind == key.kind)
+            {
+                continue;
+            }
             let differs = match old {
                 Some(old) => difference(&old.object, &object),
                 None => Some(Difference::Whole),
@@ -276,4 +285,54 @@ fn without_version(name: &str, value: &Value) -> Value {
         metadata.remove("resourceVersion");
     }
     value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn set(group: &str, kind: &str, gateway: &str) -> Arc<Object> {
+        let body = json!({"spec": {"parentRef": {"name": gateway}, "listeners": []}});
+        Arc::new(Object {
+            key: ObjectKey::new(GroupKind::new(group, kind), "a", "x"),
+            labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
+            created: None,
+            generation: None,
+            body,
+            whence: None,
+        })
+    }
+
+    fn apply(store: &mut Store, upserts: &[&Arc<Object>], deletes: &[&Arc<Object>]) -> usize {
+        let changed = store.apply(Change {
+            upserts: upserts.iter().map(|&object| Arc::clone(object)).collect(),
+            deletes: deletes.iter().map(|object| object.key.clone()).collect(),
+            ..Change::default()
+        });
+        changed.len()
+    }
+
+    #[test]
+    fn of_two_kinds_with_one_key_one_goes_and_the_other_stays() {
+        let old = set(groups::GATEWAY_X, "XListenerSet", "old");
+        let new = set(groups::GATEWAY, "ListenerSet", "new");
+        let mut store = Store::default();
+        let parent = |store: &Store| match &store.get(&new.key).map(|e| &e.projection) {
+            Some(Projection::ListenerSet(set)) => set.gateway.clone().map(|(_, name)| name),
+            _ => None,
+        };
+        assert_eq!(apply(&mut store, &[&old], &[]), 1);
+        assert_eq!(parent(&store).as_deref(), Some("old"));
+        assert_eq!(apply(&mut store, &[&new], &[]), 1);
+        // Whichever comes last, and whether the other one goes.
+        assert_eq!(apply(&mut store, &[&old], &[]), 0);
+        assert_eq!(apply(&mut store, &[], &[&old]), 0);
+        assert_eq!(parent(&store).as_deref(), Some("new"));
+        assert_eq!(apply(&mut store, &[], &[&new]), 1);
+        assert!(store.is_empty());
+        apply(&mut store, &[&old], &[]);
+        assert_eq!(apply(&mut store, &[], &[&old]), 1);
+    }
 }

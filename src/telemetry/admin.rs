@@ -4,6 +4,8 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
@@ -14,11 +16,15 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::bounded::Bounded;
 use super::{LogControl, Metrics};
 use crate::serve::Bound;
 
 /// The content type of OpenMetrics.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// How long what is under way may hold up the end.
+const LAST: Duration = Duration::from_millis(500);
 
 /// Whether the server is ready, and what there is to say about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +52,7 @@ pub struct Watched {
 #[derive(Debug)]
 pub struct Admin {
     stop: CancellationToken,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl fmt::Debug for Watched {
@@ -57,6 +64,10 @@ impl fmt::Debug for Watched {
 impl Drop for Admin {
     fn drop(&mut self) {
         self.stop.cancel();
+        // So that the socket's file is gone; it takes no longer than `LAST`.
+        if let Some(thread) = self.thread.take() {
+            let _panicked = thread.join();
+        }
     }
 }
 
@@ -72,7 +83,7 @@ impl Admin {
             .enable_all()
             .build()?;
         let (watched, stopping) = (watched.clone(), stop.clone());
-        std::thread::Builder::new()
+        let thread = std::thread::Builder::new()
             .name("entail-admin".to_owned())
             .spawn(move || {
                 runtime.block_on(async {
@@ -80,10 +91,22 @@ impl Admin {
                     for listener in listeners {
                         serving.spawn(serve(watched.clone(), listener, stopping.clone()));
                     }
-                    while serving.join_next().await.is_some() {}
+                    let all = async { while serving.join_next().await.is_some() {} };
+                    let end = async {
+                        stopping.cancelled().await;
+                        tokio::time::sleep(LAST).await;
+                    };
+                    tokio::select! {
+                        () = all => {}
+                        () = end => {}
+                    }
                 });
+                runtime.shutdown_background();
             })?;
-        Ok(Self { stop })
+        Ok(Self {
+            stop,
+            thread: Some(thread),
+        })
     }
 }
 
@@ -97,7 +120,7 @@ async fn serve(watched: Watched, listener: Bound, stop: CancellationToken) {
             let app = open.route("/readyz", get(ready)).with_state(watched);
             match TcpListener::from_std(listener) {
                 Ok(listener) => {
-                    axum::serve(listener, app)
+                    axum::serve(Bounded::new(listener), app)
                         .with_graceful_shutdown(stopped)
                         .await
                 }
@@ -111,7 +134,7 @@ async fn serve(watched: Watched, listener: Bound, stop: CancellationToken) {
                 .with_state(watched);
             match UnixListener::from_std(listener) {
                 Ok(listener) => {
-                    axum::serve(listener, app)
+                    axum::serve(Bounded::new(listener), app)
                         .with_graceful_shutdown(stopped)
                         .await
                 }
@@ -128,12 +151,13 @@ fn told(ended: std::io::Result<()>) {
     }
 }
 
+/// Reading them may wait for the writer: not on the thread that answers probes.
 async fn metrics(State(watched): State<Watched>) -> Response {
-    (
-        [(header::CONTENT_TYPE, OPEN_METRICS)],
-        watched.metrics.text(),
-    )
-        .into_response()
+    let read = tokio::task::spawn_blocking(move || watched.metrics.text());
+    match read.await {
+        Ok(text) => ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
 }
 
 /// For whoever may connect: no names of objects.

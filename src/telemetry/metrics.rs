@@ -3,8 +3,8 @@
 //! of policies or objects.
 
 use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -17,6 +17,9 @@ use prometheus_client::registry::Registry;
 const PUBLISH_BUCKETS: [f64; 12] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
 ];
+
+/// How old an answer may be.
+const FRESH: Duration = Duration::from_millis(250);
 
 /// A metric as it is now.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +49,8 @@ pub enum Values {
 pub struct Metrics {
     registry: Registry,
     publish: Histogram,
+    /// What was told last, and when: who asks all the time does not hold up the writer.
+    told: Mutex<Option<(Instant, String)>>,
 }
 
 /// Reads metrics where they arise.
@@ -62,7 +67,11 @@ impl Metrics {
             publish.clone(),
         );
         registry.register_collector(Box::new(Source(Arc::new(read))));
-        Self { registry, publish }
+        Self {
+            registry,
+            publish,
+            told: Mutex::new(None),
+        }
     }
 
     /// Takes note of a snapshot's publication.
@@ -70,11 +79,16 @@ impl Metrics {
         self.publish.observe(took.as_secs_f64());
     }
 
-    /// All metrics as text.
+    /// All metrics as text, at most `FRESH` old. May wait for what it reads.
     pub fn text(&self) -> String {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, text)) = told.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
+            return text.clone();
+        }
         let mut text = String::new();
         // Writing to a string cannot fail.
         let _written = encode(&mut text, &self.registry);
+        *told = Some((Instant::now(), text.clone()));
         text
     }
 }

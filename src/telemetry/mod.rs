@@ -1,6 +1,7 @@
 //! What the process tells of itself: logs on standard error, metrics, and whether it is ready.
 
 mod admin;
+mod bounded;
 mod log;
 mod metrics;
 

@@ -9,7 +9,7 @@ use super::Cluster;
 use crate::model::GroupKind;
 
 /// The resources of the wanted kinds that are served and can be watched, each at the version that
-/// the server recommends.
+/// the server recommends of those that have it.
 ///
 /// # Errors
 /// The server does not say.
@@ -23,9 +23,17 @@ pub(super) async fn served(
     let found = discovery.run_aggregated().await?;
     let of_kind = |kind: &GroupKind| {
         let group = found.get(&kind.group)?;
-        let (resource, can) = group.recommended_kind(&kind.kind)?;
-        let is_watched = can.supports_operation("list") && can.supports_operation("watch");
-        is_watched.then(|| (kind.clone(), resource))
+        // A kind need not have the version that its group prefers: ReferenceGrant was v1beta1 beside
+        // v1 routes for years. Of those that have it, the most stable one.
+        let preferred = std::iter::once(group.preferred_version_or_latest());
+        let mut resources = preferred
+            .chain(group.versions())
+            .flat_map(|version| group.versioned_resources(version));
+        let (resource, _) = resources.find(|(resource, can)| {
+            let is_watched = can.supports_operation("list") && can.supports_operation("watch");
+            resource.kind == *kind.kind && is_watched
+        })?;
+        Some((kind.clone(), resource))
     };
     Ok(wanted.iter().filter_map(of_kind).collect())
 }

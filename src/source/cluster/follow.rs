@@ -6,15 +6,17 @@ use std::time::{Duration, SystemTime};
 use kube::core::ApiResource;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::gather::Gathered;
-use super::kind::{self, Said};
+use super::kind::{self, Word, Words};
 use super::{Cluster, Known, Step, Wanted, discover};
 use crate::model::{GroupKind, groups};
 
 /// Words of watches that may wait.
 const WAITING: usize = 1_024;
+/// How long the server may take to say what it serves: everything else waits for it.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// How often to tell when all was in step last, where nothing else is told.
 const BEAT: Duration = Duration::from_secs(10);
 /// How long words are gathered for one step.
@@ -37,9 +39,9 @@ struct Follower {
     wanted: watch::Receiver<Wanted>,
     /// The kinds that were looked for.
     asked: BTreeSet<GroupKind>,
-    words: mpsc::Sender<(GroupKind, Said)>,
+    words: mpsc::Sender<Word>,
     tasks: JoinSet<()>,
-    followed: BTreeMap<GroupKind, (ApiResource, AbortHandle)>,
+    followed: BTreeMap<GroupKind, Followed>,
     absent: BTreeSet<GroupKind>,
     /// Kinds that the server is about to serve.
     awaited: BTreeSet<GroupKind>,
@@ -56,8 +58,20 @@ struct Follower {
     look_at: Instant,
     /// Whether a CRD has changed since.
     is_due: bool,
+    /// Whether the server was asked what it serves, and has answered or failed to.
+    has_looked: bool,
+    /// How many tasks were begun.
+    begun: u64,
     told: Option<(Vec<(String, String)>, bool)>,
     synced_at: Option<SystemTime>,
+}
+
+/// A kind that is followed.
+struct Followed {
+    resource: ApiResource,
+    task: AbortHandle,
+    /// The number of the task: words of one that was ended may still come.
+    number: u64,
 }
 
 /// Follows the kinds that are wanted and sends what is new, beginning with what is known already.
@@ -88,6 +102,8 @@ pub async fn watch(
         looks: 0,
         look_at: Instant::now(),
         is_due: false,
+        has_looked: false,
+        begun: 0,
         told: None,
         synced_at: None,
     };
@@ -104,9 +120,11 @@ pub async fn watch(
                 follower.want().await;
             }
             () = sleep_until(follower.look_at) => follower.look().await,
-            Some((kind, said)) = heard.recv() => follower.hear(&kind, said),
+            Some(word) = heard.recv() => follower.hear(word),
             _ = beat.tick() => {
-                if due.is_none() && follower.is_later() && tx.send(follower.step()).await.is_err() {
+                // Words that wait are not in what was told.
+                let is_later = due.is_none() && heard.is_empty() && follower.is_later();
+                if is_later && tx.send(follower.step()).await.is_err() {
                     return;
                 }
             }
@@ -144,17 +162,23 @@ impl Follower {
         self.of_crds.extend(by_crds.cloned());
         let pause = LOOKS.get(self.looks).copied().unwrap_or(LOOK);
         self.looks += 1;
-        match discover::served(&self.cluster, &wanted).await {
+        let served = timeout(PATIENCE, discover::served(&self.cluster, &wanted)).await;
+        let served = match served {
+            Ok(served) => served.map_err(|error| kind::chain(&error)),
+            Err(_) => Err("the server does not say in time what it serves".to_owned()),
+        };
+        match served {
             Ok(served) => {
                 self.undiscovered = None;
                 self.follow(&wanted, served);
             }
-            Err(error) => {
+            Err(why) => {
                 // Tried again soon: without an answer nothing new can be followed.
                 self.looks = self.looks.min(LOOKS.len() - 2);
-                self.undiscovered = Some(kind::chain(&error));
+                self.undiscovered = Some(why);
             }
         }
+        self.has_looked = true;
         self.asked = wanted;
         self.look_at = Instant::now() + pause;
     }
@@ -163,15 +187,15 @@ impl Follower {
         let over: Vec<GroupKind> = self
             .followed
             .iter()
-            .filter(|(kind, (resource, _))| match served.get(*kind) {
-                Some(now) => now != resource,
+            .filter(|(kind, _)| match served.get(*kind) {
+                Some(_) => !wanted.contains(*kind),
                 None => !wanted.contains(*kind) || self.is_gone(kind),
             })
             .map(|(kind, _)| kind.clone())
             .collect();
         for kind in over {
-            if let Some((_, task)) = self.followed.remove(&kind) {
-                task.abort();
+            if let Some(followed) = self.followed.remove(&kind) {
+                followed.task.abort();
             }
             self.gathered.end(&kind);
         }
@@ -200,23 +224,46 @@ impl Follower {
                     self.awaited.remove(kind);
                     self.gathered.absent(kind);
                 }
-                Some(resource) if !self.followed.contains_key(kind) => {
+                Some(resource) => {
+                    let known = self.followed.get(kind);
+                    if known.is_some_and(|known| known.resource == *resource) {
+                        continue;
+                    }
                     self.absent.remove(kind);
                     self.awaited.remove(kind);
-                    self.gathered.begin(kind);
-                    let task = self.tasks.spawn(kind::follow(
-                        self.cluster.clone(),
-                        kind.clone(),
-                        resource.clone(),
-                        self.words.clone(),
-                    ));
-                    self.followed.insert(kind.clone(), (resource.clone(), task));
+                    match known {
+                        // Served at another version: what is known stays in use until its list.
+                        Some(known) => {
+                            known.task.abort();
+                            self.gathered.doubt(kind);
+                        }
+                        None => self.gathered.begin(kind),
+                    }
+                    self.begin(kind, resource);
                 }
-                _ => {}
+                None => {}
             }
         }
         // Tasks that were ended are done with.
         while self.tasks.try_join_next().is_some() {}
+    }
+
+    /// Follows a kind from now on.
+    fn begin(&mut self, kind: &GroupKind, resource: &ApiResource) {
+        self.begun += 1;
+        let number = self.begun;
+        let words = Words {
+            kind: kind.clone(),
+            number,
+            tx: self.words.clone(),
+        };
+        let following = kind::follow(self.cluster.clone(), resource.clone(), words);
+        let followed = Followed {
+            resource: resource.clone(),
+            task: self.tasks.spawn(following),
+            number,
+        };
+        self.followed.insert(kind.clone(), followed);
     }
 
     /// Whether a kind that was served is gone for good: with its CRD. A server that starts does not
@@ -226,13 +273,21 @@ impl Follower {
         of_crd && self.gathered.knows_crds() && self.gathered.crd(kind).is_none()
     }
 
-    fn hear(&mut self, kind: &GroupKind, said: Said) {
+    fn hear(&mut self, word: Word) {
+        let Word { kind, number, said } = word;
+        if self
+            .followed
+            .get(&kind)
+            .is_none_or(|now| now.number != number)
+        {
+            return;
+        }
         if kind.is(groups::APIEXTENSIONS, "CustomResourceDefinition") {
             self.looks = 0;
             self.is_due = true;
             self.look_at = self.look_at.min(Instant::now() + LOOKS[0]);
         }
-        self.gathered.take(kind, said);
+        self.gathered.take(&kind, said);
     }
 
     fn is_complete(&self) -> bool {
@@ -240,6 +295,12 @@ impl Follower {
             && !self.is_due
             && self.gathered.is_settled()
             && self.wanted.borrow().after >= self.decided
+    }
+
+    /// Whether something is still on its way: what cannot be read is not.
+    fn is_loading(&self) -> bool {
+        let is_behind = self.wanted.borrow().after < self.decided;
+        !self.has_looked || self.is_due || is_behind || self.gathered.is_loading()
     }
 
     fn problems(&self) -> Vec<(String, String)> {
@@ -257,13 +318,13 @@ impl Follower {
 
     /// When all kinds that can be read were in step last.
     fn in_step(&self) -> Option<SystemTime> {
-        if !self.is_complete() || self.gathered.is_stale() {
+        if !self.is_complete() || self.gathered.is_behind() {
             return None;
         }
         let read = self.followed.iter();
         let read = read.filter(|(kind, _)| self.gathered.is_known(kind));
         let calls = &self.cluster.calls;
-        let heard = read.map(|(_, (resource, _))| calls.heard(&kind::url_path(resource)));
+        let heard = read.map(|(_, followed)| calls.heard(&kind::url_path(&followed.resource)));
         // A kind that nothing was heard of is not in step.
         heard.min().flatten()
     }
@@ -289,6 +350,7 @@ impl Follower {
             change,
             problems,
             is_complete,
+            is_loading: self.is_loading(),
             synced_at: self.synced_at,
         }
     }

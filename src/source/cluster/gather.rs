@@ -34,6 +34,8 @@ struct Kind {
     malformed: Option<String>,
     /// What is known of it is from before the start.
     is_seed: bool,
+    /// Its list is on its way: something may have been missed.
+    is_listing: bool,
 }
 
 impl Default for Kind {
@@ -45,6 +47,7 @@ impl Default for Kind {
             problem: None,
             malformed: None,
             is_seed: false,
+            is_listing: false,
         }
     }
 }
@@ -144,13 +147,19 @@ impl Gathered {
         self.decides |= kind.is(groups::APIEXTENSIONS, "CustomResourceDefinition")
             || kind.is(groups::ENTAIL, "PolicyProfile");
         match said {
+            Said::Listing => {
+                if let Some(kind) = self.kinds.get_mut(kind) {
+                    kind.is_listing = true;
+                }
+            }
             Said::Listed(objects) => self.list(kind, objects),
             Said::Applied(object) => self.put(kind, object),
             Said::Deleted(key) => {
-                if let Some(kind) = self.kinds.get_mut(kind) {
-                    kind.known.remove(&key);
+                let kind = self.kinds.get_mut(kind);
+                // What was never kept need not go.
+                if kind.is_some_and(|kind| kind.known.remove(&key)) {
+                    self.put_word(key, None);
                 }
-                self.put_word(key, None);
             }
             Said::Forbidden(message) => {
                 self.settle(kind, SourceState::Forbidden, Some(message));
@@ -185,6 +194,7 @@ impl Gathered {
         };
         let listed = objects.iter().map(|object| object.key.clone()).collect();
         known.malformed = None;
+        known.is_listing = false;
         let before = std::mem::replace(&mut known.known, listed);
         let gone: Vec<ObjectKey> = before.difference(&known.known).cloned().collect();
         for key in gone {
@@ -221,10 +231,24 @@ impl Gathered {
         kinds.all(|kind| kind.state != SourceState::Unknown && !kind.is_seed)
     }
 
-    /// Whether something that was known is not followed now.
-    pub fn is_stale(&self) -> bool {
+    /// Whether something that is known may be out of step.
+    pub fn is_behind(&self) -> bool {
         let mut kinds = self.kinds.values();
-        kinds.any(|kind| kind.state == SourceState::Stale)
+        kinds.any(|kind| kind.state == SourceState::Stale || kind.is_listing)
+    }
+
+    /// Whether something is on its way that nothing is known of.
+    pub fn is_loading(&self) -> bool {
+        let mut kinds = self.kinds.values();
+        kinds.any(|kind| kind.state == SourceState::Unknown && kind.problem.is_none())
+    }
+
+    /// What is known of a kind stays in use, and is not followed for now.
+    pub fn doubt(&mut self, kind: &GroupKind) {
+        let state = self.kinds.get(kind).map(|kind| kind.state);
+        if state == Some(SourceState::Complete) {
+            self.settle(kind, SourceState::Stale, None);
+        }
     }
 
     /// Whether all objects of a kind are known.

@@ -115,3 +115,81 @@ fn crds_and_profiles_decide_what_is_wanted() {
     assert!(gathered.change().1);
     assert!(!gathered.change().1);
 }
+
+#[test]
+fn what_was_known_before_the_start_stays_until_the_first_list() {
+    let (a, b) = (kind("A"), kind("B"));
+    let (x, y) = (object(&a, "x", 1), object(&a, "y", 1));
+    let mut gathered = Gathered::default();
+    gathered.seed(Known::from([
+        (a.clone(), [x.key.clone(), y.key.clone()].into()),
+        (b.clone(), BTreeSet::new()),
+    ]));
+    gathered.begin(&a);
+    gathered.begin(&b);
+    assert!(gathered.is_seed(&a) && !gathered.is_settled() && gathered.is_behind());
+    // Nothing is told of what is known already.
+    assert!(gathered.is_empty());
+    gathered.take(&a, Said::Trouble("no".to_owned()));
+    assert!(gathered.is_seed(&a));
+    gathered.take(&a, Said::Listed(vec![object(&a, "y", 2)]));
+    gathered.take(&b, Said::Listed(Vec::new()));
+    assert!(gathered.is_settled() && !gathered.is_behind());
+    let (change, _) = gathered.change();
+    assert_eq!(names(&change), (vec!["y".into()], vec!["x".into()]));
+    let states: Vec<_> = change.states.iter().map(|told| told.state).collect();
+    assert_eq!(states, [SourceState::Complete; 2]);
+}
+
+#[test]
+fn a_kind_that_is_gone_takes_along_what_was_known_before_the_start() {
+    let a = kind("A");
+    let mut gathered = Gathered::default();
+    gathered.seed(Known::from([(
+        a.clone(),
+        [object(&a, "x", 1).key.clone()].into(),
+    )]));
+    gathered.absent(&a);
+    assert!(gathered.is_settled());
+    assert_eq!(names(&gathered.change().0).1, ["x"]);
+}
+
+#[test]
+fn a_list_on_its_way_is_not_in_step() {
+    let (a, mut gathered) = (kind("A"), Gathered::default());
+    gathered.begin(&a);
+    assert!(gathered.is_loading());
+    gathered.take(&a, Said::Listing);
+    gathered.take(&a, Said::Listed(vec![object(&a, "x", 1)]));
+    assert!(!gathered.is_behind() && !gathered.is_loading());
+    gathered.change();
+    // What was missed comes with another list.
+    gathered.take(&a, Said::Listing);
+    assert!(gathered.is_behind() && gathered.is_empty());
+    gathered.take(&a, Said::Listed(vec![object(&a, "x", 1)]));
+    assert!(!gathered.is_behind());
+    // Served at another version: what is known stays.
+    gathered.change();
+    gathered.doubt(&a);
+    let (change, _) = gathered.change();
+    assert!(change.deletes.is_empty());
+    assert_eq!(change.states[0].state, SourceState::Stale);
+}
+
+#[test]
+fn what_cannot_be_read_is_not_on_its_way() {
+    let (a, mut gathered) = (kind("A"), Gathered::default());
+    gathered.begin(&a);
+    gathered.take(&a, Said::Trouble("no".to_owned()));
+    assert!(!gathered.is_loading() && !gathered.is_settled());
+}
+
+#[test]
+fn what_was_never_kept_does_not_go() {
+    let (a, mut gathered) = (kind("A"), Gathered::default());
+    gathered.begin(&a);
+    gathered.take(&a, Said::Listed(Vec::new()));
+    gathered.change();
+    gathered.take(&a, Said::Deleted(object(&a, "x", 1).key.clone()));
+    assert!(gathered.is_empty());
+}

@@ -21,6 +21,8 @@ const PAGE: u32 = 500;
 /// What a kind's watch says.
 #[derive(Debug)]
 pub(super) enum Said {
+    /// All objects will be said anew: something may have been missed.
+    Listing,
     /// All objects there are.
     Listed(Vec<Arc<Object>>),
     /// An object is new or different.
@@ -37,13 +39,37 @@ pub(super) enum Said {
     Malformed(String),
 }
 
+/// A word of a task that follows a kind.
+#[derive(Debug)]
+pub(super) struct Word {
+    pub kind: GroupKind,
+    /// The number of the task.
+    pub number: u64,
+    pub said: Said,
+}
+
+/// Where the words of a task go.
+#[derive(Clone, Debug)]
+pub(super) struct Words {
+    pub kind: GroupKind,
+    pub number: u64,
+    pub tx: mpsc::Sender<Word>,
+}
+
+impl Words {
+    /// Whether somebody still listens.
+    async fn say(&self, said: Said) -> bool {
+        let word = Word {
+            kind: self.kind.clone(),
+            number: self.number,
+            said,
+        };
+        self.tx.send(word).await.is_ok()
+    }
+}
+
 /// Follows a kind until nobody listens any more.
-pub(super) async fn follow(
-    cluster: Cluster,
-    kind: GroupKind,
-    resource: ApiResource,
-    tx: mpsc::Sender<(GroupKind, Said)>,
-) {
+pub(super) async fn follow(cluster: Cluster, resource: ApiResource, words: Words) {
     let path = url_path(&resource);
     let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource);
     let pages = watcher::Config::default().page_size(PAGE).any_semantic();
@@ -52,7 +78,7 @@ pub(super) async fn follow(
     let mut is_streamed = true;
     let mut hearing = Hearing {
         scope: Arc::clone(&cluster.scope),
-        kind: kind.clone(),
+        kind: words.kind.clone(),
         resource,
         listing: None,
         malformed: Vec::new(),
@@ -66,7 +92,7 @@ pub(super) async fn follow(
                 () = cluster.calls.opened_after(&path, known) => {
                     troubled = None;
                     // A list that is due tells more.
-                    if hearing.listing.is_none() && tx.send((kind.clone(), Said::Resumed)).await.is_err() {
+                    if hearing.listing.is_none() && !words.say(Said::Resumed).await {
                         return;
                     }
                     continue;
@@ -89,7 +115,7 @@ pub(super) async fn follow(
             }
         };
         for said in said {
-            if tx.send((kind.clone(), said)).await.is_err() {
+            if !words.say(said).await {
                 return;
             }
         }
@@ -111,7 +137,11 @@ impl Hearing {
     fn take(&mut self, event: Event<DynamicObject>) -> Vec<Said> {
         let mut said = Vec::new();
         match event {
-            Event::Init => self.listing = Some(Vec::new()),
+            Event::Init => {
+                self.listing = Some(Vec::new());
+                self.malformed.clear();
+                said.push(Said::Listing);
+            }
             Event::InitApply(found) => match (read(found, &self.resource), &mut self.listing) {
                 (Ok(Some(object)), Some(listing)) if self.scope.keeps(&object) => {
                     listing.push(object);

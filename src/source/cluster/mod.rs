@@ -45,6 +45,8 @@ pub struct Step {
     pub problems: Vec<(String, String)>,
     /// Whether all that is wanted is known, or known to be out of reach.
     pub is_complete: bool,
+    /// Whether something is still on its way; what cannot be read is not.
+    pub is_loading: bool,
     /// When all kinds that can be read were known to be in step last: the server said something of
     /// each since. It sends a bookmark a minute where nothing changes.
     pub synced_at: Option<SystemTime>,

@@ -1,0 +1,118 @@
+//! Listeners that let few in, and nobody who says nothing: the admin server is for scrapers and
+//! probes, and must not eat the process's file descriptors.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::serve::Listener;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, Sleep, sleep};
+
+/// Most connections of a listener; more wait to be accepted.
+const CONNECTIONS: usize = 32;
+/// How long a connection may be silent.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// A listener with few connections.
+#[derive(Debug)]
+pub(super) struct Bounded<L> {
+    inner: L,
+    permits: Arc<Semaphore>,
+}
+
+/// A connection that ends when it is silent for long.
+#[derive(Debug)]
+pub(super) struct Patient<S> {
+    inner: S,
+    deadline: Pin<Box<Sleep>>,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl<L> Bounded<L> {
+    pub fn new(inner: L) -> Self {
+        Self {
+            inner,
+            permits: Arc::new(Semaphore::new(CONNECTIONS)),
+        }
+    }
+}
+
+impl<L: Listener> Listener for Bounded<L> {
+    type Io = Patient<L::Io>;
+    type Addr = L::Addr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        // The semaphore is never closed.
+        let permit = Arc::clone(&self.permits).acquire_owned().await.ok();
+        let (inner, address) = self.inner.accept().await;
+        let io = Patient {
+            inner,
+            deadline: Box::pin(sleep(SILENCE)),
+            _permit: permit,
+        };
+        (io, address)
+    }
+
+    fn local_addr(&self) -> io::Result<Self::Addr> {
+        self.inner.local_addr()
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let read = Pin::new(&mut self.inner).poll_read(context, buffer);
+        if read.is_ready() {
+            let later = Instant::now() + SILENCE;
+            self.deadline.as_mut().reset(later);
+            return read;
+        }
+        match self.deadline.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncReadExt;
+
+    #[tokio::test]
+    async fn who_is_silent_is_let_go() {
+        let (_silent, inner) = tokio::io::duplex(64);
+        let mut patient = Patient {
+            inner,
+            deadline: Box::pin(sleep(Duration::from_millis(1))),
+            _permit: None,
+        };
+        let error = patient.read_u8().await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+}
