@@ -197,7 +197,7 @@ impl Running {
         if let Some(snapshot) = built.snapshot {
             self.told.log_new(built.refused, "profile");
             self.publish(snapshot, built.objects, began).await;
-        } else if hold && !input.problems.problems.is_empty() {
+        } else if hold && !input.is_loading && !input.problems.problems.is_empty() {
             tracing::error!(
                 problems = input.problems.problems.len(),
                 "not ready: something cannot be read; correct it, or allow partial answers \
@@ -306,6 +306,10 @@ impl Running {
 
     /// The source has ended, which it never should.
     fn ended(&self) {
+        let is_stopping = &self.writer.shared.progress.is_stopping;
+        if is_stopping.load(Ordering::Relaxed) {
+            return;
+        }
         tracing::error!("the source is no longer followed: the last snapshot stays in use");
         self.writer.notes.send_modify(|notes| {
             let mut now = Notes::clone(notes);

@@ -4,12 +4,16 @@ use std::fmt;
 use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use tracing_subscriber::filter::ParseError;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Registry, reload};
 
 /// What is logged unless somebody asks for more.
 const DEFAULT_FILTER: &str = "info";
+/// What the client of the API server says of each attempt to reach it is told once by us; a filter
+/// that names it has it all the same.
+const QUIET: &str = "kube_client=off";
 /// The variable that sets the filter where `--log` does not.
 const VARIABLE: &str = "ENTAIL_LOG";
 
@@ -54,7 +58,7 @@ impl LogSettings {
 
     fn directives(&self) -> Result<EnvFilter, String> {
         let (source, text) = self.text();
-        EnvFilter::try_new(&text).map_err(|error| wrong(source, &text, &error))
+        read(&text).map_err(|error| wrong(source, &text, &error))
     }
 
     /// Where the filter is from, and what it says.
@@ -73,6 +77,11 @@ impl LogSettings {
             },
         )
     }
+}
+
+/// Reads a filter.
+fn read(text: &str) -> Result<EnvFilter, ParseError> {
+    EnvFilter::try_new(format!("{QUIET},{text}"))
 }
 
 fn wrong(source: &str, text: &str, error: &dyn fmt::Display) -> String {
@@ -100,8 +109,7 @@ impl LogControl {
         if filter.is_empty() {
             return Err("the filter is empty: write `debug` or `entail=debug`".to_owned());
         }
-        let read =
-            EnvFilter::try_new(filter).map_err(|error| wrong("the filter", filter, &error))?;
+        let read = read(filter).map_err(|error| wrong("the filter", filter, &error))?;
         let changed = self.reload.reload(read);
         changed.map_err(|error| format!("the filter is not changed: {error}"))?;
         let mut told = self.filter.lock().unwrap_or_else(PoisonError::into_inner);

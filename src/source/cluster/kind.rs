@@ -1,10 +1,12 @@
 //! Following one kind.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube::api::DynamicObject;
 use kube::core::ApiResource;
-use kube::runtime::watcher::{self, Event};
+use kube::runtime::utils::Backoff;
+use kube::runtime::watcher::{self, DefaultBackoff, Event};
 use kube::runtime::{WatchStreamExt, watcher as watch};
 use kube::{Api, Error, ResourceExt};
 use serde_json::Value;
@@ -74,7 +76,7 @@ pub(super) async fn follow(cluster: Cluster, resource: ApiResource, words: Words
     let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource);
     let pages = watcher::Config::default().page_size(PAGE).any_semantic();
     let streamed = pages.clone().streaming_lists();
-    let mut events = Box::pin(watch(api.clone(), streamed).default_backoff());
+    let mut events = Box::pin(watch(api.clone(), streamed).backoff(Patience::default()));
     let mut is_streamed = true;
     let mut hearing = Hearing {
         scope: Arc::clone(&cluster.scope),
@@ -106,7 +108,7 @@ pub(super) async fn follow(cluster: Cluster, resource: ApiResource, words: Words
             Some(Err(error)) if is_streamed && refuses_streams(&error) => {
                 is_streamed = false;
                 hearing.listing = None;
-                events = Box::pin(watch(api.clone(), pages.clone()).default_backoff());
+                events = Box::pin(watch(api.clone(), pages.clone()).backoff(Patience::default()));
                 continue;
             }
             Some(Err(error)) => {
@@ -168,6 +170,25 @@ impl Hearing {
             ))),
         }
         said
+    }
+}
+
+/// How long to wait between attempts, with jitter: as everybody waits, in a sixth of the time. A
+/// server that is back is found within ten seconds.
+#[derive(Default)]
+struct Patience(DefaultBackoff);
+
+impl Iterator for Patience {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        self.0.next().map(|pause| pause / 6)
+    }
+}
+
+impl Backoff for Patience {
+    fn reset(&mut self) {
+        self.0.reset();
     }
 }
 
