@@ -70,8 +70,8 @@ impl From<cluster::Step> for Input {
 /// Publishes snapshots.
 ///
 /// `synced_at` of a snapshot is when its source was last known to be in step: for files when
-/// something new was found, for a cluster when the server last said something of the kind that it has been
-/// silent about longest. A snapshot that only that changes of keeps its generation.
+/// something new was found, for a cluster when the server last said something of the kind that it
+/// has been silent about longest. A snapshot that only that changes of keeps its generation.
 pub(super) struct Writer {
     pub shared: Shared,
     pub notes: watch::Sender<Arc<Notes>>,

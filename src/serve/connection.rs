@@ -35,6 +35,13 @@ pub(super) struct Door {
     pub lists: Arc<AllowLists>,
 }
 
+/// Where connections come in.
+#[derive(Debug)]
+pub(super) enum Listening {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
 /// A connection.
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -50,9 +57,9 @@ enum Stream {
     Unix(UnixStream),
 }
 
-/// The connections of a TCP listener.
-pub(super) fn over_tcp(
-    listener: TcpListener,
+/// The connections of a listener. Who may connect to a Unix socket is said by its file's mode.
+pub(super) fn connections(
+    listener: Listening,
     door: Door,
 ) -> ReceiverStream<io::Result<Connection>> {
     let (tx, accepted) = mpsc::channel(WAITING);
@@ -62,25 +69,10 @@ pub(super) fn over_tcp(
                 () = tx.closed() => return,
                 accepted = listener.accept() => accepted,
             };
-            let Some((stream, _)) = accepted_or_pause(stream).await else {
-                continue;
-            };
-            if let Err(error) = stream.set_nodelay(true) {
-                tracing::debug!(%error, "a connection is gone already");
-                continue;
-            }
-            match &door.certificates {
-                None => {
-                    let stream = Stream::Tcp(stream);
-                    let sent = tx.send(Ok(Connection::unnamed(stream, permit))).await;
-                    if sent.is_err() {
-                        return;
-                    }
-                }
+            match (stream, &door.certificates) {
                 // Who is slow to shake hands holds up nobody else.
-                Some(certificates) => {
-                    let certificates = Arc::clone(certificates);
-                    let lists = Arc::clone(&door.lists);
+                (Ok(Stream::Tcp(stream)), Some(certificates)) => {
+                    let (certificates, lists) = (Arc::clone(certificates), Arc::clone(&door.lists));
                     let tx = tx.clone();
                     tokio::spawn(async move {
                         let shaken = shake_hands(stream, certificates, &lists, permit).await;
@@ -89,34 +81,38 @@ pub(super) fn over_tcp(
                         }
                     });
                 }
+                (Ok(stream), _) => {
+                    let connection = Connection {
+                        stream,
+                        peer: Peer::unnamed(),
+                        _permit: permit,
+                    };
+                    if tx.send(Ok(connection)).await.is_err() {
+                        return;
+                    }
+                }
+                (Err(error), _) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
             }
         }
     });
     ReceiverStream::new(accepted)
 }
 
-/// The connections of a Unix socket: its file's mode says who may connect.
-pub(super) fn over_unix(
-    listener: UnixListener,
-    door: Door,
-) -> ReceiverStream<io::Result<Connection>> {
-    let (tx, accepted) = mpsc::channel(WAITING);
-    tokio::spawn(async move {
-        while let Some(permit) = door.permit(&tx).await {
-            let stream = tokio::select! {
-                () = tx.closed() => return,
-                accepted = listener.accept() => accepted,
-            };
-            let Some((stream, _)) = accepted_or_pause(stream).await else {
-                continue;
-            };
-            let connection = Connection::unnamed(Stream::Unix(stream), permit);
-            if tx.send(Ok(connection)).await.is_err() {
-                return;
+impl Listening {
+    async fn accept(&self) -> io::Result<Stream> {
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, _) = listener.accept().await?;
+                // A connection that is gone already says so when it is read.
+                let _gone = stream.set_nodelay(true);
+                Ok(Stream::Tcp(stream))
             }
+            Self::Unix(listener) => Ok(Stream::Unix(listener.accept().await?.0)),
         }
-    });
-    ReceiverStream::new(accepted)
+    }
 }
 
 impl Door {
@@ -125,17 +121,6 @@ impl Door {
         tokio::select! {
             () = tx.closed() => None,
             permit = Arc::clone(&self.permits).acquire_owned() => permit.ok(),
-        }
-    }
-}
-
-async fn accepted_or_pause<T>(accepted: io::Result<T>) -> Option<T> {
-    match accepted {
-        Ok(accepted) => Some(accepted),
-        Err(error) => {
-            tracing::warn!(%error, "a connection could not be accepted");
-            tokio::time::sleep(ACCEPT_PAUSE).await;
-            None
         }
     }
 }
@@ -166,16 +151,6 @@ async fn shake_hands(
         stream: Stream::Tls(Box::new(stream)),
         _permit: permit,
     })
-}
-
-impl Connection {
-    fn unnamed(stream: Stream, permit: OwnedSemaphorePermit) -> Self {
-        Self {
-            stream,
-            peer: Peer::unnamed(),
-            _permit: permit,
-        }
-    }
 }
 
 impl Connected for Connection {

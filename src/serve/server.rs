@@ -14,7 +14,7 @@ use tonic::body::Body;
 use tonic::codegen::Service;
 use tonic::service::Routes;
 
-use super::connection::{Door, over_tcp, over_unix};
+use super::connection::{Door, Listening, connections};
 use super::generated::effective_policy_service_server::EffectivePolicyServiceServer;
 use super::generated::policy_insight_service_server::PolicyInsightServiceServer;
 use super::hot::Hot;
@@ -209,9 +209,10 @@ where
 {
     let stopped = stop.cancelled_owned();
     let (incoming, _file) = match listener.socket {
-        Socket::Tcp(socket) => (over_tcp(socket, door), None),
-        Socket::Unix(socket, file) => (over_unix(socket, door), Some(file)),
+        Socket::Tcp(socket) => (Listening::Tcp(socket), None),
+        Socket::Unix(socket, file) => (Listening::Unix(socket), Some(file)),
     };
+    let incoming = connections(incoming, door);
     transport(&limits)
         .serve_with_incoming_shutdown(services, incoming, stopped)
         .await
