@@ -67,6 +67,11 @@ class Admin:
                 found[name] = float(value)
         return found
 
+    def generation(self):
+        """That of the snapshot that look-ups are answered from now; metrics may be a quarter of a second old."""
+        lines = self.get("/readyz")[1].splitlines()
+        return int(next(line.split()[1] for line in lines if line.startswith("generation ")))
+
     def quiet(self):
         """The metrics once nothing has been published for a second and a half."""
         last = self.metrics()
