@@ -1,6 +1,7 @@
 //! Checkpoints: written behind the writer, read at the start.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -33,7 +34,7 @@ pub(super) struct Inputs {
     pub synced_at: SystemTime,
 }
 
-/// Writes what it is given, the last word first.
+/// Writes what it is given; of what has gathered meanwhile, the last.
 #[derive(Debug)]
 pub(super) struct Checkpoints {
     path: PathBuf,
@@ -98,7 +99,7 @@ impl Checkpoints {
             kind.insert(object.key.clone());
         }
         // Whatever clock it was written by: nothing is in step in the future.
-        let synced_at = read.synced_time().min(SystemTime::now());
+        let synced_at = read.synced_at.min(SystemTime::now());
         let objects = read.objects.len();
         intake.apply(Change {
             upserts: read.objects,
@@ -140,27 +141,27 @@ impl Checkpoints {
         let this = Arc::clone(self);
         let written = tokio::task::spawn_blocking(move || {
             let objects = inputs.store.objects().cloned().collect();
-            let since = inputs.synced_at.duration_since(SystemTime::UNIX_EPOCH);
             let checkpoint = Checkpoint {
                 of: this.of.clone(),
-                synced_at: since.unwrap_or_default(),
+                synced_at: inputs.synced_at,
                 states: inputs.states,
                 objects,
             };
             checkpoint.write(&this.path)
         });
         let path = self.path.display();
-        match written.await {
-            Ok(Ok(())) => {
-                stamp(&self.progress.checkpoint);
-                return true;
+        let written = written
+            .await
+            .unwrap_or_else(|error| Err(io::Error::from(error).into()));
+        match written {
+            Ok(()) => stamp(&self.progress.checkpoint),
+            Err(ref error) => {
+                let failures = &self.progress.checkpoint_failures;
+                failures.fetch_add(1, Ordering::Relaxed);
+                tracing::warn!("checkpoint {path} cannot be written: {error}");
             }
-            Ok(Err(error)) => tracing::warn!("checkpoint {path} cannot be written: {error}"),
-            Err(error) => tracing::warn!("checkpoint {path} cannot be written: {error}"),
         }
-        let failures = &self.progress.checkpoint_failures;
-        failures.fetch_add(1, Ordering::Relaxed);
-        false
+        written.is_ok()
     }
 }
 

@@ -29,14 +29,13 @@ pub(super) async fn chosen(inputs: &Inputs) -> Result<Option<Cluster>, AppError>
 async fn connect(access: &ClusterAccess) -> Result<Cluster, AppError> {
     let names = |names: &[String]| names.iter().map(|name| Str::from(name.as_str())).collect();
     let gateways = access.gateways.iter();
-    let gateways = gateways.filter_map(|name| name.split_once('/'));
     let access = Access {
         kubeconfig: access.kubeconfig.clone(),
         context: access.context.clone(),
         scope: Scope {
             namespaces: names(&access.namespaces),
             gateways: gateways
-                .map(|(ns, name)| (ns.into(), name.into()))
+                .map(|(ns, name)| (ns.as_str().into(), name.as_str().into()))
                 .collect(),
             classes: names(&access.classes),
         },

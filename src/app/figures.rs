@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::watch;
 
 use super::AppError;
+use super::intake::Intake;
 use super::progress::Shared;
 use crate::insight::Notes;
 use crate::serve::{Bound, Certificates, Listener, Tally};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, Work};
 use crate::source::cluster::{Calls, Count};
 use crate::telemetry::{Admin, Metric, Metrics, Readiness, Watched, log_control};
 
@@ -42,8 +43,7 @@ impl Figures {
                 .into_iter()
                 .flatten(),
         );
-        metrics.extend(self.known());
-        metrics.extend(self.work());
+        metrics.extend(self.of_intake());
         let requests = self.tally.counts().into_iter();
         let requests = requests.map(|(service, code, count)| {
             let labels = vec![("service", service.to_owned()), ("code", code.to_owned())];
@@ -60,72 +60,14 @@ impl Figures {
         metrics
     }
 
-    /// Objects and policies. Waits for the writer, and holds it up for as long as counting takes.
-    fn known(&self) -> Vec<Metric> {
+    /// Objects, policies, and what was done. Waits for the writer, and holds it up for as long as
+    /// counting takes.
+    fn of_intake(&self) -> Vec<Metric> {
         let intake = self.shared.intake();
-        let store = intake.store();
-        let objects = store.kinds().map(|kind| {
-            let labels = vec![("kind", kind.to_string())];
-            (labels, store.count(kind) as f64)
-        });
-        let objects = objects.collect();
-        let policies = intake
-            .outcomes()
-            .into_iter()
-            .map(|((kind, outcome), count)| {
-                let labels = vec![("kind", kind.to_string()), ("outcome", outcome.to_string())];
-                (labels, count as f64)
-            });
-        let policies = policies.collect();
-        let states = intake.states().map(|(kind, state)| {
-            let labels: Labels = vec![
-                ("kind", kind.to_string()),
-                ("state", state.name().to_owned()),
-            ];
-            (labels, 1.0)
-        });
-        vec![
-            Metric::gauges("entail_objects", "Objects known", objects),
-            Metric::gauges(
-                "entail_policies",
-                "Policies by what their references come to",
-                policies,
-            ),
-            Metric::gauges(
-                "entail_kind_state",
-                "How much is known of each kind: 1 for the state that holds",
-                states.collect(),
-            ),
-        ]
-    }
-
-    /// What was done.
-    fn work(&self) -> Vec<Metric> {
-        let work = self.shared.intake().work();
         let changes = self.shared.progress.changes.load(Ordering::Relaxed);
-        vec![
-            Metric::counter("entail_changes", "Objects that truly changed", changes),
-            Metric::counter(
-                "entail_stacks_merged",
-                "Stacks of policies merged",
-                work.merged,
-            ),
-            Metric::counter(
-                "entail_bytes_encoded",
-                "Bytes of answers encoded",
-                work.encoded,
-            ),
-            Metric::counter(
-                "entail_states_replaced",
-                "Answers of states replaced",
-                work.replaced,
-            ),
-            Metric::counter(
-                "entail_worlds_read",
-                "Times that everything was read from scratch",
-                work.readings,
-            ),
-        ]
+        let mut metrics = known(&intake);
+        metrics.extend(done(changes, intake.work()));
+        metrics
     }
 
     /// Sources, checkpoints and certificates.
@@ -195,6 +137,71 @@ impl Figures {
             problems: problems.collect(),
         }
     }
+}
+
+/// Objects and policies.
+fn known(intake: &Intake) -> Vec<Metric> {
+    let store = intake.store();
+    let objects = store.kinds().map(|kind| {
+        let labels = vec![("kind", kind.to_string())];
+        (labels, store.count(kind) as f64)
+    });
+    let objects = objects.collect();
+    let policies = intake
+        .outcomes()
+        .into_iter()
+        .map(|((kind, outcome), count)| {
+            let labels = vec![("kind", kind.to_string()), ("outcome", outcome.to_string())];
+            (labels, count as f64)
+        });
+    let policies = policies.collect();
+    let states = intake.states().map(|(kind, state)| {
+        let labels: Labels = vec![
+            ("kind", kind.to_string()),
+            ("state", state.name().to_owned()),
+        ];
+        (labels, 1.0)
+    });
+    vec![
+        Metric::gauges("entail_objects", "Objects known", objects),
+        Metric::gauges(
+            "entail_policies",
+            "Policies by what their references come to",
+            policies,
+        ),
+        Metric::gauges(
+            "entail_kind_state",
+            "How much is known of each kind: 1 for the state that holds",
+            states.collect(),
+        ),
+    ]
+}
+
+/// What was done.
+fn done(changes: u64, work: Work) -> Vec<Metric> {
+    vec![
+        Metric::counter("entail_changes", "Objects that truly changed", changes),
+        Metric::counter(
+            "entail_stacks_merged",
+            "Stacks of policies merged",
+            work.merged,
+        ),
+        Metric::counter(
+            "entail_bytes_encoded",
+            "Bytes of answers encoded",
+            work.encoded,
+        ),
+        Metric::counter(
+            "entail_states_replaced",
+            "Answers of states replaced",
+            work.replaced,
+        ),
+        Metric::counter(
+            "entail_worlds_read",
+            "Times that everything was read from scratch",
+            work.readings,
+        ),
+    ]
 }
 
 fn snapshot_metrics(snapshot: &Snapshot) -> Vec<Metric> {

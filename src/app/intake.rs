@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::model::{
-    Change, GroupKind, KindState, Object, ObjectKey, Outcome, SourceState, Str, groups,
-};
+use crate::model::{Change, GroupKind, KindState, Object, Outcome, SourceState, Str, groups};
 use crate::resolve::World;
 use crate::snapshot::{Publisher, Snapshot, Version, Work};
 use crate::source::manifests::Scopes;
@@ -39,11 +37,8 @@ impl Intake {
     /// With objects that are known already.
     pub fn over(profiles: Profiles, store: Store) -> Self {
         let (cluster_scoped, wanted) = kinds_of(&profiles, &store);
-        let mut scopes = Scopes::new(cluster_scoped.clone());
-        let crds = GroupKind::new(groups::APIEXTENSIONS, "CustomResourceDefinition");
-        scopes.learn(store.of_kind(&crds).map(|(_, entry)| &*entry.object));
         Self {
-            scopes,
+            scopes: scopes_of(&cluster_scoped, &store),
             cluster_scoped,
             wanted,
             is_watched: false,
@@ -129,13 +124,7 @@ impl Intake {
         let states = told.filter(|told| self.store.state(&told.kind) != Some(told.state));
         let states = states.count();
         let changed = self.store.apply(change);
-        let matters = |key: &ObjectKey| {
-            key.kind.is(groups::ENTAIL, "PolicyProfile")
-                || key
-                    .kind
-                    .is(groups::APIEXTENSIONS, "CustomResourceDefinition")
-        };
-        let moved = if changed.keys().any(matters) {
+        let moved = if changed.keys().any(|key| key.kind.defines_kinds()) {
             self.learn()
         } else {
             0
@@ -159,10 +148,7 @@ impl Intake {
     fn learn(&mut self) -> usize {
         (self.cluster_scoped, self.wanted) = kinds_of(&self.profiles, &self.store);
         self.doubt();
-        let mut scopes = Scopes::new(self.cluster_scoped.clone());
-        let crds = GroupKind::new(groups::APIEXTENSIONS, "CustomResourceDefinition");
-        scopes.learn(self.store.of_kind(&crds).map(|(_, entry)| &*entry.object));
-        self.scopes = scopes;
+        self.scopes = scopes_of(&self.cluster_scoped, &self.store);
         let mut moves = Change::default();
         let kinds: Vec<GroupKind> = self.store.kinds().cloned().collect();
         for kind in kinds
@@ -229,6 +215,14 @@ fn place(scopes: &Scopes, object: &mut Arc<Object>) {
     }
 }
 
+/// The scopes of kinds, by profiles and CRDs.
+fn scopes_of(cluster_scoped: &BTreeSet<GroupKind>, store: &Store) -> Scopes {
+    let mut scopes = Scopes::new(cluster_scoped.clone());
+    let crds = GroupKind::crd();
+    scopes.learn(store.of_kind(&crds).map(|(_, entry)| &*entry.object));
+    scopes
+}
+
 /// The kinds that are cluster-scoped by their profiles, and all that answers rest on.
 fn kinds_of(profiles: &Profiles, store: &Store) -> (BTreeSet<GroupKind>, BTreeSet<GroupKind>) {
     let registry = profiles.resolve(store);
@@ -263,6 +257,7 @@ pub(super) fn now() -> prost_types::Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::ObjectKey;
     use crate::source::manifests::read_objects;
 
     const POLICY: &str =

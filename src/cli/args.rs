@@ -91,7 +91,7 @@ pub struct ClusterArgs {
     pub namespaces: Vec<String>,
     /// Of a cluster, keep these Gateways alone. May be repeated.
     #[arg(long = "gateway", value_name = "NAMESPACE/NAME", value_parser = gateway_name, conflicts_with = "manifests", help_heading = SOURCE)]
-    pub gateways: Vec<String>,
+    pub gateways: Vec<(String, String)>,
     /// Of a cluster, keep these GatewayClasses and their Gateways alone. May be repeated.
     #[arg(long = "gateway-class", value_name = "NAME", conflicts_with = "manifests", help_heading = SOURCE)]
     pub classes: Vec<String>,
@@ -239,10 +239,12 @@ impl SourceArgs {
 }
 
 /// Reads `NAMESPACE/NAME`.
-fn gateway_name(text: &str) -> Result<String, String> {
+fn gateway_name(text: &str) -> Result<(String, String), String> {
     let is_name = |part: &str| !part.is_empty() && !part.contains('/');
     match text.split_once('/') {
-        Some((namespace, name)) if is_name(namespace) && is_name(name) => Ok(text.to_owned()),
+        Some((namespace, name)) if is_name(namespace) && is_name(name) => {
+            Ok((namespace.to_owned(), name.to_owned()))
+        }
         _ => Err("write `NAMESPACE/NAME`, such as `platform/storefront`".to_owned()),
     }
 }

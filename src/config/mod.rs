@@ -41,8 +41,8 @@ pub struct ClusterAccess {
     pub context: Option<String>,
     /// Namespaces to keep objects of; all if there are none.
     pub namespaces: Vec<String>,
-    /// Gateways to keep, `NAMESPACE/NAME`; all if there are none.
-    pub gateways: Vec<String>,
+    /// Gateways to keep, by namespace and name; all if there are none.
+    pub gateways: Vec<(String, String)>,
     /// GatewayClasses to keep, with their Gateways; all if there are none.
     pub classes: Vec<String>,
 }

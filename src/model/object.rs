@@ -86,6 +86,21 @@ impl GroupKind {
         }
     }
 
+    /// The kind of CustomResourceDefinitions.
+    pub fn crd() -> Self {
+        Self::new(groups::APIEXTENSIONS, "CustomResourceDefinition")
+    }
+
+    /// Whether this is the kind of CustomResourceDefinitions.
+    pub fn is_crd(&self) -> bool {
+        self.is(groups::APIEXTENSIONS, "CustomResourceDefinition")
+    }
+
+    /// Whether its objects say which kinds there are, and what their policies mean.
+    pub fn defines_kinds(&self) -> bool {
+        self.is_crd() || self.is(groups::ENTAIL, "PolicyProfile")
+    }
+
     /// Whether this is `group`/`kind`.
     pub fn is(&self, group: &str, kind: &str) -> bool {
         &*self.kind == kind && &*self.group == group
@@ -132,6 +147,20 @@ fn is_standard(group: &str, kind: &str) -> bool {
         groups::GATEWAY => true,
         groups::MULTICLUSTER => kind == "ServiceImport",
         _ => false,
+    }
+}
+
+impl Object {
+    /// The kind that a CustomResourceDefinition defines; `None` if it is none, or names none.
+    pub fn defined_kind(&self) -> Option<GroupKind> {
+        if !self.key.kind.is_crd() {
+            return None;
+        }
+        let text = |path: &str| self.body.pointer(path)?.as_str();
+        Some(GroupKind::new(
+            text("/spec/group")?,
+            text("/spec/names/kind")?,
+        ))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a changed object bears on: most of what the API server writes all day bears on nothing.
 
 use super::engine::Engine;
-use crate::model::{ObjectKey, at_path, groups, is_unset};
+use crate::model::{ObjectKey, at_path, is_unset};
 use crate::profile::Profile;
 use crate::store::{Difference, Entry, Projection, Store};
 
@@ -28,7 +28,7 @@ impl Engine {
         }
         let now = self.world.store();
         if number.is_none()
-            && !says_what_others_mean(key)
+            && !key.kind.defines_kinds()
             && let (Some(before), Some(now)) = (before.get(key), now.get(key))
             && self.reads_alike(before, now)
         {
@@ -61,14 +61,6 @@ impl Engine {
                 annotated_alike(&kind.profile, before, now) && own_alike(&kind.profile, before, now)
             })
     }
-}
-
-/// Whether objects of its kind say what policies of other kinds mean.
-fn says_what_others_mean(key: &ObjectKey) -> bool {
-    key.kind.is(groups::ENTAIL, "PolicyProfile")
-        || key
-            .kind
-            .is(groups::APIEXTENSIONS, "CustomResourceDefinition")
 }
 
 /// Whether the annotation by which targets choose the strategy says the same (SEMANTICS §5.3).

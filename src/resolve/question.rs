@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Frames, Kind, World};
 use crate::attach::Group;
-use crate::model::{GroupKind, Level, NodeKey, Object, Strategy, groups};
+use crate::model::{GroupKind, Level, NodeKey, Object, Strategy};
 use crate::profile::{Class, Instruction, Profile};
 
 /// All that an answer of a kind depends on.
@@ -100,18 +100,11 @@ impl World {
 
     /// The CRD of a kind.
     pub(super) fn definition(store: &crate::store::Store, kind: &GroupKind) -> Option<Arc<Object>> {
-        let crds = GroupKind::new(groups::APIEXTENSIONS, "CustomResourceDefinition");
+        let crds = GroupKind::crd();
         let mut found = store.of_kind(&crds).map(|(_, entry)| &entry.object);
-        let names = |object: &&Arc<Object>| {
-            let spec = object.body.get("spec");
-            let group = spec.and_then(|s| s.get("group"));
-            let name = spec
-                .and_then(|s| s.get("names"))
-                .and_then(|n| n.get("kind"));
-            group.and_then(|g| g.as_str()) == Some(&*kind.group)
-                && name.and_then(|n| n.as_str()) == Some(&*kind.kind)
-        };
-        found.find(names).cloned()
+        found
+            .find(|object| object.defined_kind().as_ref() == Some(kind))
+            .cloned()
     }
 }
 

@@ -131,8 +131,11 @@ async fn shake_hands(
     lists: &AllowLists,
     permit: OwnedSemaphorePermit,
 ) -> Option<Connection> {
-    let trust = certificates.now();
-    let acceptor = TlsAcceptor::from(Arc::clone(&trust.config));
+    let (config, generation) = {
+        let trust = certificates.now();
+        (Arc::clone(&trust.config), trust.generation)
+    };
+    let acceptor = TlsAcceptor::from(config);
     let stream = match tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => {
@@ -147,7 +150,7 @@ async fn shake_hands(
     let chain = stream.get_ref().1.peer_certificates();
     let chain = chain.map(<[_]>::to_vec).unwrap_or_default();
     Some(Connection {
-        peer: Peer::certified(certificates, trust.generation, chain, lists),
+        peer: Peer::certified(certificates, generation, chain, lists),
         stream: Stream::Tls(Box::new(stream)),
         _permit: permit,
     })

@@ -104,9 +104,9 @@ impl Hot {
         }
     }
 
-    fn pass(&mut self, request: Request<Body>) -> Passed {
+    fn pass(&mut self, asked: Asked, request: Request<Body>) -> Passed {
         Passed {
-            asked: Asked::of(request.uri().path()),
+            asked,
             tally: Arc::clone(&self.tally),
             future: self.services.call(request),
         }
@@ -133,9 +133,10 @@ impl Service<Request<Body>> for Hot {
 
     fn call(&mut self, request: Request<Body>) -> Answering {
         let is_get = request.uri().path() == GET;
-        let asked = match is_get {
-            true => Asked::Policies,
-            false => Asked::of(request.uri().path()),
+        let asked = if is_get {
+            Asked::Policies
+        } else {
+            Asked::of(request.uri().path())
         };
         if let Some(refusal) = refusal(&request, asked) {
             let status = refusal.status();
@@ -143,7 +144,7 @@ impl Service<Request<Body>> for Hot {
             return Answering::Refused(status);
         }
         if !is_get || request.method() != Method::POST {
-            return Answering::Passed(self.pass(request));
+            return Answering::Passed(self.pass(asked, request));
         }
         Answering::Reading(Reading {
             hot: self.clone(),
@@ -226,7 +227,7 @@ impl Reading {
         let request = self.request.take().unwrap_or_default();
         let read = std::mem::take(&mut self.read);
         let again = |rest| Body::new(Again { read, rest });
-        self.hot.pass(request.map(again))
+        self.hot.pass(Asked::Policies, request.map(again))
     }
 }
 

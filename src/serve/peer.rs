@@ -194,7 +194,6 @@ mod tests {
         // A URI that reads like a host is none.
         let san: San = "proxy.shop.svc".parse().unwrap();
         assert!(!san.is((NameKind::Uri, "proxy.shop.svc")));
-        {}
         for wrong in [
             "",
             "*",

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
@@ -96,8 +96,8 @@ impl Certificates {
     }
 
     /// What is valid now.
-    pub(super) fn now(&self) -> Arc<Trust> {
-        self.now.load_full()
+    pub(super) fn now(&self) -> Guard<Arc<Trust>> {
+        self.now.load()
     }
 
     /// How often changed files were taken into use, and how often they were refused.

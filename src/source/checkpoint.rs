@@ -24,12 +24,12 @@ const SEAL: &str = "# entail checkpoint 1 sha256:";
 const MODE: u32 = 0o600;
 
 /// What was known.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Checkpoint {
     /// Of which source: one that follows another takes it for foreign.
     pub of: String,
     /// When all was in step.
-    pub synced_at: Duration,
+    pub synced_at: SystemTime,
     /// The kinds, and how much was known of each.
     pub states: BTreeMap<GroupKind, SourceState>,
     /// The objects.
@@ -112,13 +112,15 @@ impl Checkpoint {
     /// A manifest, an object a line.
     fn content(&self, out: &mut impl Write) -> Result<(), CheckpointError> {
         let told = |error: serde_json::Error| CheckpointError::Io(error.into());
+        let since = self.synced_at.duration_since(SystemTime::UNIX_EPOCH);
+        let millis = since.unwrap_or_default().as_millis();
         let states = self.states.iter();
         let states: BTreeMap<String, &str> = states
             .map(|(kind, state)| (kind.to_string(), state.name()))
             .collect();
         let head = json!({
             "of": self.of,
-            "syncedAtMillis": u64::try_from(self.synced_at.as_millis()).unwrap_or(u64::MAX),
+            "syncedAtMillis": u64::try_from(millis).unwrap_or(u64::MAX),
             "states": states,
         });
         write!(
@@ -153,6 +155,8 @@ impl Checkpoint {
         }
         let unreadable = |what: &str| CheckpointError::Unreadable(what.to_owned());
         let millis = head.get("syncedAtMillis").and_then(Value::as_u64);
+        let since = millis.map(Duration::from_millis);
+        let synced_at = since.and_then(|since| SystemTime::UNIX_EPOCH.checked_add(since));
         let states = head.get("states").and_then(Value::as_object);
         let states = states.ok_or_else(|| unreadable("`states` is missing"))?;
         let states = states.iter().map(|(kind, state)| {
@@ -171,17 +175,10 @@ impl Checkpoint {
         }
         Ok(Some(Self {
             of: found.to_owned(),
-            synced_at: Duration::from_millis(
-                millis.ok_or_else(|| unreadable("`syncedAtMillis` is missing"))?,
-            ),
+            synced_at: synced_at.ok_or_else(|| unreadable("`syncedAtMillis` is missing"))?,
             states: states?,
             objects,
         }))
-    }
-
-    /// When all was in step, as a point in time.
-    pub fn synced_time(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + self.synced_at
     }
 }
 

@@ -7,7 +7,7 @@ fn one() -> Checkpoint {
     let read = read_objects(text, "a.yaml").unwrap().objects;
     Checkpoint {
         of: "https://cluster".to_owned(),
-        synced_at: Duration::from_millis(1_700_000_000_123),
+        synced_at: SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_123),
         states: BTreeMap::from([
             (GroupKind::new("p.io", "P"), SourceState::Complete),
             (GroupKind::new("", "Service"), SourceState::Forbidden),

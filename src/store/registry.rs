@@ -159,18 +159,17 @@ fn policy_of(body: &Value) -> Option<GroupKind> {
 
 /// The CRDs of a store.
 fn crds(store: &Store) -> impl Iterator<Item = Crd> {
-    let kind = GroupKind::new(groups::APIEXTENSIONS, "CustomResourceDefinition");
+    let kind = GroupKind::crd();
     let crds: Vec<Crd> = store
         .of_kind(&kind)
         .filter_map(|(_, entry)| {
-            let spec = entry.object.body.get("spec")?;
-            let group = spec.get("group")?.as_str()?;
-            let kind = spec.get("names")?.get("kind")?.as_str()?;
+            let object = &entry.object;
+            let scope = object.body.pointer("/spec/scope");
             Some(Crd {
-                kind: GroupKind::new(group, kind),
-                name: entry.object.key.name.to_string(),
-                cluster_scoped: spec.get("scope").and_then(Value::as_str) == Some("Cluster"),
-                label: PolicyLabel::read(&entry.object.labels),
+                kind: object.defined_kind()?,
+                name: object.key.name.to_string(),
+                cluster_scoped: scope.and_then(Value::as_str) == Some("Cluster"),
+                label: PolicyLabel::read(&object.labels),
             })
         })
         .collect();

@@ -3,6 +3,8 @@
 //! It has a thread and a runtime of its own: when everything else is busy it still answers.
 
 use std::fmt;
+use std::future::Future;
+use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -12,6 +14,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::serve::Listener;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -77,7 +80,7 @@ impl Admin {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub fn start(watched: &Watched, listeners: Vec<Bound>) -> std::io::Result<Self> {
+    pub fn start(watched: &Watched, listeners: Vec<Bound>) -> io::Result<Self> {
         let stop = CancellationToken::new();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -115,38 +118,36 @@ async fn serve(watched: Watched, listener: Bound, stop: CancellationToken) {
     let open = Router::new()
         .route("/metrics", get(metrics))
         .route("/healthz", get(|| async { "ok\n" }));
-    let ended = match listener {
+    match listener {
         Bound::Tcp(listener) => {
             let app = open.route("/readyz", get(ready)).with_state(watched);
-            match TcpListener::from_std(listener) {
-                Ok(listener) => {
-                    axum::serve(Bounded::new(listener), app)
-                        .with_graceful_shutdown(stopped)
-                        .await
-                }
-                Err(error) => Err(error),
-            }
+            answer(TcpListener::from_std(listener), app, stopped).await;
         }
         Bound::Unix(listener, _file) => {
             let app = open
                 .route("/readyz", get(ready_in_detail))
                 .route("/log", get(log_filter).put(set_log_filter))
                 .with_state(watched);
-            match UnixListener::from_std(listener) {
-                Ok(listener) => {
-                    axum::serve(Bounded::new(listener), app)
-                        .with_graceful_shutdown(stopped)
-                        .await
-                }
-                Err(error) => Err(error),
-            }
+            answer(UnixListener::from_std(listener), app, stopped).await;
         }
-    };
-    told(ended);
+    }
 }
 
-fn told(ended: std::io::Result<()>) {
-    if let Err(error) = ended {
+/// Answers on a listener until it is told to stop.
+async fn answer<L>(
+    listener: io::Result<L>,
+    app: Router,
+    stopped: impl Future<Output = ()> + Send + 'static,
+) where
+    L: Listener,
+    L::Addr: fmt::Debug,
+{
+    let served = async {
+        axum::serve(Bounded::new(listener?), app)
+            .with_graceful_shutdown(stopped)
+            .await
+    };
+    if let Err(error) = served.await {
         tracing::error!(%error, "the admin server ended");
     }
 }

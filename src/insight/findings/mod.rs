@@ -221,19 +221,12 @@ fn profiles(world: &World, findings: &mut Vec<v1::Finding>) {
             message: problem.reason.clone(),
         });
     }
-    let crds = GroupKind::new(
-        crate::model::groups::APIEXTENSIONS,
-        "CustomResourceDefinition",
-    );
-    for (_, entry) in world.store().of_kind(&crds) {
+    for (_, entry) in world.store().of_kind(&GroupKind::crd()) {
         let Some(label) = PolicyLabel::read(&entry.object.labels) else {
             continue;
         };
-        let Some(kind) = world
-            .kinds()
-            .iter()
-            .find(|kind| is_of(kind, &entry.object.body))
-        else {
+        let defined = entry.object.defined_kind();
+        let Some(kind) = defined.and_then(|kind| world.kind(&kind)) else {
             continue;
         };
         let profile = kind.profile();
@@ -256,17 +249,6 @@ fn profiles(world: &World, findings: &mut Vec<v1::Finding>) {
             ));
         }
     }
-}
-
-/// Whether a CRD is of a kind.
-fn is_of(kind: &Kind, crd: &serde_json::Value) -> bool {
-    let policy = &kind.profile().policy;
-    let spec = crd.get("spec");
-    let group = spec.and_then(|s| s.get("group")).and_then(|g| g.as_str());
-    let name = spec
-        .and_then(|s| s.get("names"))
-        .and_then(|n| n.get("kind"));
-    group == Some(&*policy.group) && name.and_then(|n| n.as_str()) == Some(&*policy.kind)
 }
 
 /// Objects that look like policies, of kinds that nobody described.

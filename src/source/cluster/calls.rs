@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::SystemTime;
 
@@ -66,14 +66,12 @@ pub struct Heard<B> {
 impl Calls {
     /// Everything that was asked.
     pub fn counts(&self) -> BTreeMap<String, Count> {
-        let counts = self.inner.counts.lock();
-        counts.unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.inner.counts).clone()
     }
 
     /// How many watches of a path the server has accepted.
     pub(super) fn opened(&self, path: &str) -> u64 {
-        let counts = self.inner.counts.lock();
-        let counts = counts.unwrap_or_else(PoisonError::into_inner);
+        let counts = lock(&self.inner.counts);
         counts.get(path).map_or(0, |count| count.opened)
     }
 
@@ -92,22 +90,21 @@ impl Calls {
 
     /// When the server said something of a path last.
     pub(super) fn heard(&self, path: &str) -> Option<SystemTime> {
-        let heard = self.inner.heard.lock();
-        let heard = heard.unwrap_or_else(PoisonError::into_inner);
-        heard.get(path).copied()
+        lock(&self.inner.heard).get(path).copied()
     }
 
     fn hear(&self, path: &str) {
-        let heard = self.inner.heard.lock();
-        let mut heard = heard.unwrap_or_else(PoisonError::into_inner);
-        heard.insert(path.to_owned(), SystemTime::now());
+        lock(&self.inner.heard).insert(path.to_owned(), SystemTime::now());
     }
 
     fn change(&self, path: &str, change: impl FnOnce(&mut Count)) {
-        let counts = self.inner.counts.lock();
-        let mut counts = counts.unwrap_or_else(PoisonError::into_inner);
-        change(counts.entry(path.to_owned()).or_default());
+        change(lock(&self.inner.counts).entry(path.to_owned()).or_default());
     }
+}
+
+/// What a panic half-way left is as good: each change is one insertion.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<S> Layer<S> for Calls {

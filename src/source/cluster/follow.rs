@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::gather::Gathered;
 use super::kind::{self, Word, Words};
 use super::{Cluster, Known, Step, Wanted, discover};
-use crate::model::{GroupKind, groups};
+use crate::model::GroupKind;
 
 /// Words of watches that may wait.
 const WAITING: usize = 1_024;
@@ -282,7 +282,7 @@ impl Follower {
         {
             return;
         }
-        if kind.is(groups::APIEXTENSIONS, "CustomResourceDefinition") {
+        if kind.is_crd() {
             self.looks = 0;
             self.is_due = true;
             self.look_at = self.look_at.min(Instant::now() + LOOKS[0]);

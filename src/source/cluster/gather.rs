@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Known;
 use super::kind::Said;
-use crate::model::{Change, GroupKind, KindState, Object, ObjectKey, SourceState, groups};
+use crate::model::{Change, GroupKind, KindState, Object, ObjectKey, SourceState};
 
 /// The kinds that are followed, and what of them no step has told yet.
 #[derive(Debug, Default)]
@@ -121,16 +121,11 @@ impl Gathered {
 
     /// Whether all CRDs are known.
     pub fn knows_crds(&self) -> bool {
-        let kind = GroupKind::new(groups::APIEXTENSIONS, "CustomResourceDefinition");
-        let crds = self.kinds.get(&kind);
-        crds.is_some_and(|crds| crds.state == SourceState::Complete)
+        self.is_known(&GroupKind::crd())
     }
 
     fn put_word(&mut self, key: ObjectKey, object: Option<Arc<Object>>) {
-        if key
-            .kind
-            .is(groups::APIEXTENSIONS, "CustomResourceDefinition")
-        {
+        if key.kind.is_crd() {
             match object.as_deref().and_then(defined) {
                 Some(defined) => self.crds.insert(key.clone(), defined),
                 None => self.crds.remove(&key),
@@ -144,8 +139,7 @@ impl Gathered {
         if !self.kinds.contains_key(kind) {
             return;
         }
-        self.decides |= kind.is(groups::APIEXTENSIONS, "CustomResourceDefinition")
-            || kind.is(groups::ENTAIL, "PolicyProfile");
+        self.decides |= kind.defines_kinds();
         match said {
             Said::Listing => {
                 if let Some(kind) = self.kinds.get_mut(kind) {
@@ -299,8 +293,7 @@ impl Gathered {
 
 /// The kind that a CRD defines, and whether the server says that it serves it.
 fn defined(crd: &Object) -> Option<(GroupKind, bool)> {
-    let text = |path: &str| crd.body.pointer(path)?.as_str();
-    let kind = GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?);
+    let kind = crd.defined_kind()?;
     let conditions = crd.body.pointer("/status/conditions");
     let mut conditions = conditions.and_then(Value::as_array).into_iter().flatten();
     let is_served = conditions

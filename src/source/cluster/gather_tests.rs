@@ -108,7 +108,7 @@ fn a_kind_that_goes_takes_its_objects_with_it() {
 
 #[test]
 fn crds_and_profiles_decide_what_is_wanted() {
-    let crds = GroupKind::new(groups::APIEXTENSIONS, "CustomResourceDefinition");
+    let crds = GroupKind::crd();
     let mut gathered = Gathered::default();
     gathered.begin(&crds);
     gathered.take(&crds, Said::Listed(Vec::new()));

@@ -83,16 +83,9 @@ fn move_to(object: &mut Object, namespace: Str) {
 
 /// The kind that a CRD declares, and whether it is cluster-scoped.
 fn declaration(object: &Object) -> Option<(GroupKind, bool)> {
-    if !object
-        .key
-        .kind
-        .is(groups::APIEXTENSIONS, "CustomResourceDefinition")
-    {
-        return None;
-    }
-    let text = |path: &str| object.body.pointer(path)?.as_str();
-    let kind = GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?);
-    Some((kind, text("/spec/scope")? == "Cluster"))
+    let kind = object.defined_kind()?;
+    let scope = object.body.pointer("/spec/scope")?.as_str()?;
+    Some((kind, scope == "Cluster"))
 }
 
 /// Cluster-scoped kinds of Kubernetes itself, of the Gateway API and of entail.
