@@ -43,6 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             for reply in [
                 "GetEffectivePoliciesResponse",
                 "BatchGetEffectivePoliciesResponse",
+                "WatchEffectivePoliciesResponse",
             ] {
                 builder = builder.extern_path(
                     format!(".entail.v1.{reply}"),

@@ -110,11 +110,12 @@ const TABLE: &[Room] = &[
         &[
             "prost_types",
             "arc_swap",
-            "dashmap",
             "bytes",
             "hashbrown",
             "rustc_hash",
             "sha2",
+            // A watch channel for each view: who follows is woken.
+            "tokio",
         ],
     ),
     // Questions that people ask, answered from one snapshot for `serve` and `cli` alike.
@@ -168,6 +169,7 @@ const TABLE: &[Room] = &[
             "webpki",
             "arc_swap",
             "envoy_types",
+            "futures_util",
             "tokio",
             "tokio_stream",
             "tokio_util",
@@ -175,11 +177,13 @@ const TABLE: &[Room] = &[
         ],
     ),
     // Prints what insight says; asks a running server through the same messages.
-    // Asks a server what a command or a user of the library wants to know.
+    // Asks a server what a command or a user of the library wants to know, and mirrors it.
     outer(
         "client",
-        &["insight", "wire"],
+        &["model", "insight", "wire"],
         &[
+            "arc_swap",
+            "hashbrown",
             "tonic",
             "tonic_health",
             "tonic_prost",

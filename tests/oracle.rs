@@ -23,6 +23,8 @@ mod force;
 mod join;
 #[path = "oracle/leaf.rs"]
 mod leaf;
+#[path = "oracle/mirror.rs"]
+mod mirror;
 #[path = "oracle/place.rs"]
 mod place;
 #[path = "oracle/policies.rs"]
@@ -111,6 +113,12 @@ fn statuses_agree_with_what_stands_on_the_paths() {
 fn an_engine_that_follows_changes_answers_like_a_full_read() {
     // Each is read from scratch a dozen times.
     agree(300, follow::engine);
+}
+
+#[test]
+fn mirrors_answer_like_the_server_that_they_follow() {
+    let mut followed = mirror::Followed::new();
+    agree(60, |world| followed.check(world));
 }
 
 #[test]

@@ -21,6 +21,8 @@ mod frames;
 mod server;
 #[path = "serve/tls.rs"]
 mod tls;
+#[path = "serve/watch.rs"]
+mod watch;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

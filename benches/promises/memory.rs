@@ -20,7 +20,7 @@ pub fn measure(shape: &str) {
     let shape: &'static str = shape.to_owned().leak();
     let made = made(shape);
     let before = resident();
-    let publisher = made.publisher();
+    let mut publisher = made.publisher();
     let snapshot = publisher.snapshot(version());
     let after = resident();
     println!(

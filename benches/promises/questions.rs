@@ -42,7 +42,7 @@ pub fn batches() -> Vec<Row> {
 
 /// Why a path has what it has.
 pub fn explained() -> Vec<Row> {
-    let publisher = made("100k").publisher();
+    let mut publisher = made("100k").publisher();
     // Names are taken from the world behind another snapshot: it is read once for each.
     let names = names(&publisher.snapshot(version()), 200);
     let snapshot = publisher.snapshot(version());

@@ -87,7 +87,7 @@ fn compute(made: &Made) -> (Duration, Publisher) {
 
 fn cold() -> Vec<Row> {
     let small = made("10k");
-    let first = small.publisher();
+    let mut first = small.publisher();
     let (snapshot, work) = (first.snapshot(version()), first.work());
     let read = least(5, || {
         let began = Instant::now();
@@ -99,7 +99,7 @@ fn cold() -> Vec<Row> {
     let lightly = least(5, || compute(&light).0);
     let light = light.publisher().work();
     let large = made("100k-dense");
-    let (tenfold, publisher) = compute(&large);
+    let (tenfold, mut publisher) = compute(&large);
     let many = publisher.snapshot(version());
     let growth = tenfold.as_secs_f64() / time.as_secs_f64();
     let of = |s: &entail::snapshot::Snapshot| {
@@ -143,7 +143,7 @@ fn fan_out() -> Vec<Row> {
     let made = made("fanout");
     let mut paths = (0, 0);
     let time = least(3, || {
-        let (time, publisher) = compute(&made);
+        let (time, mut publisher) = compute(&made);
         let snapshot = publisher.snapshot(version());
         paths = (snapshot.paths(), snapshot.distinct_answers());
         time

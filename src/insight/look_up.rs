@@ -45,8 +45,8 @@ pub fn get(
         });
     }
     let wanted = wanted(&request.kinds);
-    let policies = selected(snapshot, body, &wanted);
-    let tag = snapshot.etag(body, &wanted);
+    let policies = selected(body, &wanted);
+    let tag = body.etag_of(&wanted);
     let result = if not_modified(&request.if_none_match, &tag) {
         unmodified_field(&tag)
     } else {
@@ -89,7 +89,7 @@ pub fn batch(
                 error: Some(failure.path_error()),
                 ..v1::PathPolicies::default()
             },
-            Ok(body) => table.point(snapshot, body, &wanted, &one.if_none_match),
+            Ok(body) => table.point(body, &wanted, &one.if_none_match),
         };
         results.extend_from_slice(&field(1, &result.encode_to_vec()));
     }
@@ -116,25 +116,20 @@ struct Table {
 impl Table {
     fn point(
         &mut self,
-        snapshot: &Snapshot,
         body: &Body,
         wanted: &[GroupKind],
         if_none_match: &str,
     ) -> v1::PathPolicies {
         let bodies = &mut self.bodies;
         let address = std::ptr::from_ref(body) as usize;
-        let (tag, place) = self.known.entry(address).or_insert_with(|| {
-            let tag = if wanted.is_empty() {
-                body.etag().to_owned()
-            } else {
-                snapshot.etag(body, wanted)
-            };
-            (tag, None)
-        });
+        let (tag, place) = self
+            .known
+            .entry(address)
+            .or_insert_with(|| (body.etag_of(wanted), None));
         let unmodified = not_modified(if_none_match, tag);
         if !unmodified && place.is_none() {
             *place = u32::try_from(bodies.len()).ok();
-            let policies = selected(snapshot, body, wanted);
+            let policies = selected(body, wanted);
             bodies.push((head(2, policies.len()).into(), policies));
         }
         v1::PathPolicies {
@@ -206,16 +201,16 @@ fn wanted(kinds: &[String]) -> Vec<GroupKind> {
     kinds.iter().map(|text| GroupKind::parse(text)).collect()
 }
 
-fn selected(snapshot: &Snapshot, body: &Body, wanted: &[GroupKind]) -> Bytes {
+fn selected(body: &Body, wanted: &[GroupKind]) -> Bytes {
     let mut policies = BytesMut::new();
-    for part in snapshot.policies(body, wanted) {
+    for part in body.policies(wanted) {
         policies.extend_from_slice(part);
     }
     policies.freeze()
 }
 
 /// Kinds that were asked for and have no profile: not the same as no policy (SEMANTICS §2.3).
-fn unknown(snapshot: &Snapshot, wanted: &[GroupKind]) -> Vec<v1::KindState> {
+pub(super) fn unknown(snapshot: &Snapshot, wanted: &[GroupKind]) -> Vec<v1::KindState> {
     let told = |kind: &GroupKind| snapshot.kinds().iter().any(|k| k.kind == kind.to_string());
     wanted
         .iter()

@@ -12,6 +12,7 @@ mod policies;
 mod reach;
 mod status;
 mod topology;
+mod watch;
 
 pub use ask::{Ask, AskError, Local};
 pub use compare::{ChangeWorld, compare, preview_change};
@@ -25,3 +26,4 @@ pub use policies::list_policies;
 pub use reach::list_affected;
 pub use status::{Notes, server_status};
 pub use topology::get_topology;
+pub use watch::{Ledger, Subscription, Update};

@@ -4,6 +4,7 @@
 //! This room knows no other room, no Kubernetes client and no transport.
 
 mod change;
+mod chunks;
 mod condition;
 mod effective;
 mod force;
@@ -16,6 +17,7 @@ mod unit;
 mod value;
 
 pub use change::{Change, KindState, SourceState};
+pub use chunks::Chunks;
 pub use condition::{Outcome, PathReason};
 pub use effective::{
     Beaten, BlockName, Effective, Explained, Listed, LossReason, Origin, PolicyRef, Rejected,
@@ -25,7 +27,8 @@ pub use force::InForce;
 pub use level::{Level, NodeKey, Section};
 pub use object::{GroupKind, Object, ObjectKey, Str, Timestamp, groups};
 pub use path::{
-    BackendStep, ListenerSetStep, PathName, PathSyntaxError, Root, RouteStep, RuleStep, Walk,
+    BackendStep, ListenerSetStep, PathName, PathPrefix, PathSyntaxError, Root, RouteStep, RuleStep,
+    Walk,
 };
 pub use selector::LabelSelector;
 pub use strategy::{Direction, Granularity, Strategy};

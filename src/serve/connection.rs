@@ -33,6 +33,8 @@ pub(super) struct Door {
     /// TLS on TCP, if there are certificates.
     pub certificates: Option<Arc<Certificates>>,
     pub lists: Arc<AllowLists>,
+    /// Most streams of a connection that follow paths.
+    pub watches: usize,
 }
 
 /// Where connections come in.
@@ -72,10 +74,10 @@ pub(super) fn connections(
             match (stream, &door.certificates) {
                 // Who is slow to shake hands holds up nobody else.
                 (Ok(Stream::Tcp(stream)), Some(certificates)) => {
-                    let (certificates, lists) = (Arc::clone(certificates), Arc::clone(&door.lists));
+                    let (certificates, door) = (Arc::clone(certificates), door.clone());
                     let tx = tx.clone();
                     tokio::spawn(async move {
-                        let shaken = shake_hands(stream, certificates, &lists, permit).await;
+                        let shaken = shake_hands(stream, certificates, &door, permit).await;
                         if let Some(connection) = shaken {
                             let _gone = tx.send(Ok(connection)).await;
                         }
@@ -84,7 +86,7 @@ pub(super) fn connections(
                 (Ok(stream), _) => {
                     let connection = Connection {
                         stream,
-                        peer: Peer::unnamed(),
+                        peer: Peer::unnamed(door.watches),
                         _permit: permit,
                     };
                     if tx.send(Ok(connection)).await.is_err() {
@@ -128,7 +130,7 @@ impl Door {
 async fn shake_hands(
     stream: TcpStream,
     certificates: Arc<Certificates>,
-    lists: &AllowLists,
+    door: &Door,
     permit: OwnedSemaphorePermit,
 ) -> Option<Connection> {
     let (config, generation) = {
@@ -150,7 +152,7 @@ async fn shake_hands(
     let chain = stream.get_ref().1.peer_certificates();
     let chain = chain.map(<[_]>::to_vec).unwrap_or_default();
     Some(Connection {
-        peer: Peer::certified(certificates, generation, chain, lists),
+        peer: Peer::certified(certificates, generation, chain, &door.lists, door.watches),
         stream: Stream::Tls(Box::new(stream)),
         _permit: permit,
     })

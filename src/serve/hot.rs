@@ -187,7 +187,7 @@ fn refusal(request: &Request<Body>, asked: Asked) -> Option<Refusal> {
 }
 
 impl Refusal {
-    fn status(self) -> Status {
+    pub fn status(self) -> Status {
         match self {
             Self::Unauthenticated => Status::unauthenticated(
                 "the certificate that this connection began with is not trusted any more: connect anew with another",

@@ -35,6 +35,17 @@ pub struct Limits {
     pub batches_at_once: usize,
     /// Large batches that may wait for that.
     pub batches_waiting: usize,
+    /// Most streams that follow paths, of all callers together.
+    pub watches: usize,
+    /// Most of them on one connection.
+    pub watches_per_connection: usize,
+    /// Most paths that one of them follows.
+    pub watch_paths: usize,
+    /// How often one that has nothing to tell tells so.
+    pub watch_heartbeat: Duration,
+    /// How long one that has told something waits before it tells more: what changes meanwhile is
+    /// told once.
+    pub watch_pause: Duration,
 }
 
 impl Default for Limits {
@@ -56,6 +67,11 @@ impl Default for Limits {
             insight_timeout: Duration::from_secs(30),
             batches_at_once: 4,
             batches_waiting: 256,
+            watches: 20_000,
+            watches_per_connection: 1000,
+            watch_paths: 100_000,
+            watch_heartbeat: Duration::from_secs(10),
+            watch_pause: Duration::from_millis(50),
         }
     }
 }

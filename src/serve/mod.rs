@@ -17,6 +17,7 @@ mod server;
 mod status;
 mod tally;
 mod tls;
+mod watches;
 
 use std::sync::Arc;
 

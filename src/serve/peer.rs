@@ -4,6 +4,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tokio::sync::Semaphore;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use webpki::EndEntityCert;
 
@@ -41,7 +42,16 @@ pub struct AllowLists {
 
 /// The caller at the other end of a connection.
 #[derive(Clone, Debug)]
-pub(super) struct Peer(Option<Arc<Certified>>);
+pub(super) struct Peer(Arc<Caller>);
+
+/// What is known of a caller.
+#[derive(Debug)]
+struct Caller {
+    /// Who it is; none of this machine, or one that nothing is asked of.
+    certified: Option<Certified>,
+    /// One permit a stream that follows paths.
+    watches: Arc<Semaphore>,
+}
 
 /// A caller over TLS.
 #[derive(Debug)]
@@ -107,8 +117,21 @@ impl San {
 
 impl Peer {
     /// A caller of this machine, or one that nothing is asked of.
-    pub fn unnamed() -> Self {
-        Self(None)
+    pub fn unnamed(watches: usize) -> Self {
+        Self::new(None, watches)
+    }
+
+    fn new(certified: Option<Certified>, watches: usize) -> Self {
+        let watches = Semaphore::new(watches.min(Semaphore::MAX_PERMITS));
+        Self(Arc::new(Caller {
+            certified,
+            watches: Arc::new(watches),
+        }))
+    }
+
+    /// One permit a stream that follows paths.
+    pub fn watches(&self) -> &Arc<Semaphore> {
+        &self.0.watches
     }
 
     /// A caller over TLS, with the chain that it showed.
@@ -117,25 +140,27 @@ impl Peer {
         generation: u64,
         chain: Vec<CertificateDer<'static>>,
         lists: &AllowLists,
+        watches: usize,
     ) -> Self {
         let names = chain.first().map(names).unwrap_or_default();
         let is_on = |list: &[San]| {
             let is_named = |san: &San| names.iter().any(|(kind, name)| san.is((*kind, name)));
             list.is_empty() || list.iter().any(is_named)
         };
-        Self(Some(Arc::new(Certified {
+        let certified = Certified {
             may_look_up: is_on(&lists.data_plane),
             may_ask: is_on(&lists.insight),
             certificates,
             chain,
             good: AtomicU64::new(generation),
-        })))
+        };
+        Self::new(Some(certified), watches)
     }
 
     /// Whether the caller may ask a service. A CA that is trusted no more counts for open
     /// connections, too.
     pub fn may(&self, asked: Asked) -> Result<(), Refusal> {
-        let Some(certified) = &self.0 else {
+        let Some(certified) = &self.0.certified else {
             return Ok(());
         };
         let trust = certified.certificates.now();

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
 use super::generated::effective_policy_service_server::EffectivePolicyService;
+use super::peer::{Peer, Refusal};
 use super::pool::Pool;
 use super::status::{status_of, within};
+use super::watches::{Messages, Watches};
 use super::{Answers, Limits};
 use crate::insight::{batch, get};
 use crate::wire::{
@@ -22,16 +25,19 @@ pub(super) struct Policies {
     answers: Answers,
     batches: Arc<Pool>,
     reply_bytes: usize,
+    watches: Watches,
 }
 
 impl Policies {
-    pub fn new(answers: Answers, limits: &Limits) -> Self {
+    /// Answers until `stop`, which ends the streams.
+    pub fn new(answers: Answers, limits: &Limits, stop: CancellationToken) -> Self {
         let batches = Pool::new(
             limits.batches_at_once,
             limits.batches_waiting,
             limits.insight_timeout,
         );
         Self {
+            watches: Watches::new(answers.clone(), limits, stop),
             answers,
             batches: Arc::new(batches),
             reply_bytes: limits.reply_bytes,
@@ -73,5 +79,17 @@ impl EffectivePolicyService for Policies {
             self.batches.run(answer).await
         };
         Ok(Response::new(reply?))
+    }
+
+    type WatchEffectivePoliciesStream = Messages;
+
+    async fn watch_effective_policies(
+        &self,
+        request: Request<v1::WatchEffectivePoliciesRequest>,
+    ) -> Result<Response<Messages>, Status> {
+        let peer = request.extensions().get::<Peer>();
+        let peer = peer.cloned().ok_or_else(|| Refusal::Denied.status())?;
+        let messages = self.watches.follow(request.get_ref(), &peer).await?;
+        Ok(Response::new(messages))
     }
 }

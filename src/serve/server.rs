@@ -86,8 +86,8 @@ impl Server {
         drain: Duration,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
-        let services = self.hot(self.services()?);
         let (stop, stop_health) = (CancellationToken::new(), CancellationToken::new());
+        let services = self.hot(self.services(&stop)?);
         let mut serving = JoinSet::new();
         let door = self.door();
         for listener in listeners {
@@ -140,6 +140,7 @@ impl Server {
             permits: Arc::new(Semaphore::new(self.limits.connections)),
             certificates: self.security.certificates.clone(),
             lists: Arc::new(self.security.lists.clone()),
+            watches: self.limits.watches_per_connection,
         }
     }
 
@@ -150,14 +151,14 @@ impl Server {
         Hot::new(snapshots, self.limits.reply_bytes, services, tally)
     }
 
-    fn services(&self) -> Result<Routes, ServeError> {
+    fn services(&self, stop: &CancellationToken) -> Result<Routes, ServeError> {
         let Limits { request_bytes, .. } = self.limits;
         let reflection = || {
             tonic_reflection::server::Builder::configure()
                 .register_encoded_file_descriptor_set(DESCRIPTORS)
                 .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         };
-        let policies = Policies::new(self.answers.clone(), &self.limits);
+        let policies = Policies::new(self.answers.clone(), &self.limits, stop.clone());
         let insights = Insights::new(self.answers.clone(), &self.limits);
         let routes = Routes::new(
             EffectivePolicyServiceServer::new(policies).max_decoding_message_size(request_bytes),

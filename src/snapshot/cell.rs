@@ -1,15 +1,18 @@
 //! The one cell that holds the current snapshot.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwapOption;
 
 use super::Snapshot;
+use super::views::Views;
 
 /// Readers take the current snapshot without a lock; one writer publishes the next.
 #[derive(Debug, Default)]
 pub struct Snapshots {
     current: ArcSwapOption<Snapshot>,
+    /// Who follows what; look-ups never come here.
+    pub(super) views: Mutex<Views>,
 }
 
 impl Snapshots {
@@ -24,9 +27,14 @@ impl Snapshots {
         self.current.load().as_deref().map(read)
     }
 
-    /// Publishes a snapshot. Returns the one before, which the writer drops: readers never pay for
+    /// Publishes a snapshot and wakes those who follow what it changed. Returns the one before, which the writer drops: readers never pay for
     /// freeing it.
     pub fn publish(&self, snapshot: Arc<Snapshot>) -> Option<Arc<Snapshot>> {
-        self.current.swap(Some(snapshot))
+        let mut views = self.views();
+        // Marks come before the snapshot: who has it sees them. Who is woken has both.
+        let touched = views.mark(self.current.load().as_deref(), &snapshot);
+        let old = self.current.swap(Some(snapshot));
+        views.tell(touched);
+        old
     }
 }

@@ -8,8 +8,8 @@ use std::thread;
 use bytes::Bytes;
 use hashbrown::{DefaultHashBuilder, HashMap};
 
-use super::chunks::Chunks;
 use super::{Body, Part};
+use crate::model::Chunks;
 use crate::resolve::{Machine, Question, StateId, TrackId, World};
 use crate::wire::{etag_of_all, policies_field, result_field, with_spec};
 
@@ -83,14 +83,14 @@ impl Encoder {
         self.forget();
     }
 
-    /// The bodies of the states on tracks that came to something else. Returns how many states have
+    /// The bodies of the states on tracks that came to something else. Returns the states that have
     /// another body now.
     pub(super) fn again(
         &mut self,
         world: &World,
         machine: &Machine,
         dirty: &[(usize, TrackId)],
-    ) -> usize {
+    ) -> Vec<StateId> {
         let mut states: Vec<StateId> = Vec::new();
         // What they held is kept until the end: an equal answer is the same body.
         let mut held = Vec::new();
@@ -102,14 +102,14 @@ impl Encoder {
         }
         states.sort_unstable();
         states.dedup();
-        let mut replaced = 0;
+        let mut replaced = Vec::new();
         for state in states {
             let body = self.body(world, machine, state);
             let old = self.bodies.get(state as usize).map(address);
             if old == Some(address(&body)) {
                 continue;
             }
-            replaced += 1;
+            replaced.push(state);
             *self.uses.entry(address(&body)).or_default() += 1;
             if let Some(old) = old
                 && let Some(count) = self.uses.get_mut(&old)
@@ -121,7 +121,7 @@ impl Encoder {
             }
             self.bodies.set(state as usize, body);
         }
-        self.work.replaced += replaced as u64;
+        self.work.replaced += replaced.len() as u64;
         self.forget();
         replaced
     }

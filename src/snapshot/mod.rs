@@ -5,9 +5,10 @@
 
 mod build;
 mod cell;
-mod chunks;
 mod encode;
 mod publisher;
+mod rows;
+mod views;
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,15 +17,16 @@ use bytes::Bytes;
 pub use cell::Snapshots;
 pub use encode::Work;
 pub use publisher::Publisher;
+pub use rows::{Row, Rows, TooManyPaths};
+pub use views::{Current, Followed, View};
 
-use crate::model::{GroupKind, PathName, PathReason, Str};
+use crate::model::{Chunks, GroupKind, PathName, PathReason, Str};
 use crate::resolve::{Statuses, Ways, World};
 use crate::topology::Plan;
 use crate::wire::{EncodedGetEffectivePoliciesResponse, etag_of_all, v1};
 use build::{Tails, shared};
-use chunks::Chunks;
 use encode::Encoder;
-use publisher::Behind;
+use publisher::{Behind, Touched};
 
 /// What a snapshot says of itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +47,8 @@ pub struct Snapshot {
     ways: Arc<Ways>,
     /// The answer of each state.
     bodies: Chunks<Arc<Body>>,
+    /// How they differ from those of the snapshot before.
+    touched: Touched,
     distinct: usize,
     paths: u64,
     tails: Tails,
@@ -82,14 +86,18 @@ impl Snapshot {
         };
         Self {
             tails: self.tails.at(&version),
-            version,
             plan: Arc::clone(&self.plan),
             ways: Arc::clone(&self.ways),
             bodies: self.bodies.clone(),
+            touched: Touched::States {
+                since: version.generation,
+                states: Vec::new(),
+            },
             distinct: self.distinct,
             paths: self.paths,
             behind: self.behind.clone(),
             statuses: self.statuses.clone(),
+            version,
         }
     }
 
@@ -101,6 +109,16 @@ impl Snapshot {
             state = state.and_then(|state| self.ways.after(state, place));
         })?;
         self.bodies.get(state? as usize).map(|body| &**body)
+    }
+
+    /// The answer of the paths of a slot of [`Rows`] that fit.
+    pub fn body_of(&self, rows: &Rows, slot: u32) -> Option<&Arc<Body>> {
+        self.bodies.get(rows.state(slot)? as usize)
+    }
+
+    /// Whether the paths are those of another snapshot, and found the same way.
+    fn has_paths_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.plan, &other.plan) && Arc::ptr_eq(&self.ways, &other.ways)
     }
 
     /// The reply to a look-up of all kinds. Allocates nothing.
@@ -119,26 +137,6 @@ impl Snapshot {
     /// The fields that every Batch reply of this snapshot ends with.
     pub fn batch_tail(&self) -> &Bytes {
         &self.tails.batch
-    }
-
-    /// Field `policies` of the kinds that are wanted, one after the other, each with its key and
-    /// length.
-    pub fn policies<'s>(
-        &self,
-        body: &'s Body,
-        wanted: &'s [GroupKind],
-    ) -> impl Iterator<Item = &'s Bytes> {
-        body.parts
-            .iter()
-            .filter(move |part| wanted.is_empty() || wanted.contains(&part.kind))
-            .map(|part| &part.bytes)
-    }
-
-    /// The etag of the kinds that are wanted: of the reply that has them alone.
-    pub fn etag(&self, body: &Body, wanted: &[GroupKind]) -> String {
-        let parts = body.parts.iter();
-        let chosen = parts.filter(|p| wanted.is_empty() || wanted.contains(&p.kind));
-        etag_of_all(chosen.map(|part| &*part.etag))
     }
 
     /// The world that the answers were computed from. The first call may read it, which takes as
@@ -190,5 +188,25 @@ impl Body {
     /// Equal for equal answers, on every replica.
     pub fn etag(&self) -> &str {
         &self.etag
+    }
+
+    /// The etag of the kinds that are wanted, all if none are named: of the reply that has them
+    /// alone.
+    pub fn etag_of(&self, wanted: &[GroupKind]) -> String {
+        if wanted.is_empty() {
+            return self.etag.to_string();
+        }
+        etag_of_all(self.wanted(wanted).map(|part| &*part.etag))
+    }
+
+    /// Field `policies` of the kinds that are wanted, one after the other, each with its key and
+    /// length.
+    pub fn policies<'b>(&'b self, wanted: &'b [GroupKind]) -> impl Iterator<Item = &'b Bytes> {
+        self.wanted(wanted).map(|part| &part.bytes)
+    }
+
+    fn wanted<'b>(&'b self, wanted: &'b [GroupKind]) -> impl Iterator<Item = &'b Arc<Part>> {
+        let parts = self.parts.iter();
+        parts.filter(move |part| wanted.is_empty() || wanted.contains(&part.kind))
     }
 }

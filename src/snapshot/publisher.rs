@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::{Encoder, Snapshot, Tails, Version, Work};
 use crate::model::{GroupKind, Outcome, PathName, PathReason};
-use crate::resolve::{Engine, Update, World};
+use crate::resolve::{Engine, StateId, Update, World};
 use crate::store::{Changed, Profiles, Store};
 use crate::topology::Topology;
 
@@ -15,6 +15,22 @@ pub struct Publisher {
     engine: Engine,
     encoder: Encoder,
     paths: u64,
+    /// What became of answers since the last snapshot.
+    touched: Touched,
+}
+
+/// How the answers of a snapshot differ from those of the one before.
+#[derive(Clone, Debug)]
+pub(super) enum Touched {
+    /// The paths themselves may be others, or nothing came before.
+    All,
+    /// These states have another body than in the snapshot of a generation.
+    States {
+        /// That generation.
+        since: u64,
+        /// The states, each at least once.
+        states: Vec<StateId>,
+    },
 }
 
 /// The world behind a snapshot, read when it is asked for.
@@ -36,6 +52,7 @@ impl Publisher {
             paths: engine.plan().paths(),
             engine,
             encoder,
+            touched: Touched::All,
         }
     }
 
@@ -46,11 +63,15 @@ impl Publisher {
             Update::Nothing => false,
             Update::Tracks(tracks) => {
                 let (world, machine) = (self.engine.world(), self.engine.machine());
-                self.encoder.again(world, machine, &tracks) > 0
+                let replaced = self.encoder.again(world, machine, &tracks);
+                let differs = !replaced.is_empty();
+                self.touched.add(replaced);
+                differs
             }
             Update::All => {
                 self.encoder.all(self.engine.world(), self.engine.machine());
                 self.paths = self.engine.plan().paths();
+                self.touched = Touched::All;
                 true
             }
         }
@@ -75,7 +96,12 @@ impl Publisher {
     }
 
     /// A snapshot of what is known now.
-    pub fn snapshot(&self, version: Version) -> Snapshot {
+    pub fn snapshot(&mut self, version: Version) -> Snapshot {
+        let next = Touched::States {
+            since: version.generation,
+            states: Vec::new(),
+        };
+        let touched = std::mem::replace(&mut self.touched, next);
         let now = self.engine.world();
         Snapshot {
             tails: Tails::of(now, &version),
@@ -83,6 +109,7 @@ impl Publisher {
             plan: Arc::clone(self.engine.plan()),
             ways: Arc::clone(self.engine.machine().ways()),
             bodies: self.encoder.bodies().clone(),
+            touched,
             distinct: self.encoder.distinct(),
             paths: self.paths,
             behind: Behind {
@@ -97,10 +124,18 @@ impl Publisher {
 
     /// A snapshot of a world that nothing was exchanged in.
     pub(super) fn of(world: World, version: Version) -> Snapshot {
-        let publisher = Self::new(world);
+        let mut publisher = Self::new(world);
         let mut snapshot = publisher.snapshot(version);
         snapshot.behind.world = OnceLock::from(Arc::new(publisher.engine.into_world()));
         snapshot
+    }
+}
+
+impl Touched {
+    fn add(&mut self, more: Vec<StateId>) {
+        if let Self::States { states, .. } = self {
+            states.extend(more);
+        }
     }
 }
 

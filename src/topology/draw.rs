@@ -3,7 +3,8 @@
 use hashbrown::HashMap;
 
 use super::mesh::MeshRoot;
-use super::plan::{PlaceId, Plan, RootPlace, Step};
+use super::plan::{PlaceId, Plan, RootPlace};
+use super::step::Step;
 use super::{BackendNode, ListenerNode, RuleNode, Topology, TrailRoot};
 use crate::model::{GroupKind, Level, Str};
 

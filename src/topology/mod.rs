@@ -9,9 +9,12 @@ mod hostname;
 mod join;
 mod locate;
 mod mesh;
+mod names;
 mod plan;
+mod step;
 mod walk;
 
+pub use names::Listed;
 pub use plan::{Place, PlaceId, Plan, RootPlace};
 
 use std::collections::BTreeMap;

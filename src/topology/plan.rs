@@ -10,8 +10,9 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+use super::step::{self, Step, steps};
 use super::{NodeId, TrailRoot};
-use crate::model::{Level, PathName, Root, RuleStep, Str};
+use crate::model::{Level, PathName, Str};
 
 /// The places of all paths.
 #[derive(Debug, Default)]
@@ -23,6 +24,8 @@ pub struct Plan {
     /// Edges of places with many of them, and of the top: parent and number.
     many: HashTable<(PlaceId, u32)>,
     roots: Vec<(PlaceId, RootPlace)>,
+    /// The edges of the roots.
+    tops: Vec<u32>,
     hasher: DefaultHashBuilder,
 }
 
@@ -56,7 +59,7 @@ pub struct RootPlace {
 
 /// A named step from one place to the next.
 #[derive(Clone, Copy, Debug)]
-struct Edge {
+pub(super) struct Edge {
     hash: u32,
     place: PlaceId,
     text: u32,
@@ -68,21 +71,11 @@ const TOP: PlaceId = PlaceId(u32::MAX);
 /// A place with more edges than this has them in the table.
 const FEW: usize = 12;
 
-/// A step of a path's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Step<'a> {
-    GatewayClass(&'a str),
-    Namespace(&'a str),
-    Gateway(&'a str, &'a str),
-    /// A mesh root is its Service and the client: an unknown client answers as `*`.
-    Service(&'a str, &'a str, &'a str),
-    ListenerSet(&'a str, &'a str),
-    Listener(&'a str),
-    Route(&'a str, &'a str, &'a str),
-    RuleName(&'a str),
-    RuleIndex(u32),
-    Backend(&'a str, &'a str, &'a str),
-    Port(u16),
+impl Edge {
+    /// Where it leads.
+    pub(super) fn place(&self) -> PlaceId {
+        self.place
+    }
 }
 
 impl PlaceId {
@@ -116,13 +109,43 @@ impl Plan {
         self.roots.iter()
     }
 
-    /// The places below a place, each once.
-    pub fn below(&self, place: &Place) -> impl Iterator<Item = PlaceId> {
+    /// The edges to the roots.
+    pub(super) fn top(&self) -> impl Iterator<Item = &Edge> {
+        let edges = self.tops.iter();
+        edges.filter_map(|&edge| self.edges.get(edge as usize))
+    }
+
+    /// The edges to the places below a place. A rule that has a name has two, one after the other:
+    /// its index and its name.
+    pub(super) fn edges_below(&self, place: &Place) -> &[Edge] {
         let first = place.first as usize;
         let edges = self.edges.get(first..first + place.count as usize);
+        edges.unwrap_or_default()
+    }
+
+    /// The index of the rule that an edge leads to by index.
+    pub(super) fn rule_index(&self, edge: &Edge) -> Option<u32> {
+        let (mark, rest) = self.text_of(edge)?.split_first()?;
+        (*mark == b'i').then_some(u32::from_le_bytes(*rest.first_chunk()?))
+    }
+
+    /// Adds the step of an edge to the name of a path.
+    pub(super) fn write_step(&self, edge: &Edge, name: &mut String) {
+        if let Some(text) = self.text_of(edge) {
+            step::spell(text, name);
+        }
+    }
+
+    fn text_of(&self, edge: &Edge) -> Option<&[u8]> {
+        let from = edge.text as usize;
+        self.text.get(from..from + edge.length as usize)
+    }
+
+    /// The places below a place, each once.
+    pub fn below(&self, place: &Place) -> impl Iterator<Item = PlaceId> {
         let mut last = None;
         // A rule is found by index and by name.
-        let places = edges.into_iter().flatten().map(|edge| edge.place);
+        let places = self.edges_below(place).iter().map(|edge| edge.place);
         places.filter(move |place| last.replace(*place) != Some(*place))
     }
 
@@ -165,9 +188,8 @@ impl Plan {
         if let Some(place) = self.places.get(parent.index())
             && place.count as usize <= FEW
         {
-            let first = place.first as usize;
-            let edges = self.edges.get(first..first + place.count as usize)?;
-            return edges.iter().find(same).map(|edge| edge.place);
+            let mut edges = self.edges_below(place).iter();
+            return edges.find(same).map(|edge| edge.place);
         }
         let ours = |&(above, at): &(PlaceId, u32)| {
             above == parent && self.edges.get(at as usize).is_some_and(|edge| same(&edge))
@@ -177,9 +199,7 @@ impl Plan {
     }
 
     fn is_named(&self, edge: &Edge, step: Step<'_>) -> bool {
-        let from = edge.text as usize;
-        let name = self.text.get(from..from + edge.length as usize);
-        name.is_some_and(|name| step.is(name))
+        self.text_of(edge).is_some_and(|name| step.is(name))
     }
 
     fn hash(&self, step: Step<'_>) -> u32 {
@@ -239,6 +259,7 @@ impl Plan {
     pub(super) fn add_root(&mut self, step: Step<'_>, id: PlaceId, root: RootPlace) {
         let edge = self.edge(step, id);
         self.enter(TOP, edge);
+        self.tops.push(edge);
         self.roots.push((id, root));
     }
 
@@ -255,98 +276,4 @@ fn mix(hash: u32, parent: PlaceId) -> u64 {
     let both = u64::from(hash) << 32 | u64::from(parent.0);
     let mixed = both.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     mixed ^ (mixed >> 29)
-}
-
-impl<'a> Step<'a> {
-    /// A mark of its kind, and its words.
-    fn words(self) -> (u8, [&'a str; 3]) {
-        match self {
-            Step::GatewayClass(a) => (b'c', [a, "", ""]),
-            Step::Namespace(a) => (b'n', [a, "", ""]),
-            Step::Gateway(a, b) => (b'g', [a, b, ""]),
-            Step::Service(a, b, c) => (b's', [a, b, c]),
-            Step::ListenerSet(a, b) => (b't', [a, b, ""]),
-            Step::Listener(a) => (b'l', [a, "", ""]),
-            Step::Route(a, b, c) => (b'r', [a, b, c]),
-            Step::RuleName(a) => (b'm', [a, "", ""]),
-            Step::RuleIndex(_) => (b'i', [""; 3]),
-            Step::Backend(a, b, c) => (b'b', [a, b, c]),
-            Step::Port(_) => (b'p', [""; 3]),
-        }
-    }
-
-    fn number(self) -> u32 {
-        match self {
-            Step::RuleIndex(index) => index,
-            Step::Port(port) => port.into(),
-            _ => 0,
-        }
-    }
-
-    /// Writes it as edges are named: no word holds a slash.
-    fn write(self, out: &mut Vec<u8>) {
-        let (mark, words) = self.words();
-        out.push(mark);
-        if matches!(self, Step::RuleIndex(_) | Step::Port(_)) {
-            out.extend_from_slice(&self.number().to_le_bytes());
-            return;
-        }
-        for word in words {
-            out.extend_from_slice(word.as_bytes());
-            out.push(b'/');
-        }
-    }
-
-    /// Whether it is written so.
-    fn is(self, name: &[u8]) -> bool {
-        let (mark, words) = self.words();
-        let Some(mut rest) = name.strip_prefix(&[mark]) else {
-            return false;
-        };
-        if matches!(self, Step::RuleIndex(_) | Step::Port(_)) {
-            return rest == self.number().to_le_bytes();
-        }
-        for word in words {
-            let after = rest.strip_prefix(word.as_bytes());
-            let Some(after) = after.and_then(|after| after.strip_prefix(b"/")) else {
-                return false;
-            };
-            rest = after;
-        }
-        rest.is_empty()
-    }
-}
-
-/// The steps of a path's name, at most eight.
-fn steps<'a>(path: &PathName<'a>) -> [Option<Step<'a>>; 8] {
-    let one = |step: Step<'a>| [Some(step), None, None, None, None, None, None, None];
-    let walk = match path {
-        PathName::GatewayClass(name) => return one(Step::GatewayClass(name)),
-        PathName::Namespace(name) => return one(Step::Namespace(name)),
-        PathName::Walk(walk) => walk,
-    };
-    let (root, root_port) = match walk.root {
-        Root::Gateway { namespace, name } => (Step::Gateway(namespace, name), None),
-        Root::Mesh {
-            client,
-            namespace,
-            name,
-            port,
-        } => (Step::Service(namespace, name, client), port.map(Step::Port)),
-    };
-    [
-        Some(root),
-        root_port,
-        walk.listener_set
-            .map(|s| Step::ListenerSet(s.namespace, s.name)),
-        walk.listener.map(Step::Listener),
-        walk.route.map(|r| Step::Route(r.kind, r.namespace, r.name)),
-        walk.rule.map(|rule| match rule {
-            RuleStep::Index(index) => Step::RuleIndex(index),
-            RuleStep::Name(name) => Step::RuleName(name),
-        }),
-        walk.backend
-            .map(|b| Step::Backend(b.kind, b.namespace, b.name)),
-        walk.port.map(Step::Port),
-    ]
 }

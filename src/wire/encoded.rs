@@ -27,6 +27,33 @@ pub struct EncodedBatchGetEffectivePoliciesResponse {
     pub tail: Bytes,
 }
 
+/// A `WatchEffectivePoliciesResponse`.
+#[derive(Clone, Debug, Default)]
+pub struct EncodedWatchEffectivePoliciesResponse {
+    /// All of it.
+    pub message: Bytes,
+}
+
+impl EncodedGetEffectivePoliciesResponse {
+    fn pieces(&self) -> impl Iterator<Item = &Bytes> {
+        [&self.result, &self.tail].into_iter()
+    }
+}
+
+impl EncodedBatchGetEffectivePoliciesResponse {
+    fn pieces(&self) -> impl Iterator<Item = &Bytes> {
+        let bodies = self.bodies.iter().flat_map(|(head, body)| [head, body]);
+        let results = std::iter::once(&self.results);
+        results.chain(bodies).chain(std::iter::once(&self.tail))
+    }
+}
+
+impl EncodedWatchEffectivePoliciesResponse {
+    fn pieces(&self) -> impl Iterator<Item = &Bytes> {
+        std::iter::once(&self.message)
+    }
+}
+
 /// Replies are never decoded by the server.
 fn refuse() -> Result<(), DecodeError> {
     let mut nothing: &[u8] = &[];
@@ -35,57 +62,37 @@ fn refuse() -> Result<(), DecodeError> {
     Ok(())
 }
 
-impl prost::Message for EncodedGetEffectivePoliciesResponse {
-    fn encode_raw(&self, buffer: &mut impl BufMut) {
-        buffer.put_slice(&self.result);
-        buffer.put_slice(&self.tail);
-    }
+/// A message that is sent as its pieces stand.
+macro_rules! stored {
+    ($message:ty) => {
+        impl prost::Message for $message {
+            fn encode_raw(&self, buffer: &mut impl BufMut) {
+                for piece in self.pieces() {
+                    buffer.put_slice(piece);
+                }
+            }
 
-    fn merge_field(
-        &mut self,
-        _tag: u32,
-        _wire_type: WireType,
-        _buffer: &mut impl Buf,
-        _context: DecodeContext,
-    ) -> Result<(), DecodeError> {
-        refuse()
-    }
+            fn merge_field(
+                &mut self,
+                _tag: u32,
+                _wire_type: WireType,
+                _buffer: &mut impl Buf,
+                _context: DecodeContext,
+            ) -> Result<(), DecodeError> {
+                refuse()
+            }
 
-    fn encoded_len(&self) -> usize {
-        self.result.len() + self.tail.len()
-    }
+            fn encoded_len(&self) -> usize {
+                self.pieces().map(Bytes::len).sum()
+            }
 
-    fn clear(&mut self) {
-        *self = Self::default();
-    }
-}
-
-impl prost::Message for EncodedBatchGetEffectivePoliciesResponse {
-    fn encode_raw(&self, buffer: &mut impl BufMut) {
-        buffer.put_slice(&self.results);
-        for (head, body) in &self.bodies {
-            buffer.put_slice(head);
-            buffer.put_slice(body);
+            fn clear(&mut self) {
+                *self = Self::default();
+            }
         }
-        buffer.put_slice(&self.tail);
-    }
-
-    fn merge_field(
-        &mut self,
-        _tag: u32,
-        _wire_type: WireType,
-        _buffer: &mut impl Buf,
-        _context: DecodeContext,
-    ) -> Result<(), DecodeError> {
-        refuse()
-    }
-
-    fn encoded_len(&self) -> usize {
-        let bodies: usize = self.bodies.iter().map(|(h, b)| h.len() + b.len()).sum();
-        self.results.len() + bodies + self.tail.len()
-    }
-
-    fn clear(&mut self) {
-        *self = Self::default();
-    }
+    };
 }
+
+stored!(EncodedGetEffectivePoliciesResponse);
+stored!(EncodedBatchGetEffectivePoliciesResponse);
+stored!(EncodedWatchEffectivePoliciesResponse);

@@ -7,7 +7,10 @@ mod reply;
 mod request;
 
 pub use convert::{block, effective_policy, node_policy_ref, origin, timestamp, with_spec};
-pub use encoded::{EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse};
+pub use encoded::{
+    EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse,
+    EncodedWatchEffectivePoliciesResponse,
+};
 pub use etag::{etag, etag_of_all};
 pub use reply::{
     batch_tail, field, get_tail, head, policies_field, result_field, unmodified_field,

@@ -20,10 +20,10 @@ use super::worlds::World;
 const STEPS: usize = 12;
 
 /// A world on its way.
-struct Way {
-    rng: Rng,
+pub struct Way {
+    pub rng: Rng,
     store: Store,
-    publisher: Publisher,
+    pub publisher: Publisher,
     /// What there is, and what there could be.
     present: Vec<Value>,
     absent: Vec<Value>,
@@ -42,23 +42,7 @@ fn version() -> Version {
 /// (e) After every change the engine answers what a world read from scratch answers, and answers
 /// that did not change are the same bytes in memory.
 pub fn engine(world: &World) -> Vec<String> {
-    let mut rng = Rng::new(world.seed ^ 0x5EED);
-    let mut documents = world.documents();
-    widen(&mut rng, &mut documents);
-    rng.shuffle(&mut documents);
-    let kept = documents.len() * 2 / 3;
-    let absent = documents.split_off(kept);
-    let mut store = Store::default();
-    apply(&mut store, &documents, &[]);
-    let mut way = Way {
-        publisher: Publisher::new(Entail::full(store.clone(), &SHIPPED)),
-        rng,
-        store,
-        present: documents,
-        absent,
-        paths: BTreeMap::new(),
-        wrong: Vec::new(),
-    };
+    let mut way = Way::start(world);
     way.check("the start", world.seed);
     for step in 0..STEPS {
         let (told, upserts, deletes) = way.change();
@@ -120,13 +104,34 @@ fn apply(store: &mut Store, upserts: &[Value], deletes: &[Value]) -> Changed {
 }
 
 impl Way {
-    fn follow(&mut self, upserts: &[Value], deletes: &[Value]) {
+    /// A world of which a part is there at first.
+    pub fn start(world: &World) -> Self {
+        let mut rng = Rng::new(world.seed ^ 0x5EED);
+        let mut documents = world.documents();
+        widen(&mut rng, &mut documents);
+        rng.shuffle(&mut documents);
+        let kept = documents.len() * 2 / 3;
+        let absent = documents.split_off(kept);
+        let mut store = Store::default();
+        apply(&mut store, &documents, &[]);
+        Self {
+            publisher: Publisher::new(Entail::full(store.clone(), &SHIPPED)),
+            rng,
+            store,
+            present: documents,
+            absent,
+            paths: BTreeMap::new(),
+            wrong: Vec::new(),
+        }
+    }
+
+    pub fn follow(&mut self, upserts: &[Value], deletes: &[Value]) {
         let changed = apply(&mut self.store, upserts, deletes);
         self.publisher.follow(self.store.clone(), &changed);
     }
 
     /// A random change: what it is called, what comes and what goes.
-    fn change(&mut self) -> (String, Vec<Value>, Vec<Value>) {
+    pub fn change(&mut self) -> (String, Vec<Value>, Vec<Value>) {
         let many = if self.rng.percent(15) { 4 } else { 1 };
         let (mut told, mut upserts, mut deletes) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..many {

@@ -9,13 +9,13 @@ use entail::wire::v1;
 use super::server::{PATH, Running, batch_of, by_path, policies, start};
 
 /// The marker of a policy.
-fn marker(policy: &v1::EffectivePolicy) -> u64 {
+pub fn marker(policy: &v1::EffectivePolicy) -> u64 {
     let spec: serde_json::Value = serde_json::from_str(policy.spec_json()).unwrap();
     spec["marker"].as_u64().unwrap()
 }
 
 /// Writes as editors and ConfigMaps do: whoever reads the file reads all of it.
-fn put(running: &Running, name: &str, text: &str) {
+pub fn put(running: &Running, name: &str, text: &str) {
     let beside = running.manifests().join(".beside");
     std::fs::write(&beside, text).unwrap();
     std::fs::rename(beside, running.manifests().join(name)).unwrap();

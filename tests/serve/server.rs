@@ -131,6 +131,12 @@ pub fn start(adjust: impl FnOnce(&mut ServeSettings)) -> Starting {
     }
 }
 
+/// Starts a server at an address that another one has left.
+pub fn start_at(address: &str) -> Starting {
+    let address = address.to_owned();
+    start(move |settings| settings.listen = vec![address])
+}
+
 impl Starting {
     /// Waits until it listens.
     pub async fn await_bound(self) -> Running {

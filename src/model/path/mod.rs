@@ -8,8 +8,11 @@
 //! ```
 
 mod parse;
+mod prefix;
 
 use std::fmt;
+
+pub use prefix::PathPrefix;
 
 use super::level::Level;
 

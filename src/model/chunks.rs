@@ -7,7 +7,7 @@ const CHUNK: usize = 128;
 
 /// A list in shared pieces.
 #[derive(Clone, Debug)]
-pub(super) struct Chunks<T> {
+pub struct Chunks<T> {
     chunks: Vec<Arc<Vec<T>>>,
 }
 

@@ -1,50 +1,22 @@
 //! Asking a running server: the other side of [`Ask`].
 
 use std::future::Future;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 use tonic_types::StatusExt;
 
+use super::MAX_REPLY;
+use super::connect::{self, ClientTls, ConnectError};
+use super::stubs::effective_policy_service_client::EffectivePolicyServiceClient;
+use super::stubs::policy_insight_service_client::PolicyInsightServiceClient;
 use crate::insight::{Ask, AskError, Failure, FailureCode};
 use crate::wire::v1;
-use stubs::effective_policy_service_client::EffectivePolicyServiceClient;
-use stubs::policy_insight_service_client::PolicyInsightServiceClient;
-
-/// The client stubs, for callers that bring their own runtime.
-#[allow(
-    missing_docs,
-    unused_qualifications,
-    clippy::all,
-    clippy::too_many_lines,
-    clippy::indexing_slicing,
-    clippy::disallowed_types,
-    clippy::allow_attributes_without_reason,
-    reason = "generated"
-)]
-pub mod stubs {
-    include!(concat!(env!("OUT_DIR"), "/client/entail.v1.rs"));
-}
-
-/// Most bytes of a reply.
-const MAX_REPLY: usize = 64 * 1024 * 1024;
-
-/// Certificates for servers that speak TLS (`https://host:port`).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ClientTls {
-    /// The CA of the server's certificate, in PEM.
-    pub ca: Option<PathBuf>,
-    /// The caller's own certificate and its key, in PEM.
-    pub identity: Option<(PathBuf, PathBuf)>,
-    /// The name in the server's certificate, where it is not that of the address.
-    pub server_name: Option<String>,
-}
 
 /// A running server.
 #[derive(Debug)]
@@ -195,80 +167,16 @@ fn runtime() -> Result<Runtime, AskError> {
 }
 
 async fn connect(address: &str, tls: &ClientTls, patience: Duration) -> Result<Channel, AskError> {
-    let endpoint = endpoint(address, tls)?
+    let endpoint = connect::endpoint(address, tls)?
         .connect_timeout(patience)
         .timeout(patience);
-    endpoint.connect().await.map_err(|error| {
-        AskError::Unreachable(format!(
-            "no server answers at {address}: {}; is `entail serve` running there?",
-            root_cause(&error)
-        ))
-    })
+    Ok(connect::connect(&endpoint, address).await?)
 }
 
-fn endpoint(address: &str, tls: &ClientTls) -> Result<Endpoint, AskError> {
-    let wrong = |why: &str| {
-        AskError::Unreachable(format!(
-            "`{address}` is no address of a server: {why}; write `host:port`, `https://host:port` \
-             or `unix:PATH`"
-        ))
-    };
-    let speaks_tls = address.starts_with("https://");
-    if !speaks_tls && *tls != ClientTls::default() {
-        return Err(wrong("certificates are for `https://host:port`"));
+impl From<ConnectError> for AskError {
+    fn from(error: ConnectError) -> Self {
+        AskError::Unreachable(error.to_string())
     }
-    let is_whole = speaks_tls || address.starts_with("http://") || address.starts_with("unix:");
-    let uri = if is_whole {
-        address.to_owned()
-    } else {
-        format!("http://{address}")
-    };
-    if !address.starts_with("unix:") {
-        let parsed: http::Uri = uri.parse().map_err(|_| wrong("it cannot be read"))?;
-        if parsed.port_u16().is_none() {
-            return Err(wrong("it lacks a port"));
-        }
-    }
-    let endpoint = Endpoint::from_shared(uri).map_err(|error| wrong(&root_cause(&error)))?;
-    if !speaks_tls {
-        return Ok(endpoint);
-    }
-    let endpoint = endpoint.tls_config(tls.config()?);
-    endpoint.map_err(|error| {
-        AskError::Unreachable(format!(
-            "certificates cannot be used: {}",
-            root_cause(&error)
-        ))
-    })
-}
-
-impl ClientTls {
-    fn config(&self) -> Result<ClientTlsConfig, AskError> {
-        let read = |path: &Path| {
-            std::fs::read(path)
-                .map_err(|error| AskError::Unreachable(format!("{}: {error}", path.display())))
-        };
-        let mut config = ClientTlsConfig::new();
-        if let Some(ca) = &self.ca {
-            config = config.ca_certificate(Certificate::from_pem(read(ca)?));
-        }
-        if let Some((cert, key)) = &self.identity {
-            config = config.identity(Identity::from_pem(read(cert)?, read(key)?));
-        }
-        if let Some(name) = &self.server_name {
-            config = config.domain_name(name);
-        }
-        Ok(config)
-    }
-}
-
-/// What lies behind an error: the outer ones of a transport say little.
-fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut cause = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
 }
 
 /// What a status means to whoever asked.
@@ -310,28 +218,6 @@ fn trouble(address: &str, code: Code, message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn addresses_are_read() {
-        for good in [
-            "127.0.0.1:1",
-            "localhost:1",
-            "[::1]:1",
-            "http://h:1",
-            "https://h:1",
-            "unix:/x",
-            "unix:///x",
-        ] {
-            assert!(endpoint(good, &ClientTls::default()).is_ok(), "{good}");
-        }
-        for bad in ["", "localhost", "https://h", "a b:1", "http://", "1"] {
-            let error = endpoint(bad, &ClientTls::default())
-                .map(drop)
-                .unwrap_err()
-                .to_string();
-            assert!(error.contains("host:port"), "{bad}: {error}");
-        }
-    }
 
     #[test]
     fn nobody_is_told_in_words() {

@@ -1,0 +1,145 @@
+//! Follows a server, again and again.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tonic::transport::Endpoint;
+use tonic::{Code, Status};
+
+use super::copy::Scope;
+use super::replica::{Compile, Replica};
+use super::{MirrorSettings, Shared};
+use crate::client::connect::{connect, endpoint};
+use crate::client::stubs::effective_policy_service_client::EffectivePolicyServiceClient;
+use crate::client::{ConnectError, MAX_REPLY};
+use crate::model::{Level, PathPrefix};
+use crate::wire::v1;
+
+/// How many times shorter than the longest the first pause is.
+const FIRST_PAUSE: u32 = 100;
+
+/// The task of a mirror.
+pub(super) struct Follower<T> {
+    settings: MirrorSettings,
+    endpoint: Endpoint,
+    replica: Replica<T>,
+    shared: Arc<Shared<T>>,
+    /// Of the last complete update.
+    token: String,
+    /// Before the next attempt.
+    pause: Duration,
+}
+
+impl<T> Follower<T> {
+    pub fn new(
+        settings: MirrorSettings,
+        compile: Compile<T>,
+        shared: Arc<Shared<T>>,
+    ) -> Result<Self, ConnectError> {
+        let patience = settings.patience;
+        let endpoint = endpoint(&settings.server, &settings.tls)?
+            .connect_timeout(patience)
+            .http2_keep_alive_interval(patience)
+            .keep_alive_timeout(patience)
+            .keep_alive_while_idle(true);
+        let scope = Scope {
+            prefixes: all(&settings.prefixes, |text| {
+                PathPrefix::parse(text).map_err(|error| format!("`{text}` is no path: {error}"))
+            })?,
+            levels: all(&settings.levels, |word| {
+                let mut levels = Level::ALL.into_iter();
+                let level = levels.find(|level| level.as_str() == word);
+                level.ok_or_else(|| format!("`{word}` is no level"))
+            })?,
+        };
+        Ok(Self {
+            pause: settings.longest_pause / FIRST_PAUSE,
+            settings,
+            endpoint,
+            replica: Replica::new(scope, compile),
+            shared,
+            token: String::new(),
+        })
+    }
+
+    /// Follows until it is aborted.
+    pub async fn run(mut self) {
+        loop {
+            let trouble = match self.follow().await {
+                Ok(()) => "the server has ended the stream".to_owned(),
+                Err(trouble) => trouble,
+            };
+            self.shared.freshness.send_modify(|freshness| {
+                freshness.connected = false;
+                freshness.trouble = Some(trouble);
+            });
+            tokio::time::sleep(self.pause).await;
+            self.pause = (2 * self.pause).min(self.settings.longest_pause);
+        }
+    }
+
+    /// Follows one stream to its end.
+    async fn follow(&mut self) -> Result<(), String> {
+        let patience = self.settings.patience;
+        let channel = connect(&self.endpoint, &self.settings.server).await;
+        let channel = channel.map_err(|error| error.to_string())?;
+        let mut client =
+            EffectivePolicyServiceClient::new(channel).max_decoding_message_size(MAX_REPLY);
+        let request = v1::WatchEffectivePoliciesRequest {
+            prefixes: self.settings.prefixes.clone(),
+            levels: self.settings.levels.clone(),
+            kinds: self.settings.kinds.clone(),
+            resume_token: self.token.clone(),
+        };
+        let silent = |_| format!("the server was silent for {patience:?}");
+        let begun = tokio::time::timeout(patience, client.watch_effective_policies(request)).await;
+        let mut messages = begun.map_err(silent)?.map_err(|s| told(&s))?.into_inner();
+        self.replica.begin();
+        loop {
+            let message = tokio::time::timeout(patience, messages.message()).await;
+            let message = message.map_err(silent)?.map_err(|s| told(&s))?;
+            let Some(message) = message else {
+                return Ok(());
+            };
+            self.take(message)?;
+        }
+    }
+
+    fn take(&mut self, mut message: v1::WatchEffectivePoliciesResponse) -> Result<(), String> {
+        let copy = match self.replica.take(&mut message) {
+            Ok(copy) => copy,
+            Err(broken) => {
+                self.token.clear();
+                return Err(broken.to_string());
+            }
+        };
+        let Some(copy) = copy else { return Ok(()) };
+        self.shared.copy.store(Some(copy));
+        self.token = message.resume_token;
+        self.pause = self.settings.longest_pause / FIRST_PAUSE;
+        self.shared.freshness.send_modify(|freshness| {
+            freshness.connected = true;
+            freshness.version = message.version;
+            let synced_at = message.synced_at.map(SystemTime::try_from);
+            freshness.synced_at = synced_at.and_then(Result::ok);
+            freshness.kinds = message.kinds;
+            freshness.trouble = None;
+        });
+        Ok(())
+    }
+}
+
+fn all<V>(
+    words: &[String],
+    read: impl Fn(&str) -> Result<V, String>,
+) -> Result<Vec<V>, ConnectError> {
+    let read = words.iter().map(|word| read(word).map_err(ConnectError));
+    read.collect()
+}
+
+fn told(status: &Status) -> String {
+    match status.code() {
+        Code::Unavailable => format!("the server is not available: {}", status.message()),
+        code => format!("the server refuses ({code:?}): {}", status.message()),
+    }
+}

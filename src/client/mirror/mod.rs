@@ -1,0 +1,221 @@
+//! A copy of what a server knows of some paths, kept by following it: look-ups ask nobody.
+
+mod copy;
+mod follow;
+mod replica;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use arc_swap::ArcSwapOption;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::{ClientTls, ConnectError};
+use crate::wire::v1;
+use copy::Copy;
+use follow::Follower;
+
+/// The effective policies of some paths in this process, as a server knows them. Clones share them.
+///
+/// What a look-up returns is made once for each distinct answer, when it comes: by default the
+/// answer itself, with [`Mirror::compiled`] whatever a data plane works with.
+///
+/// While the server is out of reach the last copy stays, [`Mirror::freshness`] tells how old it is,
+/// and the mirror goes on trying.
+pub struct Mirror<T = Answer> {
+    shared: Arc<Shared<T>>,
+    _following: Arc<Following>,
+}
+
+/// Which server to follow, and what of it.
+#[derive(Clone, Debug)]
+pub struct MirrorSettings {
+    /// `host:port`, `http://host:port`, `https://host:port` or `unix:PATH`.
+    pub server: String,
+    /// Certificates, for `https://`.
+    pub tls: ClientTls,
+    /// The paths that begin with one of these path names; all if empty.
+    pub prefixes: Vec<String>,
+    /// Only paths that end at one of these levels, such as `RouteRule`; all if empty.
+    pub levels: Vec<String>,
+    /// Only these kinds, as `Kind.group`; all if empty.
+    pub kinds: Vec<String>,
+    /// How long the server may take to connect, and how long it may be silent, which it never is
+    /// for more than 10 seconds unless it was told otherwise.
+    pub patience: Duration,
+    /// The longest pause before the next attempt; the first one is a hundredth of it.
+    pub longest_pause: Duration,
+}
+
+/// The effective policies of a path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// Sorted by group, then kind.
+    pub policies: Vec<v1::EffectivePolicy>,
+    /// Equal for equal answers, on every replica.
+    pub etag: String,
+}
+
+/// How fresh a mirror is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Freshness {
+    /// Whether the server is followed at present.
+    pub connected: bool,
+    /// Of the last complete update; none before the first.
+    pub version: Option<v1::Version>,
+    /// When the server's sources were last known to be in step.
+    pub synced_at: Option<SystemTime>,
+    /// The kinds of which the server does not know everything.
+    pub kinds: Vec<v1::KindState>,
+    /// Why the server is not followed, if so.
+    pub trouble: Option<String>,
+}
+
+/// Why a look-up has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Miss {
+    /// Nothing has been heard of the server yet.
+    #[error("the mirror has no copy yet")]
+    NotReady,
+    /// The path is not among those that are followed.
+    #[error("the path is not followed: its prefix or its level is none of the mirror's")]
+    NotFollowed,
+    /// It is no path.
+    #[error("there is no such path")]
+    NotFound,
+}
+
+struct Shared<T> {
+    copy: ArcSwapOption<Copy<T>>,
+    freshness: watch::Sender<Freshness>,
+}
+
+/// The task that follows; it ends with the last mirror.
+struct Following(JoinHandle<()>);
+
+impl Default for MirrorSettings {
+    fn default() -> Self {
+        Self {
+            server: "127.0.0.1:50051".to_owned(),
+            tls: ClientTls::default(),
+            prefixes: Vec::new(),
+            levels: Vec::new(),
+            kinds: Vec::new(),
+            patience: Duration::from_secs(30),
+            longest_pause: Duration::from_secs(5),
+        }
+    }
+}
+
+impl Mirror {
+    /// Begins to follow a server; a task of the current runtime does. It need not be there yet.
+    ///
+    /// # Errors
+    /// The address, a certificate, a prefix or a level is none.
+    pub fn follow(settings: MirrorSettings) -> Result<Self, ConnectError> {
+        Self::compiled(settings, Answer::clone)
+    }
+}
+
+impl<T: Send + Sync + 'static> Mirror<T> {
+    /// The same, of what `compile` makes of each distinct answer.
+    ///
+    /// # Errors
+    /// The address, a certificate, a prefix or a level is none.
+    pub fn compiled(
+        settings: MirrorSettings,
+        compile: impl Fn(&Answer) -> T + Send + Sync + 'static,
+    ) -> Result<Self, ConnectError> {
+        let shared = Arc::new(Shared {
+            copy: ArcSwapOption::empty(),
+            freshness: watch::Sender::default(),
+        });
+        let follower = Follower::new(settings, Box::new(compile), Arc::clone(&shared))?;
+        let following = Following(tokio::spawn(follower.run()));
+        Ok(Self {
+            shared,
+            _following: Arc::new(following),
+        })
+    }
+
+    /// What holds on a path.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub fn get(&self, path: &str) -> Result<Arc<T>, Miss> {
+        self.with(path, Arc::clone)
+    }
+
+    /// Reads what holds on a path, without counting a reference to it.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub fn with<R>(&self, path: &str, read: impl FnOnce(&Arc<T>) -> R) -> Result<R, Miss> {
+        let copy = self.shared.copy.load();
+        let copy = copy.as_deref().ok_or(Miss::NotReady)?;
+        copy.get(path).map(read)
+    }
+
+    /// The names of all paths and what holds there, all of one version.
+    pub fn all(&self) -> Vec<(String, Arc<T>)> {
+        let copy = self.shared.copy.load_full();
+        let all = copy.iter().flat_map(|copy| copy.all());
+        all.map(|(name, answer)| (name.to_owned(), Arc::clone(answer)))
+            .collect()
+    }
+
+    /// How many paths are followed.
+    pub fn len(&self) -> usize {
+        let copy = self.shared.copy.load();
+        copy.as_deref().map_or(0, Copy::len)
+    }
+
+    /// Whether no path is followed.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How fresh the copy is.
+    pub fn freshness(&self) -> Freshness {
+        self.shared.freshness.borrow().clone()
+    }
+
+    /// Waits until there is a copy.
+    pub async fn ready(&self) {
+        self.fresh(|freshness| freshness.version.is_some()).await;
+    }
+
+    /// Waits until the copy is as fresh as `is_enough` wants it.
+    pub async fn fresh(&self, is_enough: impl FnMut(&Freshness) -> bool) -> Freshness {
+        let mut told = self.shared.freshness.subscribe();
+        let found = told.wait_for(is_enough).await.map(|told| told.clone());
+        // The sender lives as long as `self` does.
+        found.unwrap_or_default()
+    }
+}
+
+impl<T> Clone for Mirror<T> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            _following: Arc::clone(&self._following),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Mirror<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let freshness = &*self.shared.freshness.borrow();
+        f.debug_struct("Mirror")
+            .field("freshness", freshness)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

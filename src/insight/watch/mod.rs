@@ -1,0 +1,94 @@
+//! Paths that a data plane follows: what it asked for, what it has been told, and what it has to be
+//! told next.
+
+mod ledger;
+mod update;
+
+pub use ledger::Ledger;
+pub use update::Update;
+
+use super::Failure;
+use crate::model::{GroupKind, Level, PathPrefix};
+use crate::snapshot::{Followed, Snapshot};
+use crate::wire::{etag, v1};
+
+/// Most prefixes of one request.
+const MAX_PREFIXES: usize = 1_000;
+
+/// What a caller follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subscription {
+    /// The paths.
+    pub followed: Followed,
+    /// The kinds; all if empty.
+    pub kinds: Vec<GroupKind>,
+    /// Tells it from others in tokens.
+    tag: String,
+    /// The version that the caller says to hold.
+    resumed: Option<String>,
+}
+
+impl Subscription {
+    /// Reads a request.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(request: &v1::WatchEffectivePoliciesRequest) -> Result<Self, Failure> {
+        if request.prefixes.len() > MAX_PREFIXES {
+            let message = format!(
+                "{} prefixes in one request; at most {MAX_PREFIXES} are followed",
+                request.prefixes.len()
+            );
+            return Err(Failure::invalid("TooManyPrefixes", message));
+        }
+        let prefixes = request.prefixes.iter().map(|text| {
+            let prefix = PathPrefix::parse(text);
+            prefix.map_err(|error| Failure::syntax(text, &error))
+        });
+        let levels = request.levels.iter().map(|word| level(word));
+        let mut kinds: Vec<_> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
+        kinds.sort();
+        kinds.dedup();
+        let followed = Followed::new(
+            prefixes.collect::<Result<_, _>>()?,
+            levels.collect::<Result<_, _>>()?,
+        );
+        let mut tag = etag(format!("{followed:?} {kinds:?}").as_bytes());
+        tag.truncate(16);
+        let resumed = request.resume_token.strip_suffix(&tag);
+        let resumed = resumed.and_then(|version| version.strip_suffix(':'));
+        Ok(Self {
+            resumed: resumed.map(str::to_owned),
+            followed,
+            kinds,
+            tag,
+        })
+    }
+
+    /// Whether the caller holds what a snapshot says.
+    pub fn is_resumed_at(&self, snapshot: &Snapshot) -> bool {
+        self.resumed.as_deref() == Some(&*held(snapshot))
+    }
+
+    /// The token of those who hold what a snapshot says.
+    fn token(&self, snapshot: &Snapshot) -> String {
+        format!("{}:{}", held(snapshot), self.tag)
+    }
+}
+
+/// The version of a snapshot, for tokens.
+fn held(snapshot: &Snapshot) -> String {
+    let version = snapshot.version();
+    format!("{}:{}", version.epoch, version.generation)
+}
+
+fn level(word: &str) -> Result<Level, Failure> {
+    let known = Level::ALL.into_iter().filter(|level| *level != Level::Root);
+    let mut known = known.filter(|level| level.as_str() == word);
+    known.next().ok_or_else(|| {
+        let words = Level::ALL.iter().skip(1).map(|level| level.as_str());
+        let words: Vec<_> = words.collect();
+        let message = format!("`{word}` is no level: write one of {}", words.join(", "));
+        Failure::invalid("NotALevel", message)
+    })
+}

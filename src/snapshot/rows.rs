@@ -1,0 +1,234 @@
+//! The paths below some prefixes, listed once for all who follow them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use hashbrown::HashMap;
+use tokio::sync::watch;
+
+use super::Snapshot;
+use crate::model::{Level, PathName, PathPrefix, Root};
+use crate::resolve::{StateId, Ways};
+use crate::topology::{Listed, Plan};
+
+/// Paths with their places in one topology, sorted by name.
+#[derive(Debug)]
+pub struct Rows {
+    /// The topology that they were listed from, to be told from others; it may be gone already.
+    plan: Weak<Plan>,
+    ways: Weak<Ways>,
+    rows: Vec<Row>,
+    /// The states of the paths, each once.
+    slots: Vec<Slot>,
+    /// The rows of each slot, one slot after the other.
+    of_slots: Vec<u32>,
+    /// Names of the mesh roots whose clients are set apart, of the Services that are followed.
+    apart: Vec<String>,
+    /// The last publication that touched one.
+    touched: AtomicU64,
+    /// Tells who follows them that something changed.
+    told: Arc<watch::Sender<u64>>,
+}
+
+/// A path that is followed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Its name.
+    pub name: Box<str>,
+    /// The index of the rule that its name names by name.
+    pub rule_index: Option<u32>,
+    /// The slot of its answer.
+    pub slot: u32,
+}
+
+/// A state that paths share.
+#[derive(Debug)]
+struct Slot {
+    state: StateId,
+    /// Where its rows end in the list.
+    end: u32,
+    /// The publication that changed its answer last.
+    changed: AtomicU64,
+}
+
+/// More paths than may be followed at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyPaths {
+    /// The most.
+    pub most: usize,
+}
+
+impl Rows {
+    /// Lists the paths of a snapshot.
+    pub(super) fn list(
+        snapshot: &Snapshot,
+        prefixes: &[PathPrefix],
+        levels: &[Level],
+        most: usize,
+        told: Arc<watch::Sender<u64>>,
+    ) -> Result<Self, TooManyPaths> {
+        let mut rows = Vec::new();
+        let mut states: Vec<StateId> = Vec::new();
+        let mut slots: HashMap<StateId, u32> = HashMap::new();
+        let mut visit = |listed: &Listed<'_, StateId>| {
+            if !levels.is_empty() && !levels.contains(&listed.place.level) {
+                return true;
+            }
+            let slot = *slots.entry(listed.state).or_insert_with(|| {
+                states.push(listed.state);
+                number(states.len() - 1)
+            });
+            rows.push(Row {
+                name: listed.name.into(),
+                rule_index: listed.rule_index,
+                slot,
+            });
+            rows.len() <= most
+        };
+        let step = |state, place| snapshot.ways.after(state, place);
+        if prefixes.is_empty() {
+            snapshot.plan.list(None, 0, step, &mut visit);
+        }
+        for prefix in prefixes {
+            if let Ok(path) = PathName::parse(prefix.as_str()) {
+                snapshot.plan.list(Some(&path), 0, step, &mut visit);
+            }
+        }
+        if rows.len() > most {
+            return Err(TooManyPaths { most });
+        }
+        rows.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        let (slots, of_slots) = by_slot(&rows, states);
+        Ok(Self {
+            plan: Arc::downgrade(&snapshot.plan),
+            ways: Arc::downgrade(&snapshot.ways),
+            rows,
+            slots,
+            of_slots,
+            apart: apart(snapshot, prefixes),
+            touched: AtomicU64::new(0),
+            told,
+        })
+    }
+
+    /// Whether they are the paths of a snapshot.
+    pub fn fit(&self, snapshot: &Snapshot) -> bool {
+        self.plan.as_ptr() == Arc::as_ptr(&snapshot.plan)
+            && self.ways.as_ptr() == Arc::as_ptr(&snapshot.ways)
+    }
+
+    /// The paths, sorted by name.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Names of the mesh roots whose clients are set apart, of the Services that are followed;
+    /// sorted (SEMANTICS §1.3).
+    pub fn apart(&self) -> &[String] {
+        &self.apart
+    }
+
+    /// How many slots there are.
+    pub fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The places of a slot's paths among the rows.
+    pub fn rows_of(&self, slot: u32) -> &[u32] {
+        let index = slot as usize;
+        let end = |slot: &Slot| slot.end as usize;
+        let before = index.checked_sub(1).and_then(|i| self.slots.get(i));
+        let until = self.slots.get(index).map_or(0, end);
+        let rows = self.of_slots.get(before.map_or(0, end)..until);
+        rows.unwrap_or_default()
+    }
+
+    /// The slots whose answers have changed after a publication.
+    pub fn changed_after(&self, seen: u64) -> impl Iterator<Item = u32> {
+        let is_new = move |slot: &&Slot| slot.changed.load(Ordering::Acquire) > seen;
+        let slots = (0..).zip(&self.slots);
+        slots.filter_map(move |(number, slot)| is_new(&slot).then_some(number))
+    }
+
+    pub(super) fn state(&self, slot: u32) -> Option<StateId> {
+        self.slots.get(slot as usize).map(|slot| slot.state)
+    }
+
+    /// The states by slot.
+    pub(super) fn states(&self) -> impl Iterator<Item = (u32, StateId)> {
+        (0..).zip(self.slots.iter().map(|slot| slot.state))
+    }
+
+    /// Takes note that a slot's answer is another one since a publication; tells whether it is the
+    /// first one of that publication.
+    pub(super) fn mark(&self, slot: u32, publication: u64) -> bool {
+        if let Some(slot) = self.slots.get(slot as usize) {
+            slot.changed.store(publication, Ordering::Release);
+        }
+        self.touched.swap(publication, Ordering::Relaxed) != publication
+    }
+
+    /// Takes note that all answers may be others.
+    pub(super) fn mark_all(&self, publication: u64) {
+        for slot in &self.slots {
+            slot.changed.store(publication, Ordering::Release);
+        }
+    }
+
+    /// Wakes those who follow.
+    pub(super) fn tell(&self, publication: u64) {
+        self.told.send_replace(publication);
+    }
+}
+
+/// A number of rows: their count is bounded far below 4 billion.
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// The mesh roots whose clients are set apart, of the Services that prefixes name, or of all.
+fn apart(snapshot: &Snapshot, prefixes: &[PathPrefix]) -> Vec<String> {
+    let mut apart = snapshot.plan.clients_apart();
+    let service = |name: &str| match PathName::parse(name) {
+        Ok(PathName::Walk(walk)) => match walk.root {
+            Root::Mesh {
+                namespace, name, ..
+            } => Some((namespace.to_owned(), name.to_owned())),
+            Root::Gateway { .. } => None,
+        },
+        _ => None,
+    };
+    if !prefixes.is_empty() {
+        let named = prefixes.iter().map(|prefix| service(prefix.as_str()));
+        let named: Vec<_> = named.flatten().collect();
+        apart.retain(|root| service(root).is_some_and(|service| named.contains(&service)));
+    }
+    apart
+}
+
+/// The slots of states, and the rows of each.
+fn by_slot(rows: &[Row], states: Vec<StateId>) -> (Vec<Slot>, Vec<u32>) {
+    let mut of_slots: Vec<u32> = (0..number(rows.len())).collect();
+    let slot_of = |row: &u32| rows.get(*row as usize).map(|row| row.slot);
+    of_slots.sort_by_key(slot_of);
+    let mut slots = Vec::with_capacity(states.len());
+    for (slot, state) in (0..).zip(states) {
+        let end = of_slots.partition_point(|row| slot_of(row) <= Some(slot));
+        slots.push(Slot {
+            state,
+            end: number(end),
+            changed: AtomicU64::new(0),
+        });
+    }
+    (slots, of_slots)
+}
+
+impl std::fmt::Display for TooManyPaths {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let most = self.most;
+        write!(
+            f,
+            "more than {most} paths: name prefixes, or levels, that have fewer"
+        )
+    }
+}

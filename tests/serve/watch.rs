@@ -1,0 +1,273 @@
+//! Streams of those who follow paths.
+
+use std::time::Duration;
+
+use entail::client::{Mirror, MirrorSettings, Miss};
+use entail::wire::v1;
+use tonic::{Code, Streaming};
+
+use super::follow::{marker, put};
+use super::server::{PATH, Running, policies, start, start_at};
+
+type Messages = Streaming<v1::WatchEffectivePoliciesResponse>;
+type Update = Vec<v1::WatchEffectivePoliciesResponse>;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn about(prefix: &str) -> v1::WatchEffectivePoliciesRequest {
+    v1::WatchEffectivePoliciesRequest {
+        prefixes: vec![prefix.to_owned()],
+        ..Default::default()
+    }
+}
+
+async fn begin(running: &Running, request: v1::WatchEffectivePoliciesRequest) -> Messages {
+    let mut client = running.policies();
+    client
+        .watch_effective_policies(request)
+        .await
+        .unwrap()
+        .into_inner()
+}
+
+async fn refused(running: &Running, request: v1::WatchEffectivePoliciesRequest) -> tonic::Status {
+    let mut client = running.policies();
+    client.watch_effective_policies(request).await.unwrap_err()
+}
+
+/// The messages up to the end of an update.
+async fn update(messages: &mut Messages) -> Update {
+    let mut update = Vec::new();
+    loop {
+        let next = tokio::time::timeout(PATIENCE, messages.message()).await;
+        let message = next
+            .expect("nothing is told")
+            .unwrap()
+            .expect("the stream ends");
+        let is_complete = message.complete;
+        update.push(message);
+        if is_complete {
+            return update;
+        }
+    }
+}
+
+fn names(update: &Update) -> Vec<&str> {
+    let paths = update.iter().flat_map(|message| &message.paths);
+    paths.map(|path| &*path.path).collect()
+}
+
+fn bodies(update: &Update) -> Vec<&v1::NumberedBody> {
+    update.iter().flat_map(|message| &message.bodies).collect()
+}
+
+fn mirror(running: &Running, prefixes: &[&str]) -> Mirror<u64> {
+    let settings = MirrorSettings {
+        server: running.address.clone(),
+        prefixes: prefixes.iter().map(|text| (*text).to_owned()).collect(),
+        longest_pause: Duration::from_millis(200),
+        ..MirrorSettings::default()
+    };
+    Mirror::compiled(settings, |answer| answer.policies.first().map_or(0, marker)).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_is_told_first_and_then_what_changes() {
+    let running = start(|_| {}).await;
+    let mut messages = begin(&running, about(PATH)).await;
+    let first = update(&mut messages).await;
+    assert!(first[0].reset);
+    assert_eq!(names(&first).len(), 3, "the rule, a backend, its port");
+    // All of them are answered alike: one body.
+    assert_eq!(bodies(&first).len(), 1);
+    assert_eq!(marker(&bodies(&first)[0].policies[0]), 1);
+
+    put(&running, "policies.yaml", &policies(2));
+    let second = update(&mut messages).await;
+    let last = second.last().unwrap();
+    assert!(!second[0].reset);
+    assert_eq!(names(&second).len(), 3);
+    assert_eq!(marker(&bodies(&second)[0].policies[0]), 2);
+    assert_eq!(last.forgotten, [bodies(&first)[0].number]);
+    assert_eq!(last.version.as_ref().unwrap().generation, 2);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn paths_come_and_go() {
+    let running = start(|_| {}).await;
+    let gateway = v1::WatchEffectivePoliciesRequest {
+        levels: vec!["RouteRule".to_owned()],
+        ..about("gateways/default/gw")
+    };
+    let mut messages = begin(&running, gateway).await;
+    assert_eq!(names(&update(&mut messages).await), [PATH]);
+    let route = "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: new}\nspec: \
+                 {parentRefs: [{name: gw}], rules: [{name: pay}]}\n";
+    put(&running, "route.yaml", route);
+    let came = update(&mut messages).await;
+    let pay = "gateways/default/gw/listeners/http/routes/HTTPRoute/default/new/rules/pay";
+    assert_eq!(names(&came), [pay]);
+    assert_eq!(came[0].paths[0].rule_index, Some(0));
+    assert!(
+        bodies(&came).is_empty(),
+        "it is answered like the other one"
+    );
+    std::fs::remove_file(running.manifests().join("route.yaml")).unwrap();
+    let went = update(&mut messages).await;
+    assert_eq!(went[0].removed, [pay]);
+    assert!(names(&went).is_empty());
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_not_touched_is_not_told_but_that_all_is_well() {
+    let running = start(|settings| settings.limits.watch_heartbeat = Duration::from_secs(2)).await;
+    let other = v1::WatchEffectivePoliciesRequest {
+        kinds: vec!["APolicy.p.example".to_owned()],
+        ..about(PATH)
+    };
+    let mut messages = begin(&running, other).await;
+    let first = update(&mut messages).await;
+    assert_eq!(bodies(&first)[0].policies.len(), 1);
+    // The other kind changes.
+    let (a, b) = (policies(1), policies(7));
+    let split = |text: &str| {
+        text.find("---\napiVersion: p.example/v1\nkind: BPolicy")
+            .unwrap()
+    };
+    let mixed = format!("{}{}", &a[..split(&a)], &b[split(&b)..]);
+    put(&running, "policies.yaml", &mixed);
+    let second = update(&mut messages).await;
+    assert!(names(&second).is_empty() && bodies(&second).is_empty());
+    // By the time of the heartbeat the change was published.
+    assert_eq!(second[0].version.as_ref().unwrap().generation, 2);
+    assert!(second[0].synced_at.is_some());
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_resumes_where_nothing_has_changed() {
+    let running = start(|_| {}).await;
+    let mut messages = begin(&running, about(PATH)).await;
+    let token = update(&mut messages).await.pop().unwrap().resume_token;
+    let resumed = |prefix: &str| v1::WatchEffectivePoliciesRequest {
+        resume_token: token.clone(),
+        ..about(prefix)
+    };
+    let mut again = begin(&running, resumed(PATH)).await;
+    let first = update(&mut again).await;
+    assert!(!first[0].reset && names(&first).is_empty());
+    // A token is of the request that it was given to.
+    let mut other = begin(&running, resumed("gateways/default/gw")).await;
+    assert!(update(&mut other).await[0].reset);
+
+    put(&running, "policies.yaml", &policies(2));
+    let changed = update(&mut again).await;
+    assert_eq!((names(&changed).len(), bodies(&changed).len()), (3, 1));
+    let mut late = begin(&running, resumed(PATH)).await;
+    assert!(update(&mut late).await[0].reset);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_followed_is_said() {
+    let running = start(|settings| {
+        settings.limits.watch_paths = 4;
+        settings.limits.watches_per_connection = 2;
+    })
+    .await;
+    let wrong = refused(&running, about("gateways/default/gw/listners/x")).await;
+    assert_eq!(wrong.code(), Code::InvalidArgument);
+    assert!(wrong.message().contains("byte"), "{}", wrong.message());
+    let level = v1::WatchEffectivePoliciesRequest {
+        levels: vec!["Rule".to_owned()],
+        ..Default::default()
+    };
+    let wrong = refused(&running, level).await;
+    assert_eq!(wrong.code(), Code::InvalidArgument);
+    assert!(wrong.message().contains("RouteRule"), "{}", wrong.message());
+    let wrong = refused(&running, Default::default()).await;
+    assert_eq!(wrong.code(), Code::ResourceExhausted);
+    assert!(
+        wrong.message().contains("more than 4 paths"),
+        "{}",
+        wrong.message()
+    );
+
+    let first = begin(&running, about(PATH)).await;
+    let _second = begin(&running, about("gateways/none/none")).await;
+    let wrong = refused(&running, about(PATH)).await;
+    assert_eq!(wrong.code(), Code::ResourceExhausted);
+    // Room comes back with the stream that ends.
+    drop(first);
+    for attempt in 0.. {
+        let mut client = running.policies();
+        if client.watch_effective_policies(about(PATH)).await.is_ok() {
+            break;
+        }
+        assert!(attempt < 200, "the stream that has ended still counts");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_does_not_read_is_told_the_last_state_once() {
+    let running = start(|_| {}).await;
+    let mut messages = begin(&running, about(PATH)).await;
+    update(&mut messages).await;
+    for number in 2..12 {
+        put(&running, "policies.yaml", &policies(number));
+        let told = mirror(&running, &[PATH]);
+        while told.get(PATH).map(|marker| *marker) != Ok(number) {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+    let mut seen = Vec::new();
+    while seen.last() != Some(&11) {
+        let update = update(&mut messages).await;
+        seen.extend(bodies(&update).iter().map(|body| marker(&body.policies[0])));
+    }
+    assert!(seen.is_sorted(), "{seen:?}");
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopping_server_ends_its_streams_and_a_mirror_finds_the_next() {
+    let running = start(|_| {}).await;
+    let mut messages = begin(&running, about(PATH)).await;
+    update(&mut messages).await;
+    let mirror = mirror(&running, &[PATH]);
+    mirror.ready().await;
+    assert_eq!(mirror.get(PATH).as_deref(), Ok(&1));
+    assert_eq!(mirror.get("gateways/default/gw"), Err(Miss::NotFollowed));
+    assert_eq!(
+        mirror.get(&format!("{PATH}/backends/Service/default/x")),
+        Err(Miss::NotFound)
+    );
+    let address = running.address.clone();
+    running.stop().await;
+    let ended = messages.message().await.unwrap_err();
+    assert_eq!(ended.code(), Code::Unavailable);
+    let lost = tokio::time::timeout(PATIENCE, mirror.fresh(|now| !now.connected)).await;
+    assert!(lost.unwrap().trouble.is_some());
+    assert_eq!(mirror.get(PATH).as_deref(), Ok(&1), "the last copy stays");
+
+    let epoch = mirror.freshness().version.unwrap().epoch;
+    let next = start_at(&address).await;
+    let is_next = |now: &entail::client::Freshness| {
+        now.connected
+            && now
+                .version
+                .as_ref()
+                .is_some_and(|version| version.epoch != epoch)
+    };
+    let found = tokio::time::timeout(PATIENCE, mirror.fresh(is_next)).await;
+    assert!(found.unwrap().trouble.is_none());
+    put(&next, "policies.yaml", &policies(5));
+    while mirror.get(PATH).as_deref() != Ok(&5) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    next.stop().await;
+}
