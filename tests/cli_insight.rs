@@ -12,6 +12,8 @@
 
 #[path = "cli_insight/change.rs"]
 mod change;
+#[path = "cli_insight/resolve.rs"]
+mod resolve;
 #[path = "cli_insight/topology.rs"]
 mod topology;
 

@@ -2,7 +2,7 @@
 //! As in [`messages`]: names of protobuf JSON, all fields, exact JSON.
 
 use super::document::Document;
-use super::messages::{exact, kinds, origin, reference, rejected, version};
+use super::messages::{exact, kinds, origin, policy, reference, rejected, version};
 use crate::wire::v1;
 
 /// Policies with their statuses.
@@ -40,6 +40,63 @@ pub(super) fn reach(reply: &v1::ListAffectedResponse, states: &[v1::KindState]) 
                     ])
                 }),
             ),
+        ],
+    )
+}
+
+/// What became of a request.
+pub(super) fn resolved(reply: &v1::ResolveRequestResponse, states: &[v1::KindState]) -> Document {
+    let number = |number: u32| Document::Number(number.to_string());
+    let backend = |backend: &v1::ResolvedBackend| {
+        Document::map([
+            ("path", Document::text(&backend.path)),
+            ("backend", Document::text(&backend.backend)),
+            ("weight", number(backend.weight)),
+            ("reason", Document::text(&backend.reason)),
+        ])
+    };
+    let taken = |taken: &v1::ResolvedRequest| {
+        let policies = taken
+            .policies
+            .as_ref()
+            .map(|policies| &policies.policies[..]);
+        Document::map([
+            ("path", Document::text(&taken.path)),
+            ("port", number(taken.port)),
+            ("ruleIndex", number(taken.rule_index)),
+            (
+                "matchIndex",
+                taken.match_index.map_or(Document::Null, number),
+            ),
+            ("matched", Document::text(&taken.matched)),
+            (
+                "policies",
+                Document::list(policies.unwrap_or_default(), policy),
+            ),
+            ("backends", Document::list(&taken.backends, backend)),
+        ])
+    };
+    let near = |near: &v1::NearMiss| {
+        Document::map([
+            ("route", Document::text(&near.route)),
+            ("ruleIndex", number(near.rule_index)),
+            ("lacks", texts(&near.lacks)),
+        ])
+    };
+    let not_taken = |not: &v1::UnresolvedRequest| {
+        Document::map([
+            ("path", Document::text(&not.path)),
+            ("reason", Document::text(&not.reason)),
+            ("message", Document::text(&not.message)),
+            ("nearest", Document::list(&not.nearest, near)),
+        ])
+    };
+    framed(
+        reply.version.as_ref(),
+        states,
+        [
+            ("resolved", Document::list(&reply.resolved, taken)),
+            ("unresolved", Document::list(&reply.unresolved, not_taken)),
         ],
     )
 }

@@ -25,6 +25,7 @@ mod policies;
 mod preview;
 mod profiles;
 mod reach;
+mod resolve;
 mod serve;
 mod session;
 mod spec;
@@ -68,6 +69,8 @@ enum Command {
     Get(get::GetArgs),
     /// Tell for each value who said it, what it beat, and why.
     Explain(explain::ExplainArgs),
+    /// Tell which rule a request takes, and what holds there.
+    Resolve(Box<resolve::ResolveArgs>),
     /// Tell which policies are accepted, how far each is in force, and who beats it.
     Status(status::StatusArgs),
     /// Tell every path and object that a policy affects.
@@ -129,6 +132,7 @@ fn run(command: Command, is_plugin: bool) -> Result<Exit, CliError> {
         Command::Serve(args) => connect::serve(&args),
         Command::Get(args) => get::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Resolve(args) => resolve::run(*args),
         Command::Status(args) => status::run(args),
         Command::Reach(args) => reach::run(args),
         Command::Lint(args) => lint::run(args),

@@ -65,6 +65,14 @@ impl Ask for Remote {
         self.wait(client.get_effective_policies(request))
     }
 
+    fn resolve(
+        &mut self,
+        request: v1::ResolveRequestRequest,
+    ) -> Result<v1::ResolveRequestResponse, AskError> {
+        let mut client = self.policies.clone();
+        self.wait(client.resolve_request(request))
+    }
+
     fn explain(&mut self, request: v1::ExplainRequest) -> Result<v1::ExplainResponse, AskError> {
         let mut client = self.insight.clone();
         self.wait(client.explain(request))

@@ -6,7 +6,7 @@ use prost::Message;
 
 use super::{
     ChangeWorld, Failure, Notes, explain, get, get_topology, list_affected, list_findings,
-    list_paths, list_policies, preview_change, server_status,
+    list_paths, list_policies, preview_change, resolve_request, server_status,
 };
 use crate::snapshot::Snapshot;
 use crate::wire::v1;
@@ -21,6 +21,15 @@ pub trait Ask {
         &mut self,
         request: v1::GetEffectivePoliciesRequest,
     ) -> Result<v1::GetEffectivePoliciesResponse, AskError>;
+
+    /// The rule that a request takes.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    fn resolve(
+        &mut self,
+        request: v1::ResolveRequestRequest,
+    ) -> Result<v1::ResolveRequestResponse, AskError>;
 
     /// For each unit who said it, what it beat and why.
     ///
@@ -115,6 +124,13 @@ impl Ask for Local {
         // The bytes that a server would send, read back: one code for both.
         v1::GetEffectivePoliciesResponse::decode(encoded.encode_to_vec().as_slice())
             .map_err(|e| AskError::Unreachable(format!("the reply does not decode: {e}")))
+    }
+
+    fn resolve(
+        &mut self,
+        request: v1::ResolveRequestRequest,
+    ) -> Result<v1::ResolveRequestResponse, AskError> {
+        Ok(resolve_request(&self.snapshot, &request)?)
     }
 
     fn explain(&mut self, request: v1::ExplainRequest) -> Result<v1::ExplainResponse, AskError> {

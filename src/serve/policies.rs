@@ -11,7 +11,7 @@ use super::pool::Pool;
 use super::status::{status_of, within};
 use super::watches::{Messages, Watches};
 use super::{Answers, Limits};
-use crate::insight::{batch, get};
+use crate::insight::{batch, get, resolve_in_haste, resolve_request};
 use crate::wire::{
     EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, v1,
 };
@@ -79,6 +79,28 @@ impl EffectivePolicyService for Policies {
             self.batches.run(answer).await
         };
         Ok(Response::new(reply?))
+    }
+
+    async fn resolve_request(
+        &self,
+        request: Request<v1::ResolveRequestRequest>,
+    ) -> Result<Response<v1::ResolveRequestResponse>, Status> {
+        let request = request.into_inner();
+        let Some(snapshot) = self.answers.snapshots.load() else {
+            return Err(self.answers.not_ready());
+        };
+        let most = self.reply_bytes;
+        if let Some(reply) = resolve_in_haste(&snapshot, &request).map_err(status_of)? {
+            return Ok(Response::new(within(reply, most)?));
+        }
+        // The first request at a listener makes its index, which would hold up a worker.
+        let answer = move || {
+            within(
+                resolve_request(&snapshot, &request).map_err(status_of)?,
+                most,
+            )
+        };
+        Ok(Response::new(self.batches.run(answer).await?))
     }
 
     type WatchEffectivePoliciesStream = Messages;

@@ -23,6 +23,7 @@ pub use views::{Current, Followed, View};
 use crate::model::{Chunks, GroupKind, PathName, PathReason, Str};
 use crate::resolve::{Statuses, Ways, World};
 use crate::topology::Plan;
+use crate::topology::matching::{Entrance, Found, Request, Rules};
 use crate::wire::{EncodedGetEffectivePoliciesResponse, etag_of_all, v1};
 use build::{Tails, shared};
 use encode::Encoder;
@@ -166,6 +167,19 @@ impl Snapshot {
     /// Whether a kind has a profile.
     pub fn knows(&self, kind: &GroupKind) -> bool {
         self.tails.known.contains(kind)
+    }
+
+    /// The rules that a request takes (Gateway API, precedence). The first request at a listener
+    /// makes its index, which takes as long as there are routes: with `in_haste` that is not done,
+    /// and the answer is none.
+    pub fn resolve(
+        &self,
+        entrance: &Entrance,
+        request: &Request,
+        rules: Rules,
+        in_haste: bool,
+    ) -> Option<Found> {
+        self.behind.resolve(entrance, request, rules, in_haste)
     }
 
     /// Why something is no path (SEMANTICS §1.4).

@@ -6,8 +6,9 @@ use std::sync::{Arc, OnceLock};
 use super::{Encoder, Snapshot, Tails, Version, Work};
 use crate::model::{GroupKind, Outcome, PathName, PathReason};
 use crate::resolve::{Engine, StateId, Update, World};
-use crate::store::{Changed, Profiles, Store};
+use crate::store::{Changed, Profiles, Store, route_kind};
 use crate::topology::Topology;
+use crate::topology::matching::{Entrance, Found, Matcher, Request, Rules};
 
 /// Makes snapshots of a world that follows its store.
 #[derive(Debug)]
@@ -17,6 +18,7 @@ pub struct Publisher {
     paths: u64,
     /// What became of answers since the last snapshot.
     touched: Touched,
+    matcher: Arc<Matcher>,
 }
 
 /// How the answers of a snapshot differ from those of the one before.
@@ -39,6 +41,7 @@ pub(super) struct Behind {
     store: Store,
     profiles: Profiles,
     topology: Arc<Topology>,
+    matcher: Arc<Matcher>,
     world: OnceLock<Arc<World>>,
 }
 
@@ -53,13 +56,21 @@ impl Publisher {
             engine,
             encoder,
             touched: Touched::All,
+            matcher: Arc::default(),
         }
     }
 
     /// Follows a store in which some objects are others than before. Returns whether some answer
     /// may be another now.
     pub fn follow(&mut self, store: Store, changed: &Changed) -> bool {
-        match self.engine.follow(store, changed) {
+        let before = Arc::clone(self.engine.world().topology());
+        let update = self.engine.follow(store, changed);
+        let is_same = Arc::ptr_eq(&before, self.engine.world().topology());
+        // A route may match other requests and leave all paths as they are.
+        if !is_same || changed.keys().any(|key| route_kind(&key.kind).is_some()) {
+            self.matcher = Arc::new(self.matcher.next());
+        }
+        match update {
             Update::Nothing => false,
             Update::Tracks(tracks) => {
                 let (world, machine) = (self.engine.world(), self.engine.machine());
@@ -116,6 +127,7 @@ impl Publisher {
                 store: now.store().clone(),
                 profiles: now.profiles().clone(),
                 topology: Arc::clone(now.topology()),
+                matcher: Arc::clone(&self.matcher),
                 world: OnceLock::new(),
             },
             statuses: OnceLock::new(),
@@ -151,6 +163,18 @@ impl Behind {
     pub fn why_not(&self, path: &PathName<'_>) -> PathReason {
         let found = self.topology.locate(&self.store, path);
         found.err().unwrap_or(PathReason::NotAPath)
+    }
+
+    /// The rules that a request takes; none if it is not known and there is haste.
+    pub fn resolve(
+        &self,
+        entrance: &Entrance,
+        request: &Request,
+        rules: Rules,
+        in_haste: bool,
+    ) -> Option<Found> {
+        let world = (&*self.topology, &self.store);
+        self.matcher.find(world, entrance, request, rules, in_haste)
     }
 
     /// The world; the first call reads it.

@@ -167,6 +167,25 @@ impl Route {
     }
 }
 
+impl BackendRef {
+    /// Reads a backendRef of an object in a namespace; nothing if it names nothing.
+    pub fn read(value: &Value, namespace: &str) -> Option<Self> {
+        let group = value
+            .get("group")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let kind = text(value, "kind").unwrap_or("Service");
+        let namespace = text(value, "namespace").unwrap_or(namespace);
+        let name = text(value, "name").filter(|n| is_name(n))?;
+        (is_name(namespace) && is_name(kind)).then(|| Self {
+            kind: GroupKind::new(group, kind),
+            namespace: namespace.into(),
+            name: name.into(),
+            port: number(value, "port"),
+        })
+    }
+}
+
 fn parent(value: &Value, namespace: &str) -> Option<ParentRef> {
     let group = value.get("group").and_then(Value::as_str);
     let kind = text(value, "kind").unwrap_or("Gateway");
@@ -194,7 +213,7 @@ fn rules(values: &[Value], namespace: &str) -> Vec<Rule> {
             name: name.map(Into::into),
             backends: list(value, "backendRefs")
                 .iter()
-                .filter_map(|b| backend(b, namespace))
+                .filter_map(|b| BackendRef::read(b, namespace))
                 .collect(),
             extensions: list(value, "filters")
                 .iter()
@@ -203,22 +222,6 @@ fn rules(values: &[Value], namespace: &str) -> Vec<Rule> {
         });
     }
     found
-}
-
-fn backend(value: &Value, namespace: &str) -> Option<BackendRef> {
-    let group = value
-        .get("group")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    let kind = text(value, "kind").unwrap_or("Service");
-    let namespace = text(value, "namespace").unwrap_or(namespace);
-    let name = text(value, "name").filter(|n| is_name(n))?;
-    (is_name(namespace) && is_name(kind)).then(|| BackendRef {
-        kind: GroupKind::new(group, kind),
-        namespace: namespace.into(),
-        name: name.into(),
-        port: number(value, "port"),
-    })
 }
 
 fn extension(value: &Value) -> Option<ExtensionRef> {

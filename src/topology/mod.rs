@@ -8,6 +8,7 @@ mod draw;
 mod hostname;
 mod join;
 mod locate;
+pub mod matching;
 mod mesh;
 mod names;
 mod plan;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use entail::insight::resolve_request;
 use entail::model::{Change, PathName};
 use entail::resolve::World as Entail;
 use entail::snapshot::{Publisher, Snapshot, Version};
@@ -290,6 +291,19 @@ impl Way {
             };
             if is_there(&ours) != is_there(&full) {
                 wrong.push(format!("seed {seed}, {step}: {gone} is still there"));
+            }
+        }
+        for path in ["/", "/0", "/1", "/2"] {
+            let asked = entail::wire::v1::ResolveRequestRequest {
+                path: path.to_owned(),
+                ..Default::default()
+            };
+            let mut replies = [&ours, &full].map(|s| resolve_request(s, &asked).unwrap());
+            replies.iter_mut().for_each(|reply| reply.version = None);
+            if replies[0] != replies[1] {
+                wrong.push(format!(
+                    "seed {seed}, {step}: {path} is resolved differently"
+                ));
             }
         }
         if ours.paths() != now.len() as u64 || ours.distinct_answers() != full.distinct_answers() {

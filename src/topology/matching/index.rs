@@ -1,0 +1,376 @@
+//! The matches of all routes that serve at one place, found by host and path and not by looking
+//! through them.
+//!
+//! What comes first (Gateway API, HTTPRouteRule `matches`): the hostname that says most; Exact paths,
+//! then the longest prefix, then regular expressions, which is our choice; then a method, more
+//! headers, more query parameters, the older route, its name, the first rule, the first match. Of
+//! regular expressions the longer one.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
+use serde_json::Value;
+
+use super::conditions::{Conditions, Target, Text};
+use super::hosts::{Specificity, Taken, hosts_of, intersection};
+use super::request::{Protocol, Request};
+use crate::model::{Object, ObjectKey, Timestamp};
+use crate::store::Route;
+
+/// A route that serves at a place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Serving<'s> {
+    pub key: &'s ObjectKey,
+    pub object: &'s Arc<Object>,
+    pub route: &'s Route,
+}
+
+/// A route that an index was made of.
+#[derive(Debug)]
+pub(super) struct Served {
+    pub key: ObjectKey,
+    object: Arc<Object>,
+}
+
+/// All matches at a place.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    /// The place's own hostname.
+    hostname: String,
+    /// What it was made of, from the oldest route on.
+    pub routes: Vec<Served>,
+    /// By hostname: what routes themselves name, from the one that says most.
+    hosts: HashMap<String, Vec<(Specificity, Table)>>,
+    /// Routes that do not serve, since an older one of another kind has a host in common.
+    pub refused: Vec<(ObjectKey, ObjectKey)>,
+}
+
+/// The matches of one hostname.
+#[derive(Debug, Default)]
+struct Table {
+    /// In the order of routes, rules and matches.
+    all: Vec<Candidate>,
+    keyed: HashMap<String, Vec<Candidate>>,
+    patterns: Vec<Candidate>,
+}
+
+/// A match.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    /// Its route's place among the routes.
+    pub route: usize,
+    /// The index of its rule.
+    pub rule: u32,
+    /// Its index in the rule; none for kinds without matches.
+    pub at: Option<u32>,
+    family: Family,
+    pub conditions: Arc<Conditions>,
+}
+
+/// What routes of a kind match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    Http,
+    Grpc,
+    /// Connections, by their server name or not at all.
+    Stream,
+}
+
+/// Reads a match of a kind.
+type Read = fn(&Value) -> Conditions;
+
+/// How candidates of one target follow each other; the routes stand in order already.
+type Order = (
+    bool,
+    Reverse<usize>,
+    Reverse<usize>,
+    usize,
+    u32,
+    Option<u32>,
+);
+
+impl Index {
+    /// The index of some routes at a place with a hostname, which is empty if it has none. In the
+    /// mesh, where the Service is called by whatever name, hostnames do not count.
+    pub fn of(hostname: &str, mut routes: Vec<Serving<'_>>, is_mesh: bool) -> Self {
+        routes.sort_by_cached_key(|serving| {
+            let ObjectKey {
+                namespace, name, ..
+            } = &serving.key;
+            let created = serving.object.created.unwrap_or(Timestamp(i64::MAX));
+            (created, format!("{namespace}/{name}"), serving.key)
+        });
+        let mut index = Self {
+            hostname: hostname.to_owned(),
+            ..Self::default()
+        };
+        let mut taken: [Taken; 2] = Default::default();
+        let mut oldest: HashMap<&str, &ObjectKey> = HashMap::new();
+        for (place, serving) in routes.iter().enumerate() {
+            let hosts = if is_mesh {
+                HashMap::from([(String::new(), Specificity::default())])
+            } else {
+                serving.hosts(hostname)
+            };
+            if let Some([own, other]) = both(&mut taken, serving) {
+                if hosts.keys().any(|host| other.overlaps(host)) {
+                    let other = oldest.get(serving.other_kind()).copied();
+                    let older = other.unwrap_or(serving.key).clone();
+                    index.refused.push((serving.key.clone(), older));
+                    continue;
+                }
+                hosts.keys().for_each(|host| own.add(host));
+                oldest.entry(&serving.key.kind.kind).or_insert(serving.key);
+            }
+            index.add(place, serving, &hosts);
+        }
+        for tables in index.hosts.values_mut() {
+            tables.sort_by_key(|(specificity, _)| Reverse(*specificity));
+            tables.iter_mut().for_each(|(_, table)| table.sort());
+        }
+        let served = routes.iter().map(|serving| Served {
+            key: serving.key.clone(),
+            object: Arc::clone(serving.object),
+        });
+        index.routes = served.collect();
+        index
+    }
+
+    /// Whether it would be the same of other routes.
+    pub fn is_of(&self, hostname: &str, routes: &[Serving<'_>]) -> bool {
+        let own: HashSet<_> = self
+            .routes
+            .iter()
+            .map(|own| Arc::as_ptr(&own.object))
+            .collect();
+        let is_known = |serving: &Serving<'_>| own.contains(&Arc::as_ptr(serving.object));
+        let as_many = self.hostname == hostname && self.routes.len() == routes.len();
+        as_many && routes.iter().all(is_known)
+    }
+
+    fn add(&mut self, place: usize, serving: &Serving<'_>, hosts: &HashMap<String, Specificity>) {
+        let candidates = serving.candidates(place);
+        for (host, &specificity) in hosts {
+            let tables = self.hosts.entry(host.clone()).or_default();
+            let at = match tables.iter().position(|(known, _)| *known == specificity) {
+                Some(at) => at,
+                None => {
+                    tables.push((specificity, Table::default()));
+                    tables.len() - 1
+                }
+            };
+            if let Some((_, table)) = tables.get_mut(at) {
+                candidates.iter().for_each(|candidate| table.add(candidate));
+            }
+        }
+    }
+
+    /// The match that a request takes. With `by_route`, of routes whose hostnames come to the same
+    /// here, those go first that say more themselves (Gateway API 1.7).
+    pub fn find(&self, request: &Request, by_route: bool) -> Option<(Specificity, &Candidate)> {
+        for host in hosts_of(&request.host) {
+            let Some(tables) = self.hosts.get(&host) else {
+                continue;
+            };
+            let mut found = tables.iter().filter_map(|(_, table)| table.find(request));
+            let found = if by_route {
+                found.next()
+            } else {
+                found.min_by_key(|(rank, candidate)| (*rank, candidate.order()))
+            };
+            if let Some((_, candidate)) = found {
+                return Some((Specificity::of(&host), candidate));
+            }
+        }
+        None
+    }
+
+    /// All matches that a request's host leads to.
+    pub fn of_host<'i>(&'i self, host: &str) -> impl Iterator<Item = &'i Candidate> + use<'i> {
+        let hosts: Vec<String> = hosts_of(host).collect();
+        let tables = hosts.into_iter().filter_map(|host| self.hosts.get(&host));
+        tables.flatten().flat_map(|(_, table)| &table.all)
+    }
+}
+
+impl Table {
+    fn add(&mut self, candidate: &Candidate) {
+        let key = match &candidate.conditions.target {
+            Target::Exact(path) => Some(format!("={path}")),
+            Target::Prefix(path) => Some(format!("^{path}")),
+            Target::Call(service, method) => call(service.as_ref(), method.as_ref()),
+            Target::Pattern(_) => None,
+        };
+        self.all.push(candidate.clone());
+        match key {
+            Some(key) => self.keyed.entry(key).or_default().push(candidate.clone()),
+            None => self.patterns.push(candidate.clone()),
+        }
+    }
+
+    fn sort(&mut self) {
+        for candidates in self.keyed.values_mut() {
+            candidates.sort_by_key(Candidate::order);
+        }
+        let patterns = &mut self.patterns;
+        patterns.sort_by_key(|c| (Reverse(c.conditions.target.length()), c.order()));
+    }
+
+    /// The first match, and how many steps lead to it.
+    fn find(&self, request: &Request) -> Option<(usize, &Candidate)> {
+        let steps = probes(request);
+        steps.into_iter().enumerate().find_map(|(rank, probe)| {
+            let candidates = match probe {
+                Probe::Key(key) => self.keyed.get(&key).map_or(&[][..], Vec::as_slice),
+                Probe::Patterns => &self.patterns,
+            };
+            let is = |candidate: &&Candidate| {
+                let conditions = &candidate.conditions;
+                candidate.is_for(request.protocol)
+                    && conditions.target.is(request)
+                    && conditions.hold(request)
+            };
+            Some((rank, candidates.iter().find(is)?))
+        })
+    }
+}
+
+/// Where a request's match may be.
+enum Probe {
+    Key(String),
+    Patterns,
+}
+
+/// From the target that goes first.
+fn probes(request: &Request) -> Vec<Probe> {
+    let path = &*request.path;
+    let mut found = Vec::new();
+    match request.protocol {
+        Protocol::Http => {
+            found.push(Probe::Key(format!("={path}")));
+            found.push(Probe::Key(format!("^{path}")));
+            let slashes = path
+                .rmatch_indices('/')
+                .filter_map(|(at, _)| path.get(..at));
+            found.extend(slashes.map(|prefix| Probe::Key(format!("^{prefix}"))));
+            found.push(Probe::Patterns);
+        }
+        Protocol::Grpc => {
+            let (service, method) = request.call().unwrap_or_default();
+            for key in [
+                format!("!{service}/{method}"),
+                format!("!{service}/"),
+                format!("!/{method}"),
+            ] {
+                found.push(Probe::Key(key));
+            }
+            found.push(Probe::Patterns);
+            found.push(Probe::Key("!/".to_owned()));
+        }
+        Protocol::Tls | Protocol::Tcp | Protocol::Udp => found.push(Probe::Key("^".to_owned())),
+    }
+    found
+}
+
+/// The key of a call; none if a part of it is a regular expression.
+fn call(service: Option<&Text>, method: Option<&Text>) -> Option<String> {
+    let part = |text: Option<&Text>| match text {
+        None => Some(String::new()),
+        Some(Text::Exact(text)) => Some(text.clone()),
+        Some(Text::Pattern(_)) => None,
+    };
+    Some(format!("!{}/{}", part(service)?, part(method)?))
+}
+
+impl Candidate {
+    /// Whether requests of a protocol may take it.
+    pub fn is_for(&self, protocol: Protocol) -> bool {
+        match protocol {
+            Protocol::Http => self.family == Family::Http,
+            Protocol::Grpc => self.family == Family::Grpc,
+            Protocol::Tls | Protocol::Tcp | Protocol::Udp => self.family == Family::Stream,
+        }
+    }
+
+    fn order(&self) -> Order {
+        let (headers, parameters) = self.conditions.counts();
+        let has_method = self.conditions.method.is_some();
+        let (headers, parameters) = (Reverse(headers), Reverse(parameters));
+        (
+            !has_method,
+            headers,
+            parameters,
+            self.route,
+            self.rule,
+            self.at,
+        )
+    }
+}
+
+impl Serving<'_> {
+    /// Its hostnames here, and what says most of what it names itself for each.
+    fn hosts(&self, hostname: &str) -> HashMap<String, Specificity> {
+        let mut found: HashMap<String, Specificity> = HashMap::new();
+        let own = self.route.hostnames.iter().map(|name| &**name);
+        let none = self.route.hostnames.is_empty().then_some("");
+        for name in own.chain(none) {
+            if let Some(both) = intersection(hostname, name) {
+                let known = found.entry(both.to_owned()).or_default();
+                *known = (*known).max(Specificity::of(name));
+            }
+        }
+        found
+    }
+
+    /// The kind that it may not share a host with.
+    fn other_kind(&self) -> &'static str {
+        match &*self.key.kind.kind {
+            "HTTPRoute" => "GRPCRoute",
+            _ => "HTTPRoute",
+        }
+    }
+
+    fn candidates(&self, place: usize) -> Vec<Candidate> {
+        let (family, read): (_, Option<Read>) = match &*self.key.kind.kind {
+            "HTTPRoute" => (Family::Http, Some(Conditions::http)),
+            "GRPCRoute" => (Family::Grpc, Some(Conditions::grpc)),
+            _ => (Family::Stream, None),
+        };
+        let rules = self
+            .object
+            .body
+            .pointer("/spec/rules")
+            .and_then(Value::as_array);
+        let mut found = Vec::new();
+        for rule in 0..self.route.rules.len() {
+            let value = rules.and_then(|rules| rules.get(rule));
+            let matches = value.and_then(|rule| rule.get("matches"));
+            let matches = matches.and_then(Value::as_array).filter(|m| !m.is_empty());
+            // A rule without matches has one that asks for nothing.
+            let none = [Value::Null];
+            let matches = matches.map_or(&none[..], Vec::as_slice);
+            for (at, value) in (0..).zip(matches) {
+                found.push(Candidate {
+                    route: place,
+                    rule: u32::try_from(rule).unwrap_or(u32::MAX),
+                    at: read.map(|_| at),
+                    family,
+                    conditions: Arc::new(read.map(|read| read(value)).unwrap_or_default()),
+                });
+            }
+        }
+        found
+    }
+}
+
+/// The hostnames of a route's own kind and of the kind that it may not share one with, if there is
+/// one.
+fn both<'t>(taken: &'t mut [Taken; 2], serving: &Serving<'_>) -> Option<[&'t mut Taken; 2]> {
+    let [http, grpc] = taken;
+    match &*serving.key.kind.kind {
+        "HTTPRoute" => Some([http, grpc]),
+        "GRPCRoute" => Some([grpc, http]),
+        _ => None,
+    }
+}

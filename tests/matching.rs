@@ -1,0 +1,237 @@
+//! Which rule a request takes: worlds that say again what the Gateway API's own conformance tests
+//! say, and its fine print.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+use std::future;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use entail::app::load_values;
+use entail::client::{ClientTls, Remote};
+use entail::insight::{Ask, Local};
+use entail::serve::{Answers, Health, Limits, Listener, Security, Server};
+use entail::snapshot::Snapshots;
+use entail::wire::v1;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::{oneshot, watch};
+
+use v1::resolve_request_request::{HostnamePrecedence, Protocol};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct World {
+    name: String,
+    manifests: Vec<Value>,
+    requests: Vec<Request>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Request {
+    name: String,
+    #[serde(default)]
+    protocol: String,
+    #[serde(default)]
+    gateway: String,
+    #[serde(default)]
+    listener_set: String,
+    #[serde(default)]
+    listener: String,
+    #[serde(default)]
+    port: u32,
+    #[serde(default)]
+    service: String,
+    #[serde(default)]
+    client_namespace: String,
+    #[serde(default)]
+    host: String,
+    #[serde(default)]
+    sni: String,
+    #[serde(default)]
+    method: String,
+    #[serde(default)]
+    path: String,
+    #[serde(default)]
+    headers: Vec<Header>,
+    #[serde(default)]
+    hostname_precedence: String,
+    isolation: Option<bool>,
+    #[serde(default)]
+    want: Vec<Wanted>,
+    #[serde(default)]
+    none: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    name: String,
+    value: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Wanted {
+    gateway: Option<String>,
+    #[serde(default)]
+    listener_set: String,
+    listener: Option<String>,
+    service: Option<String>,
+    route: String,
+    rule: String,
+    r#match: Option<u32>,
+}
+
+impl Request {
+    fn message(&self) -> v1::ResolveRequestRequest {
+        let protocol = match &*self.protocol {
+            "" | "http" => Protocol::Http,
+            "grpc" => Protocol::Grpc,
+            "tls" => Protocol::Tls,
+            "tcp" => Protocol::Tcp,
+            "udp" => Protocol::Udp,
+            other => panic!("{other} is no protocol"),
+        };
+        let precedence = match &*self.hostname_precedence {
+            "" => HostnamePrecedence::Unspecified,
+            "Route" => HostnamePrecedence::Route,
+            "Intersection" => HostnamePrecedence::Intersection,
+            other => panic!("{other} is no precedence"),
+        };
+        let headers = self.headers.iter().map(|header| v1::RequestHeader {
+            name: header.name.clone(),
+            value: header.value.clone(),
+        });
+        v1::ResolveRequestRequest {
+            protocol: protocol.into(),
+            gateway: self.gateway.clone(),
+            listener_set: self.listener_set.clone(),
+            listener: self.listener.clone(),
+            port: self.port,
+            service: self.service.clone(),
+            client_namespace: self.client_namespace.clone(),
+            host: self.host.clone(),
+            method: self.method.clone(),
+            path: self.path.clone(),
+            headers: headers.collect(),
+            sni: self.sni.clone(),
+            hostname_precedence: precedence.into(),
+            not_isolated: self.isolation == Some(false),
+            ..Default::default()
+        }
+    }
+
+    /// What differs from what is wanted.
+    fn check(&self, ask: &mut dyn Ask) -> Option<String> {
+        let reply = match ask.resolve(self.message()) {
+            Ok(reply) => reply,
+            Err(error) => return Some(error.to_string()),
+        };
+        let found: Vec<_> = reply.resolved.iter().collect();
+        let same = found.len() == self.want.len()
+            && found
+                .iter()
+                .zip(&self.want)
+                .all(|(found, wanted)| wanted.is(found));
+        let told = reply.unresolved.iter().all(|not| !not.reason.is_empty());
+        let why = !found.is_empty() || !reply.unresolved.is_empty();
+        let consistent = self.none == self.want.is_empty() && told && why;
+        (!same || !consistent).then(|| format!("{found:#?}\n{:#?}", reply.unresolved))
+    }
+}
+
+impl Wanted {
+    fn is(&self, found: &v1::ResolvedRequest) -> bool {
+        let parts = found.r#ref.clone().unwrap_or_default();
+        let policies = found.policies.as_ref();
+        let same =
+            |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|w| w == found);
+        same(&self.gateway, &parts.gateway)
+            && same(&self.service, &parts.service)
+            && same(&self.listener, &parts.listener)
+            && self.listener_set == parts.listener_set
+            && self.route == parts.route
+            && self.rule == parts.rule
+            && self.r#match == found.match_index
+            && policies
+                .is_some_and(|policies| policies.error.is_none() && !policies.etag.is_empty())
+    }
+}
+
+fn worlds() -> Vec<(World, Local)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/matching");
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
+    files.sort();
+    let worlds = files.iter().map(|file| {
+        let text = std::fs::read_to_string(file).unwrap();
+        let world: World =
+            serde_saphyr::from_str(&text).unwrap_or_else(|e| panic!("{file:?}: {e}"));
+        let local = load_values(&world.manifests, &[]).unwrap();
+        (world, local)
+    });
+    worlds.collect()
+}
+
+/// Checks all requests; `served` says who answers for a world.
+fn check(mut served: impl FnMut(Local) -> Box<dyn Ask>) {
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for (world, local) in worlds() {
+        let mut ask = served(local);
+        for request in &world.requests {
+            count += 1;
+            if let Some(found) = request.check(&mut *ask) {
+                wrong.push(format!("{}: {}\n{found}", world.name, request.name));
+            }
+        }
+    }
+    let told = wrong.join("\n");
+    assert!(wrong.is_empty(), "{} of {count}:\n{told}", wrong.len());
+    assert!(count > 300, "{count}");
+}
+
+#[test]
+fn requests_take_the_rules_that_the_gateway_api_says() {
+    check(|local| Box::new(local));
+}
+
+#[test]
+fn a_server_says_the_same() {
+    let snapshots = Arc::new(Snapshots::default());
+    let answers = Answers {
+        snapshots: Arc::clone(&snapshots),
+        notes: watch::channel(Arc::default()).1,
+        change: entail::app::change_world,
+    };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (bound, address) = oneshot::channel();
+    runtime.spawn(async move {
+        let listener = Listener::bind(&"127.0.0.1:0".parse().unwrap())
+            .await
+            .unwrap();
+        bound.send(listener.address().to_string()).unwrap();
+        let (health, limits) = (Health::new().await, Limits::default());
+        Server::new(answers, health, limits, Security::default())
+            .run(vec![listener], None, Duration::ZERO, future::pending())
+            .await
+            .unwrap();
+    });
+    let address = address.blocking_recv().unwrap();
+    check(|local| {
+        snapshots.publish(local.snapshot);
+        let patience = Duration::from_secs(30);
+        Box::new(Remote::connect(&address, &ClientTls::default(), patience).unwrap())
+    });
+}
