@@ -6,7 +6,8 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-const FILES: [&str; 3] = [
+const FILES: [&str; 4] = [
+    "envoy/service/auth/v3/external_auth.proto",
     "entail/v1/types.proto",
     "entail/v1/effective_policy.proto",
     "entail/v1/policy_insight.proto",
@@ -37,7 +38,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             .build_client(client)
             .out_dir(folder);
         if server || client {
-            builder = builder.extern_path(".entail.v1", "crate::wire::v1");
+            builder = builder
+                .extern_path(".entail.v1", "crate::wire::v1")
+                .extern_path(".envoy.service.auth.v3", "crate::wire::envoy");
         }
         if server {
             for reply in [

@@ -149,8 +149,11 @@ const TABLE: &[Room] = &[
     // Answers from snapshots; cannot reach the engine, so it cannot make it work.
     outer(
         "serve",
-        &["model", "wire", "snapshot", "insight"],
+        // Rules over what Envoy asks about are CEL.
+        &["model", "expr", "wire", "snapshot", "insight"],
         &[
+            "hashbrown",
+            "regex",
             "tonic",
             "tonic_health",
             "tonic_prost",
@@ -168,7 +171,6 @@ const TABLE: &[Room] = &[
             "tokio_rustls",
             "webpki",
             "arc_swap",
-            "envoy_types",
             "futures_util",
             "tokio",
             "tokio_stream",

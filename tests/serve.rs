@@ -13,6 +13,8 @@
 mod admin;
 #[path = "serve/drain.rs"]
 mod drain;
+#[path = "serve/envoy.rs"]
+mod envoy;
 #[path = "serve/follow.rs"]
 mod follow;
 #[path = "serve/frames.rs"]

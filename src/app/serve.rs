@@ -17,9 +17,9 @@ use super::progress::{Progress, Shared};
 use super::sockets::{Addresses, Sockets};
 use super::writer::Writer;
 use super::{AppError, ServeSettings, cluster};
-use crate::config::Listeners;
+use crate::config::{Listeners, read_envoy};
 use crate::insight::Notes;
-use crate::serve::{Answers, Certificates, Health, Security, Server};
+use crate::serve::{Answers, Certificates, EnvoySettings, Health, Security, Server};
 use crate::source::cluster::{Cluster, Known, Wanted};
 use crate::source::manifests::{Manifests, watch as follow};
 use crate::telemetry;
@@ -83,6 +83,7 @@ pub async fn serve(
     let checked = settings.check().map_err(AppError::Usage)?;
     let (mut intake, cluster) = inputs(&settings).await?;
     let security = security(&settings, &checked)?;
+    let envoy = envoy(&settings)?;
     let sockets = Sockets::bind(&settings, &checked).await?;
     bound(&sockets.announce(&settings)?);
 
@@ -99,7 +100,8 @@ pub async fn serve(
         notes: told.clone(),
     };
     let certificates = security.certificates.clone();
-    let server = Server::new(answers, health.clone(), settings.limits.clone(), security);
+    let limits = settings.limits.clone();
+    let server = Server::new(answers, health.clone(), limits, security).with_envoy(envoy);
     let figures = Figures {
         shared: shared.clone(),
         notes: told,
@@ -174,6 +176,12 @@ async fn inputs(settings: &ServeSettings) -> Result<(Intake, Option<Cluster>), A
         Some(cluster) => (intake.watched(), Some(cluster)),
         None => (intake, None),
     })
+}
+
+/// What Envoy is told, if it may ask.
+fn envoy(settings: &ServeSettings) -> Result<Option<EnvoySettings>, AppError> {
+    let read = settings.envoy.as_deref().map(read_envoy);
+    read.transpose().map_err(AppError::Input)
 }
 
 /// Who may connect, and ask what.

@@ -121,6 +121,7 @@ pub(super) fn serve(args: &ServeArgs) -> Result<Exit, CliError> {
         tls: args.tls_files(),
         data_plane_sans: args.data_plane_sans.clone(),
         insight_sans: args.insight_sans.clone(),
+        envoy: args.envoy_config.clone(),
         checkpoint: args.checkpoint.clone(),
         checkpoint_pause: Duration::from_secs(args.checkpoint_pause),
         port_file: args.port_file.clone(),

@@ -72,6 +72,9 @@ pub struct ServeArgs {
     /// Callers over TLS that may explain and list, likewise.
     #[arg(long = "insight-san", value_name = "NAME")]
     pub insight_sans: Vec<String>,
+    /// A file that says what Envoy is told when it asks about requests (`ext_authz`).
+    #[arg(long, value_name = "FILE")]
+    pub envoy_config: Option<PathBuf>,
     /// A file to keep what is known of the cluster in: the next start answers from it at once, and
     /// says STALE until the cluster is read.
     #[arg(long, value_name = "FILE")]

@@ -4,9 +4,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+mod envoy;
+
 pub use crate::serve::TlsFiles;
 use crate::serve::{Address, AllowLists, Limits, San};
 pub use crate::telemetry::{LogFormat, LogSettings};
+pub use envoy::read_envoy;
 
 /// Where a server listens unless it is told otherwise.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:50051";
@@ -66,6 +69,8 @@ pub struct ServeSettings {
     pub data_plane_sans: Vec<String>,
     /// Names of callers that may ask what people ask; likewise.
     pub insight_sans: Vec<String>,
+    /// What Envoy is told that asks about requests; it is not answered without it.
+    pub envoy: Option<PathBuf>,
     /// A file to keep what is known of a cluster in.
     pub checkpoint: Option<PathBuf>,
     /// How long to wait after a checkpoint before the next.
@@ -108,6 +113,7 @@ impl Default for ServeSettings {
             tls: None,
             data_plane_sans: Vec::new(),
             insight_sans: Vec::new(),
+            envoy: None,
             checkpoint: None,
             checkpoint_pause: DEFAULT_CHECKPOINT_PAUSE,
             insecure_listen: false,

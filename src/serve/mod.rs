@@ -5,6 +5,7 @@
 //! that they cannot slow down look-ups.
 
 mod connection;
+mod envoy;
 mod health;
 mod hot;
 mod insights;
@@ -27,6 +28,7 @@ use tonic::Status;
 use crate::insight::{ChangeWorld, Notes};
 use crate::snapshot::Snapshots;
 
+pub use envoy::{EnvoyDialect, EnvoyDocument, EnvoySettings};
 pub use health::Health;
 pub use limits::Limits;
 pub use listen::{Address, AddressError, Bound, Listener, SocketFile};
@@ -48,6 +50,20 @@ pub use tls::{Certificates, TlsError, TlsFiles};
 )]
 mod generated {
     include!(concat!(env!("OUT_DIR"), "/server/entail.v1.rs"));
+}
+
+/// The server stubs of Envoy's protocol.
+#[allow(
+    missing_docs,
+    unused_qualifications,
+    clippy::all,
+    clippy::too_many_lines,
+    clippy::disallowed_types,
+    clippy::allow_attributes_without_reason,
+    reason = "generated"
+)]
+mod envoy_generated {
+    include!(concat!(env!("OUT_DIR"), "/server/envoy.service.auth.v3.rs"));
 }
 
 /// What the services answer from; one writer fills it.

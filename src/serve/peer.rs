@@ -171,7 +171,7 @@ impl Peer {
             certified.good.store(trust.generation, Ordering::Relaxed);
         }
         let may = match asked {
-            Asked::Policies => certified.may_look_up,
+            Asked::Policies | Asked::Envoy => certified.may_look_up,
             Asked::Insight => certified.may_ask,
             Asked::Health | Asked::Other => true,
         };

@@ -15,6 +15,8 @@ use tonic::codegen::Service;
 use tonic::service::Routes;
 
 use super::connection::{Door, Listening, connections};
+use super::envoy::{Envoy, EnvoySettings};
+use super::envoy_generated::authorization_server::AuthorizationServer;
 use super::generated::effective_policy_service_server::EffectivePolicyServiceServer;
 use super::generated::policy_insight_service_server::PolicyInsightServiceServer;
 use super::hot::Hot;
@@ -45,6 +47,7 @@ pub struct Server {
     health: Health,
     limits: Limits,
     security: Security,
+    envoy: Option<Arc<EnvoySettings>>,
     tally: Arc<Tally>,
 }
 
@@ -65,8 +68,16 @@ impl Server {
             health,
             limits,
             security,
+            envoy: None,
             tally: Arc::default(),
         }
+    }
+
+    /// The same, which Envoy may ask about requests if there are settings for it.
+    #[must_use]
+    pub fn with_envoy(self, settings: Option<EnvoySettings>) -> Self {
+        let envoy = settings.map(Arc::new);
+        Self { envoy, ..self }
     }
 
     /// The requests that it has answered.
@@ -163,6 +174,14 @@ impl Server {
         let routes = Routes::new(
             EffectivePolicyServiceServer::new(policies).max_decoding_message_size(request_bytes),
         );
+        let envoy = self.envoy.as_ref().map(|settings| {
+            let envoy = Envoy::new(self.answers.clone(), Arc::clone(settings));
+            AuthorizationServer::new(envoy).max_decoding_message_size(request_bytes)
+        });
+        let routes = match envoy {
+            Some(envoy) => routes.add_service(envoy),
+            None => routes,
+        };
         Ok(routes
             .add_service(
                 PolicyInsightServiceServer::new(insights).max_decoding_message_size(request_bytes),

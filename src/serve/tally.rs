@@ -33,6 +33,8 @@ pub(super) enum Asked {
     Policies,
     /// Answers for people.
     Insight,
+    /// Requests that Envoy asks about.
+    Envoy,
     /// Health.
     Health,
     /// Reflection, and what is no service of ours.
@@ -46,13 +48,20 @@ pub struct Tally {
 }
 
 impl Asked {
-    const ALL: [Self; 4] = [Self::Policies, Self::Insight, Self::Health, Self::Other];
+    const ALL: [Self; 5] = [
+        Self::Policies,
+        Self::Insight,
+        Self::Envoy,
+        Self::Health,
+        Self::Other,
+    ];
 
     /// The service that a URL's path names.
     pub fn of(path: &str) -> Self {
         match path.split('/').nth(1) {
             Some("entail.v1.EffectivePolicyService") => Self::Policies,
             Some("entail.v1.PolicyInsightService") => Self::Insight,
+            Some("envoy.service.auth.v3.Authorization") => Self::Envoy,
             Some("grpc.health.v1.Health") => Self::Health,
             _ => Self::Other,
         }
@@ -62,6 +71,7 @@ impl Asked {
         match self {
             Self::Policies => "policies",
             Self::Insight => "insight",
+            Self::Envoy => "envoy",
             Self::Health => "health",
             Self::Other => "other",
         }

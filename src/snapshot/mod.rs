@@ -182,6 +182,16 @@ impl Snapshot {
         self.behind.resolve(entrance, request, rules, in_haste)
     }
 
+    /// The names of the paths of all listeners that a Gateway has or admits; of all Gateways if none
+    /// is named, and nothing if those are more than `most`.
+    pub fn listener_paths(
+        &self,
+        gateway: Option<(&str, &str)>,
+        most: usize,
+    ) -> Option<Vec<String>> {
+        self.behind.listener_paths(gateway, most)
+    }
+
     /// Why something is no path (SEMANTICS §1.4).
     pub fn why_not(&self, path: &PathName<'_>) -> PathReason {
         self.behind.why_not(path)

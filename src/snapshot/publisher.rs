@@ -165,6 +165,15 @@ impl Behind {
         found.err().unwrap_or(PathReason::NotAPath)
     }
 
+    /// The names of listeners' paths.
+    pub fn listener_paths(
+        &self,
+        gateway: Option<(&str, &str)>,
+        most: usize,
+    ) -> Option<Vec<String>> {
+        self.topology.listener_paths(gateway, most)
+    }
+
     /// The rules that a request takes; none if it is not known and there is haste.
     pub fn resolve(
         &self,

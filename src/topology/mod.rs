@@ -223,6 +223,35 @@ impl Topology {
             })
     }
 
+    /// The names of the paths of all listeners that a Gateway has or admits; of all Gateways if none
+    /// is named, and nothing if those are more than `most`.
+    pub fn listener_paths(
+        &self,
+        gateway: Option<(&str, &str)>,
+        most: usize,
+    ) -> Option<Vec<String>> {
+        if gateway.is_none() && self.gateways.len() > most {
+            return None;
+        }
+        let one = gateway.map(|(namespace, name)| (namespace.into(), name.into()));
+        let gateways: Vec<_> = match &one {
+            Some(name) => self.gateways.get_key_value(name).into_iter().collect(),
+            None => self.gateways.iter().collect(),
+        };
+        let mut found = Vec::new();
+        for ((namespace, name), gateway) in gateways {
+            let path = format!("gateways/{namespace}/{name}");
+            let own = gateway.listeners.iter();
+            found.extend(own.map(|l| format!("{path}/listeners/{}", l.name)));
+            for set in gateway.sets.iter().filter(|set| set.admitted) {
+                let path = format!("{path}/listenersets/{}/{}", set.name.0, set.name.1);
+                let listeners = set.listeners.iter();
+                found.extend(listeners.map(|l| format!("{path}/listeners/{}", l.name)));
+            }
+        }
+        Some(found)
+    }
+
     /// Adds a node that no object stands for.
     pub fn add_node(&mut self, key: NodeKey) -> NodeId {
         self.intern(key)

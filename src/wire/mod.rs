@@ -29,5 +29,19 @@ pub mod v1 {
     include!(concat!(env!("OUT_DIR"), "/messages/entail.v1.rs"));
 }
 
+/// The messages of package `envoy.service.auth.v3`.
+#[allow(
+    missing_docs,
+    clippy::all,
+    clippy::disallowed_types,
+    reason = "generated"
+)]
+pub mod envoy {
+    include!(concat!(
+        env!("OUT_DIR"),
+        "/messages/envoy.service.auth.v3.rs"
+    ));
+}
+
 /// The descriptors of package `entail.v1` and what it imports, for reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/entail.v1.bin"));

@@ -1,0 +1,395 @@
+//! Envoy's external authorization: which policies hold for a request, as metadata and headers, and
+//! whether a rule over them denies it.
+
+mod identity;
+mod settings;
+mod told;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use prost_types::Struct;
+use serde_json::{Value as Json, json};
+use tonic::metadata::MetadataMap;
+use tonic::{Code, Request, Response, Status};
+
+use super::Answers;
+use super::envoy_generated::authorization_server::Authorization;
+use crate::insight::{RuleRef, resolve_in_haste, resolve_request, rule_paths};
+use crate::model::PathName;
+use crate::snapshot::Snapshot;
+use crate::wire::envoy::{
+    AttributeContext, CheckRequest, CheckResponse, DeniedHttpResponse, HttpStatus, OkHttpResponse,
+    check_response::HttpResponse,
+};
+use crate::wire::{envoy, v1};
+use identity::{Said, said};
+use settings::Deny;
+use settings::Trouble;
+pub use settings::{EnvoyDialect, EnvoyDocument, EnvoySettings};
+use told::{Made, Told, list, object, text};
+
+/// Envoy asks it about every request.
+#[derive(Clone, Debug)]
+pub(super) struct Envoy {
+    answers: Answers,
+    settings: Arc<EnvoySettings>,
+    made: Arc<Made>,
+}
+
+/// What is found out about a request.
+#[derive(Default)]
+struct Findings {
+    path: Option<String>,
+    told: Option<Arc<Told>>,
+    /// The chosen kinds of which not everything is known.
+    incomplete: Vec<String>,
+    /// What goes wrong, in the order in which it was found.
+    troubles: Vec<(Trouble, String)>,
+}
+
+impl Envoy {
+    pub fn new(answers: Answers, settings: Arc<EnvoySettings>) -> Self {
+        Self {
+            answers,
+            settings,
+            made: Arc::default(),
+        }
+    }
+
+    fn find(
+        &self,
+        snapshot: &Snapshot,
+        attributes: &AttributeContext,
+        metadata: &MetadataMap,
+        in_haste: bool,
+    ) -> Option<Findings> {
+        let mut findings = Findings::default();
+        let path = match self.path(snapshot, attributes, metadata, in_haste) {
+            Ok(path) => path?,
+            Err(trouble) => {
+                findings.troubles.push(trouble);
+                return Some(findings);
+            }
+        };
+        let parsed = PathName::parse(&path);
+        let body = parsed.ok().and_then(|path| snapshot.look_up(&path));
+        let Some(body) = body else {
+            let message = format!("`{path}` is no path");
+            findings.troubles.push((Trouble::NotFound, message));
+            return Some(findings);
+        };
+        let told = self.made.of(body, &self.settings);
+        if told.is_too_large {
+            let message = "the policies are larger than metadata and headers may be";
+            findings
+                .troubles
+                .push((Trouble::TooLarge, message.to_owned()));
+        }
+        let kinds = &self.settings.kinds;
+        let is_chosen = |kind: &&v1::KindState| {
+            kinds.is_empty() || kinds.iter().any(|chosen| chosen.to_string() == kind.kind)
+        };
+        let incomplete = snapshot.kinds().iter().filter(is_chosen);
+        findings.incomplete = incomplete.map(|kind| kind.kind.clone()).collect();
+        let unknown = kinds.iter().filter(|kind| !snapshot.knows(kind));
+        findings.incomplete.extend(unknown.map(ToString::to_string));
+        if let Some(first) = findings.incomplete.first() {
+            let message = format!("not everything is known of {first}");
+            findings.troubles.push((Trouble::Incomplete, message));
+        }
+        findings.path = Some(path);
+        findings.told = Some(told);
+        Some(findings)
+    }
+
+    /// The path of the rule that a request takes; none if it is not known and there is haste.
+    fn path(
+        &self,
+        snapshot: &Snapshot,
+        attributes: &AttributeContext,
+        metadata: &MetadataMap,
+        in_haste: bool,
+    ) -> Result<Option<String>, (Trouble, String)> {
+        let unidentified = |message: String| (Trouble::Unidentified, message);
+        match said(&self.settings, attributes, metadata) {
+            Err(contradiction) => Err(unidentified(contradiction.0)),
+            Ok(Said::Path(path)) => Ok(Some(path)),
+            Ok(Said::Rule(rule)) => self.one_path(snapshot, &rule).map(Some),
+            Ok(Said::Nothing { gateway, listener }) if self.settings.matches => {
+                self.matched(snapshot, attributes, (gateway, listener), in_haste)
+            }
+            Ok(Said::Nothing { .. }) => Err(unidentified(
+                "nothing tells which rule the request takes".to_owned(),
+            )),
+        }
+    }
+
+    /// The path of a rule, if it is clear which one is meant: where it serves at several listeners,
+    /// the same has to hold at all of them.
+    fn one_path(&self, snapshot: &Snapshot, rule: &RuleRef) -> Result<String, (Trouble, String)> {
+        let unidentified = |message: String| (Trouble::Unidentified, message);
+        let RuleRef {
+            namespace, name, ..
+        } = rule;
+        let paths = rule_paths(snapshot, rule).ok_or_else(|| {
+            unidentified(format!(
+                "nothing tells the Gateway at which the route {namespace}/{name} serves the request"
+            ))
+        })?;
+        let etag = |path: &String| {
+            let path = PathName::parse(path).ok()?;
+            Some(snapshot.look_up(&path)?.etag_of(&self.settings.kinds))
+        };
+        let Some(first) = paths.first() else {
+            let message = format!("the route {namespace}/{name} has no such rule where it serves");
+            return Err((Trouble::NotFound, message));
+        };
+        if paths.iter().any(|path| etag(path) != etag(first)) {
+            return Err(unidentified(format!(
+                "the route {namespace}/{name} serves at several listeners, where different \
+                 policies hold"
+            )));
+        }
+        Ok(first.clone())
+    }
+
+    /// The path of the rule that the request itself matches.
+    fn matched(
+        &self,
+        snapshot: &Snapshot,
+        attributes: &AttributeContext,
+        (gateway, listener): (Option<(String, String)>, Option<String>),
+        in_haste: bool,
+    ) -> Result<Option<String>, (Trouble, String)> {
+        let unidentified = |message: String| (Trouble::Unidentified, message);
+        let http = attributes
+            .request
+            .as_ref()
+            .and_then(|request| request.http.as_ref());
+        let http = http.ok_or_else(|| unidentified("it is no request of HTTP".to_owned()))?;
+        let content = http.headers.get("content-type");
+        let is_grpc = content.is_some_and(|content| content.starts_with("application/grpc"));
+        let protocol = match is_grpc {
+            true => v1::resolve_request_request::Protocol::Grpc,
+            false => v1::resolve_request_request::Protocol::Http,
+        };
+        #[allow(
+            clippy::iter_over_hash_type,
+            reason = "names of headers are looked up alone"
+        )]
+        let headers = http.headers.iter().map(|(name, value)| v1::RequestHeader {
+            name: name.clone(),
+            value: value.clone(),
+        });
+        let request = v1::ResolveRequestRequest {
+            protocol: protocol.into(),
+            gateway: gateway
+                .map(|(ns, name)| format!("{ns}/{name}"))
+                .unwrap_or_default(),
+            listener: listener.unwrap_or_default(),
+            host: http.host.clone(),
+            method: http.method.clone(),
+            path: http.path.clone(),
+            headers: headers.collect(),
+            kinds: self
+                .settings
+                .kinds
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+            ..Default::default()
+        };
+        let found = match in_haste {
+            true => resolve_in_haste(snapshot, &request),
+            false => resolve_request(snapshot, &request).map(Some),
+        };
+        let Some(found) = found.map_err(|failure| unidentified(failure.message))? else {
+            return Ok(None);
+        };
+        match found.resolved.as_slice() {
+            [one] => Ok(Some(one.path.clone())),
+            [] => Err((Trouble::NotFound, "no rule takes the request".to_owned())),
+            _ => Err(unidentified(
+                "several listeners take the request".to_owned(),
+            )),
+        }
+    }
+
+    /// The rule that denies a request, if one does.
+    fn denied(&self, findings: &mut Findings, attributes: &AttributeContext) -> Option<&Deny> {
+        let told = Arc::clone(findings.told.as_ref()?);
+        if self.settings.deny.is_empty() {
+            return None;
+        }
+        let request = request_value(attributes);
+        let path = Json::from(findings.path.clone().unwrap_or_default());
+        let variables = [
+            ("policies", &told.specs),
+            ("request", &request),
+            ("path", &path),
+        ];
+        for rule in &self.settings.deny {
+            match rule.when.evaluate(&variables) {
+                Ok(Json::Bool(true)) => return Some(rule),
+                Ok(Json::Bool(false)) => {}
+                Ok(_) => {
+                    let message = format!("rule `{}` is neither true nor false", rule.name);
+                    findings.troubles.push((Trouble::RuleError, message));
+                }
+                Err(error) => {
+                    let message = format!("rule `{}`: {error}", rule.name);
+                    findings.troubles.push((Trouble::RuleError, message));
+                }
+            }
+        }
+        None
+    }
+
+    /// The trouble for which a request is denied.
+    fn fatal<'f>(&self, findings: &'f Findings) -> Option<&'f (Trouble, String)> {
+        let open = &self.settings.fail_open;
+        findings
+            .troubles
+            .iter()
+            .find(|(trouble, _)| !open.contains(trouble))
+    }
+
+    fn metadata(&self, snapshot: &Snapshot, findings: &Findings, denied: Option<&str>) -> Struct {
+        let version = snapshot.version();
+        let version = format!("{}:{}", version.epoch, version.generation);
+        let mut fields = BTreeMap::from([("version".to_owned(), text(&version))]);
+        if let Some(path) = &findings.path {
+            fields.insert("path".to_owned(), text(path));
+        }
+        if let Some(told) = findings.told.as_ref().filter(|told| !told.is_too_large) {
+            fields.insert("policies".to_owned(), told.policies.clone());
+        }
+        if !findings.incomplete.is_empty() {
+            let kinds = findings.incomplete.iter().map(|kind| text(kind));
+            fields.insert("incomplete".to_owned(), list(kinds.collect()));
+        }
+        if !findings.troubles.is_empty() {
+            let troubles = findings.troubles.iter();
+            let troubles = troubles.map(|(trouble, why)| text(&format!("{trouble:?}: {why}")));
+            fields.insert("troubles".to_owned(), list(troubles.collect()));
+        }
+        if let Some(rule) = denied {
+            fields.insert("deniedBy".to_owned(), text(rule));
+        }
+        let fields = BTreeMap::from([(self.settings.key.clone(), object(fields))]);
+        Struct { fields }
+    }
+}
+
+#[tonic::async_trait]
+impl Authorization for Envoy {
+    async fn check(
+        &self,
+        request: Request<CheckRequest>,
+    ) -> Result<Response<CheckResponse>, Status> {
+        let (metadata, _, message) = request.into_parts();
+        let Some(snapshot) = self.answers.snapshots.load() else {
+            // Envoy takes this for an error and does what it is configured to do then.
+            return Err(self.answers.not_ready());
+        };
+        let attributes = message.attributes.unwrap_or_default();
+        let mut findings = match self.find(&snapshot, &attributes, &metadata, true) {
+            Some(findings) => findings,
+            None => self.find_slowly(&snapshot, &attributes, &metadata).await?,
+        };
+        let rule = self.denied(&mut findings, &attributes);
+        let denied = rule.map(|rule| (rule.status, rule.body.clone(), rule.name.clone()));
+        let denied = denied.or_else(|| {
+            let (trouble, message) = self.fatal(&findings)?;
+            tracing::debug!(?trouble, message, "a request is denied");
+            Some((503, String::new(), format!("{trouble:?}")))
+        });
+        let by = denied.as_ref().map(|(_, _, by)| by.as_str());
+        let dynamic_metadata = Some(self.metadata(&snapshot, &findings, by));
+        Ok(Response::new(match denied {
+            Some((status, body, by)) => CheckResponse {
+                status: Some(code(Code::PermissionDenied, &by)),
+                http_response: Some(HttpResponse::DeniedResponse(DeniedHttpResponse {
+                    status: Some(HttpStatus {
+                        code: status.into(),
+                    }),
+                    headers: Vec::new(),
+                    body,
+                })),
+                dynamic_metadata,
+            },
+            None => CheckResponse {
+                status: Some(code(Code::Ok, "")),
+                http_response: Some(HttpResponse::OkResponse(self.passing(&findings))),
+                dynamic_metadata,
+            },
+        }))
+    }
+}
+
+impl Envoy {
+    /// Finds out what the first request at a listener has to wait for, beside the workers.
+    async fn find_slowly(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        attributes: &AttributeContext,
+        metadata: &MetadataMap,
+    ) -> Result<Findings, Status> {
+        let (this, snapshot) = (self.clone(), Arc::clone(snapshot));
+        let (attributes, metadata) = (attributes.clone(), metadata.clone());
+        let thread = tokio::task::spawn_blocking(move || {
+            this.find(&snapshot, &attributes, &metadata, false)
+        });
+        let found = thread.await.ok().flatten();
+        found.ok_or_else(|| Status::internal("the request could not be looked at"))
+    }
+
+    /// The headers of a request that passes. Nobody else sets those that are configured.
+    fn passing(&self, findings: &Findings) -> OkHttpResponse {
+        match &findings.told {
+            Some(told) if !told.is_too_large => OkHttpResponse {
+                headers: told.headers.clone(),
+                headers_to_remove: told.removed.clone(),
+            },
+            _ => OkHttpResponse {
+                headers: Vec::new(),
+                headers_to_remove: self
+                    .settings
+                    .headers
+                    .iter()
+                    .map(|header| header.name.to_string())
+                    .collect(),
+            },
+        }
+    }
+}
+
+fn code(code: Code, message: &str) -> envoy::Status {
+    envoy::Status {
+        code: code.into(),
+        message: message.to_owned(),
+    }
+}
+
+/// A request, as rules see it.
+fn request_value(attributes: &AttributeContext) -> Json {
+    let http = attributes
+        .request
+        .as_ref()
+        .and_then(|request| request.http.clone());
+    let http = http.unwrap_or_default();
+    #[allow(clippy::iter_over_hash_type, reason = "a JSON object sorts its keys")]
+    let headers: serde_json::Map<String, Json> = http
+        .headers
+        .into_iter()
+        .map(|(name, value)| (name, value.into()))
+        .collect();
+    json!({
+        "method": http.method,
+        "path": http.path,
+        "host": http.host,
+        "protocol": http.protocol,
+        "headers": headers,
+    })
+}
