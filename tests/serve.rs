@@ -19,6 +19,8 @@ mod envoy;
 mod follow;
 #[path = "serve/frames.rs"]
 mod frames;
+#[path = "serve/hostile.rs"]
+mod hostile;
 #[path = "serve/server.rs"]
 mod server;
 #[path = "serve/tls.rs"]

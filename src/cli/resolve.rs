@@ -112,7 +112,10 @@ fn request(args: &ResolveArgs) -> Result<v1::ResolveRequestRequest, CliError> {
         protocol: protocol.into(),
         port: args.port.unwrap_or_default().into(),
         host: args.host.clone(),
-        method: args.method.clone(),
+        method: match protocol {
+            Protocol::Grpc => String::new(),
+            _ => args.method.clone(),
+        },
         path: path.unwrap_or_else(|| args.path.clone()),
         headers: headers
             .map(|(name, value)| v1::RequestHeader { name, value })

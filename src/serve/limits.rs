@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::snapshot::MostPaths;
+
 /// Limits of the server: no caller can make it allocate or work without bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -39,8 +41,9 @@ pub struct Limits {
     pub watches: usize,
     /// Most of them on one connection.
     pub watches_per_connection: usize,
-    /// Most paths that one of them follows.
-    pub watch_paths: usize,
+    /// Most paths that one of them follows, and that are listed for all together; those who follow
+    /// the same share a list.
+    pub watch_paths: MostPaths,
     /// How often one that has nothing to tell tells so.
     pub watch_heartbeat: Duration,
     /// How long one that has told something waits before it tells more: what changes meanwhile is
@@ -69,7 +72,10 @@ impl Default for Limits {
             batches_waiting: 256,
             watches: 20_000,
             watches_per_connection: 1000,
-            watch_paths: 100_000,
+            watch_paths: MostPaths {
+                of_one: 100_000,
+                of_all: 4_000_000,
+            },
             watch_heartbeat: Duration::from_secs(10),
             watch_pause: Duration::from_millis(50),
         }

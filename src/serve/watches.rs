@@ -13,8 +13,9 @@ use tokio_stream::Stream;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
-use super::peer::Peer;
+use super::peer::{Peer, Refusal};
 use super::status::status_of;
+use super::tally::Asked;
 use super::{Answers, Limits};
 use crate::insight::{Ledger, Subscription, Update};
 use crate::snapshot::{TooManyPaths, View};
@@ -54,6 +55,7 @@ struct Watching {
     seen: u64,
     /// When something was told last.
     last: Instant,
+    peer: Peer,
     _room: (OwnedSemaphorePermit, OwnedSemaphorePermit),
 }
 
@@ -92,6 +94,7 @@ impl Watches {
             update: None,
             seen: 0,
             last: Instant::now(),
+            peer: peer.clone(),
             watches: self.clone(),
             _room: (room, own),
         };
@@ -138,6 +141,9 @@ impl Watching {
     /// Compares what the caller was told with the current snapshot. What has changed is told next;
     /// if nothing has, `is_due` says whether that is told.
     async fn look(&mut self, is_due: bool) -> Result<(), Status> {
+        // A CA that is trusted no more counts for streams that have begun, too.
+        let may = self.peer.may(Asked::Policies);
+        may.map_err(Refusal::status)?;
         // Read before the snapshot is loaded: what is published meanwhile is looked at once more.
         let seen = *self.told.borrow();
         let broken = || Status::internal("the stream is broken: call again");

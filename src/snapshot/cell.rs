@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use arc_swap::ArcSwapOption;
 
 use super::Snapshot;
+use super::rows::Room;
 use super::views::Views;
 
 /// Readers take the current snapshot without a lock; one writer publishes the next.
@@ -13,6 +14,8 @@ pub struct Snapshots {
     current: ArcSwapOption<Snapshot>,
     /// Who follows what; look-ups never come here.
     pub(super) views: Mutex<Views>,
+    /// The paths that are listed for them.
+    pub(super) room: Room,
 }
 
 impl Snapshots {

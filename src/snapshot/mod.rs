@@ -17,11 +17,12 @@ use bytes::Bytes;
 pub use cell::Snapshots;
 pub use encode::Work;
 pub use publisher::Publisher;
-pub use rows::{Row, Rows, TooManyPaths};
+pub use rows::{MostPaths, Row, Rows, TooManyPaths};
 pub use views::{Current, Followed, View};
 
 use crate::model::{Chunks, GroupKind, PathName, PathReason, Str};
 use crate::resolve::{Statuses, Ways, World};
+use crate::store::Projection;
 use crate::topology::Plan;
 use crate::topology::matching::{Entrance, Found, Request, Rules};
 use crate::wire::{EncodedGetEffectivePoliciesResponse, etag_of_all, v1};
@@ -162,6 +163,12 @@ impl Snapshot {
     /// The kinds of which not everything is known.
     pub fn kinds(&self) -> &[v1::KindState] {
         &self.tails.kinds
+    }
+
+    /// Whether objects of a kind decide which paths there are, and what policies mean: all answers
+    /// rest on them.
+    pub fn is_of_paths(kind: &GroupKind) -> bool {
+        Projection::is_of_paths(kind)
     }
 
     /// Whether a kind has a profile.

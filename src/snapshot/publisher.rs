@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use super::{Encoder, Snapshot, Tails, Version, Work};
 use crate::model::{GroupKind, Outcome, PathName, PathReason};
 use crate::resolve::{Engine, StateId, Update, World};
-use crate::store::{Changed, Profiles, Store, route_kind};
+use crate::store::{Changed, Difference, Profiles, Store, route_kind};
 use crate::topology::Topology;
 use crate::topology::matching::{Entrance, Found, Matcher, Request, Rules};
 
@@ -67,7 +67,8 @@ impl Publisher {
         let update = self.engine.follow(store, changed);
         let is_same = Arc::ptr_eq(&before, self.engine.world().topology());
         // A route may match other requests and leave all paths as they are.
-        if !is_same || changed.keys().any(|key| route_kind(&key.kind).is_some()) {
+        let mut whole = changed.iter().filter(|(_, how)| **how == Difference::Whole);
+        if !is_same || whole.any(|(key, _)| route_kind(&key.kind).is_some()) {
             self.matcher = Arc::new(self.matcher.next());
         }
         match update {

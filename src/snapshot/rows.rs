@@ -1,6 +1,6 @@
 //! The paths below some prefixes, listed once for all who follow them.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use hashbrown::HashMap;
@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::Snapshot;
 use crate::model::{Level, PathName, PathPrefix, Root};
 use crate::resolve::{StateId, Ways};
-use crate::topology::{Listed, Plan};
+use crate::topology::{GoOn, Listed, Plan};
 
 /// Paths with their places in one topology, sorted by name.
 #[derive(Debug)]
@@ -28,6 +28,24 @@ pub struct Rows {
     touched: AtomicU64,
     /// Tells who follows them that something changed.
     told: Arc<watch::Sender<u64>>,
+    /// What they take of the room for all.
+    _room: Room,
+}
+
+/// How many paths are listed in all; a part of it is given back with the paths that took it.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    all: Arc<AtomicUsize>,
+    taken: usize,
+}
+
+/// How many paths may be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MostPaths {
+    /// For one who follows them.
+    pub of_one: usize,
+    /// In all.
+    pub of_all: usize,
 }
 
 /// A path that is followed.
@@ -64,15 +82,22 @@ impl Rows {
         snapshot: &Snapshot,
         prefixes: &[PathPrefix],
         levels: &[Level],
-        most: usize,
+        (most, room): (MostPaths, &Room),
         told: Arc<watch::Sender<u64>>,
     ) -> Result<Self, TooManyPaths> {
+        let MostPaths { of_one: most, .. } = most_of(most, room);
+        let deepest = levels.iter().max();
         let mut rows = Vec::new();
         let mut states: Vec<StateId> = Vec::new();
         let mut slots: HashMap<StateId, u32> = HashMap::new();
         let mut visit = |listed: &Listed<'_, StateId>| {
+            // Nothing below the deepest level that is wanted has to be walked.
+            let go_on = match deepest.is_some_and(|deepest| listed.place.level >= *deepest) {
+                true => GoOn::Beside,
+                false => GoOn::Below,
+            };
             if !levels.is_empty() && !levels.contains(&listed.place.level) {
-                return true;
+                return go_on;
             }
             let slot = *slots.entry(listed.state).or_insert_with(|| {
                 states.push(listed.state);
@@ -83,7 +108,11 @@ impl Rows {
                 rule_index: listed.rule_index,
                 slot,
             });
-            rows.len() <= most
+            if rows.len() > most {
+                GoOn::Nowhere
+            } else {
+                go_on
+            }
         };
         let step = |state, place| snapshot.ways.after(state, place);
         if prefixes.is_empty() {
@@ -98,7 +127,9 @@ impl Rows {
             return Err(TooManyPaths { most });
         }
         rows.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        rows.shrink_to_fit();
         let (slots, of_slots) = by_slot(&rows, states);
+        let rows_taken = rows.len();
         Ok(Self {
             plan: Arc::downgrade(&snapshot.plan),
             ways: Arc::downgrade(&snapshot.ways),
@@ -107,6 +138,7 @@ impl Rows {
             of_slots,
             apart: apart(snapshot, prefixes),
             touched: AtomicU64::new(0),
+            _room: room.take(rows_taken),
             told,
         })
     }
@@ -178,6 +210,33 @@ impl Rows {
     /// Wakes those who follow.
     pub(super) fn tell(&self, publication: u64) {
         self.told.send_replace(publication);
+    }
+}
+
+impl Room {
+    /// Takes room for some paths.
+    fn take(&self, paths: usize) -> Self {
+        self.all.fetch_add(paths, Ordering::Relaxed);
+        Self {
+            all: Arc::clone(&self.all),
+            taken: paths,
+        }
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.taken, Ordering::Relaxed);
+    }
+}
+
+/// What is left for one of what all may have. Two that list at once may go beyond it by as much as
+/// one may have.
+fn most_of(most: MostPaths, room: &Room) -> MostPaths {
+    let left = most.of_all.saturating_sub(room.all.load(Ordering::Relaxed));
+    MostPaths {
+        of_one: most.of_one.min(left),
+        ..most
     }
 }
 

@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use tokio::sync::watch;
 
 use super::publisher::Touched;
-use super::rows::{Rows, TooManyPaths};
+use super::rows::{MostPaths, Rows, TooManyPaths};
 use super::{Snapshot, Snapshots};
 use crate::model::{Level, PathPrefix};
 use crate::resolve::StateId;
@@ -111,8 +111,8 @@ impl Snapshots {
     /// are paths.
     ///
     /// # Errors
-    /// There are more than `most`.
-    pub fn rows(&self, view: &View, most: usize) -> Result<Option<Current>, TooManyPaths> {
+    /// There are more than `most`, or there is no room for as many.
+    pub fn rows(&self, view: &View, most: MostPaths) -> Result<Option<Current>, TooManyPaths> {
         let mut held = view.rows.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(snapshot) = self.load() else {
             return Ok(None);
@@ -123,6 +123,9 @@ impl Snapshots {
         }
         let Followed { prefixes, levels } = &view.followed;
         let told = Arc::clone(&view.told);
+        // Those that do not fit any more make room for these.
+        *held = None;
+        let most = (most, &self.room);
         let rows = Arc::new(Rows::list(&snapshot, prefixes, levels, most, told)?);
         self.enter(&rows, &snapshot);
         *held = Some(Arc::clone(&rows));

@@ -15,7 +15,7 @@ mod plan;
 mod step;
 mod walk;
 
-pub use names::Listed;
+pub use names::{GoOn, Listed};
 pub use plan::{Place, PlaceId, Plan, RootPlace};
 
 use std::collections::BTreeMap;

@@ -20,8 +20,19 @@ pub struct Listed<'n, S> {
     pub state: S,
 }
 
-/// Called for each path; tells whether to go on.
-type Visit<'v, S> = dyn FnMut(&Listed<'_, S>) -> bool + 'v;
+/// Where a walk goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GoOn {
+    /// Below the path, then beside it.
+    Below,
+    /// Beside the path.
+    Beside,
+    /// Nowhere: it is enough.
+    Nowhere,
+}
+
+/// Called for each path; tells where to go on.
+type Visit<'v, S> = dyn FnMut(&Listed<'_, S>) -> GoOn + 'v;
 
 /// A walk in progress.
 struct Lister<'p, 'v, S, F> {
@@ -123,8 +134,10 @@ impl<S: Copy, F: Fn(S, PlaceId) -> Option<S>> Lister<'_, '_, S, F> {
             place,
             state,
         };
-        if !(self.visit)(&here) {
-            return false;
+        match (self.visit)(&here) {
+            GoOn::Below => {}
+            GoOn::Beside => return true,
+            GoOn::Nowhere => return false,
         }
         let mut edges = plan.edges_below(place).iter().peekable();
         while let Some(edge) = edges.next() {
@@ -202,7 +215,7 @@ mod tests {
         let mut visit = |listed: &Listed<'_, ()>| {
             let new = found.insert((listed.name.to_owned(), listed.rule_index));
             assert!(new, "{} is listed twice", listed.name);
-            true
+            GoOn::Below
         };
         plan.list(path.as_ref(), (), |(), _| Some(()), &mut visit);
         found
@@ -264,9 +277,21 @@ mod tests {
         let mut count = 0;
         let mut visit = |_: &Listed<'_, ()>| {
             count += 1;
-            count < 3
+            if count < 3 {
+                GoOn::Below
+            } else {
+                GoOn::Nowhere
+            }
         };
         plan.list(None, (), |(), _| Some(()), &mut visit);
         assert_eq!(count, 3);
+        let mut roots = 0;
+        let mut visit = |listed: &Listed<'_, ()>| {
+            roots += 1;
+            assert!(!listed.name.contains("/listeners/"), "{}", listed.name);
+            GoOn::Beside
+        };
+        plan.list(None, (), |(), _| Some(()), &mut visit);
+        assert_eq!(roots, 4, "a class, a Gateway, a mesh root, a namespace");
     }
 }

@@ -170,10 +170,60 @@ async fn a_stream_resumes_where_nothing_has_changed() {
     running.stop().await;
 }
 
+/// A policy on some routes, beside the others.
+fn extra(routes: &[&str]) -> String {
+    let targets = routes
+        .iter()
+        .map(|name| format!("{{group: gateway.networking.k8s.io, kind: HTTPRoute, name: {name}}}"));
+    let targets: Vec<String> = targets.collect();
+    format!(
+        "apiVersion: p.example/v1\nkind: APolicy\nmetadata: {{name: extra}}\nspec:\n  targetRefs: [{}]\n  defaults: \
+         {{extra: true}}\n",
+        targets.join(", ")
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resumed_stream_tells_every_answer_that_it_points_to() {
+    let running = start(|_| {}).await;
+    put(&running, "extra.yaml", &extra(&["r"]));
+    let rules = v1::WatchEffectivePoliciesRequest {
+        levels: vec!["RouteRule".to_owned()],
+        ..about("gateways/default/gw")
+    };
+    let mut messages = begin(&running, rules.clone()).await;
+    let mut last = update(&mut messages).await;
+    while last.last().unwrap().version.as_ref().unwrap().generation < 2 {
+        last = update(&mut messages).await;
+    }
+    let resumed = v1::WatchEffectivePoliciesRequest {
+        resume_token: last.pop().unwrap().resume_token,
+        ..rules
+    };
+    let mut messages = begin(&running, resumed).await;
+    assert!(!update(&mut messages).await[0].reset);
+    let mut told = Vec::new();
+    // A route of another answer, and then one that gets the answer that is held since before.
+    let route = "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: new}\nspec: \
+                 {parentRefs: [{name: gw}], rules: [{}]}\n";
+    for (file, text) in [
+        ("route.yaml", route.to_owned()),
+        ("extra.yaml", extra(&["r", "new"])),
+    ] {
+        put(&running, file, &text);
+        let update = update(&mut messages).await;
+        told.extend(bodies(&update).iter().map(|body| body.number));
+        assert_eq!(names(&update).len(), 1, "{update:?}");
+        let number = update[0].paths[0].body;
+        assert!(told.contains(&number), "{number} is not among {told:?}");
+    }
+    running.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_followed_is_said() {
     let running = start(|settings| {
-        settings.limits.watch_paths = 4;
+        settings.limits.watch_paths.of_one = 4;
         settings.limits.watches_per_connection = 2;
     })
     .await;

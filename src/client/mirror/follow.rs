@@ -64,6 +64,7 @@ impl<T> Follower<T> {
 
     /// Follows until it is aborted.
     pub async fn run(mut self) {
+        let _end = End(Arc::clone(&self.shared));
         loop {
             let trouble = match self.follow().await {
                 Ok(()) => "the server has ended the stream".to_owned(),
@@ -126,6 +127,18 @@ impl<T> Follower<T> {
             freshness.trouble = None;
         });
         Ok(())
+    }
+}
+
+/// Says that nothing is followed any more, however that comes.
+struct End<T>(Arc<Shared<T>>);
+
+impl<T> Drop for End<T> {
+    fn drop(&mut self) {
+        self.0.freshness.send_modify(|freshness| {
+            freshness.connected = false;
+            freshness.trouble = Some("the mirror has ended: its task is gone".to_owned());
+        });
     }
 }
 

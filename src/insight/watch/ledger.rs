@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::Subscription;
 use super::update::{Fresh, Update};
@@ -157,6 +157,20 @@ impl Ledger {
         }
         update.removed.extend(old.map(|gone| gone.name.clone()));
         self.let_go(&told, update);
+        self.take_back(update);
+    }
+
+    /// Takes back the numbers of answers that no path of an update points to: of a stream that was
+    /// resumed the caller holds them without a number.
+    fn take_back(&mut self, update: &mut Update) {
+        let told: HashSet<u32> = update.paths.iter().map(|(_, number)| *number).collect();
+        for held in self.held.values_mut() {
+            if let Some(number) = held.number.filter(|number| !told.contains(number))
+                && update.fresh.remove(&number).is_some()
+            {
+                held.number = None;
+            }
+        }
     }
 
     /// Takes the answers of all slots; returns their numbers.

@@ -12,8 +12,10 @@ use crate::model::{GroupKind, Level, PathPrefix};
 use crate::snapshot::{Followed, Snapshot};
 use crate::wire::{etag, v1};
 
-/// Most prefixes of one request.
+/// Most prefixes of one request, their bytes, and most kinds.
 const MAX_PREFIXES: usize = 1_000;
+const MAX_BYTES: usize = 256 * 1024;
+const MAX_KINDS: usize = 100;
 
 /// What a caller follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,12 +36,17 @@ impl Subscription {
     /// # Errors
     /// What is wrong with it.
     pub fn read(request: &v1::WatchEffectivePoliciesRequest) -> Result<Self, Failure> {
-        if request.prefixes.len() > MAX_PREFIXES {
-            let message = format!(
-                "{} prefixes in one request; at most {MAX_PREFIXES} are followed",
-                request.prefixes.len()
-            );
-            return Err(Failure::invalid("TooManyPrefixes", message));
+        let words = request.prefixes.iter().chain(&request.kinds);
+        let bytes = words.map(String::len).sum::<usize>();
+        let counts = [
+            ("prefixes", request.prefixes.len(), MAX_PREFIXES),
+            ("levels", request.levels.len(), MAX_KINDS),
+            ("kinds", request.kinds.len(), MAX_KINDS),
+            ("bytes of prefixes and kinds", bytes, MAX_BYTES),
+        ];
+        if let Some((what, count, most)) = counts.iter().find(|(_, count, most)| count > most) {
+            let message = format!("{count} {what} in one request; at most {most} are followed");
+            return Err(Failure::invalid("TooMany", message));
         }
         let prefixes = request.prefixes.iter().map(|text| {
             let prefix = PathPrefix::parse(text);

@@ -2,6 +2,7 @@
 //! whether a rule over them denies it.
 
 mod identity;
+mod request;
 mod settings;
 mod told;
 
@@ -9,25 +10,31 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use prost_types::Struct;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
+use tokio::sync::Semaphore;
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Request, Response, Status};
 
 use super::Answers;
 use super::envoy_generated::authorization_server::Authorization;
 use crate::insight::{RuleRef, resolve_in_haste, resolve_request, rule_paths};
-use crate::model::PathName;
+use crate::model::{GroupKind, PathName};
 use crate::snapshot::Snapshot;
 use crate::wire::envoy::{
     AttributeContext, CheckRequest, CheckResponse, DeniedHttpResponse, HttpStatus, OkHttpResponse,
     check_response::HttpResponse,
 };
+use crate::wire::v1::kind_state::State;
 use crate::wire::{envoy, v1};
 use identity::{Said, said};
+use request::{asked, request_value};
 use settings::Deny;
 use settings::Trouble;
 pub use settings::{EnvoyDialect, EnvoyDocument, EnvoySettings};
 use told::{Made, Told, list, object, text};
+
+/// Requests that may wait at once for an index to be made; Envoy does not wait long either.
+const SLOW: usize = 64;
 
 /// Envoy asks it about every request.
 #[derive(Clone, Debug)]
@@ -35,17 +42,37 @@ pub(super) struct Envoy {
     answers: Answers,
     settings: Arc<EnvoySettings>,
     made: Arc<Made>,
+    /// One permit a request that waits for an index to be made.
+    slow: Arc<Semaphore>,
+}
+
+/// The path that is looked up for a request.
+struct Chosen {
+    path: String,
+    /// Whether the request may take no other, on which the same holds.
+    is_only: bool,
 }
 
 /// What is found out about a request.
 #[derive(Default)]
 struct Findings {
     path: Option<String>,
+    /// Whether it is the only one that the request may take.
+    is_only: bool,
     told: Option<Arc<Told>>,
     /// The chosen kinds of which not everything is known.
     incomplete: Vec<String>,
     /// What goes wrong, in the order in which it was found.
     troubles: Vec<(Trouble, String)>,
+}
+
+impl Chosen {
+    fn only(path: String) -> Self {
+        Self {
+            path,
+            is_only: true,
+        }
+    }
 }
 
 impl Envoy {
@@ -54,6 +81,7 @@ impl Envoy {
             answers,
             settings,
             made: Arc::default(),
+            slow: Arc::new(Semaphore::new(SLOW)),
         }
     }
 
@@ -65,8 +93,8 @@ impl Envoy {
         in_haste: bool,
     ) -> Option<Findings> {
         let mut findings = Findings::default();
-        let path = match self.path(snapshot, attributes, metadata, in_haste) {
-            Ok(path) => path?,
+        let Chosen { path, is_only } = match self.path(snapshot, attributes, metadata, in_haste) {
+            Ok(chosen) => chosen?,
             Err(trouble) => {
                 findings.troubles.push(trouble);
                 return Some(findings);
@@ -88,17 +116,29 @@ impl Envoy {
         }
         let kinds = &self.settings.kinds;
         let is_chosen = |kind: &&v1::KindState| {
-            kinds.is_empty() || kinds.iter().any(|chosen| chosen.to_string() == kind.kind)
+            // All answers rest on what paths are made of.
+            kinds.is_empty()
+                || kinds.iter().any(|chosen| chosen.to_string() == kind.kind)
+                || Snapshot::is_of_paths(&GroupKind::parse(&kind.kind))
         };
-        let incomplete = snapshot.kinds().iter().filter(is_chosen);
-        findings.incomplete = incomplete.map(|kind| kind.kind.clone()).collect();
+        let told_states = snapshot.kinds().iter().filter(is_chosen);
+        let (stale, mut incomplete): (Vec<_>, Vec<_>) = told_states
+            .map(|kind| (kind.state() == State::Stale, kind.kind.clone()))
+            .partition(|(is_stale, _)| *is_stale);
         let unknown = kinds.iter().filter(|kind| !snapshot.knows(kind));
-        findings.incomplete.extend(unknown.map(ToString::to_string));
-        if let Some(first) = findings.incomplete.first() {
+        incomplete.extend(unknown.map(|kind| (false, kind.to_string())));
+        if let Some((_, first)) = incomplete.first() {
             let message = format!("not everything is known of {first}");
             findings.troubles.push((Trouble::Incomplete, message));
         }
+        if let Some((_, first)) = stale.first() {
+            let message = format!("{first} is stale: what is known is the last good state");
+            findings.troubles.push((Trouble::Stale, message));
+        }
+        let both = incomplete.into_iter().chain(stale);
+        findings.incomplete = both.map(|(_, kind)| kind).collect();
         findings.path = Some(path);
+        findings.is_only = is_only;
         findings.told = Some(told);
         Some(findings)
     }
@@ -110,12 +150,12 @@ impl Envoy {
         attributes: &AttributeContext,
         metadata: &MetadataMap,
         in_haste: bool,
-    ) -> Result<Option<String>, (Trouble, String)> {
+    ) -> Result<Option<Chosen>, (Trouble, String)> {
         let unidentified = |message: String| (Trouble::Unidentified, message);
         match said(&self.settings, attributes, metadata) {
             Err(contradiction) => Err(unidentified(contradiction.0)),
-            Ok(Said::Path(path)) => Ok(Some(path)),
-            Ok(Said::Rule(rule)) => self.one_path(snapshot, &rule).map(Some),
+            Ok(Said::Path(path)) => Ok(Some(Chosen::only(path))),
+            Ok(Said::Rule(rule)) => self.one_path(snapshot, &rule),
             Ok(Said::Nothing { gateway, listener }) if self.settings.matches => {
                 self.matched(snapshot, attributes, (gateway, listener), in_haste)
             }
@@ -127,7 +167,11 @@ impl Envoy {
 
     /// The path of a rule, if it is clear which one is meant: where it serves at several listeners,
     /// the same has to hold at all of them.
-    fn one_path(&self, snapshot: &Snapshot, rule: &RuleRef) -> Result<String, (Trouble, String)> {
+    fn one_path(
+        &self,
+        snapshot: &Snapshot,
+        rule: &RuleRef,
+    ) -> Result<Option<Chosen>, (Trouble, String)> {
         let unidentified = |message: String| (Trouble::Unidentified, message);
         let RuleRef {
             namespace, name, ..
@@ -151,7 +195,10 @@ impl Envoy {
                  policies hold"
             )));
         }
-        Ok(first.clone())
+        Ok(Some(Chosen {
+            path: first.clone(),
+            is_only: paths.len() == 1,
+        }))
     }
 
     /// The path of the rule that the request itself matches.
@@ -161,45 +208,10 @@ impl Envoy {
         attributes: &AttributeContext,
         (gateway, listener): (Option<(String, String)>, Option<String>),
         in_haste: bool,
-    ) -> Result<Option<String>, (Trouble, String)> {
+    ) -> Result<Option<Chosen>, (Trouble, String)> {
         let unidentified = |message: String| (Trouble::Unidentified, message);
-        let http = attributes
-            .request
-            .as_ref()
-            .and_then(|request| request.http.as_ref());
-        let http = http.ok_or_else(|| unidentified("it is no request of HTTP".to_owned()))?;
-        let content = http.headers.get("content-type");
-        let is_grpc = content.is_some_and(|content| content.starts_with("application/grpc"));
-        let protocol = match is_grpc {
-            true => v1::resolve_request_request::Protocol::Grpc,
-            false => v1::resolve_request_request::Protocol::Http,
-        };
-        #[allow(
-            clippy::iter_over_hash_type,
-            reason = "names of headers are looked up alone"
-        )]
-        let headers = http.headers.iter().map(|(name, value)| v1::RequestHeader {
-            name: name.clone(),
-            value: value.clone(),
-        });
-        let request = v1::ResolveRequestRequest {
-            protocol: protocol.into(),
-            gateway: gateway
-                .map(|(ns, name)| format!("{ns}/{name}"))
-                .unwrap_or_default(),
-            listener: listener.unwrap_or_default(),
-            host: http.host.clone(),
-            method: http.method.clone(),
-            path: http.path.clone(),
-            headers: headers.collect(),
-            kinds: self
-                .settings
-                .kinds
-                .iter()
-                .map(ToString::to_string)
-                .collect(),
-            ..Default::default()
-        };
+        let request = asked(&self.settings, attributes, gateway, listener);
+        let request = request.map_err(unidentified)?;
         let found = match in_haste {
             true => resolve_in_haste(snapshot, &request),
             false => resolve_request(snapshot, &request).map(Some),
@@ -208,7 +220,7 @@ impl Envoy {
             return Ok(None);
         };
         match found.resolved.as_slice() {
-            [one] => Ok(Some(one.path.clone())),
+            [one] => Ok(Some(Chosen::only(one.path.clone()))),
             [] => Err((Trouble::NotFound, "no rule takes the request".to_owned())),
             _ => Err(unidentified(
                 "several listeners take the request".to_owned(),
@@ -223,7 +235,9 @@ impl Envoy {
             return None;
         }
         let request = request_value(attributes);
-        let path = Json::from(findings.path.clone().unwrap_or_default());
+        // A rule about a path that may be another one is in error.
+        let path = findings.path.clone().filter(|_| findings.is_only);
+        let path = path.map_or(Json::Null, Json::from);
         let variables = [
             ("policies", &told.specs),
             ("request", &request),
@@ -336,9 +350,13 @@ impl Envoy {
         attributes: &AttributeContext,
         metadata: &MetadataMap,
     ) -> Result<Findings, Status> {
+        let room = Arc::clone(&self.slow).try_acquire_owned();
+        let room =
+            room.map_err(|_| Status::resource_exhausted("too many requests wait: try later"))?;
         let (this, snapshot) = (self.clone(), Arc::clone(snapshot));
         let (attributes, metadata) = (attributes.clone(), metadata.clone());
         let thread = tokio::task::spawn_blocking(move || {
+            let _room = room;
             this.find(&snapshot, &attributes, &metadata, false)
         });
         let found = thread.await.ok().flatten();
@@ -370,26 +388,4 @@ fn code(code: Code, message: &str) -> envoy::Status {
         code: code.into(),
         message: message.to_owned(),
     }
-}
-
-/// A request, as rules see it.
-fn request_value(attributes: &AttributeContext) -> Json {
-    let http = attributes
-        .request
-        .as_ref()
-        .and_then(|request| request.http.clone());
-    let http = http.unwrap_or_default();
-    #[allow(clippy::iter_over_hash_type, reason = "a JSON object sorts its keys")]
-    let headers: serde_json::Map<String, Json> = http
-        .headers
-        .into_iter()
-        .map(|(name, value)| (name, value.into()))
-        .collect();
-    json!({
-        "method": http.method,
-        "path": http.path,
-        "host": http.host,
-        "protocol": http.protocol,
-        "headers": headers,
-    })
 }

@@ -96,6 +96,8 @@ pub(super) enum Trouble {
     NotFound,
     /// Not everything is known of a kind.
     Incomplete,
+    /// What is known of a kind is the last good state: its source does not answer at present.
+    Stale,
     /// The policies are larger than metadata and headers may be.
     TooLarge,
     /// A rule for denials cannot be evaluated.
@@ -150,7 +152,8 @@ impl Default for EnvoyDocument {
             metadata: MetadataDocument::default(),
             headers: Vec::new(),
             deny: Vec::new(),
-            fail_open: Vec::new(),
+            // An outage of the API server is not to be one of all requests.
+            fail_open: vec![Trouble::Stale],
             gateway: None,
             listener: None,
             grpc_metadata: GrpcMetadata::default(),

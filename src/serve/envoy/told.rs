@@ -15,8 +15,8 @@ use crate::snapshot::Body;
 use crate::wire::envoy::{HeaderValue, HeaderValueOption};
 use crate::wire::v1;
 
-/// Distinct answers that are kept.
-const KEPT: usize = 4_096;
+/// Bytes of JSON in the answers that are kept.
+const KEPT: usize = 4 * 1024 * 1024;
 /// Most bytes of a header's value.
 const HEADER: usize = 4_096;
 
@@ -33,12 +33,20 @@ pub(super) struct Told {
     pub removed: Vec<String>,
     /// Whether it is larger than metadata and headers may be.
     pub is_too_large: bool,
+    /// Bytes of its JSON.
+    bytes: usize,
 }
 
 /// What was made, by the etag of the answer.
 #[derive(Debug, Default)]
 pub(super) struct Made {
-    known: RwLock<HashMap<String, Arc<Told>>>,
+    known: RwLock<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    told: HashMap<String, Arc<Told>>,
+    bytes: usize,
 }
 
 impl Made {
@@ -46,16 +54,18 @@ impl Made {
     pub fn of(&self, body: &Body, settings: &EnvoySettings) -> Arc<Told> {
         let etag = body.etag_of(&settings.kinds);
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(told) = known.get(&etag) {
+        if let Some(told) = known.told.get(&etag) {
             return Arc::clone(told);
         }
         drop(known);
         let told = Arc::new(Told::of(body, settings));
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= KEPT {
-            known.clear();
+        if known.bytes > KEPT {
+            *known = Known::default();
         }
-        known.insert(etag, Arc::clone(&told));
+        // An answer of nothing takes room as well.
+        known.bytes += told.bytes + 1024;
+        known.told.insert(etag, Arc::clone(&told));
         told
     }
 }
@@ -73,7 +83,9 @@ impl Told {
             let json = policy.spec_json();
             length += json.len();
             let spec: Json = serde_json::from_str(json).unwrap_or_default();
-            told.insert(kind.clone(), of_policy(policy, &spec));
+            if length <= settings.max_bytes {
+                told.insert(kind.clone(), of_policy(policy, &spec));
+            }
             specs.insert(kind, spec);
         }
         let specs = Json::Object(specs);
@@ -88,6 +100,7 @@ impl Told {
             }
         }
         Self {
+            bytes: length,
             policies: object(told),
             specs,
             headers,
@@ -133,15 +146,15 @@ fn value_of(header: &Header, specs: &Json) -> Option<String> {
     is_sound.then_some(value)
 }
 
-/// A header that replaces what the request has: Envoy goes by `append` alone, and without it
-/// overwrites.
+/// A header that replaces what the request has. Envoys differ in what they do where `append` is not
+/// said.
 fn option(header: &Header, value: String) -> HeaderValueOption {
     HeaderValueOption {
         header: Some(HeaderValue {
             key: header.name.to_string(),
             value,
         }),
-        append: None,
+        append: Some(false),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The conditions of a match: what a rule asks of a request besides its host.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use regex::{Regex, RegexBuilder};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::request::Request;
 
 /// Bytes of a regular expression, as it is written and as it is compiled: tenants write them.
 const MAX_PATTERN: usize = 1024;
-const MAX_COMPILED: usize = 256 * 1024;
+const MAX_COMPILED: usize = 64 * 1024;
 
 /// A match of a rule.
 #[derive(Clone, Debug, Default)]
@@ -55,7 +55,8 @@ pub(super) enum Text {
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     text: String,
-    regex: Option<Arc<Regex>>,
+    /// Compiled when a request comes so far: most never do.
+    regex: Arc<OnceLock<Option<Regex>>>,
 }
 
 impl Default for Target {
@@ -217,22 +218,28 @@ impl Named {
 
 impl Pattern {
     fn new(text: &str) -> Self {
-        let whole = format!("^(?:{text})$");
-        let built = (text.len() <= MAX_PATTERN).then(|| {
-            let mut builder = RegexBuilder::new(&whole);
-            builder
-                .size_limit(MAX_COMPILED)
-                .dfa_size_limit(MAX_COMPILED);
-            builder.build().ok()
-        });
         Self {
             text: text.to_owned(),
-            regex: built.flatten().map(Arc::new),
+            regex: Arc::default(),
         }
     }
 
+    fn regex(&self) -> Option<&Regex> {
+        let compiled = self.regex.get_or_init(|| {
+            if self.text.len() > MAX_PATTERN {
+                return None;
+            }
+            RegexBuilder::new(&format!("^(?:{})$", self.text))
+                .size_limit(MAX_COMPILED)
+                .dfa_size_limit(MAX_COMPILED)
+                .build()
+                .ok()
+        });
+        compiled.as_ref()
+    }
+
     fn describe(&self) -> String {
-        let trouble = match self.regex {
+        let trouble = match self.regex() {
             Some(_) => "",
             None => " (a regular expression that cannot be used)",
         };
@@ -241,9 +248,7 @@ impl Pattern {
 
     /// In time proportional to the text: the engine never goes back.
     fn is(&self, text: &str) -> bool {
-        self.regex
-            .as_ref()
-            .is_some_and(|regex| regex.is_match(text))
+        self.regex().is_some_and(|regex| regex.is_match(text))
     }
 }
 

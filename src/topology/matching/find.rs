@@ -1,7 +1,7 @@
 //! From a request to its rules, with the indexes that lead there.
 
 use std::cell::Cell;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use hashbrown::HashMap;
 
@@ -18,14 +18,19 @@ use crate::topology::Topology;
 #[derive(Debug, Default)]
 pub struct Matcher {
     indexes: RwLock<Indexes>,
+    /// Held by whoever makes an index: others wait for it instead of making it too.
+    making: Mutex<()>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Indexes {
     known: HashMap<Place, Arc<Index>>,
     /// From before some route changed: to be looked through before they count.
-    before: HashMap<Place, Arc<Index>>,
+    before: HashMap<Place, (Arc<Index>, u32)>,
 }
+
+/// For how many changes of routes an index that nobody asks for is kept.
+const KEPT: u32 = 64;
 
 /// What has an index: a listener, or a Service with the port and the consumers whose routes count.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -40,14 +45,17 @@ impl Matcher {
     #[must_use]
     pub fn next(&self) -> Self {
         let indexes = self.indexes.read().unwrap_or_else(PoisonError::into_inner);
-        let mut before = indexes.before.clone();
+        let aged = indexes.before.iter().filter(|(_, (_, age))| *age < KEPT);
+        let aged = aged.map(|(place, (index, age))| (place.clone(), (Arc::clone(index), age + 1)));
+        let mut before: HashMap<_, _> = aged.collect();
         let known = indexes.known.iter();
-        before.extend(known.map(|(place, index)| (place.clone(), Arc::clone(index))));
+        before.extend(known.map(|(place, index)| (place.clone(), (Arc::clone(index), 0))));
         Self {
             indexes: RwLock::new(Indexes {
                 known: HashMap::new(),
                 before,
             }),
+            making: Mutex::default(),
         }
     }
 
@@ -104,16 +112,21 @@ impl Matcher {
         most: usize,
         routes: impl FnOnce() -> Vec<Serving<'s>>,
     ) -> Option<Arc<Index>> {
-        let read = self.indexes.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = read.known.get(&place) {
-            return Some(Arc::clone(known));
+        if let Some(known) = self.known(&place) {
+            return Some(known);
         }
-        let before = read.before.get(&place).cloned();
-        drop(read);
         let routes = routes();
+        // Who is in haste does not wait for others either.
         if routes.len() > most {
             return None;
         }
+        let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = self.known(&place) {
+            return Some(known);
+        }
+        let read = self.indexes.read().unwrap_or_else(PoisonError::into_inner);
+        let before = read.before.get(&place).map(|(index, _)| Arc::clone(index));
+        drop(read);
         let same = before.filter(|before| before.is_of(hostname, &routes));
         let is_mesh = matches!(place, Place::Service(..));
         let index = same.unwrap_or_else(|| Arc::new(Index::of(hostname, routes, is_mesh)));
@@ -121,5 +134,10 @@ impl Matcher {
         write.before.remove(&place);
         write.known.insert(place, Arc::clone(&index));
         Some(index)
+    }
+
+    fn known(&self, place: &Place) -> Option<Arc<Index>> {
+        let read = self.indexes.read().unwrap_or_else(PoisonError::into_inner);
+        read.known.get(place).map(Arc::clone)
     }
 }

@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use serde_json::Value;
 
 use super::conditions::{Conditions, Target, Text};
@@ -52,6 +52,8 @@ struct Table {
     /// In the order of routes, rules and matches.
     all: Vec<Candidate>,
     keyed: HashMap<String, Vec<Candidate>>,
+    /// Bytes of the longest key.
+    longest: usize,
     patterns: Vec<Candidate>,
 }
 
@@ -139,12 +141,12 @@ impl Index {
 
     /// Whether it would be the same of other routes.
     pub fn is_of(&self, hostname: &str, routes: &[Serving<'_>]) -> bool {
-        let own: HashSet<_> = self
-            .routes
-            .iter()
-            .map(|own| Arc::as_ptr(&own.object))
-            .collect();
-        let is_known = |serving: &Serving<'_>| own.contains(&Arc::as_ptr(serving.object));
+        let own = self.routes.iter().map(|own| (&own.key, &own.object));
+        let own: HashMap<&ObjectKey, &Arc<Object>> = own.collect();
+        let is_known = |serving: &Serving<'_>| {
+            let known = own.get(serving.key);
+            known.is_some_and(|known| matches_alike(known, serving.object))
+        };
         let as_many = self.hostname == hostname && self.routes.len() == routes.len();
         as_many && routes.iter().all(is_known)
     }
@@ -204,7 +206,10 @@ impl Table {
         };
         self.all.push(candidate.clone());
         match key {
-            Some(key) => self.keyed.entry(key).or_default().push(candidate.clone()),
+            Some(key) => {
+                self.longest = self.longest.max(key.len());
+                self.keyed.entry(key).or_default().push(candidate.clone());
+            }
             None => self.patterns.push(candidate.clone()),
         }
     }
@@ -217,60 +222,66 @@ impl Table {
         patterns.sort_by_key(|c| (Reverse(c.conditions.target.length()), c.order()));
     }
 
-    /// The first match, and how many steps lead to it.
+    /// The first match, and how many steps lead to it. Keys are written one after the other, and
+    /// none that is longer than all that there are.
     fn find(&self, request: &Request) -> Option<(usize, &Candidate)> {
-        let steps = probes(request);
-        steps.into_iter().enumerate().find_map(|(rank, probe)| {
-            let candidates = match probe {
-                Probe::Key(key) => self.keyed.get(&key).map_or(&[][..], Vec::as_slice),
-                Probe::Patterns => &self.patterns,
-            };
-            let is = |candidate: &&Candidate| {
-                let conditions = &candidate.conditions;
-                candidate.is_for(request.protocol)
-                    && conditions.target.is(request)
-                    && conditions.hold(request)
-            };
-            Some((rank, candidates.iter().find(is)?))
-        })
-    }
-}
-
-/// Where a request's match may be.
-enum Probe {
-    Key(String),
-    Patterns,
-}
-
-/// From the target that goes first.
-fn probes(request: &Request) -> Vec<Probe> {
-    let path = &*request.path;
-    let mut found = Vec::new();
-    match request.protocol {
-        Protocol::Http => {
-            found.push(Probe::Key(format!("={path}")));
-            found.push(Probe::Key(format!("^{path}")));
-            let slashes = path
-                .rmatch_indices('/')
-                .filter_map(|(at, _)| path.get(..at));
-            found.extend(slashes.map(|prefix| Probe::Key(format!("^{prefix}"))));
-            found.push(Probe::Patterns);
-        }
-        Protocol::Grpc => {
-            let (service, method) = request.call().unwrap_or_default();
-            for key in [
-                format!("!{service}/{method}"),
-                format!("!{service}/"),
-                format!("!/{method}"),
-            ] {
-                found.push(Probe::Key(key));
+        let path = &*request.path;
+        let mut key = String::new();
+        let mut keyed = |parts: [&str; 4]| {
+            if parts.iter().map(|part| part.len()).sum::<usize>() > self.longest {
+                return None;
             }
-            found.push(Probe::Patterns);
-            found.push(Probe::Key("!/".to_owned()));
+            key.clear();
+            key.extend(parts);
+            first(self.keyed.get(&key)?, request)
+        };
+        let patterns = || first(&self.patterns, request);
+        match request.protocol {
+            Protocol::Http => {
+                if let Some(found) = keyed(["=", path, "", ""]) {
+                    return Some((0, found));
+                }
+                let ends = path.rmatch_indices('/').map(|(at, _)| at);
+                let ends = std::iter::once(path.len()).chain(ends);
+                let prefixes = ends.filter_map(|end| path.get(..end));
+                let mut prefixes = (1..).zip(prefixes);
+                let prefix =
+                    prefixes.find_map(|(rank, prefix)| Some((rank, keyed(["^", prefix, "", ""])?)));
+                prefix.or_else(|| patterns().map(|found| (usize::MAX, found)))
+            }
+            Protocol::Grpc => {
+                let (service, method) = request.call().unwrap_or_default();
+                let named = [[service, method], [service, ""], ["", method]];
+                let mut named = (0..).zip(named);
+                let found = named.find_map(|(rank, [service, method])| {
+                    Some((rank, keyed(["!", service, "/", method])?))
+                });
+                found
+                    .or_else(|| patterns().map(|found| (3, found)))
+                    .or_else(|| keyed(["!", "", "/", ""]).map(|found| (4, found)))
+            }
+            Protocol::Tls | Protocol::Tcp | Protocol::Udp => {
+                keyed(["^", "", "", ""]).map(|found| (0, found))
+            }
         }
-        Protocol::Tls | Protocol::Tcp | Protocol::Udp => found.push(Probe::Key("^".to_owned())),
     }
-    found
+}
+
+/// The first of some candidates that a request meets.
+fn first<'c>(candidates: &'c [Candidate], request: &Request) -> Option<&'c Candidate> {
+    let mut candidates = candidates.iter();
+    candidates.find(|candidate| {
+        let conditions = &candidate.conditions;
+        candidate.is_for(request.protocol)
+            && conditions.target.is(request)
+            && conditions.hold(request)
+    })
+}
+
+/// Whether two versions of a route match the same: their statuses say nothing.
+fn matches_alike(one: &Arc<Object>, other: &Arc<Object>) -> bool {
+    let spec = |object: &Arc<Object>| object.body.get("spec").cloned();
+    Arc::ptr_eq(one, other) || (one.created == other.created && spec(one) == spec(other))
 }
 
 /// The key of a call; none if a part of it is a regular expression.

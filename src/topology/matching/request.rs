@@ -5,6 +5,10 @@ use std::fmt;
 
 use crate::model::Str;
 
+/// Most bytes of a host (RFC 1035 §2.3.4) and of a path.
+const MAX_HOST: usize = 253;
+const MAX_PATH: usize = 8 * 1024;
+
 /// A request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
@@ -105,10 +109,10 @@ impl Request {
         if speaks_http {
             check_path(path)?;
         }
-        let method = if parts.method.is_empty() {
-            "GET"
-        } else {
-            parts.method
+        let method = match (parts.method, parts.protocol) {
+            ("", Protocol::Grpc) => "POST",
+            ("", _) => "GET",
+            (method, _) => method,
         };
         Ok(Self {
             protocol: parts.protocol,
@@ -120,12 +124,11 @@ impl Request {
         })
     }
 
-    /// A gRPC call as the HTTP request that it is.
+    /// A gRPC call as the HTTP request that it is, with the method that it was sent with.
     #[must_use]
     pub fn as_http(&self) -> Self {
         Self {
             protocol: Protocol::Http,
-            method: "POST".to_owned(),
             ..self.clone()
         }
     }
@@ -149,7 +152,10 @@ impl Request {
 /// A host in the form that hostnames are compared in (RFC 9110 §4.2.3, RFC 3986 §3.2.2): without
 /// its port, in lower case, without the dot of the root.
 fn host(text: &str) -> Result<String, BadRequest> {
-    let wrong = || BadRequest::Host(text.to_owned());
+    let wrong = || BadRequest::Host(shortened(text));
+    if text.len() > MAX_HOST + ":65535.".len() {
+        return Err(wrong());
+    }
     let name = match text.strip_prefix('[') {
         Some(rest) => {
             let (address, port) = rest.split_once(']').ok_or_else(wrong)?;
@@ -182,15 +188,23 @@ fn check_path(path: &str) -> Result<(), BadRequest> {
     if !path.starts_with('/')
         || path.contains(|c: char| c.is_ascii_control() || c == ' ' || c == '#')
     {
-        return Err(BadRequest::Path(path.to_owned()));
+        return Err(BadRequest::Path(shortened(path)));
+    }
+    if path.len() > MAX_PATH {
+        return Err(BadRequest::Path(shortened(path)));
     }
     let lower = path.to_ascii_lowercase();
     let encoded = ["%2f", "%5c", "%2e", "%00", "%25", "\\", "//"];
     let is_step = |step: &str| matches!(step, "." | "..");
     if encoded.iter().any(|text| lower.contains(text)) || path.split('/').any(is_step) {
-        return Err(BadRequest::AmbiguousPath(path.to_owned()));
+        return Err(BadRequest::AmbiguousPath(shortened(path)));
     }
     Ok(())
+}
+
+/// What is repeated of a text from outside.
+fn shortened(text: &str) -> String {
+    text.chars().take(200).collect()
 }
 
 /// Values of one name are one, in their order (RFC 9110 §5.3).
@@ -239,7 +253,10 @@ impl fmt::Display for BadRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Host(host) => write!(f, "`{host}` is no host"),
-            Self::Path(path) => write!(f, "`{path}` is no path: one begins with `/`"),
+            Self::Path(path) => write!(
+                f,
+                "`{path}` is no path: one begins with `/` and has at most {MAX_PATH} bytes"
+            ),
             Self::AmbiguousPath(path) => write!(
                 f,
                 "`{path}` is read differently by different proxies: normalize encoded slashes and \

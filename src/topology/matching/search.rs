@@ -196,7 +196,10 @@ impl<'a> Search<'a> {
         // What is attached to the port stands there.
         routes.sort_by_key(|route| (route.route, route.port.is_none()));
         routes.dedup_by_key(|route| route.route);
-        let place = Place::Service(service.clone(), port, consumer.then(|| client.into()));
+        self.keep_first_kind(&mut routes);
+        // Ports that no route names are all alike.
+        let own = port.filter(|port| root.ports.contains_key(port));
+        let place = Place::Service(service.clone(), own, consumer.then(|| client.into()));
         let index = self.index(place, "", || {
             let routes = routes.iter();
             routes
@@ -224,6 +227,18 @@ impl<'a> Search<'a> {
             }
             None => found.not_taken.push(self.missed(&start(None))),
         }
+    }
+
+    /// Of routes of several kinds on one Service those of the first kind count (GEP-1294); UDP is
+    /// apart from the others.
+    fn keep_first_kind(&self, routes: &mut Vec<MeshRoute>) {
+        const ORDER: [&str; 4] = ["GRPCRoute", "HTTPRoute", "TLSRoute", "TCPRoute"];
+        let rank = |route: &MeshRoute| {
+            let route = self.topology.routes.get(route.route)?;
+            ORDER.iter().position(|kind| *kind == &*route.key.kind.kind)
+        };
+        let first = routes.iter().filter_map(rank).min();
+        routes.retain(|route| rank(route).is_none_or(|rank| Some(rank) == first));
     }
 
     /// Goes on from where a request may begin: the hostname that says most decides, then the

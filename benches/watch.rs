@@ -1,0 +1,262 @@
+//! Many streams that follow paths, under changes: `ENTAIL=path/to/entail cargo bench --bench watch`.
+//!
+//! A server is started over a folder of manifests; `STREAMS` streams follow a route each; for
+//! `SECONDS` seconds policies are edited `RATE` times a second. At the end every stream has to hold
+//! what the files say. Then a mirror follows all of it and is asked.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a benchmark fails by panicking"
+)]
+
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use entail::client::stubs::effective_policy_service_client::EffectivePolicyServiceClient;
+use entail::client::{Mirror, MirrorSettings};
+use entail::wire::v1;
+use tonic::transport::{Channel, Endpoint};
+
+/// Routes, each with a policy of its own.
+const ROUTES: usize = 100;
+/// Streams of a connection.
+const A_CONNECTION: usize = 500;
+const KIND: &str = "Marker.bench.example";
+
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What a stream holds.
+#[derive(Default)]
+struct Held {
+    marker: AtomicU64,
+    messages: AtomicUsize,
+}
+
+fn number(name: &str, default: usize) -> usize {
+    std::env::var(name)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(default)
+}
+
+fn world(folder: &Path) {
+    let mut text = String::from(
+        "apiVersion: entail.dev/v1alpha1\nkind: PolicyProfile\nmetadata: {name: marker}\nspec:\n  policy: {group: \
+         bench.example, kind: Marker}\n  effectiveTarget: RouteRule\n  strategies: [PatchDefaults]\n---\napiVersion: \
+         gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: gw}\nspec: {gatewayClassName: any, listeners: \
+         [{name: http, port: 80, protocol: HTTP}]}\n",
+    );
+    for route in 0..ROUTES {
+        text.push_str(&format!(
+            "---\napiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {{name: r{route}}}\nspec: \
+             {{parentRefs: [{{name: gw}}], rules: [{{name: a}}, {{name: b}}, {{name: c}}]}}\n"
+        ));
+        edit(folder, route, 1);
+    }
+    std::fs::write(folder.join("world.yaml"), text).unwrap();
+}
+
+/// A policy's file takes its place in one step.
+fn edit(folder: &Path, route: usize, marker: u64) {
+    let text = format!(
+        "apiVersion: bench.example/v1\nkind: Marker\nmetadata: {{name: p{route}}}\nspec:\n  targetRefs: [{{group: \
+         gateway.networking.k8s.io, kind: HTTPRoute, name: r{route}}}]\n  defaults: {{marker: {marker}, text: \
+         {}}}\n",
+        "x".repeat(500)
+    );
+    let beside = folder.join(".beside");
+    std::fs::write(&beside, text).unwrap();
+    std::fs::rename(beside, folder.join(format!("policy-{route}.yaml"))).unwrap();
+}
+
+fn path(route: usize) -> String {
+    format!("gateways/default/gw/listeners/http/routes/HTTPRoute/default/r{route}")
+}
+
+fn marker(policies: &[v1::EffectivePolicy]) -> u64 {
+    let spec: serde_json::Value = serde_json::from_str(policies[0].spec_json()).unwrap();
+    spec["marker"].as_u64().unwrap()
+}
+
+async fn follow(channel: Channel, route: usize, held: Arc<Held>) {
+    let request = v1::WatchEffectivePoliciesRequest {
+        prefixes: vec![path(route)],
+        levels: vec!["RouteRule".to_owned()],
+        kinds: vec![KIND.to_owned()],
+        ..Default::default()
+    };
+    let mut client = EffectivePolicyServiceClient::new(channel);
+    let stream = client.watch_effective_policies(request).await;
+    let mut stream = stream.unwrap().into_inner();
+    // At the end the server goes before its streams do.
+    while let Ok(Some(message)) = stream.message().await {
+        held.messages.fetch_add(1, Ordering::Relaxed);
+        if let Some(body) = message.bodies.last() {
+            held.marker.store(marker(&body.policies), Ordering::Relaxed);
+        }
+    }
+}
+
+/// Of a process: megabytes held, and seconds of CPU.
+fn cost(process: u32) -> (f64, f64) {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS"))
+        .unwrap();
+    let kib: f64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let fields: Vec<&str> = stat
+        .rsplit(')')
+        .next()
+        .unwrap()
+        .split_whitespace()
+        .collect();
+    let ticks: f64 = fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap();
+    (kib / 1024.0, ticks / 100.0)
+}
+
+async fn until(what: &str, mut done: impl FnMut() -> bool) -> Duration {
+    let began = Instant::now();
+    while !done() {
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "{what}: not within a minute"
+        );
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    began.elapsed()
+}
+
+/// Starts a server over a folder; returns it with its address.
+async fn serve(folder: &Path, manifests: &Path) -> (Server, String) {
+    let port = folder.join("port");
+    let binary = std::env::var("ENTAIL").unwrap_or_else(|_| "target/release/entail".to_owned());
+    let server = Server(
+        Command::new(binary)
+            .args([
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--log",
+                "warn",
+                "--manifests",
+            ])
+            .arg(manifests)
+            .arg("--port-file")
+            .arg(&port)
+            .spawn()
+            .unwrap(),
+    );
+    until("the server listens", || port.exists()).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let address = std::fs::read_to_string(&port).unwrap().trim().to_owned();
+    (server, address)
+}
+
+#[tokio::main]
+async fn main() {
+    if !std::env::args().any(|argument| argument == "--bench") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let manifests = folder.path().join("manifests");
+    std::fs::create_dir(&manifests).unwrap();
+    world(&manifests);
+    let (server, address) = serve(folder.path(), &manifests).await;
+    streams(&server, &address, &manifests).await;
+    mirror(address).await;
+}
+
+/// Streams under changes.
+async fn streams(server: &Server, address: &str, manifests: &Path) {
+    let (streams, seconds) = (number("STREAMS", 5_000), number("SECONDS", 60));
+    let rate = number("RATE", 100);
+    let (empty, _) = cost(server.0.id());
+
+    let held: Vec<Arc<Held>> = (0..streams).map(|_| Arc::default()).collect();
+    let mut channel = None;
+    for (at, held) in held.iter().enumerate() {
+        if at % A_CONNECTION == 0 {
+            let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
+            channel = Some(endpoint.connect().await.unwrap());
+        }
+        let channel = channel.clone().unwrap();
+        tokio::spawn(follow(channel, at % ROUTES, Arc::clone(held)));
+    }
+    let all_hold = |marker: &dyn Fn(usize) -> u64| {
+        let mut all = held.iter().enumerate();
+        all.all(|(at, held)| held.marker.load(Ordering::Relaxed) == marker(at % ROUTES))
+    };
+    let began = until("all streams begin", || all_hold(&|_| 1)).await;
+    let (before, cpu_before) = cost(server.0.id());
+    println!(
+        "{streams} streams begin in {began:.1?}: {empty:.0} MB before them, {before:.0} MB after"
+    );
+
+    let mut last = vec![1_u64; ROUTES];
+    let mut most = before;
+    let start = Instant::now();
+    let mut ticks = tokio::time::interval(Duration::from_secs(1) / u32::try_from(rate).unwrap());
+    for change in 0..rate * seconds {
+        ticks.tick().await;
+        last[change % ROUTES] = 2 + change as u64;
+        edit(manifests, change % ROUTES, last[change % ROUTES]);
+        if change % rate == 0 {
+            most = most.max(cost(server.0.id()).0);
+        }
+    }
+    let took = start.elapsed();
+    let late = until("all streams hold the last state", || {
+        all_hold(&|route| last[route])
+    })
+    .await;
+    let (after, cpu) = cost(server.0.id());
+    let messages: usize = held
+        .iter()
+        .map(|held| held.messages.load(Ordering::Relaxed))
+        .sum();
+    println!(
+        "{} changes in {took:.1?}: all {streams} streams hold the last state {late:.0?} after the last one; \
+         {messages} messages; {most:.0} MB at most, {after:.0} MB after; {:.1} s CPU",
+        rate * seconds,
+        cpu - cpu_before
+    );
+}
+
+/// Look-ups in a mirror.
+async fn mirror(address: String) {
+    let settings = MirrorSettings {
+        server: address,
+        ..MirrorSettings::default()
+    };
+    let mirror = Mirror::follow(settings).unwrap();
+    mirror.ready().await;
+    let names: Vec<String> = (0..ROUTES)
+        .map(|route| format!("{}/rules/a", path(route)))
+        .collect();
+    let asked = 3_000_000;
+    let began = Instant::now();
+    let mut found = 0;
+    for at in 0..asked {
+        found += mirror
+            .with(&names[at % ROUTES], |answer| answer.policies.len())
+            .unwrap();
+    }
+    let each = began.elapsed().as_nanos() / asked as u128;
+    assert_eq!(found, asked);
+    println!("a look-up in a mirror of {} paths: {each} ns", mirror.len());
+}

@@ -1,0 +1,218 @@
+//! Callers that do what no caller should: each costs itself alone.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use entail::wire::v1;
+use http::Request;
+use prost::Message;
+use tokio::net::TcpStream;
+use tonic::{Code, Status};
+
+use super::server::{PATH, Running, by_path, start};
+
+const SERVICE: &str = "entail.v1.EffectivePolicyService";
+
+type Requests = h2::client::SendRequest<Bytes>;
+
+async fn connection(running: &Running) -> Requests {
+    let socket = TcpStream::connect(&running.address).await.unwrap();
+    let (requests, connection) = h2::client::handshake(socket).await.unwrap();
+    tokio::spawn(connection);
+    requests
+}
+
+fn request(method: &str) -> Request<()> {
+    let request = Request::post(format!("http://entail/{SERVICE}/{method}"));
+    let request = request.header("content-type", "application/grpc");
+    request.header("te", "trailers").body(()).unwrap()
+}
+
+fn frame(message: &[u8]) -> Bytes {
+    let length = u32::try_from(message.len()).unwrap();
+    [&[0], &length.to_be_bytes()[..], message].concat().into()
+}
+
+/// The status of a reply to some bytes; `None` if the stream was reset.
+async fn status(requests: &Requests, method: &str, bytes: Bytes) -> Option<String> {
+    let mut requests = requests.clone().ready().await.ok()?;
+    let (reply, mut body) = requests.send_request(request(method), false).ok()?;
+    body.send_data(bytes, true).ok()?;
+    let (parts, mut body) = reply.await.ok()?.into_parts();
+    if let Some(status) = parts.headers.get("grpc-status") {
+        return Some(status.to_str().unwrap().to_owned());
+    }
+    while let Some(data) = body.data().await {
+        let length = data.ok()?.len();
+        body.flow_control().release_capacity(length).ok()?;
+    }
+    let trailers = body.trailers().await.ok()??;
+    Some(trailers["grpc-status"].to_str().unwrap().to_owned())
+}
+
+async fn still_answers(running: &Running) {
+    let asked = running.get(by_path(PATH));
+    let reply = tokio::time::timeout(Duration::from_secs(5), asked).await;
+    assert!(reply.expect("it answers nobody any more").is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn frames_that_are_none_get_a_status() {
+    let running = start(|_| {}).await;
+    let requests = connection(&running).await;
+    let mut longer = frame(b"x").to_vec();
+    longer[4] += 9;
+    for method in [
+        "WatchEffectivePolicies",
+        "ResolveRequest",
+        "BatchGetEffectivePolicies",
+    ] {
+        for bytes in [
+            frame(b"\xff\xff\xff"),
+            longer.clone().into(),
+            Bytes::from_static(&[9; 40]),
+            Bytes::new(),
+        ] {
+            let told = status(&requests, method, bytes.clone()).await;
+            assert!(
+                told.is_some_and(|status| status != "0"),
+                "{method}: {bytes:?}"
+            );
+        }
+    }
+    still_answers(&running).await;
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metadata_without_end_is_refused() {
+    let running = start(|_| {}).await;
+    let requests = connection(&running).await;
+    let mut requests = requests.ready().await.unwrap();
+    let mut large = request("GetEffectivePolicies");
+    for at in 0..64 {
+        let name = format!("x-{at}").parse::<http::HeaderName>().unwrap();
+        large
+            .headers_mut()
+            .insert(name, "v".repeat(1_024).parse().unwrap());
+    }
+    let (reply, _) = requests.send_request(large, true).unwrap();
+    let refused = match reply.await {
+        Ok(reply) => reply.status() == 431,
+        Err(_) => true,
+    };
+    assert!(refused);
+    still_answers(&running).await;
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_that_never_ask_hold_up_nobody_else() {
+    let running = start(|_| {}).await;
+    let requests = connection(&running).await;
+    let mut open = Vec::new();
+    for at in 0..1_000 {
+        let method = [
+            "GetEffectivePolicies",
+            "WatchEffectivePolicies",
+            "ResolveRequest",
+        ][at % 3];
+        let mut requests = requests.clone().ready().await.unwrap();
+        let (reply, mut body) = requests.send_request(request(method), false).unwrap();
+        // Half of a frame's head, and then nothing.
+        body.send_data(Bytes::from_static(&[0, 0]), false).unwrap();
+        open.push((reply, body));
+    }
+    still_answers(&running).await;
+    drop(open);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_subscriptions_of_one_client_are_bounded() {
+    let running = start(|settings| settings.limits.watches_per_connection = 100).await;
+    let requests = connection(&running).await;
+    let message = frame(&v1::WatchEffectivePoliciesRequest::default().encode_to_vec());
+    let mut kept = Vec::new();
+    let mut refused = 0;
+    for _ in 0..10_000 {
+        let mut requests = requests.clone().ready().await.unwrap();
+        let (reply, mut body) = requests
+            .send_request(request("WatchEffectivePolicies"), false)
+            .unwrap();
+        body.send_data(message.clone(), true).unwrap();
+        let reply = reply.await.unwrap();
+        match reply.headers().get("grpc-status") {
+            None => kept.push(reply),
+            Some(status) => {
+                assert_eq!(status, "8", "RESOURCE_EXHAUSTED");
+                refused += 1;
+            }
+        }
+    }
+    assert_eq!((kept.len(), refused), (100, 9_900));
+    still_answers(&running).await;
+    drop(kept);
+    running.stop().await;
+}
+
+async fn resolve(running: &Running, request: v1::ResolveRequestRequest) -> Result<usize, Status> {
+    let reply = running.policies().resolve_request(request).await?;
+    Ok(reply.into_inner().resolved.len())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_to_resolve_are_read_in_one_way_or_refused() {
+    let running = start(|_| {}).await;
+    let about = |host: &str, path: &str| v1::ResolveRequestRequest {
+        host: host.to_owned(),
+        path: path.to_owned(),
+        ..Default::default()
+    };
+    for (host, path) in [
+        ("example.com:8080", "/"),
+        ("EXAMPLE.com", ""),
+        ("example.com.", "/?a=b"),
+        ("[::1]:80", "/caf%C3%A9"),
+        ("", "/a"),
+    ] {
+        assert_eq!(
+            resolve(&running, about(host, path)).await.unwrap(),
+            1,
+            "{host} {path}"
+        );
+    }
+    for (host, path) in [
+        ("a", "/a%2Fb"),
+        ("a", "/a/../b"),
+        ("a", "/.."),
+        ("a", "//"),
+        ("a", "/a\\b"),
+        ("a", "*"),
+        ("a/b", "/"),
+        ("a:b", "/"),
+        ("a..b", "/"),
+    ] {
+        let refused = resolve(&running, about(host, path)).await.unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument, "{host} {path}");
+    }
+    let mut large = about("a", "/");
+    let header = |name: String| v1::RequestHeader {
+        name,
+        value: "v".to_owned(),
+    };
+    large.headers = vec![header("n".repeat(8_192)), header(String::new())];
+    large
+        .headers
+        .extend((0..20_000).map(|at| header(format!("x-{at}"))));
+    assert_eq!(resolve(&running, large).await.unwrap(), 1);
+    let port = v1::ResolveRequestRequest {
+        port: 70_000,
+        ..Default::default()
+    };
+    assert_eq!(
+        resolve(&running, port).await.unwrap_err().code(),
+        Code::InvalidArgument
+    );
+    running.stop().await;
+}
