@@ -90,6 +90,7 @@ fn request_of(asked: &v1::ResolveRequestRequest) -> Result<Request, Failure> {
         method: &asked.method,
         path: call.as_deref().unwrap_or(&asked.path),
         headers: &headers,
+        raw_query: asked.raw_query,
     };
     Request::read(&parts).map_err(|bad| {
         let reason = match bad {

@@ -1,6 +1,7 @@
 //! What Envoy is told when it asks about a request.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use entail::wire::envoy::check_response::HttpResponse;
 use entail::wire::envoy::{AttributeContext, CheckRequest, CheckResponse, attribute_context};
@@ -8,6 +9,7 @@ use prost_types::value::Kind;
 use prost_types::{Struct, Value};
 use tonic::{Code, Request, Status};
 
+use super::follow::put;
 use super::server::{PATH, Running, start};
 
 /// A server with some settings for Envoy.
@@ -247,6 +249,30 @@ async fn rules_deny_and_troubles_fail_closed_unless_told_otherwise() {
     let reply = check(&small, named(PATH), &[]).await.unwrap();
     assert_eq!(denial(&reply), Some((503, "TooLarge".to_owned())));
     small.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_about_a_path_that_may_be_another_fails_closed() {
+    let settings = "dialects: [istio]\ngateway: default/gw\ndeny:\n- {name: own, when: 'path == \"nowhere\"'}\n";
+    let running = with(settings).await;
+    let named = [("x-entail-route", "default.r.0")];
+    let reply = check(&running, about("/", &[]), &named).await.unwrap();
+    assert_eq!(denial(&reply), None);
+    // The same holds at a second listener, so it is not known at which one the request came in.
+    let file = running.manifests().join("world.yaml");
+    let world = std::fs::read_to_string(file).unwrap();
+    let one = "{name: http, port: 80, protocol: HTTP}";
+    let two = format!("{one}, {{name: alt, port: 81, protocol: HTTP}}");
+    put(&running, "world.yaml", &world.replace(one, &two));
+    for attempt in 0.. {
+        let reply = check(&running, about("/", &[]), &named).await.unwrap();
+        if denial(&reply) == Some((503, "RuleError".to_owned())) {
+            break;
+        }
+        assert!(attempt < 500, "{reply:?}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    running.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -33,8 +33,8 @@ use settings::Trouble;
 pub use settings::{EnvoyDialect, EnvoyDocument, EnvoySettings};
 use told::{Made, Told, list, object, text};
 
-/// Requests that may wait at once for an index to be made; Envoy does not wait long either.
-const SLOW: usize = 64;
+/// Threads that wait at once for an index to be made.
+const SLOW: usize = 4;
 
 /// Envoy asks it about every request.
 #[derive(Clone, Debug)]
@@ -235,14 +235,11 @@ impl Envoy {
             return None;
         }
         let request = request_value(attributes);
-        // A rule about a path that may be another one is in error.
         let path = findings.path.clone().filter(|_| findings.is_only);
-        let path = path.map_or(Json::Null, Json::from);
-        let variables = [
-            ("policies", &told.specs),
-            ("request", &request),
-            ("path", &path),
-        ];
+        let path = path.map(Json::from);
+        let mut variables = vec![("policies", &told.specs), ("request", &request)];
+        // A rule about a path that may be another one is in error: there is no such variable then.
+        variables.extend(path.as_ref().map(|path| ("path", path)));
         for rule in &self.settings.deny {
             match rule.when.evaluate(&variables) {
                 Ok(Json::Bool(true)) => return Some(rule),
@@ -350,9 +347,9 @@ impl Envoy {
         attributes: &AttributeContext,
         metadata: &MetadataMap,
     ) -> Result<Findings, Status> {
-        let room = Arc::clone(&self.slow).try_acquire_owned();
-        let room =
-            room.map_err(|_| Status::resource_exhausted("too many requests wait: try later"))?;
+        // As many as wait are bounded by the streams that callers may have; each by its deadline.
+        let room = Arc::clone(&self.slow).acquire_owned().await;
+        let room = room.map_err(|_| Status::unavailable("the server stops"))?;
         let (this, snapshot) = (self.clone(), Arc::clone(snapshot));
         let (attributes, metadata) = (attributes.clone(), metadata.clone());
         let thread = tokio::task::spawn_blocking(move || {

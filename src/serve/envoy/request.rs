@@ -21,12 +21,12 @@ pub(super) fn asked(
         .as_ref()
         .and_then(|request| request.http.as_ref());
     let http = http.ok_or_else(|| "it is no request of HTTP".to_owned())?;
-    // Envoy keeps the dot of the root, and compares parameters as they are written.
+    // Envoy keeps the dot of the root, and looks for such a host.
     let host = http.host.split(':').next().unwrap_or_default();
-    let query = http.path.split_once('?').map_or("", |(_, query)| query);
-    if host.ends_with('.') || query.contains(['%', '+']) {
-        let message = "its host or its query could be read in two ways";
-        return Err(message.to_owned());
+    if host.ends_with('.') {
+        return Err(format!(
+            "its host ends with a dot, which Envoy keeps: `{host}`"
+        ));
     }
     let content = http.headers.get("content-type");
     let is_grpc = content.is_some_and(|content| content.starts_with("application/grpc"));
@@ -51,6 +51,8 @@ pub(super) fn asked(
         host: http.host.clone(),
         method: http.method.clone(),
         path: http.path.clone(),
+        // As Envoy compares them.
+        raw_query: true,
         headers: headers.collect(),
         kinds: settings.kinds.iter().map(ToString::to_string).collect(),
         ..Default::default()

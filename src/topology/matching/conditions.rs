@@ -9,7 +9,7 @@ use super::request::Request;
 
 /// Bytes of a regular expression, as it is written and as it is compiled: tenants write them.
 const MAX_PATTERN: usize = 1024;
-const MAX_COMPILED: usize = 64 * 1024;
+const MAX_COMPILED: usize = 256 * 1024;
 
 /// A match of a rule.
 #[derive(Clone, Debug, Default)]

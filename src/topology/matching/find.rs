@@ -120,7 +120,11 @@ impl Matcher {
         if routes.len() > most {
             return None;
         }
-        let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        // Who is in haste makes a short one beside whoever makes another.
+        let _making = match most {
+            usize::MAX => Some(self.making.lock().unwrap_or_else(PoisonError::into_inner)),
+            _ => self.making.try_lock().ok(),
+        };
         if let Some(known) = self.known(&place) {
             return Some(known);
         }

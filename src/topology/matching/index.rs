@@ -77,6 +77,8 @@ enum Family {
     Grpc,
     /// Connections, by their server name or not at all.
     Stream,
+    /// Packets.
+    Datagram,
 }
 
 /// Reads a match of a kind.
@@ -280,8 +282,8 @@ fn first<'c>(candidates: &'c [Candidate], request: &Request) -> Option<&'c Candi
 
 /// Whether two versions of a route match the same: their statuses say nothing.
 fn matches_alike(one: &Arc<Object>, other: &Arc<Object>) -> bool {
-    let spec = |object: &Arc<Object>| object.body.get("spec").cloned();
-    Arc::ptr_eq(one, other) || (one.created == other.created && spec(one) == spec(other))
+    let same_spec = || one.body.get("spec") == other.body.get("spec");
+    Arc::ptr_eq(one, other) || (one.created == other.created && same_spec())
 }
 
 /// The key of a call; none if a part of it is a regular expression.
@@ -300,7 +302,8 @@ impl Candidate {
         match protocol {
             Protocol::Http => self.family == Family::Http,
             Protocol::Grpc => self.family == Family::Grpc,
-            Protocol::Tls | Protocol::Tcp | Protocol::Udp => self.family == Family::Stream,
+            Protocol::Tls | Protocol::Tcp => self.family == Family::Stream,
+            Protocol::Udp => self.family == Family::Datagram,
         }
     }
 
@@ -346,6 +349,7 @@ impl Serving<'_> {
         let (family, read): (_, Option<Read>) = match &*self.key.kind.kind {
             "HTTPRoute" => (Family::Http, Some(Conditions::http)),
             "GRPCRoute" => (Family::Grpc, Some(Conditions::grpc)),
+            "UDPRoute" => (Family::Datagram, None),
             _ => (Family::Stream, None),
         };
         let rules = self

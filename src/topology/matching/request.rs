@@ -91,6 +91,8 @@ pub struct Parts<'a> {
     pub path: &'a str,
     /// Headers in their order.
     pub headers: &'a [(String, String)],
+    /// Whether query parameters are compared as they are written, and not decoded.
+    pub raw_query: bool,
 }
 
 impl Request {
@@ -120,7 +122,7 @@ impl Request {
             path: path.to_owned(),
             method: method.to_owned(),
             headers: joined(parts.headers),
-            query: parameters(query),
+            query: parameters(query, parts.raw_query),
         })
     }
 
@@ -221,12 +223,16 @@ fn joined(headers: &[(String, String)]) -> BTreeMap<String, String> {
     found
 }
 
-fn parameters(query: &str) -> BTreeMap<String, String> {
+fn parameters(query: &str, is_raw: bool) -> BTreeMap<String, String> {
+    let read = |text: &str| match is_raw {
+        true => text.to_owned(),
+        false => decoded(text),
+    };
     let mut found = BTreeMap::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let known = found.entry(decoded(name));
-        known.or_insert_with(|| decoded(value));
+        let known = found.entry(read(name));
+        known.or_insert_with(|| read(value));
     }
     found
 }
@@ -350,5 +356,10 @@ mod tests {
         assert_eq!(request.parameter("c"), Some(""));
         assert_eq!(request.parameter("%zz"), Some("%"));
         assert_eq!(request.parameter("d"), None);
+        let raw = Parts {
+            raw_query: true,
+            ..parts
+        };
+        assert_eq!(Request::read(&raw).unwrap().parameter("a"), Some("1%202"));
     }
 }
