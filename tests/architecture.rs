@@ -178,7 +178,6 @@ const TABLE: &[Room] = &[
             "tracing",
         ],
     ),
-    // Prints what insight says; asks a running server through the same messages.
     // Asks a server what a command or a user of the library wants to know, and mirrors it.
     outer(
         "client",
@@ -194,6 +193,7 @@ const TABLE: &[Room] = &[
             "tokio",
         ],
     ),
+    // Prints what insight says; asks a running server through the same messages.
     outer(
         "cli",
         &[

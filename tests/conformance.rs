@@ -9,19 +9,16 @@
 )]
 
 mod corpus;
+mod served;
 
-use std::future;
 use std::process::Command;
-use std::sync::Arc;
 use std::time::Duration;
 
 use entail::app::load_values;
 use entail::cli::test::{Case, check};
 use entail::client::{ClientTls, Remote};
-use entail::insight::{Ask, Notes};
-use entail::serve::{Address, Answers, Health, Limits, Listener, Security, Server};
-use entail::snapshot::Snapshots;
-use tokio::sync::{oneshot, watch};
+use entail::insight::Ask;
+use entail::serve::Limits;
 
 /// Checks one case and collects what differs.
 fn hold(case: &Case, ask: &mut dyn Ask, failures: &mut Vec<String>) {
@@ -56,37 +53,18 @@ fn through_the_command() {
 
 #[test]
 fn through_the_service() {
-    let snapshots = Arc::new(Snapshots::default());
-    let (_notes, receiver) = watch::channel(Arc::new(Notes::default()));
-    let answers = Answers {
-        snapshots: Arc::clone(&snapshots),
-        notes: receiver,
-        change: entail::app::change_world,
-    };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .unwrap();
-    let (bound, address) = oneshot::channel();
-    runtime.spawn(async move {
-        let wanted: Address = "127.0.0.1:0".parse().unwrap();
-        let listener = Listener::bind(&wanted).await.unwrap();
-        bound.send(listener.address().to_string()).unwrap();
-        let health = Health::new().await;
-        Server::new(answers, health, Limits::default(), Security::default())
-            .run(vec![listener], None, Duration::ZERO, future::pending())
-            .await
-            .unwrap();
-    });
-    let address = address.blocking_recv().unwrap();
-    let mut remote =
-        Remote::connect(&address, &ClientTls::default(), Duration::from_secs(30)).unwrap();
+    let served = served::serve(Limits::default());
+    let mut remote = Remote::connect(
+        &served.address,
+        &ClientTls::default(),
+        Duration::from_secs(30),
+    )
+    .unwrap();
     let mut failures = Vec::new();
     for case in corpus::cases() {
         // One server for all: each case is its next snapshot.
         let local = load_values(&case.inputs(), &[]).unwrap();
-        snapshots.publish(local.snapshot);
+        served.snapshots.publish(local.snapshot);
         hold(&case, &mut remote, &mut failures);
     }
     assert!(failures.is_empty(), "{}", failures.concat());

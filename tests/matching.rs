@@ -9,20 +9,18 @@
     reason = "a test fails by panicking"
 )]
 
-use std::future;
+mod served;
+
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use entail::app::load_values;
 use entail::client::{ClientTls, Remote};
 use entail::insight::{Ask, Local};
-use entail::serve::{Answers, Health, Limits, Listener, Security, Server};
-use entail::snapshot::Snapshots;
+use entail::serve::Limits;
 use entail::wire::v1;
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::sync::{oneshot, watch};
 
 use v1::resolve_request_request::{HostnamePrecedence, Protocol};
 
@@ -209,29 +207,10 @@ fn requests_take_the_rules_that_the_gateway_api_says() {
 
 #[test]
 fn a_server_says_the_same() {
-    let snapshots = Arc::new(Snapshots::default());
-    let answers = Answers {
-        snapshots: Arc::clone(&snapshots),
-        notes: watch::channel(Arc::default()).1,
-        change: entail::app::change_world,
-    };
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let (bound, address) = oneshot::channel();
-    runtime.spawn(async move {
-        let listener = Listener::bind(&"127.0.0.1:0".parse().unwrap())
-            .await
-            .unwrap();
-        bound.send(listener.address().to_string()).unwrap();
-        let (health, limits) = (Health::new().await, Limits::default());
-        Server::new(answers, health, limits, Security::default())
-            .run(vec![listener], None, Duration::ZERO, future::pending())
-            .await
-            .unwrap();
-    });
-    let address = address.blocking_recv().unwrap();
+    let served = served::serve(Limits::default());
     check(|local| {
-        snapshots.publish(local.snapshot);
+        served.snapshots.publish(local.snapshot);
         let patience = Duration::from_secs(30);
-        Box::new(Remote::connect(&address, &ClientTls::default(), patience).unwrap())
+        Box::new(Remote::connect(&served.address, &ClientTls::default(), patience).unwrap())
     });
 }

@@ -35,6 +35,7 @@ mod policy;
 mod profiles;
 #[path = "oracle/rng.rs"]
 mod rng;
+mod served;
 #[path = "oracle/settings.rs"]
 mod settings;
 #[path = "oracle/support.rs"]

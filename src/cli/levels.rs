@@ -100,7 +100,7 @@ pub(super) fn kind_name(policy: &v1::EffectivePolicy) -> String {
 }
 
 fn level(word: &str) -> Option<Level> {
-    Level::ALL.into_iter().find(|level| level.as_str() == word)
+    Level::of_word(word)
 }
 
 /// Whether a path ends at an object, `kind/namespace/name[#section]`. Kinds are compared without

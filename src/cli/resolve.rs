@@ -12,7 +12,8 @@ use super::insight_messages;
 use super::session::Session;
 use super::text::{Style, printable};
 use super::{CliError, Exit};
-use crate::model::{PathName, Root};
+use crate::insight::path_ref;
+use crate::model::PathName;
 use crate::wire::v1;
 use v1::resolve_request_request::{HostnamePrecedence, Protocol};
 
@@ -144,26 +145,15 @@ fn enter(at: &str, request: &mut v1::ResolveRequestRequest) -> Result<(), CliErr
         Ok(_) => return Err(wrong("nothing comes in there")),
         Err(error) => return Err(wrong(&error.to_string())),
     };
-    match walk.root {
-        Root::Gateway { namespace, name } => request.gateway = format!("{namespace}/{name}"),
-        Root::Mesh {
-            client,
-            namespace,
-            name,
-            port,
-        } => {
-            request.service = format!("{namespace}/{name}");
-            request.client_namespace = client.to_owned();
-            if let Some(port) = port {
-                request.port = port.into();
-            }
-        }
+    let parts = path_ref(&walk);
+    request.gateway = parts.gateway;
+    request.listener_set = parts.listener_set;
+    request.listener = parts.listener;
+    request.service = parts.service;
+    request.client_namespace = parts.client_namespace;
+    if parts.service_port != 0 {
+        request.port = parts.service_port;
     }
-    let set = walk
-        .listener_set
-        .map(|set| format!("{}/{}", set.namespace, set.name));
-    request.listener_set = set.unwrap_or_default();
-    request.listener = walk.listener.unwrap_or_default().to_owned();
     Ok(())
 }
 

@@ -188,7 +188,7 @@ fn name_of(reference: &v1::PathRef) -> String {
     name
 }
 
-fn find<'s>(snapshot: &'s Snapshot, text: &str) -> Result<&'s Body, Failure> {
+pub(super) fn find<'s>(snapshot: &'s Snapshot, text: &str) -> Result<&'s Body, Failure> {
     let path = PathName::parse(text).map_err(|error| Failure::syntax(text, &error))?;
     if let Some(body) = snapshot.look_up(&path) {
         return Ok(body);
@@ -197,7 +197,7 @@ fn find<'s>(snapshot: &'s Snapshot, text: &str) -> Result<&'s Body, Failure> {
     Err(Failure::not_found(snapshot, text, reason))
 }
 
-fn wanted(kinds: &[String]) -> Vec<GroupKind> {
+pub(super) fn wanted(kinds: &[String]) -> Vec<GroupKind> {
     kinds.iter().map(|text| GroupKind::parse(text)).collect()
 }
 
@@ -209,8 +209,16 @@ fn selected(body: &Body, wanted: &[GroupKind]) -> Bytes {
     policies.freeze()
 }
 
+/// The kinds of which not everything is known, those that were asked for and have no profile among
+/// them (SEMANTICS §2.5).
+pub fn incomplete_kinds(snapshot: &Snapshot, wanted: &[GroupKind]) -> Vec<v1::KindState> {
+    let mut kinds = snapshot.kinds().to_vec();
+    kinds.extend(unknown(snapshot, wanted));
+    kinds
+}
+
 /// Kinds that were asked for and have no profile: not the same as no policy (SEMANTICS §2.3).
-pub(super) fn unknown(snapshot: &Snapshot, wanted: &[GroupKind]) -> Vec<v1::KindState> {
+fn unknown(snapshot: &Snapshot, wanted: &[GroupKind]) -> Vec<v1::KindState> {
     let told = |kind: &GroupKind| snapshot.kinds().iter().any(|k| k.kind == kind.to_string());
     wanted
         .iter()

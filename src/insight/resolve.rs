@@ -1,16 +1,13 @@
 //! The rule that a request takes, and what holds there.
 
-use prost::Message;
-
 use super::Failure;
-use super::look_up::{get, unknown};
-use crate::model::{GroupKind, ObjectKey, PathName, Root, RuleStep, Str};
+use super::look_up::{find, incomplete_kinds, wanted};
+use crate::model::{GroupKind, ObjectKey, PathName, Root, RuleStep, Str, Walk};
 use crate::snapshot::Snapshot;
 use crate::topology::matching::{
-    BadRequest, Entrance, NotTaken, Parts, Protocol, Request, Rules, Taken,
+    BadRequest, Entrance, Found, NotTaken, Parts, Protocol, Request, Rules, Taken,
 };
-use crate::wire::v1;
-use v1::get_effective_policies_request::Target;
+use crate::wire::{policies_of, v1};
 use v1::resolve_request_request::{HostnamePrecedence, Protocol as Speaks};
 
 /// Resolves a request.
@@ -35,36 +32,52 @@ pub fn resolve_in_haste(
     resolve(snapshot, asked, true)
 }
 
-fn resolve(
+/// The paths of the rules that a request takes, and nothing else; none if it is not known and there
+/// is haste.
+///
+/// # Errors
+/// What is wrong with the request.
+pub fn rules_of_request(
     snapshot: &Snapshot,
     asked: &v1::ResolveRequestRequest,
     in_haste: bool,
-) -> Result<Option<v1::ResolveRequestResponse>, Failure> {
+) -> Result<Option<Vec<String>>, Failure> {
+    let found = found(snapshot, asked, in_haste)?;
+    Ok(found.map(|found| found.taken.into_iter().map(|taken| taken.path).collect()))
+}
+
+fn found(
+    snapshot: &Snapshot,
+    asked: &v1::ResolveRequestRequest,
+    in_haste: bool,
+) -> Result<Option<Found>, Failure> {
     let request = request_of(asked)?;
     let entrance = entrance_of(asked)?;
     let rules = Rules {
         by_route_hostname: asked.hostname_precedence() != HostnamePrecedence::Intersection,
         isolated: !asked.not_isolated,
     };
-    let Some(found) = snapshot.resolve(&entrance, &request, rules, in_haste) else {
+    Ok(snapshot.resolve(&entrance, &request, rules, in_haste))
+}
+
+fn resolve(
+    snapshot: &Snapshot,
+    asked: &v1::ResolveRequestRequest,
+    in_haste: bool,
+) -> Result<Option<v1::ResolveRequestResponse>, Failure> {
+    let Some(found) = found(snapshot, asked, in_haste)? else {
         return Ok(None);
     };
+    let wanted = wanted(&asked.kinds);
     let resolved = found.taken.iter();
-    let resolved = resolved.map(|taken| resolved_of(snapshot, taken, &asked.kinds));
+    let resolved = resolved.map(|taken| resolved_of(snapshot, taken, &wanted));
     let version = snapshot.version();
-    let wanted: Vec<_> = asked
-        .kinds
-        .iter()
-        .map(|kind| GroupKind::parse(kind))
-        .collect();
-    let mut kinds = snapshot.kinds().to_vec();
-    kinds.extend(unknown(snapshot, &wanted));
     Ok(Some(v1::ResolveRequestResponse {
         resolved: resolved.collect::<Result<_, _>>()?,
         unresolved: found.not_taken.iter().map(unresolved_of).collect(),
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
-        kinds,
+        kinds: incomplete_kinds(snapshot, &wanted),
     }))
 }
 
@@ -162,32 +175,32 @@ fn named(text: &str) -> Result<Option<(Str, Str)>, Failure> {
 fn resolved_of(
     snapshot: &Snapshot,
     taken: &Taken,
-    kinds: &[String],
+    wanted: &[GroupKind],
 ) -> Result<v1::ResolvedRequest, Failure> {
-    let look_up = v1::GetEffectivePoliciesRequest {
-        target: Some(Target::Path(taken.path.clone())),
-        kinds: kinds.to_vec(),
-        if_none_match: String::new(),
+    let body = find(snapshot, &taken.path)?;
+    let policies = v1::PathPolicies {
+        policies: policies_of(body.policies(wanted)),
+        etag: body.etag_of(wanted),
+        ..v1::PathPolicies::default()
     };
-    let reply = get(snapshot, &look_up)?.encode_to_vec();
-    let reply = v1::GetEffectivePoliciesResponse::decode(&*reply);
+    let walk = match PathName::parse(&taken.path) {
+        Ok(PathName::Walk(walk)) => Some(walk),
+        _ => None,
+    };
     Ok(v1::ResolvedRequest {
         path: taken.path.clone(),
-        r#ref: reference(&taken.path),
+        r#ref: walk.as_ref().map(path_ref),
         port: taken.port.unwrap_or_default().into(),
         rule_index: taken.rule,
         match_index: taken.at,
         matched: taken.matched.clone(),
-        policies: reply.unwrap_or_default().result,
+        policies: Some(policies),
         backends: backends(snapshot, taken),
     })
 }
 
-/// The parts of a path's name.
-fn reference(path: &str) -> Option<v1::PathRef> {
-    let Ok(PathName::Walk(walk)) = PathName::parse(path) else {
-        return None;
-    };
+/// The parts of a path's name, down to its rule.
+pub fn path_ref(walk: &Walk<'_>) -> v1::PathRef {
     let mut parts = v1::PathRef::default();
     match walk.root {
         Root::Gateway { namespace, name } => parts.gateway = format!("{namespace}/{name}"),
@@ -216,7 +229,7 @@ fn reference(path: &str) -> Option<v1::PathRef> {
         Some(RuleStep::Name(name)) => name.to_owned(),
         None => String::new(),
     };
-    Some(parts)
+    parts
 }
 
 /// The backendRefs of a rule, in their order.

@@ -67,6 +67,12 @@ impl Level {
         Level::BackendPort,
     ];
 
+    /// The level of a word.
+    pub fn of_word(word: &str) -> Option<Self> {
+        let mut levels = Self::ALL.into_iter();
+        levels.find(|level| level.as_str() == word)
+    }
+
     /// The word of the level in profiles and answers.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -30,8 +30,8 @@ impl Snapshots {
         self.current.load().as_deref().map(read)
     }
 
-    /// Publishes a snapshot and wakes those who follow what it changed. Returns the one before, which the writer drops: readers never pay for
-    /// freeing it.
+    /// Publishes a snapshot and wakes those who follow what it changed. Returns the one before, which
+    /// the writer drops: readers never pay for freeing it.
     pub fn publish(&self, snapshot: Arc<Snapshot>) -> Option<Arc<Snapshot>> {
         let mut views = self.views();
         // Marks come before the snapshot: who has it sees them. Who is woken has both.

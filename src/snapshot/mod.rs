@@ -186,7 +186,11 @@ impl Snapshot {
         rules: Rules,
         in_haste: bool,
     ) -> Option<Found> {
-        self.behind.resolve(entrance, request, rules, in_haste)
+        let behind = &self.behind;
+        let world = (&*behind.topology, &behind.store);
+        behind
+            .matcher
+            .find(world, entrance, request, rules, in_haste)
     }
 
     /// The names of the paths of all listeners that a Gateway has or admits; of all Gateways if none
@@ -196,7 +200,7 @@ impl Snapshot {
         gateway: Option<(&str, &str)>,
         most: usize,
     ) -> Option<Vec<String>> {
-        self.behind.listener_paths(gateway, most)
+        self.behind.topology.listener_paths(gateway, most)
     }
 
     /// Why something is no path (SEMANTICS §1.4).

@@ -8,7 +8,7 @@ use crate::model::{GroupKind, Outcome, PathName, PathReason};
 use crate::resolve::{Engine, StateId, Update, World};
 use crate::store::{Changed, Difference, Profiles, Store, route_kind};
 use crate::topology::Topology;
-use crate::topology::matching::{Entrance, Found, Matcher, Request, Rules};
+use crate::topology::matching::Matcher;
 
 /// Makes snapshots of a world that follows its store.
 #[derive(Debug)]
@@ -38,10 +38,10 @@ pub(super) enum Touched {
 /// The world behind a snapshot, read when it is asked for.
 #[derive(Clone, Debug)]
 pub(super) struct Behind {
-    store: Store,
+    pub(super) store: Store,
     profiles: Profiles,
-    topology: Arc<Topology>,
-    matcher: Arc<Matcher>,
+    pub(super) topology: Arc<Topology>,
+    pub(super) matcher: Arc<Matcher>,
     world: OnceLock<Arc<World>>,
 }
 
@@ -164,27 +164,6 @@ impl Behind {
     pub fn why_not(&self, path: &PathName<'_>) -> PathReason {
         let found = self.topology.locate(&self.store, path);
         found.err().unwrap_or(PathReason::NotAPath)
-    }
-
-    /// The names of listeners' paths.
-    pub fn listener_paths(
-        &self,
-        gateway: Option<(&str, &str)>,
-        most: usize,
-    ) -> Option<Vec<String>> {
-        self.topology.listener_paths(gateway, most)
-    }
-
-    /// The rules that a request takes; none if it is not known and there is haste.
-    pub fn resolve(
-        &self,
-        entrance: &Entrance,
-        request: &Request,
-        rules: Rules,
-        in_haste: bool,
-    ) -> Option<Found> {
-        let world = (&*self.topology, &self.store);
-        self.matcher.find(world, entrance, request, rules, in_haste)
     }
 
     /// The world; the first call reads it.

@@ -8,24 +8,26 @@ pub(super) fn intersect(listener: Option<&str>, route: &[Str]) -> bool {
     let Some(listener) = listener else {
         return true;
     };
-    route.is_empty() || route.iter().any(|hostname| overlap(listener, hostname))
+    let meet = |hostname: &Str| !hostname.is_empty() && intersection(listener, hostname).is_some();
+    route.is_empty() || route.iter().any(meet)
 }
 
-fn overlap(a: &str, b: &str) -> bool {
-    match (a.strip_prefix('*'), b.strip_prefix('*')) {
-        (None, None) => a == b,
-        (Some(suffix), None) => covers(suffix, b),
-        (None, Some(suffix)) => covers(suffix, a),
-        // Two wildcards overlap if one's suffix ends with the other's.
-        (Some(one), Some(other)) => one.ends_with(other) || other.ends_with(one),
+/// The hostname of a route on a listener: the one of the two that says more, if they have hosts in
+/// common. Empty ones are none.
+pub(super) fn intersection<'h>(listener: &'h str, route: &'h str) -> Option<&'h str> {
+    let covers = |wide: &str, name: &str| {
+        let suffix = wide.strip_prefix('*');
+        wide.is_empty()
+            || wide == name
+            || suffix.is_some_and(|s| name.len() > wide.len() - 1 && name.ends_with(s))
+    };
+    if covers(listener, route) {
+        Some(route)
+    } else if covers(route, listener) {
+        Some(listener)
+    } else {
+        None
     }
-}
-
-/// `*.a.b` matches one or more labels: `suffix` is `.a.b`.
-fn covers(suffix: &str, hostname: &str) -> bool {
-    hostname
-        .strip_suffix(suffix)
-        .is_some_and(|labels| !labels.is_empty())
 }
 
 #[cfg(test)]
@@ -53,5 +55,23 @@ mod tests {
     fn absent_ones_match_all() {
         assert!(intersect(None, &["x".into()]));
         assert!(intersect(Some("x"), &[]));
+    }
+
+    #[test]
+    fn intersections_say_more() {
+        for (listener, route, both) in [
+            ("", "", Some("")),
+            ("", "a.b", Some("a.b")),
+            ("a.b", "", Some("a.b")),
+            ("*.b", "a.b", Some("a.b")),
+            ("*.b", "b", None),
+            ("a.b", "*.b", Some("a.b")),
+            ("*.b", "*.a.b", Some("*.a.b")),
+            ("*.a.b", "*.b", Some("*.a.b")),
+            ("*.a.b", "*.c.b", None),
+            ("a.b", "c.b", None),
+        ] {
+            assert_eq!(intersection(listener, route), both, "{listener} {route}");
+        }
     }
 }

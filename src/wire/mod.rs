@@ -13,7 +13,7 @@ pub use encoded::{
 };
 pub use etag::{etag, etag_of_all};
 pub use reply::{
-    batch_tail, field, get_tail, head, policies_field, result_field, unmodified_field,
+    batch_tail, field, get_tail, head, policies_field, policies_of, result_field, unmodified_field,
 };
 pub use request::path_alone;
 
@@ -43,5 +43,5 @@ pub mod envoy {
     ));
 }
 
-/// The descriptors of package `entail.v1` and what it imports, for reflection.
+/// The descriptors of all packages and what they import, for reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/entail.v1.bin"));

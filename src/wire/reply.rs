@@ -1,5 +1,6 @@
 //! The parts of replies, encoded apart so that they can be shared.
 
+use bytes::Bytes;
 use prost::Message;
 use prost::encoding::WireType;
 
@@ -25,6 +26,13 @@ pub fn policies_field(policy: &v1::EffectivePolicy) -> Vec<u8> {
     let mut out = head(1, policy.encoded_len());
     policy.encode_raw(&mut out);
     out
+}
+
+/// The policies that fields `policies` hold; they are our own bytes.
+pub fn policies_of<'p>(fields: impl Iterator<Item = &'p Bytes>) -> Vec<v1::EffectivePolicy> {
+    let bytes: Vec<u8> = fields.flatten().copied().collect();
+    let read = v1::PolicyBody::decode(&*bytes);
+    read.unwrap_or_default().policies
 }
 
 /// Field `result` of a Get reply: fields `policies` as they are, and their etag.

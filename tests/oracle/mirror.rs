@@ -1,22 +1,20 @@
 //! Mirrors against the server that they follow, over a real connection.
 
 use std::collections::BTreeSet;
-use std::future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use entail::client::{Mirror, MirrorSettings, Miss};
-use entail::insight::{Notes, get};
+use entail::insight::get;
 use entail::model::{Level, PathName, PathPrefix, Root, RuleStep};
-use entail::serve::{Address, Answers, Health, Limits, Listener, Security, Server};
-use entail::snapshot::{Snapshot, Snapshots, Version};
+use entail::serve::Limits;
+use entail::snapshot::{Snapshot, Version};
 use entail::wire::v1;
 use prost::Message;
-use tokio::runtime::Runtime;
-use tokio::sync::{oneshot, watch};
 
 use super::follow::Way;
 use super::rng::Rng;
+use super::served::{Served, serve};
 use super::worlds::World;
 
 /// How many changes follow each other.
@@ -25,9 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A server, and a mirror that follows it through all worlds.
 pub struct Followed {
-    runtime: Runtime,
-    snapshots: Arc<Snapshots>,
-    address: String,
+    served: Served,
     all: Mirror,
     generation: u64,
 }
@@ -42,36 +38,15 @@ struct Part {
 
 impl Followed {
     pub fn new() -> Self {
-        let runtime = Runtime::new().unwrap();
-        let snapshots = Arc::new(Snapshots::default());
-        let answers = Answers {
-            snapshots: Arc::clone(&snapshots),
-            notes: watch::channel(Arc::new(Notes::default())).1,
-            change: entail::app::change_world,
-        };
-        let (bound, address) = oneshot::channel();
-        runtime.spawn(async move {
-            let wanted: Address = "127.0.0.1:0".parse().unwrap();
-            let listener = Listener::bind(&wanted).await.unwrap();
-            bound.send(listener.address().to_string()).unwrap();
-            let limits = Limits {
-                // What changes nothing is told by heartbeats alone.
-                watch_heartbeat: Duration::from_millis(5),
-                watch_pause: Duration::ZERO,
-                ..Limits::default()
-            };
-            let health = Health::new().await;
-            Server::new(answers, health, limits, Security::default())
-                .run(vec![listener], None, Duration::ZERO, future::pending())
-                .await
-                .unwrap();
+        let served = serve(Limits {
+            // What changes nothing is told by heartbeats alone.
+            watch_heartbeat: Duration::from_millis(5),
+            watch_pause: Duration::ZERO,
+            ..Limits::default()
         });
-        let address = address.blocking_recv().unwrap();
         Self {
-            all: follow(&runtime, &address, &Part::default()),
-            runtime,
-            snapshots,
-            address,
+            all: follow(&served, &Part::default()),
+            served,
             generation: 0,
         }
     }
@@ -84,7 +59,7 @@ impl Followed {
         let part = Part::random(&mut way.rng, &snapshot);
         let mirrors = [
             (Part::default(), self.all.clone()),
-            (part.clone(), follow(&self.runtime, &self.address, &part)),
+            (part.clone(), follow(&self.served, &part)),
         ];
         let mut known = BTreeSet::new();
         for step in 0..STEPS {
@@ -117,7 +92,7 @@ impl Followed {
             synced_at: Default::default(),
         };
         let snapshot = Arc::new(way.publisher.snapshot(version));
-        self.snapshots.publish(Arc::clone(&snapshot));
+        self.served.snapshots.publish(Arc::clone(&snapshot));
         snapshot
     }
 
@@ -131,6 +106,7 @@ impl Followed {
         let version = Some(snapshot.version().message());
         let fresh = mirror.fresh(|now| now.version == version);
         let fresh = self
+            .served
             .runtime
             .block_on(async { tokio::time::timeout(PATIENCE, fresh).await });
         if fresh.is_err() {
@@ -214,10 +190,10 @@ impl Part {
     }
 }
 
-fn follow(runtime: &Runtime, address: &str, part: &Part) -> Mirror {
-    let _inside = runtime.enter();
+fn follow(served: &Served, part: &Part) -> Mirror {
+    let _inside = served.runtime.enter();
     let mirror = Mirror::follow(MirrorSettings {
-        server: address.to_owned(),
+        server: served.address.clone(),
         prefixes: part.prefixes.clone(),
         levels: part.levels.clone(),
         kinds: part.kinds.clone(),

@@ -47,9 +47,7 @@ impl<T> Follower<T> {
                 PathPrefix::parse(text).map_err(|error| format!("`{text}` is no path: {error}"))
             })?,
             levels: all(&settings.levels, |word| {
-                let mut levels = Level::ALL.into_iter();
-                let level = levels.find(|level| level.as_str() == word);
-                level.ok_or_else(|| format!("`{word}` is no level"))
+                Level::of_word(word).ok_or_else(|| format!("`{word}` is no level"))
             })?,
         };
         Ok(Self {

@@ -6,7 +6,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::Subscription;
 use super::update::{Fresh, Update};
-use crate::insight::look_up::unknown;
+use crate::insight::look_up::incomplete_kinds;
 use crate::snapshot::{Body, Row, Rows, Snapshot};
 use crate::wire::v1;
 
@@ -81,7 +81,7 @@ impl Ledger {
             }
             Some(before) => self.moved(snapshot, &before, rows, &mut update),
         }
-        let kinds = self.kinds_in(snapshot);
+        let kinds = incomplete_kinds(snapshot, &self.subscription.kinds);
         let is_news = !update.is_empty() || self.kinds != kinds || self.apart != rows.apart();
         if !is_due && !is_first && !is_news {
             return None;
@@ -93,13 +93,6 @@ impl Ledger {
         self.kinds = kinds;
         update.end(self.subscription.token(snapshot), snapshot, &self.kinds);
         Some(update)
-    }
-
-    /// The kinds of which not everything is known.
-    fn kinds_in(&self, snapshot: &Snapshot) -> Vec<v1::KindState> {
-        let mut kinds = snapshot.kinds().to_vec();
-        kinds.extend(unknown(snapshot, &self.subscription.kinds));
-        kinds
     }
 
     /// Tells all paths, unless the caller holds them.

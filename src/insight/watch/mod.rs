@@ -90,9 +90,8 @@ fn held(snapshot: &Snapshot) -> String {
 }
 
 fn level(word: &str) -> Result<Level, Failure> {
-    let known = Level::ALL.into_iter().filter(|level| *level != Level::Root);
-    let mut known = known.filter(|level| level.as_str() == word);
-    known.next().ok_or_else(|| {
+    let known = Level::of_word(word).filter(|level| *level != Level::Root);
+    known.ok_or_else(|| {
         let words = Level::ALL.iter().skip(1).map(|level| level.as_str());
         let words: Vec<_> = words.collect();
         let message = format!("`{word}` is no level: write one of {}", words.join(", "));

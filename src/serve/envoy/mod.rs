@@ -17,7 +17,7 @@ use tonic::{Code, Request, Response, Status};
 
 use super::Answers;
 use super::envoy_generated::authorization_server::Authorization;
-use crate::insight::{RuleRef, resolve_in_haste, resolve_request, rule_paths};
+use crate::insight::{RuleRef, incomplete_kinds, rule_paths, rules_of_request};
 use crate::model::{GroupKind, PathName};
 use crate::snapshot::Snapshot;
 use crate::wire::envoy::{
@@ -28,8 +28,7 @@ use crate::wire::v1::kind_state::State;
 use crate::wire::{envoy, v1};
 use identity::{Said, said};
 use request::{asked, request_value};
-use settings::Deny;
-use settings::Trouble;
+use settings::{Deny, Trouble};
 pub use settings::{EnvoyDialect, EnvoyDocument, EnvoySettings};
 use told::{Made, Told, list, object, text};
 
@@ -115,28 +114,29 @@ impl Envoy {
                 .push((Trouble::TooLarge, message.to_owned()));
         }
         let kinds = &self.settings.kinds;
-        let is_chosen = |kind: &&v1::KindState| {
+        let is_chosen = |kind: &v1::KindState| {
             // All answers rest on what paths are made of.
             kinds.is_empty()
                 || kinds.iter().any(|chosen| chosen.to_string() == kind.kind)
                 || Snapshot::is_of_paths(&GroupKind::parse(&kind.kind))
         };
-        let told_states = snapshot.kinds().iter().filter(is_chosen);
-        let (stale, mut incomplete): (Vec<_>, Vec<_>) = told_states
-            .map(|kind| (kind.state() == State::Stale, kind.kind.clone()))
-            .partition(|(is_stale, _)| *is_stale);
-        let unknown = kinds.iter().filter(|kind| !snapshot.knows(kind));
-        incomplete.extend(unknown.map(|kind| (false, kind.to_string())));
-        if let Some((_, first)) = incomplete.first() {
-            let message = format!("not everything is known of {first}");
+        // What is chosen and has no profile is not known, however old it is.
+        let is_old = |kind: &v1::KindState| {
+            let key = GroupKind::parse(&kind.kind);
+            kind.state() == State::Stale && (snapshot.knows(&key) || !kinds.contains(&key))
+        };
+        let chosen = incomplete_kinds(snapshot, kinds).into_iter();
+        let (stale, incomplete): (Vec<_>, Vec<_>) = chosen.filter(is_chosen).partition(is_old);
+        if let Some(first) = incomplete.first() {
+            let message = format!("not everything is known of {}", first.kind);
             findings.troubles.push((Trouble::Incomplete, message));
         }
-        if let Some((_, first)) = stale.first() {
-            let message = format!("{first} is stale: what is known is the last good state");
+        if let Some(v1::KindState { kind, .. }) = stale.first() {
+            let message = format!("{kind} is stale: what is known is the last good state");
             findings.troubles.push((Trouble::Stale, message));
         }
         let both = incomplete.into_iter().chain(stale);
-        findings.incomplete = both.map(|(_, kind)| kind).collect();
+        findings.incomplete = both.map(|kind| kind.kind).collect();
         findings.path = Some(path);
         findings.is_only = is_only;
         findings.told = Some(told);
@@ -210,17 +210,14 @@ impl Envoy {
         in_haste: bool,
     ) -> Result<Option<Chosen>, (Trouble, String)> {
         let unidentified = |message: String| (Trouble::Unidentified, message);
-        let request = asked(&self.settings, attributes, gateway, listener);
+        let request = asked(attributes, gateway, listener);
         let request = request.map_err(unidentified)?;
-        let found = match in_haste {
-            true => resolve_in_haste(snapshot, &request),
-            false => resolve_request(snapshot, &request).map(Some),
-        };
-        let Some(found) = found.map_err(|failure| unidentified(failure.message))? else {
+        let paths = rules_of_request(snapshot, &request, in_haste);
+        let Some(paths) = paths.map_err(|failure| unidentified(failure.message))? else {
             return Ok(None);
         };
-        match found.resolved.as_slice() {
-            [one] => Ok(Some(Chosen::only(one.path.clone()))),
+        match paths.as_slice() {
+            [one] => Ok(Some(Chosen::only(one.clone()))),
             [] => Err((Trouble::NotFound, "no rule takes the request".to_owned())),
             _ => Err(unidentified(
                 "several listeners take the request".to_owned(),

@@ -2,7 +2,6 @@
 
 use serde_json::{Value as Json, json};
 
-use super::settings::EnvoySettings;
 use crate::wire::envoy::AttributeContext;
 use crate::wire::v1;
 
@@ -11,7 +10,6 @@ use crate::wire::v1;
 /// # Errors
 /// Why it cannot be matched.
 pub(super) fn asked(
-    settings: &EnvoySettings,
     attributes: &AttributeContext,
     gateway: Option<(String, String)>,
     listener: Option<String>,
@@ -54,7 +52,6 @@ pub(super) fn asked(
         // As Envoy compares them.
         raw_query: true,
         headers: headers.collect(),
-        kinds: settings.kinds.iter().map(ToString::to_string).collect(),
         ..Default::default()
     })
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use hashbrown::HashMap;
-use prost::Message;
 use prost_types::value::Kind;
 use prost_types::{ListValue, Struct, Value};
 use serde_json::{Map, Value as Json};
@@ -13,7 +12,7 @@ use super::settings::{EnvoySettings, Header};
 use crate::model::{GroupKind, at_path, is_unset};
 use crate::snapshot::Body;
 use crate::wire::envoy::{HeaderValue, HeaderValueOption};
-use crate::wire::v1;
+use crate::wire::{policies_of, v1};
 
 /// Bytes of JSON in the answers that are kept.
 const KEPT: usize = 4 * 1024 * 1024;
@@ -72,9 +71,7 @@ impl Made {
 
 impl Told {
     fn of(body: &Body, settings: &EnvoySettings) -> Self {
-        let bytes: Vec<u8> = body.policies(&settings.kinds).flatten().copied().collect();
-        // They are our own bytes.
-        let policies = v1::PolicyBody::decode(&*bytes).unwrap_or_default().policies;
+        let policies = policies_of(body.policies(&settings.kinds));
         let mut specs = Map::new();
         let mut told = BTreeMap::new();
         let mut length = 0;

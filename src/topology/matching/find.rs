@@ -29,6 +29,8 @@ struct Indexes {
     before: HashMap<Place, (Arc<Index>, u32)>,
 }
 
+/// Routes of which an index is made in haste.
+const FEW: usize = 100;
 /// For how many changes of routes an index that nobody asks for is kept.
 const KEPT: u32 = 64;
 
@@ -104,26 +106,25 @@ impl Matcher {
         (!search.gave_up.get()).then_some(found)
     }
 
-    /// The index of a place; none if there are more than `most` routes and it is not known.
+    /// The index of a place; none if it is not known, would take long, and there is haste.
     pub(super) fn index<'s>(
         &self,
         place: Place,
         hostname: &str,
-        most: usize,
+        in_haste: bool,
         routes: impl FnOnce() -> Vec<Serving<'s>>,
     ) -> Option<Arc<Index>> {
         if let Some(known) = self.known(&place) {
             return Some(known);
         }
         let routes = routes();
-        // Who is in haste does not wait for others either.
-        if routes.len() > most {
+        if in_haste && routes.len() > FEW {
             return None;
         }
         // Who is in haste makes a short one beside whoever makes another.
-        let _making = match most {
-            usize::MAX => Some(self.making.lock().unwrap_or_else(PoisonError::into_inner)),
-            _ => self.making.try_lock().ok(),
+        let _making = match in_haste {
+            true => self.making.try_lock().ok(),
+            false => Some(self.making.lock().unwrap_or_else(PoisonError::into_inner)),
         };
         if let Some(known) = self.known(&place) {
             return Some(known);

@@ -52,24 +52,6 @@ impl Taken {
     }
 }
 
-/// The hostname of a route on a listener: the one of the two that says more, if they have hosts in
-/// common. Empty ones are none.
-pub(super) fn intersection<'h>(listener: &'h str, route: &'h str) -> Option<&'h str> {
-    let covers = |wide: &str, name: &str| {
-        let suffix = wide.strip_prefix('*');
-        wide.is_empty()
-            || wide == name
-            || suffix.is_some_and(|s| name.len() > wide.len() - 1 && name.ends_with(s))
-    };
-    if covers(listener, route) {
-        Some(route)
-    } else if covers(route, listener) {
-        Some(listener)
-    } else {
-        None
-    }
-}
-
 /// Whether a listener's hostname is meant by a host.
 pub(super) fn matches(hostname: Option<&Str>, host: &str) -> bool {
     let hostname = hostname.map_or("", |name| &**name);
@@ -95,6 +77,7 @@ fn wildcards(hostname: &str) -> impl Iterator<Item = String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topology::hostname::intersection;
 
     #[test]
     fn a_host_is_found_by_itself_by_wildcards_and_by_none() {
@@ -104,24 +87,6 @@ mod tests {
         assert!(matches(Some(&"*.b.c".into()), "x.a.b.c"));
         assert!(!matches(Some(&"*.b.c".into()), "b.c"));
         assert!(matches(None, ""));
-    }
-
-    #[test]
-    fn intersections_say_more() {
-        for (listener, route, both) in [
-            ("", "", Some("")),
-            ("", "a.b", Some("a.b")),
-            ("a.b", "", Some("a.b")),
-            ("*.b", "a.b", Some("a.b")),
-            ("*.b", "b", None),
-            ("a.b", "*.b", Some("a.b")),
-            ("*.b", "*.a.b", Some("*.a.b")),
-            ("*.a.b", "*.b", Some("*.a.b")),
-            ("*.a.b", "*.c.b", None),
-            ("a.b", "c.b", None),
-        ] {
-            assert_eq!(intersection(listener, route), both, "{listener} {route}");
-        }
     }
 
     #[test]

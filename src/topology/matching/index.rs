@@ -13,10 +13,11 @@ use hashbrown::HashMap;
 use serde_json::Value;
 
 use super::conditions::{Conditions, Target, Text};
-use super::hosts::{Specificity, Taken, hosts_of, intersection};
+use super::hosts::{Specificity, Taken, hosts_of};
 use super::request::{Protocol, Request};
 use crate::model::{Object, ObjectKey, Timestamp};
 use crate::store::Route;
+use crate::topology::hostname::intersection;
 
 /// A route that serves at a place.
 #[derive(Clone, Copy, Debug)]
@@ -42,8 +43,6 @@ pub(super) struct Index {
     pub routes: Vec<Served>,
     /// By hostname: what routes themselves name, from the one that says most.
     hosts: HashMap<String, Vec<(Specificity, Table)>>,
-    /// Routes that do not serve, since an older one of another kind has a host in common.
-    pub refused: Vec<(ObjectKey, ObjectKey)>,
 }
 
 /// The matches of one hostname.
@@ -110,7 +109,6 @@ impl Index {
             ..Self::default()
         };
         let mut taken: [Taken; 2] = Default::default();
-        let mut oldest: HashMap<&str, &ObjectKey> = HashMap::new();
         for (place, serving) in routes.iter().enumerate() {
             let hosts = if is_mesh {
                 HashMap::from([(String::new(), Specificity::default())])
@@ -118,14 +116,11 @@ impl Index {
                 serving.hosts(hostname)
             };
             if let Some([own, other]) = both(&mut taken, serving) {
+                // An older route of the other kind has a host in common: this one does not serve.
                 if hosts.keys().any(|host| other.overlaps(host)) {
-                    let other = oldest.get(serving.other_kind()).copied();
-                    let older = other.unwrap_or(serving.key).clone();
-                    index.refused.push((serving.key.clone(), older));
                     continue;
                 }
                 hosts.keys().for_each(|host| own.add(host));
-                oldest.entry(&serving.key.kind.kind).or_insert(serving.key);
             }
             index.add(place, serving, &hosts);
         }
@@ -335,14 +330,6 @@ impl Serving<'_> {
             }
         }
         found
-    }
-
-    /// The kind that it may not share a host with.
-    fn other_kind(&self) -> &'static str {
-        match &*self.key.kind.kind {
-            "HTTPRoute" => "GRPCRoute",
-            _ => "HTTPRoute",
-        }
     }
 
     fn candidates(&self, place: usize) -> Vec<Candidate> {

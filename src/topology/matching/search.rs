@@ -17,8 +17,6 @@ use crate::store::{BackendRef, Name, Projection, Store};
 use crate::topology::mesh::MeshRoute;
 use crate::topology::{GatewayNode, Topology};
 
-/// Routes of which an index is made in haste.
-const FEW: usize = 100;
 /// Near misses that are told.
 const NEAREST: usize = 3;
 /// Matches that are looked at for them.
@@ -141,8 +139,7 @@ impl<'a> Search<'a> {
         hostname: &str,
         routes: impl FnOnce() -> Vec<Serving<'a>>,
     ) -> Arc<Index> {
-        let most = if self.in_haste { FEW } else { usize::MAX };
-        let index = self.matcher.index(place, hostname, most, routes);
+        let index = self.matcher.index(place, hostname, self.in_haste, routes);
         index.unwrap_or_else(|| {
             self.gave_up.set(true);
             Arc::default()
