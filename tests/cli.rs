@@ -336,6 +336,20 @@ fn a_reader_who_has_read_enough_is_no_error() {
 }
 
 #[test]
+fn the_descriptors_are_those_of_the_api() {
+    let output = entail(&["descriptors"]);
+    assert_eq!(code(&output), 0);
+    let set: prost_types::FileDescriptorSet = prost::Message::decode(&*output.stdout).unwrap();
+    let services: Vec<&str> = set
+        .file
+        .iter()
+        .flat_map(|file| &file.service)
+        .map(|service| service.name())
+        .collect();
+    assert_eq!(services, ["EffectivePolicyService", "PolicyInsightService"]);
+}
+
+#[test]
 fn the_small_commands_answer() {
     let completion = fine(&entail(&["completion", "bash"]));
     assert!(completion.contains("entail") && completion.contains("--manifests"));

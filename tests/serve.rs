@@ -21,6 +21,22 @@ mod follow;
 mod frames;
 #[path = "serve/hostile.rs"]
 mod hostile;
+#[path = "serve/load.rs"]
+mod load;
+#[path = "serve/scope.rs"]
+mod scope;
+#[path = "serve/scope_envoy.rs"]
+mod scope_envoy;
+#[path = "serve/scope_insight.rs"]
+mod scope_insight;
+#[path = "serve/scope_kinds.rs"]
+mod scope_kinds;
+#[path = "serve/scope_preview.rs"]
+mod scope_preview;
+#[path = "serve/scope_rows.rs"]
+mod scope_rows;
+#[path = "serve/scope_streams.rs"]
+mod scope_streams;
 #[path = "serve/server.rs"]
 mod server;
 #[path = "serve/tls.rs"]
@@ -280,6 +296,8 @@ async fn reflection_lists_the_services() {
     ] {
         assert!(names.contains(name), "{names:?}");
     }
+    // It is not switched on.
+    assert!(!names.contains("envoy.service.auth.v3.Authorization"));
     let Some(MessageResponse::FileDescriptorResponse(file)) = &replies[1].message_response else {
         panic!("{replies:?}");
     };

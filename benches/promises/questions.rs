@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use entail::insight::{batch, explain};
+use entail::insight::{Scope, batch, explain};
 use entail::wire::v1;
 
 use crate::made::{made, names, request, version};
@@ -22,7 +22,10 @@ pub fn batches() -> Vec<Row> {
         let mut bodies = 0;
         let time = least(9, || {
             let began = Instant::now();
-            bodies = black_box(batch(&snapshot, &request)).unwrap().bodies.len();
+            bodies = black_box(batch(&snapshot, &request, &Scope::default()))
+                .unwrap()
+                .bodies
+                .len();
             began.elapsed()
         });
         let each = time.as_nanos() as f64 / many as f64;
@@ -54,7 +57,7 @@ pub fn explained() -> Vec<Row> {
             name: name.clone(),
             kinds: Vec::new(),
         };
-        black_box(explain(&snapshot, &request)).unwrap()
+        black_box(explain(&snapshot, &request, &Scope::default())).unwrap()
     };
     let time = least(3, || {
         let began = Instant::now();

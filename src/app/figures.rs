@@ -11,7 +11,7 @@ use super::AppError;
 use super::intake::Intake;
 use super::progress::Shared;
 use crate::insight::Notes;
-use crate::serve::{Bound, Certificates, Listener, Tally};
+use crate::serve::{Bound, Certificates, Listener, Load, Tally};
 use crate::snapshot::{Snapshot, Work};
 use crate::source::cluster::{Calls, Count};
 use crate::telemetry::{Admin, Metric, Metrics, Readiness, Watched, log_control};
@@ -21,6 +21,7 @@ pub(super) struct Figures {
     pub shared: Shared,
     pub notes: watch::Receiver<Arc<Notes>>,
     pub tally: Arc<Tally>,
+    pub load: Arc<Load>,
     pub calls: Option<Calls>,
     pub certificates: Option<Arc<Certificates>>,
 }
@@ -54,10 +55,34 @@ impl Figures {
             "Requests answered; a stream counts by how it begins",
             requests.collect(),
         ));
+        metrics.extend(self.under_way());
         let counts = self.calls.as_ref().map(Calls::counts).unwrap_or_default();
         metrics.extend(api_metrics(&counts));
         metrics.extend(self.kept());
         metrics
+    }
+
+    /// What callers have going on.
+    fn under_way(&self) -> [Metric; 3] {
+        let requests = self.load.requests().into_iter();
+        let requests = requests.map(|(what, count)| (vec![("for", what.to_owned())], count as f64));
+        [
+            Metric::gauges(
+                "entail_requests_under_way",
+                "Requests that are worked on",
+                requests.collect(),
+            ),
+            Metric::gauge(
+                "entail_watches",
+                "Streams that follow paths",
+                self.load.watches() as f64,
+            ),
+            Metric::gauge(
+                "entail_watched_paths",
+                "Paths that are listed for them; equal lists once",
+                self.shared.snapshots.watched_paths() as f64,
+            ),
+        ]
     }
 
     /// Objects, policies, and what was done. Waits for the writer, and holds it up for as long as
@@ -253,6 +278,11 @@ fn api_metrics(counts: &BTreeMap<String, Count>) -> Vec<Metric> {
             "entail_api_watches_opened",
             "Watches that the API server resumed",
             of(|c| c.opened),
+        ),
+        Metric::counters(
+            "entail_api_reviews",
+            "Questions about tokens and rights of callers",
+            of(|c| c.reviews),
         ),
         Metric::counters(
             "entail_api_writes",

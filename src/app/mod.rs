@@ -7,6 +7,7 @@ mod intake;
 mod load;
 mod port_file;
 mod progress;
+mod reviews;
 mod serve;
 mod sockets;
 mod told;

@@ -16,12 +16,12 @@ use super::load::read_profiles;
 use super::progress::{Progress, Shared};
 use super::sockets::{Addresses, Sockets};
 use super::writer::Writer;
-use super::{AppError, ServeSettings, cluster};
-use crate::config::{Listeners, read_envoy};
+use super::{AppError, ServeSettings, cluster, reviews};
+use crate::config::{InsightAuth, Listeners, read_callers, read_envoy};
 use crate::insight::Notes;
-use crate::serve::{Answers, Certificates, EnvoySettings, Health, Security, Server};
+use crate::serve::{Answers, Callers, Certificates, EnvoySettings, Health, Security, Server};
 use crate::source::cluster::{Cluster, Known, Wanted};
-use crate::source::manifests::{Manifests, watch as follow};
+use crate::source::manifests::{Manifests, Scopes, watch as follow};
 use crate::telemetry;
 
 /// Steps of the source that may wait for the writer.
@@ -82,7 +82,7 @@ pub async fn serve(
     let started = Instant::now();
     let checked = settings.check().map_err(AppError::Usage)?;
     let (mut intake, cluster) = inputs(&settings).await?;
-    let security = security(&settings, &checked)?;
+    let security = security(&settings, &checked, cluster.as_ref())?;
     let envoy = envoy(&settings)?;
     let sockets = Sockets::bind(&settings, &checked).await?;
     bound(&sockets.announce(&settings)?);
@@ -92,20 +92,20 @@ pub async fn serve(
     let scopes = intake.scopes();
     let (wanted, wanting) = cluster::wanted(&intake);
     let shared = Shared::of(intake, &progress);
-    let health = Health::new().await;
     let (notes, told) = watch::channel(Arc::<Notes>::default());
     let answers = Answers {
         change: super::change_world,
         snapshots: Arc::clone(&shared.snapshots),
         notes: told.clone(),
     };
-    let certificates = security.certificates.clone();
-    let limits = settings.limits.clone();
-    let server = Server::new(answers, health.clone(), limits, security).with_envoy(envoy);
+    let (certificates, health) = (security.certificates.clone(), Health::new().await);
+    let server =
+        Server::new(answers, health.clone(), settings.limits.clone(), security).with_envoy(envoy);
     let figures = Figures {
         shared: shared.clone(),
         notes: told,
         tally: server.tally(),
+        load: server.load(),
         calls: cluster.as_ref().map(|cluster| cluster.calls.clone()),
         certificates: certificates.clone(),
     };
@@ -121,10 +121,9 @@ pub async fn serve(
         kept: keeper.inputs.take(),
         metrics,
     };
-    let manifests = Manifests::new(settings.inputs.manifests, scopes);
-    let source = Source::Manifests(manifests, settings.poll);
     let known = std::mem::take(&mut keeper.known);
-    let source = cluster.map_or(source, |cluster| Source::Cluster(cluster, wanting, known));
+    let source = cluster.map(|cluster| Source::Cluster(cluster, wanting, known));
+    let source = source.unwrap_or_else(|| Source::files(&settings, scopes));
     let mut background = begin(source, writer, certificates);
     let shutdown = async {
         shutdown.await;
@@ -145,6 +144,13 @@ pub async fn serve(
 enum Source {
     Cluster(Cluster, watch::Receiver<Wanted>, Known),
     Manifests(Manifests, Duration),
+}
+
+impl Source {
+    fn files(settings: &ServeSettings, scopes: Scopes) -> Self {
+        let manifests = settings.inputs.manifests.clone();
+        Self::Manifests(Manifests::new(manifests, scopes), settings.poll)
+    }
 }
 
 /// Begins to follow the source. All of it ends with the set: nothing is published while the server
@@ -185,12 +191,25 @@ fn envoy(settings: &ServeSettings) -> Result<Option<EnvoySettings>, AppError> {
 }
 
 /// Who may connect, and ask what.
-fn security(settings: &ServeSettings, checked: &Listeners) -> Result<Security, AppError> {
+fn security(
+    settings: &ServeSettings,
+    checked: &Listeners,
+    cluster: Option<&Cluster>,
+) -> Result<Security, AppError> {
     let files = settings.tls.clone();
     let loaded = files.map(Certificates::load).transpose();
     let loaded = loaded.map_err(|error| AppError::Input(vec![error.to_string()]))?;
+    let rows = settings.callers.as_deref().map(read_callers);
+    let callers = match rows.transpose().map_err(AppError::Input)? {
+        Some(rows) => Callers::Rows(rows),
+        None => Callers::Lists(checked.lists.clone()),
+    };
     Ok(Security {
         certificates: loaded.map(Arc::new),
-        lists: checked.lists.clone(),
+        callers,
+        reviews: match settings.insight_auth {
+            InsightAuth::None => None,
+            InsightAuth::Kubernetes => cluster.map(reviews::of),
+        },
     })
 }

@@ -41,6 +41,10 @@ pub struct SourceArgs {
     /// Certificates for a server that speaks TLS.
     #[command(flatten)]
     pub tls: TlsArgs,
+    /// A token of the cluster, for a server that tells callers what they may get there
+    /// (`--insight-auth kubernetes`); it is sent over TLS, to this machine and to Unix sockets only.
+    #[arg(long, value_name = "FILE", requires = "server", help_heading = SOURCE)]
+    pub token_file: Option<PathBuf>,
     /// Answer from what can be read, even if some files cannot.
     #[arg(long, conflicts_with = "server", help_heading = SOURCE)]
     pub allow_partial: bool,

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::serve::LogLines;
+use super::serve::{InsightAuthWord, LogLines};
 use super::test::{Case, Mismatch, check};
 use super::{CliError, Exit, ServeArgs, SourceArgs, TestArgs, output};
-use crate::insight::{self, Ask};
+use crate::insight::{self, Ask, Scope};
 use crate::wire::v1;
 use crate::{app, client, config};
 
@@ -31,7 +31,10 @@ pub(super) struct Connected {
 pub(super) fn connect(source: &SourceArgs) -> Result<Connected, CliError> {
     source.check()?;
     if let Some(address) = &source.server {
-        let remote = client::Remote::connect(address, &source.tls.files(), PATIENCE)?;
+        let mut remote = client::Remote::connect(address, &source.tls.files(), PATIENCE)?;
+        if let Some(token) = &source.token_file {
+            remote = remote.with_token(token)?;
+        }
         return Ok(Connected {
             ask: Box::new(remote),
             incomplete: false,
@@ -84,7 +87,7 @@ pub(super) fn compare(
     });
     let (mut before, after) = (before?, after?);
     let (old, new) = (&before.local.snapshot, &after.local.snapshot);
-    let reply = insight::compare(old.world(), new.world());
+    let reply = insight::compare(old.world(), new.world(), &Scope::default());
     Ok(Compared {
         reply,
         known: before.local.server_status()?.kinds,
@@ -121,7 +124,13 @@ pub(super) fn serve(args: &ServeArgs) -> Result<Exit, CliError> {
         tls: args.tls_files(),
         data_plane_sans: args.data_plane_sans.clone(),
         insight_sans: args.insight_sans.clone(),
+        callers: args.callers.clone(),
+        insight_auth: match args.insight_auth {
+            InsightAuthWord::None => config::InsightAuth::None,
+            InsightAuthWord::Kubernetes => config::InsightAuth::Kubernetes,
+        },
         envoy: args.envoy_config.clone(),
+        limits: args.limits(),
         checkpoint: args.checkpoint.clone(),
         checkpoint_pause: Duration::from_secs(args.checkpoint_pause),
         port_file: args.port_file.clone(),

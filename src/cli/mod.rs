@@ -6,6 +6,7 @@ mod args;
 mod changes;
 mod completion;
 mod connect;
+mod descriptors;
 mod diff;
 mod document;
 mod error;
@@ -89,6 +90,12 @@ enum Command {
     Profiles(profiles::ProfilesArgs),
     /// Ask a server whether it serves; for probes.
     Health(health::HealthArgs),
+    /// Write the descriptors of the API: a FileDescriptorSet, for tools that take one.
+    #[command(after_help = "\
+Examples:
+  entail descriptors > entail.binpb
+  grpcurl -protoset entail.binpb list")]
+    Descriptors,
     /// Print the version.
     Version,
     /// Print a script that completes commands in a shell.
@@ -142,6 +149,7 @@ fn run(command: Command, is_plugin: bool) -> Result<Exit, CliError> {
         Command::Test(args) => connect::test(&args),
         Command::Profiles(args) => profiles::run(&args),
         Command::Health(args) => health::run(&args),
+        Command::Descriptors => descriptors::run(),
         Command::Version => version::run(),
         Command::Completion(args) => completion::run(&args, Cli::command(), is_plugin),
     }

@@ -6,7 +6,10 @@ use clap::{Args, ValueEnum};
 
 use super::args::ClusterArgs;
 use super::connect::DEFAULT_SERVER;
-use crate::config::{DEFAULT_CHECKPOINT_PAUSE, DEFAULT_DRAIN, TlsFiles};
+use crate::config::{
+    DEFAULT_CHECKPOINT_PAUSE, DEFAULT_DRAIN, DEFAULT_MAX_CONCURRENCY,
+    DEFAULT_MAX_CONCURRENCY_PER_CLIENT, Limits, TlsFiles,
+};
 
 /// How a line of the log is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -15,6 +18,15 @@ pub enum LogLines {
     Text,
     /// One JSON object a line.
     Json,
+}
+
+/// What callers are held to who explain and list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum InsightAuthWord {
+    /// To nothing but their certificates.
+    None,
+    /// To their rights in the cluster: TokenReview and SubjectAccessReview.
+    Kubernetes,
 }
 
 /// Runs the server.
@@ -72,9 +84,29 @@ pub struct ServeArgs {
     /// Callers over TLS that may explain and list, likewise.
     #[arg(long = "insight-san", value_name = "NAME")]
     pub insight_sans: Vec<String>,
+    /// A file of rows that say which callers over TLS may ask what, of which paths and kinds, in
+    /// place of both.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["data_plane_sans", "insight_sans"])]
+    pub callers: Option<PathBuf>,
+    /// What callers over TCP are held to who explain and list. With `kubernetes` they send a token of
+    /// the cluster and see what their account may `get`; callers by a Unix socket see everything.
+    #[arg(long, value_enum, default_value_t = InsightAuthWord::None)]
+    pub insight_auth: InsightAuthWord,
     /// A file that says what Envoy is told when it asks about requests (`ext_authz`).
     #[arg(long, value_name = "FILE")]
     pub envoy_config: Option<PathBuf>,
+    /// Look-ups that are worked on at once; more are turned away with RESOURCE_EXHAUSTED.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_CONCURRENCY)]
+    pub max_concurrency: usize,
+    /// Requests of one client, which is one connection, that are worked on at once.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_CONCURRENCY_PER_CLIENT)]
+    pub max_concurrency_per_client: usize,
+    /// Streams that follow paths, of all clients together.
+    #[arg(long, value_name = "N", default_value_t = Limits::default().watches)]
+    pub max_watches: usize,
+    /// Streams of one client that follow paths.
+    #[arg(long, value_name = "N", default_value_t = Limits::default().watches_per_connection)]
+    pub max_watches_per_client: usize,
     /// A file to keep what is known of the cluster in: the next start answers from it at once, and
     /// says STALE until the cluster is read.
     #[arg(long, value_name = "FILE")]
@@ -101,6 +133,17 @@ pub struct ServeArgs {
 }
 
 impl ServeArgs {
+    /// What callers may cost.
+    pub(super) fn limits(&self) -> Limits {
+        Limits {
+            requests: self.max_concurrency,
+            requests_per_connection: self.max_concurrency_per_client,
+            watches: self.max_watches,
+            watches_per_connection: self.max_watches_per_client,
+            ..Limits::default()
+        }
+    }
+
     /// The certificates, if there are some.
     pub(super) fn tls_files(&self) -> Option<TlsFiles> {
         let (cert, key) = self.tls_cert.clone().zip(self.tls_key.clone())?;

@@ -5,10 +5,12 @@
 
 mod connect;
 mod mirror;
+#[cfg(feature = "server")]
 mod remote;
 
 pub use connect::{ClientTls, ConnectError};
-pub use mirror::{Answer, Freshness, Mirror, MirrorSettings, Miss};
+pub use mirror::{Answer, Freshness, Known, Mirror, MirrorSettings, Miss};
+#[cfg(feature = "server")]
 pub use remote::{Remote, health};
 
 /// The client stubs, for callers that bring their own runtime.

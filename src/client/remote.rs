@@ -1,11 +1,16 @@
 //! Asking a running server: the other side of [`Ask`].
 
 use std::future::Future;
+use std::net::IpAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::service::Interceptor;
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
-use tonic::{Code, Response, Status};
+use tonic::{Code, Request, Response, Status};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
@@ -23,9 +28,14 @@ use crate::wire::v1;
 pub struct Remote {
     address: String,
     runtime: Runtime,
+    channel: Channel,
     policies: EffectivePolicyServiceClient<Channel>,
-    insight: PolicyInsightServiceClient<Channel>,
+    insight: PolicyInsightServiceClient<InterceptedService<Channel, Bearer>>,
 }
+
+/// Shows a token with each question of people, if there is one.
+#[derive(Clone, Debug, Default)]
+struct Bearer(Option<MetadataValue<Ascii>>);
 
 impl Remote {
     /// Connects to a server: `host:port`, `http://host:port`, `https://host:port` or `unix:PATH`.
@@ -40,9 +50,35 @@ impl Remote {
             address: address.to_owned(),
             policies: EffectivePolicyServiceClient::new(channel.clone())
                 .max_decoding_message_size(MAX_REPLY),
-            insight: PolicyInsightServiceClient::new(channel).max_decoding_message_size(MAX_REPLY),
+            insight: insight(&channel, Bearer::default()),
+            channel,
             runtime,
         })
+    }
+
+    /// The same, which shows the token in a file with each question of people.
+    ///
+    /// # Errors
+    /// The file has none, or the server is one that tokens are not sent to: others could read them
+    /// on their way.
+    pub fn with_token(mut self, file: &Path) -> Result<Self, AskError> {
+        let wrong = |why: String| AskError::Unreachable(format!("{}: {why}", file.display()));
+        if !is_private(&self.address) {
+            return Err(wrong(format!(
+                "a token is sent over TLS, to this machine or to a Unix socket, and not to {}: use `https://`",
+                self.address
+            )));
+        }
+        let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+        let token = text.trim();
+        let header = format!("Bearer {token}").parse();
+        let mut header: MetadataValue<Ascii> = header
+            .ok()
+            .filter(|_| !token.is_empty() && !token.contains(char::is_whitespace))
+            .ok_or_else(|| wrong("it holds no token".to_owned()))?;
+        header.set_sensitive(true);
+        self.insight = insight(&self.channel, Bearer(Some(header)));
+        Ok(self)
     }
 
     fn wait<T>(
@@ -54,6 +90,38 @@ impl Remote {
             Err(status) => Err(ask_error(&self.address, &status)),
         }
     }
+}
+
+impl Interceptor for Bearer {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(header) = &self.0 {
+            let metadata = request.metadata_mut();
+            metadata.insert("authorization", header.clone());
+        }
+        Ok(request)
+    }
+}
+
+fn insight(
+    channel: &Channel,
+    bearer: Bearer,
+) -> PolicyInsightServiceClient<InterceptedService<Channel, Bearer>> {
+    PolicyInsightServiceClient::with_interceptor(channel.clone(), bearer)
+        .max_decoding_message_size(MAX_REPLY)
+}
+
+/// Whether nobody else can read what is sent to an address.
+fn is_private(address: &str) -> bool {
+    if address.starts_with("https://") || address.starts_with("unix:") {
+        return true;
+    }
+    let authority = address.strip_prefix("http://").unwrap_or(address);
+    let authority: Option<http::uri::Authority> = authority.trim_end_matches('/').parse().ok();
+    authority.is_some_and(|authority| {
+        let host = authority.host().trim_matches(['[', ']']);
+        let is_loopback = |ip: IpAddr| ip.to_canonical().is_loopback();
+        host == "localhost" || host.parse().is_ok_and(is_loopback)
+    })
 }
 
 impl Ask for Remote {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::document;
 use crate::serve::{EnvoyDialect, EnvoyDocument, EnvoySettings};
 
 /// How data planes name rules, where they need no definition.
@@ -12,23 +13,14 @@ const DIALECTS: &str = include_str!("dialects.yaml");
 /// # Errors
 /// The file cannot be read, or what is wrong in it: one sentence each.
 pub fn read_envoy(path: &Path) -> Result<EnvoySettings, Vec<String>> {
-    let place = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| vec![format!("{place}: {error}")])?;
-    parse(&text).map_err(|wrong| {
-        let wrong = wrong.into_iter();
-        wrong.map(|error| format!("{place}: {error}")).collect()
-    })
+    document::read(path, parse)
 }
 
 fn parse(text: &str) -> Result<EnvoySettings, Vec<String>> {
-    let sentence = |error: serde_saphyr::Error| {
-        let error = error.to_string();
-        vec![error.lines().next().unwrap_or_default().to_owned()]
-    };
-    let known: Vec<EnvoyDialect> = serde_saphyr::from_str(DIALECTS).map_err(sentence)?;
+    let known: Vec<EnvoyDialect> = document::parse(DIALECTS)?;
     // A file of comments alone says nothing, and that is fine.
-    let document: Option<EnvoyDocument> = serde_saphyr::from_str(text).map_err(sentence)?;
-    document.unwrap_or_default().check(&known)
+    let settings: Option<EnvoyDocument> = document::parse(text)?;
+    settings.unwrap_or_default().check(&known)
 }
 
 #[cfg(test)]

@@ -4,11 +4,16 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+mod callers;
+mod document;
 mod envoy;
 
-pub use crate::serve::TlsFiles;
-use crate::serve::{Address, AllowLists, Limits, San};
+use crate::serve::{Address, AllowLists, San};
+pub use crate::serve::{
+    DEFAULT_MAX_CONCURRENCY, DEFAULT_MAX_CONCURRENCY_PER_CLIENT, Limits, TlsFiles,
+};
 pub use crate::telemetry::{LogFormat, LogSettings};
+pub use callers::read_callers;
 pub use envoy::read_envoy;
 
 /// Where a server listens unless it is told otherwise.
@@ -50,6 +55,16 @@ pub struct ClusterAccess {
     pub classes: Vec<String>,
 }
 
+/// What callers are held to who ask what people ask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InsightAuth {
+    /// To nothing but their certificates.
+    #[default]
+    None,
+    /// To what their account may `get` in the cluster.
+    Kubernetes,
+}
+
 /// Settings of `serve`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeSettings {
@@ -69,6 +84,10 @@ pub struct ServeSettings {
     pub data_plane_sans: Vec<String>,
     /// Names of callers that may ask what people ask; likewise.
     pub insight_sans: Vec<String>,
+    /// A file of rows that say who may ask what, in place of both.
+    pub callers: Option<PathBuf>,
+    /// What callers over TCP are held to who ask what people ask.
+    pub insight_auth: InsightAuth,
     /// What Envoy is told that asks about requests; it is not answered without it.
     pub envoy: Option<PathBuf>,
     /// A file to keep what is known of a cluster in.
@@ -98,7 +117,7 @@ pub struct Listeners {
     pub health: Option<Address>,
     /// For metrics.
     pub admin: Option<SocketAddr>,
-    /// Who may ask what.
+    /// Who may ask what, if no file says it.
     pub lists: AllowLists,
 }
 
@@ -113,6 +132,8 @@ impl Default for ServeSettings {
             tls: None,
             data_plane_sans: Vec::new(),
             insight_sans: Vec::new(),
+            callers: None,
+            insight_auth: InsightAuth::None,
             envoy: None,
             checkpoint: None,
             checkpoint_pause: DEFAULT_CHECKPOINT_PAUSE,
@@ -195,9 +216,7 @@ impl ServeSettings {
             None
         });
         let lists = self.allow_lists(&mut wrong);
-        if self.checkpoint.is_some() && self.inputs.cluster.is_none() {
-            wrong.push("`--checkpoint` keeps what a cluster said: it needs `--kube`".to_owned());
-        }
+        wrong.extend(self.needs_cluster());
         if self.port_file.is_some() && !all.iter().any(|a| matches!(a, Address::Tcp(_))) {
             wrong.push("`--port-file` needs a TCP address in `--listen`".to_owned());
         }
@@ -261,16 +280,42 @@ impl ServeSettings {
             data_plane: read("--data-plane-san", &self.data_plane_sans),
             insight: read("--insight-san", &self.insight_sans),
         };
+        let has_lists = lists != AllowLists::default();
         let knows_callers = self.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
-        let names = self.data_plane_sans.len() + self.insight_sans.len();
-        if names > 0 && !knows_callers {
+        if (has_lists || self.callers.is_some()) && !knows_callers {
             wrong.push(
-                "`--data-plane-san` and `--insight-san` are names in client certificates: they need \
-                 `--tls-client-ca`"
+                "`--data-plane-san`, `--insight-san` and `--callers` are about names in client \
+                 certificates: they need `--tls-client-ca`"
+                    .to_owned(),
+            );
+        }
+        if has_lists && self.callers.is_some() {
+            wrong.push(
+                "`--callers` beside `--data-plane-san` or `--insight-san`: make rows of them"
                     .to_owned(),
             );
         }
         lists
+    }
+
+    /// What makes no sense without a cluster.
+    fn needs_cluster(&self) -> impl Iterator<Item = String> {
+        let asks = self.insight_auth == InsightAuth::Kubernetes;
+        let given = [
+            (
+                self.checkpoint.is_some(),
+                "`--checkpoint` keeps what a cluster said: it needs `--kube`",
+            ),
+            (
+                asks,
+                "`--insight-auth kubernetes` asks a cluster what callers may get: it needs `--kube`",
+            ),
+        ];
+        let has_none = self.inputs.cluster.is_none();
+        let wrong = given
+            .into_iter()
+            .filter(move |(given, _)| *given && has_none);
+        wrong.map(|(_, why)| why.to_owned())
     }
 
     fn zero_limits(&self) -> impl Iterator<Item = String> {
@@ -280,10 +325,12 @@ impl ServeSettings {
             ("request bytes", limits.request_bytes == 0),
             ("reply bytes", limits.reply_bytes == 0),
             ("streams", limits.streams == 0),
+            ("look-ups at once", limits.requests == 0),
             (
-                "requests per connection",
+                "requests of a client at once",
                 limits.requests_per_connection == 0,
             ),
+            ("request timeout", limits.request_timeout.is_zero()),
             ("header bytes", limits.header_bytes == 0),
             ("keepalive", limits.keepalive.is_zero()),
             ("keepalive timeout", limits.keepalive_timeout.is_zero()),

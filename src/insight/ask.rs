@@ -5,7 +5,7 @@ use std::sync::Arc;
 use prost::Message;
 
 use super::{
-    ChangeWorld, Failure, Notes, explain, get, get_topology, list_affected, list_findings,
+    ChangeWorld, Failure, Notes, Scope, explain, get, get_topology, list_affected, list_findings,
     list_paths, list_policies, preview_change, resolve_request, server_status,
 };
 use crate::snapshot::Snapshot;
@@ -120,7 +120,7 @@ impl Ask for Local {
         &mut self,
         request: v1::GetEffectivePoliciesRequest,
     ) -> Result<v1::GetEffectivePoliciesResponse, AskError> {
-        let encoded = get(&self.snapshot, &request)?;
+        let encoded = get(&self.snapshot, &request, &Scope::default())?;
         // The bytes that a server would send, read back: one code for both.
         v1::GetEffectivePoliciesResponse::decode(encoded.encode_to_vec().as_slice())
             .map_err(|e| AskError::Unreachable(format!("the reply does not decode: {e}")))
@@ -130,54 +130,67 @@ impl Ask for Local {
         &mut self,
         request: v1::ResolveRequestRequest,
     ) -> Result<v1::ResolveRequestResponse, AskError> {
-        Ok(resolve_request(&self.snapshot, &request)?)
+        Ok(resolve_request(
+            &self.snapshot,
+            &request,
+            &Scope::default(),
+        )?)
     }
 
     fn explain(&mut self, request: v1::ExplainRequest) -> Result<v1::ExplainResponse, AskError> {
-        Ok(explain(&self.snapshot, &request)?)
+        Ok(explain(&self.snapshot, &request, &Scope::default())?)
     }
 
     fn list_policies(
         &mut self,
         request: v1::ListPoliciesRequest,
     ) -> Result<v1::ListPoliciesResponse, AskError> {
-        Ok(list_policies(&self.snapshot, &request)?)
+        Ok(list_policies(&self.snapshot, &request, &Scope::default())?)
     }
 
     fn list_affected(
         &mut self,
         request: v1::ListAffectedRequest,
     ) -> Result<v1::ListAffectedResponse, AskError> {
-        Ok(list_affected(&self.snapshot, &request)?)
+        Ok(list_affected(&self.snapshot, &request, &Scope::default())?)
     }
 
     fn list_paths(
         &mut self,
         request: v1::ListPathsRequest,
     ) -> Result<v1::ListPathsResponse, AskError> {
-        Ok(list_paths(&self.snapshot, &request)?)
+        Ok(list_paths(&self.snapshot, &request, &Scope::default())?)
     }
 
     fn preview_change(
         &mut self,
         request: v1::PreviewChangeRequest,
     ) -> Result<v1::PreviewChangeResponse, AskError> {
-        Ok(preview_change(&self.snapshot, &request, self.change)?)
+        Ok(preview_change(
+            &self.snapshot,
+            &request,
+            self.change,
+            &Scope::default(),
+        )?)
     }
 
     fn list_findings(
         &mut self,
         request: v1::ListFindingsRequest,
     ) -> Result<v1::ListFindingsResponse, AskError> {
-        Ok(list_findings(&self.snapshot, &request))
+        Ok(list_findings(&self.snapshot, &request, &Scope::default()))
     }
 
     fn get_topology(&mut self) -> Result<v1::GetTopologyResponse, AskError> {
-        Ok(get_topology(&self.snapshot))
+        Ok(get_topology(&self.snapshot, &Scope::default()))
     }
 
     fn server_status(&mut self) -> Result<v1::GetServerStatusResponse, AskError> {
-        Ok(server_status(&self.snapshot, &self.notes))
+        Ok(server_status(
+            &self.snapshot,
+            &self.notes,
+            &Scope::default(),
+        ))
     }
 }
 

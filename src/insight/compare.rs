@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::HashMap;
 
-use super::{Failure, Subject};
+use super::look_up::incomplete_kinds;
+use super::{Failure, Sight, Subject};
 use crate::model::{Explained, GroupKind, ObjectKey, PathName, Rejected, UnitOutcome};
 use crate::resolve::{Frames, Kind, World};
 use crate::snapshot::Snapshot;
@@ -26,11 +27,12 @@ pub fn preview_change(
     snapshot: &Snapshot,
     request: &v1::PreviewChangeRequest,
     change: ChangeWorld,
+    sight: &dyn Sight,
 ) -> Result<v1::PreviewChangeResponse, Failure> {
     let world = snapshot.world();
     let mut deletes = Vec::with_capacity(request.deletes.len());
     for name in &request.deletes {
-        deletes.push(object_named(world, name)?);
+        deletes.push(object_named(world, name, sight)?);
     }
     let (after, problems) = change(world, &request.manifests, &deletes);
     let version = snapshot.version();
@@ -41,27 +43,27 @@ pub fn preview_change(
             .collect(),
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
-        kinds: snapshot.kinds().to_vec(),
-        ..compare(world, &after)
+        kinds: incomplete_kinds(snapshot, &[], sight),
+        ..compare(world, &after, sight)
     })
 }
 
 /// The object that a name means.
-fn object_named(world: &World, name: &str) -> Result<ObjectKey, Failure> {
+fn object_named(world: &World, name: &str, sight: &dyn Sight) -> Result<ObjectKey, Failure> {
     let Subject::Object(key, None) = Subject::read(name, world)? else {
         return Err(Failure::invalid(
             "NotAnObject",
             format!("`{name}` is no object: give `kind/namespace/name`"),
         ));
     };
-    if world.store().get(&key).is_none() {
+    if world.store().get(&key).is_none() || !sight.object(&key) {
         return Err(Failure::absent(format!("there is no `{key}` to delete")));
     }
     Ok(key)
 }
 
 /// The changes from one world to another, equal ones told once with all their paths.
-pub fn compare(before: &World, after: &World) -> v1::PreviewChangeResponse {
+pub fn compare(before: &World, after: &World, sight: &dyn Sight) -> v1::PreviewChangeResponse {
     let mut comparison = Comparison {
         before: Side::new(before),
         after: Side::new(after),
@@ -70,7 +72,7 @@ pub fn compare(before: &World, after: &World) -> v1::PreviewChangeResponse {
         told: 0,
         truncated: false,
     };
-    let (old, new) = (names(before), names(after));
+    let (old, new) = (names(before, sight), names(after, sight));
     before.topology().visit(&mut |name, trail| {
         if !new.contains(name) {
             return;
@@ -80,7 +82,9 @@ pub fn compare(before: &World, after: &World) -> v1::PreviewChangeResponse {
             comparison.path(name, trail, &other);
         }
     });
-    let changes = once(comparison.changes.into_values());
+    let changes = comparison.changes.into_iter();
+    let changes = changes.filter(|((kind, ..), _)| sight.kind(kind));
+    let changes = once(changes.map(|(_, change)| change));
     let lost = |unit: &v1::ChangedUnit| unit.before_json.is_some() && unit.after_json.is_none();
     v1::PreviewChangeResponse {
         loses: changes.iter().flat_map(|c| &c.units).any(lost),
@@ -114,10 +118,12 @@ fn once(changes: impl Iterator<Item = v1::ChangedAnswer>) -> Vec<v1::ChangedAnsw
 }
 
 /// The names of all paths.
-fn names(world: &World) -> BTreeSet<String> {
+fn names(world: &World, sight: &dyn Sight) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     world.topology().visit(&mut |name, _| {
-        names.insert(name.to_owned());
+        if sight.path(name) {
+            names.insert(name.to_owned());
+        }
     });
     names
 }

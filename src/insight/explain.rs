@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
+use super::look_up::incomplete_kinds;
 use super::paths::nothing;
 use super::status::scope_levels;
-use super::{Failure, Subject};
+use super::{Failure, Sight, Subject};
 use crate::model::{Beaten, GroupKind, Level, PathName, UnitOutcome};
 use crate::resolve::{AttachedHere, Frames, Kind, World};
 use crate::snapshot::Snapshot;
@@ -27,6 +28,7 @@ type Found = BTreeMap<(usize, usize), (Frames, Vec<String>)>;
 pub fn explain(
     snapshot: &Snapshot,
     request: &v1::ExplainRequest,
+    sight: &dyn Sight,
 ) -> Result<v1::ExplainResponse, Failure> {
     let world = snapshot.world();
     let subject = Subject::read(&request.name, world)?;
@@ -35,10 +37,13 @@ pub fn explain(
         .kinds()
         .iter()
         .filter(|kind| wanted.is_empty() || wanted.contains(&kind.profile().policy))
+        .filter(|kind| sight.kind(&kind.profile().policy))
         .collect();
     let (found, truncated) = match &subject {
-        Subject::Path(name) => (one(snapshot, &kinds, name)?, false),
-        Subject::All | Subject::Object(..) => many(snapshot, &kinds, &subject, &request.name)?,
+        Subject::Path(name) => (one(snapshot, &kinds, name, sight)?, false),
+        Subject::All | Subject::Object(..) => {
+            many(snapshot, &kinds, (&subject, &request.name), sight)?
+        }
     };
     let paths = found
         .into_iter()
@@ -57,17 +62,7 @@ pub fn explain(
         })
         .collect();
     let version = snapshot.version();
-    let mut states = snapshot.kinds().to_vec();
-    states.extend(
-        wanted
-            .iter()
-            .filter(|k| world.kind(k).is_none())
-            .map(|kind| v1::KindState {
-                kind: kind.to_string(),
-                state: v1::kind_state::State::Unknown.into(),
-            }),
-    );
-    states.dedup();
+    let states = incomplete_kinds(snapshot, &wanted, sight);
     Ok(v1::ExplainResponse {
         paths,
         version: Some(version.message()),
@@ -78,12 +73,20 @@ pub fn explain(
 }
 
 /// One path, as a look-up sees it.
-fn one(snapshot: &Snapshot, kinds: &[&Kind], name: &str) -> Result<Found, Failure> {
+fn one(
+    snapshot: &Snapshot,
+    kinds: &[&Kind],
+    name: &str,
+    sight: &dyn Sight,
+) -> Result<Found, Failure> {
     let world = snapshot.world();
     let path = PathName::parse(name).map_err(|error| Failure::syntax(name, &error))?;
+    if !sight.path(name) {
+        return Err(Failure::hidden(name, &path));
+    }
     let trail = world
         .locate(&path)
-        .map_err(|reason| Failure::not_found(snapshot, name, reason))?;
+        .map_err(|reason| Failure::not_found(snapshot, name, reason, sight))?;
     let mut found = Found::new();
     for (number, kind) in kinds.iter().enumerate() {
         if let Some(frames) = world.frames(kind, &trail) {
@@ -97,8 +100,8 @@ fn one(snapshot: &Snapshot, kinds: &[&Kind], name: &str) -> Result<Found, Failur
 fn many(
     snapshot: &Snapshot,
     kinds: &[&Kind],
-    subject: &Subject,
-    name: &str,
+    (subject, name): (&Subject, &str),
+    sight: &dyn Sight,
 ) -> Result<(Found, bool), Failure> {
     let world = snapshot.world();
     let levels: Vec<Vec<Level>> = kinds.iter().map(|k| scope_levels(k.profile())).collect();
@@ -106,7 +109,7 @@ fn many(
     let mut found = Found::new();
     let (mut through, mut told, mut truncated) = (false, 0, false);
     world.topology().visit(&mut |path, trail| {
-        if !subject.includes(world, path, trail) {
+        if !subject.includes(world, path, trail) || !sight.path(path) {
             return;
         }
         through = true;
@@ -133,7 +136,7 @@ fn many(
         }
     });
     if !through {
-        return Err(nothing(snapshot, name));
+        return Err(nothing(snapshot, name, sight));
     }
     Ok((found, truncated))
 }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::model::{PathName, PathReason, PathSyntaxError};
+use super::Sight;
+use crate::model::{PathName, PathReason, PathSyntaxError, Root};
 use crate::snapshot::Snapshot;
 use crate::wire::v1;
 
@@ -61,8 +62,30 @@ impl Failure {
 
     /// A path that is none: the first step that fails, and the nearest prefix that is one
     /// (SEMANTICS §1.4).
-    pub fn not_found(snapshot: &Snapshot, text: &str, reason: PathReason) -> Self {
-        let nearest = nearest(snapshot, text);
+    pub fn not_found(
+        snapshot: &Snapshot,
+        text: &str,
+        reason: PathReason,
+        sight: &dyn Sight,
+    ) -> Self {
+        Self::of_path(text, reason, nearest(snapshot, text, sight))
+    }
+
+    /// A path that its caller may not see: the same as if its first step were none.
+    pub fn hidden(text: &str, path: &PathName<'_>) -> Self {
+        let reason = match path {
+            PathName::Walk(walk) => match walk.root {
+                Root::Gateway { .. } => PathReason::GatewayNotFound,
+                // A Service that no route names is as good as none.
+                Root::Mesh { .. } => PathReason::NoMatchingParent,
+            },
+            PathName::GatewayClass(_) => PathReason::GatewayClassNotFound,
+            PathName::Namespace(_) => PathReason::NamespaceNotFound,
+        };
+        Self::of_path(text, reason, String::new())
+    }
+
+    fn of_path(text: &str, reason: PathReason, nearest: String) -> Self {
         let hint = if nearest.is_empty() {
             String::new()
         } else {
@@ -96,12 +119,12 @@ impl Failure {
     }
 }
 
-/// The longest prefix of a path's name that is a path.
-fn nearest(snapshot: &Snapshot, text: &str) -> String {
+/// The longest prefix of a path's name that is a path and may be seen.
+fn nearest(snapshot: &Snapshot, text: &str, sight: &dyn Sight) -> String {
     let mut prefix = text;
     while let Some((above, _)) = prefix.rsplit_once('/') {
         let found = PathName::parse(above).is_ok_and(|path| snapshot.look_up(&path).is_some());
-        if found {
+        if found && sight.path(above) {
             return above.to_owned();
         }
         prefix = above;

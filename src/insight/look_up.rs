@@ -4,7 +4,7 @@ use bytes::{Bytes, BytesMut};
 use hashbrown::HashMap;
 use prost::Message;
 
-use super::Failure;
+use super::{Failure, Scope, Sight};
 use crate::model::{GroupKind, PathName};
 use crate::snapshot::{Body, Snapshot};
 use crate::wire::{
@@ -31,10 +31,11 @@ pub fn get_ready(snapshot: &Snapshot, text: &str) -> Option<EncodedGetEffectiveP
 pub fn get(
     snapshot: &Snapshot,
     request: &v1::GetEffectivePoliciesRequest,
+    scope: &Scope,
 ) -> Result<EncodedGetEffectivePoliciesResponse, Failure> {
     let text = path_of(request)?;
-    let body = find(snapshot, &text)?;
-    if request.kinds.is_empty() {
+    let body = find(snapshot, &text, scope)?;
+    if request.kinds.is_empty() && scope.has_all_kinds() {
         return Ok(if not_modified(&request.if_none_match, body.etag()) {
             EncodedGetEffectivePoliciesResponse {
                 result: unmodified_field(body.etag()).into(),
@@ -44,7 +45,8 @@ pub fn get(
             snapshot.reply(body)
         });
     }
-    let wanted = wanted(&request.kinds);
+    let asked = asked(&request.kinds);
+    let wanted = scope.narrow(&asked);
     let policies = selected(body, &wanted);
     let tag = body.etag_of(&wanted);
     let result = if not_modified(&request.if_none_match, &tag) {
@@ -52,14 +54,16 @@ pub fn get(
     } else {
         result_field(std::iter::once(policies.as_ref()), &tag)
     };
-    let unknown = v1::GetEffectivePoliciesResponse {
-        kinds: unknown(snapshot, &wanted),
+    let version = snapshot.version();
+    let tail = v1::GetEffectivePoliciesResponse {
+        version: Some(version.message()),
+        synced_at: Some(version.synced_at),
+        kinds: incomplete_kinds(snapshot, &asked, scope),
         ..v1::GetEffectivePoliciesResponse::default()
     };
-    let tail = [snapshot.get_tail().as_ref(), &unknown.encode_to_vec()].concat();
     Ok(EncodedGetEffectivePoliciesResponse {
         result: result.into(),
-        tail: tail.into(),
+        tail: tail.encode_to_vec().into(),
     })
 }
 
@@ -70,6 +74,7 @@ pub fn get(
 pub fn batch(
     snapshot: &Snapshot,
     request: &v1::BatchGetEffectivePoliciesRequest,
+    scope: &Scope,
 ) -> Result<EncodedBatchGetEffectivePoliciesResponse, Failure> {
     if request.requests.len() > MAX_BATCH {
         return Err(Failure::invalid(
@@ -80,11 +85,12 @@ pub fn batch(
             ),
         ));
     }
-    let wanted = wanted(&request.kinds);
+    let asked = asked(&request.kinds);
+    let wanted = scope.narrow(&asked);
     let mut table = Table::default();
     let mut results = BytesMut::new();
     for one in &request.requests {
-        let result = match path_of(one).and_then(|text| find(snapshot, &text)) {
+        let result = match path_of(one).and_then(|text| find(snapshot, &text, scope)) {
             Err(failure) => v1::PathPolicies {
                 error: Some(failure.path_error()),
                 ..v1::PathPolicies::default()
@@ -93,15 +99,17 @@ pub fn batch(
         };
         results.extend_from_slice(&field(1, &result.encode_to_vec()));
     }
-    let unknown = v1::BatchGetEffectivePoliciesResponse {
-        kinds: unknown(snapshot, &wanted),
+    let version = snapshot.version();
+    let tail = v1::BatchGetEffectivePoliciesResponse {
+        version: Some(version.message()),
+        synced_at: Some(version.synced_at),
+        kinds: incomplete_kinds(snapshot, &asked, scope),
         ..v1::BatchGetEffectivePoliciesResponse::default()
     };
-    let tail = [snapshot.batch_tail().as_ref(), &unknown.encode_to_vec()].concat();
     Ok(EncodedBatchGetEffectivePoliciesResponse {
         results: results.freeze(),
         bodies: table.bodies,
-        tail: tail.into(),
+        tail: tail.encode_to_vec().into(),
     })
 }
 
@@ -188,16 +196,24 @@ fn name_of(reference: &v1::PathRef) -> String {
     name
 }
 
-pub(super) fn find<'s>(snapshot: &'s Snapshot, text: &str) -> Result<&'s Body, Failure> {
+pub(super) fn find<'s>(
+    snapshot: &'s Snapshot,
+    text: &str,
+    scope: &Scope,
+) -> Result<&'s Body, Failure> {
     let path = PathName::parse(text).map_err(|error| Failure::syntax(text, &error))?;
+    if !scope.has_path(text) {
+        return Err(Failure::hidden(text, &path));
+    }
     if let Some(body) = snapshot.look_up(&path) {
         return Ok(body);
     }
     let reason = snapshot.why_not(&path);
-    Err(Failure::not_found(snapshot, text, reason))
+    Err(Failure::not_found(snapshot, text, reason, scope))
 }
 
-pub(super) fn wanted(kinds: &[String]) -> Vec<GroupKind> {
+/// The kinds that a request names.
+pub(super) fn asked(kinds: &[String]) -> Vec<GroupKind> {
     kinds.iter().map(|text| GroupKind::parse(text)).collect()
 }
 
@@ -209,20 +225,29 @@ fn selected(body: &Body, wanted: &[GroupKind]) -> Bytes {
     policies.freeze()
 }
 
-/// The kinds of which not everything is known, those that were asked for and have no profile among
-/// them (SEMANTICS §2.5).
-pub fn incomplete_kinds(snapshot: &Snapshot, wanted: &[GroupKind]) -> Vec<v1::KindState> {
+/// The kinds in scope of which not everything is known, those that were asked for and have no
+/// profile among them (SEMANTICS §2.5).
+pub fn incomplete_kinds(
+    snapshot: &Snapshot,
+    asked: &[GroupKind],
+    sight: &dyn Sight,
+) -> Vec<v1::KindState> {
     let mut kinds = snapshot.kinds().to_vec();
-    kinds.extend(unknown(snapshot, wanted));
+    if !sight.is_all() {
+        kinds.retain(|told| sight.kind(&GroupKind::parse(&told.kind)));
+    }
+    kinds.extend(unknown(snapshot, asked, sight));
     kinds
 }
 
-/// Kinds that were asked for and have no profile: not the same as no policy (SEMANTICS §2.3).
-fn unknown(snapshot: &Snapshot, wanted: &[GroupKind]) -> Vec<v1::KindState> {
+/// Kinds that were asked for and have no profile: not the same as no policy (SEMANTICS §2.3). Those
+/// that may not be seen are told alike.
+fn unknown(snapshot: &Snapshot, asked: &[GroupKind], sight: &dyn Sight) -> Vec<v1::KindState> {
     let told = |kind: &GroupKind| snapshot.kinds().iter().any(|k| k.kind == kind.to_string());
-    wanted
+    let is_known = |kind: &GroupKind| snapshot.knows(kind) || told(kind);
+    asked
         .iter()
-        .filter(|kind| !snapshot.knows(kind) && !told(kind))
+        .filter(|kind| !is_known(kind) || !sight.kind(kind))
         .map(|kind| v1::KindState {
             kind: kind.to_string(),
             state: v1::kind_state::State::Unknown.into(),

@@ -1,6 +1,8 @@
 //! Paths of the topology, page by page.
 
-use super::{Failure, FailureCode, Subject};
+use super::look_up::incomplete_kinds;
+use super::{Failure, FailureCode, Sight, Subject};
+use crate::model::PathName;
 use crate::snapshot::Snapshot;
 use crate::wire::v1;
 
@@ -14,6 +16,7 @@ const MAX_PAGE: usize = 10_000;
 pub fn list_paths(
     snapshot: &Snapshot,
     request: &v1::ListPathsRequest,
+    sight: &dyn Sight,
 ) -> Result<v1::ListPathsResponse, Failure> {
     let world = snapshot.world();
     let subject = Subject::read(&request.name, world)?;
@@ -23,7 +26,7 @@ pub fn list_paths(
     world.topology().visit(&mut |name, trail| {
         let level = trail.end().as_str();
         let wanted = request.levels.is_empty() || request.levels.iter().any(|l| l == level);
-        if !wanted || !subject.includes(world, name, trail) {
+        if !wanted || !subject.includes(world, name, trail) || !sight.path(name) {
             return;
         }
         if found >= first && paths.len() < size {
@@ -32,7 +35,7 @@ pub fn list_paths(
         found += 1;
     });
     if found == 0 && subject != Subject::All {
-        return Err(nothing(snapshot, &request.name));
+        return Err(nothing(snapshot, &request.name, sight));
     }
     let next = first + paths.len();
     let version = snapshot.version();
@@ -41,7 +44,7 @@ pub fn list_paths(
         paths,
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
-        kinds: snapshot.kinds().to_vec(),
+        kinds: incomplete_kinds(snapshot, &[], sight),
     })
 }
 
@@ -94,12 +97,12 @@ fn first(snapshot: &Snapshot, token: &str) -> Result<usize, Failure> {
 }
 
 /// Why a name finds no path.
-pub(super) fn nothing(snapshot: &Snapshot, name: &str) -> Failure {
-    use crate::model::PathName;
+pub(super) fn nothing(snapshot: &Snapshot, name: &str, sight: &dyn Sight) -> Failure {
     let world = snapshot.world();
-    let located = PathName::parse(name).map(|path| world.locate(&path));
+    let located = PathName::parse(name).map(|path| (path, world.locate(&path)));
     match located {
-        Ok(Err(reason)) => Failure::not_found(snapshot, name, reason),
+        Ok((path, _)) if !sight.path(name) => Failure::hidden(name, &path),
+        Ok((_, Err(reason))) => Failure::not_found(snapshot, name, reason, sight),
         _ => Failure {
             code: FailureCode::NotFound,
             reason: "NotOnAPath".to_owned(),

@@ -1,7 +1,8 @@
 //! Statuses of policies as messages (SEMANTICS §10).
 
-use super::Failure;
+use super::look_up::incomplete_kinds;
 use super::paths::{Page, page};
+use super::{Failure, Sight};
 use crate::attach::RefOutcome;
 use crate::model::{GroupKind, InForce, Outcome, PolicyRef};
 use crate::profile::{Policy, Vocabulary};
@@ -19,6 +20,7 @@ const UNITS_TOLD: usize = 5;
 pub fn list_policies(
     snapshot: &Snapshot,
     request: &v1::ListPoliciesRequest,
+    sight: &dyn Sight,
 ) -> Result<v1::ListPoliciesResponse, Failure> {
     let world = snapshot.world();
     let statuses = snapshot.statuses();
@@ -29,6 +31,9 @@ pub fn list_policies(
             continue;
         }
         for (index, policy) in kind.policies().iter().enumerate() {
+            if !sight.object(&policy.key) {
+                continue;
+            }
             let status = statuses.of(number, index).cloned().unwrap_or_default();
             all.push(message(world, kind, (index, policy), &status));
         }
@@ -42,7 +47,7 @@ pub fn list_policies(
         policies: all.into_iter().skip(first).take(size).collect(),
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
-        kinds: snapshot.kinds().to_vec(),
+        kinds: incomplete_kinds(snapshot, &[], sight),
     })
 }
 

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use hashbrown::HashMap;
 
+use super::look_up::incomplete_kinds;
 use super::policies::message;
-use super::{Failure, Subject};
+use super::{Failure, Sight, Subject};
 use crate::model::{PolicyRef, Unit};
 use crate::resolve::{Frames, Kind, World};
 use crate::snapshot::Snapshot;
@@ -25,9 +26,10 @@ pub(super) fn reach(
     snapshot: &Snapshot,
     name: &str,
     unit: &str,
+    sight: &dyn Sight,
 ) -> Result<v1::ListAffectedResponse, Failure> {
     let world = snapshot.world();
-    let (number, index) = policy_named(world, name)?;
+    let (number, index) = policy_named(world, name, sight)?;
     let wanted = match unit {
         "" => Unit::default(),
         text => Unit::parse(text).ok_or_else(|| {
@@ -46,11 +48,13 @@ pub(super) fn reach(
     };
     let statuses = snapshot.statuses();
     let status = statuses.of(number, index).cloned().unwrap_or_default();
-    let (paths, truncated) = paths(world, kind, &PolicyRef::of(&policy.key), &wanted);
+    let of = (kind, &PolicyRef::of(&policy.key));
+    let (paths, truncated) = paths(world, of, &wanted, sight);
     let objects = statuses
         .affected
         .iter()
         .filter(|(_, policies)| policies.contains(&(number, index)))
+        .filter(|(node, _)| sight.object(&world.topology().key(**node).object))
         .map(|(node, _)| world.topology().describe(*node));
     Ok(v1::ListAffectedResponse {
         status: Some(message(world, kind, (index, policy), &status)),
@@ -62,8 +66,10 @@ pub(super) fn reach(
 }
 
 /// The kind and the policy of a name.
-fn policy_named(world: &World, name: &str) -> Result<(usize, usize), Failure> {
-    if let Subject::Object(key, None) = Subject::read(name, world)? {
+fn policy_named(world: &World, name: &str, sight: &dyn Sight) -> Result<(usize, usize), Failure> {
+    if let Subject::Object(key, None) = Subject::read(name, world)?
+        && sight.object(&key)
+    {
         for (number, kind) in world.kinds().iter().enumerate() {
             if let Some(index) = kind.policy(&key) {
                 return Ok((number, index));
@@ -78,15 +84,15 @@ fn policy_named(world: &World, name: &str) -> Result<(usize, usize), Failure> {
 /// The scopes in which the policy stands, with what it won and lost of the wanted units.
 fn paths(
     world: &World,
-    kind: &Kind,
-    policy: &PolicyRef,
+    (kind, policy): (&Kind, &PolicyRef),
     wanted: &Unit,
+    sight: &dyn Sight,
 ) -> (Vec<v1::AffectedPath>, bool) {
     let mut known: HashMap<Frames, Option<Shares>> = HashMap::new();
     let mut found = Vec::new();
     let mut truncated = false;
     world.topology().visit(&mut |name, trail| {
-        if !world.is_scope(kind, trail) {
+        if !world.is_scope(kind, trail) || !sight.path(name) {
             return;
         }
         let Some(frames) = world.frames(kind, trail) else {
@@ -152,9 +158,17 @@ fn share(
 pub(super) fn affecting(
     snapshot: &Snapshot,
     object: &str,
+    sight: &dyn Sight,
 ) -> Result<v1::ListAffectedResponse, Failure> {
     let world = snapshot.world();
-    let key = match Subject::read(object, world)? {
+    let subject = Subject::read(object, world)?;
+    if let Subject::Object(key, _) = &subject
+        && !sight.object(key)
+    {
+        // Nothing affects an object that is not there, either.
+        return Ok(v1::ListAffectedResponse::default());
+    }
+    let key = match subject {
         Subject::Object(key, None) => key.to_string(),
         Subject::Object(key, Some(section)) => format!("{key}#{section}"),
         Subject::All | Subject::Path(_) => {
@@ -168,6 +182,7 @@ pub(super) fn affecting(
     Ok(v1::ListAffectedResponse {
         policies: affecting
             .into_iter()
+            .filter(|(kind, _)| sight.kind(kind))
             .map(|(kind, policy)| v1::AffectingPolicy {
                 kind: kind.to_string(),
                 policy: Some(node_policy_ref(&policy)),
@@ -184,11 +199,12 @@ pub(super) fn affecting(
 pub fn list_affected(
     snapshot: &Snapshot,
     request: &v1::ListAffectedRequest,
+    sight: &dyn Sight,
 ) -> Result<v1::ListAffectedResponse, Failure> {
     use v1::list_affected_request::Subject as Asked;
     let found = match &request.subject {
-        Some(Asked::Object(object)) => affecting(snapshot, object)?,
-        Some(Asked::Policy(policy)) => reach(snapshot, policy, &request.unit)?,
+        Some(Asked::Object(object)) => affecting(snapshot, object, sight)?,
+        Some(Asked::Policy(policy)) => reach(snapshot, policy, &request.unit, sight)?,
         None => {
             return Err(Failure::invalid(
                 "NoSubject",
@@ -200,7 +216,7 @@ pub fn list_affected(
     Ok(v1::ListAffectedResponse {
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
-        kinds: snapshot.kinds().to_vec(),
+        kinds: incomplete_kinds(snapshot, &[], sight),
         ..found
     })
 }

@@ -1,7 +1,7 @@
 //! The rule that a request takes, and what holds there.
 
-use super::Failure;
-use super::look_up::{find, incomplete_kinds, wanted};
+use super::look_up::{asked as asked_kinds, find, incomplete_kinds};
+use super::{Failure, Scope};
 use crate::model::{GroupKind, ObjectKey, PathName, Root, RuleStep, Str, Walk};
 use crate::snapshot::Snapshot;
 use crate::topology::matching::{
@@ -17,8 +17,9 @@ use v1::resolve_request_request::{HostnamePrecedence, Protocol as Speaks};
 pub fn resolve_request(
     snapshot: &Snapshot,
     asked: &v1::ResolveRequestRequest,
+    scope: &Scope,
 ) -> Result<v1::ResolveRequestResponse, Failure> {
-    Ok(resolve(snapshot, asked, false)?.unwrap_or_default())
+    Ok(resolve(snapshot, asked, scope, false)?.unwrap_or_default())
 }
 
 /// Resolves a request if it takes no time; else there is no answer.
@@ -28,8 +29,9 @@ pub fn resolve_request(
 pub fn resolve_in_haste(
     snapshot: &Snapshot,
     asked: &v1::ResolveRequestRequest,
+    scope: &Scope,
 ) -> Result<Option<v1::ResolveRequestResponse>, Failure> {
-    resolve(snapshot, asked, true)
+    resolve(snapshot, asked, scope, true)
 }
 
 /// The paths of the rules that a request takes, and nothing else; none if it is not known and there
@@ -63,21 +65,24 @@ fn found(
 fn resolve(
     snapshot: &Snapshot,
     asked: &v1::ResolveRequestRequest,
+    scope: &Scope,
     in_haste: bool,
 ) -> Result<Option<v1::ResolveRequestResponse>, Failure> {
-    let Some(found) = found(snapshot, asked, in_haste)? else {
+    let Some(mut found) = found(snapshot, asked, in_haste)? else {
         return Ok(None);
     };
-    let wanted = wanted(&asked.kinds);
+    found.taken.retain(|taken| scope.has_path(&taken.path));
+    found.not_taken.retain(|not| scope.has_path(&not.path));
+    let kinds = asked_kinds(&asked.kinds);
     let resolved = found.taken.iter();
-    let resolved = resolved.map(|taken| resolved_of(snapshot, taken, &wanted));
+    let resolved = resolved.map(|taken| resolved_of(snapshot, taken, &kinds, scope));
     let version = snapshot.version();
     Ok(Some(v1::ResolveRequestResponse {
         resolved: resolved.collect::<Result<_, _>>()?,
         unresolved: found.not_taken.iter().map(unresolved_of).collect(),
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
-        kinds: incomplete_kinds(snapshot, &wanted),
+        kinds: incomplete_kinds(snapshot, &kinds, scope),
     }))
 }
 
@@ -175,12 +180,14 @@ fn named(text: &str) -> Result<Option<(Str, Str)>, Failure> {
 fn resolved_of(
     snapshot: &Snapshot,
     taken: &Taken,
-    wanted: &[GroupKind],
+    kinds: &[GroupKind],
+    scope: &Scope,
 ) -> Result<v1::ResolvedRequest, Failure> {
-    let body = find(snapshot, &taken.path)?;
+    let body = find(snapshot, &taken.path, scope)?;
+    let wanted = scope.narrow(kinds);
     let policies = v1::PathPolicies {
-        policies: policies_of(body.policies(wanted)),
-        etag: body.etag_of(wanted),
+        policies: policies_of(body.policies(&wanted)),
+        etag: body.etag_of(&wanted),
         ..v1::PathPolicies::default()
     };
     let walk = match PathName::parse(&taken.path) {

@@ -1,6 +1,7 @@
 //! What a server knows, and what is wrong in detail.
 
-use crate::model::{Level, Outcome, SourceState};
+use super::Sight;
+use crate::model::{GroupKind, Level, Outcome, SourceState};
 use crate::profile::{Class, EffectiveTarget, Profile, ProfileOrigin, Targets};
 use crate::resolve::{Kind, World};
 use crate::snapshot::Snapshot;
@@ -14,7 +15,11 @@ pub struct Notes {
 }
 
 /// The status of a server.
-pub fn server_status(snapshot: &Snapshot, notes: &Notes) -> v1::GetServerStatusResponse {
+pub fn server_status(
+    snapshot: &Snapshot,
+    notes: &Notes,
+    sight: &dyn Sight,
+) -> v1::GetServerStatusResponse {
     let world = snapshot.world();
     let version = snapshot.version();
     let profiles = world.problems().iter().map(|p| v1::Problem {
@@ -35,15 +40,26 @@ pub fn server_status(snapshot: &Snapshot, notes: &Notes) -> v1::GetServerStatusR
         .iter()
         .map(|kind| status(world, kind))
         .chain(refused)
+        .filter(|status| sight.kind(&GroupKind::parse(&status.kind)))
         .collect();
+    let is_all = sight.is_all();
+    for kind in kinds.iter_mut().filter(|_| !is_all) {
+        (kind.policies, kind.accepted) = (0, 0);
+    }
     kinds.sort_by(|a, b| a.kind.cmp(&b.kind));
     v1::GetServerStatusResponse {
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
         kinds,
-        problems: profiles.chain(sources).collect(),
-        paths: snapshot.paths(),
-        distinct_answers: snapshot.distinct_answers() as u64,
+        // They name files and objects of everybody.
+        problems: profiles.chain(sources).filter(|_| is_all).collect(),
+        // Counts of everything are no business of those who see a part.
+        paths: if is_all { snapshot.paths() } else { 0 },
+        distinct_answers: if is_all {
+            snapshot.distinct_answers() as u64
+        } else {
+            0
+        },
         server_version: env!("CARGO_PKG_VERSION").to_owned(),
     }
 }

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::HashMap;
 
+use super::Sight;
+use super::look_up::incomplete_kinds;
 use crate::model::{Level, NodeKey, Outcome, PolicyRef};
 use crate::resolve::World;
 use crate::snapshot::Snapshot;
@@ -14,11 +16,14 @@ use crate::wire::{node_policy_ref, v1};
 type Role = (NodeId, Level);
 
 /// The topology with the policies attached to it.
-pub fn get_topology(snapshot: &Snapshot) -> v1::GetTopologyResponse {
+pub fn get_topology(snapshot: &Snapshot, sight: &dyn Sight) -> v1::GetTopologyResponse {
     let world = snapshot.world();
-    let attached = attached(world);
+    let attached = attached(world, sight);
     let mut graph = Graph::default();
-    world.topology().visit(&mut |_, trail| {
+    world.topology().visit(&mut |name, trail| {
+        if !sight.path(name) {
+            return;
+        }
         let mut above = None;
         for step in &trail.steps {
             let node = graph.node(world, (step.node, step.level), &attached);
@@ -39,7 +44,7 @@ pub fn get_topology(snapshot: &Snapshot) -> v1::GetTopologyResponse {
             .collect(),
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
-        kinds: snapshot.kinds().to_vec(),
+        kinds: incomplete_kinds(snapshot, &[], sight),
     }
 }
 
@@ -90,9 +95,10 @@ impl Graph {
 }
 
 /// The policies of each node, by kind and name.
-fn attached(world: &World) -> AttachedTo {
+fn attached(world: &World, sight: &dyn Sight) -> AttachedTo {
     let mut found = AttachedTo::new();
-    for kind in world.kinds() {
+    let kinds = world.kinds().iter();
+    for kind in kinds.filter(|kind| sight.kind(&kind.profile().policy)) {
         for (index, policy) in kind.policies().iter().enumerate() {
             let accepted = kind.outcome(index).0 == Outcome::Accepted;
             let nodes: BTreeSet<&NodeKey> = kind

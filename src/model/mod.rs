@@ -32,6 +32,5 @@ pub use path::{
 };
 pub use selector::LabelSelector;
 pub use strategy::{Direction, Granularity, Strategy};
-pub(crate) use unit::item_value;
-pub use unit::{Segment, Unit};
+pub use unit::{Segment, Unit, item_value};
 pub use value::{FieldStep, at_path, is_unset, parse_field_path};

@@ -106,7 +106,7 @@ fn parse_item(text: &str) -> Option<Vec<(Str, String)>> {
 }
 
 /// The text of a key's value inside brackets: strings without quotes where they need none.
-pub(crate) fn item_value(value: &Value) -> String {
+pub fn item_value(value: &Value) -> String {
     match value {
         Value::String(text) if is_bare(text) && !text.contains([',', '=']) => text.clone(),
         other => other.to_string(),

@@ -12,9 +12,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::server::Connected;
 
-use super::peer::{AllowLists, Peer};
+use super::Limits;
+use super::callers::Callers;
+use super::peer::Peer;
 use super::tls::Certificates;
 
 /// How long to wait after a connection that could not be accepted. Out of file descriptors, the
@@ -32,9 +33,8 @@ pub(super) struct Door {
     pub permits: Arc<Semaphore>,
     /// TLS on TCP, if there are certificates.
     pub certificates: Option<Arc<Certificates>>,
-    pub lists: Arc<AllowLists>,
-    /// Most streams of a connection that follow paths.
-    pub watches: usize,
+    pub callers: Arc<Callers>,
+    pub limits: Arc<Limits>,
 }
 
 /// Where connections come in.
@@ -60,10 +60,7 @@ enum Stream {
 }
 
 /// The connections of a listener. Who may connect to a Unix socket is said by its file's mode.
-pub(super) fn connections(
-    listener: Listening,
-    door: Door,
-) -> ReceiverStream<io::Result<Connection>> {
+pub(super) fn connections(listener: Listening, door: Door) -> ReceiverStream<Connection> {
     let (tx, accepted) = mpsc::channel(WAITING);
     tokio::spawn(async move {
         while let Some(permit) = door.permit(&tx).await {
@@ -79,17 +76,21 @@ pub(super) fn connections(
                     tokio::spawn(async move {
                         let shaken = shake_hands(stream, certificates, &door, permit).await;
                         if let Some(connection) = shaken {
-                            let _gone = tx.send(Ok(connection)).await;
+                            let _gone = tx.send(connection).await;
                         }
                     });
                 }
                 (Ok(stream), _) => {
+                    let peer = match &stream {
+                        Stream::Unix(_) => Peer::by_file(&door.limits),
+                        Stream::Tcp(_) | Stream::Tls(_) => Peer::unnamed(&door.limits),
+                    };
                     let connection = Connection {
                         stream,
-                        peer: Peer::unnamed(door.watches),
+                        peer,
                         _permit: permit,
                     };
-                    if tx.send(Ok(connection)).await.is_err() {
+                    if tx.send(connection).await.is_err() {
                         return;
                     }
                 }
@@ -152,17 +153,16 @@ async fn shake_hands(
     let chain = stream.get_ref().1.peer_certificates();
     let chain = chain.map(<[_]>::to_vec).unwrap_or_default();
     Some(Connection {
-        peer: Peer::certified(certificates, generation, chain, &door.lists, door.watches),
+        peer: Peer::certified(certificates, generation, chain, &door.callers, &door.limits),
         stream: Stream::Tls(Box::new(stream)),
         _permit: permit,
     })
 }
 
-impl Connected for Connection {
-    type ConnectInfo = Peer;
-
-    fn connect_info(&self) -> Peer {
-        self.peer.clone()
+impl Connection {
+    /// Who is at the other end.
+    pub fn peer(&self) -> &Peer {
+        &self.peer
     }
 }
 

@@ -6,11 +6,13 @@ use prost::Message;
 use tonic::{Request, Response, Status};
 
 use super::generated::policy_insight_service_server::PolicyInsightService;
+use super::peer::peer_of;
 use super::pool::Pool;
+use super::review::{Reviews, Seen};
 use super::status::{status_of, within};
 use super::{Answers, Limits};
 use crate::insight::{
-    Failure, explain, get_topology, list_affected, list_findings, list_paths, list_policies,
+    Failure, Sight, explain, get_topology, list_affected, list_findings, list_paths, list_policies,
     preview_change, server_status,
 };
 use crate::snapshot::Snapshot;
@@ -22,10 +24,12 @@ pub(super) struct Insights {
     answers: Answers,
     pool: Arc<Pool>,
     reply_bytes: usize,
+    /// Tells what callers may get, if they are held to that.
+    reviews: Option<Arc<dyn Reviews>>,
 }
 
 impl Insights {
-    pub fn new(answers: Answers, limits: &Limits) -> Self {
+    pub fn new(answers: Answers, reviews: Option<Arc<dyn Reviews>>, limits: &Limits) -> Self {
         let pool = Pool::new(
             limits.insight_at_once,
             limits.insight_waiting,
@@ -35,21 +39,33 @@ impl Insights {
             answers,
             pool: Arc::new(pool),
             reply_bytes: limits.reply_bytes,
+            reviews,
         }
     }
 
-    /// Answers from the snapshot that is current when the work begins.
-    async fn answer<M: Message + 'static>(
+    /// Answers from the snapshot that is current when the work begins, with what the caller may see
+    /// of it.
+    async fn answer<R, M>(
         &self,
-        ask: impl FnOnce(&Snapshot) -> Result<M, Failure> + Send + 'static,
-    ) -> Result<Response<M>, Status> {
+        request: Request<R>,
+        ask: impl FnOnce(&Snapshot, &R, &dyn Sight) -> Result<M, Failure> + Send + 'static,
+    ) -> Result<Response<M>, Status>
+    where
+        R: Send + 'static,
+        M: Message + 'static,
+    {
+        let peer = peer_of(&request)?;
+        let seen = Seen::by(self.reviews.as_ref(), peer, request.metadata()).await?;
+        let request = request.into_inner();
         let answers = self.answers.clone();
         let most = self.reply_bytes;
         let work = move || {
             let Some(snapshot) = answers.snapshots.load() else {
                 return Err(answers.not_ready());
             };
-            within(ask(&snapshot).map_err(status_of)?, most)
+            let answer = ask(&snapshot, &request, &seen);
+            seen.check()?;
+            within(answer.map_err(status_of)?, most)
         };
         Ok(Response::new(self.pool.run(work).await?))
     }
@@ -61,72 +77,69 @@ impl PolicyInsightService for Insights {
         &self,
         request: Request<v1::ExplainRequest>,
     ) -> Result<Response<v1::ExplainResponse>, Status> {
-        let request = request.into_inner();
-        self.answer(move |snapshot| explain(snapshot, &request))
-            .await
+        self.answer(request, explain).await
     }
 
     async fn list_paths(
         &self,
         request: Request<v1::ListPathsRequest>,
     ) -> Result<Response<v1::ListPathsResponse>, Status> {
-        let request = request.into_inner();
-        self.answer(move |snapshot| list_paths(snapshot, &request))
-            .await
+        self.answer(request, list_paths).await
     }
 
     async fn list_policies(
         &self,
         request: Request<v1::ListPoliciesRequest>,
     ) -> Result<Response<v1::ListPoliciesResponse>, Status> {
-        let request = request.into_inner();
-        self.answer(move |snapshot| list_policies(snapshot, &request))
-            .await
+        self.answer(request, list_policies).await
     }
 
     async fn list_affected(
         &self,
         request: Request<v1::ListAffectedRequest>,
     ) -> Result<Response<v1::ListAffectedResponse>, Status> {
-        let request = request.into_inner();
-        self.answer(move |snapshot| list_affected(snapshot, &request))
-            .await
+        self.answer(request, list_affected).await
     }
 
     async fn preview_change(
         &self,
         request: Request<v1::PreviewChangeRequest>,
     ) -> Result<Response<v1::PreviewChangeResponse>, Status> {
-        let request = request.into_inner();
         let change = self.answers.change;
-        self.answer(move |snapshot| preview_change(snapshot, &request, change))
-            .await
+        self.answer(request, move |snapshot, request, sight| {
+            preview_change(snapshot, request, change, sight)
+        })
+        .await
     }
 
     async fn list_findings(
         &self,
         request: Request<v1::ListFindingsRequest>,
     ) -> Result<Response<v1::ListFindingsResponse>, Status> {
-        let request = request.into_inner();
-        self.answer(move |snapshot| Ok(list_findings(snapshot, &request)))
-            .await
+        self.answer(request, |snapshot, request, sight| {
+            Ok(list_findings(snapshot, request, sight))
+        })
+        .await
     }
 
     async fn get_topology(
         &self,
-        _request: Request<v1::GetTopologyRequest>,
+        request: Request<v1::GetTopologyRequest>,
     ) -> Result<Response<v1::GetTopologyResponse>, Status> {
-        self.answer(|snapshot| Ok(get_topology(snapshot))).await
+        self.answer(request, |snapshot, _, sight| {
+            Ok(get_topology(snapshot, sight))
+        })
+        .await
     }
 
     async fn get_server_status(
         &self,
-        _request: Request<v1::GetServerStatusRequest>,
+        request: Request<v1::GetServerStatusRequest>,
     ) -> Result<Response<v1::GetServerStatusResponse>, Status> {
         let notes = self.answers.notes.clone();
-        self.answer(move |snapshot| {
+        self.answer(request, move |snapshot, _, sight| {
             let notes = Arc::clone(&notes.borrow());
-            Ok(server_status(snapshot, &notes))
+            Ok(server_status(snapshot, &notes, sight))
         })
         .await
     }

@@ -4,6 +4,11 @@ use std::time::Duration;
 
 use crate::snapshot::MostPaths;
 
+/// Look-ups that are worked on at once, unless told otherwise: what two cores answer in some 50 ms.
+pub const DEFAULT_MAX_CONCURRENCY: usize = 2_048;
+/// Requests of one connection that are, unless told otherwise.
+pub const DEFAULT_MAX_CONCURRENCY_PER_CLIENT: usize = 512;
+
 /// Limits of the server: no caller can make it allocate or work without bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -19,8 +24,13 @@ pub struct Limits {
     pub reply_bytes: usize,
     /// Most streams that one connection may have open.
     pub streams: u32,
-    /// Most requests of one connection that are worked on at once; others wait.
+    /// Most look-ups that are worked on at once, of all callers together, from the arrival of a
+    /// request to its reply; others are turned away.
+    pub requests: usize,
+    /// Most requests of one connection that are; likewise.
     pub requests_per_connection: usize,
+    /// How long a request may take, if its caller does not wait for less.
+    pub request_timeout: Duration,
     /// Most bytes of a request's headers.
     pub header_bytes: u32,
     /// How often an idle connection is asked whether it is alive.
@@ -61,15 +71,17 @@ impl Default for Limits {
             request_bytes: 4 * MIB,
             reply_bytes: 64 * MIB,
             streams: 1024,
-            requests_per_connection: 256,
+            requests: DEFAULT_MAX_CONCURRENCY,
+            requests_per_connection: DEFAULT_MAX_CONCURRENCY_PER_CLIENT,
+            request_timeout: Duration::from_secs(60),
             header_bytes: 16 * 1024,
             keepalive: Duration::from_secs(30),
             keepalive_timeout: Duration::from_secs(20),
-            insight_at_once: 2,
+            insight_at_once: half_the_cores(),
             insight_waiting: 64,
             insight_timeout: Duration::from_secs(30),
             batches_at_once: 4,
-            batches_waiting: 256,
+            batches_waiting: 64,
             watches: 20_000,
             watches_per_connection: 1000,
             watch_paths: MostPaths {
@@ -80,4 +92,9 @@ impl Default for Limits {
             watch_pause: Duration::from_millis(50),
         }
     }
+}
+
+/// Threads for questions of people: the rest is left to look-ups.
+fn half_the_cores() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1))
 }

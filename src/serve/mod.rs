@@ -4,20 +4,26 @@
 //! loaded once; no guard is held over an await. Questions of people run on a bounded pool, so
 //! that they cannot slow down look-ups.
 
+mod bodies;
+mod callers;
 mod connection;
+mod deadline;
 mod envoy;
 mod health;
 mod hot;
 mod insights;
 mod limits;
 mod listen;
+mod load;
 mod peer;
 mod policies;
 mod pool;
+mod review;
 mod server;
 mod status;
 mod tally;
 mod tls;
+mod transport;
 mod watches;
 
 use std::sync::Arc;
@@ -28,11 +34,13 @@ use tonic::Status;
 use crate::insight::{ChangeWorld, Notes};
 use crate::snapshot::Snapshots;
 
+pub use callers::{AllowLists, CallerRow, Callers, CallersDocument, San, SanError};
 pub use envoy::{EnvoyDialect, EnvoyDocument, EnvoySettings};
 pub use health::Health;
-pub use limits::Limits;
+pub use limits::{DEFAULT_MAX_CONCURRENCY, DEFAULT_MAX_CONCURRENCY_PER_CLIENT, Limits};
 pub use listen::{Address, AddressError, Bound, Listener, SocketFile};
-pub use peer::{AllowLists, San, SanError};
+pub use load::Load;
+pub use review::{Account, Reviewing, Reviews, Right};
 pub use server::{Security, ServeError, Server};
 pub use tally::Tally;
 pub use tls::{Certificates, TlsError, TlsFiles};

@@ -6,7 +6,8 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
 use super::generated::effective_policy_service_server::EffectivePolicyService;
-use super::peer::{Peer, Refusal};
+use super::load::Load;
+use super::peer::peer_of;
 use super::pool::Pool;
 use super::status::{status_of, within};
 use super::watches::{Messages, Watches};
@@ -30,14 +31,19 @@ pub(super) struct Policies {
 
 impl Policies {
     /// Answers until `stop`, which ends the streams.
-    pub fn new(answers: Answers, limits: &Limits, stop: CancellationToken) -> Self {
+    pub fn new(
+        answers: Answers,
+        load: Arc<Load>,
+        limits: &Limits,
+        stop: CancellationToken,
+    ) -> Self {
         let batches = Pool::new(
             limits.batches_at_once,
             limits.batches_waiting,
             limits.insight_timeout,
         );
         Self {
-            watches: Watches::new(answers.clone(), limits, stop),
+            watches: Watches::new(answers.clone(), load, limits, stop),
             answers,
             batches: Arc::new(batches),
             reply_bytes: limits.reply_bytes,
@@ -51,10 +57,9 @@ impl EffectivePolicyService for Policies {
         &self,
         request: Request<v1::GetEffectivePoliciesRequest>,
     ) -> Result<Response<EncodedGetEffectivePoliciesResponse>, Status> {
-        let found = self
-            .answers
-            .snapshots
-            .with(|snapshot| get(snapshot, request.get_ref()));
+        let scope = peer_of(&request)?.scope();
+        let snapshots = &self.answers.snapshots;
+        let found = snapshots.with(|snapshot| get(snapshot, request.get_ref(), &scope));
         match found {
             None => Err(self.answers.not_ready()),
             Some(Err(failure)) => Err(status_of(failure)),
@@ -66,13 +71,17 @@ impl EffectivePolicyService for Policies {
         &self,
         request: Request<v1::BatchGetEffectivePoliciesRequest>,
     ) -> Result<Response<EncodedBatchGetEffectivePoliciesResponse>, Status> {
+        let scope = peer_of(&request)?.scope();
         let request = request.into_inner();
         let Some(snapshot) = self.answers.snapshots.load() else {
             return Err(self.answers.not_ready());
         };
         let most = self.reply_bytes;
         let small = request.requests.len() <= SMALL_BATCH;
-        let answer = move || within(batch(&snapshot, &request).map_err(status_of)?, most);
+        let answer = move || {
+            let reply = batch(&snapshot, &request, &scope);
+            within(reply.map_err(status_of)?, most)
+        };
         let reply = if small {
             answer()
         } else {
@@ -85,20 +94,19 @@ impl EffectivePolicyService for Policies {
         &self,
         request: Request<v1::ResolveRequestRequest>,
     ) -> Result<Response<v1::ResolveRequestResponse>, Status> {
+        let scope = peer_of(&request)?.scope();
         let request = request.into_inner();
         let Some(snapshot) = self.answers.snapshots.load() else {
             return Err(self.answers.not_ready());
         };
         let most = self.reply_bytes;
-        if let Some(reply) = resolve_in_haste(&snapshot, &request).map_err(status_of)? {
+        if let Some(reply) = resolve_in_haste(&snapshot, &request, &scope).map_err(status_of)? {
             return Ok(Response::new(within(reply, most)?));
         }
         // The first request at a listener makes its index, which would hold up a worker.
         let answer = move || {
-            within(
-                resolve_request(&snapshot, &request).map_err(status_of)?,
-                most,
-            )
+            let reply = resolve_request(&snapshot, &request, &scope);
+            within(reply.map_err(status_of)?, most)
         };
         Ok(Response::new(self.batches.run(answer).await?))
     }
@@ -109,9 +117,8 @@ impl EffectivePolicyService for Policies {
         &self,
         request: Request<v1::WatchEffectivePoliciesRequest>,
     ) -> Result<Response<Messages>, Status> {
-        let peer = request.extensions().get::<Peer>();
-        let peer = peer.cloned().ok_or_else(|| Refusal::Denied.status())?;
-        let messages = self.watches.follow(request.get_ref(), &peer).await?;
+        let peer = peer_of(&request)?;
+        let messages = self.watches.follow(request.get_ref(), peer).await?;
         Ok(Response::new(messages))
     }
 }

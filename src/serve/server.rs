@@ -22,9 +22,11 @@ use super::generated::policy_insight_service_server::PolicyInsightServiceServer;
 use super::hot::Hot;
 use super::insights::Insights;
 use super::listen::Socket;
+use super::load::Load;
 use super::policies::Policies;
-use super::{AllowLists, Answers, Certificates, Health, Limits, Listener, Tally};
-use crate::wire::DESCRIPTORS;
+use super::transport::serve;
+use super::{Answers, Callers, Certificates, Health, Limits, Listener, Reviews, Tally};
+use crate::wire::descriptors;
 
 /// Why the server stopped by itself.
 #[derive(Debug, thiserror::Error)]
@@ -32,9 +34,6 @@ pub enum ServeError {
     /// The descriptors for reflection are broken.
     #[error("reflection cannot be served: {0}")]
     Reflection(#[from] tonic_reflection::server::Error),
-    /// A listener failed.
-    #[error("serving failed: {0}")]
-    Transport(#[from] tonic::transport::Error),
     /// A listener's task failed.
     #[error("serving failed: {0}")]
     Task(#[from] tokio::task::JoinError),
@@ -49,6 +48,7 @@ pub struct Server {
     security: Security,
     envoy: Option<Arc<EnvoySettings>>,
     tally: Arc<Tally>,
+    load: Arc<Load>,
 }
 
 /// Who may connect, and ask what.
@@ -57,12 +57,15 @@ pub struct Security {
     /// TCP listeners speak TLS with these, but for the one of health alone.
     pub certificates: Option<Arc<Certificates>>,
     /// Who may ask what, of those who connect over TLS.
-    pub lists: AllowLists,
+    pub callers: Callers,
+    /// Tells what callers over TCP may get, if questions of people are held to that.
+    pub reviews: Option<Arc<dyn Reviews>>,
 }
 
 impl Server {
     /// A server that answers from snapshots and tells its health.
     pub fn new(answers: Answers, health: Health, limits: Limits, security: Security) -> Self {
+        let load = Arc::new(Load::new(&limits));
         Self {
             answers,
             health,
@@ -70,6 +73,7 @@ impl Server {
             security,
             envoy: None,
             tally: Arc::default(),
+            load,
         }
     }
 
@@ -83,6 +87,11 @@ impl Server {
     /// The requests that it has answered.
     pub fn tally(&self) -> Arc<Tally> {
         Arc::clone(&self.tally)
+    }
+
+    /// What it works on now.
+    pub fn load(&self) -> Arc<Load> {
+        Arc::clone(&self.load)
     }
 
     /// Serves on listeners, and health alone on another, until `shutdown` is done; then the health
@@ -126,8 +135,8 @@ impl Server {
         }
         tokio::select! {
             () = shutdown => {}
-            Some(ended) = serving.join_next() => ended??,
-            Some(ended) = probes.join_next() => ended??,
+            Some(ended) = serving.join_next() => ended?,
+            Some(ended) = probes.join_next() => ended?,
         }
         tracing::info!(drain_seconds = drain.as_secs(), "stopping");
         self.health.stopping().await;
@@ -150,27 +159,37 @@ impl Server {
         Door {
             permits: Arc::new(Semaphore::new(self.limits.connections)),
             certificates: self.security.certificates.clone(),
-            lists: Arc::new(self.security.lists.clone()),
-            watches: self.limits.watches_per_connection,
+            callers: Arc::new(self.security.callers.clone()),
+            limits: Arc::new(self.limits.clone()),
         }
     }
 
     /// Services with the short way to stored bytes before them.
     fn hot(&self, services: Routes) -> Hot {
         let snapshots = Arc::clone(&self.answers.snapshots);
-        let tally = self.tally();
-        Hot::new(snapshots, self.limits.reply_bytes, services, tally)
+        let counted = (self.tally(), self.load());
+        Hot::new(snapshots, &self.limits, services, counted)
     }
 
     fn services(&self, stop: &CancellationToken) -> Result<Routes, ServeError> {
         let Limits { request_bytes, .. } = self.limits;
+        let api = descriptors(self.envoy.is_some());
         let reflection = || {
             tonic_reflection::server::Builder::configure()
-                .register_encoded_file_descriptor_set(DESCRIPTORS)
+                .register_encoded_file_descriptor_set(&api)
                 .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         };
-        let policies = Policies::new(self.answers.clone(), &self.limits, stop.clone());
-        let insights = Insights::new(self.answers.clone(), &self.limits);
+        let policies = Policies::new(
+            self.answers.clone(),
+            self.load(),
+            &self.limits,
+            stop.clone(),
+        );
+        let insights = Insights::new(
+            self.answers.clone(),
+            self.security.reviews.clone(),
+            &self.limits,
+        );
         let routes = Routes::new(
             EffectivePolicyServiceServer::new(policies).max_decoding_message_size(request_bytes),
         );
@@ -205,12 +224,10 @@ impl Server {
     }
 }
 
-async fn all(tasks: &mut JoinSet<Result<(), tonic::transport::Error>>) {
+async fn all(tasks: &mut JoinSet<()>) {
     while let Some(ended) = tasks.join_next().await {
-        match ended {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "a listener ended badly"),
-            Err(error) => tracing::warn!(%error, "a listener ended badly"),
+        if let Err(error) = ended {
+            tracing::warn!(%error, "a listener ended badly");
         }
     }
 }
@@ -221,30 +238,15 @@ async fn accept<S, B>(
     services: S,
     limits: Limits,
     stop: CancellationToken,
-) -> Result<(), tonic::transport::Error>
-where
+) where
     S: Service<Request<Body>, Response = Response<B>, Error = Infallible> + Clone + Send + 'static,
     S::Future: Send,
     B: http_body::Body<Data = Bytes, Error = tonic::Status> + Send + 'static,
 {
-    let stopped = stop.cancelled_owned();
     let (incoming, _file) = match listener.socket {
         Socket::Tcp(socket) => (Listening::Tcp(socket), None),
         Socket::Unix(socket, file) => (Listening::Unix(socket), Some(file)),
     };
     let incoming = connections(incoming, door);
-    transport(&limits)
-        .serve_with_incoming_shutdown(services, incoming, stopped)
-        .await
-}
-
-fn transport(limits: &Limits) -> tonic::transport::Server {
-    tonic::transport::Server::builder()
-        .max_concurrent_streams(limits.streams)
-        .concurrency_limit_per_connection(limits.requests_per_connection)
-        .http2_max_header_list_size(limits.header_bytes)
-        .http2_keepalive_interval(Some(limits.keepalive))
-        .http2_keepalive_timeout(Some(limits.keepalive_timeout))
-        .max_connection_age(limits.connection_age)
-        .max_connection_age_grace(limits.connection_grace)
+    serve(incoming, services, &limits, stop).await;
 }

@@ -6,13 +6,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use futures_util::stream::unfold;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_stream::Stream;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
+use super::load::{Admitted, Full, Load};
 use super::peer::{Peer, Refusal};
 use super::status::status_of;
 use super::tally::Asked;
@@ -36,8 +37,7 @@ pub(super) type Messages = Pin<Box<dyn Stream<Item = Message> + Send>>;
 #[derive(Clone, Debug)]
 pub(super) struct Watches {
     answers: Answers,
-    /// One permit a stream.
-    room: Arc<Semaphore>,
+    load: Arc<Load>,
     listings: Arc<Semaphore>,
     limits: Arc<Limits>,
     stop: CancellationToken,
@@ -56,14 +56,19 @@ struct Watching {
     /// When something was told last.
     last: Instant,
     peer: Peer,
-    _room: (OwnedSemaphorePermit, OwnedSemaphorePermit),
+    _admitted: Admitted,
 }
 
 impl Watches {
-    pub fn new(answers: Answers, limits: &Limits, stop: CancellationToken) -> Self {
+    pub fn new(
+        answers: Answers,
+        load: Arc<Load>,
+        limits: &Limits,
+        stop: CancellationToken,
+    ) -> Self {
         Self {
             answers,
-            room: Arc::new(Semaphore::new(limits.watches.min(Semaphore::MAX_PERMITS))),
+            load,
             listings: Arc::new(Semaphore::new(LISTINGS)),
             limits: Arc::new(limits.clone()),
             stop,
@@ -76,16 +81,16 @@ impl Watches {
         request: &v1::WatchEffectivePoliciesRequest,
         peer: &Peer,
     ) -> Result<Messages, Status> {
-        let subscription = Subscription::read(request).map_err(status_of)?;
-        let room = Arc::clone(&self.room).try_acquire_owned();
-        let room = room.map_err(|_| Status::resource_exhausted("too many streams: try later"))?;
-        let own = Arc::clone(peer.watches())
-            .try_acquire_owned()
-            .map_err(|_| {
-                Status::resource_exhausted(
-                    "too many streams on this connection: follow several prefixes in one stream",
-                )
-            })?;
+        let subscription = Subscription::read(request, &peer.scope()).map_err(status_of)?;
+        let admitted = self.load.admit_watch(peer);
+        let admitted = admitted.map_err(|full| {
+            Status::resource_exhausted(match full {
+                Full::Server => "too many streams: try later",
+                Full::Caller => {
+                    "too many streams on this connection: follow several prefixes in one stream"
+                }
+            })
+        })?;
         let view = self.answers.snapshots.view(subscription.followed.clone());
         let mut watching = Watching {
             told: view.told(),
@@ -96,7 +101,7 @@ impl Watches {
             last: Instant::now(),
             peer: peer.clone(),
             watches: self.clone(),
-            _room: (room, own),
+            _admitted: admitted,
         };
         // What is wrong with the request is its status, not that of a stream.
         watching.look(true).await?;

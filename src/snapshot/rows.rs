@@ -80,8 +80,7 @@ impl Rows {
     /// Lists the paths of a snapshot.
     pub(super) fn list(
         snapshot: &Snapshot,
-        prefixes: &[PathPrefix],
-        levels: &[Level],
+        (prefixes, levels): (Option<&[PathPrefix]>, &[Level]),
         (most, room): (MostPaths, &Room),
         told: Arc<watch::Sender<u64>>,
     ) -> Result<Self, TooManyPaths> {
@@ -115,10 +114,10 @@ impl Rows {
             }
         };
         let step = |state, place| snapshot.ways.after(state, place);
-        if prefixes.is_empty() {
+        if prefixes.is_none() {
             snapshot.plan.list(None, 0, step, &mut visit);
         }
-        for prefix in prefixes {
+        for prefix in prefixes.unwrap_or_default() {
             if let Ok(path) = PathName::parse(prefix.as_str()) {
                 snapshot.plan.list(Some(&path), 0, step, &mut visit);
             }
@@ -214,6 +213,11 @@ impl Rows {
 }
 
 impl Room {
+    /// The paths that are listed.
+    pub(super) fn paths(&self) -> usize {
+        self.all.load(Ordering::Relaxed)
+    }
+
     /// Takes room for some paths.
     fn take(&self, paths: usize) -> Self {
         self.all.fetch_add(paths, Ordering::Relaxed);
@@ -233,7 +237,7 @@ impl Drop for Room {
 /// What is left for one of what all may have. Two that list at once may go beyond it by as much as
 /// one may have.
 fn most_of(most: MostPaths, room: &Room) -> MostPaths {
-    let left = most.of_all.saturating_sub(room.all.load(Ordering::Relaxed));
+    let left = most.of_all.saturating_sub(room.paths());
     MostPaths {
         of_one: most.of_one.min(left),
         ..most
@@ -246,7 +250,7 @@ fn number(count: usize) -> u32 {
 }
 
 /// The mesh roots whose clients are set apart, of the Services that prefixes name, or of all.
-fn apart(snapshot: &Snapshot, prefixes: &[PathPrefix]) -> Vec<String> {
+fn apart(snapshot: &Snapshot, prefixes: Option<&[PathPrefix]>) -> Vec<String> {
     let mut apart = snapshot.plan.clients_apart();
     let service = |name: &str| match PathName::parse(name) {
         Ok(PathName::Walk(walk)) => match walk.root {
@@ -257,7 +261,7 @@ fn apart(snapshot: &Snapshot, prefixes: &[PathPrefix]) -> Vec<String> {
         },
         _ => None,
     };
-    if !prefixes.is_empty() {
+    if let Some(prefixes) = prefixes {
         let named = prefixes.iter().map(|prefix| service(prefix.as_str()));
         let named: Vec<_> = named.flatten().collect();
         apart.retain(|root| service(root).is_some_and(|service| named.contains(&service)));

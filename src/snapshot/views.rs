@@ -15,8 +15,8 @@ use crate::resolve::StateId;
 /// Which paths are followed. All who follow the same ones share one view.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Followed {
-    /// The paths that begin with one of these; all if empty.
-    prefixes: Vec<PathPrefix>,
+    /// The paths that begin with one of these; all of them if there is no list.
+    prefixes: Option<Vec<PathPrefix>>,
     /// Only paths that end at one of these; all if empty.
     levels: Vec<Level>,
 }
@@ -65,17 +65,20 @@ pub(super) enum Told {
 const SWEEP: usize = 4096;
 
 impl Followed {
-    /// Paths below prefixes that end at some levels; each all if there are none. Prefixes below
-    /// others are left out, so that no path is listed twice.
-    pub fn new(mut prefixes: Vec<PathPrefix>, mut levels: Vec<Level>) -> Self {
-        prefixes.sort();
-        prefixes.dedup();
-        let all = prefixes.clone();
-        let is_below = |prefix: &PathPrefix| {
-            let mut others = all.iter().filter(|other| *other != prefix);
-            others.any(|other| other.covers(prefix.as_str()))
-        };
-        prefixes.retain(|prefix| !is_below(prefix));
+    /// Paths below prefixes, or all of them, that end at some levels; at all if there are none.
+    /// Prefixes below others are left out, so that no path is listed twice.
+    pub fn new(prefixes: Option<Vec<PathPrefix>>, mut levels: Vec<Level>) -> Self {
+        let prefixes = prefixes.map(|mut prefixes| {
+            prefixes.sort();
+            prefixes.dedup();
+            let all = prefixes.clone();
+            let is_below = |prefix: &PathPrefix| {
+                let mut others = all.iter().filter(|other| *other != prefix);
+                others.any(|other| other.covers(prefix.as_str()))
+            };
+            prefixes.retain(|prefix| !is_below(prefix));
+            prefixes
+        });
         levels.sort();
         levels.dedup();
         Self { prefixes, levels }
@@ -126,7 +129,12 @@ impl Snapshots {
         // Those that do not fit any more make room for these.
         *held = None;
         let most = (most, &self.room);
-        let rows = Arc::new(Rows::list(&snapshot, prefixes, levels, most, told)?);
+        let rows = Arc::new(Rows::list(
+            &snapshot,
+            (prefixes.as_deref(), levels),
+            most,
+            told,
+        )?);
         self.enter(&rows, &snapshot);
         *held = Some(Arc::clone(&rows));
         Ok(Some(Current { snapshot, rows }))
@@ -144,6 +152,11 @@ impl Snapshots {
             rows.mark_all(views.publication);
             rows.tell(views.publication);
         }
+    }
+
+    /// The paths that are listed for those who follow some; those of the same view count once.
+    pub fn watched_paths(&self) -> usize {
+        self.room.paths()
     }
 
     pub(super) fn views(&self) -> MutexGuard<'_, Views> {

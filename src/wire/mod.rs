@@ -6,6 +6,8 @@ mod etag;
 mod reply;
 mod request;
 
+use prost::Message;
+
 pub use convert::{block, effective_policy, node_policy_ref, origin, timestamp, with_spec};
 pub use encoded::{
     EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse,
@@ -43,5 +45,14 @@ pub mod envoy {
     ));
 }
 
-/// The descriptors of all packages and what they import, for reflection.
-pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/entail.v1.bin"));
+/// The descriptors of the API, those of its imports among them: an encoded
+/// `google.protobuf.FileDescriptorSet`. Envoy's service comes `with_envoy` only: what is here of its
+/// protocol is what entail reads and writes of it.
+pub fn descriptors(with_envoy: bool) -> Vec<u8> {
+    const ALL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/entail.v1.bin"));
+    // The build script has encoded it.
+    let mut set = prost_types::FileDescriptorSet::decode(ALL).unwrap_or_default();
+    set.file
+        .retain(|file| with_envoy || !file.name().starts_with("envoy/"));
+    set.encode_to_vec()
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use entail::insight::resolve_request;
+use entail::insight::{Scope, resolve_request};
 use entail::model::{Change, PathName};
 use entail::resolve::World as Entail;
 use entail::snapshot::{Publisher, Snapshot, Version};
@@ -298,7 +298,8 @@ impl Way {
                 path: path.to_owned(),
                 ..Default::default()
             };
-            let mut replies = [&ours, &full].map(|s| resolve_request(s, &asked).unwrap());
+            let mut replies =
+                [&ours, &full].map(|s| resolve_request(s, &asked, &Scope::default()).unwrap());
             replies.iter_mut().for_each(|reply| reply.version = None);
             if replies[0] != replies[1] {
                 wrong.push(format!(

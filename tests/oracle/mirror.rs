@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use entail::client::{Mirror, MirrorSettings, Miss};
-use entail::insight::get;
+use entail::insight::{Scope, get};
 use entail::model::{Level, PathName, PathPrefix, Root, RuleStep};
 use entail::serve::Limits;
 use entail::snapshot::{Snapshot, Version};
@@ -184,7 +184,7 @@ impl Part {
         if !covered || !at_level {
             return Err(Miss::NotFollowed);
         }
-        let reply = get(snapshot, &request).map_err(|_| Miss::NotFound)?;
+        let reply = get(snapshot, &request, &Scope::default()).map_err(|_| Miss::NotFound)?;
         let reply = v1::GetEffectivePoliciesResponse::decode(&*reply.encode_to_vec()).unwrap();
         Ok(reply.result.unwrap())
     }

@@ -7,6 +7,7 @@ use entail::wire::envoy::check_response::HttpResponse;
 use entail::wire::envoy::{AttributeContext, CheckRequest, CheckResponse, attribute_context};
 use prost_types::value::Kind;
 use prost_types::{Struct, Value};
+use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
 
 use super::follow::put;
@@ -22,7 +23,7 @@ async fn with(settings: &str) -> Running {
     running
 }
 
-fn about(path: &str, headers: &[(&str, &str)]) -> CheckRequest {
+pub fn about(path: &str, headers: &[(&str, &str)]) -> CheckRequest {
     let headers = headers
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -41,7 +42,7 @@ fn about(path: &str, headers: &[(&str, &str)]) -> CheckRequest {
     }
 }
 
-fn named(path: &str) -> CheckRequest {
+pub fn named(path: &str) -> CheckRequest {
     let mut request = about("/", &[]);
     let attributes = request.attributes.as_mut().unwrap();
     attributes
@@ -55,7 +56,15 @@ async fn check(
     message: CheckRequest,
     metadata: &[(&'static str, &str)],
 ) -> Result<CheckResponse, Status> {
-    let mut client = tonic::client::Grpc::new(running.channel().await);
+    check_at(running.channel().await, message, metadata).await
+}
+
+pub async fn check_at(
+    channel: Channel,
+    message: CheckRequest,
+    metadata: &[(&'static str, &str)],
+) -> Result<CheckResponse, Status> {
+    let mut client = tonic::client::Grpc::new(channel);
     client.ready().await.unwrap();
     let method = "/envoy.service.auth.v3.Authorization/Check";
     let codec = tonic_prost::ProstCodec::<CheckRequest, CheckResponse>::default();
@@ -68,7 +77,7 @@ async fn check(
 }
 
 /// All texts of the metadata, by their place.
-fn told(reply: &CheckResponse) -> BTreeMap<String, String> {
+pub fn told(reply: &CheckResponse) -> BTreeMap<String, String> {
     fn walk(fields: &Struct, place: &str, found: &mut BTreeMap<String, String>) {
         for (name, value) in &fields.fields {
             let place = format!("{place}{name}");
@@ -97,7 +106,7 @@ fn shown(value: &Value) -> String {
 }
 
 /// The status of a denial, and why; none if the request passes.
-fn denial(reply: &CheckResponse) -> Option<(i32, String)> {
+pub fn denial(reply: &CheckResponse) -> Option<(i32, String)> {
     let status = reply.status.as_ref().unwrap();
     match reply.http_response.as_ref().unwrap() {
         HttpResponse::OkResponse(_) => {

@@ -13,22 +13,22 @@ use super::server::{PATH, Running, by_path, start};
 
 const SERVICE: &str = "entail.v1.EffectivePolicyService";
 
-type Requests = h2::client::SendRequest<Bytes>;
+pub type Requests = h2::client::SendRequest<Bytes>;
 
-async fn connection(running: &Running) -> Requests {
+pub async fn connection(running: &Running) -> Requests {
     let socket = TcpStream::connect(&running.address).await.unwrap();
     let (requests, connection) = h2::client::handshake(socket).await.unwrap();
     tokio::spawn(connection);
     requests
 }
 
-fn request(method: &str) -> Request<()> {
+pub fn request(method: &str) -> Request<()> {
     let request = Request::post(format!("http://entail/{SERVICE}/{method}"));
     let request = request.header("content-type", "application/grpc");
     request.header("te", "trailers").body(()).unwrap()
 }
 
-fn frame(message: &[u8]) -> Bytes {
+pub fn frame(message: &[u8]) -> Bytes {
     let length = u32::try_from(message.len()).unwrap();
     [&[0], &length.to_be_bytes()[..], message].concat().into()
 }

@@ -22,17 +22,17 @@ use super::server::{PATH, by_path, world};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A CA.
-struct Ca(CertifiedIssuer<'static, KeyPair>);
+pub struct Ca(CertifiedIssuer<'static, KeyPair>);
 
 /// A certificate and its key.
 #[derive(Clone)]
-struct Pair {
-    cert: String,
-    key: String,
+pub struct Pair {
+    pub cert: String,
+    pub key: String,
 }
 
 /// A server that speaks TLS, and its files.
-struct Secured {
+pub struct Secured {
     folder: TempDir,
     address: String,
     stop: oneshot::Sender<()>,
@@ -40,15 +40,19 @@ struct Secured {
 }
 
 impl Ca {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
         Self(CertifiedIssuer::self_signed(params, key).unwrap())
     }
 
+    pub fn pem(&self) -> String {
+        self.0.pem()
+    }
+
     /// A certificate for names; those with `://` are URIs.
-    fn sign(&self, names: &[&str]) -> Pair {
+    pub fn sign(&self, names: &[&str]) -> Pair {
         let (uris, hosts): (Vec<&str>, Vec<&str>) = names.iter().partition(|n| n.contains("://"));
         let hosts: Vec<String> = hosts.iter().map(|&name| name.to_owned()).collect();
         let mut params = CertificateParams::new(hosts).unwrap();
@@ -66,7 +70,7 @@ impl Ca {
 }
 
 impl Secured {
-    async fn start(ca: &Ca, adjust: impl FnOnce(&mut ServeSettings)) -> Self {
+    pub async fn start(ca: &Ca, adjust: impl FnOnce(&mut ServeSettings)) -> Self {
         let folder = world();
         let own = folder.path().join("tls");
         std::fs::create_dir(&own).unwrap();
@@ -103,7 +107,7 @@ impl Secured {
         }
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub fn file(&self, name: &str) -> PathBuf {
         self.folder.path().join("tls").join(name)
     }
 
@@ -111,7 +115,7 @@ impl Secured {
         write(&self.folder.path().join("tls"), name, text);
     }
 
-    async fn connect(&self, ca: &Ca, own: Option<&Pair>) -> Result<Channel, String> {
+    pub async fn connect(&self, ca: &Ca, own: Option<&Pair>) -> Result<Channel, String> {
         let mut tls = ClientTlsConfig::new()
             .ca_certificate(Certificate::from_pem(ca.0.pem()))
             .domain_name("localhost");
@@ -131,7 +135,7 @@ impl Secured {
     }
 
     /// Waits until a look-up over a new connection is answered, or is not.
-    async fn until(&self, ca: &Ca, own: &Pair, is_answered: bool) {
+    pub async fn until(&self, ca: &Ca, own: &Pair, is_answered: bool) {
         let end = Instant::now() + PATIENCE;
         while self.get(ca, Some(own)).await.is_ok() != is_answered {
             assert!(Instant::now() < end, "answered: {}", !is_answered);
@@ -139,7 +143,7 @@ impl Secured {
         }
     }
 
-    async fn stop(self) {
+    pub async fn stop(self) {
         self.stop.send(()).unwrap();
         self.task.await.unwrap();
     }

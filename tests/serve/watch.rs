@@ -9,8 +9,8 @@ use tonic::{Code, Streaming};
 use super::follow::{marker, put};
 use super::server::{PATH, Running, policies, start, start_at};
 
-type Messages = Streaming<v1::WatchEffectivePoliciesResponse>;
-type Update = Vec<v1::WatchEffectivePoliciesResponse>;
+pub type Messages = Streaming<v1::WatchEffectivePoliciesResponse>;
+pub type Update = Vec<v1::WatchEffectivePoliciesResponse>;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -36,7 +36,7 @@ async fn refused(running: &Running, request: v1::WatchEffectivePoliciesRequest) 
 }
 
 /// The messages up to the end of an update.
-async fn update(messages: &mut Messages) -> Update {
+pub async fn update(messages: &mut Messages) -> Update {
     let mut update = Vec::new();
     loop {
         let next = tokio::time::timeout(PATIENCE, messages.message()).await;
@@ -52,12 +52,12 @@ async fn update(messages: &mut Messages) -> Update {
     }
 }
 
-fn names(update: &Update) -> Vec<&str> {
+pub fn names(update: &Update) -> Vec<&str> {
     let paths = update.iter().flat_map(|message| &message.paths);
     paths.map(|path| &*path.path).collect()
 }
 
-fn bodies(update: &Update) -> Vec<&v1::NumberedBody> {
+pub fn bodies(update: &Update) -> Vec<&v1::NumberedBody> {
     update.iter().flat_map(|message| &message.bodies).collect()
 }
 

@@ -8,7 +8,7 @@ use tonic::{Code, Status};
 
 use super::copy::Scope;
 use super::replica::{Compile, Replica};
-use super::{MirrorSettings, Shared};
+use super::{Held, Known, MirrorSettings, Shared};
 use crate::client::connect::{connect, endpoint};
 use crate::client::stubs::effective_policy_service_client::EffectivePolicyServiceClient;
 use crate::client::{ConnectError, MAX_REPLY};
@@ -113,15 +113,24 @@ impl<T> Follower<T> {
             }
         };
         let Some(copy) = copy else { return Ok(()) };
-        self.shared.copy.store(Some(copy));
+        let synced_at = message.synced_at.map(SystemTime::try_from);
+        let known = Known {
+            version: message.version,
+            synced_at: synced_at.and_then(Result::ok),
+            kinds: message.kinds,
+        };
+        let held = Held {
+            copy,
+            known: known.clone(),
+        };
+        self.shared.held.store(Some(Arc::new(held)));
         self.token = message.resume_token;
         self.pause = self.settings.longest_pause / FIRST_PAUSE;
         self.shared.freshness.send_modify(|freshness| {
             freshness.connected = true;
-            freshness.version = message.version;
-            let synced_at = message.synced_at.map(SystemTime::try_from);
-            freshness.synced_at = synced_at.and_then(Result::ok);
-            freshness.kinds = message.kinds;
+            freshness.version = known.version;
+            freshness.synced_at = known.synced_at;
+            freshness.kinds = known.kinds;
             freshness.trouble = None;
         });
         Ok(())
@@ -149,7 +158,12 @@ fn all<V>(
 }
 
 fn told(status: &Status) -> String {
+    use std::error::Error;
     match status.code() {
+        // No status that a server has sent: what became of the connection.
+        Code::Unknown | Code::Internal if status.source().is_some() => {
+            format!("the connection broke off: {}", status.message())
+        }
         Code::Unavailable => format!("the server is not available: {}", status.message()),
         code => format!("the server refuses ({code:?}): {}", status.message()),
     }

@@ -73,6 +73,18 @@ pub struct Freshness {
     pub trouble: Option<String>,
 }
 
+/// What is known of all answers of a version.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Known {
+    /// The version.
+    pub version: Option<v1::Version>,
+    /// When the server's sources were last known to be in step.
+    pub synced_at: Option<SystemTime>,
+    /// The kinds of which the server does not know everything: no policy of such a kind is not the
+    /// same as no policy.
+    pub kinds: Vec<v1::KindState>,
+}
+
 /// Why a look-up has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Miss {
@@ -88,8 +100,14 @@ pub enum Miss {
 }
 
 struct Shared<T> {
-    copy: ArcSwapOption<Copy<T>>,
+    held: ArcSwapOption<Held<T>>,
     freshness: watch::Sender<Freshness>,
+}
+
+/// A copy and what is known of it: whoever reads one reads the other of the same version.
+struct Held<T> {
+    copy: Arc<Copy<T>>,
+    known: Known,
 }
 
 /// The task that follows; it ends with the last mirror.
@@ -129,7 +147,7 @@ impl<T: Send + Sync + 'static> Mirror<T> {
         compile: impl Fn(&Answer) -> T + Send + Sync + 'static,
     ) -> Result<Self, ConnectError> {
         let shared = Arc::new(Shared {
-            copy: ArcSwapOption::empty(),
+            held: ArcSwapOption::empty(),
             freshness: watch::Sender::default(),
         });
         let follower = Follower::new(settings, Box::new(compile), Arc::clone(&shared))?;
@@ -153,28 +171,46 @@ impl<T: Send + Sync + 'static> Mirror<T> {
     /// # Errors
     /// Why there is no answer.
     pub fn with<R>(&self, path: &str, read: impl FnOnce(&Arc<T>) -> R) -> Result<R, Miss> {
-        let copy = self.shared.copy.load();
-        let copy = copy.as_deref().ok_or(Miss::NotReady)?;
-        copy.get(path).map(read)
+        self.look_up(path, |answer, _| read(answer))
+    }
+
+    /// The same, with what is known of all answers of that version: who fails closed where not
+    /// everything is known of a kind needs both of one moment.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub fn look_up<R>(
+        &self,
+        path: &str,
+        read: impl FnOnce(&Arc<T>, &Known) -> R,
+    ) -> Result<R, Miss> {
+        let held = self.shared.held.load();
+        let held = held.as_deref().ok_or(Miss::NotReady)?;
+        held.copy.get(path).map(|answer| read(answer, &held.known))
     }
 
     /// The names of all paths and what holds there, all of one version.
     pub fn all(&self) -> Vec<(String, Arc<T>)> {
-        let copy = self.shared.copy.load_full();
-        let all = copy.iter().flat_map(|copy| copy.all());
+        let held = self.shared.held.load_full();
+        let all = held.iter().flat_map(|held| held.copy.all());
         all.map(|(name, answer)| (name.to_owned(), Arc::clone(answer)))
             .collect()
     }
 
     /// How many paths are followed.
     pub fn len(&self) -> usize {
-        let copy = self.shared.copy.load();
-        copy.as_deref().map_or(0, Copy::len)
+        let held = self.shared.held.load();
+        held.as_deref().map_or(0, |held| held.copy.len())
     }
 
     /// Whether no path is followed.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Whether the server is followed at present.
+    pub fn is_connected(&self) -> bool {
+        self.shared.freshness.borrow().connected
     }
 
     /// How fresh the copy is.

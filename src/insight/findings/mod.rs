@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::HashMap;
 
+use super::Sight;
+use super::look_up::incomplete_kinds;
 use crate::model::{GroupKind, InForce, ObjectKey, Outcome, PolicyRef};
 use crate::profile::{Class, PolicyLabel, ProfileOrigin};
 use crate::resolve::{Frames, Kind, World};
@@ -22,6 +24,7 @@ const PATHS_TOLD: usize = 3;
 pub fn list_findings(
     snapshot: &Snapshot,
     request: &v1::ListFindingsRequest,
+    sight: &dyn Sight,
 ) -> v1::ListFindingsResponse {
     let world = snapshot.world();
     let wanted: Vec<GroupKind> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
@@ -31,13 +34,19 @@ pub fn list_findings(
             continue;
         }
         policies(snapshot, number, kind, &mut findings);
-        paths(world, kind, &mut findings);
+        paths(world, kind, sight, &mut findings);
     }
     if wanted.is_empty() {
         profiles(world, &mut findings);
         routes::conflicts(world, &mut findings);
         unknown_kinds(world, &mut findings);
     }
+    // What is about no object is about all of them.
+    findings.retain(|found| match &found.about {
+        Some(key) => sight.object(key),
+        None => sight.is_all(),
+    });
+    let mut findings: Vec<v1::Finding> = findings.into_iter().map(|found| found.told).collect();
     findings.sort_by(|a, b| {
         (a.severity, &a.place, &a.object, &a.reason, &a.message)
             .cmp(&(b.severity, &b.place, &b.object, &b.reason, &b.message))
@@ -48,8 +57,15 @@ pub fn list_findings(
         findings,
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
-        kinds: snapshot.kinds().to_vec(),
+        kinds: incomplete_kinds(snapshot, &[], sight),
     }
+}
+
+/// What is worth a look.
+struct Found {
+    /// The object that it is about, if it is about one.
+    about: Option<ObjectKey>,
+    told: v1::Finding,
 }
 
 /// A finding about an object.
@@ -59,19 +75,23 @@ fn finding(
     reason: &str,
     key: &ObjectKey,
     message: String,
-) -> v1::Finding {
+) -> Found {
     let whence = world.store().get(key).and_then(|e| e.object.whence.clone());
-    v1::Finding {
+    let told = v1::Finding {
         severity: severity.into(),
         reason: reason.to_owned(),
         place: whence.map(|w| w.to_string()).unwrap_or_default(),
         object: key.to_string(),
         message,
+    };
+    Found {
+        about: Some(key.clone()),
+        told,
     }
 }
 
 /// What is wrong with single policies, and which do nothing.
-fn policies(snapshot: &Snapshot, number: usize, kind: &Kind, findings: &mut Vec<v1::Finding>) {
+fn policies(snapshot: &Snapshot, number: usize, kind: &Kind, findings: &mut Vec<Found>) {
     let world = snapshot.world();
     let statuses = snapshot.statuses();
     for (index, policy) in kind.policies().iter().enumerate() {
@@ -140,9 +160,12 @@ fn severity_of(outcome: Outcome) -> Option<(Severity, &'static str)> {
 }
 
 /// Silent losses, and where the two folds differ.
-fn paths(world: &World, kind: &Kind, findings: &mut Vec<v1::Finding>) {
+fn paths(world: &World, kind: &Kind, sight: &dyn Sight, findings: &mut Vec<Found>) {
     let mut known: HashMap<Frames, Vec<String>> = HashMap::new();
     world.topology().visit(&mut |name, trail| {
+        if !sight.path(name) {
+            return;
+        }
         let frames = world.frames(kind, trail);
         if let Some(frames) = frames.filter(|_| world.is_scope(kind, trail)) {
             known.entry(frames).or_default().push(name.to_owned());
@@ -185,7 +208,7 @@ fn paths(world: &World, kind: &Kind, findings: &mut Vec<v1::Finding>) {
         ));
     }
     if !traps.is_empty() {
-        findings.push(v1::Finding {
+        let told = v1::Finding {
             severity: Severity::Note.into(),
             reason: "FoldOrder".to_owned(),
             place: String::new(),
@@ -194,7 +217,8 @@ fn paths(world: &World, kind: &Kind, findings: &mut Vec<v1::Finding>) {
                 "folding from the top, as GEP-713 draws it, would give another answer on {}",
                 told(&traps)
             ),
-        });
+        };
+        findings.push(Found { about: None, told });
     }
 }
 
@@ -211,15 +235,16 @@ fn told(names: &[String]) -> String {
 }
 
 /// Profiles that are refused, and labels that contradict them.
-fn profiles(world: &World, findings: &mut Vec<v1::Finding>) {
+fn profiles(world: &World, findings: &mut Vec<Found>) {
     for problem in world.problems() {
-        findings.push(v1::Finding {
+        let told = v1::Finding {
             severity: Severity::Error.into(),
             reason: "ProfileRefused".to_owned(),
             place: problem.place.clone(),
             object: String::new(),
             message: problem.reason.clone(),
-        });
+        };
+        findings.push(Found { about: None, told });
     }
     for (_, entry) in world.store().of_kind(&GroupKind::crd()) {
         let Some(label) = PolicyLabel::read(&entry.object.labels) else {
@@ -252,7 +277,7 @@ fn profiles(world: &World, findings: &mut Vec<v1::Finding>) {
 }
 
 /// Objects that look like policies, of kinds that nobody described.
-fn unknown_kinds(world: &World, findings: &mut Vec<v1::Finding>) {
+fn unknown_kinds(world: &World, findings: &mut Vec<Found>) {
     let kinds: Vec<GroupKind> = world.store().kinds().cloned().collect();
     for kind in kinds.iter().filter(|kind| world.kind(kind).is_none()) {
         for (_, entry) in world.store().of_kind(kind) {

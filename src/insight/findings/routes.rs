@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::finding;
+use super::{Found, finding};
 use crate::model::{GroupKind, ObjectKey, groups};
 use crate::resolve::World;
 use crate::store::{Listener, Projection, ROUTE_KINDS};
@@ -12,13 +12,13 @@ use v1::finding::Severity;
 
 /// Listeners that cannot be told apart, routes that hold one listener together, and parentRefs
 /// that do not join.
-pub(super) fn conflicts(world: &World, findings: &mut Vec<v1::Finding>) {
+pub(super) fn conflicts(world: &World, findings: &mut Vec<Found>) {
     listeners(world, findings);
     parents(world, findings);
     routes(world, findings);
 }
 
-fn listeners(world: &World, findings: &mut Vec<v1::Finding>) {
+fn listeners(world: &World, findings: &mut Vec<Found>) {
     let kind = GroupKind::new(groups::GATEWAY, "Gateway");
     for ((namespace, name), entry) in world.store().of_kind(&kind) {
         let Projection::Gateway(gateway) = &entry.projection else {
@@ -56,7 +56,7 @@ fn identity(listener: &Listener) -> (u16, &str, Option<&str>) {
 }
 
 /// parentRefs that do not join, with the reason.
-fn parents(world: &World, findings: &mut Vec<v1::Finding>) {
+fn parents(world: &World, findings: &mut Vec<Found>) {
     for row in &ROUTE_KINDS {
         let kind = GroupKind::new(groups::GATEWAY, row.kind);
         for ((namespace, name), entry) in world.store().of_kind(&kind) {
@@ -89,7 +89,7 @@ fn parents(world: &World, findings: &mut Vec<v1::Finding>) {
 
 /// HTTPRoutes and GRPCRoutes of one hostname on one listener, and several routes on a listener
 /// that can hold one.
-fn routes(world: &World, findings: &mut Vec<v1::Finding>) {
+fn routes(world: &World, findings: &mut Vec<Found>) {
     for (listener, routes) in world.topology().joined() {
         let projected: Vec<(&ObjectKey, &[crate::model::Str])> = routes
             .iter()

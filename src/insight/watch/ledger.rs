@@ -6,7 +6,6 @@ use hashbrown::{HashMap, HashSet};
 
 use super::Subscription;
 use super::update::{Fresh, Update};
-use crate::insight::look_up::incomplete_kinds;
 use crate::snapshot::{Body, Row, Rows, Snapshot};
 use crate::wire::v1;
 
@@ -81,7 +80,7 @@ impl Ledger {
             }
             Some(before) => self.moved(snapshot, &before, rows, &mut update),
         }
-        let kinds = incomplete_kinds(snapshot, &self.subscription.kinds);
+        let kinds = self.subscription.incomplete(snapshot);
         let is_news = !update.is_empty() || self.kinds != kinds || self.apart != rows.apart();
         if !is_due && !is_first && !is_news {
             return None;

@@ -7,7 +7,8 @@ mod update;
 pub use ledger::Ledger;
 pub use update::Update;
 
-use super::Failure;
+use super::look_up::incomplete_kinds;
+use super::{Failure, Scope};
 use crate::model::{GroupKind, Level, PathPrefix};
 use crate::snapshot::{Followed, Snapshot};
 use crate::wire::{etag, v1};
@@ -24,6 +25,9 @@ pub struct Subscription {
     pub followed: Followed,
     /// The kinds; all if empty.
     pub kinds: Vec<GroupKind>,
+    /// Those that it named, and what it may see.
+    asked: Vec<GroupKind>,
+    scope: Scope,
     /// Tells it from others in tokens.
     tag: String,
     /// The version that the caller says to hold.
@@ -31,11 +35,14 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// Reads a request.
+    /// Reads a request of a caller who may see some paths and kinds.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn read(request: &v1::WatchEffectivePoliciesRequest) -> Result<Self, Failure> {
+    pub fn read(
+        request: &v1::WatchEffectivePoliciesRequest,
+        scope: &Scope,
+    ) -> Result<Self, Failure> {
         let words = request.prefixes.iter().chain(&request.kinds);
         let bytes = words.map(String::len).sum::<usize>();
         let counts = [
@@ -53,13 +60,12 @@ impl Subscription {
             prefix.map_err(|error| Failure::syntax(text, &error))
         });
         let levels = request.levels.iter().map(|word| level(word));
-        let mut kinds: Vec<_> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
-        kinds.sort();
-        kinds.dedup();
-        let followed = Followed::new(
-            prefixes.collect::<Result<_, _>>()?,
-            levels.collect::<Result<_, _>>()?,
-        );
+        let mut asked: Vec<_> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
+        asked.sort();
+        asked.dedup();
+        let kinds = scope.narrow(&asked);
+        let prefixes = scope.below(prefixes.collect::<Result<_, _>>()?);
+        let followed = Followed::new(prefixes, levels.collect::<Result<_, _>>()?);
         let mut tag = etag(format!("{followed:?} {kinds:?}").as_bytes());
         tag.truncate(16);
         let resumed = request.resume_token.strip_suffix(&tag);
@@ -68,6 +74,8 @@ impl Subscription {
             resumed: resumed.map(str::to_owned),
             followed,
             kinds,
+            asked,
+            scope: scope.clone(),
             tag,
         })
     }
@@ -75,6 +83,11 @@ impl Subscription {
     /// Whether the caller holds what a snapshot says.
     pub fn is_resumed_at(&self, snapshot: &Snapshot) -> bool {
         self.resumed.as_deref() == Some(&*held(snapshot))
+    }
+
+    /// The kinds of which not everything is known.
+    fn incomplete(&self, snapshot: &Snapshot) -> Vec<v1::KindState> {
+        incomplete_kinds(snapshot, &self.asked, &self.scope)
     }
 
     /// The token of those who hold what a snapshot says.

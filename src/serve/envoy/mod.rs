@@ -1,6 +1,7 @@
 //! Envoy's external authorization: which policies hold for a request, as metadata and headers, and
 //! whether a rule over them denies it.
 
+mod findings;
 mod identity;
 mod request;
 mod settings;
@@ -17,20 +18,21 @@ use tonic::{Code, Request, Response, Status};
 
 use super::Answers;
 use super::envoy_generated::authorization_server::Authorization;
-use crate::insight::{RuleRef, incomplete_kinds, rule_paths, rules_of_request};
-use crate::model::{GroupKind, PathName};
+use super::peer::peer_of;
+use crate::insight::{RuleRef, Scope, rule_paths, rules_of_request};
+use crate::model::PathName;
 use crate::snapshot::Snapshot;
+use crate::wire::envoy;
 use crate::wire::envoy::{
     AttributeContext, CheckRequest, CheckResponse, DeniedHttpResponse, HttpStatus, OkHttpResponse,
     check_response::HttpResponse,
 };
-use crate::wire::v1::kind_state::State;
-use crate::wire::{envoy, v1};
+use findings::{Chosen, Findings};
 use identity::{Said, said};
 use request::{asked, request_value};
 use settings::{Deny, Trouble};
 pub use settings::{EnvoyDialect, EnvoyDocument, EnvoySettings};
-use told::{Made, Told, list, object, text};
+use told::{Made, list, object, text};
 
 /// Threads that wait at once for an index to be made.
 const SLOW: usize = 4;
@@ -43,35 +45,6 @@ pub(super) struct Envoy {
     made: Arc<Made>,
     /// One permit a request that waits for an index to be made.
     slow: Arc<Semaphore>,
-}
-
-/// The path that is looked up for a request.
-struct Chosen {
-    path: String,
-    /// Whether the request may take no other, on which the same holds.
-    is_only: bool,
-}
-
-/// What is found out about a request.
-#[derive(Default)]
-struct Findings {
-    path: Option<String>,
-    /// Whether it is the only one that the request may take.
-    is_only: bool,
-    told: Option<Arc<Told>>,
-    /// The chosen kinds of which not everything is known.
-    incomplete: Vec<String>,
-    /// What goes wrong, in the order in which it was found.
-    troubles: Vec<(Trouble, String)>,
-}
-
-impl Chosen {
-    fn only(path: String) -> Self {
-        Self {
-            path,
-            is_only: true,
-        }
-    }
 }
 
 impl Envoy {
@@ -89,54 +62,33 @@ impl Envoy {
         snapshot: &Snapshot,
         attributes: &AttributeContext,
         metadata: &MetadataMap,
-        in_haste: bool,
+        (scope, in_haste): (&Scope, bool),
     ) -> Option<Findings> {
         let mut findings = Findings::default();
-        let Chosen { path, is_only } = match self.path(snapshot, attributes, metadata, in_haste) {
-            Ok(chosen) => chosen?,
-            Err(trouble) => {
-                findings.troubles.push(trouble);
-                return Some(findings);
-            }
-        };
-        let parsed = PathName::parse(&path);
-        let body = parsed.ok().and_then(|path| snapshot.look_up(&path));
-        let Some(body) = body else {
+        let Chosen { path, is_only } =
+            match self.path(snapshot, attributes, metadata, (scope, in_haste)) {
+                Ok(chosen) => chosen?,
+                Err(trouble) => {
+                    findings.troubles.push(trouble);
+                    return Some(findings);
+                }
+            };
+        let parsed = PathName::parse(&path).ok();
+        let seen = parsed.filter(|_| scope.has_path(&path));
+        let Some(body) = seen.and_then(|path| snapshot.look_up(&path)) else {
             let message = format!("`{path}` is no path");
             findings.troubles.push((Trouble::NotFound, message));
             return Some(findings);
         };
-        let told = self.made.of(body, &self.settings);
+        let wanted = scope.narrow(&self.settings.kinds);
+        let told = self.made.of(body, &wanted, &self.settings);
         if told.is_too_large {
             let message = "the policies are larger than metadata and headers may be";
             findings
                 .troubles
                 .push((Trouble::TooLarge, message.to_owned()));
         }
-        let kinds = &self.settings.kinds;
-        let is_chosen = |kind: &v1::KindState| {
-            // All answers rest on what paths are made of.
-            kinds.is_empty()
-                || kinds.iter().any(|chosen| chosen.to_string() == kind.kind)
-                || Snapshot::is_of_paths(&GroupKind::parse(&kind.kind))
-        };
-        // What is chosen and has no profile is not known, however old it is.
-        let is_old = |kind: &v1::KindState| {
-            let key = GroupKind::parse(&kind.kind);
-            kind.state() == State::Stale && (snapshot.knows(&key) || !kinds.contains(&key))
-        };
-        let chosen = incomplete_kinds(snapshot, kinds).into_iter();
-        let (stale, incomplete): (Vec<_>, Vec<_>) = chosen.filter(is_chosen).partition(is_old);
-        if let Some(first) = incomplete.first() {
-            let message = format!("not everything is known of {}", first.kind);
-            findings.troubles.push((Trouble::Incomplete, message));
-        }
-        if let Some(v1::KindState { kind, .. }) = stale.first() {
-            let message = format!("{kind} is stale: what is known is the last good state");
-            findings.troubles.push((Trouble::Stale, message));
-        }
-        let both = incomplete.into_iter().chain(stale);
-        findings.incomplete = both.map(|kind| kind.kind).collect();
+        findings.take_kinds(snapshot, &self.settings.kinds, scope);
         findings.path = Some(path);
         findings.is_only = is_only;
         findings.told = Some(told);
@@ -149,15 +101,15 @@ impl Envoy {
         snapshot: &Snapshot,
         attributes: &AttributeContext,
         metadata: &MetadataMap,
-        in_haste: bool,
+        (scope, in_haste): (&Scope, bool),
     ) -> Result<Option<Chosen>, (Trouble, String)> {
         let unidentified = |message: String| (Trouble::Unidentified, message);
         match said(&self.settings, attributes, metadata) {
             Err(contradiction) => Err(unidentified(contradiction.0)),
             Ok(Said::Path(path)) => Ok(Some(Chosen::only(path))),
-            Ok(Said::Rule(rule)) => self.one_path(snapshot, &rule),
+            Ok(Said::Rule(rule)) => self.one_path(snapshot, &rule, scope),
             Ok(Said::Nothing { gateway, listener }) if self.settings.matches => {
-                self.matched(snapshot, attributes, (gateway, listener), in_haste)
+                self.matched(snapshot, attributes, (gateway, listener), (scope, in_haste))
             }
             Ok(Said::Nothing { .. }) => Err(unidentified(
                 "nothing tells which rule the request takes".to_owned(),
@@ -171,6 +123,7 @@ impl Envoy {
         &self,
         snapshot: &Snapshot,
         rule: &RuleRef,
+        scope: &Scope,
     ) -> Result<Option<Chosen>, (Trouble, String)> {
         let unidentified = |message: String| (Trouble::Unidentified, message);
         let RuleRef {
@@ -181,9 +134,14 @@ impl Envoy {
                 "nothing tells the Gateway at which the route {namespace}/{name} serves the request"
             ))
         })?;
+        let paths: Vec<String> = paths
+            .into_iter()
+            .filter(|path| scope.has_path(path))
+            .collect();
+        let wanted = scope.narrow(&self.settings.kinds);
         let etag = |path: &String| {
             let path = PathName::parse(path).ok()?;
-            Some(snapshot.look_up(&path)?.etag_of(&self.settings.kinds))
+            Some(snapshot.look_up(&path)?.etag_of(&wanted))
         };
         let Some(first) = paths.first() else {
             let message = format!("the route {namespace}/{name} has no such rule where it serves");
@@ -207,15 +165,16 @@ impl Envoy {
         snapshot: &Snapshot,
         attributes: &AttributeContext,
         (gateway, listener): (Option<(String, String)>, Option<String>),
-        in_haste: bool,
+        (scope, in_haste): (&Scope, bool),
     ) -> Result<Option<Chosen>, (Trouble, String)> {
         let unidentified = |message: String| (Trouble::Unidentified, message);
         let request = asked(attributes, gateway, listener);
         let request = request.map_err(unidentified)?;
         let paths = rules_of_request(snapshot, &request, in_haste);
-        let Some(paths) = paths.map_err(|failure| unidentified(failure.message))? else {
+        let Some(mut paths) = paths.map_err(|failure| unidentified(failure.message))? else {
             return Ok(None);
         };
+        paths.retain(|path| scope.has_path(path));
         match paths.as_slice() {
             [one] => Ok(Some(Chosen::only(one.clone()))),
             [] => Err((Trouble::NotFound, "no rule takes the request".to_owned())),
@@ -296,15 +255,19 @@ impl Authorization for Envoy {
         &self,
         request: Request<CheckRequest>,
     ) -> Result<Response<CheckResponse>, Status> {
+        let scope = peer_of(&request)?.scope();
         let (metadata, _, message) = request.into_parts();
         let Some(snapshot) = self.answers.snapshots.load() else {
             // Envoy takes this for an error and does what it is configured to do then.
             return Err(self.answers.not_ready());
         };
         let attributes = message.attributes.unwrap_or_default();
-        let mut findings = match self.find(&snapshot, &attributes, &metadata, true) {
+        let mut findings = match self.find(&snapshot, &attributes, &metadata, (&scope, true)) {
             Some(findings) => findings,
-            None => self.find_slowly(&snapshot, &attributes, &metadata).await?,
+            None => {
+                self.find_slowly(&snapshot, &attributes, &metadata, scope)
+                    .await?
+            }
         };
         let rule = self.denied(&mut findings, &attributes);
         let denied = rule.map(|rule| (rule.status, rule.body.clone(), rule.name.clone()));
@@ -343,6 +306,7 @@ impl Envoy {
         snapshot: &Arc<Snapshot>,
         attributes: &AttributeContext,
         metadata: &MetadataMap,
+        scope: Arc<Scope>,
     ) -> Result<Findings, Status> {
         // As many as wait are bounded by the streams that callers may have; each by its deadline.
         let room = Arc::clone(&self.slow).acquire_owned().await;
@@ -351,7 +315,7 @@ impl Envoy {
         let (attributes, metadata) = (attributes.clone(), metadata.clone());
         let thread = tokio::task::spawn_blocking(move || {
             let _room = room;
-            this.find(&snapshot, &attributes, &metadata, false)
+            this.find(&snapshot, &attributes, &metadata, (&scope, false))
         });
         let found = thread.await.ok().flatten();
         found.ok_or_else(|| Status::internal("the request could not be looked at"))

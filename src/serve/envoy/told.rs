@@ -49,15 +49,15 @@ struct Known {
 }
 
 impl Made {
-    /// What Envoy is told of an answer.
-    pub fn of(&self, body: &Body, settings: &EnvoySettings) -> Arc<Told> {
-        let etag = body.etag_of(&settings.kinds);
+    /// What Envoy is told of some kinds of an answer.
+    pub fn of(&self, body: &Body, kinds: &[GroupKind], settings: &EnvoySettings) -> Arc<Told> {
+        let etag = body.etag_of(kinds);
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(told) = known.told.get(&etag) {
             return Arc::clone(told);
         }
         drop(known);
-        let told = Arc::new(Told::of(body, settings));
+        let told = Arc::new(Told::of(body, kinds, settings));
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if known.bytes > KEPT {
             *known = Known::default();
@@ -70,8 +70,8 @@ impl Made {
 }
 
 impl Told {
-    fn of(body: &Body, settings: &EnvoySettings) -> Self {
-        let policies = policies_of(body.policies(&settings.kinds));
+    fn of(body: &Body, kinds: &[GroupKind], settings: &EnvoySettings) -> Self {
+        let policies = policies_of(body.policies(kinds));
         let mut specs = Map::new();
         let mut told = BTreeMap::new();
         let mut length = 0;

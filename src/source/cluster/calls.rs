@@ -12,6 +12,12 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::sync::Notify;
 use tower::{Layer, Service};
 
+/// Where reviews are posted.
+const REVIEWS: [&str; 2] = [
+    "/apis/authentication.k8s.io/v1/tokenreviews",
+    "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+];
+
 /// Requests by URL path, such as `/api/v1/services`.
 #[derive(Clone, Debug, Default)]
 pub struct Calls {
@@ -36,6 +42,8 @@ pub struct Count {
     pub watches: u64,
     /// Watches that the server has accepted, but for those that begin with a list.
     pub opened: u64,
+    /// Questions about the tokens and the rights of callers, which are posted and change nothing.
+    pub reviews: u64,
     /// Requests that would change something; there are none.
     pub writes: u64,
 }
@@ -140,7 +148,9 @@ where
         // What the server serves is asked by two paths that list no objects.
         if !matches!(path, "/api" | "/apis") || !reads {
             self.calls.change(path, |count| {
-                if !reads {
+                if !reads && REVIEWS.contains(&path) {
+                    count.reviews += 1;
+                } else if !reads {
                     count.writes += 1;
                 } else if is_watch {
                     count.watches += 1;

@@ -7,6 +7,7 @@ use kube::Client;
 use kube::client::ClientBuilder;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 
+use super::reviews::Resources;
 use super::{Calls, Scope};
 
 /// How to reach a cluster: by a kubeconfig, or as the pod that this is.
@@ -30,6 +31,8 @@ pub struct Cluster {
     pub url: String,
     /// What is kept of it.
     pub scope: Arc<Scope>,
+    /// Under which names it serves what it is asked for.
+    pub(super) resources: Resources,
 }
 
 /// Why a cluster cannot be reached.
@@ -87,6 +90,7 @@ impl Cluster {
             calls,
             url,
             scope: Arc::new(access.scope.clone()),
+            resources: Resources::default(),
         })
     }
 }

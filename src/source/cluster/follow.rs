@@ -170,6 +170,7 @@ impl Follower {
         match served {
             Ok(served) => {
                 self.undiscovered = None;
+                self.cluster.resources.tell(&served);
                 self.follow(&wanted, served);
             }
             Err(why) => {

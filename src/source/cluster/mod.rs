@@ -10,6 +10,7 @@ mod discover;
 mod follow;
 mod gather;
 mod kind;
+mod reviews;
 mod scope;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +21,7 @@ use crate::model::{Change, GroupKind, ObjectKey};
 pub use calls::{Calls, Count};
 pub use connect::{Access, Cluster, ClusterError};
 pub use follow::watch;
+pub use reviews::{Reviewer, User};
 pub use scope::Scope;
 
 /// What is wanted of a cluster.

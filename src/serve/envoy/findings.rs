@@ -1,0 +1,71 @@
+//! What is found out about a request.
+
+use std::sync::Arc;
+
+use super::settings::Trouble;
+use super::told::Told;
+use crate::insight::{Scope, incomplete_kinds};
+use crate::model::GroupKind;
+use crate::snapshot::Snapshot;
+use crate::wire::v1;
+use crate::wire::v1::kind_state::State;
+
+/// The path that is looked up for a request.
+pub(super) struct Chosen {
+    pub path: String,
+    /// Whether the request may take no other, on which the same holds.
+    pub is_only: bool,
+}
+
+/// What is found out about a request.
+#[derive(Default)]
+pub(super) struct Findings {
+    pub path: Option<String>,
+    /// Whether it is the only one that the request may take.
+    pub is_only: bool,
+    pub told: Option<Arc<Told>>,
+    /// The chosen kinds of which not everything is known.
+    pub incomplete: Vec<String>,
+    /// What goes wrong, in the order in which it was found.
+    pub troubles: Vec<(Trouble, String)>,
+}
+
+impl Chosen {
+    pub fn only(path: String) -> Self {
+        Self {
+            path,
+            is_only: true,
+        }
+    }
+}
+
+impl Findings {
+    /// Takes note of the chosen kinds in scope of which not everything is known.
+    pub fn take_kinds(&mut self, snapshot: &Snapshot, chosen: &[GroupKind], scope: &Scope) {
+        let in_scope = chosen.iter().filter(|kind| scope.has_kind(kind));
+        let kinds: Vec<GroupKind> = in_scope.cloned().collect();
+        let is_chosen = |kind: &v1::KindState| {
+            // All answers rest on what paths are made of.
+            chosen.is_empty()
+                || kinds.iter().any(|chosen| chosen.to_string() == kind.kind)
+                || Snapshot::is_of_paths(&GroupKind::parse(&kind.kind))
+        };
+        // What is chosen and has no profile is not known, however old it is.
+        let is_old = |kind: &v1::KindState| {
+            let key = GroupKind::parse(&kind.kind);
+            kind.state() == State::Stale && (snapshot.knows(&key) || !kinds.contains(&key))
+        };
+        let told = incomplete_kinds(snapshot, &kinds, scope).into_iter();
+        let (stale, incomplete): (Vec<_>, Vec<_>) = told.filter(is_chosen).partition(is_old);
+        if let Some(first) = incomplete.first() {
+            let message = format!("not everything is known of {}", first.kind);
+            self.troubles.push((Trouble::Incomplete, message));
+        }
+        if let Some(v1::KindState { kind, .. }) = stale.first() {
+            let message = format!("{kind} is stale: what is known is the last good state");
+            self.troubles.push((Trouble::Stale, message));
+        }
+        let both = incomplete.into_iter().chain(stale);
+        self.incomplete = both.map(|kind| kind.kind).collect();
+    }
+}

@@ -1,0 +1,251 @@
+//! Callers who see what a cluster lets them get.
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hashbrown::HashMap;
+use tokio::runtime::Handle;
+use tonic::Status;
+use tonic::metadata::MetadataMap;
+
+use super::peer::Peer;
+use crate::insight::{Scope, Sight};
+use crate::model::{GroupKind, ObjectKey, PathName, Root, groups};
+
+/// Rights to single objects that are asked for in one question; more are not looked for. A right to
+/// a whole namespace costs one.
+const SINGLE: usize = 256;
+
+/// What is waited for; why there is no answer, if so.
+pub type Reviewing<'r, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'r>>;
+
+/// Knows whose tokens are whose, as a cluster does.
+pub trait Reviews: Debug + Send + Sync {
+    /// The account of a token; none if it is no good.
+    fn account(&self, token: &str) -> Reviewing<'_, Option<Arc<dyn Account>>>;
+}
+
+/// An account of a cluster.
+pub trait Account: Debug + Send + Sync {
+    /// Whether it may `get` an object; all of a namespace without a name, those of all namespaces
+    /// without either, and everything without a kind.
+    fn may_get(&self, right: Right) -> Reviewing<'_, bool>;
+}
+
+/// What somebody may get.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Right {
+    /// The kind; all if there is none.
+    pub kind: Option<GroupKind>,
+    /// The namespace; all if empty, which an object without a namespace has, too.
+    pub namespace: String,
+    /// The name; all if empty.
+    pub name: String,
+}
+
+/// What a caller sees: what its row allows, and of that what its account may get.
+#[derive(Debug)]
+pub(super) struct Seen {
+    scope: Arc<Scope>,
+    /// None if nothing is asked of it.
+    account: Option<Arc<dyn Account>>,
+    runtime: Handle,
+    asked: Mutex<Asked>,
+}
+
+/// What was found out for one question.
+#[derive(Debug, Default)]
+struct Asked {
+    rights: HashMap<Right, bool>,
+    single: usize,
+    /// Why something could not be found out.
+    failed: Option<String>,
+}
+
+impl Seen {
+    /// What a caller sees. Who comes by a Unix socket shows no token: the file's mode says who may.
+    ///
+    /// # Errors
+    /// It has no token, or none that is good; or nobody can say.
+    pub async fn by(
+        reviews: Option<&Arc<dyn Reviews>>,
+        peer: &Peer,
+        metadata: &MetadataMap,
+    ) -> Result<Self, Status> {
+        let account = match reviews.filter(|_| !peer.is_by_file()) {
+            Some(reviews) => Some(account(reviews, metadata).await?),
+            None => None,
+        };
+        Ok(Self {
+            scope: peer.scope(),
+            account,
+            runtime: Handle::current(),
+            asked: Mutex::default(),
+        })
+    }
+
+    /// Whether all that had to be known was: an answer that lacks something for want of an answer of
+    /// the cluster is none.
+    pub fn check(&self) -> Result<(), Status> {
+        match &self.asked().failed {
+            None => Ok(()),
+            Some(why) => Err(unavailable(why)),
+        }
+    }
+
+    fn asked(&self) -> MutexGuard<'_, Asked> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the account may get something. Waits for the cluster, so only on a thread that may.
+    fn has(&self, account: &Arc<dyn Account>, right: Right) -> bool {
+        let mut asked = self.asked();
+        if let Some(known) = asked.rights.get(&right) {
+            return *known;
+        }
+        if asked.failed.is_some() {
+            return false;
+        }
+        if !right.name.is_empty() {
+            if asked.single >= SINGLE {
+                return false;
+            }
+            asked.single += 1;
+        }
+        let may = self.runtime.block_on(account.may_get(right.clone()));
+        let may = may.unwrap_or_else(|why| {
+            asked.failed = Some(why);
+            false
+        });
+        asked.rights.insert(right, may);
+        may
+    }
+
+    /// Whether the account may get an object, by whatever right: from the widest, of which there are
+    /// few.
+    fn may_get(&self, key: &ObjectKey) -> bool {
+        let Some(account) = &self.account else {
+            return true;
+        };
+        let right = |namespace: &str, name: &str| Right {
+            kind: Some(key.kind.clone()),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        };
+        self.has(account, Right::default())
+            || self.has(account, right("", ""))
+            || (!key.namespace.is_empty() && self.has(account, right(&key.namespace, "")))
+            || self.has(account, right(&key.namespace, &key.name))
+    }
+}
+
+impl Sight for Seen {
+    fn is_all(&self) -> bool {
+        let has_all = |account| self.has(account, Right::default());
+        self.scope.is_all() && self.account.as_ref().is_none_or(has_all)
+    }
+
+    fn path(&self, name: &str) -> bool {
+        self.scope.has_path(name)
+            && (self.account.is_none() || object_of(name).is_some_and(|key| self.may_get(&key)))
+    }
+
+    fn kind(&self, kind: &GroupKind) -> bool {
+        self.scope.has_kind(kind)
+    }
+
+    fn object(&self, key: &ObjectKey) -> bool {
+        self.scope.object(key) && self.may_get(key)
+    }
+}
+
+/// The object that a path is about: who may get a route may see what holds on it, down to its
+/// backends.
+fn object_of(path: &str) -> Option<ObjectKey> {
+    let gateway = |kind| GroupKind::new(groups::GATEWAY, kind);
+    let core = |kind| GroupKind::new(groups::CORE, kind);
+    let walk = match PathName::parse(path).ok()? {
+        PathName::GatewayClass(name) => {
+            return Some(ObjectKey::new(gateway("GatewayClass"), "", name));
+        }
+        PathName::Namespace(name) => return Some(ObjectKey::new(core("Namespace"), "", name)),
+        PathName::Walk(walk) => walk,
+    };
+    if let Some(route) = walk.route {
+        let kind = GroupKind::parse_short(route.kind);
+        return Some(ObjectKey::new(kind, route.namespace, route.name));
+    }
+    if let Some(set) = walk.listener_set {
+        return Some(ObjectKey::new(
+            gateway("ListenerSet"),
+            set.namespace,
+            set.name,
+        ));
+    }
+    Some(match walk.root {
+        Root::Gateway { namespace, name } => ObjectKey::new(gateway("Gateway"), namespace, name),
+        Root::Mesh {
+            namespace, name, ..
+        } => ObjectKey::new(core("Service"), namespace, name),
+    })
+}
+
+/// The account of a request's token.
+async fn account(
+    reviews: &Arc<dyn Reviews>,
+    metadata: &MetadataMap,
+) -> Result<Arc<dyn Account>, Status> {
+    let header = metadata.get("authorization");
+    let header = header.and_then(|value| value.to_str().ok());
+    let token = header.and_then(|value| {
+        let (scheme, token) = value.split_once(' ')?;
+        let token = token.trim();
+        (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+    });
+    let token = token.ok_or_else(|| {
+        Status::unauthenticated(
+            "this server tells callers what they may get in the cluster: send a token of the cluster as \
+             `authorization: Bearer TOKEN` (`--token-file` of the commands)",
+        )
+    })?;
+    let account = reviews.account(token).await;
+    let account = account.map_err(|why| unavailable(&why))?;
+    account.ok_or_else(|| Status::unauthenticated("the cluster does not know the token"))
+}
+
+fn unavailable(why: &str) -> Status {
+    Status::unavailable(format!(
+        "the cluster cannot say what the caller may get: {why}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_about_its_last_object_that_is_no_backend() {
+        for (path, object) in [
+            ("gatewayclasses/c", "GatewayClass/c"),
+            ("namespaces/n", "Namespace/n"),
+            ("gateways/a/gw", "Gateway/a/gw"),
+            ("gateways/a/gw/listeners/l", "Gateway/a/gw"),
+            (
+                "gateways/a/gw/listenersets/b/s/listeners/l",
+                "ListenerSet/b/s",
+            ),
+            (
+                "gateways/a/gw/listeners/l/routes/GRPCRoute/b/r/rules/#0/backends/Service/c/s/ports/80",
+                "GRPCRoute/b/r",
+            ),
+            ("mesh/*/services/a/s", "Service/a/s"),
+            ("mesh/b/services/a/s/routes/HTTPRoute/b/r", "HTTPRoute/b/r"),
+        ] {
+            let key = object_of(path).unwrap();
+            assert_eq!(key.to_string(), object, "{path}");
+        }
+        assert!(object_of("gateways/a").is_none());
+    }
+}
