@@ -1,10 +1,11 @@
 //! Ten times as many look-ups as are let in: `ENTAIL=path/to/entail cargo bench --bench shed`.
 //!
 //! A server lets in `ADMITTED` look-ups at once. One thread asks as many as that, by turns alone
-//! (quiet) and beside a thread that asks nine times as many (flood), in two ways: in bursts at a fixed
-//! rate, and each again as soon as it is answered, which leaves no core idle. What is told is the time
-//! of those look-ups of the first thread that were answered, how many of all were turned away, and
-//! the ratio of the two p99.
+//! (quiet) and beside a thread that asks `TIMES` as many (flood), in two ways: in bursts at a fixed
+//! rate, and each again as soon as it is answered, which leaves no core idle. Places are free again
+//! within microseconds, so that 40 times as many callers come to ten times as many look-ups as are
+//! answered. What is told is the time of those look-ups of the first thread that were answered, how
+//! many of all were turned away, and the ratio of the two p99.
 
 #![allow(
     clippy::unwrap_used,
@@ -262,12 +263,15 @@ fn main() {
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }
-    let set = std::env::var("ADMITTED").ok();
-    let admitted = set.map_or(32, |text| text.parse().unwrap());
+    let set = |name, default| {
+        let set: Option<usize> = std::env::var(name).ok().map(|text| text.parse().unwrap());
+        set.unwrap_or(default)
+    };
+    let (admitted, times) = (set("ADMITTED", 8), set("TIMES", 40));
     let folder = tempfile::tempdir().unwrap();
     let (_server, address) = serve(folder.path(), admitted);
     let own = Callers::connect(&address, admitted);
-    let flood = Callers::connect(&address, 9 * admitted);
+    let flood = Callers::connect(&address, times * admitted);
     for way in [Way::Bursts, Way::Again] {
         measure(&own, &flood, way);
     }
