@@ -2,7 +2,8 @@
 //! Kubernetes cluster, what they come to when their defaults and overrides are merged, and who
 //! said each value.
 //!
-//! With the feature `client` alone it is [`client`]: what a data plane needs in its own process.
+//! With the feature `client` alone it is [`client`] and the messages that it speaks: what a data plane
+//! needs in its own process.
 //!
 //! The rules stand in `docs/semantics.md`; the rooms of this crate and what each may know in
 //! `docs/architecture.md`.

@@ -15,7 +15,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 
-use crate::policy::Compiled;
+use crate::policy::{Compiled, KIND};
 use crate::retry::{Body, Payload, Retry, full};
 use crate::rules::{Rule, Table, is_plain};
 
@@ -127,9 +127,15 @@ impl Proxy {
     }
 }
 
+/// Whether an answer rests on a kind: the policy that is asked for, or what paths are made of, which
+/// are the kinds of the Gateway API and of Kubernetes itself. Servers tell of others, too.
+fn is_of_ours(kind: &str) -> bool {
+    kind == KIND || kind.ends_with(".gateway.networking.k8s.io") || !kind.contains('.')
+}
+
 /// What the copy is worth.
 fn standing(kinds: &[KindState], is_connected: bool) -> Result<&'static str, Refusal> {
-    for kind in kinds {
+    for kind in kinds.iter().filter(|kind| is_of_ours(&kind.kind)) {
         match kind.state() {
             // The last good state is better than none.
             State::Complete | State::Stale => {}
@@ -143,7 +149,7 @@ fn standing(kinds: &[KindState], is_connected: bool) -> Result<&'static str, Ref
     }
     // However old a copy is, its policies go on to hold. Others may want to stop one day: compare
     // `synced_at` with the clock, if the server's source is a cluster.
-    let live = is_connected && kinds.is_empty();
+    let live = is_connected && !kinds.iter().any(|kind| is_of_ours(&kind.kind));
     Ok(if live { "live" } else { "stale" })
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::AppError;
 use super::intake::{Intake, epoch, now};
 use super::load::read_profiles;
-use crate::insight::{Local, Notes};
+use crate::insight::{Local, MayChange, Notes};
 use crate::model::{Change, ObjectKey};
 use crate::resolve::World;
 use crate::snapshot::Version;
@@ -58,6 +58,7 @@ pub fn change_world(
     world: &World,
     text: &str,
     deletes: &[ObjectKey],
+    may: &MayChange<'_>,
 ) -> (World, Vec<(String, String)>) {
     let mut change = Change {
         deletes: deletes.to_vec(),
@@ -68,10 +69,15 @@ pub fn change_world(
         Ok(parsed) => {
             let told = parsed.problems.iter();
             problems.extend(told.map(|p| (p.path.clone(), p.message.clone())));
-            let objects = parsed.objects.into_iter();
-            change
-                .upserts
-                .extend(objects.map(|read| Arc::new(read.object)));
+            for read in parsed.objects {
+                let key = &read.object.key;
+                if may(key) {
+                    change.upserts.push(Arc::new(read.object));
+                } else {
+                    let why = format!("`{key}` is left out: the caller may not see it");
+                    problems.push(("change".to_owned(), why));
+                }
+            }
         }
         Err(error) => problems.push((error.name.clone(), error.message.clone())),
     }

@@ -296,6 +296,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn tokens_are_sent_where_nobody_else_can_read_them() {
+        for (address, is_sent) in [
+            ("https://entail.example:1", true),
+            ("unix:/run/entail.sock", true),
+            ("127.0.0.1:1", true),
+            ("http://localhost:1", true),
+            ("http://[::1]:1/", true),
+            ("10.0.0.1:1", false),
+            ("http://entail.example:1", false),
+            ("localhost.example:1", false),
+            ("127.0.0.1.example:1", false),
+        ] {
+            assert_eq!(is_private(address), is_sent, "{address}");
+        }
+    }
+
+    #[test]
     fn nobody_is_told_in_words() {
         let error = Remote::connect("127.0.0.1:1", &ClientTls::default(), Duration::from_secs(5))
             .map(drop)

@@ -217,6 +217,7 @@ impl ServeSettings {
         });
         let lists = self.allow_lists(&mut wrong);
         wrong.extend(self.needs_cluster());
+        wrong.extend(self.shows_tokens(&all));
         if self.port_file.is_some() && !all.iter().any(|a| matches!(a, Address::Tcp(_))) {
             wrong.push("`--port-file` needs a TCP address in `--listen`".to_owned());
         }
@@ -296,6 +297,16 @@ impl ServeSettings {
             );
         }
         lists
+    }
+
+    /// Whether others could read the tokens of callers.
+    fn shows_tokens(&self, all: &[Address]) -> Option<String> {
+        let is_open = self.tls.is_none() && !all.iter().all(Address::is_local);
+        (is_open && self.insight_auth == InsightAuth::Kubernetes).then(|| {
+            "`--insight-auth kubernetes` off loopback without TLS: others could read the tokens on \
+             their way; give `--tls-cert` and `--tls-key`"
+                .to_owned()
+        })
     }
 
     /// What makes no sense without a cluster.

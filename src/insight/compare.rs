@@ -14,7 +14,12 @@ use crate::wire::{node_policy_ref, origin, v1};
 
 /// Makes the world that another one would be if manifests were applied and objects deleted.
 /// Returns it with what is wrong with the manifests: place and message.
-pub type ChangeWorld = fn(&World, &str, &[ObjectKey]) -> (World, Vec<(String, String)>);
+/// Objects that `may` refuses are left out, and told among that.
+pub type ChangeWorld =
+    fn(&World, &str, &[ObjectKey], &MayChange<'_>) -> (World, Vec<(String, String)>);
+
+/// Tells whether an object may be changed.
+pub type MayChange<'m> = dyn Fn(&ObjectKey) -> bool + 'm;
 
 /// Most paths that one reply names.
 const MAX_PATHS: usize = 10_000;
@@ -34,7 +39,9 @@ pub fn preview_change(
     for name in &request.deletes {
         deletes.push(object_named(world, name, sight)?);
     }
-    let (after, problems) = change(world, &request.manifests, &deletes);
+    let (after, problems) = change(world, &request.manifests, &deletes, &|key| {
+        sight.object(key)
+    });
     let version = snapshot.version();
     Ok(v1::PreviewChangeResponse {
         problems: problems
@@ -57,7 +64,7 @@ fn object_named(world: &World, name: &str, sight: &dyn Sight) -> Result<ObjectKe
         ));
     };
     if world.store().get(&key).is_none() || !sight.object(&key) {
-        return Err(Failure::absent(format!("there is no `{key}` to delete")));
+        return Err(Failure::absent(format!("there is no `{name}` to delete")));
     }
     Ok(key)
 }
@@ -65,6 +72,7 @@ fn object_named(world: &World, name: &str, sight: &dyn Sight) -> Result<ObjectKe
 /// The changes from one world to another, equal ones told once with all their paths.
 pub fn compare(before: &World, after: &World, sight: &dyn Sight) -> v1::PreviewChangeResponse {
     let mut comparison = Comparison {
+        sight,
         before: Side::new(before),
         after: Side::new(after),
         changes: BTreeMap::new(),
@@ -82,9 +90,7 @@ pub fn compare(before: &World, after: &World, sight: &dyn Sight) -> v1::PreviewC
             comparison.path(name, trail, &other);
         }
     });
-    let changes = comparison.changes.into_iter();
-    let changes = changes.filter(|((kind, ..), _)| sight.kind(kind));
-    let changes = once(changes.map(|(_, change)| change));
+    let changes = once(comparison.changes.into_values());
     let lost = |unit: &v1::ChangedUnit| unit.before_json.is_some() && unit.after_json.is_none();
     v1::PreviewChangeResponse {
         loses: changes.iter().flat_map(|c| &c.units).any(lost),
@@ -136,6 +142,7 @@ struct Side<'w> {
 }
 
 struct Comparison<'w> {
+    sight: &'w dyn Sight,
     before: Side<'w>,
     after: Side<'w>,
     /// By kind and the numbers of both explanations.
@@ -184,6 +191,7 @@ impl Comparison<'_> {
         let kinds: BTreeSet<GroupKind> = [self.before.world, self.after.world]
             .iter()
             .flat_map(|world| world.kinds())
+            .filter(|kind| self.sight.kind(&kind.profile().policy))
             .filter(|kind| !kind.policies().is_empty())
             .map(|kind| kind.profile().policy.clone())
             .collect();

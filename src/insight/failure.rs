@@ -68,7 +68,16 @@ impl Failure {
         reason: PathReason,
         sight: &dyn Sight,
     ) -> Self {
-        Self::of_path(text, reason, nearest(snapshot, text, sight))
+        let nearest = nearest(snapshot, text, sight);
+        if sight.is_all() {
+            return Self::of_path(text, reason, nearest);
+        }
+        // Why something does not join tells of what may not be seen; that it is not on the path does
+        // not.
+        match PathName::parse(text) {
+            Ok(path) if nearest.is_empty() => Self::hidden(text, &path),
+            _ => Self::of_path(text, step_after(text, &nearest), nearest),
+        }
     }
 
     /// A path that its caller may not see: the same as if its first step were none.
@@ -116,6 +125,19 @@ impl Failure {
             message: self.message.clone(),
             nearest: self.nearest.clone(),
         }
+    }
+}
+
+/// The step of a path's name that comes after a prefix, as one that is not there.
+fn step_after(text: &str, prefix: &str) -> PathReason {
+    let rest = text.get(prefix.len()..).unwrap_or_default();
+    match rest.trim_start_matches('/').split('/').next() {
+        Some("listenersets") => PathReason::ListenerSetNotFound,
+        Some("listeners") => PathReason::ListenerNotFound,
+        Some("routes") => PathReason::RouteNotFound,
+        Some("rules") => PathReason::RuleNotFound,
+        Some("ports") => PathReason::PortNotFound,
+        _ => PathReason::BackendNotFound,
     }
 }
 

@@ -18,7 +18,7 @@ mod topology;
 mod watch;
 
 pub use ask::{Ask, AskError, Local};
-pub use compare::{ChangeWorld, compare, preview_change};
+pub use compare::{ChangeWorld, MayChange, compare, preview_change};
 pub use explain::explain;
 pub use failure::{Failure, FailureCode};
 pub use findings::list_findings;

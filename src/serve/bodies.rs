@@ -1,5 +1,6 @@
 //! Bodies of requests, as far as they were read, and of replies.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -11,7 +12,8 @@ use tonic::body::Body;
 
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const OK: HeaderValue = HeaderValue::from_static("0");
-/// Bytes of a request that is turned away which are read before it is told so.
+/// Bytes of a request that are read before a place is taken for it, and before one that is turned
+/// away is told so.
 const AWAITED: usize = 64 * 1024;
 
 /// What is still to come of a request that is turned away. A reply before its end would reset the
@@ -21,12 +23,15 @@ pub(super) struct Rest {
     read: usize,
 }
 
-/// What was taken from a request's body.
+/// What was read of a request's body.
 #[derive(Default)]
 pub(super) struct Read {
-    pub first: Option<Bytes>,
-    /// What came after it: such a request is passed on.
-    pub second: Option<Result<Frame<Bytes>, Status>>,
+    /// Most requests are one piece.
+    first: Option<Bytes>,
+    more: VecDeque<Bytes>,
+    bytes: usize,
+    /// What came after the data.
+    last: Option<Result<Frame<Bytes>, Status>>,
 }
 
 /// The body of a request that is passed on: what was read, and the rest.
@@ -65,22 +70,35 @@ impl Rest {
 }
 
 impl Read {
-    /// Ready at the end of the body, or as soon as it has more than one piece.
+    /// Ready at the end of the body, or when more of it has come than is awaited.
     pub fn poll(&mut self, body: &mut Body, context: &mut Context<'_>) -> Poll<()> {
-        while self.second.is_none() && !http_body::Body::is_end_stream(body) {
-            let piece = ready!(http_body::Body::poll_frame(Pin::new(body), context));
-            match piece {
-                None => break,
-                Some(Ok(frame)) if frame.data_ref().is_some_and(Bytes::is_empty) => {}
-                Some(piece) if self.first.is_some() => self.second = Some(piece),
-                Some(piece) => match piece.map(Frame::into_data) {
-                    Ok(Ok(data)) => self.first = Some(data),
-                    Ok(Err(trailers)) => self.second = Some(Ok(trailers)),
-                    Err(error) => self.second = Some(Err(error)),
-                },
+        while self.last.is_none() && self.bytes <= AWAITED && !http_body::Body::is_end_stream(body)
+        {
+            let Some(piece) = ready!(http_body::Body::poll_frame(Pin::new(body), context)) else {
+                break;
+            };
+            match piece.map(Frame::into_data) {
+                Ok(Ok(data)) => self.take(data),
+                Ok(Err(trailers)) => self.last = Some(Ok(trailers)),
+                Err(error) => self.last = Some(Err(error)),
             }
         }
         Poll::Ready(())
+    }
+
+    fn take(&mut self, data: Bytes) {
+        self.bytes += data.len();
+        match &self.first {
+            _ if data.is_empty() => {}
+            None => self.first = Some(data),
+            Some(_) => self.more.push_back(data),
+        }
+    }
+
+    /// The body, if it came in one piece and nothing after it.
+    pub fn whole(&self) -> Option<&Bytes> {
+        let is_whole = self.more.is_empty() && self.last.is_none() && self.bytes <= AWAITED;
+        self.first.as_ref().filter(|_| is_whole)
     }
 }
 
@@ -92,18 +110,19 @@ impl http_body::Body for Again {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        if let Some(data) = self.read.first.take() {
+        let read = &mut self.read;
+        if let Some(data) = read.first.take().or_else(|| read.more.pop_front()) {
             return Poll::Ready(Some(Ok(Frame::data(data))));
         }
-        if let Some(piece) = self.read.second.take() {
-            return Poll::Ready(Some(piece));
+        if let Some(last) = read.last.take() {
+            return Poll::Ready(Some(last));
         }
         Pin::new(&mut self.rest).poll_frame(context)
     }
 
     fn is_end_stream(&self) -> bool {
-        let Read { first, second } = &self.read;
-        first.is_none() && second.is_none() && self.rest.is_end_stream()
+        let Read { first, last, .. } = &self.read;
+        first.is_none() && self.read.more.is_empty() && last.is_none() && self.rest.is_end_stream()
     }
 }
 

@@ -30,6 +30,8 @@ type RoutesFuture = <Routes as Service<Request<Body>>>::Future;
 
 /// The method.
 const GET: &str = "/entail.v1.EffectivePolicyService/GetEffectivePolicies";
+/// The method that begins a stream.
+const WATCH: &str = "/entail.v1.EffectivePolicyService/WatchEffectivePolicies";
 const CONTENT: HeaderValue = HeaderValue::from_static("application/grpc");
 
 /// All services, with a short way to the stored bytes.
@@ -54,12 +56,22 @@ pub(super) struct Answering {
     asked: Asked,
     state: State,
     deadline: Deadline,
-    /// Its places, until there is a reply.
-    _admitted: Option<Admitted>,
+    /// Its places, while it is worked on.
+    places: Places,
+}
+
+/// The places of a request.
+enum Places {
+    /// It has them, until there is a reply.
+    Taken { _places: Admitted },
+    /// It has none while its message is awaited: who never sends one takes none from others.
+    GivenBack,
+    /// It needs none.
+    None,
 }
 
 enum State {
-    /// Its frame is awaited.
+    /// Its message is awaited.
     Reading(Reading),
     /// The services answer it.
     Passed(RoutesFuture),
@@ -76,10 +88,18 @@ enum TurnedAway {
     Full(Full),
 }
 
-/// A request to the method, while it comes.
+/// A request, while it comes.
 struct Reading {
     request: Request<Body>,
     read: Read,
+    /// Whether stored bytes may be the answer.
+    is_get: bool,
+}
+
+impl Places {
+    fn taken(places: Admitted) -> Self {
+        Self::Taken { _places: places }
+    }
 }
 
 impl Hot {
@@ -117,15 +137,20 @@ impl Hot {
         let peer = request.extensions().get::<Peer>();
         let peer = peer.ok_or(TurnedAway::Refused(Refusal::Denied))?;
         peer.may(asked).map_err(TurnedAway::Refused)?;
+        // Streams have places of their own.
+        if request.uri().path() == WATCH {
+            return Ok(None);
+        }
         self.0.load.admit(asked, peer).map_err(TurnedAway::Full)
     }
 
     /// What becomes of a request that is let in.
-    fn begin(&self, request: Request<Body>, is_get: bool) -> State {
-        if !is_get || request.method() != Method::POST {
+    fn begin(&self, request: Request<Body>, is_get: bool, places: &Places) -> State {
+        if matches!(places, Places::None) {
             return self.pass(request);
         }
         State::Reading(Reading {
+            is_get: is_get && request.method() == Method::POST,
             request,
             read: Read::default(),
         })
@@ -150,16 +175,21 @@ impl Service<Request<Body>> for Hot {
             Asked::of(request.uri().path())
         };
         let deadline = Deadline::of(request.headers(), self.0.timeout);
-        let (admitted, state) = match self.admit(&request, asked) {
-            Ok(admitted) => (admitted, self.begin(request, is_get)),
-            Err(why) => (None, State::TurnedAway(why, Rest::of(request))),
+        let admitted = self.admit(&request, asked);
+        let admitted = admitted.map(|places| places.map_or(Places::None, Places::taken));
+        let (places, state) = match admitted {
+            Ok(places) => {
+                let state = self.begin(request, is_get, &places);
+                (places, state)
+            }
+            Err(why) => (Places::None, State::TurnedAway(why, Rest::of(request))),
         };
         Answering {
             hot: self.clone(),
             asked,
             state,
             deadline,
-            _admitted: admitted,
+            places,
         }
     }
 }
@@ -171,7 +201,7 @@ impl Future for Answering {
         let this = &mut *self;
         let reply = if this.deadline.has_passed() {
             late()
-        } else if let Poll::Ready(reply) = this.state.poll(&this.hot, context) {
+        } else if let Poll::Ready(reply) = this.step(context) {
             reply
         } else {
             ready!(this.deadline.poll(context));
@@ -182,23 +212,60 @@ impl Future for Answering {
     }
 }
 
-impl State {
-    fn poll(&mut self, hot: &Hot, context: &mut Context<'_>) -> Poll<Response<Reply>> {
+impl Answering {
+    fn step(&mut self, context: &mut Context<'_>) -> Poll<Response<Reply>> {
         loop {
-            match self {
-                Self::Reading(reading) => match ready!(reading.poll(hot, context)) {
-                    Ok(reply) => return Poll::Ready(reply),
-                    Err(request) => *self = hot.pass(request),
-                },
-                Self::Passed(future) => {
+            match &mut self.state {
+                State::Reading(reading) => {
+                    if reading.poll(context).is_pending() {
+                        self.places = Places::GivenBack;
+                        return Poll::Pending;
+                    }
+                    if let Err(why) = self.take_places() {
+                        self.turn_away(why);
+                    } else if let Some(reply) = self.answer() {
+                        return Poll::Ready(reply);
+                    }
+                }
+                State::Passed(future) => {
                     let Ok(reply) = ready!(Pin::new(future).poll(context));
                     return Poll::Ready(reply.map(Reply::Passed));
                 }
-                Self::TurnedAway(why, rest) => {
+                State::TurnedAway(why, rest) => {
                     ready!(rest.poll(context));
                     return Poll::Ready(why.reply());
                 }
             }
+        }
+    }
+
+    /// Takes places again that were given back.
+    fn take_places(&mut self) -> Result<(), TurnedAway> {
+        if let (Places::GivenBack, State::Reading(reading)) = (&self.places, &self.state) {
+            let admitted = self.hot.admit(&reading.request, self.asked)?;
+            self.places = admitted.map_or(Places::None, Places::taken);
+        }
+        Ok(())
+    }
+
+    /// The reply to a request that has been read, if it is one of stored bytes; else the services are
+    /// asked.
+    fn answer(&mut self) -> Option<Response<Reply>> {
+        let State::Reading(reading) = &mut self.state else {
+            return None;
+        };
+        if let Some(frame) = reading.stored(&self.hot) {
+            let mut reply = Response::new(Reply::Stored(Some(frame)));
+            reply.headers_mut().insert(CONTENT_TYPE, CONTENT);
+            return Some(reply);
+        }
+        self.state = self.hot.pass(reading.take());
+        None
+    }
+
+    fn turn_away(&mut self, why: TurnedAway) {
+        if let State::Reading(reading) = &mut self.state {
+            self.state = State::TurnedAway(why, Rest::of(reading.take()));
         }
     }
 }
@@ -238,34 +305,21 @@ impl Refusal {
 }
 
 impl Reading {
-    /// The reply, or the request for the services, as it came.
-    fn poll(
-        &mut self,
-        hot: &Hot,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<Response<Reply>, Request<Body>>> {
-        ready!(self.read.poll(self.request.body_mut(), context));
-        let frame = match &self.read {
-            Read {
-                first: Some(first),
-                second: None,
-            } => {
-                let peer = self.request.extensions().get::<Peer>();
-                peer.and_then(|peer| hot.answer(first, peer))
-            }
-            _ => None,
-        };
-        Poll::Ready(match frame {
-            None => {
-                let request = std::mem::take(&mut self.request);
-                let read = std::mem::take(&mut self.read);
-                Err(request.map(|rest| Body::new(Again { read, rest })))
-            }
-            Some(frame) => {
-                let mut reply = Response::new(Reply::Stored(Some(frame)));
-                reply.headers_mut().insert(CONTENT_TYPE, CONTENT);
-                Ok(reply)
-            }
-        })
+    /// Ready when its message is there, or more of it than is awaited.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.read.poll(self.request.body_mut(), context)
+    }
+
+    /// The reply's frame, if it is one of stored bytes.
+    fn stored(&self, hot: &Hot) -> Option<Bytes> {
+        let frame = self.read.whole().filter(|_| self.is_get)?;
+        hot.answer(frame, self.request.extensions().get::<Peer>()?)
+    }
+
+    /// The request, as it came.
+    fn take(&mut self) -> Request<Body> {
+        let request = std::mem::take(&mut self.request);
+        let read = std::mem::take(&mut self.read);
+        request.map(|rest| Body::new(Again { read, rest }))
     }
 }

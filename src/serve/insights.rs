@@ -61,7 +61,7 @@ impl Insights {
         let most = self.reply_bytes;
         let work = move || {
             let Some(snapshot) = answers.snapshots.load() else {
-                return Err(answers.not_ready());
+                return Err(answers.not_ready(&seen));
             };
             let answer = ask(&snapshot, &request, &seen);
             seen.check()?;

@@ -94,7 +94,7 @@ impl Default for Limits {
     }
 }
 
-/// Threads for questions of people: the rest is left to look-ups.
+/// Threads for questions of people, at least two: one may wait for others.
 fn half_the_cores() -> usize {
-    std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1))
+    std::thread::available_parallelism().map_or(2, |cores| (cores.get() / 2).max(2))
 }

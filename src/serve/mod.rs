@@ -31,7 +31,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tonic::Status;
 
-use crate::insight::{ChangeWorld, Notes};
+use crate::insight::{ChangeWorld, Notes, Sight};
 use crate::snapshot::Snapshots;
 
 pub use callers::{AllowLists, CallerRow, Callers, CallersDocument, San, SanError};
@@ -87,9 +87,11 @@ pub struct Answers {
 
 impl Answers {
     /// The status before the first snapshot; it says what the server waits for, if that is known.
-    fn not_ready(&self) -> Status {
+    /// Where what is wrong stands is told to those who see everything.
+    fn not_ready(&self, sight: &dyn Sight) -> Status {
         let notes = self.notes.borrow();
-        Status::unavailable(match notes.problems.first() {
+        let first = notes.problems.first().filter(|_| sight.is_all());
+        Status::unavailable(match first {
             None => "no snapshot yet: the sources are being read, try again".to_owned(),
             Some((place, message)) => format!(
                 "no snapshot yet: {} problems in the sources, the first at {place}: {message}",

@@ -61,7 +61,7 @@ impl EffectivePolicyService for Policies {
         let snapshots = &self.answers.snapshots;
         let found = snapshots.with(|snapshot| get(snapshot, request.get_ref(), &scope));
         match found {
-            None => Err(self.answers.not_ready()),
+            None => Err(self.answers.not_ready(&*scope)),
             Some(Err(failure)) => Err(status_of(failure)),
             Some(Ok(reply)) => Ok(Response::new(within(reply, self.reply_bytes)?)),
         }
@@ -74,7 +74,7 @@ impl EffectivePolicyService for Policies {
         let scope = peer_of(&request)?.scope();
         let request = request.into_inner();
         let Some(snapshot) = self.answers.snapshots.load() else {
-            return Err(self.answers.not_ready());
+            return Err(self.answers.not_ready(&*scope));
         };
         let most = self.reply_bytes;
         let small = request.requests.len() <= SMALL_BATCH;
@@ -97,7 +97,7 @@ impl EffectivePolicyService for Policies {
         let scope = peer_of(&request)?.scope();
         let request = request.into_inner();
         let Some(snapshot) = self.answers.snapshots.load() else {
-            return Err(self.answers.not_ready());
+            return Err(self.answers.not_ready(&*scope));
         };
         let most = self.reply_bytes;
         if let Some(reply) = resolve_in_haste(&snapshot, &request, &scope).map_err(status_of)? {

@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use hashbrown::HashMap;
 use tokio::runtime::Handle;
@@ -17,6 +18,8 @@ use crate::model::{GroupKind, ObjectKey, PathName, Root, groups};
 /// Rights to single objects that are asked for in one question; more are not looked for. A right to
 /// a whole namespace costs one.
 const SINGLE: usize = 256;
+/// How long rights may be asked for in one question. It holds up others meanwhile.
+const ASKING: Duration = Duration::from_secs(10);
 
 /// What is waited for; why there is no answer, if so.
 pub type Reviewing<'r, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'r>>;
@@ -60,6 +63,8 @@ pub(super) struct Seen {
 struct Asked {
     rights: HashMap<Right, bool>,
     single: usize,
+    /// How long was waited for them.
+    waited: Duration,
     /// Why something could not be found out.
     failed: Option<String>,
 }
@@ -114,7 +119,14 @@ impl Seen {
             }
             asked.single += 1;
         }
+        if asked.waited > ASKING {
+            let why = "there is too much to ask: name an object, or a path";
+            asked.failed = Some(why.to_owned());
+            return false;
+        }
+        let began = Instant::now();
         let may = self.runtime.block_on(account.may_get(right.clone()));
+        asked.waited += began.elapsed();
         let may = may.unwrap_or_else(|why| {
             asked.failed = Some(why);
             false
@@ -224,6 +236,98 @@ fn unavailable(why: &str) -> Status {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A cluster that allows some rights and counts what it is asked.
+    #[derive(Debug, Default)]
+    struct Fake {
+        allowed: Vec<Right>,
+        asked: Mutex<Vec<Right>>,
+        is_gone: bool,
+    }
+
+    impl Account for Arc<Fake> {
+        fn may_get(&self, right: Right) -> Reviewing<'_, bool> {
+            self.asked.lock().unwrap().push(right.clone());
+            let told = match self.is_gone {
+                true => Err("gone".to_owned()),
+                false => Ok(self.allowed.contains(&right)),
+            };
+            Box::pin(std::future::ready(told))
+        }
+    }
+
+    /// What one sees whose account is of a cluster.
+    fn seen(fake: &Arc<Fake>, runtime: &tokio::runtime::Runtime) -> Seen {
+        Seen {
+            scope: Arc::default(),
+            account: Some(Arc::new(Arc::clone(fake))),
+            runtime: runtime.handle().clone(),
+            asked: Mutex::default(),
+        }
+    }
+
+    fn right(kind: &str, namespace: &str, name: &str) -> Right {
+        Right {
+            kind: Some(GroupKind::parse(kind)),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_widest_right_is_asked_for_first_and_each_once() {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let fake = Arc::new(Fake {
+            allowed: vec![right("A.x", "n", "")],
+            ..Fake::default()
+        });
+        let seen = seen(&fake, &runtime);
+        let key =
+            |namespace: &str, name: &str| ObjectKey::new(GroupKind::parse("A.x"), namespace, name);
+        for _ in 0..3 {
+            assert!(seen.object(&key("n", "a")) && seen.object(&key("n", "b")));
+            assert!(!seen.object(&key("m", "a")) && !seen.is_all());
+        }
+        let asked = fake.asked.lock().unwrap().clone();
+        let expected = [
+            Right::default(),
+            right("A.x", "", ""),
+            right("A.x", "n", ""),
+            right("A.x", "m", ""),
+            right("A.x", "m", "a"),
+        ];
+        assert_eq!(asked, expected);
+        assert!(seen.check().is_ok());
+    }
+
+    #[test]
+    fn single_rights_are_asked_for_up_to_a_number() {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let fake = Arc::new(Fake::default());
+        let seen = seen(&fake, &runtime);
+        for at in 0..2 * SINGLE {
+            let key = ObjectKey::new(GroupKind::parse("A.x"), "n", &*format!("o{at}"));
+            assert!(!seen.object(&key));
+        }
+        assert_eq!(fake.asked.lock().unwrap().len(), SINGLE + 3);
+        assert!(seen.check().is_ok());
+    }
+
+    #[test]
+    fn what_nobody_says_is_no_answer() {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let fake = Arc::new(Fake {
+            is_gone: true,
+            ..Fake::default()
+        });
+        let seen = seen(&fake, &runtime);
+        assert!(!seen.path("gateways/a/gw") && !seen.path("gateways/b/gw"));
+        // A cluster that is gone is asked once.
+        assert_eq!(fake.asked.lock().unwrap().len(), 1);
+        let why = seen.check().unwrap_err();
+        assert_eq!(why.code(), tonic::Code::Unavailable);
+        assert!(why.message().contains("gone"), "{why}");
+    }
 
     #[test]
     fn a_path_is_about_its_last_object_that_is_no_backend() {

@@ -153,7 +153,8 @@ impl Watching {
         let seen = *self.told.borrow();
         let broken = || Status::internal("the stream is broken: call again");
         let snapshot = self.watches.answers.snapshots.load();
-        let snapshot = snapshot.ok_or_else(|| self.watches.answers.not_ready())?;
+        let snapshot =
+            snapshot.ok_or_else(|| self.watches.answers.not_ready(&*self.peer.scope()))?;
         let mut ledger = self.ledger.take().ok_or_else(broken)?;
         let update = match ledger.rows_of(&snapshot) {
             Some(rows) if rows.slots() <= FEW_SLOTS => {
@@ -179,12 +180,12 @@ impl Watching {
         let Watches {
             answers, limits, ..
         } = self.watches.clone();
-        let (view, seen) = (Arc::clone(&self.view), self.seen);
+        let (view, seen, scope) = (Arc::clone(&self.view), self.seen, self.peer.scope());
         Ok(tokio::task::spawn_blocking(move || {
             let _turn = turn;
             let update = match answers.snapshots.rows(&view, limits.watch_paths) {
                 Err(error) => Err(too_many(error)),
-                Ok(None) => Err(answers.not_ready()),
+                Ok(None) => Err(answers.not_ready(&*scope)),
                 Ok(Some(now)) => Ok(ledger.update(&now.snapshot, &now.rows, seen, is_due)),
             };
             (ledger, update)

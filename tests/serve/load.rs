@@ -9,9 +9,12 @@ use prost::Message;
 use tonic::Code;
 
 use super::hostile::{Requests, connection, frame, request};
-use super::server::{PATH, Running, by_path, start};
+use super::server::{PATH, Running, batch_of, by_path, start};
 
 type Replies = h2::client::ResponseFuture;
+
+/// Bytes of a request after which it has a place, though it has not ended.
+const HELD: usize = 80 * 1024;
 
 /// A look-up, its frame still to come.
 async fn begun(requests: &Requests, timeout: Option<&str>) -> (Replies, h2::SendStream<Bytes>) {
@@ -25,6 +28,68 @@ async fn begun(requests: &Requests, timeout: Option<&str>) -> (Replies, h2::Send
     (reply, body)
 }
 
+/// A batch of which so much has come that it has a place, and what is still to come of it.
+struct Held {
+    reply: Replies,
+    body: h2::SendStream<Bytes>,
+    rest: Bytes,
+}
+
+/// Begins a call with so much of its message that it has a place, if one is free.
+async fn hold(requests: &Requests, url: &str, message: &Bytes, timeout: &str) -> Held {
+    let mut head = request("BatchGetEffectivePolicies");
+    *head.uri_mut() = format!("http://entail/{url}").parse().unwrap();
+    let timeout = timeout.parse().unwrap();
+    head.headers_mut().insert("grpc-timeout", timeout);
+    let mut requests = requests.clone().ready().await.unwrap();
+    let (reply, mut body) = requests.send_request(head, false).unwrap();
+    body.send_data(message.slice(..HELD), false).unwrap();
+    Held {
+        reply,
+        body,
+        rest: message.slice(HELD..),
+    }
+}
+
+/// Batches on these connections that have places. Nobody may ask meanwhile: one who does might have
+/// the last place just then, and a batch would be turned away.
+async fn held(running: &Running, connections: &[&Requests], timeout: &str) -> Vec<Held> {
+    let message = frame(&batch_of([PATH; 2_000]).encode_to_vec());
+    let url = "entail.v1.EffectivePolicyService/BatchGetEffectivePolicies";
+    for _ in 0..100 {
+        let mut all = Vec::new();
+        for requests in connections {
+            all.push(hold(requests, url, &message, timeout).await);
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let probe = answered(begun(connections[0], None).await).await;
+        let mut is_held = probe == Code::ResourceExhausted;
+        for held in &mut all {
+            is_held &= held.is_open().await;
+        }
+        if is_held {
+            return all;
+        }
+    }
+    panic!(
+        "{} have no places at {}",
+        connections.len(),
+        running.address
+    );
+}
+
+impl Held {
+    async fn is_open(&mut self) -> bool {
+        let reply = tokio::time::timeout(Duration::ZERO, &mut self.reply).await;
+        reply.is_err()
+    }
+
+    async fn end(mut self) -> Code {
+        self.body.send_data(self.rest, true).unwrap();
+        code(self.reply.await.unwrap()).await
+    }
+}
+
 fn message() -> Bytes {
     frame(&by_path(PATH).encode_to_vec())
 }
@@ -36,7 +101,8 @@ async fn code(reply: Response<h2::RecvStream>) -> Code {
         return Code::from_bytes(status.as_bytes());
     }
     while let Some(data) = body.data().await {
-        data.unwrap();
+        let length = data.unwrap().len();
+        body.flow_control().release_capacity(length).unwrap();
     }
     let trailers = body.trailers().await.unwrap().unwrap();
     Code::from_bytes(trailers["grpc-status"].as_bytes())
@@ -71,13 +137,7 @@ async fn limited(all: usize, own: usize) -> Running {
 async fn what_is_more_than_all_may_ask_at_once_is_turned_away() {
     let running = limited(2, 10).await;
     let (one, other) = (connection(&running).await, connection(&running).await);
-    let held = [begun(&one, None).await, begun(&other, None).await];
-    is_serving(&one).await;
-    is_serving(&other).await;
-    assert_eq!(
-        answered(begun(&one, None).await).await,
-        Code::ResourceExhausted
-    );
+    let held = held(&running, &[&one, &other], "1H").await;
     let (reply, mut body) = begun(&other, None).await;
     body.send_data(message(), true).unwrap();
     let reply = reply.await.unwrap();
@@ -88,7 +148,7 @@ async fn what_is_more_than_all_may_ask_at_once_is_turned_away() {
     assert!(told.is_ok(), "{told:?}");
     is_serving(&one).await;
     for held in held {
-        assert_eq!(answered(held).await, Code::Ok);
+        assert_eq!(held.end().await, Code::Ok);
     }
     assert_eq!(answered(begun(&one, None).await).await, Code::Ok);
     running.stop().await;
@@ -98,12 +158,65 @@ async fn what_is_more_than_all_may_ask_at_once_is_turned_away() {
 async fn many_that_are_turned_away_cost_no_connection() {
     let running = limited(1, 1).await;
     let requests = connection(&running).await;
-    let held = begun(&requests, None).await;
+    let held = held(&running, &[&requests], "1H").await;
     for _ in 0..5_000 {
         let refused = answered(begun(&requests, None).await).await;
         assert_eq!(refused, Code::ResourceExhausted);
     }
-    assert_eq!(answered(held).await, Code::Ok);
+    for held in held {
+        assert_eq!(held.end().await, Code::Ok);
+    }
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_never_sends_a_message_takes_no_place() {
+    let running = limited(2, 100).await;
+    let (idle, other) = (connection(&running).await, connection(&running).await);
+    let mut open = Vec::new();
+    for method in [
+        "GetEffectivePolicies",
+        "ResolveRequest",
+        "BatchGetEffectivePolicies",
+    ] {
+        for _ in 0..20 {
+            let mut requests = idle.clone().ready().await.unwrap();
+            let (reply, mut body) = requests.send_request(request(method), false).unwrap();
+            body.send_data(Bytes::from_static(&[0, 0]), false).unwrap();
+            open.push((reply, body));
+        }
+    }
+    is_serving(&idle).await;
+    // Each was let in for as long as it took to see that there is no message.
+    let mut last = Code::ResourceExhausted;
+    while last == Code::ResourceExhausted {
+        last = answered(begun(&other, None).await).await;
+    }
+    for _ in 0..50 {
+        assert_eq!(answered(begun(&other, None).await).await, Code::Ok);
+    }
+    drop(open);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_take_no_places_of_look_ups() {
+    let running = limited(1, 1).await;
+    let requests = connection(&running).await;
+    let message = frame(&v1::WatchEffectivePoliciesRequest::default().encode_to_vec());
+    let mut streams = Vec::new();
+    for _ in 0..20 {
+        let mut requests = requests.clone().ready().await.unwrap();
+        let head = request("WatchEffectivePolicies");
+        let (reply, mut body) = requests.send_request(head, false).unwrap();
+        body.send_data(message.clone(), true).unwrap();
+        streams.push(reply);
+    }
+    assert_eq!(answered(begun(&requests, None).await).await, Code::Ok);
+    for reply in streams {
+        let reply = reply.await.unwrap();
+        assert!(reply.headers().get("grpc-status").is_none(), "{reply:?}");
+    }
     running.stop().await;
 }
 
@@ -111,10 +224,7 @@ async fn many_that_are_turned_away_cost_no_connection() {
 async fn a_client_has_its_share_and_no_more() {
     let running = limited(100, 3).await;
     let (greedy, other) = (connection(&running).await, connection(&running).await);
-    let mut held = Vec::new();
-    for _ in 0..3 {
-        held.push(begun(&greedy, None).await);
-    }
+    let all = held(&running, &[&greedy; 3], "1H").await;
     for _ in 0..20 {
         assert_eq!(
             answered(begun(&greedy, None).await).await,
@@ -123,7 +233,7 @@ async fn a_client_has_its_share_and_no_more() {
         assert_eq!(answered(begun(&other, None).await).await, Code::Ok);
     }
     // Who gives up gives its places back.
-    drop(held);
+    drop(all);
     let mut last = Code::ResourceExhausted;
     while last == Code::ResourceExhausted {
         last = answered(begun(&greedy, None).await).await;
@@ -136,8 +246,9 @@ async fn a_client_has_its_share_and_no_more() {
 async fn a_deadline_ends_what_it_is_for() {
     let running = limited(1, 1).await;
     let requests = connection(&running).await;
-    let (reply, _body) = begun(&requests, Some("20m")).await;
-    assert_eq!(code(reply.await.unwrap()).await, Code::DeadlineExceeded);
+    let mut held = held(&running, &[&requests], "2S").await;
+    let late = held.pop().unwrap().reply;
+    assert_eq!(code(late.await.unwrap()).await, Code::DeadlineExceeded);
     // Its place is free again.
     let whole = answered(begun(&requests, Some("9H")).await).await;
     assert_eq!(whole, Code::Ok);
@@ -186,19 +297,24 @@ async fn questions_of_people_take_nothing_from_look_ups() {
     })
     .await;
     let requests = connection(&running).await;
+    // Of a message that never ends.
+    let large = Bytes::from([&[0, 0, 4, 0, 0][..], &vec![0; HELD]].concat());
+    let url = "entail.v1.PolicyInsightService/Explain";
+    let mut refused = running.explain(PATH).await;
     let mut held = Vec::new();
-    for _ in 0..2 {
-        let mut head = request("Explain");
-        *head.uri_mut() = "http://entail/entail.v1.PolicyInsightService/Explain"
-            .parse()
-            .unwrap();
-        let mut requests = requests.clone().ready().await.unwrap();
-        held.push(requests.send_request(head, false).unwrap());
+    for _ in 0..100 {
+        if refused.is_err() {
+            break;
+        }
+        held = vec![
+            hold(&requests, url, &large, "1H").await,
+            hold(&requests, url, &large, "1H").await,
+        ];
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        refused = running.explain(PATH).await;
     }
-    is_serving(&requests).await;
     assert_eq!(answered(begun(&requests, None).await).await, Code::Ok);
-    let refused = running.explain(PATH).await.unwrap_err();
-    assert_eq!(refused.code(), Code::ResourceExhausted);
+    assert_eq!(refused.unwrap_err().code(), Code::ResourceExhausted);
     let reply = running.get(by_path(PATH)).await;
     assert!(reply.is_ok(), "{reply:?}");
     drop(held);

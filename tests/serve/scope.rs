@@ -292,6 +292,20 @@ async fn mesh_paths_out_of_scope_are_told_as_absent() {
     rows.secured.stop().await;
 }
 
+/// Why a route does not join tells that there is one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_route_of_others_is_told_as_one_that_is_nowhere() {
+    let rows = Rows::shared(|_| {}).await;
+    let (own, all) = rows.beside_all("gw.test").await;
+    let routes = PATH.split("/default/r/").next().unwrap();
+    let [there, nowhere] = ["far", "fax"].map(|name| by_path(&format!("{routes}/default/{name}")));
+    let told = look_up(&own, there.clone()).await.unwrap_err();
+    let expected = look_up(&own, nowhere).await.unwrap_err();
+    assert_eq!(shown(&told).replace("/far", "/fax"), shown(&expected));
+    let all = look_up(&all, there).await.unwrap_err();
+    assert_ne!(reason(&all).1, reason(&told).1);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_path_name_stays_wrong_and_nearest_stays_in_scope() {
     let rows = Rows::shared(|_| {}).await;

@@ -112,14 +112,11 @@ async fn requests_are_matched_in_scope() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kinds_out_of_scope_are_in_no_metadata_header_or_rule() {
+async fn kinds_out_of_scope_are_in_no_metadata_and_header() {
     let settings = "headers:\n- {name: x-a, kind: APolicy.p.example, value: marker}\n\
-                    - {name: x-b, kind: BPolicy.p.example, value: marker}\n\
-                    deny:\n- {name: b, when: '\"BPolicy.p.example\" in policies', status: 451}\n";
+                    - {name: x-b, kind: BPolicy.p.example, value: marker}\n";
     let rows = with(settings).await;
-    let (own, all) = rows.beside_all("a.test").await;
-    let wide = ask(&all, named(PATH), None).await;
-    assert_eq!(denial(&wide), Some((451, "b".to_owned())));
+    let own = rows.caller("a.test").await;
     let reply = ask(&own, named(PATH), None).await;
     assert_eq!(denial(&reply), None);
     let told = told(&reply);
@@ -149,7 +146,7 @@ async fn kinds_out_of_scope_are_in_no_metadata_header_or_rule() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kinds_of_the_settings_out_of_scope_are_not_named() {
+async fn a_chosen_kind_out_of_scope_is_one_of_which_nothing_is_known() {
     let settings = "kinds: [APolicy.p.example, BPolicy.p.example]\n\
                     headers: [{name: x-b, kind: BPolicy.p.example, value: marker}]\n";
     let rows = with(settings).await;
@@ -157,7 +154,27 @@ async fn kinds_of_the_settings_out_of_scope_are_not_named() {
     let wide = ask(&all, named(PATH), None).await;
     assert!(shown(&told(&wide)).contains("BPolicy"), "{wide:?}");
     let reply = ask(&own, named(PATH), None).await;
-    assert!(!shown(&reply).contains("BPolicy"), "{:?}", told(&reply));
+    assert_eq!(denial(&reply), Some((503, "Incomplete".to_owned())));
+    let told = told(&reply);
+    assert!(!shown(&told).contains("policies/BPolicy"), "{told:?}");
+    rows.secured.stop().await;
+}
+
+/// A rule by such a kind would never be true, and what it is to deny would pass.
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_by_kinds_out_of_scope_fail_closed() {
+    let deny = "deny:\n- {name: b, when: '\"BPolicy.p.example\" in policies', status: 451}\n";
+    let rows = with(deny).await;
+    let (own, all) = rows.beside_all("a.test").await;
+    let wide = ask(&all, named(PATH), None).await;
+    assert_eq!(denial(&wide), Some((451, "b".to_owned())));
+    let reply = ask(&own, named(PATH), None).await;
+    assert_eq!(denial(&reply), Some((503, "Incomplete".to_owned())));
+    rows.secured.stop().await;
+    // Who chooses kinds that the row has is answered.
+    let rows = with(&format!("kinds: [APolicy.p.example]\n{deny}")).await;
+    let own = rows.caller("a.test").await;
+    assert_eq!(denial(&ask(&own, named(PATH), None).await), None);
     rows.secured.stop().await;
 }
 

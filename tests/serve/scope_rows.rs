@@ -148,34 +148,35 @@ async fn the_first_row_says_the_scope_as_well() {
     rows.secured.stop().await;
 }
 
-/// A look-up of which the server has the head, and the message when it is told to.
+/// A batch of which the server has the message, and the end when it is told to.
 struct Held {
     go: oneshot::Sender<()>,
     reply: tokio::task::JoinHandle<Code>,
 }
 
 async fn held(channel: &Channel) -> Held {
-    let (polled, begun) = oneshot::channel::<()>();
     let (go, wait) = oneshot::channel::<()>();
-    let mut once = Some((polled, wait));
-    let message = tokio_stream::iter([()]).then(move |()| {
-        let (polled, wait) = once.take().unwrap();
-        async move {
-            polled.send(()).unwrap();
-            wait.await.unwrap();
-            by_path(PATH)
-        }
-    });
+    let mut wait = Some(wait);
+    // So large that it has a place before its end.
+    let large = std::iter::once(batch_of([PATH; 2_000]));
+    let message = tokio_stream::iter(large).chain(
+        tokio_stream::once(())
+            .then(move |()| {
+                let wait = wait.take().unwrap();
+                async move { drop(wait.await) }
+            })
+            .filter_map(|()| None),
+    );
     let mut client = tonic::client::Grpc::new(channel.clone());
     let reply = tokio::spawn(async move {
         client.ready().await.unwrap();
-        let path = "/entail.v1.EffectivePolicyService/GetEffectivePolicies";
+        let path = "/entail.v1.EffectivePolicyService/BatchGetEffectivePolicies";
         let path = http::uri::PathAndQuery::from_static(path);
-        let codec: ProstCodec<_, v1::GetEffectivePoliciesResponse> = ProstCodec::default();
+        let codec: ProstCodec<_, v1::BatchGetEffectivePoliciesResponse> = ProstCodec::default();
         code(client.client_streaming(Request::new(message), path, codec)).await
     });
-    // Frames of a connection keep their order: after a later reply the server has it.
-    begun.await.unwrap();
+    // Nobody asks until it has its place: it would be turned away otherwise.
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     let mut health = HealthClient::new(channel.clone());
     health.check(HealthCheckRequest::default()).await.unwrap();
     Held { go, reply }
@@ -206,7 +207,8 @@ async fn callers_of_a_row_share_what_it_may_ask_at_once() {
     let second = held(&two).await;
     for channel in [&one, &two, &three] {
         assert_eq!(ask(channel).await, Code::ResourceExhausted);
-        let told = as_data_plane(channel).await;
+        let mut told = as_data_plane(channel).await;
+        assert_eq!(told.remove(4), Code::Ok, "streams have places of their own");
         assert!(
             told.iter().all(|code| *code == Code::ResourceExhausted),
             "{told:?}"

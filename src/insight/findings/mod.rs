@@ -37,7 +37,7 @@ pub fn list_findings(
         paths(world, kind, sight, &mut findings);
     }
     if wanted.is_empty() {
-        profiles(world, &mut findings);
+        profiles(world, sight, &mut findings);
         routes::conflicts(world, &mut findings);
         unknown_kinds(world, &mut findings);
     }
@@ -235,7 +235,7 @@ fn told(names: &[String]) -> String {
 }
 
 /// Profiles that are refused, and labels that contradict them.
-fn profiles(world: &World, findings: &mut Vec<Found>) {
+fn profiles(world: &World, sight: &dyn Sight, findings: &mut Vec<Found>) {
     for problem in world.problems() {
         let told = v1::Finding {
             severity: Severity::Error.into(),
@@ -251,6 +251,7 @@ fn profiles(world: &World, findings: &mut Vec<Found>) {
             continue;
         };
         let defined = entry.object.defined_kind();
+        let defined = defined.filter(|kind| sight.kind(kind));
         let Some(kind) = defined.and_then(|kind| world.kind(&kind)) else {
             continue;
         };

@@ -40,13 +40,12 @@ impl Chosen {
 }
 
 impl Findings {
-    /// Takes note of the chosen kinds in scope of which not everything is known.
-    pub fn take_kinds(&mut self, snapshot: &Snapshot, chosen: &[GroupKind], scope: &Scope) {
-        let in_scope = chosen.iter().filter(|kind| scope.has_kind(kind));
-        let kinds: Vec<GroupKind> = in_scope.cloned().collect();
+    /// Takes note of the chosen kinds of which not everything is known. One that the caller may not
+    /// see is one of them: a rule that denies by it would never be true.
+    pub fn take_kinds(&mut self, snapshot: &Snapshot, kinds: &[GroupKind], scope: &Scope) {
         let is_chosen = |kind: &v1::KindState| {
             // All answers rest on what paths are made of.
-            chosen.is_empty()
+            kinds.is_empty()
                 || kinds.iter().any(|chosen| chosen.to_string() == kind.kind)
                 || Snapshot::is_of_paths(&GroupKind::parse(&kind.kind))
         };
@@ -55,7 +54,7 @@ impl Findings {
             let key = GroupKind::parse(&kind.kind);
             kind.state() == State::Stale && (snapshot.knows(&key) || !kinds.contains(&key))
         };
-        let told = incomplete_kinds(snapshot, &kinds, scope).into_iter();
+        let told = incomplete_kinds(snapshot, kinds, scope).into_iter();
         let (stale, incomplete): (Vec<_>, Vec<_>) = told.filter(is_chosen).partition(is_old);
         if let Some(first) = incomplete.first() {
             let message = format!("not everything is known of {}", first.kind);

@@ -89,6 +89,12 @@ impl Envoy {
                 .push((Trouble::TooLarge, message.to_owned()));
         }
         findings.take_kinds(snapshot, &self.settings.kinds, scope);
+        let (kinds, rules) = (&self.settings.kinds, &self.settings.deny);
+        if !rules.is_empty() && kinds.is_empty() && !scope.has_all_kinds() {
+            let message = "rules may be about kinds that the caller may not see: choose `kinds`";
+            let trouble = (Trouble::Incomplete, message.to_owned());
+            findings.troubles.push(trouble);
+        }
         findings.path = Some(path);
         findings.is_only = is_only;
         findings.told = Some(told);
@@ -259,7 +265,7 @@ impl Authorization for Envoy {
         let (metadata, _, message) = request.into_parts();
         let Some(snapshot) = self.answers.snapshots.load() else {
             // Envoy takes this for an error and does what it is configured to do then.
-            return Err(self.answers.not_ready());
+            return Err(self.answers.not_ready(&*scope));
         };
         let attributes = message.attributes.unwrap_or_default();
         let mut findings = match self.find(&snapshot, &attributes, &metadata, (&scope, true)) {

@@ -13,11 +13,12 @@ use kube::api::PostParams;
 use kube::core::ApiResource;
 use kube::{Api, Client};
 use sha2::{Digest, Sha256};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::Cluster;
 use super::kind::chain;
-use crate::model::GroupKind;
+use crate::model::{GroupKind, groups};
 
 /// How long the server may take for one answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -26,6 +27,8 @@ const REMEMBERED: Duration = Duration::from_secs(30);
 /// Answers that are remembered.
 const TOKENS: usize = 1_024;
 const RIGHTS: usize = 65_536;
+/// Tokens that are asked about at once.
+const ASKED: usize = 8;
 
 /// The names under which kinds are served.
 #[derive(Clone, Debug, Default)]
@@ -36,8 +39,12 @@ pub(super) struct Resources(Arc<RwLock<BTreeMap<GroupKind, String>>>);
 pub struct Reviewer {
     client: Client,
     resources: Resources,
-    /// By the digest of a token: whose it is.
-    tokens: Arc<Remembered<TokenDigest, Option<Arc<User>>>>,
+    /// By the digest of a token: whose it is. Those that are no good are apart: as many as there
+    /// are, they push out none that is.
+    tokens: Arc<Remembered<TokenDigest, Arc<User>>>,
+    strange: Arc<Remembered<TokenDigest, ()>>,
+    /// One permit a token that is asked about.
+    asking: Arc<Semaphore>,
     rights: Arc<Remembered<RightKey, bool>>,
 }
 
@@ -71,16 +78,22 @@ impl Resources {
         known.extend(names);
     }
 
-    /// The name of a kind, if it is served.
+    /// The group and the name under which a kind is served, if it is.
     ///
     /// # Errors
     /// Nothing is known yet.
-    fn of(&self, kind: &GroupKind) -> Result<Option<String>, String> {
+    fn of(&self, kind: &GroupKind) -> Result<Option<(String, String)>, String> {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if known.is_empty() {
             return Err("it is not known yet what the server serves".to_owned());
         }
-        Ok(known.get(kind).cloned())
+        let standard = |name: &str| GroupKind::new(groups::GATEWAY, name);
+        // XListenerSet counts as ListenerSet, which has another name where it is the only one.
+        let other = (*kind == standard("ListenerSet"))
+            .then(|| GroupKind::new(groups::GATEWAY_X, "XListenerSet"));
+        let served = known.get_key_value(kind);
+        let served = served.or_else(|| known.get_key_value(other.as_ref()?));
+        Ok(served.map(|(kind, name)| (kind.group.to_string(), name.clone())))
     }
 }
 
@@ -91,6 +104,8 @@ impl Reviewer {
             client: cluster.client.clone(),
             resources: cluster.resources.clone(),
             tokens: Arc::new(Remembered::new(TOKENS)),
+            strange: Arc::new(Remembered::new(TOKENS)),
+            asking: Arc::new(Semaphore::new(ASKED)),
             rights: Arc::new(Remembered::new(RIGHTS)),
         }
     }
@@ -102,8 +117,15 @@ impl Reviewer {
     pub async fn user(&self, token: &str) -> Result<Option<Arc<User>>, String> {
         let digest: TokenDigest = Sha256::digest(token.as_bytes()).into();
         if let Some(known) = self.tokens.get(&digest) {
-            return Ok(known);
+            return Ok(Some(known));
         }
+        if self.strange.get(&digest).is_some() {
+            return Ok(None);
+        }
+        let _turn = self
+            .asking
+            .try_acquire()
+            .map_err(|_| "too many tokens are asked about at once: try again".to_owned())?;
         let review = TokenReview {
             spec: TokenReviewSpec {
                 token: token.to_owned(),
@@ -113,9 +135,19 @@ impl Reviewer {
         };
         let told = self.ask(review).await?.status.unwrap_or_default();
         let info = told.user.filter(|_| told.authenticated == Some(true));
-        let user = info.map(|info| Arc::new(User { info, digest }));
-        self.tokens.keep(digest, user.clone());
-        Ok(user)
+        match (info, told.error) {
+            (Some(info), _) => {
+                let user = Arc::new(User { info, digest });
+                self.tokens.keep(digest, Arc::clone(&user));
+                Ok(Some(user))
+            }
+            // That nobody could say is no answer.
+            (None, Some(error)) if !error.is_empty() => Err(error),
+            (None, _) => {
+                self.strange.keep(digest, ());
+                Ok(None)
+            }
+        }
     }
 
     /// Whether an account may `get` something: all of a kind in a namespace without a name, in all
@@ -141,7 +173,7 @@ impl Reviewer {
         let (group, resource) = match kind {
             None => ("*".to_owned(), "*".to_owned()),
             Some(kind) => match self.resources.of(kind)? {
-                Some(resource) => (kind.group.to_string(), resource),
+                Some(named) => named,
                 // What is not served cannot be got.
                 None => return Ok(false),
             },
@@ -168,7 +200,11 @@ impl Reviewer {
         };
         let told = self.ask(review).await?.status.unwrap_or_default();
         let may = told.allowed && told.denied != Some(true);
-        self.rights.keep(key, may);
+        // Some roles cannot be looked at: it is no for now, and asked again.
+        let is_sure = told.evaluation_error.is_none_or(|error| error.is_empty());
+        if may || is_sure {
+            self.rights.keep(key, may);
+        }
         Ok(may)
     }
 
@@ -242,7 +278,8 @@ mod tests {
         let gvk = kube::core::GroupVersionKind::gvk(&kind.group, "v1", &kind.kind);
         let served = ApiResource::from_gvk_with_plural(&gvk, "httproutes");
         resources.tell(&BTreeMap::from([(kind.clone(), served)]));
-        assert_eq!(resources.of(&kind), Ok(Some("httproutes".to_owned())));
+        let named = (kind.group.to_string(), "httproutes".to_owned());
+        assert_eq!(resources.of(&kind), Ok(Some(named)));
         assert_eq!(resources.of(&GroupKind::parse("A.x")), Ok(None));
     }
 }
