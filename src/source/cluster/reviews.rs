@@ -135,19 +135,14 @@ impl Reviewer {
         };
         let told = self.ask(review).await?.status.unwrap_or_default();
         let info = told.user.filter(|_| told.authenticated == Some(true));
-        match (info, told.error) {
-            (Some(info), _) => {
-                let user = Arc::new(User { info, digest });
-                self.tokens.keep(digest, Arc::clone(&user));
-                Ok(Some(user))
-            }
-            // That nobody could say is no answer.
-            (None, Some(error)) if !error.is_empty() => Err(error),
-            (None, _) => {
-                self.strange.keep(digest, ());
-                Ok(None)
-            }
-        }
+        // A server that cannot say whose a token is answers as it does to one that is no good.
+        let Some(info) = info else {
+            self.strange.keep(digest, ());
+            return Ok(None);
+        };
+        let user = Arc::new(User { info, digest });
+        self.tokens.keep(digest, Arc::clone(&user));
+        Ok(Some(user))
     }
 
     /// Whether an account may `get` something: all of a kind in a namespace without a name, in all
