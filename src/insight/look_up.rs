@@ -8,8 +8,8 @@ use super::{Failure, Scope, Sight};
 use crate::model::{GroupKind, PathName};
 use crate::snapshot::{Body, Snapshot};
 use crate::wire::{
-    EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, field, head,
-    result_field, unmodified_field, v1,
+    EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, batch_tail,
+    field, get_tail, head, result_field, unmodified_field, v1,
 };
 use v1::get_effective_policies_request::Target;
 
@@ -55,15 +55,10 @@ pub fn get(
         result_field(std::iter::once(policies.as_ref()), &tag)
     };
     let version = snapshot.version();
-    let tail = v1::GetEffectivePoliciesResponse {
-        version: Some(version.message()),
-        synced_at: Some(version.synced_at),
-        kinds: incomplete_kinds(snapshot, &asked, scope),
-        ..v1::GetEffectivePoliciesResponse::default()
-    };
+    let kinds = incomplete_kinds(snapshot, &asked, scope);
     Ok(EncodedGetEffectivePoliciesResponse {
         result: result.into(),
-        tail: tail.encode_to_vec().into(),
+        tail: get_tail(version.message(), version.synced_at, &kinds).into(),
     })
 }
 
@@ -100,16 +95,11 @@ pub fn batch(
         results.extend_from_slice(&field(1, &result.encode_to_vec()));
     }
     let version = snapshot.version();
-    let tail = v1::BatchGetEffectivePoliciesResponse {
-        version: Some(version.message()),
-        synced_at: Some(version.synced_at),
-        kinds: incomplete_kinds(snapshot, &asked, scope),
-        ..v1::BatchGetEffectivePoliciesResponse::default()
-    };
+    let kinds = incomplete_kinds(snapshot, &asked, scope);
     Ok(EncodedBatchGetEffectivePoliciesResponse {
         results: results.freeze(),
         bodies: table.bodies,
-        tail: tail.encode_to_vec().into(),
+        tail: batch_tail(version.message(), version.synced_at, &kinds).into(),
     })
 }
 

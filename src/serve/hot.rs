@@ -57,11 +57,11 @@ pub(super) struct Answering {
     state: State,
     deadline: Deadline,
     /// Its places, while it is worked on.
-    places: Places,
+    held: Held,
 }
 
 /// The places of a request.
-enum Places {
+enum Held {
     /// It has them, until there is a reply.
     Taken { _places: Admitted },
     /// It has none while its message is awaited: who never sends one takes none from others.
@@ -96,7 +96,7 @@ struct Reading {
     is_get: bool,
 }
 
-impl Places {
+impl Held {
     fn taken(places: Admitted) -> Self {
         Self::Taken { _places: places }
     }
@@ -145,8 +145,8 @@ impl Hot {
     }
 
     /// What becomes of a request that is let in.
-    fn begin(&self, request: Request<Body>, is_get: bool, places: &Places) -> State {
-        if matches!(places, Places::None) {
+    fn begin(&self, request: Request<Body>, is_get: bool, held: &Held) -> State {
+        if matches!(held, Held::None) {
             return self.pass(request);
         }
         State::Reading(Reading {
@@ -176,20 +176,20 @@ impl Service<Request<Body>> for Hot {
         };
         let deadline = Deadline::of(request.headers(), self.0.timeout);
         let admitted = self.admit(&request, asked);
-        let admitted = admitted.map(|places| places.map_or(Places::None, Places::taken));
-        let (places, state) = match admitted {
-            Ok(places) => {
-                let state = self.begin(request, is_get, &places);
-                (places, state)
+        let admitted = admitted.map(|places| places.map_or(Held::None, Held::taken));
+        let (held, state) = match admitted {
+            Ok(held) => {
+                let state = self.begin(request, is_get, &held);
+                (held, state)
             }
-            Err(why) => (Places::None, State::TurnedAway(why, Rest::of(request))),
+            Err(why) => (Held::None, State::TurnedAway(why, Rest::of(request))),
         };
         Answering {
             hot: self.clone(),
             asked,
             state,
             deadline,
-            places,
+            held,
         }
     }
 }
@@ -218,7 +218,7 @@ impl Answering {
             match &mut self.state {
                 State::Reading(reading) => {
                     if reading.poll(context).is_pending() {
-                        self.places = Places::GivenBack;
+                        self.held = Held::GivenBack;
                         return Poll::Pending;
                     }
                     if let Err(why) = self.take_places() {
@@ -241,9 +241,9 @@ impl Answering {
 
     /// Takes places again that were given back.
     fn take_places(&mut self) -> Result<(), TurnedAway> {
-        if let (Places::GivenBack, State::Reading(reading)) = (&self.places, &self.state) {
+        if let (Held::GivenBack, State::Reading(reading)) = (&self.held, &self.state) {
             let admitted = self.hot.admit(&reading.request, self.asked)?;
-            self.places = admitted.map_or(Places::None, Places::taken);
+            self.held = admitted.map_or(Held::None, Held::taken);
         }
         Ok(())
     }

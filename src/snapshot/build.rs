@@ -5,15 +5,13 @@ use bytes::Bytes;
 use super::Version;
 use crate::model::{GroupKind, SourceState};
 use crate::resolve::World;
-use crate::wire::{batch_tail, get_tail, v1};
+use crate::wire::{get_tail, v1};
 
 /// The fields that every reply of a snapshot ends with.
 #[derive(Debug)]
 pub(super) struct Tails {
     /// Fields `version`, `synced_at` and `kinds` of a Get reply, encoded.
     pub get: Bytes,
-    /// The same for a Batch reply.
-    pub batch: Bytes,
     /// The kinds of which not everything is known.
     pub kinds: Vec<v1::KindState>,
     /// The kinds that have a profile.
@@ -35,7 +33,6 @@ impl Tails {
     fn with(kinds: Vec<v1::KindState>, known: Vec<GroupKind>, version: &Version) -> Self {
         Self {
             get: shared(get_tail(version.message(), version.synced_at, &kinds)),
-            batch: shared(batch_tail(version.message(), version.synced_at, &kinds)),
             kinds,
             known,
         }

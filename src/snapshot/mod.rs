@@ -136,11 +136,6 @@ impl Snapshot {
         &self.tails.get
     }
 
-    /// The fields that every Batch reply of this snapshot ends with.
-    pub fn batch_tail(&self) -> &Bytes {
-        &self.tails.batch
-    }
-
     /// The world that the answers were computed from. The first call may read it, which takes as
     /// long as reading everything from scratch.
     pub fn world(&self) -> &Arc<World> {

@@ -60,7 +60,7 @@ pub fn unmodified_field(etag: &str) -> Vec<u8> {
     field(1, &result.encode_to_vec())
 }
 
-/// The fields that every Get reply of a snapshot ends with.
+/// The fields that a Get reply ends with.
 pub fn get_tail(
     version: v1::Version,
     synced_at: prost_types::Timestamp,
@@ -75,7 +75,7 @@ pub fn get_tail(
     tail.encode_to_vec()
 }
 
-/// The fields that every Batch reply of a snapshot ends with.
+/// The fields that a Batch reply ends with.
 pub fn batch_tail(
     version: v1::Version,
     synced_at: prost_types::Timestamp,
