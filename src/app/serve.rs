@@ -204,6 +204,14 @@ fn security(
         Some(rows) => Callers::Rows(rows),
         None => Callers::Lists(checked.lists.clone()),
     };
+    let is_open = checked.all.iter().any(|address| !address.is_local());
+    let is_listed = settings.callers.is_some() || !checked.lists.data_plane.is_empty();
+    if settings.insight_auth == InsightAuth::Kubernetes && is_open && !is_listed {
+        tracing::warn!(
+            "questions of people are held to rights in the cluster, look-ups are not: say who may \
+             look up with `--data-plane-san` or `--callers`"
+        );
+    }
     Ok(Security {
         certificates: loaded.map(Arc::new),
         callers,
