@@ -1,5 +1,7 @@
 //! What a caller may see. What it may not is to it as if it were not there.
 
+use std::borrow::Cow;
+
 use crate::model::{GroupKind, ObjectKey, PathPrefix};
 use crate::snapshot::Snapshot;
 
@@ -48,19 +50,19 @@ impl Scope {
 
     /// The kinds that one who asks for some gets; all if there are none. Where none of them is in
     /// scope it is a kind that nothing has.
-    pub fn narrow(&self, asked: &[GroupKind]) -> Vec<GroupKind> {
-        if asked.is_empty() || self.has_all_kinds() {
-            return match asked {
-                [] => self.kinds.clone(),
-                asked => asked.to_vec(),
-            };
+    pub fn narrow<'k>(&'k self, asked: &'k [GroupKind]) -> Cow<'k, [GroupKind]> {
+        if asked.is_empty() {
+            return Cow::Borrowed(&self.kinds);
+        }
+        if self.has_all_kinds() {
+            return Cow::Borrowed(asked);
         }
         let both = asked.iter().filter(|kind| self.kinds.contains(kind));
         let mut both: Vec<GroupKind> = both.cloned().collect();
         if both.is_empty() {
             both.push(GroupKind::new("", ""));
         }
-        both
+        both.into()
     }
 
     /// The prefixes that one who asks for some follows; `None` for all paths.
@@ -159,8 +161,8 @@ mod tests {
         }
         // An empty list would be all kinds.
         let scope = Scope::new(Vec::new(), kinds(&["A.x"]));
-        let none = scope.narrow(&kinds(&["C.x"]));
-        assert_eq!(none, [GroupKind::new("", "")]);
+        let other = kinds(&["C.x"]);
+        assert_eq!(*scope.narrow(&other), [GroupKind::new("", "")]);
     }
 
     #[test]

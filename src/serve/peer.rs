@@ -23,6 +23,8 @@ struct Caller {
     /// Who it is; none of this machine, or one that nothing is asked of.
     certified: Option<Certified>,
     is_by_file: bool,
+    /// What it may see: everything, if no row says otherwise.
+    scope: Arc<Scope>,
     /// One a stream that follows paths.
     watches: Arc<Places>,
     /// One a request that is worked on.
@@ -65,7 +67,11 @@ impl Peer {
     }
 
     fn new(certified: Option<Certified>, limits: &Limits, is_by_file: bool) -> Self {
+        let scope = certified
+            .as_ref()
+            .map(|known| Arc::clone(&known.grant.scope));
         Self(Arc::new(Caller {
+            scope: scope.unwrap_or_default(),
             certified,
             is_by_file,
             watches: Places::new(limits.watches_per_connection),
@@ -85,17 +91,12 @@ impl Peer {
 
     /// What may be seen by it: what the row of its name says.
     pub fn scope(&self) -> Arc<Scope> {
-        let certified = self.0.certified.as_ref();
-        certified.map_or_else(Arc::default, |certified| Arc::clone(&certified.grant.scope))
+        Arc::clone(&self.0.scope)
     }
 
     /// Whether a path may be looked up by it, with all kinds.
     pub fn sees(&self, path: &str) -> bool {
-        let certified = self.0.certified.as_ref();
-        certified.is_none_or(|certified| {
-            let scope = &certified.grant.scope;
-            scope.has_all_kinds() && scope.has_path(path)
-        })
+        self.0.scope.has_all_kinds() && self.0.scope.has_path(path)
     }
 
     /// The places of all callers of its row together, if they are bounded.

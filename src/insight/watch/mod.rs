@@ -63,7 +63,7 @@ impl Subscription {
         let mut asked: Vec<_> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
         asked.sort();
         asked.dedup();
-        let kinds = scope.narrow(&asked);
+        let kinds = scope.narrow(&asked).into_owned();
         let prefixes = scope.below(prefixes.collect::<Result<_, _>>()?);
         let followed = Followed::new(prefixes, levels.collect::<Result<_, _>>()?);
         let mut tag = etag(format!("{followed:?} {kinds:?}").as_bytes());
