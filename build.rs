@@ -1,7 +1,8 @@
-//! Compiles `proto/entail/v1/*.proto` with protox: no protoc on the machine.
+//! Generates the server stubs, Envoy's messages and the descriptor set from `proto/` with protox, so
+//! that no `protoc` is needed on the machine.
 //!
-//! Three outputs: messages, server stubs and client stubs. The server's replies to look-ups are
-//! pre-encoded bytes, which is why its stubs name other types than the client's.
+//! The messages of `entail.v1` are those of `entail-client`. The replies to look-ups are encoded
+//! before anybody asks, so the server stubs name other types for them than the client's.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -13,48 +14,32 @@ const FILES: [&str; 4] = [
     "entail/v1/policy_insight.proto",
 ];
 
+const ENCODED_REPLIES: [&str; 3] = [
+    "GetEffectivePoliciesResponse",
+    "BatchGetEffectivePoliciesResponse",
+    "WatchEffectivePoliciesResponse",
+];
+
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=proto");
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     let mut compiler = protox::Compiler::new(["proto"])?;
     compiler.include_imports(true).include_source_info(true);
     compiler.open_files(FILES)?;
-    // For reflection: the builder's own option for this is ignored by `compile_fds`.
+    // For reflection: `compile_fds` ignores the builder's own option for this.
     std::fs::write(
         out.join("entail.v1.bin"),
         compiler.encode_file_descriptor_set(),
     )?;
-    let descriptors = compiler.file_descriptor_set();
-
-    for (folder, server, client) in [
-        ("messages", false, false),
-        ("server", true, false),
-        ("client", false, true),
-    ] {
-        let folder = out.join(folder);
-        std::fs::create_dir_all(&folder)?;
-        let mut builder = tonic_prost_build::configure()
-            .build_server(server)
-            .build_client(client)
-            .out_dir(folder);
-        if server || client {
-            builder = builder
-                .extern_path(".entail.v1", "crate::wire::v1")
-                .extern_path(".envoy.service.auth.v3", "crate::wire::envoy");
-        }
-        if server {
-            for reply in [
-                "GetEffectivePoliciesResponse",
-                "BatchGetEffectivePoliciesResponse",
-                "WatchEffectivePoliciesResponse",
-            ] {
-                builder = builder.extern_path(
-                    format!(".entail.v1.{reply}"),
-                    format!("crate::wire::Encoded{reply}"),
-                );
-            }
-        }
-        builder.compile_fds(descriptors.clone())?;
+    let mut builder = tonic_prost_build::configure()
+        .build_client(false)
+        .extern_path(".entail.v1", "::entail_client::v1");
+    for reply in ENCODED_REPLIES {
+        builder = builder.extern_path(
+            format!(".entail.v1.{reply}"),
+            format!("crate::api::Encoded{reply}"),
+        );
     }
+    builder.compile_fds(compiler.file_descriptor_set())?;
     Ok(())
 }

@@ -19,12 +19,12 @@ mod world;
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use entail::expr::Expression;
-use entail::model::PathName;
-use entail::resolve::World as Entail;
+use entail::api::path_alone;
 use entail::snapshot::Publisher;
 use entail::source::manifests::read_objects;
-use entail::wire::path_alone;
+use entail_core::effective::World as Entail;
+use entail_core::expr::Expression;
+use entail_core::model::PathName;
 use serde_json::json;
 
 use made::{framed, made, names, shape, version};

@@ -19,7 +19,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use entail::wire::v1;
+use entail::api::v1;
 use h2::client::SendRequest;
 use http::Request;
 use prost::Message;

@@ -18,9 +18,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use entail::client::stubs::effective_policy_service_client::EffectivePolicyServiceClient;
-use entail::client::{Mirror, MirrorSettings};
-use entail::wire::v1;
+use entail::api::v1;
+use entail_client::stubs::effective_policy_service_client::EffectivePolicyServiceClient;
+use entail_client::{Mirror, MirrorSettings};
 use tonic::transport::{Channel, Endpoint};
 
 /// Routes, each with a policy of its own.

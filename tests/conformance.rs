@@ -15,10 +15,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use entail::app::load_values;
+use entail::cli::Remote;
 use entail::cli::test::{Case, check};
-use entail::client::{ClientTls, Remote};
 use entail::insight::Ask;
 use entail::serve::Limits;
+use entail_client::ClientTls;
 
 /// Checks one case and collects what differs.
 fn hold(case: &Case, ask: &mut dyn Ask, failures: &mut Vec<String>) {
@@ -103,7 +104,7 @@ fn every_built_in_profile_has_a_case() {
         .flat_map(|case| &case.objects)
         .map(of)
         .collect();
-    let missing: Vec<String> = entail::profile::built_in()
+    let missing: Vec<String> = entail_core::profile::built_in()
         .iter()
         .flatten()
         .map(|(_, document)| document.policy().to_string())
@@ -111,7 +112,7 @@ fn every_built_in_profile_has_a_case() {
         .collect();
     assert!(missing.is_empty(), "no case for {missing:?}");
     // A case that names a built-in profile relies on one that there is.
-    let names: Vec<&str> = entail::profile::built_in()
+    let names: Vec<&str> = entail_core::profile::built_in()
         .iter()
         .flatten()
         .map(|(_, document)| document.name())

@@ -17,11 +17,11 @@ mod world;
 
 use std::sync::Arc;
 
-use entail::model::{Change, GroupKind, Object, PathName};
-use entail::resolve::World;
 use entail::snapshot::{Publisher, Snapshot, Work};
 use entail::source::manifests::read_objects;
-use entail::store::{Profiles, Store};
+use entail_core::effective::World;
+use entail_core::model::{Change, GroupKind, Object, PathName};
+use entail_core::store::{Profiles, Store};
 use serde_json::json;
 
 use made::{Made, made, version};
@@ -205,7 +205,7 @@ fn objects(documents: &serde_json::Value) -> Vec<Arc<Object>> {
 }
 
 /// Applies documents to a store.
-fn apply(store: &mut Store, documents: &serde_json::Value) -> entail::store::Changed {
+fn apply(store: &mut Store, documents: &serde_json::Value) -> entail_core::store::Changed {
     store.apply(Change {
         upserts: objects(documents),
         ..Change::default()

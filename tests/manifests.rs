@@ -13,8 +13,8 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use entail::model::GroupKind;
 use entail::source::manifests::{Manifests, Problem, ProblemKind, Scan, Scopes, read_objects};
+use entail_core::model::GroupKind;
 use tempfile::TempDir;
 
 fn service(name: &str, value: &str) -> String {

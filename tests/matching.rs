@@ -14,11 +14,12 @@ mod served;
 use std::path::Path;
 use std::time::Duration;
 
+use entail::api::v1;
 use entail::app::load_values;
-use entail::client::{ClientTls, Remote};
+use entail::cli::Remote;
 use entail::insight::{Ask, Local};
 use entail::serve::Limits;
-use entail::wire::v1;
+use entail_client::ClientTls;
 use serde::Deserialize;
 use serde_json::Value;
 

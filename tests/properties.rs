@@ -11,9 +11,9 @@
 
 mod corpus;
 
-use entail::model::PathName;
-use entail::resolve::World;
 use entail::snapshot::{Snapshot, Version};
+use entail_core::effective::World;
+use entail_core::model::PathName;
 use proptest::prelude::*;
 
 /// Every path with the bytes of its answer, in the order in which they are walked.
@@ -96,8 +96,9 @@ fn explanations_agree_with_answers() {
                 // Every loss is explained: somebody is told to have lost it, or more of it.
                 for lost in world.losses(kind, &frames) {
                     let beaten = explained.units.iter().flat_map(|u| &u.beaten);
-                    let meets =
-                        |b: &entail::model::Beaten| b.unit.covers(&lost) || lost.covers(&b.unit);
+                    let meets = |b: &entail_core::model::Beaten| {
+                        b.unit.covers(&lost) || lost.covers(&b.unit)
+                    };
                     assert!(
                         beaten.clone().any(meets),
                         "{}: {name}: nobody is told to have lost {lost}",
@@ -195,7 +196,7 @@ proptest! {
         depth in 0_usize..40,
     ) {
         let text = "(".repeat(depth) + &parts.concat() + &")".repeat(depth);
-        if let Ok(condition) = entail::expr::Expression::compile(&text) {
+        if let Ok(condition) = entail_core::expr::Expression::compile(&text) {
             prop_assert!(depth <= 16, "{}", text);
             // Whatever it says, it says so: no panic, no run away.
             let _ = condition.is_true(&[("self", &serde_json::json!({"a": [1, {"b": "x"}], "n": null}))]);

@@ -47,10 +47,11 @@ mod watch;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use entail::api::v1;
 use entail::app::{Inputs, load};
-use entail::client::{ClientTls, Remote};
+use entail::cli::Remote;
 use entail::insight::{Ask, AskError, FailureCode};
-use entail::wire::v1;
+use entail_client::ClientTls;
 use prost::Message;
 use server::{PATH, Running, batch_of, by_path, start};
 use tokio_stream::StreamExt;
@@ -313,7 +314,7 @@ async fn a_unix_socket_serves_and_is_gone_afterwards() {
     let listen = wanted.clone();
     let running = start(move |settings| settings.listen.push(listen)).await;
     let answer = tokio::task::spawn_blocking(move || {
-        let healthy = entail::client::health(&wanted, &ClientTls::default(), "", PATIENCE);
+        let healthy = entail::cli::health(&wanted, &ClientTls::default(), "", PATIENCE);
         assert_eq!(healthy, Ok(true));
         Remote::connect(&wanted, &ClientTls::default(), PATIENCE)
             .unwrap()
@@ -356,7 +357,7 @@ async fn the_remote_side_of_ask_answers_as_the_local_one() {
         let failures = [local.get(wrong.clone()), remote.get(wrong)].map(Result::unwrap_err);
         assert_eq!(failures[0], failures[1]);
         assert!(matches!(&failures[1], AskError::Failure(f) if f.code == FailureCode::NotFound));
-        let health = entail::client::health(
+        let health = entail::cli::health(
             &address,
             &ClientTls::default(),
             "nope",

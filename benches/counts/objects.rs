@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use entail::model::{GroupKind, Object, ObjectKey, Timestamp};
+use entail_core::model::{GroupKind, Object, ObjectKey, Timestamp};
 use serde_json::{Value, json};
 
 use crate::made::{Made, made};

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::path::Path;
 
-use entail::resolve::World as Entail;
+use entail_core::effective::World as Entail;
 
 use crate::made::{Made, look_up, names, version};
 use crate::objects;

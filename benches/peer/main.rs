@@ -23,9 +23,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use entail::model::PathName;
+use entail::api::v1;
 use entail::snapshot::Snapshot;
-use entail::wire::v1;
+use entail_core::model::PathName;
 use made::{Made, version};
 use prost::Message;
 use serde_json::Value;

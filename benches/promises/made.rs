@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use entail::model::{Change, Object, ObjectKey, PathName};
-use entail::profile::parse_documents;
-use entail::resolve::World as Entail;
+use entail::api::v1;
+use entail::api::v1::get_effective_policies_request::Target;
 use entail::snapshot::{Publisher, Snapshot, Version};
 use entail::source::manifests::read_objects;
-use entail::store::{Changed, Profiles, Store};
-use entail::wire::v1;
-use entail::wire::v1::get_effective_policies_request::Target;
+use entail_core::effective::World as Entail;
+use entail_core::model::{Change, Object, ObjectKey, PathName};
+use entail_core::profile::parse_documents;
+use entail_core::store::{Changed, Profiles, Store};
 use prost::Message;
 use serde_json::Value;
 

@@ -3,8 +3,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use entail::api::v1;
 use entail::insight::{Scope, batch, explain};
-use entail::wire::v1;
 
 use crate::made::{made, names, request, version};
 use crate::rows::{Row, least, millis, row};

@@ -3,9 +3,9 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use entail::model::{GroupKind, Object};
-use entail::resolve::World as Entail;
 use entail::snapshot::Publisher;
+use entail_core::effective::World as Entail;
+use entail_core::model::{GroupKind, Object};
 
 use crate::made::{Made, look_up, made, names, version};
 use crate::memory;

@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-use entail::expr::Expression;
+use entail_core::expr::Expression;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 

@@ -5,10 +5,10 @@
 
 use std::sync::{Arc, LazyLock};
 
-use entail::model::Change;
-use entail::resolve::World;
+use entail_core::model::Change;
+use entail_core::effective::World;
 use entail::source::manifests::read_objects;
-use entail::store::{Profiles, Store};
+use entail_core::store::{Profiles, Store};
 use libfuzzer_sys::fuzz_target;
 
 static SHIPPED: LazyLock<Profiles> = LazyLock::new(Profiles::shipped);

@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use entail::model::PathName;
+use entail_core::model::PathName;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -15,10 +15,10 @@ use tokio_util::sync::CancellationToken;
 use super::intake::Intake;
 use super::progress::{Progress, stamp};
 use crate::config::ServeSettings;
-use crate::model::{Change, GroupKind, KindState, SourceState};
 use crate::source::checkpoint::Checkpoint;
 use crate::source::cluster::{Cluster, Known};
-use crate::store::Store;
+use entail_core::model::{Change, GroupKind, KindState, SourceState};
+use entail_core::store::Store;
 
 /// How long the last checkpoint may hold up the end of the process.
 const LAST: Duration = Duration::from_secs(5);

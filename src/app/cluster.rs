@@ -9,8 +9,8 @@ use super::AppError;
 use super::intake::Intake;
 use crate::config::{ClusterAccess, Inputs};
 use crate::insight::Notes;
-use crate::model::Str;
 use crate::source::cluster::{Access, Cluster, Known, Scope, Wanted};
+use entail_core::model::Str;
 
 pub(super) use crate::source::cluster::watch;
 

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::model::{Change, GroupKind, KindState, Object, Outcome, SourceState, Str, groups};
-use crate::resolve::World;
 use crate::snapshot::{Publisher, Snapshot, Version, Work};
 use crate::source::manifests::Scopes;
-use crate::store::{Changed, Profiles, Store, read_kinds};
+use entail_core::effective::World;
+use entail_core::model::{Change, GroupKind, KindState, Object, Outcome, SourceState, Str, groups};
+use entail_core::store::{Changed, Profiles, Store, read_kinds};
 
 /// Takes changes and makes worlds of them.
 #[derive(Debug)]
@@ -245,7 +245,7 @@ pub(super) fn epoch() -> Str {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let nanoseconds = since.map_or(0, |since| since.as_nanos());
     let text = format!("{nanoseconds} {}", std::process::id());
-    let hash = crate::wire::etag(text.as_bytes());
+    let hash = crate::api::etag(text.as_bytes());
     hash.chars().take(16).collect::<String>().into()
 }
 
@@ -257,8 +257,8 @@ pub(super) fn now() -> prost_types::Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ObjectKey;
     use crate::source::manifests::read_objects;
+    use entail_core::model::ObjectKey;
 
     const POLICY: &str =
         "{apiVersion: p.io/v1, kind: P, metadata: {name: a, namespace: x}, spec: {v: 1}}\n---\n";

@@ -10,10 +10,10 @@ use super::intake::{Intake, epoch, now, refusals};
 use super::values::change_world;
 use super::{AppError, Inputs};
 use crate::insight::{Local, Notes};
-use crate::profile::parse_documents;
 use crate::snapshot::Version;
 use crate::source::manifests::{Manifests, Problem};
-use crate::store::{Profiles, Store};
+use entail_core::profile::parse_documents;
+use entail_core::store::{Profiles, Store};
 
 /// Inputs, read.
 #[derive(Debug)]

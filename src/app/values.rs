@@ -10,11 +10,11 @@ use super::AppError;
 use super::intake::{Intake, epoch, now};
 use super::load::read_profiles;
 use crate::insight::{Local, MayChange, Notes};
-use crate::model::{Change, ObjectKey};
-use crate::resolve::World;
 use crate::snapshot::Version;
 use crate::source::manifests;
-use crate::store::Profiles;
+use entail_core::effective::World;
+use entail_core::model::{Change, ObjectKey};
+use entail_core::store::Profiles;
 
 /// Reads the documents of a YAML or JSON file as values with the lines on which they begin.
 ///

@@ -13,12 +13,12 @@ use super::load::notes;
 use super::progress::{Shared, stamp};
 use super::told::Told;
 use crate::insight::Notes;
-use crate::model::{Change, GroupKind, Str};
 use crate::serve::Health;
 use crate::snapshot::{Snapshot, Version};
 use crate::source::cluster::{self, Wanted};
 use crate::source::manifests::Scan;
 use crate::telemetry::Metrics;
+use entail_core::model::{Change, GroupKind, Str};
 
 /// How much later the same objects have to be in step to be kept once more.
 const KEEP_TIME: Duration = Duration::from_secs(600);

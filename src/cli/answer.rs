@@ -6,7 +6,7 @@ use super::document::Document;
 use super::session::{incomplete_line, loud_lines};
 use super::text::{Style, printable, wrapped};
 use super::{CliError, Format, json, output, yaml};
-use crate::wire::v1;
+use crate::api::v1;
 
 /// What stands before the rest of a table where not everything was found.
 const TRUNCATED: &str = "INCOMPLETE: more was found than is told: ask for less";

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::CliError;
-use crate::client::ClientTls;
 use crate::config::ClusterAccess;
+use entail_client::ClientTls;
 
 /// Heading of the options that name the source.
 const SOURCE: &str = "Source";

@@ -14,8 +14,8 @@ use super::policies::short_kind;
 use super::spec::{block_word, speaker};
 use super::text::{Style, WIDTH, count, printable, shortened, width, wrapped};
 use super::{Exit, insight_messages};
-use crate::model::{BackendStep, PathName, RuleStep};
-use crate::wire::v1;
+use crate::api::v1;
+use entail_core::model::{BackendStep, PathName, RuleStep};
 
 /// Paths of a change that are named; the others are counted.
 const MOST_PATHS: usize = 3;

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::remote::{self, Remote};
 use super::serve::{InsightAuthWord, LogLines};
 use super::test::{Case, Mismatch, check};
 use super::{CliError, Exit, ServeArgs, SourceArgs, TestArgs, output};
+use crate::api::v1;
 use crate::insight::{self, Ask, Scope};
-use crate::wire::v1;
-use crate::{app, client, config};
+use crate::{app, config};
+use entail_client::ClientTls;
 
 /// Where a server listens unless it is told otherwise.
 pub(super) const DEFAULT_SERVER: &str = config::DEFAULT_LISTEN;
@@ -31,7 +33,7 @@ pub(super) struct Connected {
 pub(super) fn connect(source: &SourceArgs) -> Result<Connected, CliError> {
     source.check()?;
     if let Some(address) = &source.server {
-        let mut remote = client::Remote::connect(address, &source.tls.files(), PATIENCE)?;
+        let mut remote = Remote::connect(address, &source.tls.files(), PATIENCE)?;
         if let Some(token) = &source.token_file {
             remote = remote.with_token(token)?;
         }
@@ -101,11 +103,11 @@ pub(super) fn compare(
 /// Whether a server says that it, or one of its services, serves.
 pub(super) fn health(
     address: &str,
-    tls: &client::ClientTls,
+    tls: &ClientTls,
     service: &str,
     patience: Duration,
 ) -> Result<bool, CliError> {
-    Ok(client::health(address, tls, service, patience)?)
+    Ok(remote::health(address, tls, service, patience)?)
 }
 
 /// Serves until it is told to stop.

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 
 use super::{CliError, Exit, output};
-use crate::wire::descriptors;
+use crate::api::descriptors;
 
 /// Writes the descriptors of the API.
 pub(super) fn run() -> Result<Exit, CliError> {

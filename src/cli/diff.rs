@@ -8,7 +8,7 @@ use super::changes::Changes;
 use super::policies::short_kind;
 use super::session::Session;
 use super::{CliError, Exit, Format, answer, connect};
-use crate::wire::v1;
+use crate::api::v1;
 
 /// Compares two sets of manifests.
 #[derive(Args, Clone, Debug)]

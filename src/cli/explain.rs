@@ -11,7 +11,7 @@ use super::text::{Style, printable, wrapped};
 use super::{
     AskArgs, CliError, Exit, Format, explain_summary, explain_text, json, messages, output, yaml,
 };
-use crate::wire::v1;
+use crate::api::v1;
 
 /// Explains effective policies.
 #[derive(Args, Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use super::spec::speaker;
 use super::text::count;
-use crate::wire::v1;
+use crate::api::v1;
 
 /// One sentence: who says most of what a kind comes to.
 pub(super) fn summary(name: &str, explanations: &[&v1::KindExplanation]) -> String {

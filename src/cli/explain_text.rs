@@ -10,7 +10,7 @@ use super::json::compact;
 use super::levels::kind_name;
 use super::spec::{self, block_word, on_one_line, policy_name, speaker};
 use super::text::{Style, WIDTH, beside, column, printable, shortened};
-use crate::wire::v1;
+use crate::api::v1;
 
 /// Paths that are named; the others are counted.
 const MOST_PATHS: usize = 5;

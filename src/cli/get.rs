@@ -10,7 +10,7 @@ use super::levels::{Levels, Spot};
 use super::session::{Session, incomplete_line, loud_lines};
 use super::text::{Style, count};
 use super::{AskArgs, CliError, Exit, Format, get_text, json, messages, output, yaml};
-use crate::wire::v1;
+use crate::api::v1;
 use v1::get_effective_policies_request::Target;
 
 /// Paths asked for at a time.

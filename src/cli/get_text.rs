@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::levels::kind_name;
 use super::spec::{self, Line, policy_name};
 use super::text::{Style, beside, column, printable, shortened, wrapped};
-use crate::wire::v1;
+use crate::api::v1;
 
 /// The right column begins no further right than this.
 const MOST_LEFT: usize = 58;

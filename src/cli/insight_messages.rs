@@ -3,7 +3,7 @@
 
 use super::document::Document;
 use super::messages::{exact, kinds, origin, policy, reference, rejected, version};
-use crate::wire::v1;
+use crate::api::v1;
 
 /// Policies with their statuses.
 pub(super) fn statuses(

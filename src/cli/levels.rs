@@ -1,8 +1,8 @@
 //! Which kinds are told at which paths: each at its effective levels (SEMANTICS §2.3), so that a
 //! kind that acts on rules is not told again for every backend.
 
-use crate::model::{BackendStep, Level, PathName, Root, RuleStep, Walk};
-use crate::wire::v1;
+use crate::api::v1;
+use entail_core::model::{BackendStep, Level, PathName, Root, RuleStep, Walk};
 
 /// The effective levels of the kinds.
 #[derive(Debug, Default)]

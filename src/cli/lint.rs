@@ -10,7 +10,7 @@ use super::document::Document;
 use super::session::Session;
 use super::text::{Style, count, printable, wrapped};
 use super::{CliError, Exit, insight_messages};
-use crate::wire::v1;
+use crate::api::v1;
 use v1::finding::Severity;
 
 /// Lists what is worth a look.

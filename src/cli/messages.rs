@@ -2,7 +2,7 @@
 //! JSON, all fields are always there, and exact JSON stands in place of texts that hold JSON.
 
 use super::document::Document;
-use crate::wire::v1;
+use crate::api::v1;
 
 /// A version. Generations are strings, as 64-bit numbers are in protobuf JSON.
 pub(super) fn version(version: &v1::Version) -> Document {

@@ -26,6 +26,7 @@ mod policies;
 mod preview;
 mod profiles;
 mod reach;
+mod remote;
 mod resolve;
 mod serve;
 mod session;
@@ -48,6 +49,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use args::{AskArgs, Format, ReadArgs, SourceArgs, TestArgs};
 pub use error::{CliError, Exit};
+pub use remote::{Remote, health};
 pub use serve::ServeArgs;
 
 /// Knows which policies are in effect on every Gateway > Route > Backend path, and why.

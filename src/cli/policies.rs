@@ -3,8 +3,8 @@
 use super::CliError;
 use super::session::Session;
 use super::spec::policy_name;
+use crate::api::v1;
 use crate::insight::{AskError, FailureCode};
-use crate::wire::v1;
 use v1::list_affected_request::Subject;
 
 /// Policies asked for at a time.

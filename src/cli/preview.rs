@@ -12,8 +12,8 @@ use super::changes::Changes;
 use super::connect::read_values;
 use super::session::Session;
 use super::{CliError, Exit, output};
+use crate::api::v1;
 use crate::app::files_of;
-use crate::wire::v1;
 
 /// Most bytes of what is to be applied.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;

@@ -7,7 +7,7 @@ use clap::Args;
 use super::document::Document;
 use super::text::{Style, WIDTH, wrapped};
 use super::{CliError, Exit, Format, json, output};
-use crate::profile::{
+use entail_core::profile::{
     Class, EffectiveTarget, Profile, ProfileOrigin, built_in_sources, parse_documents,
 };
 
@@ -174,7 +174,7 @@ fn effective(profile: &Profile) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::built_in;
+    use entail_core::profile::built_in;
 
     #[test]
     fn every_profile_is_there_and_its_text_is_its_own() {

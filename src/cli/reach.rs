@@ -12,7 +12,7 @@ use super::session::Session;
 use super::spec::policy_name;
 use super::text::{Style, count, printable};
 use super::{CliError, Exit, insight_messages};
-use crate::wire::v1;
+use crate::api::v1;
 
 /// Paths that are named; the others are counted.
 const MOST_PATHS: usize = 5;

@@ -12,9 +12,9 @@ use super::insight_messages;
 use super::session::Session;
 use super::text::{Style, printable};
 use super::{CliError, Exit};
+use crate::api::v1;
 use crate::insight::path_ref;
-use crate::model::PathName;
-use crate::wire::v1;
+use entail_core::model::PathName;
 use v1::resolve_request_request::{HostnamePrecedence, Protocol};
 
 /// Tells which rule a request takes.

@@ -2,8 +2,8 @@
 
 use super::text::{Style, printable, wrapped};
 use super::{AskArgs, CliError, Exit, connect};
+use crate::api::v1;
 use crate::insight::Ask;
-use crate::wire::v1;
 use v1::kind_state::State;
 
 /// Who answers, and what was asked.

@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::document::Document;
 use super::json::compact;
 use super::yaml::{scalar, string};
-use crate::model::{Segment, Unit, item_value};
-use crate::wire::v1;
+use crate::api::v1;
+use entail_core::model::{Segment, Unit, item_value};
 
 /// Lists of scalars up to this length stand on one line.
 const SHORT: usize = 60;

@@ -9,7 +9,7 @@ use super::policies::{self, Named};
 use super::session::Session;
 use super::text::Style;
 use super::{CliError, Exit, insight_messages, status_text};
-use crate::wire::v1;
+use crate::api::v1;
 
 /// Tells the statuses of policies.
 #[derive(Args, Clone, Debug)]

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::answer::words;
 use super::spec::policy_name;
 use super::text::{Style, WIDTH, column, count, printable, width};
-use crate::wire::v1;
+use crate::api::v1;
 
 /// Writes policies grouped by kind; of a single one (`whole`) also what it refers to.
 pub(super) fn table(

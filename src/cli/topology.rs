@@ -13,7 +13,7 @@ use super::text::Style;
 use super::{
     AskArgs, CliError, Exit, Format, SourceArgs, insight_messages, topology_graph, topology_tree,
 };
-use crate::wire::v1;
+use crate::api::v1;
 
 /// How to print a topology.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

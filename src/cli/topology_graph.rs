@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use super::text::printable;
 use super::topology::{node_label, policy_label};
-use crate::wire::v1;
+use crate::api::v1;
 
 /// Policies with their numbers, and the nodes that each is attached to.
 struct Policies<'t> {

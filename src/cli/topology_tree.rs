@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::text::{Style, printable};
 use super::topology::{node_label, policy_label};
-use crate::wire::v1;
+use crate::api::v1;
 
 /// Writes each root with all that is below it. What is met again is told only by its name.
 pub(super) fn write(

@@ -8,8 +8,8 @@ use super::{
     ChangeWorld, Failure, Notes, Scope, explain, get, get_topology, list_affected, list_findings,
     list_paths, list_policies, preview_change, resolve_request, server_status,
 };
+use crate::api::v1;
 use crate::snapshot::Snapshot;
-use crate::wire::v1;
 
 /// Answers questions.
 pub trait Ask {

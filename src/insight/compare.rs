@@ -6,11 +6,11 @@ use hashbrown::HashMap;
 
 use super::look_up::incomplete_kinds;
 use super::{Failure, Sight, Subject};
-use crate::model::{Explained, GroupKind, ObjectKey, PathName, Rejected, UnitOutcome};
-use crate::resolve::{Frames, Kind, World};
+use crate::api::{node_policy_ref, origin, v1};
 use crate::snapshot::Snapshot;
-use crate::topology::Trail;
-use crate::wire::{node_policy_ref, origin, v1};
+use entail_core::effective::{Frames, Kind, World};
+use entail_core::model::{Explained, GroupKind, ObjectKey, PathName, Rejected, UnitOutcome};
+use entail_core::topology::Trail;
 
 /// Makes the world that another one would be if manifests were applied and objects deleted.
 /// Returns it with what is wrong with the manifests: place and message.

@@ -8,11 +8,11 @@ use super::look_up::incomplete_kinds;
 use super::paths::nothing;
 use super::status::scope_levels;
 use super::{Failure, Sight, Subject};
-use crate::model::{Beaten, GroupKind, Level, PathName, UnitOutcome};
-use crate::resolve::{AttachedHere, Frames, Kind, World};
+use crate::api::{block, effective_policy, node_policy_ref, origin, timestamp, v1};
 use crate::snapshot::Snapshot;
-use crate::topology::Trail;
-use crate::wire::{block, effective_policy, node_policy_ref, origin, timestamp, v1};
+use entail_core::effective::{AttachedHere, Frames, Kind, World};
+use entail_core::model::{Beaten, GroupKind, Level, PathName, UnitOutcome};
+use entail_core::topology::Trail;
 
 /// Most paths that one explanation names.
 const MAX_PATHS: usize = 10_000;
@@ -198,7 +198,9 @@ fn node(world: &World, here: &AttachedHere<'_>) -> v1::AttachedNode {
             .policies
             .iter()
             .map(|policy| v1::AttachedPolicy {
-                policy: Some(node_policy_ref(&crate::model::PolicyRef::of(&policy.key))),
+                policy: Some(node_policy_ref(&entail_core::model::PolicyRef::of(
+                    &policy.key,
+                ))),
                 blocks: policy
                     .blocks
                     .iter()

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use super::Sight;
-use crate::model::{PathName, PathReason, PathSyntaxError, Root};
+use crate::api::v1;
 use crate::snapshot::Snapshot;
-use crate::wire::v1;
+use entail_core::model::{PathName, PathReason, PathSyntaxError, Root};
 
 /// Why a question has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]

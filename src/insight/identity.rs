@@ -1,8 +1,8 @@
 //! The paths of a rule that is known by its route, as data planes know rules.
 
-use crate::model::PathName;
 use crate::snapshot::Snapshot;
-use crate::store::ROUTE_KINDS;
+use entail_core::model::PathName;
+use entail_core::store::ROUTE_KINDS;
 
 /// Gateways that are looked through for a rule of which the Gateway is not known.
 const MOST_GATEWAYS: usize = 16;

@@ -5,12 +5,12 @@ use hashbrown::HashMap;
 use prost::Message;
 
 use super::{Failure, Scope, Sight};
-use crate::model::{GroupKind, PathName};
-use crate::snapshot::{Body, Snapshot};
-use crate::wire::{
+use crate::api::{
     EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, batch_tail,
     field, get_tail, head, result_field, unmodified_field, v1,
 };
+use crate::snapshot::{Body, Snapshot};
+use entail_core::model::{GroupKind, PathName};
 use v1::get_effective_policies_request::Target;
 
 /// Most paths of one batch.

@@ -1,9 +1,9 @@
 //! What a question is about: all, a path, or an object.
 
 use super::Failure;
-use crate::model::{GroupKind, ObjectKey, PathName, Section, groups};
-use crate::resolve::World;
-use crate::topology::{Step, Trail};
+use entail_core::effective::World;
+use entail_core::model::{GroupKind, ObjectKey, PathName, Section, groups};
+use entail_core::topology::{Step, Trail};
 
 /// What a question is about.
 #[derive(Clone, Debug, PartialEq, Eq)]

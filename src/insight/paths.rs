@@ -2,9 +2,9 @@
 
 use super::look_up::incomplete_kinds;
 use super::{Failure, FailureCode, Sight, Subject};
-use crate::model::PathName;
+use crate::api::v1;
 use crate::snapshot::Snapshot;
-use crate::wire::v1;
+use entail_core::model::PathName;
 
 const DEFAULT_PAGE: usize = 1_000;
 const MAX_PAGE: usize = 10_000;

@@ -3,12 +3,12 @@
 use super::look_up::incomplete_kinds;
 use super::paths::{Page, page};
 use super::{Failure, Sight};
-use crate::attach::RefOutcome;
-use crate::model::{GroupKind, InForce, Outcome, PolicyRef};
-use crate::profile::{Policy, Vocabulary};
-use crate::resolve::{Kind, PolicyStatus, World};
+use crate::api::{node_policy_ref, v1};
 use crate::snapshot::Snapshot;
-use crate::wire::{node_policy_ref, v1};
+use entail_core::attach::RefOutcome;
+use entail_core::effective::{Kind, PolicyStatus, World};
+use entail_core::model::{GroupKind, InForce, Outcome, PolicyRef};
+use entail_core::profile::{Policy, Vocabulary};
 
 /// Most units that a message names.
 const UNITS_TOLD: usize = 5;

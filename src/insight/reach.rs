@@ -7,10 +7,10 @@ use hashbrown::HashMap;
 use super::look_up::incomplete_kinds;
 use super::policies::message;
 use super::{Failure, Sight, Subject};
-use crate::model::{PolicyRef, Unit};
-use crate::resolve::{Frames, Kind, World};
+use crate::api::{node_policy_ref, v1};
 use crate::snapshot::Snapshot;
-use crate::wire::{node_policy_ref, v1};
+use entail_core::effective::{Frames, Kind, World};
+use entail_core::model::{PolicyRef, Unit};
 
 /// Units that were won, and units that were lost.
 type Shares = (Vec<String>, Vec<String>);

@@ -2,12 +2,12 @@
 
 use super::look_up::{asked as asked_kinds, find, incomplete_kinds};
 use super::{Failure, Scope};
-use crate::model::{GroupKind, ObjectKey, PathName, Root, RuleStep, Str, Walk};
+use crate::api::{policies_of, v1};
 use crate::snapshot::Snapshot;
-use crate::topology::matching::{
+use entail_core::model::{GroupKind, ObjectKey, PathName, Root, RuleStep, Str, Walk};
+use entail_core::routing::{
     BadRequest, Entrance, Found, NotTaken, Parts, Protocol, Request, Rules, Taken,
 };
-use crate::wire::{policies_of, v1};
 use v1::resolve_request_request::{HostnamePrecedence, Protocol as Speaks};
 
 /// Resolves a request.

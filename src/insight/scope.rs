@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::model::{GroupKind, ObjectKey, PathPrefix};
 use crate::snapshot::Snapshot;
+use entail_core::model::{GroupKind, ObjectKey, PathPrefix};
 
 /// What a caller may see of answers for people.
 pub trait Sight {

@@ -1,11 +1,11 @@
 //! What a server knows, and what is wrong in detail.
 
 use super::Sight;
-use crate::model::{GroupKind, Level, Outcome, SourceState};
-use crate::profile::{Class, EffectiveTarget, Profile, ProfileOrigin, Targets};
-use crate::resolve::{Kind, World};
+use crate::api::v1;
 use crate::snapshot::Snapshot;
-use crate::wire::v1;
+use entail_core::effective::{Kind, World};
+use entail_core::model::{GroupKind, Level, Outcome, SourceState};
+use entail_core::profile::{Class, EffectiveTarget, Profile, ProfileOrigin, Targets};
 
 /// What is wrong in the sources: place and message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -101,7 +101,7 @@ pub(super) fn scope_levels(profile: &Profile) -> Vec<Level> {
         (EffectiveTarget::Target, Targets::Listed(targets)) if profile.class == Class::Direct => {
             let mut levels = Vec::new();
             for target in targets {
-                let level = crate::profile::level_of(&target.kind);
+                let level = entail_core::profile::level_of(&target.kind);
                 levels.push(level);
                 levels.extend(section_of(level).filter(|_| target.sections));
             }

@@ -6,11 +6,11 @@ use hashbrown::HashMap;
 
 use super::Sight;
 use super::look_up::incomplete_kinds;
-use crate::model::{Level, NodeKey, Outcome, PolicyRef};
-use crate::resolve::World;
+use crate::api::{node_policy_ref, v1};
 use crate::snapshot::Snapshot;
-use crate::topology::NodeId;
-use crate::wire::{node_policy_ref, v1};
+use entail_core::effective::World;
+use entail_core::model::{Level, NodeKey, Outcome, PolicyRef};
+use entail_core::topology::NodeId;
 
 /// A node in a role: a Service stands as mesh root and as backend (SEMANTICS §1.3).
 type Role = (NodeId, Level);

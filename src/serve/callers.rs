@@ -10,7 +10,7 @@ use webpki::EndEntityCert;
 use super::load::Places;
 use super::tally::Asked;
 use crate::insight::Scope;
-use crate::model::{GroupKind, PathPrefix};
+use entail_core::model::{GroupKind, PathPrefix};
 
 /// A name of callers, as certificates tell it: a DNS name, `*.` for one more label, or a URI, `/*`
 /// at the end for all below it.

@@ -22,9 +22,9 @@ use super::deadline::Deadline;
 use super::load::{Admitted, Full, Load};
 use super::peer::{Peer, Refusal};
 use super::tally::{Asked, Tally, code};
+use crate::api::path_alone;
 use crate::insight::get_ready;
 use crate::snapshot::Snapshots;
-use crate::wire::path_alone;
 
 type RoutesFuture = <Routes as Service<Request<Body>>>::Future;
 

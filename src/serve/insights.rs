@@ -11,12 +11,12 @@ use super::pool::Pool;
 use super::review::{Reviews, Seen};
 use super::status::{status_of, within};
 use super::{Answers, Limits};
+use crate::api::v1;
 use crate::insight::{
     Failure, Sight, explain, get_topology, list_affected, list_findings, list_paths, list_policies,
     preview_change, server_status,
 };
 use crate::snapshot::Snapshot;
-use crate::wire::v1;
 
 /// The service that people and tools ask.
 #[derive(Clone, Debug)]

@@ -57,21 +57,7 @@ pub use tls::{Certificates, TlsError, TlsFiles};
     reason = "generated"
 )]
 mod generated {
-    include!(concat!(env!("OUT_DIR"), "/server/entail.v1.rs"));
-}
-
-/// The server stubs of Envoy's protocol.
-#[allow(
-    missing_docs,
-    unused_qualifications,
-    clippy::all,
-    clippy::too_many_lines,
-    clippy::disallowed_types,
-    clippy::allow_attributes_without_reason,
-    reason = "generated"
-)]
-mod envoy_generated {
-    include!(concat!(env!("OUT_DIR"), "/server/envoy.service.auth.v3.rs"));
+    include!(concat!(env!("OUT_DIR"), "/entail.v1.rs"));
 }
 
 /// What the services answer from; one writer fills it.

@@ -12,10 +12,10 @@ use super::pool::Pool;
 use super::status::{status_of, within};
 use super::watches::{Messages, Watches};
 use super::{Answers, Limits};
-use crate::insight::{batch, get, resolve_in_haste, resolve_request};
-use crate::wire::{
+use crate::api::{
     EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, v1,
 };
+use crate::insight::{batch, get, resolve_in_haste, resolve_request};
 
 /// Batches up to this many paths are answered in place; others would hold up a worker.
 const SMALL_BATCH: usize = 200;

@@ -13,7 +13,7 @@ use tonic::metadata::MetadataMap;
 
 use super::peer::Peer;
 use crate::insight::{Scope, Sight};
-use crate::model::{GroupKind, ObjectKey, PathName, Root, groups};
+use entail_core::model::{GroupKind, ObjectKey, PathName, Root, groups};
 
 /// Rights to single objects that are asked for in one question; more are not looked for. A right to
 /// a whole namespace costs one.

@@ -16,7 +16,6 @@ use tonic::service::Routes;
 
 use super::connection::{Door, Listening, connections};
 use super::envoy::{Envoy, EnvoySettings};
-use super::envoy_generated::authorization_server::AuthorizationServer;
 use super::generated::effective_policy_service_server::EffectivePolicyServiceServer;
 use super::generated::policy_insight_service_server::PolicyInsightServiceServer;
 use super::hot::Hot;
@@ -26,7 +25,8 @@ use super::load::Load;
 use super::policies::Policies;
 use super::transport::serve;
 use super::{Answers, Callers, Certificates, Health, Limits, Listener, Reviews, Tally};
-use crate::wire::descriptors;
+use crate::api::descriptors;
+use crate::api::envoy::authorization_server::AuthorizationServer;
 
 /// Why the server stopped by itself.
 #[derive(Debug, thiserror::Error)]

@@ -18,9 +18,9 @@ use super::peer::{Peer, Refusal};
 use super::status::status_of;
 use super::tally::Asked;
 use super::{Answers, Limits};
+use crate::api::{EncodedWatchEffectivePoliciesResponse, v1};
 use crate::insight::{Ledger, Subscription, Update};
 use crate::snapshot::{TooManyPaths, View};
-use crate::wire::{EncodedWatchEffectivePoliciesResponse, v1};
 
 /// Views whose paths are listed at once; listing takes a thread.
 const LISTINGS: usize = 2;

@@ -3,9 +3,9 @@
 use bytes::Bytes;
 
 use super::Version;
-use crate::model::{GroupKind, SourceState};
-use crate::resolve::World;
-use crate::wire::{get_tail, v1};
+use crate::api::{get_tail, v1};
+use entail_core::effective::World;
+use entail_core::model::{GroupKind, SourceState};
 
 /// The fields that every reply of a snapshot ends with.
 #[derive(Debug)]

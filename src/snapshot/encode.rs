@@ -9,9 +9,10 @@ use bytes::Bytes;
 use hashbrown::{DefaultHashBuilder, HashMap};
 
 use super::{Body, Part};
-use crate::model::Chunks;
-use crate::resolve::{Machine, Question, StateId, TrackId, World};
-use crate::wire::{etag_of_all, policies_field, result_field, with_spec};
+use crate::api::{etag_of_all, policies_field, result_field, with_spec};
+use entail_core::effective::{Question, World};
+use entail_core::engine::{Machine, StateId, TrackId};
+use entail_core::model::Chunks;
 
 /// A kind's track, and whether it is asked above the effective level.
 type Asked = (usize, TrackId, bool);

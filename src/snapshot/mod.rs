@@ -20,14 +20,15 @@ pub use publisher::Publisher;
 pub use rows::{MostPaths, Row, Rows, TooManyPaths};
 pub use views::{Current, Followed, View};
 
-use crate::model::{Chunks, GroupKind, PathName, PathReason, Str};
-use crate::resolve::{Statuses, Ways, World};
-use crate::store::Projection;
-use crate::topology::Plan;
-use crate::topology::matching::{Entrance, Found, Request, Rules};
-use crate::wire::{EncodedGetEffectivePoliciesResponse, etag_of_all, v1};
+use crate::api::{EncodedGetEffectivePoliciesResponse, etag_of_all, v1};
 use build::{Tails, shared};
 use encode::Encoder;
+use entail_core::effective::{Statuses, World};
+use entail_core::engine::Ways;
+use entail_core::model::{Chunks, GroupKind, PathName, PathReason, Str};
+use entail_core::routing::{Entrance, Found, Request, Rules};
+use entail_core::store::Projection;
+use entail_core::topology::Plan;
 use publisher::{Behind, Touched};
 
 /// What a snapshot says of itself.

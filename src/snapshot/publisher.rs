@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use super::{Encoder, Snapshot, Tails, Version, Work};
-use crate::model::{GroupKind, Outcome, PathName, PathReason};
-use crate::resolve::{Engine, StateId, Update, World};
-use crate::store::{Changed, Difference, Profiles, Store, route_kind};
-use crate::topology::Topology;
-use crate::topology::matching::Matcher;
+use entail_core::effective::World;
+use entail_core::engine::{Engine, StateId, Update};
+use entail_core::model::{GroupKind, Outcome, PathName, PathReason};
+use entail_core::routing::Matcher;
+use entail_core::store::{Changed, Difference, Profiles, Store, route_kind};
+use entail_core::topology::Topology;
 
 /// Makes snapshots of a world that follows its store.
 #[derive(Debug)]

@@ -7,9 +7,9 @@ use hashbrown::HashMap;
 use tokio::sync::watch;
 
 use super::Snapshot;
-use crate::model::{Level, PathName, PathPrefix, Root};
-use crate::resolve::{StateId, Ways};
-use crate::topology::{GoOn, Listed, Plan};
+use entail_core::engine::{StateId, Ways};
+use entail_core::model::{Level, PathName, PathPrefix, Root};
+use entail_core::topology::{GoOn, Listed, Plan};
 
 /// Paths with their places in one topology, sorted by name.
 #[derive(Debug)]

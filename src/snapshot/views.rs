@@ -9,8 +9,8 @@ use tokio::sync::watch;
 use super::publisher::Touched;
 use super::rows::{MostPaths, Rows, TooManyPaths};
 use super::{Snapshot, Snapshots};
-use crate::model::{Level, PathPrefix};
-use crate::resolve::StateId;
+use entail_core::engine::StateId;
+use entail_core::model::{Level, PathPrefix};
 
 /// Which paths are followed. All who follow the same ones share one view.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::object::object;
-use crate::model::{GroupKind, Object, SourceState};
+use entail_core::model::{GroupKind, Object, SourceState};
 
 /// Before the checksum. Another number stands for another form.
 const SEAL: &str = "# entail checkpoint 1 sha256:";

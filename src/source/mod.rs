@@ -1,4 +1,4 @@
-//! Where objects come from. A source yields [`Change`](crate::model::Change)s and interprets
+//! Where objects come from. A source yields [`Change`](entail_core::model::Change)s and interprets
 //! nothing: it knows neither topology nor policies.
 
 pub mod checkpoint;

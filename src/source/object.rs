@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::model::{GroupKind, Object, ObjectKey, Str, Timestamp, groups};
+use entail_core::model::{GroupKind, Object, ObjectKey, Str, Timestamp, groups};
 
 /// As in the API server: names become segments of URLs.
 const MAX_NAME: usize = 253;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use entail::model::{Effective, PathName, Unit};
-use entail::resolve::World as Entail;
+use entail_core::effective::World as Entail;
+use entail_core::model::{Effective, PathName, Unit};
 use serde_json::{Value, json};
 
 use super::fold::{Folded, fold};
@@ -107,11 +107,11 @@ fn entail_origins(said: &Effective) -> Value {
         .collect()
 }
 
-fn how(origin: &entail::model::Origin) -> String {
+fn how(origin: &entail_core::model::Origin) -> String {
     format!("{:?} {:?}", origin.block, origin.strategy)
 }
 
-fn names(origin: &entail::model::Origin) -> BTreeSet<String> {
+fn names(origin: &entail_core::model::Origin) -> BTreeSet<String> {
     let policies = origin.policies.iter().map(ToString::to_string);
     policies
         .chain(origin.object.iter().map(|object| format!("={object}")))
@@ -227,8 +227,8 @@ fn has(rules: &Value, unit: &Unit) -> bool {
     let mut at = Some(rules);
     for segment in &unit.0 {
         at = match segment {
-            entail::model::Segment::Field(name) => at.and_then(|value| value.get(&**name)),
-            entail::model::Segment::Item(_) => return false,
+            entail_core::model::Segment::Field(name) => at.and_then(|value| value.get(&**name)),
+            entail_core::model::Segment::Item(_) => return false,
         };
     }
     at.is_some() && !unit.0.is_empty()

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use entail::insight::{Scope, resolve_request};
-use entail::model::{Change, PathName};
-use entail::resolve::World as Entail;
 use entail::snapshot::{Publisher, Snapshot, Version};
 use entail::source::manifests::read_objects;
-use entail::store::{Changed, Store};
+use entail_core::effective::World as Entail;
+use entail_core::model::{Change, PathName};
+use entail_core::store::{Changed, Store};
 use serde_json::{Value, json};
 
 use super::profiles::GROUP;
@@ -86,7 +86,7 @@ fn widen(rng: &mut Rng, documents: &mut [Value]) {
     }
 }
 
-fn parsed(document: &Value) -> Vec<Arc<entail::model::Object>> {
+fn parsed(document: &Value) -> Vec<Arc<entail_core::model::Object>> {
     let found = read_objects(&document.to_string(), "oracle").unwrap();
     let objects = found.objects.into_iter();
     objects.map(|read| Arc::new(read.object)).collect()
@@ -294,7 +294,7 @@ impl Way {
             }
         }
         for path in ["/", "/0", "/1", "/2"] {
-            let asked = entail::wire::v1::ResolveRequestRequest {
+            let asked = entail::api::v1::ResolveRequestRequest {
                 path: path.to_owned(),
                 ..Default::default()
             };

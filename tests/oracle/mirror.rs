@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use entail::client::{Mirror, MirrorSettings, Miss};
+use entail::api::v1;
 use entail::insight::{Scope, get};
-use entail::model::{Level, PathName, PathPrefix, Root, RuleStep};
 use entail::serve::Limits;
 use entail::snapshot::{Snapshot, Version};
-use entail::wire::v1;
+use entail_client::{Mirror, MirrorSettings, Miss};
+use entail_core::model::{Level, PathName, PathPrefix, Root, RuleStep};
 use prost::Message;
 
 use super::follow::Way;

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, LazyLock};
 
-use entail::model::Change;
-use entail::resolve::World as Entail;
 use entail::source::manifests::{Scopes, read_objects};
-use entail::store::{Profiles, Store};
+use entail_core::effective::World as Entail;
+use entail_core::model::Change;
+use entail_core::store::{Profiles, Store};
 use serde_json::{Value, json};
 
 use super::worlds::World;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use entail::wire::v1;
+use entail::api::v1;
 use tokio::sync::oneshot;
 use tokio_stream::StreamExt;
 use tonic::Request;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use entail::wire::envoy::check_response::HttpResponse;
-use entail::wire::envoy::{AttributeContext, CheckRequest, CheckResponse, attribute_context};
+use entail::api::envoy::check_response::HttpResponse;
+use entail::api::envoy::{AttributeContext, CheckRequest, CheckResponse, attribute_context};
 use prost_types::value::Kind;
 use prost_types::{Struct, Value};
 use tonic::transport::Channel;

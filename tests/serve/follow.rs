@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use entail::wire::v1;
+use entail::api::v1;
 
 use super::server::{PATH, Running, batch_of, by_path, policies, start};
 
@@ -109,7 +109,7 @@ async fn a_broken_file_keeps_the_answer_and_is_told() {
 
 /// One caller: every reply holds equal markers, and versions never go back.
 async fn call_until(
-    mut client: entail::client::stubs::effective_policy_service_client::EffectivePolicyServiceClient<
+    mut client: entail_client::stubs::effective_policy_service_client::EffectivePolicyServiceClient<
         tonic::transport::Channel,
     >,
     done: Arc<AtomicBool>,

@@ -2,7 +2,7 @@
 //! path alone takes a shorter way through the server than the others.
 
 use bytes::Bytes;
-use entail::wire::v1;
+use entail::api::v1;
 use h2::RecvStream;
 use http::{HeaderMap, Request};
 use prost::Message;

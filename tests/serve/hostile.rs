@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use entail::wire::v1;
+use entail::api::v1;
 use http::Request;
 use prost::Message;
 use tokio::net::TcpStream;

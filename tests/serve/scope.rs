@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
+use entail::api::v1;
 use entail::app::ServeSettings;
-use entail::client::stubs::effective_policy_service_client::EffectivePolicyServiceClient;
-use entail::client::stubs::policy_insight_service_client::PolicyInsightServiceClient;
-use entail::wire::v1;
+use entail_client::stubs::effective_policy_service_client::EffectivePolicyServiceClient;
+use entail_client::stubs::policy_insight_service_client::PolicyInsightServiceClient;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;

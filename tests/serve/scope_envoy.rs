@@ -1,7 +1,7 @@
 //! What Envoy is told where its row names prefixes or kinds.
 
-use entail::wire::envoy::check_response::HttpResponse;
-use entail::wire::envoy::{CheckRequest, CheckResponse};
+use entail::api::envoy::check_response::HttpResponse;
+use entail::api::envoy::{CheckRequest, CheckResponse};
 use tonic::Code;
 use tonic::transport::Channel;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
-use entail::wire::v1;
+use entail::api::v1;
 use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
 

@@ -1,6 +1,6 @@
 //! Kinds that are out of a caller's scope are to it as kinds without a profile.
 
-use entail::wire::v1;
+use entail::api::v1;
 use tonic::transport::Channel;
 
 use super::scope::{A, B, BOTH, FAR, Rows, X, look_up, policies_of, renamed, shown, with_kinds};

@@ -2,9 +2,9 @@
 
 use std::future::Future;
 
+use entail::api::v1;
 use entail::app::{AppError, serve};
 use entail::config::{ServeSettings, TlsFiles};
-use entail::wire::v1;
 use tokio::sync::oneshot;
 use tokio_stream::StreamExt;
 use tonic::transport::{Channel, Endpoint};

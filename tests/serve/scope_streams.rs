@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use entail::wire::v1;
+use entail::api::v1;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::Duration;
 
+use entail::api::v1;
 use entail::app::{AppError, Inputs, ServeSettings, serve};
-use entail::client::stubs::effective_policy_service_client::EffectivePolicyServiceClient;
-use entail::client::stubs::policy_insight_service_client::PolicyInsightServiceClient;
-use entail::wire::v1;
+use entail_client::stubs::effective_policy_service_client::EffectivePolicyServiceClient;
+use entail_client::stubs::policy_insight_service_client::PolicyInsightServiceClient;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -199,9 +199,9 @@ impl Running {
     pub async fn health(&self, address: &str, service: &str) -> bool {
         let (address, service) = (address.to_owned(), service.to_owned());
         let asked = tokio::task::spawn_blocking(move || {
-            entail::client::health(
+            entail::cli::health(
                 &address,
-                &entail::client::ClientTls::default(),
+                &entail_client::ClientTls::default(),
                 &service,
                 Duration::from_secs(5),
             )

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use entail::api::v1;
 use entail::app::serve;
-use entail::client::stubs::effective_policy_service_client::EffectivePolicyServiceClient;
-use entail::client::stubs::policy_insight_service_client::PolicyInsightServiceClient;
-use entail::client::{ClientTls, health};
+use entail::cli::health;
 use entail::config::{ServeSettings, TlsFiles};
-use entail::wire::v1;
+use entail_client::ClientTls;
+use entail_client::stubs::effective_policy_service_client::EffectivePolicyServiceClient;
+use entail_client::stubs::policy_insight_service_client::PolicyInsightServiceClient;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, SanType};
 use tempfile::TempDir;
 use tokio::sync::oneshot;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use entail::client::{Mirror, MirrorSettings, Miss};
-use entail::wire::v1;
+use entail::api::v1;
+use entail_client::{Mirror, MirrorSettings, Miss};
 use tonic::{Code, Streaming};
 
 use super::follow::{marker, put};
@@ -306,7 +306,7 @@ async fn a_stopping_server_ends_its_streams_and_a_mirror_finds_the_next() {
 
     let epoch = mirror.freshness().version.unwrap().epoch;
     let next = start_at(&address).await;
-    let is_next = |now: &entail::client::Freshness| {
+    let is_next = |now: &entail_client::Freshness| {
         now.connected
             && now
                 .version

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::case::{Case, ExpectPath, ExpectStatus};
 use super::diff::Line;
+use crate::api::v1;
 use crate::insight::{Ask, AskError};
-use crate::model::Unit;
-use crate::wire::v1;
+use entail_core::model::Unit;
 
 /// One thing that is not as expected.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,11 +10,11 @@ use hashbrown::HashMap;
 
 use super::Sight;
 use super::look_up::incomplete_kinds;
-use crate::model::{GroupKind, InForce, ObjectKey, Outcome, PolicyRef};
-use crate::profile::{Class, PolicyLabel, ProfileOrigin};
-use crate::resolve::{Frames, Kind, World};
+use crate::api::v1;
 use crate::snapshot::Snapshot;
-use crate::wire::v1;
+use entail_core::effective::{Frames, Kind, World};
+use entail_core::model::{GroupKind, InForce, ObjectKey, Outcome, PolicyRef};
+use entail_core::profile::{Class, PolicyLabel, ProfileOrigin};
 use v1::finding::Severity;
 
 /// Most paths that a finding names.

@@ -1,10 +1,10 @@
 //! The nearest name for a target that does not exist. Names of other namespaces are never offered.
 
-use crate::attach::RefOutcome;
-use crate::model::{Outcome, groups};
-use crate::profile::{Policy, What};
-use crate::resolve::World;
-use crate::store::Projection;
+use entail_core::attach::RefOutcome;
+use entail_core::effective::World;
+use entail_core::model::{Outcome, groups};
+use entail_core::profile::{Policy, What};
+use entail_core::store::Projection;
 
 /// A suggestion for a reference that finds nothing; empty if there is none.
 pub(super) fn hint(world: &World, policy: &Policy, outcome: &RefOutcome) -> String {

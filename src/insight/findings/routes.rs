@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use super::{Found, finding};
-use crate::model::{GroupKind, ObjectKey, groups};
-use crate::resolve::World;
-use crate::store::{Listener, Projection, ROUTE_KINDS};
-use crate::wire::v1;
+use crate::api::v1;
+use entail_core::effective::World;
+use entail_core::model::{GroupKind, ObjectKey, groups};
+use entail_core::store::{Listener, Projection, ROUTE_KINDS};
 use v1::finding::Severity;
 
 /// Listeners that cannot be told apart, routes that hold one listener together, and parentRefs
@@ -91,7 +91,7 @@ fn parents(world: &World, findings: &mut Vec<Found>) {
 /// that can hold one.
 fn routes(world: &World, findings: &mut Vec<Found>) {
     for (listener, routes) in world.topology().joined() {
-        let projected: Vec<(&ObjectKey, &[crate::model::Str])> = routes
+        let projected: Vec<(&ObjectKey, &[entail_core::model::Str])> = routes
             .iter()
             .filter_map(|key| match &world.store().get(key)?.projection {
                 Projection::Route(route) => Some((*key, route.hostnames.as_slice())),

@@ -6,8 +6,8 @@ use hashbrown::{HashMap, HashSet};
 
 use super::Subscription;
 use super::update::{Fresh, Update};
+use crate::api::v1;
 use crate::snapshot::{Body, Row, Rows, Snapshot};
-use crate::wire::v1;
 
 /// The etag of an answer.
 type Tag = u128;

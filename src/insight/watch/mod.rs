@@ -9,9 +9,9 @@ pub use update::Update;
 
 use super::look_up::incomplete_kinds;
 use super::{Failure, Scope};
-use crate::model::{GroupKind, Level, PathPrefix};
+use crate::api::{etag, v1};
 use crate::snapshot::{Followed, Snapshot};
-use crate::wire::{etag, v1};
+use entail_core::model::{GroupKind, Level, PathPrefix};
 
 /// Most prefixes of one request, their bytes, and most kinds.
 const MAX_PREFIXES: usize = 1_000;

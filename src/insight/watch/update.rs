@@ -6,9 +6,9 @@ use bytes::Bytes;
 use hashbrown::HashMap;
 use prost::Message;
 
-use crate::model::GroupKind;
+use crate::api::{EncodedWatchEffectivePoliciesResponse, field, head, v1};
 use crate::snapshot::{Body, Rows, Snapshot};
-use crate::wire::{EncodedWatchEffectivePoliciesResponse, field, head, v1};
+use entail_core::model::GroupKind;
 
 /// Bytes after which a message ends; an answer larger than this is one message.
 const ENOUGH: usize = 512 * 1024;

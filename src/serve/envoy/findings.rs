@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::settings::Trouble;
 use super::told::Told;
+use crate::api::v1;
+use crate::api::v1::kind_state::State;
 use crate::insight::{Scope, incomplete_kinds};
-use crate::model::GroupKind;
 use crate::snapshot::Snapshot;
-use crate::wire::v1;
-use crate::wire::v1::kind_state::State;
+use entail_core::model::GroupKind;
 
 /// The path that is looked up for a request.
 pub(super) struct Chosen {

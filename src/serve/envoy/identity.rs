@@ -7,8 +7,8 @@ use serde_json::Value as Json;
 use tonic::metadata::MetadataMap;
 
 use super::settings::{EnvoyDialect, EnvoySettings, MetadataPlace};
+use crate::api::envoy::AttributeContext;
 use crate::insight::{RuleName, RuleRef};
-use crate::wire::envoy::AttributeContext;
 
 /// The context extension that names the path.
 const PATH: &str = "entail.path";

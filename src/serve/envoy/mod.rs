@@ -17,16 +17,16 @@ use tonic::metadata::MetadataMap;
 use tonic::{Code, Request, Response, Status};
 
 use super::Answers;
-use super::envoy_generated::authorization_server::Authorization;
 use super::peer::peer_of;
-use crate::insight::{RuleRef, Scope, rule_paths, rules_of_request};
-use crate::model::PathName;
-use crate::snapshot::Snapshot;
-use crate::wire::envoy;
-use crate::wire::envoy::{
+use crate::api::envoy;
+use crate::api::envoy::authorization_server::Authorization;
+use crate::api::envoy::{
     AttributeContext, CheckRequest, CheckResponse, DeniedHttpResponse, HttpStatus, OkHttpResponse,
     check_response::HttpResponse,
 };
+use crate::insight::{RuleRef, Scope, rule_paths, rules_of_request};
+use crate::snapshot::Snapshot;
+use entail_core::model::PathName;
 use findings::{Chosen, Findings};
 use identity::{Said, said};
 use request::{asked, request_value};

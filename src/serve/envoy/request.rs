@@ -2,8 +2,8 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::wire::envoy::AttributeContext;
-use crate::wire::v1;
+use crate::api::envoy::AttributeContext;
+use crate::api::v1;
 
 /// What is asked to match a request.
 ///

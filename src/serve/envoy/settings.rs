@@ -6,8 +6,8 @@ use http::HeaderName;
 use serde::Deserialize;
 
 use super::identity::Dialect;
-use crate::expr::Expression;
-use crate::model::{FieldStep, GroupKind, parse_field_path};
+use entail_core::expr::Expression;
+use entail_core::model::{FieldStep, GroupKind, parse_field_path};
 
 /// The settings as they are written.
 #[derive(Clone, Debug, Deserialize)]

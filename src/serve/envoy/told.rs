@@ -9,10 +9,10 @@ use prost_types::{ListValue, Struct, Value};
 use serde_json::{Map, Value as Json};
 
 use super::settings::{EnvoySettings, Header};
-use crate::model::{GroupKind, at_path, is_unset};
+use crate::api::envoy::{HeaderValue, HeaderValueOption};
+use crate::api::{policies_of, v1};
 use crate::snapshot::Body;
-use crate::wire::envoy::{HeaderValue, HeaderValueOption};
-use crate::wire::{policies_of, v1};
+use entail_core::model::{GroupKind, at_path, is_unset};
 
 /// Bytes of JSON in the answers that are kept.
 const KEPT: usize = 4 * 1024 * 1024;

@@ -6,7 +6,7 @@ use kube::Discovery;
 use kube::core::ApiResource;
 
 use super::Cluster;
-use crate::model::GroupKind;
+use entail_core::model::GroupKind;
 
 /// The resources of the wanted kinds that are served and can be watched, each at the version that
 /// the server recommends of those that have it.

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::gather::Gathered;
 use super::kind::{self, Word, Words};
 use super::{Cluster, Known, Step, Wanted, discover};
-use crate::model::GroupKind;
+use entail_core::model::GroupKind;
 
 /// Words of watches that may wait.
 const WAITING: usize = 1_024;

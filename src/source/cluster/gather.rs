@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Known;
 use super::kind::Said;
-use crate::model::{Change, GroupKind, KindState, Object, ObjectKey, SourceState};
+use entail_core::model::{Change, GroupKind, KindState, Object, ObjectKey, SourceState};
 
 /// The kinds that are followed, and what of them no step has told yet.
 #[derive(Debug, Default)]

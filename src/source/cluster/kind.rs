@@ -14,8 +14,8 @@ use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 
 use super::{Cluster, Scope};
-use crate::model::{GroupKind, Object, ObjectKey};
 use crate::source::object::object;
+use entail_core::model::{GroupKind, Object, ObjectKey};
 
 /// Objects of a page, where the server streams no lists.
 const PAGE: u32 = 500;

@@ -16,7 +16,7 @@ mod scope;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
-use crate::model::{Change, GroupKind, ObjectKey};
+use entail_core::model::{Change, GroupKind, ObjectKey};
 
 pub use calls::{Calls, Count};
 pub use connect::{Access, Cluster, ClusterError};

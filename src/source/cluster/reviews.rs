@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use super::Cluster;
 use super::kind::chain;
-use crate::model::{GroupKind, groups};
+use entail_core::model::{GroupKind, groups};
 
 /// How long the server may take for one answer.
 const PATIENCE: Duration = Duration::from_secs(5);

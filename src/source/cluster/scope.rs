@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::model::{Object, Str, groups};
+use entail_core::model::{Object, Str, groups};
 
 /// What is kept: all, unless something is named.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use crate::model::{Change, Object, ObjectKey, Str};
+use entail_core::model::{Change, Object, ObjectKey, Str};
 
 use super::read::ReadObject;
 use super::scopes::Scopes;

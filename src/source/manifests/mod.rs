@@ -18,7 +18,7 @@ mod watcher;
 
 use std::fmt;
 
-use crate::model::{Change, ObjectKey};
+use entail_core::model::{Change, ObjectKey};
 
 pub use read::{ManifestError, Parsed, ReadObject, read_objects, read_values};
 pub use scan::Manifests;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::model::Object;
+use entail_core::model::Object;
 
 use super::compose::{self, Document};
 use super::{Problem, ProblemKind};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::model::{Change, ObjectKey};
+use entail_core::model::{Change, ObjectKey};
 
 use super::content::{self, Content, FileState, ReadError};
 use super::files::{self, Found, How, Interest, Listing, STDIN, name_of};

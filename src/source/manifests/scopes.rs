@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::model::{GroupKind, Object, Str, groups};
+use entail_core::model::{GroupKind, Object, Str, groups};
 
 const DEFAULT_NAMESPACE: &str = "default";
 

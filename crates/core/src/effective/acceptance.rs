@@ -1,0 +1,212 @@
+//! Acceptance (SEMANTICS §4.3, §7.1): which policies hold their place, before any stacking.
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
+
+use super::{NodePolicies, RejectedHere};
+use crate::attach::{Attached, Group};
+use crate::merge::{Schemas, joined_units_of};
+use crate::model::{NodeKey, Outcome, Unit};
+use crate::profile::{Class, Policy, Profile, SameTarget};
+
+/// A node, or a group of it: conflicts are between policies of one place (SEMANTICS §11.1).
+pub(crate) type Place = (NodeKey, Group);
+
+/// Policies on their places.
+#[derive(Debug, Default)]
+pub(crate) struct Settled {
+    /// Accepted ones, the established first.
+    pub accepted: BTreeMap<Place, Vec<usize>>,
+    /// The others, by node.
+    pub rejected: BTreeMap<NodeKey, Vec<RejectedHere>>,
+    /// Places that policies lost to others, with what their references are told.
+    pub lost: Vec<(usize, Place, String)>,
+}
+
+/// Settles the conflicts between some policies of a kind, given the places of all.
+pub(crate) fn settle(
+    profile: &Profile,
+    schemas: Schemas<'_>,
+    policies: &[Policy],
+    places: &[Vec<Place>],
+    mut order: Vec<usize>,
+) -> Settled {
+    let mut settled = Settled::default();
+    order.sort_by_cached_key(|&index| policies.get(index).map(Policy::establishment));
+    for &index in &order {
+        let (Some(policy), Some(places)) = (policies.get(index), places.get(index)) else {
+            continue;
+        };
+        if let Some((reason, message)) = refusal(policy) {
+            settled.reject(index, places, &reason, &message);
+            continue;
+        }
+        for place in places {
+            let here = settled.accepted.entry(place.clone()).or_default();
+            here.push(index);
+        }
+    }
+    match (profile.class, profile.same_target) {
+        (Class::Direct, _) | (_, SameTarget::RejectNewer) => {
+            settled.reject_newer(policies);
+        }
+        (_, SameTarget::UnionOrReject) => {
+            settled.union_or_reject((profile, schemas), policies, &order);
+        }
+        (_, SameTarget::Established | SameTarget::OldestWins) => {}
+    }
+    for here in settled.rejected.values_mut() {
+        here.sort_by_key(|r| policies.get(r.policy).map(|p| p.key.qualified_name()));
+    }
+    settled
+}
+
+/// Why a policy takes no part anywhere, if so.
+fn refusal(policy: &Policy) -> Option<(String, String)> {
+    match (&policy.invalid, &policy.untrusted) {
+        (Some(message), _) => Some((Outcome::Invalid.to_string(), message.clone())),
+        (None, Some(reason)) => Some((
+            reason.clone(),
+            "its controller does not accept it".to_owned(),
+        )),
+        (None, None) => None,
+    }
+}
+
+impl Settled {
+    /// What stands on each node.
+    pub fn by_node(self) -> HashMap<NodeKey, NodePolicies> {
+        let mut found: HashMap<NodeKey, NodePolicies> = HashMap::new();
+        for ((node, group), policies) in self.accepted {
+            let here = found.entry(node).or_default();
+            here.groups.insert(group, policies);
+        }
+        for (node, rejected) in self.rejected {
+            found.entry(node).or_default().rejected = rejected;
+        }
+        found
+    }
+
+    fn reject(&mut self, policy: usize, places: &[Place], reason: &str, message: &str) {
+        for (node, group) in places {
+            let here = self.rejected.entry(node.clone()).or_default();
+            here.push(RejectedHere {
+                group: group.clone(),
+                policy,
+                reason: reason.to_owned(),
+                message: message.to_owned(),
+            });
+        }
+    }
+
+    /// A policy lost a place to another.
+    fn lose(&mut self, policy: usize, place: Place, message: String) {
+        let reason = Outcome::Conflicted.as_str();
+        self.reject(policy, std::slice::from_ref(&place), reason, &message);
+        self.lost.push((policy, place, message));
+    }
+
+    /// Per node only the oldest is accepted; a newer one keeps its other references and is
+    /// Conflicted only if none is left. Acceptance looks at references only: an empty policy holds
+    /// its place too.
+    fn reject_newer(&mut self, policies: &[Policy]) {
+        let mut lost: Vec<(usize, Place, usize)> = Vec::new();
+        for (place, holders) in &mut self.accepted {
+            let losers = holders.split_off(1.min(holders.len()));
+            let Some(&winner) = holders.first() else {
+                continue;
+            };
+            lost.extend(losers.into_iter().map(|l| (l, place.clone(), winner)));
+        }
+        for (loser, place, winner) in lost {
+            let message = held_by(policies, winner);
+            self.lose(loser, place, message);
+        }
+    }
+
+    /// All policies from oldest to newest; one that overlaps an accepted one on any of its nodes
+    /// is Conflicted on all of them and overlaps nobody later.
+    fn union_or_reject(
+        &mut self,
+        (profile, schemas): (&Profile, Schemas<'_>),
+        policies: &[Policy],
+        order: &[usize],
+    ) {
+        let offered = std::mem::take(&mut self.accepted);
+        let mut places: BTreeMap<usize, Vec<&Place>> = BTreeMap::new();
+        for (place, holders) in &offered {
+            for &holder in holders {
+                places.entry(holder).or_default().push(place);
+            }
+        }
+        let mut held: BTreeMap<&Place, Vec<(usize, Vec<Unit>)>> = BTreeMap::new();
+        for index in order {
+            let (Some(mine), Some(policy)) = (places.get(index), policies.get(*index)) else {
+                continue;
+            };
+            let units = units(profile, schemas, policy);
+            let rival = mine
+                .iter()
+                .flat_map(|place| held.get(place).into_iter().flatten())
+                .find(|(_, theirs)| overlap(&units, theirs));
+            if let Some((winner, _)) = rival {
+                let message = held_by(policies, *winner);
+                for &place in mine {
+                    self.lose(*index, place.clone(), message.clone());
+                }
+                continue;
+            }
+            for &place in mine {
+                held.entry(place).or_default().push((*index, units.clone()));
+                self.accepted.entry(place.clone()).or_default().push(*index);
+            }
+        }
+    }
+}
+
+fn held_by(policies: &[Policy], winner: usize) -> String {
+    let name = policies.get(winner).map(|p| p.key.qualified_name());
+    format!(
+        "the established policy `{}` holds the place",
+        name.unwrap_or_default()
+    )
+}
+
+/// The places of a policy's accepted references; twice to one node counts once (SEMANTICS §3.5).
+pub(crate) fn places(attached: &Attached) -> Vec<Place> {
+    let mut places: Vec<Place> = attached.nodes().cloned().collect();
+    places.sort_unstable();
+    places.dedup();
+    places
+}
+
+/// Takes a node away from the references of a policy. One that lost all its nodes is Conflicted.
+pub(crate) fn lose(attached: &mut Attached, place: &Place, message: &str) {
+    for reference in &mut attached.references {
+        let before = reference.nodes.len();
+        reference.nodes.retain(|own| own != place);
+        if before > 0 && reference.nodes.is_empty() {
+            reference.outcome = Outcome::Conflicted;
+            message.clone_into(&mut reference.message);
+        }
+    }
+}
+
+/// The units of all blocks of a policy.
+fn units(profile: &Profile, schemas: Schemas<'_>, policy: &Policy) -> Vec<Unit> {
+    policy
+        .blocks
+        .iter()
+        .flat_map(|block| joined_units_of(profile, schemas, block))
+        .collect()
+}
+
+/// Two units overlap if one's path equals or is a prefix of the other's.
+fn overlap(ours: &[Unit], theirs: &[Unit]) -> bool {
+    ours.iter().any(|our| {
+        theirs
+            .iter()
+            .any(|their| our.covers(their) || their.covers(our))
+    })
+}

@@ -1,0 +1,80 @@
+//! The schemas of a kind's rules, from its CRD (SEMANTICS §5.2, structural).
+
+use serde_json::Value;
+
+use super::Kind;
+use crate::merge::Schemas;
+use crate::model::{FieldStep, Granularity, Object};
+use crate::profile::Profile;
+
+/// Schemas by the block that rules stand in.
+#[derive(Debug, Default)]
+pub(crate) struct OwnSchemas {
+    bare: Option<Value>,
+    defaults: Option<Value>,
+    overrides: Option<Value>,
+}
+
+impl OwnSchemas {
+    /// Reads them from the CRD, where the kind's granularity needs them.
+    pub fn of(profile: &Profile, definition: Option<&Object>) -> Self {
+        let structural =
+            |s: &crate::model::Strategy| s.granularity() == Some(Granularity::Structural);
+        if !profile.strategies.iter().any(structural) {
+            return Self::default();
+        }
+        let Some(bare) = definition
+            .and_then(stored_schema)
+            .and_then(|s| at_rules(profile, s))
+        else {
+            return Self::default();
+        };
+        let block = |names: &[String]| {
+            let properties = bare.get("properties")?;
+            names.iter().find_map(|name| properties.get(name)).cloned()
+        };
+        Self {
+            defaults: block(&profile.rules.defaults),
+            overrides: block(&profile.rules.overrides),
+            bare: Some(bare.clone()),
+        }
+    }
+
+    pub fn borrow(&self) -> Schemas<'_> {
+        Schemas {
+            bare: self.bare.as_ref(),
+            defaults: self.defaults.as_ref(),
+            overrides: self.overrides.as_ref(),
+        }
+    }
+}
+
+impl Kind {
+    /// The CRD's schemas of the rules.
+    pub(crate) fn schemas(&self) -> Schemas<'_> {
+        self.schemas.borrow()
+    }
+}
+
+/// The schema of the version that the CRD stores.
+fn stored_schema(definition: &Object) -> Option<&Value> {
+    let spec = definition.body.get("spec")?;
+    let versions = spec.get("versions")?.as_array()?;
+    let stored = versions
+        .iter()
+        .find(|v| v.get("storage") == Some(&Value::Bool(true)));
+    let version = stored.or(versions.first())?;
+    version.get("schema")?.get("openAPIV3Schema")
+}
+
+/// The schema at the rules' place.
+fn at_rules<'s>(profile: &Profile, root: &'s Value) -> Option<&'s Value> {
+    profile
+        .rules
+        .path
+        .iter()
+        .try_fold(root, |node, step| match step {
+            FieldStep::Field(name) => node.get("properties")?.get(name),
+            FieldStep::Index(_) | FieldStep::Any => node.get("items"),
+        })
+}

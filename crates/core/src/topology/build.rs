@@ -1,0 +1,377 @@
+//! Builds the topology of a store.
+
+use super::join::{Place, admits, join};
+use super::mesh::{MeshRoot, MeshRoute};
+use super::{
+    BackendNode, ClassNode, GatewayNode, ListenerNode, NodeId, RouteNode, RuleNode, SetNode,
+    Topology,
+};
+use crate::model::{GroupKind, NodeKey, ObjectKey, PathReason, Section, Str, groups};
+use crate::store::{
+    BackendRef, Gateway, Listener, Name, ParentRef, Projection, ROUTE_KINDS, Route, Rule,
+    ServicePorts, Store, route_kind,
+};
+
+/// The key of an object of a Gateway API kind.
+fn gateway_api(kind: &str, name: &Name) -> ObjectKey {
+    ObjectKey::new(
+        GroupKind::new(groups::GATEWAY, kind),
+        name.0.clone(),
+        name.1.clone(),
+    )
+}
+
+/// The ports of a Service, if it exists.
+pub(crate) fn service<'s>(
+    store: &'s Store,
+    namespace: &str,
+    name: &str,
+) -> Option<&'s ServicePorts> {
+    let kind = GroupKind::new(groups::CORE, "Service");
+    match &store
+        .get(&ObjectKey::new(kind, namespace, name))?
+        .projection
+    {
+        Projection::Service(ports) => Some(ports),
+        _ => None,
+    }
+}
+
+impl Topology {
+    /// The topology of a store (SEMANTICS §1).
+    pub fn build(store: &Store) -> Self {
+        let mut topology = Topology {
+            labels: store.namespaces(),
+            ..Topology::default()
+        };
+        let names: Vec<Str> = topology.labels.keys().cloned().collect();
+        for name in names {
+            let node = topology.intern(NodeKey::namespace(name.clone()));
+            topology.namespaces.insert(name, node);
+        }
+        topology.add_classes(store);
+        topology.add_gateways(store);
+        topology.add_routes(store);
+        topology.join_routes(store);
+        topology
+    }
+
+    fn add_classes(&mut self, store: &Store) {
+        let kind = GroupKind::new(groups::GATEWAY, "GatewayClass");
+        for ((_, name), entry) in store.of_kind(&kind) {
+            if let Projection::GatewayClass(controller) = &entry.projection {
+                let key = ObjectKey::new(kind.clone(), "", name.clone());
+                let node = self.intern(NodeKey::whole(key));
+                let controller = controller.clone();
+                self.classes
+                    .insert(name.clone(), ClassNode { node, controller });
+            }
+        }
+    }
+
+    fn add_gateways(&mut self, store: &Store) {
+        for (name, entry) in store.of_kind(&GroupKind::new(groups::GATEWAY, "Gateway")) {
+            let Projection::Gateway(gateway) = &entry.projection else {
+                continue;
+            };
+            let key = gateway_api("Gateway", name);
+            let node = self.intern(NodeKey::whole(key.clone()));
+            let listeners = self.listeners(&key, &gateway.listeners);
+            self.gateways.insert(
+                name.clone(),
+                GatewayNode {
+                    node,
+                    class: gateway.class.clone(),
+                    listeners,
+                    sets: Vec::new(),
+                },
+            );
+        }
+        for (name, entry) in store.of_kind(&GroupKind::new(groups::GATEWAY, "ListenerSet")) {
+            let Projection::ListenerSet(set) = &entry.projection else {
+                continue;
+            };
+            let key = gateway_api("ListenerSet", name);
+            // The node exists even if no Gateway takes it: policies may name it.
+            let node = self.intern(NodeKey::whole(key.clone()));
+            let listeners = self.listeners(&key, &set.listeners);
+            let Some(parent) = set.gateway.as_ref() else {
+                continue;
+            };
+            let admitted = self.admits_set(store, parent, &name.0);
+            if let Some(gateway) = self.gateways.get_mut(parent) {
+                gateway.sets.push(SetNode {
+                    node,
+                    name: name.clone(),
+                    admitted,
+                    listeners,
+                });
+            }
+        }
+    }
+
+    fn admits_set(&self, store: &Store, gateway: &Name, namespace: &str) -> bool {
+        let place = Place {
+            namespace: &gateway.0,
+            labels: &self.labels,
+        };
+        projected_gateway(store, gateway)
+            .is_some_and(|g| admits(&g.allowed_sets, namespace, &place))
+    }
+
+    fn listeners(&mut self, object: &ObjectKey, listeners: &[Listener]) -> Vec<ListenerNode> {
+        let mut nodes = Vec::with_capacity(listeners.len());
+        for listener in listeners {
+            let section = Section::Listener(listener.name.clone());
+            nodes.push(ListenerNode {
+                node: self.intern(NodeKey::section(object.clone(), section)),
+                name: listener.name.clone(),
+                routes: Vec::new(),
+            });
+        }
+        nodes
+    }
+
+    fn add_routes(&mut self, store: &Store) {
+        for row in &ROUTE_KINDS {
+            for (name, entry) in store.of_kind(&GroupKind::new(groups::GATEWAY, row.kind)) {
+                let Projection::Route(route) = &entry.projection else {
+                    continue;
+                };
+                let key = gateway_api(row.kind, name);
+                let node = self.intern(NodeKey::whole(key.clone()));
+                let mut rules = Vec::with_capacity(route.rules.len());
+                for (index, rule) in route.rules.iter().enumerate() {
+                    rules.push(self.rule(store, &key, index, rule));
+                }
+                self.route_index.insert(key.clone(), self.routes.len());
+                self.routes.push(RouteNode {
+                    key,
+                    node,
+                    rules,
+                    refused: Vec::new(),
+                });
+            }
+        }
+    }
+
+    fn rule(&mut self, store: &Store, route: &ObjectKey, index: usize, rule: &Rule) -> RuleNode {
+        let number = u32::try_from(index).unwrap_or(u32::MAX);
+        let section = NodeKey::section(route.clone(), Section::Rule(number));
+        let node = self.intern(section);
+        let mut backends: Vec<BackendNode> = Vec::new();
+        for reference in &rule.backends {
+            self.backend(store, route, reference, &mut backends);
+        }
+        RuleNode {
+            node,
+            name: rule.name.clone(),
+            backends,
+        }
+    }
+
+    /// Adds a backendRef to the backends of a rule. One backend of several backendRefs is one node.
+    fn backend(
+        &mut self,
+        store: &Store,
+        route: &ObjectKey,
+        reference: &BackendRef,
+        backends: &mut Vec<BackendNode>,
+    ) {
+        let kind = reference.kind.clone();
+        let key = ObjectKey::new(kind, reference.namespace.clone(), reference.name.clone());
+        let is_service = key.kind.is(groups::CORE, "Service");
+        let ports = service(store, &key.namespace, &key.name);
+        let node = self.intern(NodeKey::whole(key.clone()));
+        let has_port = |port: u16| !is_service || ports.is_some_and(|p| p.has(port));
+        let port = reference.port.filter(|&p| has_port(p)).map(|port| {
+            let section = NodeKey::section(key.clone(), Section::Port(port));
+            (port, self.intern(section))
+        });
+        if let Some(known) = backends.iter_mut().find(|b| b.node == node) {
+            known.ports.extend(port);
+            known.ports.sort_unstable();
+            known.ports.dedup();
+            return;
+        }
+        let missing = (is_service && ports.is_none()).then_some(PathReason::BackendNotFound);
+        let permitted =
+            key.namespace == route.namespace || store.permits(&route.kind, &route.namespace, &key);
+        backends.push(BackendNode {
+            node,
+            ports: port.into_iter().collect(),
+            refused: (!permitted).then_some(PathReason::RefNotPermitted),
+            missing,
+        });
+    }
+
+    /// Joins every route to the listeners and Services that it names.
+    fn join_routes(&mut self, store: &Store) {
+        for index in 0..self.routes.len() {
+            let Some(key) = self.routes.get(index).map(|r| r.key.clone()) else {
+                continue;
+            };
+            let Some(Projection::Route(route)) = store.get(&key).map(|e| &e.projection) else {
+                continue;
+            };
+            let mut refused = Vec::new();
+            for (at, parent) in route.parents.iter().enumerate() {
+                let joined = if parent.kind.is(groups::CORE, "Service") {
+                    self.join_service(store, index, &key, parent)
+                } else {
+                    self.join_listeners(store, index, &key, route, parent)
+                };
+                if let Err(reason) = joined {
+                    refused.push((at, reason));
+                }
+            }
+            if let Some(node) = self.routes.get_mut(index) {
+                node.refused = refused;
+            }
+        }
+    }
+
+    /// Joins a route to the listeners of a Gateway or ListenerSet. A parentRef to a Gateway never
+    /// covers the listeners of its ListenerSets.
+    fn join_listeners(
+        &mut self,
+        store: &Store,
+        index: usize,
+        key: &ObjectKey,
+        route: &Route,
+        parent: &ParentRef,
+    ) -> Result<(), PathReason> {
+        let row = route_kind(&key.kind).ok_or(PathReason::NotAPath)?;
+        let name: Name = (parent.namespace.clone(), parent.name.clone());
+        let is_set = parent.kind.is(groups::GATEWAY, "ListenerSet");
+        if !is_set && !parent.kind.is(groups::GATEWAY, "Gateway") {
+            return Err(PathReason::NoMatchingParent);
+        }
+        let listeners = projected_listeners(store, &name, is_set)?;
+        let nodes = self.listener_nodes(&name, is_set)?;
+        let place = Place {
+            namespace: &name.0,
+            labels: &self.labels,
+        };
+        let mut furthest = PathReason::NoMatchingParent;
+        let mut joined = Vec::new();
+        for (listener, node) in listeners.iter().zip(nodes) {
+            match join(parent, key, row, route, listener, &place) {
+                Ok(()) => joined.push(node),
+                Err(reason) => furthest = furthest.max(reason),
+            }
+        }
+        if joined.is_empty() {
+            return Err(furthest);
+        }
+        self.add_to_listeners(&name, is_set, &joined, index);
+        Ok(())
+    }
+
+    /// The nodes of a parent's listeners, in order; a ListenerSet must be admitted.
+    fn listener_nodes(&self, name: &Name, is_set: bool) -> Result<Vec<NodeId>, PathReason> {
+        let nodes = |list: &[ListenerNode]| list.iter().map(|l| l.node).collect();
+        if !is_set {
+            let gateway = self.gateways.get(name).ok_or(PathReason::GatewayNotFound)?;
+            return Ok(nodes(&gateway.listeners));
+        }
+        let set = self
+            .gateways
+            .values()
+            .flat_map(|g| &g.sets)
+            .find(|s| s.name == *name)
+            .ok_or(PathReason::GatewayNotFound)?;
+        if !set.admitted {
+            return Err(PathReason::ListenerSetNotAllowed);
+        }
+        Ok(nodes(&set.listeners))
+    }
+
+    fn add_to_listeners(&mut self, name: &Name, is_set: bool, joined: &[NodeId], route: usize) {
+        let listeners = if is_set {
+            let mut sets = self.gateways.values_mut().flat_map(|g| &mut g.sets);
+            sets.find(|s| s.name == *name).map(|s| &mut s.listeners)
+        } else {
+            self.gateways.get_mut(name).map(|g| &mut g.listeners)
+        };
+        for listener in listeners.into_iter().flatten() {
+            if joined.contains(&listener.node) && !listener.routes.contains(&route) {
+                listener.routes.push(route);
+            }
+        }
+    }
+
+    /// Joins a route to a Service, which becomes a mesh root (SEMANTICS §1.3).
+    fn join_service(
+        &mut self,
+        store: &Store,
+        index: usize,
+        key: &ObjectKey,
+        parent: &ParentRef,
+    ) -> Result<(), PathReason> {
+        let ports = service(store, &parent.namespace, &parent.name);
+        let ports = ports.ok_or(PathReason::BackendNotFound)?;
+        let named = match &parent.section {
+            Some(section) => Some(ports.named(section).ok_or(PathReason::NoMatchingParent)?),
+            None => None,
+        };
+        let port = match (parent.port, named) {
+            (Some(port), Some(named)) if port != named => return Err(PathReason::NoMatchingParent),
+            (port, named) => port.or(named),
+        };
+        if port.is_some_and(|p| !ports.has(p)) {
+            return Err(PathReason::NoMatchingParent);
+        }
+        let service = ObjectKey::new(
+            parent.kind.clone(),
+            parent.namespace.clone(),
+            parent.name.clone(),
+        );
+        let node = self.intern(NodeKey::whole(service.clone()));
+        let port_node = port.map(|p| (p, self.intern(NodeKey::section(service, Section::Port(p)))));
+        let name = (parent.namespace.clone(), parent.name.clone());
+        let root = self.roots.entry(name).or_insert_with(|| MeshRoot {
+            node,
+            ports: Default::default(),
+            producers: Vec::new(),
+            consumers: Default::default(),
+            apart: Default::default(),
+        });
+        root.ports.extend(port_node);
+        let route = MeshRoute { port, route: index };
+        if key.namespace == parent.namespace {
+            root.producers.push(route);
+        } else {
+            let own = root.consumers.entry(key.namespace.clone()).or_default();
+            own.push(route);
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn projected_gateway<'s>(store: &'s Store, name: &Name) -> Option<&'s Gateway> {
+    match &store.get(&gateway_api("Gateway", name))?.projection {
+        Projection::Gateway(gateway) => Some(gateway),
+        _ => None,
+    }
+}
+
+/// The listeners that a parentRef may name.
+pub(crate) fn projected_listeners<'s>(
+    store: &'s Store,
+    name: &Name,
+    is_set: bool,
+) -> Result<&'s [Listener], PathReason> {
+    if !is_set {
+        return projected_gateway(store, name)
+            .map(|g| g.listeners.as_slice())
+            .ok_or(PathReason::GatewayNotFound);
+    }
+    match store
+        .get(&gateway_api("ListenerSet", name))
+        .map(|e| &e.projection)
+    {
+        Some(Projection::ListenerSet(set)) => Ok(&set.listeners),
+        _ => Err(PathReason::ListenerSetNotFound),
+    }
+}

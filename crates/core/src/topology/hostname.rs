@@ -1,0 +1,77 @@
+//! Intersection of hostnames (SEMANTICS §1.4).
+
+use crate::model::Str;
+
+/// Whether a listener's hostname and a route's have an intersection; absent ones match all.
+/// Hostnames are lower case already.
+pub(crate) fn intersect(listener: Option<&str>, route: &[Str]) -> bool {
+    let Some(listener) = listener else {
+        return true;
+    };
+    let meet = |hostname: &Str| !hostname.is_empty() && intersection(listener, hostname).is_some();
+    route.is_empty() || route.iter().any(meet)
+}
+
+/// The hostname of a route on a listener: the one of the two that says more, if they have hosts in
+/// common. Empty ones are none.
+pub(crate) fn intersection<'h>(listener: &'h str, route: &'h str) -> Option<&'h str> {
+    let covers = |wide: &str, name: &str| {
+        let suffix = wide.strip_prefix('*');
+        wide.is_empty()
+            || wide == name
+            || suffix.is_some_and(|s| name.len() > wide.len() - 1 && name.ends_with(s))
+    };
+    if covers(listener, route) {
+        Some(route)
+    } else if covers(route, listener) {
+        Some(listener)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn joins(listener: &str, route: &str) -> bool {
+        intersect(Some(listener), &[route.into()])
+    }
+
+    #[test]
+    fn wildcards_match_one_or_more_labels() {
+        assert!(joins("*.a.b", "x.a.b"));
+        assert!(joins("*.a.b", "y.x.a.b"));
+        assert!(!joins("*.a.b", "a.b"));
+        assert!(!joins("*.a.b", "xa.b"));
+        assert!(joins("x.a.b", "*.a.b"));
+        assert!(joins("*.a.b", "*.x.a.b"));
+        assert!(!joins("*.a.b", "*.c.b"));
+        assert!(joins("x.a.b", "x.a.b"));
+        assert!(!joins("x.a.b", "y.a.b"));
+    }
+
+    #[test]
+    fn absent_ones_match_all() {
+        assert!(intersect(None, &["x".into()]));
+        assert!(intersect(Some("x"), &[]));
+    }
+
+    #[test]
+    fn intersections_say_more() {
+        for (listener, route, both) in [
+            ("", "", Some("")),
+            ("", "a.b", Some("a.b")),
+            ("a.b", "", Some("a.b")),
+            ("*.b", "a.b", Some("a.b")),
+            ("*.b", "b", None),
+            ("a.b", "*.b", Some("a.b")),
+            ("*.b", "*.a.b", Some("*.a.b")),
+            ("*.a.b", "*.b", Some("*.a.b")),
+            ("*.a.b", "*.c.b", None),
+            ("a.b", "c.b", None),
+        ] {
+            assert_eq!(intersection(listener, route), both, "{listener} {route}");
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The DAG of SEMANTICS §1: which routes join which listeners, which backends stand below which
+//! rules, and why something is no path.
+//!
+//! Nodes are numbered; a *trail* is a walk from a root to some level, as a list of steps.
+
+pub(crate) mod build;
+mod draw;
+pub(crate) mod hostname;
+mod join;
+mod locate;
+pub(crate) mod mesh;
+mod names;
+mod plan;
+mod step;
+mod walk;
+
+pub use names::{GoOn, Listed};
+pub use plan::{Place, PlaceId, Plan, RootPlace};
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
+
+use crate::model::{Level, NodeKey, ObjectKey, PathReason, Str};
+use crate::store::Name;
+
+/// A node's number, dense from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(u32);
+
+/// The topology of a store.
+#[derive(Debug, Default)]
+pub struct Topology {
+    pub(crate) nodes: Vec<NodeKey>,
+    pub(crate) ids: HashMap<NodeKey, NodeId>,
+    pub(crate) namespaces: BTreeMap<Str, NodeId>,
+    /// Labels of namespaces, for selectors.
+    pub(crate) labels: BTreeMap<Str, BTreeMap<String, String>>,
+    pub(crate) classes: BTreeMap<Str, ClassNode>,
+    pub(crate) gateways: BTreeMap<Name, GatewayNode>,
+    pub(crate) routes: Vec<RouteNode>,
+    pub(crate) route_index: BTreeMap<ObjectKey, usize>,
+    pub(crate) roots: BTreeMap<Name, mesh::MeshRoot>,
+}
+
+/// One step of a trail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Step {
+    /// The node.
+    pub node: NodeId,
+    /// Its level on this path: a Service stands on several.
+    pub level: Level,
+}
+
+/// A walk from a root to some level.
+#[derive(Clone, Debug, Default)]
+pub struct Trail {
+    /// From the least specific node on; Namespaces are not among them, since which of them are on
+    /// the path depends on the kind (SEMANTICS §1.2).
+    pub steps: Vec<Step>,
+    /// Where it begins.
+    pub root: TrailRoot,
+    /// The namespace of the clients whose requests take the path (SEMANTICS §1.3, §4.6).
+    pub client: Str,
+    /// `controllerName` of the Gateway's class.
+    pub controller: Option<Str>,
+    /// Index of the rule on the path.
+    pub rule: Option<u32>,
+}
+
+/// What a trail begins with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TrailRoot {
+    /// A GatewayClass alone.
+    #[default]
+    GatewayClass,
+    /// A Namespace alone.
+    Namespace,
+    /// A Gateway.
+    Gateway,
+    /// A Service.
+    Mesh,
+}
+
+#[derive(Debug)]
+pub(crate) struct ClassNode {
+    pub(crate) node: NodeId,
+    pub(crate) controller: Str,
+}
+
+#[derive(Debug)]
+pub(crate) struct GatewayNode {
+    pub(crate) node: NodeId,
+    pub(crate) class: Str,
+    pub(crate) listeners: Vec<ListenerNode>,
+    pub(crate) sets: Vec<SetNode>,
+}
+
+#[derive(Debug)]
+pub(crate) struct SetNode {
+    pub(crate) node: NodeId,
+    pub(crate) name: Name,
+    pub(crate) admitted: bool,
+    pub(crate) listeners: Vec<ListenerNode>,
+}
+
+#[derive(Debug)]
+pub(crate) struct ListenerNode {
+    pub(crate) node: NodeId,
+    pub(crate) name: Str,
+    /// Indexes into the routes, sorted.
+    pub(crate) routes: Vec<usize>,
+}
+
+#[derive(Debug)]
+pub(crate) struct RouteNode {
+    pub(crate) key: ObjectKey,
+    pub(crate) node: NodeId,
+    pub(crate) rules: Vec<RuleNode>,
+    /// Why parentRefs do not join: index of the parentRef, listener if one was tried, reason.
+    pub(crate) refused: Vec<(usize, PathReason)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct RuleNode {
+    pub(crate) node: NodeId,
+    pub(crate) name: Option<Str>,
+    pub(crate) backends: Vec<BackendNode>,
+}
+
+#[derive(Debug)]
+pub(crate) struct BackendNode {
+    pub(crate) node: NodeId,
+    /// Ports with their nodes, sorted.
+    pub(crate) ports: Vec<(u16, NodeId)>,
+    /// Why it is no path below a Gateway, if so; mesh paths need no grant.
+    pub(crate) refused: Option<PathReason>,
+    /// Why it is no path at all, if so.
+    pub(crate) missing: Option<PathReason>,
+}
+
+impl NodeId {
+    /// The number as an index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Topology {
+    /// The node's key.
+    pub fn key(&self, node: NodeId) -> &NodeKey {
+        // Every NodeId is made by `intern`; the fallback is never taken.
+        static NOWHERE: std::sync::LazyLock<NodeKey> =
+            std::sync::LazyLock::new(|| NodeKey::namespace(""));
+        self.nodes.get(node.index()).unwrap_or(&NOWHERE)
+    }
+
+    /// The key of the node with a number.
+    pub fn key_at(&self, index: usize) -> Option<&NodeKey> {
+        self.nodes.get(index)
+    }
+
+    /// The number of a node, if the topology has it.
+    pub fn node(&self, key: &NodeKey) -> Option<NodeId> {
+        self.ids.get(key).copied()
+    }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The node of a namespace that something lives in.
+    pub fn namespace(&self, name: &str) -> Option<NodeId> {
+        self.namespaces.get(name).copied()
+    }
+
+    /// Labels of the namespaces that exist.
+    pub fn namespace_labels(&self) -> &BTreeMap<Str, BTreeMap<String, String>> {
+        &self.labels
+    }
+
+    /// The name of a section as references write it: a listener's or rule's name, a rule's index,
+    /// or a port's number.
+    pub fn describe(&self, node: NodeId) -> String {
+        let key = self.key(node);
+        if let Some(crate::model::Section::Rule(index)) = key.section {
+            let rule = self
+                .route_index
+                .get(&key.object)
+                .and_then(|&route| self.routes.get(route))
+                .and_then(|route| route.rules.get(index as usize));
+            if let Some(name) = rule.and_then(|rule| rule.name.as_ref()) {
+                return format!("{}#{name}", key.object);
+            }
+        }
+        key.to_string()
+    }
+
+    /// The reasons for which parentRefs of a route do not join: index of the parentRef and reason.
+    pub fn refused_parents(&self, route: &ObjectKey) -> &[(usize, PathReason)] {
+        self.route_index
+            .get(route)
+            .and_then(|&index| self.routes.get(index))
+            .map_or(&[], |route| &route.refused)
+    }
+
+    /// Every listener with the routes that join it.
+    pub fn joined(&self) -> impl Iterator<Item = (NodeId, Vec<&ObjectKey>)> {
+        let own = self.gateways.values().flat_map(|g| &g.listeners);
+        let sets = self.gateways.values().flat_map(|g| &g.sets);
+        own.chain(sets.flat_map(|set| &set.listeners))
+            .map(|listener| {
+                let routes = listener.routes.iter();
+                let keys = routes.filter_map(|&route| self.routes.get(route).map(|r| &r.key));
+                (listener.node, keys.collect())
+            })
+    }
+
+    /// The names of the paths of all listeners that a Gateway has or admits; of all Gateways if none
+    /// is named, and nothing if those are more than `most`.
+    pub fn listener_paths(
+        &self,
+        gateway: Option<(&str, &str)>,
+        most: usize,
+    ) -> Option<Vec<String>> {
+        if gateway.is_none() && self.gateways.len() > most {
+            return None;
+        }
+        let one = gateway.map(|(namespace, name)| (namespace.into(), name.into()));
+        let gateways: Vec<_> = match &one {
+            Some(name) => self.gateways.get_key_value(name).into_iter().collect(),
+            None => self.gateways.iter().collect(),
+        };
+        let mut found = Vec::new();
+        for ((namespace, name), gateway) in gateways {
+            let path = format!("gateways/{namespace}/{name}");
+            let own = gateway.listeners.iter();
+            found.extend(own.map(|l| format!("{path}/listeners/{}", l.name)));
+            for set in gateway.sets.iter().filter(|set| set.admitted) {
+                let path = format!("{path}/listenersets/{}/{}", set.name.0, set.name.1);
+                let listeners = set.listeners.iter();
+                found.extend(listeners.map(|l| format!("{path}/listeners/{}", l.name)));
+            }
+        }
+        Some(found)
+    }
+
+    /// Adds a node that no object stands for.
+    pub fn add_node(&mut self, key: NodeKey) -> NodeId {
+        self.intern(key)
+    }
+
+    fn intern(&mut self, key: NodeKey) -> NodeId {
+        if let Some(&id) = self.ids.get(&key) {
+            return id;
+        }
+        // 4 billion nodes do not fit into memory; the last number would be shared.
+        let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        self.nodes.push(key.clone());
+        self.ids.insert(key, id);
+        id
+    }
+}

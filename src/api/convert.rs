@@ -1,0 +1,99 @@
+//! From the model to messages.
+
+use prost::Message;
+
+use super::etag::etag;
+use super::v1;
+use entail_core::model::{BlockName, Effective, GroupKind, Origin, PolicyRef, Timestamp};
+
+/// The message of an answer, with its etags. Fields are in a fixed order and there are no maps:
+/// equal answers have equal bytes.
+pub fn effective_policy(kind: &GroupKind, effective: &Effective) -> v1::EffectivePolicy {
+    let spec_json = effective.spec.as_ref().map(ToString::to_string);
+    with_spec(kind, effective, spec_json)
+}
+
+/// The same, of an answer whose spec is written already: compact JSON, its keys sorted.
+pub fn with_spec(
+    kind: &GroupKind,
+    effective: &Effective,
+    spec_json: Option<String>,
+) -> v1::EffectivePolicy {
+    let mut message = v1::EffectivePolicy {
+        group: kind.group.to_string(),
+        kind: kind.kind.to_string(),
+        spec_etag: spec_json
+            .as_deref()
+            .map(|s| etag(s.as_bytes()))
+            .unwrap_or_default(),
+        spec_json,
+        etag: String::new(),
+        origins: effective.origins.iter().map(origin).collect(),
+        strategy: effective
+            .strategy
+            .map(|s| s.to_string())
+            .unwrap_or_default(),
+        listed: effective
+            .listed
+            .iter()
+            .map(|listed| v1::ListedPolicy {
+                policy: Some(node_policy_ref(&listed.policy)),
+                node: listed.node.clone(),
+                spec_json: listed.spec.to_string(),
+            })
+            .collect(),
+        rejected: effective
+            .rejected
+            .iter()
+            .map(|rejected| v1::RejectedPolicy {
+                policy: Some(node_policy_ref(&rejected.policy)),
+                reason: rejected.reason.clone(),
+                message: rejected.message.clone(),
+            })
+            .collect(),
+        inherited_only: effective.inherited_only,
+        not_computed: effective.not_computed.clone().unwrap_or_default(),
+    };
+    message.etag = etag(&message.encode_to_vec());
+    message
+}
+
+/// The message of an origin.
+pub fn origin(origin: &Origin) -> v1::Origin {
+    v1::Origin {
+        unit: origin.unit.to_string(),
+        policies: origin.policies.iter().map(node_policy_ref).collect(),
+        object: origin
+            .object
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+        block: block(origin.block).into(),
+    }
+}
+
+/// The message of a policy's name.
+pub fn node_policy_ref(policy: &PolicyRef) -> v1::PolicyRef {
+    v1::PolicyRef {
+        namespace: policy.namespace.to_string(),
+        name: policy.name.to_string(),
+    }
+}
+
+/// The message of a block's name.
+pub fn block(block: BlockName) -> v1::Block {
+    match block {
+        BlockName::Bare => v1::Block::Rules,
+        BlockName::Defaults => v1::Block::Defaults,
+        BlockName::Overrides => v1::Block::Overrides,
+        BlockName::OwnFields => v1::Block::OwnFields,
+    }
+}
+
+/// The message of a time.
+pub fn timestamp(time: Timestamp) -> prost_types::Timestamp {
+    prost_types::Timestamp {
+        seconds: time.0,
+        nanos: 0,
+    }
+}

@@ -1,0 +1,331 @@
+//! Asking a running server: the other side of [`Ask`].
+
+use std::future::Future;
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::service::Interceptor;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::Channel;
+use tonic::{Code, Request, Response, Status};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
+use tonic_types::StatusExt;
+
+use crate::api::v1;
+use crate::insight::{Ask, AskError, Failure, FailureCode};
+use entail_client::stubs::effective_policy_service_client::EffectivePolicyServiceClient;
+use entail_client::stubs::policy_insight_service_client::PolicyInsightServiceClient;
+use entail_client::{ClientTls, ConnectError, MAX_REPLY};
+
+/// A running server.
+#[derive(Debug)]
+pub struct Remote {
+    address: String,
+    runtime: Runtime,
+    channel: Channel,
+    policies: EffectivePolicyServiceClient<Channel>,
+    insight: PolicyInsightServiceClient<InterceptedService<Channel, Bearer>>,
+}
+
+/// Shows a token with each question of people, if there is one.
+#[derive(Clone, Debug, Default)]
+struct Bearer(Option<MetadataValue<Ascii>>);
+
+impl Remote {
+    /// Connects to a server: `host:port`, `http://host:port`, `https://host:port` or `unix:PATH`.
+    /// `patience` is how long it may take to connect, and then to give each reply.
+    ///
+    /// # Errors
+    /// It is no address, a certificate cannot be used, or nobody answers there.
+    pub fn connect(address: &str, tls: &ClientTls, patience: Duration) -> Result<Self, AskError> {
+        let runtime = runtime()?;
+        let channel = runtime.block_on(connect(address, tls, patience))?;
+        Ok(Self {
+            address: address.to_owned(),
+            policies: EffectivePolicyServiceClient::new(channel.clone())
+                .max_decoding_message_size(MAX_REPLY),
+            insight: insight(&channel, Bearer::default()),
+            channel,
+            runtime,
+        })
+    }
+
+    /// The same, which shows the token in a file with each question of people.
+    ///
+    /// # Errors
+    /// The file has none, or the server is one that tokens are not sent to: others could read them
+    /// on their way.
+    pub fn with_token(mut self, file: &Path) -> Result<Self, AskError> {
+        let wrong = |why: String| AskError::Unreachable(format!("{}: {why}", file.display()));
+        if !is_private(&self.address) {
+            return Err(wrong(format!(
+                "a token is sent over TLS, to this machine or to a Unix socket, and not to {}: use `https://`",
+                self.address
+            )));
+        }
+        let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+        let token = text.trim();
+        let header = format!("Bearer {token}").parse();
+        let mut header: MetadataValue<Ascii> = header
+            .ok()
+            .filter(|_| !token.is_empty() && !token.contains(char::is_whitespace))
+            .ok_or_else(|| wrong("it holds no token".to_owned()))?;
+        header.set_sensitive(true);
+        self.insight = insight(&self.channel, Bearer(Some(header)));
+        Ok(self)
+    }
+
+    fn wait<T>(
+        &self,
+        reply: impl Future<Output = Result<Response<T>, Status>>,
+    ) -> Result<T, AskError> {
+        match self.runtime.block_on(reply) {
+            Ok(reply) => Ok(reply.into_inner()),
+            Err(status) => Err(ask_error(&self.address, &status)),
+        }
+    }
+}
+
+impl Interceptor for Bearer {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(header) = &self.0 {
+            let metadata = request.metadata_mut();
+            metadata.insert("authorization", header.clone());
+        }
+        Ok(request)
+    }
+}
+
+fn insight(
+    channel: &Channel,
+    bearer: Bearer,
+) -> PolicyInsightServiceClient<InterceptedService<Channel, Bearer>> {
+    PolicyInsightServiceClient::with_interceptor(channel.clone(), bearer)
+        .max_decoding_message_size(MAX_REPLY)
+}
+
+/// Whether nobody else can read what is sent to an address.
+fn is_private(address: &str) -> bool {
+    if address.starts_with("https://") || address.starts_with("unix:") {
+        return true;
+    }
+    let authority = address.strip_prefix("http://").unwrap_or(address);
+    let authority: Option<http::uri::Authority> = authority.trim_end_matches('/').parse().ok();
+    authority.is_some_and(|authority| {
+        let host = authority.host().trim_matches(['[', ']']);
+        let is_loopback = |ip: IpAddr| ip.to_canonical().is_loopback();
+        host == "localhost" || host.parse().is_ok_and(is_loopback)
+    })
+}
+
+impl Ask for Remote {
+    fn get(
+        &mut self,
+        request: v1::GetEffectivePoliciesRequest,
+    ) -> Result<v1::GetEffectivePoliciesResponse, AskError> {
+        let mut client = self.policies.clone();
+        self.wait(client.get_effective_policies(request))
+    }
+
+    fn resolve(
+        &mut self,
+        request: v1::ResolveRequestRequest,
+    ) -> Result<v1::ResolveRequestResponse, AskError> {
+        let mut client = self.policies.clone();
+        self.wait(client.resolve_request(request))
+    }
+
+    fn explain(&mut self, request: v1::ExplainRequest) -> Result<v1::ExplainResponse, AskError> {
+        let mut client = self.insight.clone();
+        self.wait(client.explain(request))
+    }
+
+    fn list_paths(
+        &mut self,
+        request: v1::ListPathsRequest,
+    ) -> Result<v1::ListPathsResponse, AskError> {
+        let mut client = self.insight.clone();
+        self.wait(client.list_paths(request))
+    }
+
+    fn list_policies(
+        &mut self,
+        request: v1::ListPoliciesRequest,
+    ) -> Result<v1::ListPoliciesResponse, AskError> {
+        let mut client = self.insight.clone();
+        self.wait(client.list_policies(request))
+    }
+
+    fn list_affected(
+        &mut self,
+        request: v1::ListAffectedRequest,
+    ) -> Result<v1::ListAffectedResponse, AskError> {
+        let mut client = self.insight.clone();
+        self.wait(client.list_affected(request))
+    }
+
+    fn preview_change(
+        &mut self,
+        request: v1::PreviewChangeRequest,
+    ) -> Result<v1::PreviewChangeResponse, AskError> {
+        let mut client = self.insight.clone();
+        self.wait(client.preview_change(request))
+    }
+
+    fn list_findings(
+        &mut self,
+        request: v1::ListFindingsRequest,
+    ) -> Result<v1::ListFindingsResponse, AskError> {
+        let mut client = self.insight.clone();
+        self.wait(client.list_findings(request))
+    }
+
+    fn get_topology(&mut self) -> Result<v1::GetTopologyResponse, AskError> {
+        let mut client = self.insight.clone();
+        self.wait(client.get_topology(v1::GetTopologyRequest {}))
+    }
+
+    fn server_status(&mut self) -> Result<v1::GetServerStatusResponse, AskError> {
+        let mut client = self.insight.clone();
+        self.wait(client.get_server_status(v1::GetServerStatusRequest {}))
+    }
+}
+
+/// Asks a server for the health of a service; `""` is the server as a whole. Tells whether it is
+/// SERVING.
+///
+/// # Errors
+/// Nobody answers in time, or there is no such service.
+pub fn health(
+    address: &str,
+    tls: &ClientTls,
+    service: &str,
+    timeout: Duration,
+) -> Result<bool, AskError> {
+    let asked = async {
+        let channel = connect(address, tls, timeout).await?;
+        let request = HealthCheckRequest {
+            service: service.to_owned(),
+        };
+        let reply = HealthClient::new(channel).check(request).await;
+        let reply = reply.map_err(|status| match status.code() {
+            Code::NotFound => AskError::Failure(Failure {
+                code: FailureCode::NotFound,
+                reason: "ServiceNotFound".to_owned(),
+                message: format!("the server at {address} knows no health of `{service}`"),
+                nearest: String::new(),
+            }),
+            _ => ask_error(address, &status),
+        })?;
+        Ok(reply.into_inner().status() == ServingStatus::Serving)
+    };
+    runtime()?.block_on(async {
+        match tokio::time::timeout(timeout, asked).await {
+            Ok(told) => told,
+            Err(_) => Err(AskError::Unreachable(format!(
+                "the server at {address} does not answer within {timeout:?}"
+            ))),
+        }
+    })
+}
+
+fn runtime() -> Result<Runtime, AskError> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| AskError::Unreachable(format!("no connection can be made: {error}")))
+}
+
+async fn connect(address: &str, tls: &ClientTls, patience: Duration) -> Result<Channel, AskError> {
+    let endpoint = entail_client::endpoint(address, tls)?
+        .connect_timeout(patience)
+        .timeout(patience);
+    Ok(entail_client::connect(&endpoint, address).await?)
+}
+
+impl From<ConnectError> for AskError {
+    fn from(error: ConnectError) -> Self {
+        AskError::Unreachable(error.to_string())
+    }
+}
+
+/// What a status means to whoever asked.
+fn ask_error(address: &str, status: &Status) -> AskError {
+    let code = match status.code() {
+        Code::InvalidArgument => FailureCode::InvalidArgument,
+        Code::NotFound => FailureCode::NotFound,
+        Code::Aborted => FailureCode::Aborted,
+        code => return AskError::Unreachable(trouble(address, code, status.message())),
+    };
+    let info = status.get_details_error_info();
+    let nearest = info
+        .as_ref()
+        .and_then(|info| info.metadata.get("nearest").cloned());
+    AskError::Failure(Failure {
+        code,
+        nearest: nearest.unwrap_or_default(),
+        reason: info.map(|info| info.reason).unwrap_or_default(),
+        message: status.message().to_owned(),
+    })
+}
+
+fn trouble(address: &str, code: Code, message: &str) -> String {
+    match code {
+        Code::Unavailable => format!("the server at {address} is not available: {message}"),
+        Code::Unimplemented => {
+            format!("what listens at {address} is no entail, or one of another version: {message}")
+        }
+        Code::DeadlineExceeded | Code::Cancelled => {
+            format!("the server at {address} did not answer in time: {message}")
+        }
+        Code::ResourceExhausted | Code::OutOfRange => {
+            format!("the server at {address} refuses to do so much: {message}")
+        }
+        _ => format!("the server at {address} failed ({code:?}): {message}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_sent_where_nobody_else_can_read_them() {
+        for (address, is_sent) in [
+            ("https://entail.example:1", true),
+            ("unix:/run/entail.sock", true),
+            ("127.0.0.1:1", true),
+            ("http://localhost:1", true),
+            ("http://[::1]:1/", true),
+            ("10.0.0.1:1", false),
+            ("http://entail.example:1", false),
+            ("localhost.example:1", false),
+            ("127.0.0.1.example:1", false),
+        ] {
+            assert_eq!(is_private(address), is_sent, "{address}");
+        }
+    }
+
+    #[test]
+    fn nobody_is_told_in_words() {
+        let error = Remote::connect("127.0.0.1:1", &ClientTls::default(), Duration::from_secs(5))
+            .map(drop)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("entail serve"), "{error}");
+        let error = health(
+            "unix:/nowhere",
+            &ClientTls::default(),
+            "",
+            Duration::from_secs(1),
+        )
+        .unwrap_err()
+        .to_string();
+        assert!(error.contains("entail serve"), "{error}");
+    }
+}
