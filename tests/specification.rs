@@ -11,7 +11,6 @@
 )]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 const BEGIN: &str = "<!-- cases: begin -->\n";
@@ -20,28 +19,27 @@ const END: &str = "<!-- cases: end -->\n";
 const DECIDED: &str = "\n## Decided, not implemented yet\n";
 /// Most cases that the list shows of one rule.
 const SHOWN: usize = 6;
+/// Most characters of a line that is not part of a table.
 const WIDTH: usize = 120;
 
-fn root(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
-}
-
-/// A rule of the specification.
 struct Rule {
     number: String,
     /// The program does not follow it yet.
     decided: bool,
 }
 
-/// A case, read from the text of its file.
 struct Case {
-    /// The file's name without the extension.
+    /// The name of the case's file without the extension.
     file: String,
     name: String,
     sections: Vec<String>,
 }
 
-/// What stands between `start` and `end`, at each place where `start` does.
+fn root(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// The texts after each `start`, up to `end`.
 fn between<'t>(text: &'t str, start: &'t str, end: &'t str) -> impl Iterator<Item = &'t str> {
     let parts = text.split(start).skip(1);
     parts.filter_map(move |part| Some(part.split_once(end)?.0))
@@ -56,17 +54,15 @@ fn rules(text: &str) -> Vec<Rule> {
         for part in part.split("<a id=\"rule-").skip(1) {
             let (id, rest) = part.split_once("\"></a>").unwrap();
             let number = id.replace('-', ".");
-            assert!(
-                rest.starts_with(&format!("[{number}](#cases-{id})")),
-                "rule {number} links to other cases than its own"
-            );
+            let link = format!("[{number}](#cases-{id})");
+            assert!(rest.starts_with(&link), "rule {number} lacks {link}");
             rules.push(Rule { number, decided });
         }
     }
     rules
 }
 
-/// The cases of all files, in the order of their names.
+/// Reads the cases of all files as text: `name` and `sections` stand on lines of their own.
 fn cases() -> Vec<Case> {
     let entries = std::fs::read_dir(root("tests/conformance")).unwrap();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -74,21 +70,19 @@ fn cases() -> Vec<Case> {
     files.sort();
     let mut cases = Vec::new();
     for path in files {
-        let file = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let file = path.file_stem().unwrap().to_str().unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         for document in text.split("\n---\n") {
-            let field = |name: &str| {
-                let mut values = document.lines().filter_map(|line| line.strip_prefix(name));
-                values.next().map(str::trim)
+            let field = |name| document.lines().find_map(|line| line.strip_prefix(name));
+            // The lists of pending and disputed cases have no field `name`.
+            let Some(name) = field("name: ") else {
+                continue;
             };
-            // The lists of pending and disputed cases have no field `name` of their own.
-            let Some(name) = field("name:") else { continue };
-            let list = field("sections:").unwrap_or_default();
-            let list = list.trim_start_matches('[').trim_end_matches(']');
-            let numbers = list.split(',').map(|s| s.trim().trim_matches(['\'', '"']));
+            let sections = field("sections: ").unwrap_or_default();
+            let numbers = sections.split(['[', ']', ',', '\'', '"', ' ']);
             cases.push(Case {
-                file: file.clone(),
-                name: name.trim_matches(['\'', '"']).to_owned(),
+                file: file.to_owned(),
+                name: name.to_owned(),
                 sections: numbers
                     .filter(|s| !s.is_empty())
                     .map(str::to_owned)
@@ -99,7 +93,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// The cases of a rule, those that cite it first of all before the others.
+/// The cases of a rule; those that cite it first come first.
 fn of<'c>(rule: &Rule, cases: &'c [Case]) -> Vec<&'c Case> {
     let place = |case: &Case| case.sections.iter().position(|s| *s == rule.number);
     let mut found: Vec<&Case> = cases.iter().filter(|c| place(c).is_some()).collect();
@@ -108,21 +102,18 @@ fn of<'c>(rule: &Rule, cases: &'c [Case]) -> Vec<&'c Case> {
 }
 
 /// Wraps the words of an item of a list.
-fn wrapped(item: &str) -> String {
-    let (mut out, mut width) = (String::new(), 0);
-    for word in item.split(' ') {
-        let length = word.chars().count();
-        if width > 0 && width + 1 + length > WIDTH {
-            out.push_str("\n  ");
-            width = 2;
-        } else if width > 0 {
-            out.push(' ');
-            width += 1;
+fn wrapped(words: &[String]) -> String {
+    let mut lines = vec!["-".to_owned()];
+    for word in words {
+        let line = lines.last_mut().unwrap();
+        if line.chars().count() + 1 + word.chars().count() > WIDTH {
+            lines.push(format!("  {word}"));
+        } else {
+            line.push(' ');
+            line.push_str(word);
         }
-        out.push_str(word);
-        width += length;
     }
-    out
+    lines.join("\n") + "\n"
 }
 
 /// The list of cases, as it stands between the markers.
@@ -131,38 +122,32 @@ fn list(rules: &[Rule], cases: &[Case]) -> String {
     let mut files = BTreeSet::new();
     for rule in rules {
         let found = of(rule, cases);
-        let mut names: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        let mut shown: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for case in found.iter().take(SHOWN) {
-            let prefix = format!("{}/", case.file);
-            let name = case.name.strip_prefix(&prefix).unwrap_or(&case.name);
-            names
-                .entry(&case.file)
-                .or_default()
-                .push(format!("`{name}`"));
+            let name = case.name.strip_prefix(&format!("{}/", case.file));
+            let name = format!("`{}`", name.unwrap_or(&case.name));
+            shown.entry(&case.file).or_default().push(name);
         }
-        files.extend(names.keys().copied());
-        let groups: Vec<String> = names
+        let groups: Vec<String> = shown
             .iter()
             .map(|(file, names)| format!("[{file}] {}", names.join(", ")))
             .collect();
-        let (number, id) = (&rule.number, rule.number.replace('.', "-"));
-        let mut item = format!(
-            "- <a\u{a0}id=\"cases-{id}\"></a>[{number}](#rule-{id}): {}",
-            groups.join("; ")
-        );
+        let mut text = groups.join("; ");
         match found.len() {
-            0 => item.push_str("no case yet"),
-            n if n > SHOWN => write!(item, "; and {} more", n - SHOWN).unwrap(),
+            0 => text.push_str("no case yet"),
+            n if n > SHOWN => text.push_str(&format!("; and {} more", n - SHOWN)),
             _ => {}
         }
-        writeln!(out, "{}", wrapped(&item).replace('\u{a0}', " ")).unwrap();
+        let (number, id) = (&rule.number, rule.number.replace('.', "-"));
+        let mut words = vec![format!("<a id=\"cases-{id}\"></a>[{number}](#rule-{id}):")];
+        words.extend(text.split(' ').map(str::to_owned));
+        out.push_str(&wrapped(&words));
+        files.extend(shown.into_keys());
     }
-    out.push('\n');
     for file in files {
-        writeln!(out, "[{file}]: ../tests/conformance/{file}.yaml").unwrap();
+        out.push_str(&format!("\n[{file}]: ../tests/conformance/{file}.yaml"));
     }
-    out.push('\n');
-    out
+    out + "\n\n"
 }
 
 #[test]
@@ -173,7 +158,7 @@ fn rules_and_cases_belong_together() {
     let mut wrong = Vec::new();
     let mut numbers = BTreeSet::new();
     for rule in &rules {
-        if !numbers.insert(rule.number.as_str()) {
+        if !numbers.insert(&rule.number) {
             wrong.push(format!("rule {} stands twice", rule.number));
         }
         if !rule.decided && of(rule, &cases).is_empty() {
@@ -184,38 +169,24 @@ fn rules_and_cases_belong_together() {
         if case.sections.is_empty() {
             wrong.push(format!("case {} has no `sections: [..]`", case.name));
         }
-        for section in case
-            .sections
-            .iter()
-            .filter(|s| !numbers.contains(s.as_str()))
-        {
-            wrong.push(format!(
-                "case {} cites {section}, which is no rule",
-                case.name
-            ));
-        }
+        let unknown = case.sections.iter().filter(|s| !numbers.contains(s));
+        wrong.extend(unknown.map(|s| format!("case {} cites {s}, which is no rule", case.name)));
     }
     let (head, rest) = text.split_once(BEGIN).unwrap();
     let (_, tail) = rest.split_once(END).unwrap();
     let now = format!("{head}{BEGIN}{}{END}{tail}", list(&rules, &cases));
     let anchors: BTreeSet<&str> = between(&now, "<a id=\"", "\"").collect();
-    for link in between(&now, "](#", ")") {
-        let own = link.starts_with("rule-") || link.starts_with("cases-");
-        if own && !anchors.contains(link) {
-            wrong.push(format!("nothing has the anchor #{link}"));
-        }
-    }
-    let long = now
-        .lines()
-        .filter(|line| !line.starts_with('|') && line.chars().count() > WIDTH);
-    wrong.extend(long.map(|line| format!("more than {WIDTH} characters: {line}")));
+    let links = between(&now, "](#", ")").filter(|l| l.starts_with("rule-"));
+    let dangling = links.filter(|link| !anchors.contains(link));
+    wrong.extend(dangling.map(|link| format!("nothing has the anchor #{link}")));
+    let text_lines = now.lines().filter(|line| !line.starts_with('|'));
+    let long = text_lines.filter(|line| line.chars().count() > WIDTH);
+    wrong.extend(long.map(|line| format!("longer than {WIDTH} characters: {line}")));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, now).unwrap();
     } else {
-        assert!(
-            text == now,
-            "the list of cases is out of date: run with UPDATE=1"
-        );
+        let advice = "the list of cases is out of date: run with UPDATE=1";
+        assert!(text == now, "{advice}");
     }
 }
