@@ -10,29 +10,29 @@
     reason = "a bench stops by panicking"
 )]
 
-#[path = "promises/made.rs"]
+#[path = "promises/bench_world.rs"]
 #[allow(dead_code, reason = "the other benches use the rest")]
-mod made;
+mod bench_world;
 #[path = "world/mod.rs"]
 mod world;
 
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use entail::api::path_alone;
-use entail::snapshot::Publisher;
+use entail::api::path_only_request;
+use entail::snapshot::SnapshotBuilder;
 use entail::source::manifests::read_objects;
 use entail_core::effective::World as Entail;
 use entail_core::expr::Expression;
 use entail_core::model::PathName;
 use serde_json::json;
 
-use made::{framed, made, names, shape, version};
+use bench_world::{framed, made, names, shape, version};
 use world::World;
 
 /// From a request's frame to the reply's.
 fn look_up(c: &mut Criterion) {
-    let snapshot = made("10k").publisher().snapshot(version());
+    let snapshot = made("10k").snapshot_builder().snapshot(version());
     let names = names(&snapshot, 10_000);
     let frames: Vec<Vec<u8>> = names.iter().map(|name| framed(name)).collect();
     let mut group = c.benchmark_group("look-up");
@@ -42,7 +42,7 @@ fn look_up(c: &mut Criterion) {
         next
     };
     group.bench_function("path of a request", |b| {
-        b.iter(|| black_box(path_alone(&frames[turn()])).unwrap().len());
+        b.iter(|| black_box(path_only_request(&frames[turn()])).unwrap().len());
     });
     group.bench_function("name", |b| {
         b.iter(|| PathName::parse(black_box(&names[turn()])).is_ok());
@@ -57,7 +57,7 @@ fn look_up(c: &mut Criterion) {
     group.bench_function("reply", |b| {
         let body = snapshot.look_up(&PathName::parse(&names[0]).unwrap());
         let body = body.unwrap();
-        b.iter(|| snapshot.reply(black_box(body)).framed(usize::MAX));
+        b.iter(|| snapshot.reply(black_box(body)).to_frame(usize::MAX));
     });
     group.finish();
 }
@@ -76,12 +76,12 @@ fn cold(c: &mut Criterion) {
     });
     group.throughput(Throughput::Elements(1));
     group.bench_function("world", |b| {
-        b.iter(|| Entail::full(made.store.clone(), &made.profiles));
+        b.iter(|| Entail::from_store(made.store.clone(), &made.profiles));
     });
     group.bench_function("answers", |b| {
         b.iter_batched(
-            || Entail::full(made.store.clone(), &made.profiles),
-            Publisher::new,
+            || Entail::from_store(made.store.clone(), &made.profiles),
+            SnapshotBuilder::new,
             BatchSize::LargeInput,
         );
     });

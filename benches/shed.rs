@@ -50,9 +50,9 @@ impl Drop for Server {
 
 /// How callers ask.
 #[derive(Clone, Copy)]
-enum Way {
+enum CallPattern {
     Bursts,
-    Again,
+    Repeat,
 }
 
 /// What a run came to.
@@ -156,13 +156,13 @@ impl Callers {
         }
     }
 
-    fn run(&self, message: &Bytes, way: Way) -> Run {
+    fn run(&self, message: &Bytes, way: CallPattern) -> Run {
         let until = Instant::now() + RUN;
         self.runtime.block_on(async {
             let mut tasks = JoinSet::new();
             match way {
-                Way::Again => self.begin(&mut tasks, message, Some(until)),
-                Way::Bursts => {
+                CallPattern::Repeat => self.begin(&mut tasks, message, Some(until)),
+                CallPattern::Bursts => {
                     let mut ticks = tokio::time::interval(PERIOD);
                     while Instant::now() < until {
                         ticks.tick().await;
@@ -192,7 +192,7 @@ fn look_up() -> Bytes {
     message.into()
 }
 
-fn measure(own: &Callers, flood: &Callers, way: Way) {
+fn measure(own: &Callers, flood: &Callers, way: CallPattern) {
     let message = look_up();
     let (mut quiet, mut flooded, mut ratios) = (Run::default(), Run::default(), Vec::new());
     let (mut asked, mut shed) = (0, 0);
@@ -211,8 +211,8 @@ fn measure(own: &Callers, flood: &Callers, way: Way) {
     }
     ratios.sort_by(f64::total_cmp);
     let way = match way {
-        Way::Bursts => "bursts every 10 ms",
-        Way::Again => "each again at once",
+        CallPattern::Bursts => "bursts every 10 ms",
+        CallPattern::Repeat => "each again at once",
     };
     for (name, run) in [("quiet", &mut quiet), ("flood", &mut flooded)] {
         println!(
@@ -272,7 +272,7 @@ fn main() {
     let (_server, address) = serve(folder.path(), admitted);
     let own = Callers::connect(&address, admitted);
     let flood = Callers::connect(&address, times * admitted);
-    for way in [Way::Bursts, Way::Again] {
+    for way in [CallPattern::Bursts, CallPattern::Repeat] {
         measure(&own, &flood, way);
     }
 }

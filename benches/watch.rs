@@ -40,7 +40,7 @@ impl Drop for Server {
 
 /// What a stream holds.
 #[derive(Default)]
-struct Held {
+struct ClientStream {
     marker: AtomicU64,
     messages: AtomicUsize,
 }
@@ -91,7 +91,7 @@ fn marker(policies: &[v1::EffectivePolicy]) -> u64 {
     spec["marker"].as_u64().unwrap()
 }
 
-async fn follow(channel: Channel, route: usize, held: Arc<Held>) {
+async fn follow(channel: Channel, route: usize, held: Arc<ClientStream>) {
     let request = v1::WatchEffectivePoliciesRequest {
         prefixes: vec![path(route)],
         levels: vec!["RouteRule".to_owned()],
@@ -187,7 +187,7 @@ async fn streams(server: &Server, address: &str, manifests: &Path) {
     let rate = number("RATE", 100);
     let (empty, _) = cost(server.0.id());
 
-    let held: Vec<Arc<Held>> = (0..streams).map(|_| Arc::default()).collect();
+    let held: Vec<Arc<ClientStream>> = (0..streams).map(|_| Arc::default()).collect();
     let mut channel = None;
     for (at, held) in held.iter().enumerate() {
         if at % A_CONNECTION == 0 {

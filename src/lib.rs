@@ -8,7 +8,7 @@ pub mod app;
 pub mod cli;
 pub mod config;
 pub mod insight;
-pub mod serve;
+pub mod server;
 pub mod snapshot;
 pub mod source;
 pub mod telemetry;

@@ -13,15 +13,15 @@
 use std::sync::Arc;
 
 use bytes::BufMut;
-use entail::insight::get_ready;
-use entail::snapshot::{Snapshot, Snapshots, Version};
+use entail::insight::get_stored;
+use entail::snapshot::{Snapshot, SnapshotCell, Version};
 use prost::Message;
 
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
 /// A world with a Gateway, a mesh root, named and unnamed rules, and a policy.
-fn snapshots() -> Snapshots {
+fn snapshots() -> SnapshotCell {
     let objects = serde_json::json!([
         {"apiVersion": "entail.dev/v1alpha1", "kind": "PolicyProfile", "metadata": {"name": "ps"},
          "spec": {"policy": {"group": "example.com", "kind": "P"}}},
@@ -43,7 +43,7 @@ fn snapshots() -> Snapshots {
         generation: 1,
         synced_at: Default::default(),
     };
-    let snapshots = Snapshots::default();
+    let snapshots = SnapshotCell::default();
     snapshots.publish(Arc::new(Snapshot::build(world, version)));
     snapshots
 }
@@ -69,7 +69,7 @@ fn from_the_name_to_the_bytes_nothing_is_allocated() {
     let before = dhat::HeapStats::get();
     for _ in 0..100 {
         for name in names {
-            let found = snapshots.with(|snapshot| get_ready(snapshot, name));
+            let found = snapshots.with(|snapshot| get_stored(snapshot, name));
             let reply = found.flatten();
             buffer.clear();
             // What the codec does with it: into a buffer that is there already.

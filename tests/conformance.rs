@@ -15,14 +15,14 @@ use std::process::Command;
 use std::time::Duration;
 
 use entail::app::load_values;
-use entail::cli::Remote;
+use entail::cli::RemoteBackend;
 use entail::cli::test::{Case, check};
-use entail::insight::Ask;
-use entail::serve::Limits;
+use entail::insight::QueryBackend;
+use entail::server::Limits;
 use entail_client::ClientTls;
 
 /// Checks one case and collects what differs.
-fn hold(case: &Case, ask: &mut dyn Ask, failures: &mut Vec<String>) {
+fn hold(case: &Case, ask: &mut dyn QueryBackend, failures: &mut Vec<String>) {
     for mismatch in check(case, ask) {
         failures.push(format!("{}\n{mismatch}", case.name));
     }
@@ -55,7 +55,7 @@ fn through_the_command() {
 #[test]
 fn through_the_service() {
     let served = served::serve(Limits::default());
-    let mut remote = Remote::connect(
+    let mut remote = RemoteBackend::connect(
         &served.address,
         &ClientTls::default(),
         Duration::from_secs(30),

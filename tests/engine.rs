@@ -9,34 +9,38 @@
     reason = "a test fails by panicking"
 )]
 
-#[path = "../benches/promises/made.rs"]
+#[path = "../benches/promises/bench_world.rs"]
 #[allow(dead_code, reason = "the bench uses all of it")]
-mod made;
+mod bench_world;
 #[path = "../benches/world/mod.rs"]
 mod world;
 
 use std::sync::Arc;
 
-use entail::snapshot::{Publisher, Snapshot, Work};
+use entail::snapshot::{BuildStats, Snapshot, SnapshotBuilder};
 use entail::source::manifests::read_objects;
 use entail_core::effective::World;
 use entail_core::model::{Change, GroupKind, Object, PathName};
-use entail_core::store::{Profiles, Store};
+use entail_core::store::{ProfileSources, Store};
 use serde_json::json;
 
-use made::{Made, made, version};
+use bench_world::{BenchWorld, made, version};
 
 /// What a step did.
-fn done(publisher: &mut Publisher, made: &mut Made, object: Object) -> (bool, Work) {
-    let before = publisher.work();
+fn done(
+    snapshot_builder: &mut SnapshotBuilder,
+    made: &mut BenchWorld,
+    object: Object,
+) -> (bool, BuildStats) {
+    let before = snapshot_builder.stats();
     let changed = made.apply(object);
-    let differs = publisher.follow(made.store.clone(), &changed);
-    let after = publisher.work();
-    let work = Work {
+    let differs = snapshot_builder.update(made.store.clone(), &changed);
+    let after = snapshot_builder.stats();
+    let work = BuildStats {
         merged: after.merged - before.merged,
         encoded: after.encoded - before.encoded,
         replaced: after.replaced - before.replaced,
-        readings: after.readings - before.readings,
+        rebuilds: after.rebuilds - before.rebuilds,
         ..after
     };
     (differs, work)
@@ -50,8 +54,8 @@ fn bytes(snapshot: &Snapshot, name: &str) -> bytes::Bytes {
 #[test]
 fn one_route_policy_among_ten_thousand_routes_merges_its_own_stacks() {
     let mut made = made("many");
-    let mut publisher = made.publisher();
-    let first = publisher.snapshot(version());
+    let mut snapshot_builder = made.snapshot_builder();
+    let first = snapshot_builder.snapshot(version());
     assert!(first.paths() > 100_000, "{}", first.paths());
     let (object, key) = made.edited("HTTPRoute", 7);
     let route = object.body["spec"]["targetRefs"][0]["name"].clone();
@@ -60,14 +64,14 @@ fn one_route_policy_among_ten_thousand_routes_merges_its_own_stacks() {
         key.namespace,
         route.as_str().unwrap()
     );
-    let (differs, work) = done(&mut publisher, &mut made, object.clone());
+    let (differs, work) = done(&mut snapshot_builder, &mut made, object.clone());
     assert!(differs);
     // The route's own stack, and those of its rules and backends that have policies, too.
     assert!((1..=8).contains(&work.merged), "{work:?}");
     assert!((1..=16).contains(&work.replaced), "{work:?}");
-    let second = publisher.snapshot(version());
+    let second = snapshot_builder.snapshot(version());
     let (mut same, mut others) = (0, 0);
-    for name in made::names(&first, usize::MAX) {
+    for name in bench_world::names(&first, usize::MAX) {
         let (before, after) = (bytes(&first, &name), bytes(&second, &name));
         if before.as_ptr() == after.as_ptr() {
             same += 1;
@@ -78,14 +82,14 @@ fn one_route_policy_among_ten_thousand_routes_merges_its_own_stacks() {
     }
     assert!(others >= 1 && same > 100 * others, "{same} {others}");
     // The same again is no change.
-    let (differs, work) = done(&mut publisher, &mut made, object);
+    let (differs, work) = done(&mut snapshot_builder, &mut made, object);
     assert_eq!((differs, work.merged, work.encoded), (false, 0, 0));
 }
 
 #[test]
 fn a_status_merges_nothing() {
     let mut made = made("1k");
-    let mut publisher = made.publisher();
+    let mut snapshot_builder = made.snapshot_builder();
     let gateway = |kind: &str| GroupKind::new("gateway.networking.k8s.io", kind);
     let policy = made.edited("HTTPRoute", 1).1.kind;
     for kind in [gateway("HTTPRoute"), gateway("Gateway"), policy] {
@@ -93,7 +97,7 @@ fn a_status_merges_nothing() {
         let mut object = Object::clone(&entry.object);
         object.body["status"] = json!({"conditions": [{"type": "Accepted", "status": "True"}]});
         object.body["metadata"]["resourceVersion"] = json!("77");
-        let (differs, work) = done(&mut publisher, &mut made, object);
+        let (differs, work) = done(&mut snapshot_builder, &mut made, object);
         assert_eq!(
             (differs, work.merged, work.encoded),
             (false, 0, 0),
@@ -107,9 +111,9 @@ type Edit = fn(&mut Object);
 #[test]
 fn what_no_answer_rests_on_is_not_read() {
     let mut made = made("1k");
-    let mut publisher = made.publisher();
+    let mut snapshot_builder = made.snapshot_builder();
     let gateway = |kind: &str| GroupKind::new("gateway.networking.k8s.io", kind);
-    let edit = |made: &Made, kind: &GroupKind, edit: Edit| {
+    let edit = |made: &BenchWorld, kind: &GroupKind, edit: Edit| {
         let (_, entry) = made.store.of_kind(kind).next().unwrap();
         let mut object = Object::clone(&entry.object);
         edit(&mut object);
@@ -131,12 +135,12 @@ fn what_no_answer_rests_on_is_not_read() {
     ];
     for (kind, how) in quiet {
         let object = edit(&made, &kind, how);
-        let (differs, work) = done(&mut publisher, &mut made, object);
-        let seen = (differs, work.merged, work.readings);
+        let (differs, work) = done(&mut snapshot_builder, &mut made, object);
+        let seen = (differs, work.merged, work.rebuilds);
         assert_eq!(seen, (false, 0, 0), "{kind}");
     }
     // The snapshot knows the new objects all the same.
-    let snapshot = publisher.snapshot(version());
+    let snapshot = snapshot_builder.snapshot(version());
     let object = edit(&made, &gateway("HTTPRoute"), |_| ());
     let known = snapshot.world().store().get(&object.key).unwrap();
     assert_eq!(known.object.body, object.body);
@@ -146,37 +150,37 @@ fn what_no_answer_rests_on_is_not_read() {
         rules.pop();
     };
     let object = edit(&made, &gateway("HTTPRoute"), rule);
-    let (differs, work) = done(&mut publisher, &mut made, object);
-    assert_eq!((differs, work.readings), (true, 1));
+    let (differs, work) = done(&mut snapshot_builder, &mut made, object);
+    assert_eq!((differs, work.rebuilds), (true, 1));
 }
 
 #[test]
 fn what_moves_paths_merges_only_new_stacks() {
     let mut made = made("1k");
-    let mut publisher = made.publisher();
+    let mut snapshot_builder = made.snapshot_builder();
     let kind = GroupKind::new("gateway.networking.k8s.io", "HTTPRoute");
     let (_, entry) = made.store.of_kind(&kind).next().unwrap();
     let mut object = Object::clone(&entry.object);
     // Another copy of a route in its namespace: whole stacks but its own are known.
     object.key.name = "another".into();
     object.body["metadata"]["name"] = json!("another");
-    let before = publisher.work();
-    let (differs, work) = done(&mut publisher, &mut made, object.clone());
+    let before = snapshot_builder.stats();
+    let (differs, work) = done(&mut snapshot_builder, &mut made, object.clone());
     assert!(differs);
     assert!(work.merged * 20 < before.merged, "{work:?} of {before:?}");
     let changed = made.store.apply(Change {
         deletes: vec![object.key],
         ..Change::default()
     });
-    publisher.follow(made.store.clone(), &changed);
-    assert_eq!(publisher.work().merged - before.merged, work.merged);
+    snapshot_builder.update(made.store.clone(), &changed);
+    assert_eq!(snapshot_builder.stats().merged - before.merged, work.merged);
 }
 
 #[test]
 fn nothing_is_left_of_what_is_gone() {
     let mut made = made("1k");
-    let mut publisher = made.publisher();
-    assert!(publisher.work().parts > 100);
+    let mut snapshot_builder = made.snapshot_builder();
+    assert!(snapshot_builder.stats().parts > 100);
     let kinds: Vec<GroupKind> = made.store.kinds().cloned().collect();
     let deletes = kinds
         .iter()
@@ -187,10 +191,10 @@ fn nothing_is_left_of_what_is_gone() {
         ..Change::default()
     };
     let changed = made.store.apply(change);
-    publisher.follow(made.store.clone(), &changed);
-    let work = publisher.work();
+    snapshot_builder.update(made.store.clone(), &changed);
+    let work = snapshot_builder.stats();
     assert_eq!((work.parts, work.bodies), (0, 0));
-    let snapshot = Arc::new(publisher.snapshot(version()));
+    let snapshot = Arc::new(snapshot_builder.snapshot(version()));
     assert_eq!(snapshot.paths(), 0);
 }
 
@@ -205,7 +209,7 @@ fn objects(documents: &serde_json::Value) -> Vec<Arc<Object>> {
 }
 
 /// Applies documents to a store.
-fn apply(store: &mut Store, documents: &serde_json::Value) -> entail_core::store::Changed {
+fn apply(store: &mut Store, documents: &serde_json::Value) -> entail_core::store::ChangeSet {
     store.apply(Change {
         upserts: objects(documents),
         ..Change::default()
@@ -257,17 +261,17 @@ fn own_fields_and_strategies_of_targets_are_followed() {
             route(1),
         ]),
     );
-    let profiles = Profiles::shipped();
-    let world = World::full(store.clone(), &profiles);
+    let profiles = ProfileSources::shipped();
+    let world = World::from_store(store.clone(), &profiles);
     assert!(world.problems().is_empty(), "{:?}", world.problems());
-    let mut publisher = Publisher::new(world);
+    let mut snapshot_builder = SnapshotBuilder::new(world);
     let name = "gateways/a/g/listeners/l/routes/HTTPRoute/a/r";
-    let mut before = bytes(&publisher.snapshot(version()), name);
+    let mut before = bytes(&snapshot_builder.snapshot(version()), name);
     for edited in [route(2), gateway("high"), gateway("low")] {
         let changed = apply(&mut store, &json!([edited]));
-        assert!(publisher.follow(store.clone(), &changed), "{edited}");
-        let said = bytes(&publisher.snapshot(version()), name);
-        let full = Snapshot::build(World::full(store.clone(), &profiles), version());
+        assert!(snapshot_builder.update(store.clone(), &changed), "{edited}");
+        let said = bytes(&snapshot_builder.snapshot(version()), name);
+        let full = Snapshot::build(World::from_store(store.clone(), &profiles), version());
         assert_eq!(said, bytes(&full, name), "{edited}");
         assert_ne!(said, before, "{edited}");
         before = said;
@@ -294,12 +298,12 @@ fn a_policy_for_everybody_joins_one_for_its_own_clients() {
     ]);
     let mut store = Store::default();
     apply(&mut store, &first);
-    let profiles = Profiles::shipped();
-    let mut publisher = Publisher::new(World::full(store.clone(), &profiles));
+    let profiles = ProfileSources::shipped();
+    let mut snapshot_builder = SnapshotBuilder::new(World::from_store(store.clone(), &profiles));
     let changed = apply(&mut store, &json!([policy("prod", "theirs")]));
-    assert!(publisher.follow(store.clone(), &changed));
-    let ours = publisher.snapshot(version());
-    let full = Snapshot::build(World::full(store, &profiles), version());
+    assert!(snapshot_builder.update(store.clone(), &changed));
+    let ours = snapshot_builder.snapshot(version());
+    let full = Snapshot::build(World::from_store(store, &profiles), version());
     for client in ["*", "team"] {
         let name = format!("mesh/{client}/services/prod/svc/routes/HTTPRoute/prod/r");
         assert_eq!(bytes(&ours, &name), bytes(&full, &name), "{name}");

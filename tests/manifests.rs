@@ -13,7 +13,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use entail::source::manifests::{Manifests, Problem, ProblemKind, Scan, Scopes, read_objects};
+use entail::source::manifests::{KindScopes, Manifests, Problem, ProblemKind, Scan, read_objects};
 use entail_core::model::GroupKind;
 use tempfile::TempDir;
 
@@ -29,7 +29,7 @@ fn folder() -> TempDir {
 
 fn manifests(paths: &[&Path]) -> Manifests {
     let paths = paths.iter().map(|path| path.to_path_buf()).collect();
-    Manifests::new(paths, Scopes::default())
+    Manifests::new(paths, KindScopes::default())
 }
 
 /// `+key=v` for what is new or different, `-key` for what is gone.
@@ -214,7 +214,7 @@ fn scopes_come_from_crds_profiles_and_what_is_well_known() {
 ";
     fs::write(dir.path().join("a.yaml"), objects).unwrap();
     fs::write(&crd, "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: qs.q.io}, spec: {group: q.io, names: {kind: Q}, scope: Cluster}}").unwrap();
-    let scopes = Scopes::new([GroupKind::parse("P.p.io")].into());
+    let scopes = KindScopes::new([GroupKind::parse("P.p.io")].into());
     let mut manifests = Manifests::new(vec![dir.path().to_owned()], scopes);
     let crd_key = "CustomResourceDefinition.apiextensions.k8s.io/qs.q.io";
     let expected = [
@@ -248,7 +248,10 @@ fn standard_input_is_read_once() {
         .with_stdin(Box::new(std::io::Cursor::new(text)));
     let scan = manifests.scan();
     assert_eq!(told(&scan), ["+Service/default/a=1"]);
-    assert_eq!(scan.change.upserts[0].whence.as_deref(), Some("<stdin>:2"));
+    assert_eq!(
+        scan.change.upserts[0].location.as_deref(),
+        Some("<stdin>:2")
+    );
     let again = manifests.scan();
     assert!(again.change.is_empty() && again.files == 1);
 }

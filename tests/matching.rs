@@ -16,9 +16,9 @@ use std::time::Duration;
 
 use entail::api::v1;
 use entail::app::load_values;
-use entail::cli::Remote;
-use entail::insight::{Ask, Local};
-use entail::serve::Limits;
+use entail::cli::RemoteBackend;
+use entail::insight::{LocalBackend, QueryBackend};
+use entail::server::Limits;
 use entail_client::ClientTls;
 use serde::Deserialize;
 use serde_json::Value;
@@ -65,7 +65,7 @@ struct Request {
     hostname_precedence: String,
     isolation: Option<bool>,
     #[serde(default)]
-    want: Vec<Wanted>,
+    want: Vec<ExpectedRoute>,
     #[serde(default)]
     none: bool,
 }
@@ -79,7 +79,7 @@ struct Header {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Wanted {
+struct ExpectedRoute {
     gateway: Option<String>,
     #[serde(default)]
     listener_set: String,
@@ -130,7 +130,7 @@ impl Request {
     }
 
     /// What differs from what is wanted.
-    fn check(&self, ask: &mut dyn Ask) -> Option<String> {
+    fn check(&self, ask: &mut dyn QueryBackend) -> Option<String> {
         let reply = match ask.resolve(self.message()) {
             Ok(reply) => reply,
             Err(error) => return Some(error.to_string()),
@@ -148,7 +148,7 @@ impl Request {
     }
 }
 
-impl Wanted {
+impl ExpectedRoute {
     fn is(&self, found: &v1::ResolvedRequest) -> bool {
         let parts = found.r#ref.clone().unwrap_or_default();
         let policies = found.policies.as_ref();
@@ -166,7 +166,7 @@ impl Wanted {
     }
 }
 
-fn worlds() -> Vec<(World, Local)> {
+fn worlds() -> Vec<(World, LocalBackend)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/matching");
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
@@ -184,7 +184,7 @@ fn worlds() -> Vec<(World, Local)> {
 }
 
 /// Checks all requests; `served` says who answers for a world.
-fn check(mut served: impl FnMut(Local) -> Box<dyn Ask>) {
+fn check(mut served: impl FnMut(LocalBackend) -> Box<dyn QueryBackend>) {
     let mut wrong = Vec::new();
     let mut count = 0;
     for (world, local) in worlds() {
@@ -212,6 +212,6 @@ fn a_server_says_the_same() {
     check(|local| {
         served.snapshots.publish(local.snapshot);
         let patience = Duration::from_secs(30);
-        Box::new(Remote::connect(&served.address, &ClientTls::default(), patience).unwrap())
+        Box::new(RemoteBackend::connect(&served.address, &ClientTls::default(), patience).unwrap())
     });
 }

@@ -1,4 +1,4 @@
-//! A second opinion: random worlds, and an evaluator that was written from `docs/semantics.md`
+//! A second opinion: random worlds, and an evaluator that was written from `docs/specification.md`
 //! alone, without a look at the crate's own merge. `ORACLE_WORLDS` says how many worlds,
 //! `ORACLE_SEED` picks one.
 
@@ -118,7 +118,7 @@ fn an_engine_that_follows_changes_answers_like_a_full_read() {
 
 #[test]
 fn mirrors_answer_like_the_server_that_they_follow() {
-    let mut followed = mirror::Followed::new();
+    let mut followed = mirror::MirroredServer::new();
     agree(60, |world| followed.check(world));
 }
 

@@ -70,7 +70,10 @@ fn every_path_that_is_walked_is_located_and_answers_alike() {
             assert_eq!(located.steps, trail.steps, "{}: {name}", case.name);
             assert_eq!(path.level(), trail.end(), "{}: {name}", case.name);
             for kind in world.kinds() {
-                assert_eq!(world.frames(kind, &located), world.frames(kind, trail));
+                assert_eq!(
+                    world.attachment_chain(kind, &located),
+                    world.attachment_chain(kind, trail)
+                );
             }
         });
     }
@@ -82,11 +85,11 @@ fn explanations_agree_with_answers() {
         let world = entail::app::world_of(&case.inputs());
         world.topology().visit(&mut |name, trail| {
             for kind in world.kinds() {
-                let Some(frames) = world.frames(kind, trail) else {
+                let Some(chain) = world.attachment_chain(kind, trail) else {
                     continue;
                 };
-                let answer = world.answer(kind, &frames);
-                let explained = world.explain(kind, &frames);
+                let answer = world.answer(kind, &chain);
+                let explained = world.explain(kind, &chain);
                 assert_eq!(answer, explained.effective, "{}: {name}", case.name);
                 // Every unit has a winner or somebody who lost it.
                 for unit in &explained.units {
@@ -94,9 +97,9 @@ fn explanations_agree_with_answers() {
                     assert!(told, "{}: {name}: {}", case.name, unit.unit);
                 }
                 // Every loss is explained: somebody is told to have lost it, or more of it.
-                for lost in world.losses(kind, &frames) {
+                for lost in world.losses(kind, &chain) {
                     let beaten = explained.units.iter().flat_map(|u| &u.beaten);
-                    let meets = |b: &entail_core::model::Beaten| {
+                    let meets = |b: &entail_core::model::BeatenPolicy| {
                         b.unit.covers(&lost) || lost.covers(&b.unit)
                     };
                     assert!(

@@ -49,8 +49,8 @@ use std::time::{Duration, Instant};
 
 use entail::api::v1;
 use entail::app::{Inputs, load};
-use entail::cli::Remote;
-use entail::insight::{Ask, AskError, FailureCode};
+use entail::cli::RemoteBackend;
+use entail::insight::{FailureCode, QueryBackend, QueryError};
 use entail_client::ClientTls;
 use prost::Message;
 use server::{PATH, Running, batch_of, by_path, start};
@@ -316,7 +316,7 @@ async fn a_unix_socket_serves_and_is_gone_afterwards() {
     let answer = tokio::task::spawn_blocking(move || {
         let healthy = entail::cli::health(&wanted, &ClientTls::default(), "", PATIENCE);
         assert_eq!(healthy, Ok(true));
-        Remote::connect(&wanted, &ClientTls::default(), PATIENCE)
+        RemoteBackend::connect(&wanted, &ClientTls::default(), PATIENCE)
             .unwrap()
             .get(by_path(PATH))
             .unwrap()
@@ -340,7 +340,7 @@ async fn the_remote_side_of_ask_answers_as_the_local_one() {
     let address = running.address.clone();
     let asked = tokio::task::spawn_blocking(move || {
         let mut local = load(&inputs).unwrap().local;
-        let mut remote = Remote::connect(&address, &ClientTls::default(), PATIENCE).unwrap();
+        let mut remote = RemoteBackend::connect(&address, &ClientTls::default(), PATIENCE).unwrap();
         let paths = v1::ListPathsRequest::default();
         let paths = [local.list_paths(paths.clone()), remote.list_paths(paths)];
         let paths = paths.map(|reply| reply.unwrap().paths);
@@ -356,14 +356,14 @@ async fn the_remote_side_of_ask_answers_as_the_local_one() {
         let wrong = by_path("gateways/default/none");
         let failures = [local.get(wrong.clone()), remote.get(wrong)].map(Result::unwrap_err);
         assert_eq!(failures[0], failures[1]);
-        assert!(matches!(&failures[1], AskError::Failure(f) if f.code == FailureCode::NotFound));
+        assert!(matches!(&failures[1], QueryError::Failure(f) if f.code == FailureCode::NotFound));
         let health = entail::cli::health(
             &address,
             &ClientTls::default(),
             "nope",
             Duration::from_secs(5),
         );
-        assert!(matches!(health, Err(AskError::Failure(_))), "{health:?}");
+        assert!(matches!(health, Err(QueryError::Failure(_))), "{health:?}");
         assert_eq!(
             remote.server_status().unwrap().paths,
             local.server_status().unwrap().paths

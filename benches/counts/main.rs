@@ -16,9 +16,9 @@
     reason = "a bench stops by panicking"
 )]
 
-#[path = "../promises/made.rs"]
+#[path = "../promises/bench_world.rs"]
 #[allow(dead_code, reason = "the other benches use the rest")]
-mod made;
+mod bench_world;
 mod objects;
 mod parts;
 #[path = "../world/mod.rs"]

@@ -6,7 +6,7 @@ use std::path::Path;
 use entail_core::model::{GroupKind, Object, ObjectKey, Timestamp};
 use serde_json::{Value, json};
 
-use crate::made::{Made, made};
+use crate::bench_world::{BenchWorld, made};
 
 /// Writes the objects of a shape.
 pub fn write(shape: &'static str, file: &Path) {
@@ -36,7 +36,7 @@ pub fn write(shape: &'static str, file: &Path) {
 }
 
 /// The world of such a file.
-pub fn read(shape: &'static str, file: &Path) -> Made {
+pub fn read(shape: &'static str, file: &Path) -> BenchWorld {
     let text = std::fs::read_to_string(file).unwrap();
     let all: Vec<Value> = serde_json::from_str(&text).unwrap();
     let objects = all.into_iter().map(|mut value| {
@@ -54,8 +54,8 @@ pub fn read(shape: &'static str, file: &Path) -> Made {
             created: take("created").as_i64().map(Timestamp),
             generation: None,
             body: take("body"),
-            whence: None,
+            location: None,
         }
     });
-    Made::of(shape, objects)
+    BenchWorld::of(shape, objects)
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use entail_core::effective::World as Entail;
 
-use crate::made::{Made, look_up, names, version};
+use crate::bench_world::{BenchWorld, look_up, names, version};
 use crate::objects;
 
 /// A part, on the world of a shape.
@@ -17,7 +17,7 @@ pub struct Part {
     /// What one run does so often.
     pub each: u64,
     /// Prepares what is needed and does it so many times.
-    run: fn(Made, usize),
+    run: fn(BenchWorld, usize),
 }
 
 /// Computing worlds of which one has ten times as many paths.
@@ -33,7 +33,7 @@ const TIMES: usize = 2;
 const fn part(
     name: &'static str,
     (shape, times, each): (&'static str, usize, usize),
-    run: fn(Made, usize),
+    run: fn(BenchWorld, usize),
 ) -> Part {
     Part {
         name,
@@ -67,35 +67,38 @@ pub fn run(name: &str, file: &Path, times: usize) {
     (part.run)(objects::read(part.shape, file), times);
 }
 
-fn look_ups(made: Made, times: usize) {
-    let snapshot = made.publisher().snapshot(version());
+fn look_ups(made: BenchWorld, times: usize) {
+    let snapshot = made.snapshot_builder().snapshot(version());
     let names = names(&snapshot, NAMES);
     for _ in 0..times {
         black_box(look_up(&snapshot, &names));
     }
 }
 
-fn reading(made: Made, times: usize) {
+fn reading(made: BenchWorld, times: usize) {
     for _ in 0..times {
-        drop(black_box(Entail::full(made.store.clone(), &made.profiles)));
+        drop(black_box(Entail::from_store(
+            made.store.clone(),
+            &made.profiles,
+        )));
     }
 }
 
-fn cold(made: Made, times: usize) {
+fn cold(made: BenchWorld, times: usize) {
     for _ in 0..times {
-        drop(black_box(made.publisher()));
+        drop(black_box(made.snapshot_builder()));
     }
 }
 
 /// From an edited policy to the published snapshot. The edits are made before, be they used or not.
-fn edits(mut made: Made, target: &str, times: usize, each: usize) {
-    let mut publisher = made.publisher();
+fn edits(mut made: BenchWorld, target: &str, times: usize, each: usize) {
+    let mut snapshot_builder = made.snapshot_builder();
     let all: Vec<_> = (0..TIMES * each)
         .map(|number| made.edited(target, number).0)
         .collect();
     for object in all.into_iter().take(times * each) {
         let changed = made.apply(object);
-        publisher.follow(made.store.clone(), &changed);
-        black_box(publisher.snapshot(version()));
+        snapshot_builder.update(made.store.clone(), &changed);
+        black_box(snapshot_builder.snapshot(version()));
     }
 }

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use entail::serve::Limits;
+use entail::server::Limits;
 use tokio::net::TcpListener;
 use tonic::body::Body;
 use tonic::codegen::{Service, http};

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::made::{self, mark};
+use crate::bench_world::{self, mark};
 
 /// A policy of the world, moved to a file of its own.
-pub struct Edited {
+pub struct EditedPolicy {
     file: PathBuf,
     policy: Value,
     /// Grows with every edit, so that each is a change.
@@ -19,12 +19,12 @@ pub struct Edited {
 }
 
 /// Edits that go on until this is stopped.
-pub struct Editing {
+pub struct EditLoop {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<(Edited, u64)>,
+    thread: JoinHandle<(EditedPolicy, u64)>,
 }
 
-impl Edited {
+impl EditedPolicy {
     /// Takes the first policy on a whole object of a kind out of the manifests.
     pub fn take(manifests: &Path, target: &str) -> Self {
         let mut files: Vec<PathBuf> = std::fs::read_dir(manifests)
@@ -60,7 +60,7 @@ impl Edited {
     }
 
     /// Edits it every so often.
-    pub fn every(mut self, pause: Duration) -> Editing {
+    pub fn every(mut self, pause: Duration) -> EditLoop {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
@@ -73,13 +73,13 @@ impl Edited {
             }
             (self, made)
         });
-        Editing { stop, thread }
+        EditLoop { stop, thread }
     }
 }
 
-impl Editing {
+impl EditLoop {
     /// Ends it; returns the policy and how many edits there were.
-    pub fn end(self) -> (Edited, u64) {
+    pub fn end(self) -> (EditedPolicy, u64) {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap()
     }
@@ -91,5 +91,5 @@ fn is_on(line: &str, target: &str) -> bool {
         return false;
     };
     let group = policy["apiVersion"].as_str().unwrap_or_default();
-    group.starts_with("bench.") && made::is_on(&policy, target)
+    group.starts_with("bench.") && bench_world::is_on(&policy, target)
 }

@@ -12,7 +12,7 @@ use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Response, Status, client::Grpc};
 
-use crate::made;
+use crate::bench_world;
 use crate::raw::{METHOD, Raw};
 
 /// Connections, and requests under way on each.
@@ -54,7 +54,9 @@ impl Run {
 
 impl Load {
     pub fn new(names: &[String], many: usize) -> Self {
-        let requests = names.iter().map(|name| made::request(name).encode_to_vec());
+        let requests = names
+            .iter()
+            .map(|name| bench_world::request(name).encode_to_vec());
         Self {
             requests: Arc::new(requests.map(Bytes::from).collect()),
             many,

@@ -17,12 +17,12 @@
     reason = "a bench stops by panicking"
 )]
 
+#[path = "../promises/bench_world.rs"]
+#[allow(dead_code, reason = "the other bench uses the rest")]
+mod bench_world;
 mod constant;
 mod edit;
 mod load;
-#[path = "../promises/made.rs"]
-#[allow(dead_code, reason = "the other bench uses the rest")]
-mod made;
 mod raw;
 mod servers;
 mod table;

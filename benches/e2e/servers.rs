@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::edit::Edited;
+use crate::bench_world::{made, names, shape, version};
+use crate::edit::EditedPolicy;
 use crate::load::Load;
-use crate::made::{made, names, shape, version};
 use crate::world::World;
 
 /// `entail serve` with a world in a folder.
@@ -17,7 +17,7 @@ pub struct Entail {
     /// Names of paths, at random.
     pub names: Vec<String>,
     /// A policy of its own file.
-    pub edited: Option<Edited>,
+    pub edited: Option<EditedPolicy>,
     _folder: tempfile::TempDir,
 }
 
@@ -34,13 +34,13 @@ impl Entail {
         let at = |file: &str| folder.path().join(file);
         let world = World::generate(&shape(name)).unwrap();
         world.write(&at("world")).unwrap();
-        let edited = Edited::take(&at("world/manifests"), target);
+        let edited = EditedPolicy::take(&at("world/manifests"), target);
         let process = serve(
             &at("world/manifests"),
             &at("world/profiles.yaml"),
             &at("port"),
         );
-        let snapshot = made(name).publisher().snapshot(version());
+        let snapshot = made(name).snapshot_builder().snapshot(version());
         let names = names(&snapshot, 100_000);
         let address = ready(&at("port"));
         Self {
@@ -69,7 +69,7 @@ pub fn first_answer(name: &'static str) -> (Duration, String) {
     }
     let profiles = folder.path().join("profiles.yaml");
     std::fs::write(&profiles, world.shape.profiles().text).unwrap();
-    let made = made(name).publisher().snapshot(version());
+    let made = made(name).snapshot_builder().snapshot(version());
     let load = Load::new(&names(&made, 1), 1);
     let times = (0..9).map(|run| {
         let port = folder.path().join(format!("port-{run}"));

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::made::framed;
+use crate::bench_world::framed;
 use crate::raw::METHOD;
 
 /// What ghz saw.

@@ -11,9 +11,9 @@
     reason = "a bench stops by panicking"
 )]
 
-#[path = "../promises/made.rs"]
+#[path = "../promises/bench_world.rs"]
 #[allow(dead_code, reason = "the other benches use the rest")]
-mod made;
+mod bench_world;
 #[path = "../world/mod.rs"]
 mod world;
 
@@ -23,10 +23,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
+use bench_world::{BenchWorld, version};
 use entail::api::v1;
 use entail::snapshot::Snapshot;
 use entail_core::model::PathName;
-use made::{Made, version};
 use prost::Message;
 use serde_json::Value;
 
@@ -118,16 +118,16 @@ fn ours(at: &Path) -> (f64, Snapshot) {
     let files = std::fs::read_dir(at.join("manifests")).unwrap();
     let objects = files.flat_map(|entry| {
         let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
-        made::read(&text, "manifests")
+        bench_world::read(&text, "manifests")
     });
-    let made = Made::with("peer", &profiles, objects);
+    let made = BenchWorld::with("peer", &profiles, objects);
     let mut least = f64::MAX;
     let mut last = None;
     for _ in 0..9 {
         let began = Instant::now();
-        let mut publisher = black_box(made.publisher());
+        let mut snapshot_builder = black_box(made.snapshot_builder());
         least = least.min(began.elapsed().as_secs_f64() * 1_000.0);
-        last = Some(publisher.snapshot(version()));
+        last = Some(snapshot_builder.snapshot(version()));
     }
     (least, last.unwrap())
 }

@@ -15,7 +15,7 @@
 )]
 
 #[allow(dead_code, reason = "the other benches use the rest")]
-mod made;
+mod bench_world;
 mod memory;
 mod questions;
 mod rows;

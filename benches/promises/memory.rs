@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::made::{made, version};
+use crate::bench_world::{made, version};
 
 /// Asks for a measurement instead of the table.
 pub const FLAG: &str = "--memory-of";
@@ -20,8 +20,8 @@ pub fn measure(shape: &str) {
     let shape: &'static str = shape.to_owned().leak();
     let made = made(shape);
     let before = resident();
-    let mut publisher = made.publisher();
-    let snapshot = publisher.snapshot(version());
+    let mut snapshot_builder = made.snapshot_builder();
+    let snapshot = snapshot_builder.snapshot(version());
     let after = resident();
     println!(
         "{} {} {}",

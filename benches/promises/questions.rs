@@ -4,14 +4,14 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use entail::api::v1;
-use entail::insight::{Scope, batch, explain};
+use entail::insight::{AccessScope, batch, explain};
 
-use crate::made::{made, names, request, version};
+use crate::bench_world::{made, names, request, version};
 use crate::rows::{Row, least, millis, row};
 
 /// A batch of as many paths as one may have, and one of ten.
 pub fn batches() -> Vec<Row> {
-    let snapshot = made("100k").publisher().snapshot(version());
+    let snapshot = made("100k").snapshot_builder().snapshot(version());
     let names = names(&snapshot, 10_000);
     let rows = [10, 10_000].map(|many| {
         let requests = names.iter().take(many).map(|name| request(name));
@@ -22,7 +22,7 @@ pub fn batches() -> Vec<Row> {
         let mut bodies = 0;
         let time = least(9, || {
             let began = Instant::now();
-            bodies = black_box(batch(&snapshot, &request, &Scope::default()))
+            bodies = black_box(batch(&snapshot, &request, &AccessScope::default()))
                 .unwrap()
                 .bodies
                 .len();
@@ -45,10 +45,10 @@ pub fn batches() -> Vec<Row> {
 
 /// Why a path has what it has.
 pub fn explained() -> Vec<Row> {
-    let mut publisher = made("100k").publisher();
+    let mut snapshot_builder = made("100k").snapshot_builder();
     // Names are taken from the world behind another snapshot: it is read once for each.
-    let names = names(&publisher.snapshot(version()), 200);
-    let snapshot = publisher.snapshot(version());
+    let names = names(&snapshot_builder.snapshot(version()), 200);
+    let snapshot = snapshot_builder.snapshot(version());
     let began = Instant::now();
     snapshot.world();
     let read = began.elapsed();
@@ -57,7 +57,7 @@ pub fn explained() -> Vec<Row> {
             name: name.clone(),
             kinds: Vec::new(),
         };
-        black_box(explain(&snapshot, &request, &Scope::default())).unwrap()
+        black_box(explain(&snapshot, &request, &AccessScope::default())).unwrap()
     };
     let time = least(3, || {
         let began = Instant::now();

@@ -3,11 +3,11 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use entail::snapshot::Publisher;
+use entail::snapshot::SnapshotBuilder;
 use entail_core::effective::World as Entail;
 use entail_core::model::{GroupKind, Object};
 
-use crate::made::{Made, look_up, made, names, version};
+use crate::bench_world::{BenchWorld, look_up, made, names, version};
 use crate::memory;
 use crate::questions::{batches, explained};
 
@@ -56,7 +56,7 @@ pub fn millis(time: Duration) -> f64 {
 
 fn look_ups() -> Vec<Row> {
     let per_look_up = |shape: &'static str| {
-        let snapshot = made(shape).publisher().snapshot(version());
+        let snapshot = made(shape).snapshot_builder().snapshot(version());
         let names = names(&snapshot, 100_000);
         let time = least(15, || {
             let began = Instant::now();
@@ -79,28 +79,28 @@ fn look_ups() -> Vec<Row> {
 }
 
 /// Reading, computing and encoding everything.
-fn compute(made: &Made) -> (Duration, Publisher) {
+fn compute(made: &BenchWorld) -> (Duration, SnapshotBuilder) {
     let began = Instant::now();
-    let publisher = made.publisher();
-    (began.elapsed(), publisher)
+    let snapshot_builder = made.snapshot_builder();
+    (began.elapsed(), snapshot_builder)
 }
 
 fn cold() -> Vec<Row> {
     let small = made("10k");
-    let mut first = small.publisher();
-    let (snapshot, work) = (first.snapshot(version()), first.work());
+    let mut first = small.snapshot_builder();
+    let (snapshot, work) = (first.snapshot(version()), first.stats());
     let read = least(5, || {
         let began = Instant::now();
-        black_box(Entail::full(small.store.clone(), &small.profiles));
+        black_box(Entail::from_store(small.store.clone(), &small.profiles));
         began.elapsed()
     });
     let time = least(5, || compute(&small).0);
     let light = made("10k-small");
     let lightly = least(5, || compute(&light).0);
-    let light = light.publisher().work();
+    let light = light.snapshot_builder().stats();
     let large = made("100k-dense");
-    let (tenfold, mut publisher) = compute(&large);
-    let many = publisher.snapshot(version());
+    let (tenfold, mut snapshot_builder) = compute(&large);
+    let many = snapshot_builder.snapshot(version());
     let growth = tenfold.as_secs_f64() / time.as_secs_f64();
     let of = |s: &entail::snapshot::Snapshot| {
         format!("{} paths, {} answers", s.paths(), s.distinct_answers())
@@ -143,8 +143,8 @@ fn fan_out() -> Vec<Row> {
     let made = made("fanout");
     let mut paths = (0, 0);
     let time = least(3, || {
-        let (time, mut publisher) = compute(&made);
-        let snapshot = publisher.snapshot(version());
+        let (time, mut snapshot_builder) = compute(&made);
+        let snapshot = snapshot_builder.snapshot(version());
         paths = (snapshot.paths(), snapshot.distinct_answers());
         time
     });
@@ -170,8 +170,8 @@ fn fan_out() -> Vec<Row> {
 /// The time from an edit to the published snapshot, and what was done.
 fn edit(shape: &'static str, target: &str, runs: usize) -> (Duration, u64, u64, String) {
     let mut made = made(shape);
-    let mut publisher = made.publisher();
-    let first = publisher.snapshot(version());
+    let mut snapshot_builder = made.snapshot_builder();
+    let first = snapshot_builder.snapshot(version());
     let of = format!(
         "{} paths, {} answers",
         first.paths(),
@@ -183,13 +183,13 @@ fn edit(shape: &'static str, target: &str, runs: usize) -> (Duration, u64, u64, 
     let time = least(runs, || {
         number += 1;
         let (object, _) = made.edited(target, number);
-        let before = publisher.work();
+        let before = snapshot_builder.stats();
         let began = Instant::now();
         let changed = made.apply(object);
-        publisher.follow(made.store.clone(), &changed);
-        let snapshot = black_box(publisher.snapshot(version()));
+        snapshot_builder.update(made.store.clone(), &changed);
+        let snapshot = black_box(snapshot_builder.snapshot(version()));
         let time = began.elapsed();
-        let after = publisher.work();
+        let after = snapshot_builder.stats();
         done = (
             after.merged - before.merged,
             after.replaced - before.replaced,
@@ -216,7 +216,7 @@ fn one_policy() -> Vec<Row> {
 /// A route that changes lets the world be read anew.
 fn one_route() -> Vec<Row> {
     let mut made = made("100k");
-    let mut publisher = made.publisher();
+    let mut snapshot_builder = made.snapshot_builder();
     let kind = GroupKind::new("gateway.networking.k8s.io", "HTTPRoute");
     let mut number = 0;
     let mut merged = 0;
@@ -225,12 +225,12 @@ fn one_route() -> Vec<Row> {
         let (_, entry) = made.store.of_kind(&kind).next().unwrap();
         let mut object = Object::clone(&entry.object);
         object.labels.insert("edit".to_owned(), number.to_string());
-        let before = publisher.work();
+        let before = snapshot_builder.stats();
         let began = Instant::now();
         let changed = made.apply(object);
-        publisher.follow(made.store.clone(), &changed);
-        black_box(publisher.snapshot(version()));
-        merged = publisher.work().merged - before.merged;
+        snapshot_builder.update(made.store.clone(), &changed);
+        black_box(snapshot_builder.snapshot(version()));
+        merged = snapshot_builder.stats().merged - before.merged;
         began.elapsed()
     });
     vec![row(

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use world::{Join, Shape, World};
 
 /// What the command line asks for.
-enum Ask {
+enum Invocation {
     /// The help text.
     Help,
     /// A world, written to the directory if there is one.
@@ -64,8 +64,8 @@ fn main() -> ExitCode {
 fn run(args: Vec<String>) -> Result<(), Stop> {
     let usage = |message| Stop(2, message);
     let (shape, out) = match parse(&args).map_err(usage)? {
-        Ask::Help => return print(HELP),
-        Ask::World(shape, out) => (shape, out),
+        Invocation::Help => return print(HELP),
+        Invocation::World(shape, out) => (shape, out),
     };
     let world = World::generate(&shape).map_err(usage)?;
     if let Some(out) = out {
@@ -82,7 +82,7 @@ fn print(text: &str) -> Result<(), Stop> {
 }
 
 /// Reads the arguments: `--name value`, `--name=value` or a flag.
-fn parse(args: &[String]) -> Result<Ask, String> {
+fn parse(args: &[String]) -> Result<Invocation, String> {
     let mut given = Vec::new();
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
@@ -91,7 +91,7 @@ fn parse(args: &[String]) -> Result<Ask, String> {
             None => (arg.as_str(), None),
         };
         match (name, inline) {
-            ("--help" | "-h", None) => return Ok(Ask::Help),
+            ("--help" | "-h", None) => return Ok(Invocation::Help),
             ("--direct", None) => given.push((name, "")),
             ("--direct", Some(_)) => return Err("`--direct` takes no value".into()),
             _ if !name.starts_with("--") => return Err(format!("unexpected argument `{arg}`")),
@@ -118,7 +118,7 @@ fn parse(args: &[String]) -> Result<Ask, String> {
             _ => set(&mut shape, name, value)?,
         }
     }
-    Ok(Ask::World(Box::new(shape), out))
+    Ok(Invocation::World(Box::new(shape), out))
 }
 
 /// Sets one option of the shape.

@@ -8,10 +8,10 @@ use std::sync::{Arc, LazyLock};
 use entail_core::model::Change;
 use entail_core::effective::World;
 use entail::source::manifests::read_objects;
-use entail_core::store::{Profiles, Store};
+use entail_core::store::{ProfileSources, Store};
 use libfuzzer_sys::fuzz_target;
 
-static SHIPPED: LazyLock<Profiles> = LazyLock::new(Profiles::shipped);
+static SHIPPED: LazyLock<ProfileSources> = LazyLock::new(ProfileSources::shipped);
 
 fuzz_target!(|text: &str| {
     let Ok(parsed) = read_objects(text, "fuzz") else {
@@ -26,7 +26,7 @@ fuzz_target!(|text: &str| {
             .collect(),
         ..Change::default()
     });
-    let world = World::full(store, &SHIPPED);
+    let world = World::from_store(store, &SHIPPED);
     let statuses = world.statuses();
     assert_eq!(statuses.kinds.len(), world.kinds().len());
     let mut left = 100;
@@ -37,10 +37,10 @@ fuzz_target!(|text: &str| {
         }
         left -= 1;
         for kind in world.kinds() {
-            if let Some(frames) = world.frames(kind, trail) {
+            if let Some(chain) = world.attachment_chain(kind, trail) {
                 assert_eq!(
-                    world.explain(kind, &frames).effective,
-                    world.answer(kind, &frames)
+                    world.explain(kind, &chain).effective,
+                    world.answer(kind, &chain)
                 );
             }
         }

@@ -4,19 +4,19 @@ use prost::Message;
 
 use super::etag::etag;
 use super::v1;
-use entail_core::model::{BlockName, Effective, GroupKind, Origin, PolicyRef, Timestamp};
+use entail_core::model::{BlockName, EffectivePolicy, GroupKind, Origin, PolicyRef, Timestamp};
 
 /// The message of an answer, with its etags. Fields are in a fixed order and there are no maps:
 /// equal answers have equal bytes.
-pub fn effective_policy(kind: &GroupKind, effective: &Effective) -> v1::EffectivePolicy {
+pub fn effective_policy(kind: &GroupKind, effective: &EffectivePolicy) -> v1::EffectivePolicy {
     let spec_json = effective.spec.as_ref().map(ToString::to_string);
-    with_spec(kind, effective, spec_json)
+    effective_policy_with_spec(kind, effective, spec_json)
 }
 
 /// The same, of an answer whose spec is written already: compact JSON, its keys sorted.
-pub fn with_spec(
+pub fn effective_policy_with_spec(
     kind: &GroupKind,
-    effective: &Effective,
+    effective: &EffectivePolicy,
     spec_json: Option<String>,
 ) -> v1::EffectivePolicy {
     let mut message = v1::EffectivePolicy {
@@ -37,7 +37,7 @@ pub fn with_spec(
             .listed
             .iter()
             .map(|listed| v1::ListedPolicy {
-                policy: Some(node_policy_ref(&listed.policy)),
+                policy: Some(policy_ref(&listed.policy)),
                 node: listed.node.clone(),
                 spec_json: listed.spec.to_string(),
             })
@@ -46,7 +46,7 @@ pub fn with_spec(
             .rejected
             .iter()
             .map(|rejected| v1::RejectedPolicy {
-                policy: Some(node_policy_ref(&rejected.policy)),
+                policy: Some(policy_ref(&rejected.policy)),
                 reason: rejected.reason.clone(),
                 message: rejected.message.clone(),
             })
@@ -62,7 +62,7 @@ pub fn with_spec(
 pub fn origin(origin: &Origin) -> v1::Origin {
     v1::Origin {
         unit: origin.unit.to_string(),
-        policies: origin.policies.iter().map(node_policy_ref).collect(),
+        policies: origin.policies.iter().map(policy_ref).collect(),
         object: origin
             .object
             .as_ref()
@@ -73,7 +73,7 @@ pub fn origin(origin: &Origin) -> v1::Origin {
 }
 
 /// The message of a policy's name.
-pub fn node_policy_ref(policy: &PolicyRef) -> v1::PolicyRef {
+pub fn policy_ref(policy: &PolicyRef) -> v1::PolicyRef {
     v1::PolicyRef {
         namespace: policy.namespace.to_string(),
         name: policy.name.to_string(),

@@ -35,13 +35,13 @@ pub struct EncodedWatchEffectivePoliciesResponse {
 }
 
 impl EncodedGetEffectivePoliciesResponse {
-    fn pieces(&self) -> impl Iterator<Item = &Bytes> {
+    fn chunks(&self) -> impl Iterator<Item = &Bytes> {
         [&self.result, &self.tail].into_iter()
     }
 }
 
 impl EncodedBatchGetEffectivePoliciesResponse {
-    fn pieces(&self) -> impl Iterator<Item = &Bytes> {
+    fn chunks(&self) -> impl Iterator<Item = &Bytes> {
         let bodies = self.bodies.iter().flat_map(|(head, body)| [head, body]);
         let results = std::iter::once(&self.results);
         results.chain(bodies).chain(std::iter::once(&self.tail))
@@ -49,25 +49,25 @@ impl EncodedBatchGetEffectivePoliciesResponse {
 }
 
 impl EncodedWatchEffectivePoliciesResponse {
-    fn pieces(&self) -> impl Iterator<Item = &Bytes> {
+    fn chunks(&self) -> impl Iterator<Item = &Bytes> {
         std::iter::once(&self.message)
     }
 }
 
 /// Replies are never decoded by the server.
-fn refuse() -> Result<(), DecodeError> {
+fn decoding_error() -> Result<(), DecodeError> {
     let mut nothing: &[u8] = &[];
     // Decoding a key from nothing is the error that prost lets others make.
     prost::encoding::decode_key(&mut nothing).map(drop)?;
     Ok(())
 }
 
-/// A message that is sent as its pieces stand.
-macro_rules! stored {
+/// A message that is sent as its chunks stand.
+macro_rules! impl_message {
     ($message:ty) => {
         impl prost::Message for $message {
             fn encode_raw(&self, buffer: &mut impl BufMut) {
-                for piece in self.pieces() {
+                for piece in self.chunks() {
                     buffer.put_slice(piece);
                 }
             }
@@ -79,11 +79,11 @@ macro_rules! stored {
                 _buffer: &mut impl Buf,
                 _context: DecodeContext,
             ) -> Result<(), DecodeError> {
-                refuse()
+                decoding_error()
             }
 
             fn encoded_len(&self) -> usize {
-                self.pieces().map(Bytes::len).sum()
+                self.chunks().map(Bytes::len).sum()
             }
 
             fn clear(&mut self) {
@@ -93,6 +93,6 @@ macro_rules! stored {
     };
 }
 
-stored!(EncodedGetEffectivePoliciesResponse);
-stored!(EncodedBatchGetEffectivePoliciesResponse);
-stored!(EncodedWatchEffectivePoliciesResponse);
+impl_message!(EncodedGetEffectivePoliciesResponse);
+impl_message!(EncodedBatchGetEffectivePoliciesResponse);
+impl_message!(EncodedWatchEffectivePoliciesResponse);

@@ -17,7 +17,7 @@ pub fn etag(bytes: &[u8]) -> String {
 
 /// The etag of several entries together: of their etags, one after the other. What it covers has not
 /// to be hashed again.
-pub fn etag_of_all<'e>(etags: impl Iterator<Item = &'e str>) -> String {
+pub fn combined_etag<'e>(etags: impl Iterator<Item = &'e str>) -> String {
     etag(etags.collect::<String>().as_bytes())
 }
 

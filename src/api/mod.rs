@@ -8,16 +8,19 @@ mod request;
 
 use prost::Message;
 
-pub use convert::{block, effective_policy, node_policy_ref, origin, timestamp, with_spec};
+pub use convert::{
+    block, effective_policy, effective_policy_with_spec, origin, policy_ref, timestamp,
+};
 pub use encoded::{
     EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse,
     EncodedWatchEffectivePoliciesResponse,
 };
-pub use etag::{etag, etag_of_all};
+pub use etag::{combined_etag, etag};
 pub use reply::{
-    batch_tail, field, get_tail, head, policies_field, policies_of, result_field, unmodified_field,
+    batch_tail, decode_policies, field, field_header, get_tail, not_modified_field, policies_field,
+    result_field,
 };
-pub use request::path_alone;
+pub use request::path_only_request;
 
 pub use entail_client::v1;
 

@@ -8,13 +8,13 @@ use super::v1;
 
 /// A length-delimited field with its key.
 pub fn field(number: u32, bytes: &[u8]) -> Vec<u8> {
-    let mut out = head(number, bytes.len());
+    let mut out = field_header(number, bytes.len());
     out.extend_from_slice(bytes);
     out
 }
 
 /// Key and length of a length-delimited field.
-pub fn head(number: u32, length: usize) -> Vec<u8> {
+pub fn field_header(number: u32, length: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(length + 6);
     prost::encoding::encode_key(number, WireType::LengthDelimited, &mut out);
     prost::encoding::encode_varint(length as u64, &mut out);
@@ -23,13 +23,13 @@ pub fn head(number: u32, length: usize) -> Vec<u8> {
 
 /// Field `policies`, of `PathPolicies` and `PolicyBody` alike.
 pub fn policies_field(policy: &v1::EffectivePolicy) -> Vec<u8> {
-    let mut out = head(1, policy.encoded_len());
+    let mut out = field_header(1, policy.encoded_len());
     policy.encode_raw(&mut out);
     out
 }
 
 /// The policies that fields `policies` hold; they are our own bytes.
-pub fn policies_of<'p>(fields: impl Iterator<Item = &'p Bytes>) -> Vec<v1::EffectivePolicy> {
+pub fn decode_policies<'p>(fields: impl Iterator<Item = &'p Bytes>) -> Vec<v1::EffectivePolicy> {
     let bytes: Vec<u8> = fields.flatten().copied().collect();
     let read = v1::PolicyBody::decode(&*bytes);
     read.unwrap_or_default().policies
@@ -42,7 +42,7 @@ pub fn result_field<'p>(policies: impl Iterator<Item = &'p [u8]> + Clone, etag: 
         ..v1::PathPolicies::default()
     };
     let length = policies.clone().map(<[u8]>::len).sum::<usize>() + rest.encoded_len();
-    let mut out = head(1, length);
+    let mut out = field_header(1, length);
     for policy in policies {
         out.extend_from_slice(policy);
     }
@@ -51,7 +51,7 @@ pub fn result_field<'p>(policies: impl Iterator<Item = &'p [u8]> + Clone, etag: 
 }
 
 /// Field `result` of a Get reply whose caller holds the current policies.
-pub fn unmodified_field(etag: &str) -> Vec<u8> {
+pub fn not_modified_field(etag: &str) -> Vec<u8> {
     let result = v1::PathPolicies {
         etag: etag.to_owned(),
         not_modified: true,

@@ -11,7 +11,7 @@ const PATH: u8 = 0x0a;
 
 /// The path of a `GetEffectivePoliciesRequest` that says nothing else, taken in place from its
 /// frame; `None` for every other request, be it well formed or not.
-pub fn path_alone(frame: &[u8]) -> Option<&str> {
+pub fn path_only_request(frame: &[u8]) -> Option<&str> {
     let (prefix, message) = frame.split_at_checked(PREFIX)?;
     let [compressed, length @ ..] = prefix.first_chunk::<PREFIX>()?;
     if *compressed != 0 || u32::from_be_bytes(*length) as usize != message.len() {
@@ -27,7 +27,7 @@ pub fn path_alone(frame: &[u8]) -> Option<&str> {
 
 impl EncodedGetEffectivePoliciesResponse {
     /// The reply as a frame, uncompressed; `None` if its message has more than `most` bytes.
-    pub fn framed(&self, most: usize) -> Option<Bytes> {
+    pub fn to_frame(&self, most: usize) -> Option<Bytes> {
         let length = self.result.len() + self.tail.len();
         let told = u32::try_from(length).ok().filter(|_| length <= most)?;
         let mut frame = BytesMut::with_capacity(PREFIX + length);
@@ -62,7 +62,7 @@ mod tests {
     fn a_path_alone_is_taken_in_place() {
         for path in ["", "gateways/ns/gw", &"x".repeat(300)] {
             let frame = framed(&request(path).encode_to_vec());
-            assert_eq!(path_alone(&frame), Some(path));
+            assert_eq!(path_only_request(&frame), Some(path));
         }
     }
 
@@ -91,10 +91,10 @@ mod tests {
             compressed,
         ];
         for frame in frames {
-            assert_eq!(path_alone(&frame), None, "{frame:?}");
+            assert_eq!(path_only_request(&frame), None, "{frame:?}");
         }
         for cut in 0..path.len() {
-            assert_eq!(path_alone(&path[..cut]), None);
+            assert_eq!(path_only_request(&path[..cut]), None);
         }
     }
 
@@ -104,7 +104,7 @@ mod tests {
             result: Bytes::from_static(b"abc"),
             tail: Bytes::from_static(b"de"),
         };
-        assert_eq!(reply.framed(5).as_deref(), Some(&framed(b"abcde")[..]));
-        assert_eq!(reply.framed(4), None);
+        assert_eq!(reply.to_frame(5).as_deref(), Some(&framed(b"abcde")[..]));
+        assert_eq!(reply.to_frame(4), None);
     }
 }

@@ -12,23 +12,23 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::intake::Intake;
-use super::progress::{Progress, stamp};
+use super::object_cache::ObjectCache;
+use super::shared_state::{ReconcilerProgress, record_now};
 use crate::config::ServeSettings;
 use crate::source::checkpoint::Checkpoint;
-use crate::source::cluster::{Cluster, Known};
+use crate::source::cluster::{Cluster, KnownObjects};
 use entail_core::model::{Change, GroupKind, KindState, SourceState};
 use entail_core::store::Store;
 
 /// How long the last checkpoint may hold up the end of the process.
-const LAST: Duration = Duration::from_secs(5);
+const FINAL_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long to wait, at least, after a checkpoint that could not be written.
-const RETRY: Duration = Duration::from_secs(5);
+const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What is to be written.
 #[derive(Clone, Debug)]
-pub(super) struct Inputs {
+pub(super) struct CheckpointData {
     pub store: Store,
     pub states: BTreeMap<GroupKind, SourceState>,
     pub synced_at: SystemTime,
@@ -36,33 +36,38 @@ pub(super) struct Inputs {
 
 /// Writes what it is given; of what has gathered meanwhile, the last.
 #[derive(Debug)]
-pub(super) struct Checkpoints {
+pub(super) struct CheckpointWriter {
     path: PathBuf,
-    of: String,
+    source: String,
     /// How long to wait after each.
     pause: Duration,
-    progress: Arc<Progress>,
+    progress: Arc<ReconcilerProgress>,
 }
 
 /// A checkpointer at work.
 #[derive(Debug)]
-pub(super) struct Keeping {
+pub(super) struct CheckpointTask {
     task: JoinHandle<()>,
     end: CancellationToken,
 }
 
 /// What a checkpoint says, ready for the intake and for the source.
 #[derive(Debug)]
-pub(super) struct Warm {
-    pub known: Known,
+pub(super) struct RestoredCheckpoint {
+    pub known: KnownObjects,
     pub synced_at: SystemTime,
 }
 
-impl Checkpoints {
-    pub fn new(path: PathBuf, of: String, pause: Duration, progress: Arc<Progress>) -> Self {
+impl CheckpointWriter {
+    pub fn new(
+        path: PathBuf,
+        source: String,
+        pause: Duration,
+        progress: Arc<ReconcilerProgress>,
+    ) -> Self {
         Self {
             path,
-            of,
+            source,
             pause,
             progress,
         }
@@ -70,16 +75,16 @@ impl Checkpoints {
 
     /// Puts what was known last into the intake, as stale. A checkpoint that cannot be used is told
     /// in the log, and the start is cold.
-    pub fn restore(&self, intake: &mut Intake) -> Option<Warm> {
+    pub fn restore(&self, cache: &mut ObjectCache) -> Option<RestoredCheckpoint> {
         let path = self.path.display();
-        let read = match Checkpoint::read(&self.path, &self.of) {
+        let read = match Checkpoint::read(&self.path, &self.source) {
             Ok(read) => read?,
             Err(error) => {
                 tracing::warn!("checkpoint {path} is refused, the start is cold: {error}");
                 return None;
             }
         };
-        let mut known: Known = BTreeMap::new();
+        let mut known: KnownObjects = BTreeMap::new();
         let mut states = Vec::new();
         for (kind, state) in &read.states {
             let state = match state {
@@ -101,7 +106,7 @@ impl Checkpoints {
         // Whatever clock it was written by: nothing is in step in the future.
         let synced_at = read.synced_at.min(SystemTime::now());
         let objects = read.objects.len();
-        intake.apply(Change {
+        cache.apply(Change {
             upserts: read.objects,
             states,
             ..Change::default()
@@ -110,11 +115,11 @@ impl Checkpoints {
             objects,
             "starting from checkpoint {path}, stale until the source is read"
         );
-        Some(Warm { known, synced_at })
+        Some(RestoredCheckpoint { known, synced_at })
     }
 
     /// Writes from now on what the channel has last.
-    pub fn keep(self, mut inputs: watch::Receiver<Option<Inputs>>) -> Keeping {
+    pub fn start(self, mut inputs: watch::Receiver<Option<CheckpointData>>) -> CheckpointTask {
         let this = Arc::new(self);
         let end = CancellationToken::new();
         let ending = end.clone();
@@ -125,7 +130,7 @@ impl Checkpoints {
                 let Some(now) = now else { continue };
                 // Where the disk refuses it is tried again, unless there is something newer.
                 while !this.write(now.clone()).await && !ending.is_cancelled() {
-                    let _ended = timeout(this.pause.max(RETRY), ending.cancelled()).await;
+                    let _ended = timeout(this.pause.max(RETRY_INTERVAL), ending.cancelled()).await;
                     if inputs.has_changed().unwrap_or(true) {
                         break;
                     }
@@ -133,16 +138,16 @@ impl Checkpoints {
                 let _ended = timeout(this.pause, ending.cancelled()).await;
             }
         });
-        Keeping { task, end }
+        CheckpointTask { task, end }
     }
 
     /// Whether it is on the disk.
-    async fn write(self: &Arc<Self>, inputs: Inputs) -> bool {
+    async fn write(self: &Arc<Self>, inputs: CheckpointData) -> bool {
         let this = Arc::clone(self);
         let written = tokio::task::spawn_blocking(move || {
             let objects = inputs.store.objects().cloned().collect();
             let checkpoint = Checkpoint {
-                of: this.of.clone(),
+                source: this.source.clone(),
                 synced_at: inputs.synced_at,
                 states: inputs.states,
                 objects,
@@ -154,7 +159,7 @@ impl Checkpoints {
             .await
             .unwrap_or_else(|error| Err(io::Error::from(error).into()));
         match written {
-            Ok(()) => stamp(&self.progress.checkpoint),
+            Ok(()) => record_now(&self.progress.checkpoint),
             Err(ref error) => {
                 let failures = &self.progress.checkpoint_failures;
                 failures.fetch_add(1, Ordering::Relaxed);
@@ -167,37 +172,37 @@ impl Checkpoints {
 
 /// What keeps checkpoints, and what the last one said.
 #[derive(Default)]
-pub(super) struct Keeper {
+pub(super) struct CheckpointManager {
     pub synced_at: Option<SystemTime>,
-    pub known: Known,
-    pub inputs: Option<watch::Sender<Option<Inputs>>>,
-    keeping: Option<Keeping>,
+    pub known: KnownObjects,
+    pub inputs: Option<watch::Sender<Option<CheckpointData>>>,
+    keeping: Option<CheckpointTask>,
 }
 
-impl Keeper {
+impl CheckpointManager {
     /// Puts the last checkpoint into the intake and begins to keep others, if that is wanted.
     pub fn of(
         settings: &ServeSettings,
         cluster: Option<&Cluster>,
-        intake: &mut Intake,
-        progress: &Arc<Progress>,
+        cache: &mut ObjectCache,
+        progress: &Arc<ReconcilerProgress>,
     ) -> Self {
         let (Some(path), Some(cluster)) = (&settings.checkpoint, cluster) else {
             return Self::default();
         };
-        let checkpoints = Checkpoints::new(
+        let checkpoints = CheckpointWriter::new(
             path.clone(),
-            format!("{}{}", cluster.url, cluster.scope),
+            format!("{}{}", cluster.url, cluster.filter),
             settings.checkpoint_pause,
             Arc::clone(progress),
         );
-        let warm = checkpoints.restore(intake);
+        let warm = checkpoints.restore(cache);
         let (inputs, taken) = watch::channel(None);
         Self {
             synced_at: warm.as_ref().map(|warm| warm.synced_at),
             known: warm.map(|warm| warm.known).unwrap_or_default(),
             inputs: Some(inputs),
-            keeping: Some(checkpoints.keep(taken)),
+            keeping: Some(checkpoints.start(taken)),
         }
     }
 
@@ -205,7 +210,7 @@ impl Keeper {
     pub async fn end(self) {
         let Some(keeping) = self.keeping else { return };
         keeping.end.cancel();
-        if timeout(LAST, keeping.task).await.is_err() {
+        if timeout(FINAL_WRITE_TIMEOUT, keeping.task).await.is_err() {
             tracing::warn!("the last checkpoint took too long and may be missing");
         }
     }

@@ -6,19 +6,19 @@ use tokio::sync::{mpsc, watch as channel};
 use tokio::time::{Instant, timeout_at};
 
 use super::AppError;
-use super::intake::Intake;
-use crate::config::{ClusterAccess, Inputs};
-use crate::insight::Notes;
-use crate::source::cluster::{Access, Cluster, Known, Scope, Wanted};
+use super::object_cache::ObjectCache;
+use crate::config::{ClusterSettings, Inputs};
+use crate::insight::SourceProblems;
+use crate::source::cluster::{Cluster, ClusterConfig, DesiredKinds, KnownObjects, WatchFilter};
 use entail_core::model::Str;
 
 pub(super) use crate::source::cluster::watch;
 
 /// How long a cluster may take until all that is wanted of it is known.
-const PATIENCE: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The cluster to follow, if one is to be followed.
-pub(super) async fn chosen(inputs: &Inputs) -> Result<Option<Cluster>, AppError> {
+pub(super) async fn connect_if_configured(inputs: &Inputs) -> Result<Option<Cluster>, AppError> {
     match &inputs.cluster {
         Some(access) => Ok(Some(connect(access).await?)),
         None => Ok(None),
@@ -26,13 +26,13 @@ pub(super) async fn chosen(inputs: &Inputs) -> Result<Option<Cluster>, AppError>
 }
 
 /// Prepares the connection.
-async fn connect(access: &ClusterAccess) -> Result<Cluster, AppError> {
+async fn connect(access: &ClusterSettings) -> Result<Cluster, AppError> {
     let names = |names: &[String]| names.iter().map(|name| Str::from(name.as_str())).collect();
     let gateways = access.gateways.iter();
-    let access = Access {
+    let access = ClusterConfig {
         kubeconfig: access.kubeconfig.clone(),
         context: access.context.clone(),
-        scope: Scope {
+        filter: WatchFilter {
             namespaces: names(&access.namespaces),
             gateways: gateways
                 .map(|(ns, name)| (ns.as_str().into(), name.as_str().into()))
@@ -45,15 +45,23 @@ async fn connect(access: &ClusterAccess) -> Result<Cluster, AppError> {
 }
 
 /// The channel that tells a cluster what is wanted.
-pub(super) fn wanted(intake: &Intake) -> (channel::Sender<Wanted>, channel::Receiver<Wanted>) {
-    channel::channel(Wanted {
-        kinds: intake.wanted().clone(),
+pub(super) fn wanted(
+    cache: &ObjectCache,
+) -> (
+    channel::Sender<DesiredKinds>,
+    channel::Receiver<DesiredKinds>,
+) {
+    channel::channel(DesiredKinds {
+        kinds: cache.wanted().clone(),
         after: 0,
     })
 }
 
 /// Reads a cluster once. Returns what is wrong, and whether all is known that is wanted.
-pub(super) fn read(intake: &mut Intake, access: &ClusterAccess) -> Result<(Notes, bool), AppError> {
+pub(super) fn read(
+    cache: &mut ObjectCache,
+    access: &ClusterSettings,
+) -> Result<(SourceProblems, bool), AppError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -61,25 +69,25 @@ pub(super) fn read(intake: &mut Intake, access: &ClusterAccess) -> Result<(Notes
         .map_err(|error| AppError::Process(format!("threads cannot be started: {error}")))?;
     runtime.block_on(async {
         let cluster = connect(access).await?;
-        let (wanted, wanting) = wanted(intake);
+        let (wanted, wanting) = wanted(cache);
         let (tx, mut steps) = mpsc::channel(1);
         let url = cluster.url.clone();
-        tokio::spawn(watch(cluster, wanting, Known::default(), tx));
-        let end = Instant::now() + PATIENCE;
-        let mut notes = Notes::default();
+        tokio::spawn(watch(cluster, wanting, KnownObjects::default(), tx));
+        let end = Instant::now() + READ_TIMEOUT;
+        let mut source_problems = SourceProblems::default();
         while let Ok(Some(step)) = timeout_at(end, steps.recv()).await {
-            intake.apply(step.change);
-            notes.problems = step.problems;
+            cache.apply(step.change);
+            source_problems.problems = step.problems;
             if step.is_complete {
-                return Ok((notes, true));
+                return Ok((source_problems, true));
             }
-            wanted.send_replace(Wanted {
-                kinds: intake.wanted().clone(),
+            wanted.send_replace(DesiredKinds {
+                kinds: cache.wanted().clone(),
                 after: step.number,
             });
         }
-        if intake.objects() == 0 {
-            let why = notes
+        if cache.objects() == 0 {
+            let why = source_problems
                 .problems
                 .iter()
                 .map(|(place, why)| format!("{place}: {why}"));
@@ -87,6 +95,6 @@ pub(super) fn read(intake: &mut Intake, access: &ClusterAccess) -> Result<(Notes
             told.extend(why);
             return Err(AppError::Input(told));
         }
-        Ok((notes, false))
+        Ok((source_problems, false))
     })
 }

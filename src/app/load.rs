@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::cluster;
-use super::intake::{Intake, epoch, now, refusals};
+use super::object_cache::{ObjectCache, epoch, now, refusals};
 use super::values::change_world;
 use super::{AppError, Inputs};
-use crate::insight::{Local, Notes};
+use crate::insight::{LocalBackend, SourceProblems};
 use crate::snapshot::Version;
 use crate::source::manifests::{Manifests, Problem};
 use entail_core::profile::parse_documents;
-use entail_core::store::{Profiles, Store};
+use entail_core::store::{ProfileSources, Store};
 
 /// Inputs, read.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedInputs {
     /// Who answers questions about them.
-    pub local: Local,
+    pub local: LocalBackend,
     /// What is wrong with them: `path:line: message`, for standard error.
     pub warnings: Vec<String>,
     /// Whether something could not be read at all and the inputs do not allow that: the answers
@@ -31,23 +31,23 @@ pub struct Loaded {
 ///
 /// # Errors
 /// Wrong inputs, or refused profiles of `--profiles`.
-pub fn load(inputs: &Inputs) -> Result<Loaded, AppError> {
+pub fn load(inputs: &Inputs) -> Result<LoadedInputs, AppError> {
     inputs.check().map_err(AppError::Usage)?;
-    let mut intake = Intake::new(read_profiles(&inputs.profiles)?);
+    let mut cache = ObjectCache::new(read_profiles(&inputs.profiles)?);
     let (problems, is_whole) = match &inputs.cluster {
         Some(access) => {
-            intake = intake.watched();
-            cluster::read(&mut intake, access)?
+            cache = cache.with_kind_states();
+            cluster::read(&mut cache, access)?
         }
         None => {
-            let scan = Manifests::new(inputs.manifests.clone(), intake.scopes()).scan();
+            let scan = Manifests::new(inputs.manifests.clone(), cache.scopes()).scan();
             let is_whole = !scan.is_partial();
-            intake.apply(scan.change);
-            (notes(&scan.problems), is_whole)
+            cache.apply(scan.change);
+            (source_problems(&scan.problems), is_whole)
         }
     };
     let incomplete = !is_whole && !inputs.allow_partial;
-    let snapshot = intake.into_snapshot(Version {
+    let snapshot = cache.into_snapshot(Version {
         epoch: epoch(),
         generation: 1,
         synced_at: now(),
@@ -58,10 +58,10 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, AppError> {
         .map(|(place, message)| format!("{place}: {message}"))
         .chain(refused)
         .collect();
-    Ok(Loaded {
-        local: Local {
+    Ok(LoadedInputs {
+        local: LocalBackend {
             snapshot: Arc::new(snapshot),
-            notes: problems,
+            source_problems: problems,
             change: change_world,
         },
         warnings,
@@ -70,7 +70,7 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, AppError> {
 }
 
 /// The problems of a source as notes.
-pub(super) fn notes(problems: &[Problem]) -> Notes {
+pub(super) fn source_problems(problems: &[Problem]) -> SourceProblems {
     let note = |problem: &Problem| {
         let place = match problem.line {
             Some(line) => format!("{}:{line}", problem.path),
@@ -83,7 +83,7 @@ pub(super) fn notes(problems: &[Problem]) -> Notes {
         };
         (place, format!("{}{kept}", problem.message))
     };
-    Notes {
+    SourceProblems {
         problems: problems.iter().map(note).collect(),
     }
 }
@@ -93,8 +93,8 @@ pub(super) fn notes(problems: &[Problem]) -> Notes {
 ///
 /// # Errors
 /// All documents that are refused, with file, line and reason.
-pub(super) fn read_profiles(paths: &[PathBuf]) -> Result<Profiles, AppError> {
-    let mut profiles = Profiles::shipped();
+pub(super) fn read_profiles(paths: &[PathBuf]) -> Result<ProfileSources, AppError> {
+    let mut profiles = ProfileSources::shipped();
     let mut refused = Vec::new();
     for path in paths {
         match files_of(path) {
@@ -120,7 +120,7 @@ pub(super) fn read_profiles(paths: &[PathBuf]) -> Result<Profiles, AppError> {
     }
 }
 
-fn read_profile_file(file: &Path, profiles: &mut Profiles, refused: &mut Vec<String>) {
+fn read_profile_file(file: &Path, profiles: &mut ProfileSources, refused: &mut Vec<String>) {
     let name = file.to_string_lossy();
     let text = match fs::read_to_string(file) {
         Ok(text) => text,
@@ -160,7 +160,7 @@ pub fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
 mod tests {
     use super::*;
 
-    fn refused(result: Result<Profiles, AppError>) -> Vec<String> {
+    fn refused(result: Result<ProfileSources, AppError>) -> Vec<String> {
         match result {
             Err(AppError::Input(refused)) => refused,
             other => panic!("{other:?}"),

@@ -2,24 +2,24 @@
 
 mod checkpoints;
 mod cluster;
-mod figures;
-mod intake;
 mod load;
+mod metrics;
+mod object_cache;
 mod port_file;
-mod progress;
+mod problem_log;
+mod reconciler;
 mod reviews;
 mod serve;
+mod shared_state;
 mod sockets;
-mod told;
 mod values;
-mod writer;
 
-use crate::serve::ServeError;
+use crate::server::ServeError;
 
-pub use crate::config::{ClusterAccess, Inputs, ServeSettings};
-pub use load::{Loaded, files_of, load};
+pub use crate::config::{ClusterSettings, Inputs, ServeSettings};
+pub use load::{LoadedInputs, files_of, load};
 pub use serve::{run, serve};
-pub use sockets::Addresses;
+pub use sockets::BoundAddresses;
 pub use values::{change_world, load_values, read_values, world_of};
 
 /// Why a command or the server cannot go on.

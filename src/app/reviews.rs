@@ -2,40 +2,40 @@
 
 use std::sync::Arc;
 
-use crate::serve::{Account, Reviewing, Reviews, Right};
-use crate::source::cluster::{Cluster, Reviewer, User};
+use crate::server::{Authorizer, ResourceAttributes, ReviewFuture, TokenAuthenticator};
+use crate::source::cluster::{AuthenticatedUser, Cluster, ReviewClient};
 
 /// Asks a cluster.
 #[derive(Debug)]
-struct OfCluster(Reviewer);
+struct ClusterReviews(ReviewClient);
 
 /// An account, and whom to ask of it.
 #[derive(Debug)]
-struct OfUser {
-    reviewer: Reviewer,
-    user: Arc<User>,
+struct ClusterAccount {
+    reviewer: ReviewClient,
+    user: Arc<AuthenticatedUser>,
 }
 
 /// Reviews by a cluster.
-pub(super) fn of(cluster: &Cluster) -> Arc<dyn Reviews> {
-    Arc::new(OfCluster(Reviewer::of(cluster)))
+pub(super) fn cluster_reviews(cluster: &Cluster) -> Arc<dyn TokenAuthenticator> {
+    Arc::new(ClusterReviews(ReviewClient::of(cluster)))
 }
 
-impl Reviews for OfCluster {
-    fn account(&self, token: &str) -> Reviewing<'_, Option<Arc<dyn Account>>> {
+impl TokenAuthenticator for ClusterReviews {
+    fn account(&self, token: &str) -> ReviewFuture<'_, Option<Arc<dyn Authorizer>>> {
         let token = token.to_owned();
         Box::pin(async move {
             let user = self.0.user(&token).await?;
             Ok(user.map(|user| {
                 let reviewer = self.0.clone();
-                Arc::new(OfUser { reviewer, user }) as Arc<dyn Account>
+                Arc::new(ClusterAccount { reviewer, user }) as Arc<dyn Authorizer>
             }))
         })
     }
 }
 
-impl Account for OfUser {
-    fn may_get(&self, right: Right) -> Reviewing<'_, bool> {
+impl Authorizer for ClusterAccount {
+    fn may_get(&self, right: ResourceAttributes) -> ReviewFuture<'_, bool> {
         Box::pin(async move {
             let of = (&*right.namespace, &*right.name);
             let reviewer = &self.reviewer;

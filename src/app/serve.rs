@@ -9,25 +9,27 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::checkpoints::Keeper;
-use super::figures::{self, Figures};
-use super::intake::Intake;
+use super::checkpoints::CheckpointManager;
 use super::load::read_profiles;
-use super::progress::{Progress, Shared};
-use super::sockets::{Addresses, Sockets};
-use super::writer::Writer;
+use super::metrics::{self, MetricsSource};
+use super::object_cache::ObjectCache;
+use super::reconciler::Reconciler;
+use super::shared_state::{ReconcilerProgress, SharedState};
+use super::sockets::{BoundAddresses, BoundListeners};
 use super::{AppError, ServeSettings, cluster, reviews};
-use crate::config::{InsightAuth, Listeners, read_callers, read_envoy};
-use crate::insight::Notes;
-use crate::serve::{Answers, Callers, Certificates, EnvoySettings, Health, Security, Server};
-use crate::source::cluster::{Cluster, Known, Wanted};
-use crate::source::manifests::{Manifests, Scopes, watch as follow};
+use crate::config::{InsightAuth, ListenConfig, read_callers, read_envoy};
+use crate::insight::SourceProblems;
+use crate::server::{
+    AccessRules, Certificates, EnvoySettings, Health, Security, Server, ServiceContext,
+};
+use crate::source::cluster::{Cluster, DesiredKinds, KnownObjects};
+use crate::source::manifests::{KindScopes, Manifests, watch as follow};
 use crate::telemetry;
 
 /// Steps of the source that may wait for the writer.
-const WAITING_STEPS: usize = 4;
+const UPDATE_QUEUE_CAPACITY: usize = 4;
 /// How long work that nobody waits for may hold up the end of the process.
-const LAST_WORK: Duration = Duration::from_secs(1);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Runs the server until SIGTERM or SIGINT: logging, threads and all.
 ///
@@ -46,7 +48,7 @@ pub fn run(settings: ServeSettings) -> Result<(), AppError> {
             .map_err(|error| AppError::Process(format!("signals cannot be caught: {error}")))?;
         serve(settings, |_| {}, stop).await
     });
-    runtime.shutdown_timeout(LAST_WORK);
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     match &ended {
         Ok(()) => tracing::info!("stopped"),
         Err(error) => tracing::error!(%error, "stopped"),
@@ -76,55 +78,55 @@ fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
 /// Wrong settings, refused profiles, or listeners that fail.
 pub async fn serve(
     settings: ServeSettings,
-    bound: impl FnOnce(&Addresses),
+    bound: impl FnOnce(&BoundAddresses),
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), AppError> {
     let started = Instant::now();
     let checked = settings.check().map_err(AppError::Usage)?;
-    let (mut intake, cluster) = inputs(&settings).await?;
+    let (mut cache, cluster) = inputs(&settings).await?;
     let security = security(&settings, &checked, cluster.as_ref())?;
     let envoy = envoy(&settings)?;
-    let sockets = Sockets::bind(&settings, &checked).await?;
+    let sockets = BoundListeners::bind(&settings, &checked).await?;
     bound(&sockets.announce(&settings)?);
 
-    let progress = Arc::<Progress>::default();
-    let mut keeper = Keeper::of(&settings, cluster.as_ref(), &mut intake, &progress);
-    let scopes = intake.scopes();
-    let (wanted, wanting) = cluster::wanted(&intake);
-    let shared = Shared::of(intake, &progress);
-    let (notes, told) = watch::channel(Arc::<Notes>::default());
-    let answers = Answers {
+    let progress = Arc::<ReconcilerProgress>::default();
+    let mut checkpoints = CheckpointManager::of(&settings, cluster.as_ref(), &mut cache, &progress);
+    let scopes = cache.scopes();
+    let (wanted, wanting) = cluster::wanted(&cache);
+    let shared = SharedState::of(cache, &progress);
+    let (source_problems, told) = watch::channel(Arc::<SourceProblems>::default());
+    let answers = ServiceContext {
         change: super::change_world,
         snapshots: Arc::clone(&shared.snapshots),
-        notes: told.clone(),
+        source_problems: told.clone(),
     };
     let (certificates, health) = (security.certificates.clone(), Health::new().await);
     let server =
         Server::new(answers, health.clone(), settings.limits.clone(), security).with_envoy(envoy);
-    let figures = Figures {
+    let source_of_metrics = MetricsSource {
         shared: shared.clone(),
-        notes: told,
-        tally: server.tally(),
-        load: server.load(),
+        source_problems: told,
+        request_counters: server.request_counters(),
+        concurrency: server.concurrency(),
         calls: cluster.as_ref().map(|cluster| cluster.calls.clone()),
         certificates: certificates.clone(),
     };
-    let (metrics, _admin) = figures::told(figures, sockets.admin)?;
-    let writer = Writer {
+    let (metrics, _admin) = metrics::serve_metrics(source_of_metrics, sockets.admin)?;
+    let reconciler = Reconciler {
         shared,
-        notes,
+        source_problems,
         health,
         allow_partial: settings.inputs.allow_partial,
         started,
         wanted: cluster.is_some().then_some(wanted),
-        warm: keeper.synced_at,
-        kept: keeper.inputs.take(),
+        restored_at: checkpoints.synced_at,
+        checkpoint_channel: checkpoints.inputs.take(),
         metrics,
     };
-    let known = std::mem::take(&mut keeper.known);
+    let known = std::mem::take(&mut checkpoints.known);
     let source = cluster.map(|cluster| Source::Cluster(cluster, wanting, known));
     let source = source.unwrap_or_else(|| Source::files(&settings, scopes));
-    let mut background = begin(source, writer, certificates);
+    let mut background = start_background(source, reconciler, certificates);
     let shutdown = async {
         shutdown.await;
         progress.is_stopping.store(true, Ordering::Relaxed);
@@ -136,18 +138,18 @@ pub async fn serve(
         .await;
     // Where a listener failed, nobody has told the rest to end.
     background.shutdown().await;
-    keeper.end().await;
+    checkpoints.end().await;
     Ok(ended?)
 }
 
 /// Where objects come from.
 enum Source {
-    Cluster(Cluster, watch::Receiver<Wanted>, Known),
+    Cluster(Cluster, watch::Receiver<DesiredKinds>, KnownObjects),
     Manifests(Manifests, Duration),
 }
 
 impl Source {
-    fn files(settings: &ServeSettings, scopes: Scopes) -> Self {
+    fn files(settings: &ServeSettings, scopes: KindScopes) -> Self {
         let manifests = settings.inputs.manifests.clone();
         Self::Manifests(Manifests::new(manifests, scopes), settings.poll)
     }
@@ -155,33 +157,39 @@ impl Source {
 
 /// Begins to follow the source. All of it ends with the set: nothing is published while the server
 /// drains.
-fn begin(source: Source, writer: Writer, certificates: Option<Arc<Certificates>>) -> JoinSet<()> {
+fn start_background(
+    source: Source,
+    reconciler: Reconciler,
+    certificates: Option<Arc<Certificates>>,
+) -> JoinSet<()> {
     let mut background = JoinSet::new();
     if let Some(certificates) = certificates {
-        background.spawn(certificates.follow());
+        background.spawn(certificates.watch_files());
     }
     match source {
         Source::Cluster(cluster, wanting, known) => {
-            let (steps, taken) = mpsc::channel(WAITING_STEPS);
+            let (steps, taken) = mpsc::channel(UPDATE_QUEUE_CAPACITY);
             background.spawn(cluster::watch(cluster, wanting, known, steps));
-            background.spawn(writer.run(taken));
+            background.spawn(reconciler.run(taken));
         }
         Source::Manifests(manifests, poll) => {
-            let (scans, taken) = mpsc::channel(WAITING_STEPS);
+            let (scans, taken) = mpsc::channel(UPDATE_QUEUE_CAPACITY);
             background.spawn(follow(manifests, scans, poll));
-            background.spawn(writer.run(taken));
+            background.spawn(reconciler.run(taken));
         }
     }
     background
 }
 
 /// What takes objects, and the cluster that they are of if they are of one.
-async fn inputs(settings: &ServeSettings) -> Result<(Intake, Option<Cluster>), AppError> {
-    let intake = Intake::new(read_profiles(&settings.inputs.profiles)?);
-    Ok(match cluster::chosen(&settings.inputs).await? {
-        Some(cluster) => (intake.watched(), Some(cluster)),
-        None => (intake, None),
-    })
+async fn inputs(settings: &ServeSettings) -> Result<(ObjectCache, Option<Cluster>), AppError> {
+    let cache = ObjectCache::new(read_profiles(&settings.inputs.profiles)?);
+    Ok(
+        match cluster::connect_if_configured(&settings.inputs).await? {
+            Some(cluster) => (cache.with_kind_states(), Some(cluster)),
+            None => (cache, None),
+        },
+    )
 }
 
 /// What Envoy is told, if it may ask.
@@ -193,7 +201,7 @@ fn envoy(settings: &ServeSettings) -> Result<Option<EnvoySettings>, AppError> {
 /// Who may connect, and ask what.
 fn security(
     settings: &ServeSettings,
-    checked: &Listeners,
+    checked: &ListenConfig,
     cluster: Option<&Cluster>,
 ) -> Result<Security, AppError> {
     let files = settings.tls.clone();
@@ -201,8 +209,8 @@ fn security(
     let loaded = loaded.map_err(|error| AppError::Input(vec![error.to_string()]))?;
     let rows = settings.callers.as_deref().map(read_callers);
     let callers = match rows.transpose().map_err(AppError::Input)? {
-        Some(rows) => Callers::Rows(rows),
-        None => Callers::Lists(checked.lists.clone()),
+        Some(rows) => AccessRules::Rules(rows),
+        None => AccessRules::AllowLists(checked.lists.clone()),
     };
     let is_open = checked.all.iter().any(|address| !address.is_local());
     let is_listed = settings.callers.is_some() || !checked.lists.data_plane.is_empty();
@@ -217,7 +225,7 @@ fn security(
         callers,
         reviews: match settings.insight_auth {
             InsightAuth::None => None,
-            InsightAuth::Kubernetes => cluster.map(reviews::of),
+            InsightAuth::Kubernetes => cluster.map(reviews::cluster_reviews),
         },
     })
 }

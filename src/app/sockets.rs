@@ -1,22 +1,22 @@
 //! Where the server listens.
 
 use super::{AppError, ServeSettings, port_file};
-use crate::config::Listeners;
-use crate::serve::{Address, Listener};
+use crate::config::ListenConfig;
+use crate::server::{Address, BoundListener};
 
 /// Bound listeners.
-pub(super) struct Sockets {
+pub(super) struct BoundListeners {
     /// With all services.
-    pub all: Vec<Listener>,
+    pub all: Vec<BoundListener>,
     /// With health alone.
-    pub health: Option<Listener>,
+    pub health: Option<BoundListener>,
     /// With metrics and readiness.
-    pub admin: Vec<Listener>,
+    pub admin: Vec<BoundListener>,
 }
 
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Addresses {
+pub struct BoundAddresses {
     /// With all services.
     pub all: Vec<Address>,
     /// With health alone.
@@ -25,9 +25,9 @@ pub struct Addresses {
     pub admin: Vec<Address>,
 }
 
-impl Sockets {
+impl BoundListeners {
     /// Listens wherever it is wanted.
-    pub async fn bind(settings: &ServeSettings, wanted: &Listeners) -> Result<Self, AppError> {
+    pub async fn bind(settings: &ServeSettings, wanted: &ListenConfig) -> Result<Self, AppError> {
         let mut all = Vec::with_capacity(wanted.all.len());
         for address in &wanted.all {
             all.push(bind(address).await?);
@@ -45,9 +45,9 @@ impl Sockets {
         Ok(Self { all, health, admin })
     }
 
-    fn addresses(&self) -> Addresses {
-        let of = |listener: &Listener| listener.address().clone();
-        Addresses {
+    fn addresses(&self) -> BoundAddresses {
+        let of = |listener: &BoundListener| listener.address().clone();
+        BoundAddresses {
             all: self.all.iter().map(of).collect(),
             health: self.health.as_ref().map(of),
             admin: self.admin.iter().map(of).collect(),
@@ -55,7 +55,7 @@ impl Sockets {
     }
 
     /// Logs where the server listens and writes it to the port file.
-    pub fn announce(&self, settings: &ServeSettings) -> Result<Addresses, AppError> {
+    pub fn announce(&self, settings: &ServeSettings) -> Result<BoundAddresses, AppError> {
         let addresses = self.addresses();
         let first = addresses.all.iter().find(|a| matches!(a, Address::Tcp(_)));
         if let (Some(path), Some(first)) = (&settings.port_file, first) {
@@ -83,7 +83,7 @@ impl Sockets {
     }
 }
 
-async fn bind(address: &Address) -> Result<Listener, AppError> {
-    let bound = Listener::bind(address).await;
+async fn bind(address: &Address) -> Result<BoundListener, AppError> {
+    let bound = BoundListener::bind(address).await;
     bound.map_err(|error| AppError::Listen(format!("cannot listen on {address}: {error}")))
 }

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::AppError;
-use super::intake::{Intake, epoch, now};
 use super::load::read_profiles;
-use crate::insight::{Local, MayChange, Notes};
+use super::object_cache::{ObjectCache, epoch, now};
+use crate::insight::{ChangeFilter, LocalBackend, SourceProblems};
 use crate::snapshot::Version;
 use crate::source::manifests;
 use entail_core::effective::World;
 use entail_core::model::{Change, ObjectKey};
-use entail_core::store::Profiles;
+use entail_core::store::ProfileSources;
 
 /// Reads the documents of a YAML or JSON file as values with the lines on which they begin.
 ///
@@ -31,23 +31,23 @@ pub fn read_values(path: &Path) -> Result<Vec<(u32, Value)>, AppError> {
 /// the later of two with one name counts, PolicyProfiles and CRDs among them say what kinds are.
 /// Beside them there are the built-in profiles.
 pub fn world_of(values: &[Value]) -> World {
-    intake_of(values, Profiles::shipped()).world()
+    cache_of(values, ProfileSources::shipped()).world()
 }
 
 /// The same with profiles of files, and ready to answer.
 ///
 /// # Errors
 /// Profiles of files that are refused.
-pub fn load_values(values: &[Value], profiles: &[PathBuf]) -> Result<Local, AppError> {
-    let intake = intake_of(values, read_profiles(profiles)?);
-    let snapshot = intake.into_snapshot(Version {
+pub fn load_values(values: &[Value], profiles: &[PathBuf]) -> Result<LocalBackend, AppError> {
+    let cache = cache_of(values, read_profiles(profiles)?);
+    let snapshot = cache.into_snapshot(Version {
         epoch: epoch(),
         generation: 1,
         synced_at: now(),
     });
-    Ok(Local {
+    Ok(LocalBackend {
         snapshot: Arc::new(snapshot),
-        notes: Notes::default(),
+        source_problems: SourceProblems::default(),
         change: change_world,
     })
 }
@@ -58,7 +58,7 @@ pub fn change_world(
     world: &World,
     text: &str,
     deletes: &[ObjectKey],
-    may: &MayChange<'_>,
+    may: &ChangeFilter<'_>,
 ) -> (World, Vec<(String, String)>) {
     let mut change = Change {
         deletes: deletes.to_vec(),
@@ -81,12 +81,12 @@ pub fn change_world(
         }
         Err(error) => problems.push((error.name.clone(), error.message.clone())),
     }
-    let mut intake = Intake::over(world.profiles().clone(), world.store().clone());
-    intake.apply(change);
-    (intake.world(), problems)
+    let mut cache = ObjectCache::with_store(world.profiles().clone(), world.store().clone());
+    cache.apply(change);
+    (cache.world(), problems)
 }
 
-fn intake_of(values: &[Value], profiles: Profiles) -> Intake {
+fn cache_of(values: &[Value], profiles: ProfileSources) -> ObjectCache {
     let mut change = Change::default();
     for value in values {
         // Each value is a text of its own, so that a broken one costs no other.
@@ -97,7 +97,7 @@ fn intake_of(values: &[Value], profiles: Profiles) -> Intake {
                 .extend(objects.map(|read| Arc::new(read.object)));
         }
     }
-    let mut intake = Intake::new(profiles);
-    intake.apply(change);
-    intake
+    let mut cache = ObjectCache::new(profiles);
+    cache.apply(change);
+    cache
 }

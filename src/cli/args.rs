@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::CliError;
-use crate::config::ClusterAccess;
+use crate::config::ClusterSettings;
 use entail_client::ClientTls;
 
 /// Heading of the options that name the source.
@@ -103,7 +103,7 @@ pub struct ClusterArgs {
 
 /// What is asked for and how it is printed.
 #[derive(Args, Clone, Debug)]
-pub struct AskArgs {
+pub struct QueryArgs {
     /// A path (`gateways/...`, `mesh/...`, `gatewayclasses/...`, `namespaces/...`) or an object
     /// (`kind/namespace/name`, such as `httproute/baker/bread`).
     #[arg(value_name = "NAME")]
@@ -122,7 +122,7 @@ pub struct AskArgs {
 /// Where an answer comes from, what it is about, and how it is printed: for commands whose NAME, if
 /// they take one, means something of its own.
 #[derive(Args, Clone, Debug)]
-pub struct ReadArgs {
+pub struct CommonArgs {
     /// Where answers come from.
     #[command(flatten)]
     pub source: SourceArgs,
@@ -174,11 +174,11 @@ pub(super) fn is_path(name: &str) -> bool {
         .any(|root| name.starts_with(root))
 }
 
-impl ReadArgs {
+impl CommonArgs {
     /// The question about a name, or about nothing in particular.
     #[must_use]
-    pub(super) fn ask(self, name: Option<String>) -> AskArgs {
-        AskArgs {
+    pub(super) fn with_name(self, name: Option<String>) -> QueryArgs {
+        QueryArgs {
             name,
             source: self.source,
             kinds: self.kinds,
@@ -187,11 +187,11 @@ impl ReadArgs {
     }
 }
 
-impl AskArgs {
+impl QueryArgs {
     /// Options that take several values swallow a name that follows them, as in
     /// `get --manifests FOLDER NAME`: it is given back if it reads like a name and is no file.
     #[must_use]
-    pub(super) fn settled(mut self) -> Self {
+    pub(super) fn recover_name(mut self) -> Self {
         let lists = [&mut self.source.manifests, &mut self.source.profiles];
         for list in lists {
             if self.name.is_some() || list.len() < 2 {
@@ -209,10 +209,10 @@ impl AskArgs {
 
 impl ClusterArgs {
     /// The cluster, if one is named, or if this runs in one and no manifests are named.
-    pub(super) fn access(&self, manifests: &[PathBuf]) -> Option<ClusterAccess> {
+    pub(super) fn access(&self, manifests: &[PathBuf]) -> Option<ClusterSettings> {
         let is_named = self.kube || self.kubeconfig.is_some() || self.context.is_some();
         let is_pod = || std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
-        (is_named || manifests.is_empty() && is_pod()).then(|| ClusterAccess {
+        (is_named || manifests.is_empty() && is_pod()).then(|| ClusterSettings {
             kubeconfig: self.kubeconfig.clone(),
             context: self.context.clone(),
             namespaces: self.namespaces.clone(),
@@ -272,12 +272,12 @@ mod tests {
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]
-        args: AskArgs,
+        args: QueryArgs,
     }
 
     fn settled(line: &[&str]) -> (Option<String>, usize) {
         let all = std::iter::once("x").chain(line.iter().copied());
-        let args = Line::try_parse_from(all).unwrap().args.settled();
+        let args = Line::try_parse_from(all).unwrap().args.recover_name();
         (args.name, args.source.manifests.len())
     }
 

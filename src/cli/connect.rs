@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::remote::{self, Remote};
-use super::serve::{InsightAuthWord, LogLines};
-use super::test::{Case, Mismatch, check};
-use super::{CliError, Exit, ServeArgs, SourceArgs, TestArgs, output};
+use super::commands::serve::{InsightAuthArg, LogFormatArg};
+use super::commands::test::{Case, Mismatch, check};
+use super::remote::{self, RemoteBackend};
+use super::render::console;
+use super::{CliError, ExitStatus, ServeArgs, SourceArgs, TestArgs};
 use crate::api::v1;
-use crate::insight::{self, Ask, Scope};
+use crate::insight::{self, AccessScope, QueryBackend};
 use crate::{app, config};
 use entail_client::ClientTls;
 
@@ -18,26 +19,26 @@ use entail_client::ClientTls;
 pub(super) const DEFAULT_SERVER: &str = config::DEFAULT_LISTEN;
 
 /// How long a server has to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Who answers, and whether its inputs could be read whole.
-pub(super) struct Connected {
+pub(super) struct Connection {
     /// Who answers.
-    pub(super) ask: Box<dyn Ask>,
+    pub(super) ask: Box<dyn QueryBackend>,
     /// Something could not be read, and that was not allowed: the command ends with exit code 3.
     pub(super) incomplete: bool,
 }
 
 /// Reads the manifests or reaches the server, whichever is named. What is wrong in the manifests
 /// is told on standard error.
-pub(super) fn connect(source: &SourceArgs) -> Result<Connected, CliError> {
+pub(super) fn connect(source: &SourceArgs) -> Result<Connection, CliError> {
     source.check()?;
     if let Some(address) = &source.server {
-        let mut remote = Remote::connect(address, &source.tls.files(), PATIENCE)?;
+        let mut remote = RemoteBackend::connect(address, &source.tls.files(), REQUEST_TIMEOUT)?;
         if let Some(token) = &source.token_file {
             remote = remote.with_token(token)?;
         }
-        return Ok(Connected {
+        return Ok(Connection {
             ask: Box::new(remote),
             incomplete: false,
         });
@@ -48,27 +49,27 @@ pub(super) fn connect(source: &SourceArgs) -> Result<Connected, CliError> {
         allow_partial: source.allow_partial,
         cluster: source.cluster.access(&source.manifests),
     })?;
-    Ok(Connected {
+    Ok(Connection {
         ask: Box::new(loaded.local),
         incomplete: loaded.incomplete,
     })
 }
 
 /// Reads inputs and tells on standard error what is wrong with them.
-fn load(inputs: &app::Inputs) -> Result<app::Loaded, CliError> {
+fn load(inputs: &app::Inputs) -> Result<app::LoadedInputs, CliError> {
     let loaded = app::load(inputs)?;
     for warning in &loaded.warnings {
-        output::say(&format!("warning: {warning}"));
+        console::print_error(&format!("warning: {warning}"));
     }
     Ok(loaded)
 }
 
 /// What differs between two sets of manifests.
-pub(super) struct Compared {
+pub(super) struct Comparison {
     /// The differences.
     pub(super) reply: v1::PreviewChangeResponse,
     /// Who answers for the second set, and whether both could be read whole.
-    pub(super) after: Connected,
+    pub(super) after: Connection,
     /// The kinds that the first set knows.
     pub(super) known: Vec<v1::KindStatus>,
 }
@@ -78,7 +79,7 @@ pub(super) fn compare(
     sets: [&Path; 2],
     profiles: &[PathBuf],
     allow_partial: bool,
-) -> Result<Compared, CliError> {
+) -> Result<Comparison, CliError> {
     let [before, after] = sets.map(|path| {
         load(&app::Inputs {
             manifests: vec![path.to_owned()],
@@ -89,11 +90,11 @@ pub(super) fn compare(
     });
     let (mut before, after) = (before?, after?);
     let (old, new) = (&before.local.snapshot, &after.local.snapshot);
-    let reply = insight::compare(old.world(), new.world(), &Scope::default());
-    Ok(Compared {
+    let reply = insight::compare(old.world(), new.world(), &AccessScope::default());
+    Ok(Comparison {
         reply,
         known: before.local.server_status()?.kinds,
-        after: Connected {
+        after: Connection {
             ask: Box::new(after.local),
             incomplete: before.incomplete || after.incomplete,
         },
@@ -111,7 +112,7 @@ pub(super) fn health(
 }
 
 /// Serves until it is told to stop.
-pub(super) fn serve(args: &ServeArgs) -> Result<Exit, CliError> {
+pub(super) fn serve(args: &ServeArgs) -> Result<ExitStatus, CliError> {
     let settings = config::ServeSettings {
         inputs: app::Inputs {
             manifests: args.manifests.clone(),
@@ -128,8 +129,8 @@ pub(super) fn serve(args: &ServeArgs) -> Result<Exit, CliError> {
         insight_sans: args.insight_sans.clone(),
         callers: args.callers.clone(),
         insight_auth: match args.insight_auth {
-            InsightAuthWord::None => config::InsightAuth::None,
-            InsightAuthWord::Kubernetes => config::InsightAuth::Kubernetes,
+            InsightAuthArg::None => config::InsightAuth::None,
+            InsightAuthArg::Kubernetes => config::InsightAuth::Kubernetes,
         },
         envoy: args.envoy_config.clone(),
         limits: args.limits(),
@@ -141,19 +142,19 @@ pub(super) fn serve(args: &ServeArgs) -> Result<Exit, CliError> {
         log: config::LogSettings {
             filter: args.log.clone(),
             format: match args.log_format {
-                LogLines::Text => config::LogFormat::Text,
-                LogLines::Json => config::LogFormat::Json,
+                LogFormatArg::Text => config::LogFormat::Text,
+                LogFormatArg::Json => config::LogFormat::Json,
             },
         },
         ..config::ServeSettings::default()
     };
     app::run(settings)?;
-    Ok(Exit::Fine)
+    Ok(ExitStatus::Success)
 }
 
 /// Runs conformance cases.
-pub(super) fn test(args: &TestArgs) -> Result<Exit, CliError> {
-    super::test::run(args)
+pub(super) fn test(args: &TestArgs) -> Result<ExitStatus, CliError> {
+    super::commands::test::run(args)
 }
 
 /// The values of a YAML file with the lines on which they begin.

@@ -4,13 +4,13 @@ use std::io;
 use std::process::ExitCode;
 
 use crate::app::AppError;
-use crate::insight::{AskError, FailureCode};
+use crate::insight::{FailureCode, QueryError};
 
 /// How a command that did its work ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
+pub enum ExitStatus {
     /// All is fine.
-    Fine,
+    Success,
     /// It found what it looks for, such as a failed case.
     Findings,
     /// The command line is wrong.
@@ -39,32 +39,34 @@ pub enum CliError {
 
 impl CliError {
     /// The exit that it means.
-    pub fn exit(&self) -> Exit {
+    pub fn exit(&self) -> ExitStatus {
         match self {
-            CliError::Usage(_) => Exit::Usage,
-            CliError::NotFound(_) => Exit::Findings,
-            CliError::Unreadable(_) => Exit::Incomplete,
+            CliError::Usage(_) => ExitStatus::Usage,
+            CliError::NotFound(_) => ExitStatus::Findings,
+            CliError::Unreadable(_) => ExitStatus::Incomplete,
             // Whoever reads has read enough, as in `entail get | head`.
-            CliError::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Fine,
-            CliError::Output(_) => Exit::Incomplete,
+            CliError::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                ExitStatus::Success
+            }
+            CliError::Output(_) => ExitStatus::Incomplete,
         }
     }
 
     /// Tells it to people and gives the exit code.
-    pub fn tell(&self) -> ExitCode {
+    pub fn report(&self) -> ExitCode {
         let exit = self.exit();
-        if exit != Exit::Fine {
-            super::output::say(&format!("error: {self}"));
+        if exit != ExitStatus::Success {
+            super::render::console::print_error(&format!("error: {self}"));
         }
         exit.into()
     }
 }
 
-impl From<AskError> for CliError {
-    fn from(error: AskError) -> Self {
+impl From<QueryError> for CliError {
+    fn from(error: QueryError) -> Self {
         match error {
-            AskError::Unreachable(why) => CliError::Unreadable(why),
-            AskError::Failure(failure) => match failure.code {
+            QueryError::Unreachable(why) => CliError::Unreadable(why),
+            QueryError::Failure(failure) => match failure.code {
                 FailureCode::NotFound => CliError::NotFound(failure.message),
                 FailureCode::InvalidArgument => CliError::Usage(failure.message),
                 FailureCode::Aborted => CliError::Unreadable(failure.message),
@@ -73,13 +75,13 @@ impl From<AskError> for CliError {
     }
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<ExitStatus> for ExitCode {
+    fn from(exit: ExitStatus) -> Self {
         ExitCode::from(match exit {
-            Exit::Fine => 0,
-            Exit::Findings => 1,
-            Exit::Usage => 2,
-            Exit::Incomplete => 3,
+            ExitStatus::Success => 0,
+            ExitStatus::Findings => 1,
+            ExitStatus::Usage => 2,
+            ExitStatus::Incomplete => 3,
         })
     }
 }
@@ -100,13 +102,13 @@ mod tests {
 
     #[test]
     fn failures_have_their_exits() {
-        let wrong = AskError::from(Failure::invalid("X", "wrong"));
-        assert_eq!(CliError::from(wrong).exit(), Exit::Usage);
-        let gone = AskError::Unreachable("gone".to_owned());
-        assert_eq!(CliError::from(gone).exit(), Exit::Incomplete);
+        let wrong = QueryError::from(Failure::invalid("X", "wrong"));
+        assert_eq!(CliError::from(wrong).exit(), ExitStatus::Usage);
+        let gone = QueryError::Unreachable("gone".to_owned());
+        assert_eq!(CliError::from(gone).exit(), ExitStatus::Incomplete);
         let pipe = io::Error::from(io::ErrorKind::BrokenPipe);
-        assert_eq!(CliError::from(pipe).exit(), Exit::Fine);
+        assert_eq!(CliError::from(pipe).exit(), ExitStatus::Success);
         let full = io::Error::from(io::ErrorKind::StorageFull);
-        assert_eq!(CliError::from(full).exit(), Exit::Incomplete);
+        assert_eq!(CliError::from(full).exit(), ExitStatus::Incomplete);
     }
 }

@@ -1,12 +1,12 @@
-//! Which kinds are told at which paths: each at its effective levels (SEMANTICS §2.3), so that a
+//! Which kinds are told at which paths: each at its effective levels (specification 2.3), so that a
 //! kind that acts on rules is not told again for every backend.
 
 use crate::api::v1;
-use entail_core::model::{BackendStep, Level, PathName, Root, RuleStep, Walk};
+use entail_core::model::{BackendStep, Level, PathName, Root, RuleStep, TrafficPath};
 
 /// The effective levels of the kinds.
 #[derive(Debug, Default)]
-pub(super) struct Levels {
+pub(super) struct EffectiveLevels {
     kinds: Vec<KindLevels>,
 }
 
@@ -17,7 +17,7 @@ struct KindLevels {
     has_policies: bool,
 }
 
-impl Levels {
+impl EffectiveLevels {
     /// The levels of the kinds that are wanted.
     pub(super) fn read(kinds: &[v1::KindStatus], wanted: &[String]) -> Self {
         let kinds = kinds
@@ -37,7 +37,7 @@ impl Levels {
     }
 
     /// The words of the levels at which some kind that has policies is told; none means all.
-    pub(super) fn words(&self) -> Vec<String> {
+    pub(super) fn names(&self) -> Vec<String> {
         let used = |kind: &&KindLevels| kind.has_policies;
         let in_use = |level: &&Level| {
             let mut kinds = self.kinds.iter().filter(used);
@@ -49,7 +49,7 @@ impl Levels {
 
     /// Whether a kind is told at a path, of all that go through an object. Where the kind's levels
     /// are all above the object, the path that ends at the object answers for it.
-    pub(super) fn is_told(&self, policy: &v1::EffectivePolicy, path: &Spot) -> bool {
+    pub(super) fn is_shown(&self, policy: &v1::EffectivePolicy, path: &PathEnd) -> bool {
         let name = kind_name(policy);
         let Some(kind) = self.kinds.iter().find(|kind| kind.kind == name) else {
             // Nothing is known of its levels: better told too often.
@@ -60,7 +60,7 @@ impl Levels {
     }
 
     /// Whether anything can be told at a path.
-    pub(super) fn any_told(&self, path: &Spot) -> bool {
+    pub(super) fn any_shown(&self, path: &PathEnd) -> bool {
         self.kinds.iter().any(|kind| {
             kind.has_policies
                 && (kind.levels.contains(&path.level)
@@ -71,14 +71,14 @@ impl Levels {
 
 /// Where a path ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Spot {
+pub(super) struct PathEnd {
     /// At which level.
     pub(super) level: Level,
     /// At the object that was asked for.
     pub(super) at_object: bool,
 }
 
-impl Spot {
+impl PathEnd {
     /// Reads where a path ends; `None` for what is no path. `object` is empty, or the name of an
     /// object.
     pub(super) fn read(path: &str, object: &str) -> Option<Self> {
@@ -100,7 +100,7 @@ pub(super) fn kind_name(policy: &v1::EffectivePolicy) -> String {
 }
 
 fn level(word: &str) -> Option<Level> {
-    Level::of_word(word)
+    Level::parse(word)
 }
 
 /// Whether a path ends at an object, `kind/namespace/name[#section]`. Kinds are compared without
@@ -124,11 +124,14 @@ fn ends_at(path: &PathName<'_>, object: &str) -> bool {
     match path {
         PathName::GatewayClass(name) => same("GatewayClass", "", name, None),
         PathName::Namespace(name) => same("Namespace", "", name, None),
-        PathName::Walk(walk) => walk_ends_at(walk, same),
+        PathName::Traffic(walk) => walk_ends_at(walk, same),
     }
 }
 
-fn walk_ends_at(walk: &Walk<'_>, same: impl Fn(&str, &str, &str, Option<&str>) -> bool) -> bool {
+fn walk_ends_at(
+    walk: &TrafficPath<'_>,
+    same: impl Fn(&str, &str, &str, Option<&str>) -> bool,
+) -> bool {
     if let Some(BackendStep {
         kind,
         namespace,
@@ -169,7 +172,7 @@ mod tests {
     const RULE: &str = "gateways/p/g/listeners/http/routes/HTTPRoute/s/r/rules/#0";
 
     fn at(path: &str, object: &str) -> bool {
-        Spot::read(path, object).unwrap().at_object
+        PathEnd::read(path, object).unwrap().at_object
     }
 
     #[test]
@@ -187,14 +190,16 @@ mod tests {
         assert!(at(&format!("{backend}/ports/80"), "service/s/b#80"));
         assert!(at("mesh/*/services/s/b/ports/80", "service/s/b#80"));
         assert_eq!(
-            Spot::read("mesh/*/services/s/b", "").unwrap().level,
+            PathEnd::read("mesh/*/services/s/b", "").unwrap().level,
             Level::Gateway
         );
         assert_eq!(
-            Spot::read("mesh/*/services/s/b/ports/1", "").unwrap().level,
+            PathEnd::read("mesh/*/services/s/b/ports/1", "")
+                .unwrap()
+                .level,
             Level::Listener
         );
-        assert_eq!(Spot::read("nothing", ""), None);
+        assert_eq!(PathEnd::read("nothing", ""), None);
     }
 
     #[test]
@@ -206,22 +211,22 @@ mod tests {
             ..v1::KindStatus::default()
         };
         let kinds = [status("A.x", "RouteRule", 1), status("B.x", "Backend", 0)];
-        let levels = Levels::read(&kinds, &[]);
-        assert_eq!(levels.words(), ["RouteRule"]);
+        let levels = EffectiveLevels::read(&kinds, &[]);
+        assert_eq!(levels.names(), ["RouteRule"]);
         let policy = |kind: &str| v1::EffectivePolicy {
             group: "x".to_owned(),
             kind: kind.to_owned(),
             ..v1::EffectivePolicy::default()
         };
-        let rule = Spot::read(RULE, "").unwrap();
-        assert!(levels.is_told(&policy("A"), &rule) && !levels.is_told(&policy("B"), &rule));
+        let rule = PathEnd::read(RULE, "").unwrap();
+        assert!(levels.is_shown(&policy("A"), &rule) && !levels.is_shown(&policy("B"), &rule));
         let backend = format!("{RULE}/backends/Service/s/b");
         let (all, object) = (
-            Spot::read(&backend, ""),
-            Spot::read(&backend, "service/s/b"),
+            PathEnd::read(&backend, ""),
+            PathEnd::read(&backend, "service/s/b"),
         );
-        assert!(!levels.is_told(&policy("A"), &all.unwrap()));
-        assert!(levels.is_told(&policy("A"), &object.unwrap()));
-        assert!(levels.any_told(&object.unwrap()) && !levels.any_told(&all.unwrap()));
+        assert!(!levels.is_shown(&policy("A"), &all.unwrap()));
+        assert!(levels.is_shown(&policy("A"), &object.unwrap()));
+        assert!(levels.any_shown(&object.unwrap()) && !levels.any_shown(&all.unwrap()));
     }
 }

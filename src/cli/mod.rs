@@ -1,45 +1,15 @@
 //! The commands: a file each. They print what the room `insight` says, whether a snapshot in this
 //! process answers or a running server.
 
-mod answer;
 mod args;
-mod changes;
-mod completion;
+mod commands;
 mod connect;
-mod descriptors;
-mod diff;
-mod document;
 mod error;
-mod explain;
-mod explain_summary;
-mod explain_text;
-mod get;
-mod get_text;
-mod health;
-mod insight_messages;
-mod json;
 mod levels;
-mod lint;
-mod messages;
-mod output;
 mod policies;
-mod preview;
-mod profiles;
-mod reach;
 mod remote;
-mod resolve;
-mod serve;
+mod render;
 mod session;
-mod spec;
-mod status;
-mod status_text;
-pub mod test;
-mod text;
-mod topology;
-mod topology_graph;
-mod topology_tree;
-mod version;
-mod yaml;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -47,10 +17,15 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-pub use args::{AskArgs, Format, ReadArgs, SourceArgs, TestArgs};
-pub use error::{CliError, Exit};
-pub use remote::{Remote, health};
-pub use serve::ServeArgs;
+pub use args::{CommonArgs, Format, QueryArgs, SourceArgs, TestArgs};
+pub use commands::serve::ServeArgs;
+pub use commands::test;
+use commands::{
+    completion, descriptors, diff, explain, get, health, lint, preview, profiles, reach, resolve,
+    status, topology, version,
+};
+pub use error::{CliError, ExitStatus};
+pub use remote::{RemoteBackend, health};
 
 /// Knows which policies are in effect on every Gateway > Route > Backend path, and why.
 #[derive(Debug, Parser)]
@@ -124,19 +99,19 @@ pub fn main() -> ExitCode {
             // Help and version are no errors; nothing is left to do if they cannot be printed.
             let _ = error.print();
             return if error.use_stderr() {
-                Exit::Usage.into()
+                ExitStatus::Usage.into()
             } else {
-                Exit::Fine.into()
+                ExitStatus::Success.into()
             };
         }
     };
     match result {
         Ok(exit) => exit.into(),
-        Err(error) => error.tell(),
+        Err(error) => error.report(),
     }
 }
 
-fn run(command: Command, is_plugin: bool) -> Result<Exit, CliError> {
+fn run(command: Command, is_plugin: bool) -> Result<ExitStatus, CliError> {
     match command {
         Command::Serve(args) => connect::serve(&args),
         Command::Get(args) => get::run(args),

@@ -1,10 +1,10 @@
 //! Policies with their statuses, one by name or all page by page.
 
 use super::CliError;
+use super::render::spec::policy_name;
 use super::session::Session;
-use super::spec::policy_name;
 use crate::api::v1;
-use crate::insight::{AskError, FailureCode};
+use crate::insight::{FailureCode, QueryError};
 use v1::list_affected_request::Subject;
 
 /// Policies asked for at a time.
@@ -14,7 +14,7 @@ const PAGE: i32 = 10_000;
 const MOST_OFFERED: usize = 5;
 
 /// A policy that was asked for by name.
-pub(super) struct Named {
+pub(super) struct NamedPolicy {
     /// Its status.
     pub(super) status: v1::PolicyStatus,
     /// All that was told of it.
@@ -22,7 +22,7 @@ pub(super) struct Named {
 }
 
 /// All policies of the kinds that are wanted.
-pub(super) struct All {
+pub(super) struct PolicyList {
     /// In the order of the reply.
     pub(super) policies: Vec<v1::PolicyStatus>,
     /// What is known of which kind.
@@ -30,15 +30,19 @@ pub(super) struct All {
 }
 
 /// Asks for a policy by its name, and where it, or one unit of it, reaches.
-pub(super) fn named(session: &mut Session, name: &str, unit: &str) -> Result<Named, CliError> {
+pub(super) fn get_policy(
+    session: &mut Session,
+    name: &str,
+    unit: &str,
+) -> Result<NamedPolicy, CliError> {
     let asked = session.ask.list_affected(v1::ListAffectedRequest {
         subject: Some(Subject::Policy(name.to_owned())),
         unit: unit.to_owned(),
     });
     let reply = match asked {
         Ok(reply) => reply,
-        Err(AskError::Failure(failure)) if failure.code == FailureCode::NotFound => {
-            let near = in_namespace(session, name);
+        Err(QueryError::Failure(failure)) if failure.code == FailureCode::NotFound => {
+            let near = suggestions_in_namespace(session, name);
             return Err(CliError::NotFound(format!("{}{near}", failure.message)));
         }
         Err(error) => return Err(error.into()),
@@ -54,17 +58,17 @@ pub(super) fn named(session: &mut Session, name: &str, unit: &str) -> Result<Nam
             status.kind
         )));
     }
-    Ok(Named { status, reply })
+    Ok(NamedPolicy { status, reply })
 }
 
 /// Asks for all policies, page by page.
-pub(super) fn all(session: &mut Session) -> Result<All, CliError> {
+pub(super) fn list_policies(session: &mut Session) -> Result<PolicyList, CliError> {
     let mut request = v1::ListPoliciesRequest {
         kinds: session.kinds.clone(),
         page_size: PAGE,
         page_token: String::new(),
     };
-    let mut all = All {
+    let mut all = PolicyList {
         policies: Vec::new(),
         kinds: Vec::new(),
     };
@@ -81,7 +85,7 @@ pub(super) fn all(session: &mut Session) -> Result<All, CliError> {
 }
 
 /// `kind/namespace/name` of a policy, as it is asked for.
-pub(super) fn asked_name(status: &v1::PolicyStatus) -> String {
+pub(super) fn query_name(status: &v1::PolicyStatus) -> String {
     let kind = short_kind(&status.kind).to_lowercase();
     let name = status.policy.as_ref().map(policy_name).unwrap_or_default();
     format!("{kind}/{name}")
@@ -94,13 +98,13 @@ pub(super) fn short_kind(kind: &str) -> &str {
 
 /// The policies in the namespace of a name, for one who has mistyped it. Those of other namespaces
 /// are nobody's business.
-fn in_namespace(session: &mut Session, name: &str) -> String {
+fn suggestions_in_namespace(session: &mut Session, name: &str) -> String {
     let parts: Vec<&str> = name.split('/').collect();
     let [kind, namespace, _] = parts.as_slice() else {
         return String::new();
     };
     // Without this help the failure itself is still told.
-    let Ok(all) = all(session) else {
+    let Ok(all) = list_policies(session) else {
         return String::new();
     };
     let here = |status: &&v1::PolicyStatus| {
@@ -113,7 +117,7 @@ fn in_namespace(session: &mut Session, name: &str) -> String {
         .filter(here)
         .map(|status| {
             let other = !short_kind(&status.kind).eq_ignore_ascii_case(short_kind(kind));
-            (other, asked_name(status))
+            (other, query_name(status))
         })
         .collect();
     // Those of the same kind first.

@@ -1,4 +1,4 @@
-//! Asking a running server: the other side of [`Ask`].
+//! Asking a running server: the other side of [`QueryBackend`].
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -17,39 +17,39 @@ use tonic_health::pb::health_client::HealthClient;
 use tonic_types::StatusExt;
 
 use crate::api::v1;
-use crate::insight::{Ask, AskError, Failure, FailureCode};
+use crate::insight::{Failure, FailureCode, QueryBackend, QueryError};
 use entail_client::stubs::effective_policy_service_client::EffectivePolicyServiceClient;
 use entail_client::stubs::policy_insight_service_client::PolicyInsightServiceClient;
-use entail_client::{ClientTls, ConnectError, MAX_REPLY};
+use entail_client::{ClientTls, ConnectError, MAX_REPLY_BYTES};
 
 /// A running server.
 #[derive(Debug)]
-pub struct Remote {
+pub struct RemoteBackend {
     address: String,
     runtime: Runtime,
     channel: Channel,
     policies: EffectivePolicyServiceClient<Channel>,
-    insight: PolicyInsightServiceClient<InterceptedService<Channel, Bearer>>,
+    insight: PolicyInsightServiceClient<InterceptedService<Channel, BearerToken>>,
 }
 
 /// Shows a token with each question of people, if there is one.
 #[derive(Clone, Debug, Default)]
-struct Bearer(Option<MetadataValue<Ascii>>);
+struct BearerToken(Option<MetadataValue<Ascii>>);
 
-impl Remote {
+impl RemoteBackend {
     /// Connects to a server: `host:port`, `http://host:port`, `https://host:port` or `unix:PATH`.
-    /// `patience` is how long it may take to connect, and then to give each reply.
+    /// `timeout` is how long it may take to connect, and then to give each reply.
     ///
     /// # Errors
     /// It is no address, a certificate cannot be used, or nobody answers there.
-    pub fn connect(address: &str, tls: &ClientTls, patience: Duration) -> Result<Self, AskError> {
+    pub fn connect(address: &str, tls: &ClientTls, timeout: Duration) -> Result<Self, QueryError> {
         let runtime = runtime()?;
-        let channel = runtime.block_on(connect(address, tls, patience))?;
+        let channel = runtime.block_on(connect(address, tls, timeout))?;
         Ok(Self {
             address: address.to_owned(),
             policies: EffectivePolicyServiceClient::new(channel.clone())
-                .max_decoding_message_size(MAX_REPLY),
-            insight: insight(&channel, Bearer::default()),
+                .max_decoding_message_size(MAX_REPLY_BYTES),
+            insight: insight(&channel, BearerToken::default()),
             channel,
             runtime,
         })
@@ -60,8 +60,8 @@ impl Remote {
     /// # Errors
     /// The file has none, or the server is one that tokens are not sent to: others could read them
     /// on their way.
-    pub fn with_token(mut self, file: &Path) -> Result<Self, AskError> {
-        let wrong = |why: String| AskError::Unreachable(format!("{}: {why}", file.display()));
+    pub fn with_token(mut self, file: &Path) -> Result<Self, QueryError> {
+        let wrong = |why: String| QueryError::Unreachable(format!("{}: {why}", file.display()));
         if !is_private(&self.address) {
             return Err(wrong(format!(
                 "a token is sent over TLS, to this machine or to a Unix socket, and not to {}: use `https://`",
@@ -76,22 +76,22 @@ impl Remote {
             .filter(|_| !token.is_empty() && !token.contains(char::is_whitespace))
             .ok_or_else(|| wrong("it holds no token".to_owned()))?;
         header.set_sensitive(true);
-        self.insight = insight(&self.channel, Bearer(Some(header)));
+        self.insight = insight(&self.channel, BearerToken(Some(header)));
         Ok(self)
     }
 
     fn wait<T>(
         &self,
         reply: impl Future<Output = Result<Response<T>, Status>>,
-    ) -> Result<T, AskError> {
+    ) -> Result<T, QueryError> {
         match self.runtime.block_on(reply) {
             Ok(reply) => Ok(reply.into_inner()),
-            Err(status) => Err(ask_error(&self.address, &status)),
+            Err(status) => Err(query_error(&self.address, &status)),
         }
     }
 }
 
-impl Interceptor for Bearer {
+impl Interceptor for BearerToken {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
         if let Some(header) = &self.0 {
             let metadata = request.metadata_mut();
@@ -103,10 +103,10 @@ impl Interceptor for Bearer {
 
 fn insight(
     channel: &Channel,
-    bearer: Bearer,
-) -> PolicyInsightServiceClient<InterceptedService<Channel, Bearer>> {
+    bearer: BearerToken,
+) -> PolicyInsightServiceClient<InterceptedService<Channel, BearerToken>> {
     PolicyInsightServiceClient::with_interceptor(channel.clone(), bearer)
-        .max_decoding_message_size(MAX_REPLY)
+        .max_decoding_message_size(MAX_REPLY_BYTES)
 }
 
 /// Whether nobody else can read what is sent to an address.
@@ -123,11 +123,11 @@ fn is_private(address: &str) -> bool {
     })
 }
 
-impl Ask for Remote {
+impl QueryBackend for RemoteBackend {
     fn get(
         &mut self,
         request: v1::GetEffectivePoliciesRequest,
-    ) -> Result<v1::GetEffectivePoliciesResponse, AskError> {
+    ) -> Result<v1::GetEffectivePoliciesResponse, QueryError> {
         let mut client = self.policies.clone();
         self.wait(client.get_effective_policies(request))
     }
@@ -135,12 +135,12 @@ impl Ask for Remote {
     fn resolve(
         &mut self,
         request: v1::ResolveRequestRequest,
-    ) -> Result<v1::ResolveRequestResponse, AskError> {
+    ) -> Result<v1::ResolveRequestResponse, QueryError> {
         let mut client = self.policies.clone();
         self.wait(client.resolve_request(request))
     }
 
-    fn explain(&mut self, request: v1::ExplainRequest) -> Result<v1::ExplainResponse, AskError> {
+    fn explain(&mut self, request: v1::ExplainRequest) -> Result<v1::ExplainResponse, QueryError> {
         let mut client = self.insight.clone();
         self.wait(client.explain(request))
     }
@@ -148,7 +148,7 @@ impl Ask for Remote {
     fn list_paths(
         &mut self,
         request: v1::ListPathsRequest,
-    ) -> Result<v1::ListPathsResponse, AskError> {
+    ) -> Result<v1::ListPathsResponse, QueryError> {
         let mut client = self.insight.clone();
         self.wait(client.list_paths(request))
     }
@@ -156,7 +156,7 @@ impl Ask for Remote {
     fn list_policies(
         &mut self,
         request: v1::ListPoliciesRequest,
-    ) -> Result<v1::ListPoliciesResponse, AskError> {
+    ) -> Result<v1::ListPoliciesResponse, QueryError> {
         let mut client = self.insight.clone();
         self.wait(client.list_policies(request))
     }
@@ -164,7 +164,7 @@ impl Ask for Remote {
     fn list_affected(
         &mut self,
         request: v1::ListAffectedRequest,
-    ) -> Result<v1::ListAffectedResponse, AskError> {
+    ) -> Result<v1::ListAffectedResponse, QueryError> {
         let mut client = self.insight.clone();
         self.wait(client.list_affected(request))
     }
@@ -172,7 +172,7 @@ impl Ask for Remote {
     fn preview_change(
         &mut self,
         request: v1::PreviewChangeRequest,
-    ) -> Result<v1::PreviewChangeResponse, AskError> {
+    ) -> Result<v1::PreviewChangeResponse, QueryError> {
         let mut client = self.insight.clone();
         self.wait(client.preview_change(request))
     }
@@ -180,17 +180,17 @@ impl Ask for Remote {
     fn list_findings(
         &mut self,
         request: v1::ListFindingsRequest,
-    ) -> Result<v1::ListFindingsResponse, AskError> {
+    ) -> Result<v1::ListFindingsResponse, QueryError> {
         let mut client = self.insight.clone();
         self.wait(client.list_findings(request))
     }
 
-    fn get_topology(&mut self) -> Result<v1::GetTopologyResponse, AskError> {
+    fn get_topology(&mut self) -> Result<v1::GetTopologyResponse, QueryError> {
         let mut client = self.insight.clone();
         self.wait(client.get_topology(v1::GetTopologyRequest {}))
     }
 
-    fn server_status(&mut self) -> Result<v1::GetServerStatusResponse, AskError> {
+    fn server_status(&mut self) -> Result<v1::GetServerStatusResponse, QueryError> {
         let mut client = self.insight.clone();
         self.wait(client.get_server_status(v1::GetServerStatusRequest {}))
     }
@@ -206,7 +206,7 @@ pub fn health(
     tls: &ClientTls,
     service: &str,
     timeout: Duration,
-) -> Result<bool, AskError> {
+) -> Result<bool, QueryError> {
     let asked = async {
         let channel = connect(address, tls, timeout).await?;
         let request = HealthCheckRequest {
@@ -214,59 +214,61 @@ pub fn health(
         };
         let reply = HealthClient::new(channel).check(request).await;
         let reply = reply.map_err(|status| match status.code() {
-            Code::NotFound => AskError::Failure(Failure {
+            Code::NotFound => QueryError::Failure(Failure {
                 code: FailureCode::NotFound,
                 reason: "ServiceNotFound".to_owned(),
                 message: format!("the server at {address} knows no health of `{service}`"),
                 nearest: String::new(),
             }),
-            _ => ask_error(address, &status),
+            _ => query_error(address, &status),
         })?;
         Ok(reply.into_inner().status() == ServingStatus::Serving)
     };
     runtime()?.block_on(async {
         match tokio::time::timeout(timeout, asked).await {
             Ok(told) => told,
-            Err(_) => Err(AskError::Unreachable(format!(
+            Err(_) => Err(QueryError::Unreachable(format!(
                 "the server at {address} does not answer within {timeout:?}"
             ))),
         }
     })
 }
 
-fn runtime() -> Result<Runtime, AskError> {
+fn runtime() -> Result<Runtime, QueryError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| AskError::Unreachable(format!("no connection can be made: {error}")))
+        .map_err(|error| QueryError::Unreachable(format!("no connection can be made: {error}")))
 }
 
-async fn connect(address: &str, tls: &ClientTls, patience: Duration) -> Result<Channel, AskError> {
+async fn connect(address: &str, tls: &ClientTls, timeout: Duration) -> Result<Channel, QueryError> {
     let endpoint = entail_client::endpoint(address, tls)?
-        .connect_timeout(patience)
-        .timeout(patience);
+        .connect_timeout(timeout)
+        .timeout(timeout);
     Ok(entail_client::connect(&endpoint, address).await?)
 }
 
-impl From<ConnectError> for AskError {
+impl From<ConnectError> for QueryError {
     fn from(error: ConnectError) -> Self {
-        AskError::Unreachable(error.to_string())
+        QueryError::Unreachable(error.to_string())
     }
 }
 
 /// What a status means to whoever asked.
-fn ask_error(address: &str, status: &Status) -> AskError {
+fn query_error(address: &str, status: &Status) -> QueryError {
     let code = match status.code() {
         Code::InvalidArgument => FailureCode::InvalidArgument,
         Code::NotFound => FailureCode::NotFound,
         Code::Aborted => FailureCode::Aborted,
-        code => return AskError::Unreachable(trouble(address, code, status.message())),
+        code => {
+            return QueryError::Unreachable(unreachable_message(address, code, status.message()));
+        }
     };
     let info = status.get_details_error_info();
     let nearest = info
         .as_ref()
         .and_then(|info| info.metadata.get("nearest").cloned());
-    AskError::Failure(Failure {
+    QueryError::Failure(Failure {
         code,
         nearest: nearest.unwrap_or_default(),
         reason: info.map(|info| info.reason).unwrap_or_default(),
@@ -274,7 +276,7 @@ fn ask_error(address: &str, status: &Status) -> AskError {
     })
 }
 
-fn trouble(address: &str, code: Code, message: &str) -> String {
+fn unreachable_message(address: &str, code: Code, message: &str) -> String {
     match code {
         Code::Unavailable => format!("the server at {address} is not available: {message}"),
         Code::Unimplemented => {
@@ -313,10 +315,11 @@ mod tests {
 
     #[test]
     fn nobody_is_told_in_words() {
-        let error = Remote::connect("127.0.0.1:1", &ClientTls::default(), Duration::from_secs(5))
-            .map(drop)
-            .unwrap_err()
-            .to_string();
+        let error =
+            RemoteBackend::connect("127.0.0.1:1", &ClientTls::default(), Duration::from_secs(5))
+                .map(drop)
+                .unwrap_err()
+                .to_string();
         assert!(error.contains("entail serve"), "{error}");
         let error = health(
             "unix:/nowhere",

@@ -1,40 +1,40 @@
 //! A command's questions: who answers, which kinds it is about, and what is not known of them.
 
-use super::text::{Style, printable, wrapped};
-use super::{AskArgs, CliError, Exit, connect};
+use super::render::text::{Style, printable, wrapped};
+use super::{CliError, ExitStatus, QueryArgs, connect};
 use crate::api::v1;
-use crate::insight::Ask;
+use crate::insight::QueryBackend;
 use v1::kind_state::State;
 
 /// Who answers, and what was asked.
 pub(super) struct Session {
     /// Who answers.
-    pub(super) ask: Box<dyn Ask>,
+    pub(super) ask: Box<dyn QueryBackend>,
     /// What is known at the start.
     pub(super) status: v1::GetServerStatusResponse,
     /// Only these kinds, as `Kind.group`; all if empty.
     pub(super) kinds: Vec<String>,
     /// Some input could not be read: the answers hold for the rest.
-    pub(super) unread: bool,
+    pub(super) is_partial: bool,
 }
 
 impl Session {
     /// Reads the manifests or reaches the server.
-    pub(super) fn open(args: &AskArgs) -> Result<Self, CliError> {
-        let connect::Connected {
+    pub(super) fn open(args: &QueryArgs) -> Result<Self, CliError> {
+        let connect::Connection {
             mut ask,
             incomplete,
         } = connect::connect(&args.source)?;
         let status = ask.server_status()?;
         let mut kinds = Vec::with_capacity(args.kinds.len());
         for text in &args.kinds {
-            kinds.push(full_kind(&status, text)?);
+            kinds.push(resolve_kind(&status, text)?);
         }
         Ok(Self {
             ask,
             status,
             kinds,
-            unread: incomplete,
+            is_partial: incomplete,
         })
     }
 
@@ -62,11 +62,11 @@ impl Session {
     }
 
     /// The exit of an answer: whether all that it rests on is known.
-    pub(super) fn exit(&self, states: &[v1::KindState]) -> Exit {
-        if states.is_empty() && !self.unread {
-            Exit::Fine
+    pub(super) fn exit(&self, states: &[v1::KindState]) -> ExitStatus {
+        if states.is_empty() && !self.is_partial {
+            ExitStatus::Success
         } else {
-            Exit::Incomplete
+            ExitStatus::Incomplete
         }
     }
 
@@ -84,7 +84,7 @@ impl Session {
 }
 
 /// The full name of a kind that people write without its group.
-fn full_kind(status: &v1::GetServerStatusResponse, text: &str) -> Result<String, CliError> {
+fn resolve_kind(status: &v1::GetServerStatusResponse, text: &str) -> Result<String, CliError> {
     let known = || status.kinds.iter().map(|kind| kind.kind.as_str());
     if text.is_empty() {
         return Err(CliError::Usage(
@@ -123,14 +123,14 @@ fn full_kind(status: &v1::GetServerStatusResponse, text: &str) -> Result<String,
 }
 
 /// Lines that tell what is not known, for people.
-pub(super) fn loud_lines(states: &[v1::KindState], style: Style) -> Vec<String> {
+pub(super) fn incomplete_lines(states: &[v1::KindState], style: Style) -> Vec<String> {
     let mut lines = Vec::new();
     for state in states {
         let text = format!("INCOMPLETE: {}", incomplete_line(state));
         lines.extend(
             wrapped(&printable(&text), 0)
                 .iter()
-                .map(|line| style.loud(line)),
+                .map(|line| style.alert(line)),
         );
     }
     lines
@@ -169,11 +169,11 @@ mod tests {
     #[test]
     fn kinds_may_be_written_without_group() {
         let status = status(&[("A.x", 0), ("A.y", 2), ("B.x", 0), ("C.x", 1), ("C.y", 1)]);
-        assert_eq!(full_kind(&status, "a").unwrap(), "A.y");
-        assert_eq!(full_kind(&status, "B").unwrap(), "B.x");
-        assert_eq!(full_kind(&status, "a.X").unwrap(), "A.x");
-        assert_eq!(full_kind(&status, "D.z").unwrap(), "D.z");
-        assert!(full_kind(&status, "c").is_err());
-        assert!(full_kind(&status, "").is_err());
+        assert_eq!(resolve_kind(&status, "a").unwrap(), "A.y");
+        assert_eq!(resolve_kind(&status, "B").unwrap(), "B.x");
+        assert_eq!(resolve_kind(&status, "a.X").unwrap(), "A.x");
+        assert_eq!(resolve_kind(&status, "D.z").unwrap(), "D.z");
+        assert!(resolve_kind(&status, "c").is_err());
+        assert!(resolve_kind(&status, "").is_err());
     }
 }

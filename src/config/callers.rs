@@ -3,18 +3,18 @@
 use std::path::Path;
 
 use super::document;
-use crate::serve::{CallerRow, CallersDocument};
+use crate::server::{AccessRule, AccessRulesDocument};
 
 /// Reads who may ask what.
 ///
 /// # Errors
 /// The file cannot be read, or what is wrong in it: one sentence each.
-pub fn read_callers(path: &Path) -> Result<Vec<CallerRow>, Vec<String>> {
+pub fn read_callers(path: &Path) -> Result<Vec<AccessRule>, Vec<String>> {
     document::read(path, parse)
 }
 
-fn parse(text: &str) -> Result<Vec<CallerRow>, Vec<String>> {
-    document::parse::<CallersDocument>(text)?.check()
+fn parse(text: &str) -> Result<Vec<AccessRule>, Vec<String>> {
+    document::parse::<AccessRulesDocument>(text)?.check()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::document;
-use crate::serve::{EnvoyDialect, EnvoyDocument, EnvoySettings};
+use crate::server::{EnvoyDialect, EnvoyDocument, EnvoySettings};
 
 /// How data planes name rules, where they need no definition.
 const DIALECTS: &str = include_str!("dialects.yaml");

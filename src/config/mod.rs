@@ -8,8 +8,8 @@ mod callers;
 mod document;
 mod envoy;
 
-use crate::serve::{Address, AllowLists, San};
-pub use crate::serve::{
+use crate::server::{Address, AllowLists, SanPattern};
+pub use crate::server::{
     DEFAULT_MAX_CONCURRENCY, DEFAULT_MAX_CONCURRENCY_PER_CLIENT, Limits, TlsFiles,
 };
 pub use crate::telemetry::{LogFormat, LogSettings};
@@ -19,11 +19,11 @@ pub use envoy::read_envoy;
 /// Where a server listens unless it is told otherwise.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:50051";
 /// How long requests may take to end after the signal to stop, unless told otherwise.
-pub const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
+pub const DEFAULT_DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often manifests are looked at even if the file system tells of no change.
-pub const DEFAULT_POLL: Duration = Duration::from_secs(10);
+pub const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(10);
 /// How long to wait after a checkpoint before the next, unless told otherwise.
-pub const DEFAULT_CHECKPOINT_PAUSE: Duration = Duration::from_secs(10);
+pub const DEFAULT_CHECKPOINT_INTERVAL: Duration = Duration::from_secs(10);
 /// Longer drains are mistakes of the unit.
 const MAX_DRAIN: Duration = Duration::from_secs(3600);
 
@@ -37,12 +37,12 @@ pub struct Inputs {
     /// Whether to go on with what can be read.
     pub allow_partial: bool,
     /// The cluster to read instead of manifests.
-    pub cluster: Option<ClusterAccess>,
+    pub cluster: Option<ClusterSettings>,
 }
 
 /// How to reach a cluster, and what is kept of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ClusterAccess {
+pub struct ClusterSettings {
     /// The kubeconfig; else `KUBECONFIG`, the user's own one, or the pod's account.
     pub kubeconfig: Option<PathBuf>,
     /// A context of the kubeconfig; else its current one.
@@ -110,7 +110,7 @@ pub struct ServeSettings {
 
 /// Addresses to listen on and who may ask there, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listeners {
+pub struct ListenConfig {
     /// For all services.
     pub all: Vec<Address>,
     /// For health alone.
@@ -136,11 +136,11 @@ impl Default for ServeSettings {
             insight_auth: InsightAuth::None,
             envoy: None,
             checkpoint: None,
-            checkpoint_pause: DEFAULT_CHECKPOINT_PAUSE,
+            checkpoint_pause: DEFAULT_CHECKPOINT_INTERVAL,
             insecure_listen: false,
             port_file: None,
-            drain_timeout: DEFAULT_DRAIN,
-            poll: DEFAULT_POLL,
+            drain_timeout: DEFAULT_DRAIN_TIMEOUT,
+            poll: DEFAULT_POLL_INTERVAL,
             limits: Limits::default(),
             log: LogSettings {
                 filter: None,
@@ -181,7 +181,7 @@ impl ServeSettings {
     ///
     /// # Errors
     /// All that is wrong, one sentence each.
-    pub fn check(&self) -> Result<Listeners, Vec<String>> {
+    pub fn check(&self) -> Result<ListenConfig, Vec<String>> {
         let mut wrong = self.inputs.check().err().unwrap_or_default();
         let mut all: Vec<Address> = Vec::new();
         if self.listen.is_empty() {
@@ -189,7 +189,7 @@ impl ServeSettings {
         }
         for text in &self.listen {
             match self.listen_address(text) {
-                Ok(address) if all.contains(&address) && !takes_any_port(&address) => {
+                Ok(address) if all.contains(&address) && !is_port_zero(&address) => {
                     wrong.push(format!("`--listen {text}` stands twice: remove one"));
                 }
                 Ok(address) => all.push(address),
@@ -199,7 +199,7 @@ impl ServeSettings {
         // Probes come from the node and speak no TLS, so health alone may be open to it.
         let health = match self.health_listen.as_deref().map(str::parse::<Address>) {
             None => None,
-            Some(Ok(address)) if all.contains(&address) && !takes_any_port(&address) => {
+            Some(Ok(address)) if all.contains(&address) && !is_port_zero(&address) => {
                 wrong.push(format!(
                     "`--health-listen {address}` is taken by `--listen`"
                 ));
@@ -216,8 +216,8 @@ impl ServeSettings {
             None
         });
         let lists = self.allow_lists(&mut wrong);
-        wrong.extend(self.needs_cluster());
-        wrong.extend(self.shows_tokens(&all));
+        wrong.extend(self.missing_cluster_problems());
+        wrong.extend(self.exposed_token_problem(&all));
         if self.port_file.is_some() && !all.iter().any(|a| matches!(a, Address::Tcp(_))) {
             wrong.push("`--port-file` needs a TCP address in `--listen`".to_owned());
         }
@@ -227,10 +227,10 @@ impl ServeSettings {
                 MAX_DRAIN.as_secs()
             ));
         }
-        wrong.extend(self.zero_limits());
+        wrong.extend(self.zero_limit_problems());
         wrong.extend(self.log.check().err());
         if wrong.is_empty() {
-            Ok(Listeners {
+            Ok(ListenConfig {
                 all,
                 health,
                 admin,
@@ -268,7 +268,7 @@ impl ServeSettings {
 
     fn allow_lists(&self, wrong: &mut Vec<String>) -> AllowLists {
         let mut read = |option: &str, names: &[String]| {
-            let mut list: Vec<San> = Vec::with_capacity(names.len());
+            let mut list: Vec<SanPattern> = Vec::with_capacity(names.len());
             for name in names {
                 match name.parse() {
                     Ok(name) => list.push(name),
@@ -300,7 +300,7 @@ impl ServeSettings {
     }
 
     /// Whether others could read the tokens of callers.
-    fn shows_tokens(&self, all: &[Address]) -> Option<String> {
+    fn exposed_token_problem(&self, all: &[Address]) -> Option<String> {
         let is_open = self.tls.is_none() && !all.iter().all(Address::is_local);
         (is_open && self.insight_auth == InsightAuth::Kubernetes).then(|| {
             "`--insight-auth kubernetes` off loopback without TLS: others could read the tokens on \
@@ -310,7 +310,7 @@ impl ServeSettings {
     }
 
     /// What makes no sense without a cluster.
-    fn needs_cluster(&self) -> impl Iterator<Item = String> {
+    fn missing_cluster_problems(&self) -> impl Iterator<Item = String> {
         let asks = self.insight_auth == InsightAuth::Kubernetes;
         let given = [
             (
@@ -329,7 +329,7 @@ impl ServeSettings {
         wrong.map(|(_, why)| why.to_owned())
     }
 
-    fn zero_limits(&self) -> impl Iterator<Item = String> {
+    fn zero_limit_problems(&self) -> impl Iterator<Item = String> {
         let limits = &self.limits;
         [
             ("connections", limits.connections == 0),
@@ -345,9 +345,9 @@ impl ServeSettings {
             ("header bytes", limits.header_bytes == 0),
             ("keepalive", limits.keepalive.is_zero()),
             ("keepalive timeout", limits.keepalive_timeout.is_zero()),
-            ("insight questions at once", limits.insight_at_once == 0),
+            ("insight questions at once", limits.insight_concurrency == 0),
             ("insight timeout", limits.insight_timeout.is_zero()),
-            ("batches at once", limits.batches_at_once == 0),
+            ("batches at once", limits.batch_concurrency == 0),
         ]
         .into_iter()
         .filter(|(_, is_zero)| *is_zero)
@@ -355,7 +355,7 @@ impl ServeSettings {
     }
 }
 
-fn takes_any_port(address: &Address) -> bool {
+fn is_port_zero(address: &Address) -> bool {
     matches!(address, Address::Tcp(address) if address.port() == 0)
 }
 

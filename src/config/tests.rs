@@ -97,7 +97,7 @@ fn checkpoints_are_of_clusters() {
         "{told:?}"
     );
     settings.inputs.manifests.clear();
-    settings.inputs.cluster = Some(ClusterAccess::default());
+    settings.inputs.cluster = Some(ClusterSettings::default());
     settings.admin_listen = Some("127.0.0.1:0".to_owned());
     settings.check().unwrap();
 }

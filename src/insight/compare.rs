@@ -4,22 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::HashMap;
 
-use super::look_up::incomplete_kinds;
-use super::{Failure, Sight, Subject};
-use crate::api::{node_policy_ref, origin, v1};
+use super::lookup::incomplete_kinds;
+use super::{Failure, QuerySubject, Visibility};
+use crate::api::{origin, policy_ref, v1};
 use crate::snapshot::Snapshot;
-use entail_core::effective::{Frames, Kind, World};
-use entail_core::model::{Explained, GroupKind, ObjectKey, PathName, Rejected, UnitOutcome};
-use entail_core::topology::Trail;
+use entail_core::effective::{AttachmentChain, PolicyKind, World};
+use entail_core::model::{
+    Explanation, GroupKind, ObjectKey, PathName, RejectedPolicy, UnitExplanation,
+};
+use entail_core::topology::ResolvedPath;
 
 /// Makes the world that another one would be if manifests were applied and objects deleted.
 /// Returns it with what is wrong with the manifests: place and message.
 /// Objects that `may` refuses are left out, and told among that.
-pub type ChangeWorld =
-    fn(&World, &str, &[ObjectKey], &MayChange<'_>) -> (World, Vec<(String, String)>);
+pub type PreviewFn =
+    fn(&World, &str, &[ObjectKey], &ChangeFilter<'_>) -> (World, Vec<(String, String)>);
 
 /// Tells whether an object may be changed.
-pub type MayChange<'m> = dyn Fn(&ObjectKey) -> bool + 'm;
+pub type ChangeFilter<'m> = dyn Fn(&ObjectKey) -> bool + 'm;
 
 /// Most paths that one reply names.
 const MAX_PATHS: usize = 10_000;
@@ -31,16 +33,16 @@ const MAX_PATHS: usize = 10_000;
 pub fn preview_change(
     snapshot: &Snapshot,
     request: &v1::PreviewChangeRequest,
-    change: ChangeWorld,
-    sight: &dyn Sight,
+    change: PreviewFn,
+    visibility: &dyn Visibility,
 ) -> Result<v1::PreviewChangeResponse, Failure> {
     let world = snapshot.world();
     let mut deletes = Vec::with_capacity(request.deletes.len());
     for name in &request.deletes {
-        deletes.push(object_named(world, name, sight)?);
+        deletes.push(object_named(world, name, visibility)?);
     }
     let (after, problems) = change(world, &request.manifests, &deletes, &|key| {
-        sight.object(key)
+        visibility.includes_object(key)
     });
     let version = snapshot.version();
     Ok(v1::PreviewChangeResponse {
@@ -50,29 +52,39 @@ pub fn preview_change(
             .collect(),
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
-        kinds: incomplete_kinds(snapshot, &[], sight),
-        ..compare(world, &after, sight)
+        kinds: incomplete_kinds(snapshot, &[], visibility),
+        ..compare(world, &after, visibility)
     })
 }
 
 /// The object that a name means.
-fn object_named(world: &World, name: &str, sight: &dyn Sight) -> Result<ObjectKey, Failure> {
-    let Subject::Object(key, None) = Subject::read(name, world)? else {
+fn object_named(
+    world: &World,
+    name: &str,
+    visibility: &dyn Visibility,
+) -> Result<ObjectKey, Failure> {
+    let QuerySubject::Object(key, None) = QuerySubject::read(name, world)? else {
         return Err(Failure::invalid(
             "NotAnObject",
             format!("`{name}` is no object: give `kind/namespace/name`"),
         ));
     };
-    if world.store().get(&key).is_none() || !sight.object(&key) {
-        return Err(Failure::absent(format!("there is no `{name}` to delete")));
+    if world.store().get(&key).is_none() || !visibility.includes_object(&key) {
+        return Err(Failure::no_such_object(format!(
+            "there is no `{name}` to delete"
+        )));
     }
     Ok(key)
 }
 
 /// The changes from one world to another, equal ones told once with all their paths.
-pub fn compare(before: &World, after: &World, sight: &dyn Sight) -> v1::PreviewChangeResponse {
+pub fn compare(
+    before: &World,
+    after: &World,
+    visibility: &dyn Visibility,
+) -> v1::PreviewChangeResponse {
     let mut comparison = Comparison {
-        sight,
+        visibility,
         before: Side::new(before),
         after: Side::new(after),
         changes: BTreeMap::new(),
@@ -80,14 +92,14 @@ pub fn compare(before: &World, after: &World, sight: &dyn Sight) -> v1::PreviewC
         told: 0,
         truncated: false,
     };
-    let (old, new) = (names(before, sight), names(after, sight));
-    before.topology().visit(&mut |name, trail| {
+    let (old, new) = (names(before, visibility), names(after, visibility));
+    before.topology().visit(&mut |name, resolved| {
         if !new.contains(name) {
             return;
         }
         let located = PathName::parse(name).map(|path| after.locate(&path));
         if let Ok(Ok(other)) = located {
-            comparison.path(name, trail, &other);
+            comparison.path(name, resolved, &other);
         }
     });
     let changes = once(comparison.changes.into_values());
@@ -124,10 +136,10 @@ fn once(changes: impl Iterator<Item = v1::ChangedAnswer>) -> Vec<v1::ChangedAnsw
 }
 
 /// The names of all paths.
-fn names(world: &World, sight: &dyn Sight) -> BTreeSet<String> {
+fn names(world: &World, visibility: &dyn Visibility) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     world.topology().visit(&mut |name, _| {
-        if sight.path(name) {
+        if visibility.includes_path(name) {
             names.insert(name.to_owned());
         }
     });
@@ -137,12 +149,12 @@ fn names(world: &World, sight: &dyn Sight) -> BTreeSet<String> {
 /// One of two worlds, with the explanations that were needed so far.
 struct Side<'w> {
     world: &'w World,
-    numbers: HashMap<(GroupKind, Option<Frames>), usize>,
-    explained: Vec<Explained>,
+    numbers: HashMap<(GroupKind, Option<AttachmentChain>), usize>,
+    explained: Vec<Explanation>,
 }
 
 struct Comparison<'w> {
-    sight: &'w dyn Sight,
+    visibility: &'w dyn Visibility,
     before: Side<'w>,
     after: Side<'w>,
     /// By kind and the numbers of both explanations.
@@ -162,16 +174,16 @@ impl<'w> Side<'w> {
     }
 
     /// The number of the explanation of a kind on a path.
-    fn number(&mut self, kind: &GroupKind, trail: &Trail) -> usize {
-        let known: Option<&Kind> = self.world.kind(kind);
-        let frames = known.and_then(|k| self.world.frames(k, trail));
-        let key = (kind.clone(), frames);
+    fn number(&mut self, kind: &GroupKind, resolved: &ResolvedPath) -> usize {
+        let known: Option<&PolicyKind> = self.world.kind(kind);
+        let chain = known.and_then(|k| self.world.attachment_chain(k, resolved));
+        let key = (kind.clone(), chain);
         if let Some(&number) = self.numbers.get(&key) {
             return number;
         }
         let explained = match (known, &key.1) {
-            (Some(known), Some(frames)) => self.world.explain(known, frames),
-            _ => Explained::default(),
+            (Some(known), Some(chain)) => self.world.explain(known, chain),
+            _ => Explanation::default(),
         };
         let number = self.explained.len();
         self.explained.push(explained);
@@ -179,19 +191,19 @@ impl<'w> Side<'w> {
         number
     }
 
-    fn is_scope(&self, kind: &GroupKind, trail: &Trail) -> bool {
+    fn is_scope(&self, kind: &GroupKind, resolved: &ResolvedPath) -> bool {
         let known = self.world.kind(kind);
-        known.is_some_and(|k| self.world.is_scope(k, trail))
+        known.is_some_and(|k| self.world.is_scope(k, resolved))
     }
 }
 
 impl Comparison<'_> {
     /// Compares the answers of one path, of each kind that it is a scope of.
-    fn path(&mut self, name: &str, old: &Trail, new: &Trail) {
+    fn path(&mut self, name: &str, old: &ResolvedPath, new: &ResolvedPath) {
         let kinds: BTreeSet<GroupKind> = [self.before.world, self.after.world]
             .iter()
             .flat_map(|world| world.kinds())
-            .filter(|kind| self.sight.kind(&kind.profile().policy))
+            .filter(|kind| self.visibility.includes_kind(&kind.profile().policy))
             .filter(|kind| !kind.policies().is_empty())
             .map(|kind| kind.profile().policy.clone())
             .collect();
@@ -224,7 +236,7 @@ impl Comparison<'_> {
 
     /// Compares two explanations; `true` if something changes.
     fn look(&mut self, key: &(GroupKind, usize, usize)) -> bool {
-        let nothing = Explained::default();
+        let nothing = Explanation::default();
         let old = self.before.explained.get(key.1).unwrap_or(&nothing);
         let new = self.after.explained.get(key.2).unwrap_or(&nothing);
         let change = v1::ChangedAnswer {
@@ -243,8 +255,8 @@ impl Comparison<'_> {
 }
 
 /// The units whose value or origin changes.
-fn units(old: &[UnitOutcome], new: &[UnitOutcome]) -> Vec<v1::ChangedUnit> {
-    let standing = |units: &[UnitOutcome]| -> BTreeMap<String, UnitOutcome> {
+fn units(old: &[UnitExplanation], new: &[UnitExplanation]) -> Vec<v1::ChangedUnit> {
+    let standing = |units: &[UnitExplanation]| -> BTreeMap<String, UnitExplanation> {
         units
             .iter()
             .filter(|unit| unit.value.is_some())
@@ -256,8 +268,8 @@ fn units(old: &[UnitOutcome], new: &[UnitOutcome]) -> Vec<v1::ChangedUnit> {
     let mut found = Vec::new();
     for name in names {
         let (before, after) = (old.get(name), new.get(name));
-        let value = |unit: Option<&UnitOutcome>| unit.and_then(|u| u.value.clone());
-        let who = |unit: Option<&UnitOutcome>| {
+        let value = |unit: Option<&UnitExplanation>| unit.and_then(|u| u.value.clone());
+        let who = |unit: Option<&UnitExplanation>| {
             let origin = unit.and_then(|u| u.origin.as_ref());
             origin.map(|o| (o.policies.clone(), o.block))
         };
@@ -268,7 +280,8 @@ fn units(old: &[UnitOutcome], new: &[UnitOutcome]) -> Vec<v1::ChangedUnit> {
         if before.is_some_and(|unit| after.is_none() && meets(unit, new.values())) {
             continue;
         }
-        let told = |unit: Option<&UnitOutcome>| unit.and_then(|u| u.origin.as_ref()).map(origin);
+        let told =
+            |unit: Option<&UnitExplanation>| unit.and_then(|u| u.origin.as_ref()).map(origin);
         found.push(v1::ChangedUnit {
             unit: name.clone(),
             before_json: value(before).map(|v| v.to_string()),
@@ -281,15 +294,18 @@ fn units(old: &[UnitOutcome], new: &[UnitOutcome]) -> Vec<v1::ChangedUnit> {
 }
 
 /// Whether another unit stands above or below.
-fn meets<'u>(unit: &UnitOutcome, mut others: impl Iterator<Item = &'u UnitOutcome>) -> bool {
+fn meets<'u>(
+    unit: &UnitExplanation,
+    mut others: impl Iterator<Item = &'u UnitExplanation>,
+) -> bool {
     others.any(|other| other.unit.covers(&unit.unit) || unit.unit.covers(&other.unit))
 }
 
-fn rejected(old: &[Rejected], new: &[Rejected]) -> Vec<v1::RejectedPolicy> {
+fn rejected(old: &[RejectedPolicy], new: &[RejectedPolicy]) -> Vec<v1::RejectedPolicy> {
     new.iter()
         .filter(|r| !old.contains(r))
         .map(|rejected| v1::RejectedPolicy {
-            policy: Some(node_policy_ref(&rejected.policy)),
+            policy: Some(policy_ref(&rejected.policy)),
             reason: rejected.reason.clone(),
             message: rejected.message.clone(),
         })

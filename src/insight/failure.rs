@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use super::Sight;
+use super::Visibility;
 use crate::api::v1;
 use crate::snapshot::Snapshot;
-use entail_core::model::{PathName, PathReason, PathSyntaxError, Root};
+use entail_core::model::{PathErrorReason, PathName, PathSyntaxError, Root};
 
 /// Why a question has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Failure {
     }
 
     /// Something that does not exist.
-    pub fn absent(message: impl Into<String>) -> Self {
+    pub fn no_such_object(message: impl Into<String>) -> Self {
         Self {
             code: FailureCode::NotFound,
             reason: "NotFound".to_owned(),
@@ -61,15 +61,15 @@ impl Failure {
     }
 
     /// A path that is none: the first step that fails, and the nearest prefix that is one
-    /// (SEMANTICS §1.4).
+    /// (specification 1.4).
     pub fn not_found(
         snapshot: &Snapshot,
         text: &str,
-        reason: PathReason,
-        sight: &dyn Sight,
+        reason: PathErrorReason,
+        visibility: &dyn Visibility,
     ) -> Self {
-        let nearest = nearest(snapshot, text, sight);
-        if sight.is_all() {
+        let nearest = nearest(snapshot, text, visibility);
+        if visibility.is_unrestricted() {
             return Self::of_path(text, reason, nearest);
         }
         // Why something does not join tells of what may not be seen; that it is not on the path does
@@ -83,18 +83,18 @@ impl Failure {
     /// A path that its caller may not see: the same as if its first step were none.
     pub fn hidden(text: &str, path: &PathName<'_>) -> Self {
         let reason = match path {
-            PathName::Walk(walk) => match walk.root {
-                Root::Gateway { .. } => PathReason::GatewayNotFound,
+            PathName::Traffic(walk) => match walk.root {
+                Root::Gateway { .. } => PathErrorReason::GatewayNotFound,
                 // A Service that no route names is as good as none.
-                Root::Mesh { .. } => PathReason::NoMatchingParent,
+                Root::Mesh { .. } => PathErrorReason::NoMatchingParent,
             },
-            PathName::GatewayClass(_) => PathReason::GatewayClassNotFound,
-            PathName::Namespace(_) => PathReason::NamespaceNotFound,
+            PathName::GatewayClass(_) => PathErrorReason::GatewayClassNotFound,
+            PathName::Namespace(_) => PathErrorReason::NamespaceNotFound,
         };
         Self::of_path(text, reason, String::new())
     }
 
-    fn of_path(text: &str, reason: PathReason, nearest: String) -> Self {
+    fn of_path(text: &str, reason: PathErrorReason, nearest: String) -> Self {
         let hint = if nearest.is_empty() {
             String::new()
         } else {
@@ -129,24 +129,24 @@ impl Failure {
 }
 
 /// The step of a path's name that comes after a prefix, as one that is not there.
-fn step_after(text: &str, prefix: &str) -> PathReason {
+fn step_after(text: &str, prefix: &str) -> PathErrorReason {
     let rest = text.get(prefix.len()..).unwrap_or_default();
     match rest.trim_start_matches('/').split('/').next() {
-        Some("listenersets") => PathReason::ListenerSetNotFound,
-        Some("listeners") => PathReason::ListenerNotFound,
-        Some("routes") => PathReason::RouteNotFound,
-        Some("rules") => PathReason::RuleNotFound,
-        Some("ports") => PathReason::PortNotFound,
-        _ => PathReason::BackendNotFound,
+        Some("listenersets") => PathErrorReason::ListenerSetNotFound,
+        Some("listeners") => PathErrorReason::ListenerNotFound,
+        Some("routes") => PathErrorReason::RouteNotFound,
+        Some("rules") => PathErrorReason::RuleNotFound,
+        Some("ports") => PathErrorReason::PortNotFound,
+        _ => PathErrorReason::BackendNotFound,
     }
 }
 
 /// The longest prefix of a path's name that is a path and may be seen.
-fn nearest(snapshot: &Snapshot, text: &str, sight: &dyn Sight) -> String {
+fn nearest(snapshot: &Snapshot, text: &str, visibility: &dyn Visibility) -> String {
     let mut prefix = text;
     while let Some((above, _)) = prefix.rsplit_once('/') {
         let found = PathName::parse(above).is_ok_and(|path| snapshot.look_up(&path).is_some());
-        if found && sight.path(above) {
+        if found && visibility.includes_path(above) {
             return above.to_owned();
         }
         prefix = above;

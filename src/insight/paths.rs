@@ -1,7 +1,7 @@
 //! Paths of the topology, page by page.
 
-use super::look_up::incomplete_kinds;
-use super::{Failure, FailureCode, Sight, Subject};
+use super::lookup::incomplete_kinds;
+use super::{Failure, FailureCode, QuerySubject, Visibility};
 use crate::api::v1;
 use crate::snapshot::Snapshot;
 use entail_core::model::PathName;
@@ -16,17 +16,17 @@ const MAX_PAGE: usize = 10_000;
 pub fn list_paths(
     snapshot: &Snapshot,
     request: &v1::ListPathsRequest,
-    sight: &dyn Sight,
+    visibility: &dyn Visibility,
 ) -> Result<v1::ListPathsResponse, Failure> {
     let world = snapshot.world();
-    let subject = Subject::read(&request.name, world)?;
+    let subject = QuerySubject::read(&request.name, world)?;
     let Page { first, size } = page(snapshot, request.page_size, &request.page_token)?;
     let mut found = 0;
     let mut paths = Vec::new();
-    world.topology().visit(&mut |name, trail| {
-        let level = trail.end().as_str();
+    world.topology().visit(&mut |name, resolved| {
+        let level = resolved.end().as_str();
         let wanted = request.levels.is_empty() || request.levels.iter().any(|l| l == level);
-        if !wanted || !subject.includes(world, name, trail) || !sight.path(name) {
+        if !wanted || !subject.includes(world, name, resolved) || !visibility.includes_path(name) {
             return;
         }
         if found >= first && paths.len() < size {
@@ -34,8 +34,8 @@ pub fn list_paths(
         }
         found += 1;
     });
-    if found == 0 && subject != Subject::All {
-        return Err(nothing(snapshot, &request.name, sight));
+    if found == 0 && subject != QuerySubject::All {
+        return Err(no_path_failure(snapshot, &request.name, visibility));
     }
     let next = first + paths.len();
     let version = snapshot.version();
@@ -44,7 +44,7 @@ pub fn list_paths(
         paths,
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
-        kinds: incomplete_kinds(snapshot, &[], sight),
+        kinds: incomplete_kinds(snapshot, &[], visibility),
     })
 }
 
@@ -97,12 +97,16 @@ fn first(snapshot: &Snapshot, token: &str) -> Result<usize, Failure> {
 }
 
 /// Why a name finds no path.
-pub(super) fn nothing(snapshot: &Snapshot, name: &str, sight: &dyn Sight) -> Failure {
+pub(super) fn no_path_failure(
+    snapshot: &Snapshot,
+    name: &str,
+    visibility: &dyn Visibility,
+) -> Failure {
     let world = snapshot.world();
     let located = PathName::parse(name).map(|path| (path, world.locate(&path)));
     match located {
-        Ok((path, _)) if !sight.path(name) => Failure::hidden(name, &path),
-        Ok((_, Err(reason))) => Failure::not_found(snapshot, name, reason, sight),
+        Ok((path, _)) if !visibility.includes_path(name) => Failure::hidden(name, &path),
+        Ok((_, Err(reason))) => Failure::not_found(snapshot, name, reason, visibility),
         _ => Failure {
             code: FailureCode::NotFound,
             reason: "NotOnAPath".to_owned(),

@@ -1,17 +1,17 @@
-//! Statuses of policies as messages (SEMANTICS §10).
+//! Statuses of policies as messages (specification 10).
 
-use super::look_up::incomplete_kinds;
+use super::lookup::incomplete_kinds;
 use super::paths::{Page, page};
-use super::{Failure, Sight};
-use crate::api::{node_policy_ref, v1};
+use super::{Failure, Visibility};
+use crate::api::{policy_ref, v1};
 use crate::snapshot::Snapshot;
-use entail_core::attach::RefOutcome;
-use entail_core::effective::{Kind, PolicyStatus, World};
-use entail_core::model::{GroupKind, InForce, Outcome, PolicyRef};
+use entail_core::attach::ReferenceOutcome;
+use entail_core::effective::{PolicyKind, PolicyStatus, World};
+use entail_core::model::{Enforcement, GroupKind, Outcome, PolicyRef};
 use entail_core::profile::{Policy, Vocabulary};
 
 /// Most units that a message names.
-const UNITS_TOLD: usize = 5;
+const MAX_NAMED_UNITS: usize = 5;
 
 /// Lists policies with their statuses.
 ///
@@ -20,7 +20,7 @@ const UNITS_TOLD: usize = 5;
 pub fn list_policies(
     snapshot: &Snapshot,
     request: &v1::ListPoliciesRequest,
-    sight: &dyn Sight,
+    visibility: &dyn Visibility,
 ) -> Result<v1::ListPoliciesResponse, Failure> {
     let world = snapshot.world();
     let statuses = snapshot.statuses();
@@ -31,7 +31,7 @@ pub fn list_policies(
             continue;
         }
         for (index, policy) in kind.policies().iter().enumerate() {
-            if !sight.object(&policy.key) {
+            if !visibility.includes_object(&policy.key) {
                 continue;
             }
             let status = statuses.of(number, index).cloned().unwrap_or_default();
@@ -47,7 +47,7 @@ pub fn list_policies(
         policies: all.into_iter().skip(first).take(size).collect(),
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
-        kinds: incomplete_kinds(snapshot, &[], sight),
+        kinds: incomplete_kinds(snapshot, &[], visibility),
     })
 }
 
@@ -58,7 +58,7 @@ fn name(status: &v1::PolicyStatus) -> (String, String) {
 
 pub(super) fn message(
     world: &World,
-    kind: &Kind,
+    kind: &PolicyKind,
     (index, policy): (usize, &Policy),
     status: &PolicyStatus,
 ) -> v1::PolicyStatus {
@@ -67,13 +67,13 @@ pub(super) fn message(
     conditions.extend(in_force(kind, status));
     v1::PolicyStatus {
         kind: kind.profile().policy.to_string(),
-        policy: Some(node_policy_ref(&PolicyRef::of(&policy.key))),
+        policy: Some(policy_ref(&PolicyRef::of(&policy.key))),
         conditions,
         in_force: status
             .in_force
             .map(|f| f.as_str().to_owned())
             .unwrap_or_default(),
-        overridden_by: status.overridden_by.iter().map(node_policy_ref).collect(),
+        overridden_by: status.overridden_by.iter().map(policy_ref).collect(),
         ancestors: status.ancestors.iter().map(ToString::to_string).collect(),
         references: references.iter().map(|r| reference(world, r)).collect(),
         scopes: status.scopes as u64,
@@ -83,7 +83,7 @@ pub(super) fn message(
     }
 }
 
-fn reference(world: &World, outcome: &RefOutcome) -> v1::ReferenceStatus {
+fn reference(world: &World, outcome: &ReferenceOutcome) -> v1::ReferenceStatus {
     let topology = world.topology();
     v1::ReferenceStatus {
         place: outcome.place.clone(),
@@ -102,10 +102,10 @@ fn reference(world: &World, outcome: &RefOutcome) -> v1::ReferenceStatus {
 }
 
 fn accepted(
-    kind: &Kind,
+    kind: &PolicyKind,
     index: usize,
     policy: &Policy,
-    references: &[RefOutcome],
+    references: &[ReferenceOutcome],
 ) -> v1::Condition {
     let (outcome, reason) = kind.outcome(index);
     let status = match outcome {
@@ -124,41 +124,41 @@ fn accepted(
     condition("Accepted", status, &reason, message)
 }
 
-/// The condition of how far a policy is in force, in the words of the profile (SEMANTICS §10).
-fn in_force(kind: &Kind, status: &PolicyStatus) -> Vec<v1::Condition> {
+/// The condition of how far a policy is in force, in the words of the profile (specification 10).
+fn in_force(kind: &PolicyKind, status: &PolicyStatus) -> Vec<v1::Condition> {
     let Some(force) = status.in_force else {
         return Vec::new();
     };
     let vocabulary = kind.profile().status.vocabulary;
-    let text = told(status);
+    let text = enforcement_message(status);
     if vocabulary == Vocabulary::Programmed {
         let (state, reason) = match force {
-            InForce::All | InForce::AllWithAdditions => ("True", "Programmed"),
-            InForce::Part | InForce::PartWithAdditions => ("True", "PartiallyProgrammed"),
-            InForce::None => ("False", "Overridden"),
-            InForce::NoScope => ("False", "Pending"),
+            Enforcement::All | Enforcement::AllWithAdditions => ("True", "Programmed"),
+            Enforcement::Part | Enforcement::PartWithAdditions => ("True", "PartiallyProgrammed"),
+            Enforcement::None => ("False", "Overridden"),
+            Enforcement::NoScope => ("False", "Pending"),
         };
         return vec![condition("Programmed", state, reason, text)];
     }
     let additions = vocabulary == Vocabulary::EnforcedWithAdditions;
     let (state, reason) = match force {
-        InForce::AllWithAdditions if additions => ("True", "EnforcedWithAdditions"),
-        InForce::All | InForce::AllWithAdditions => ("True", "Enforced"),
-        InForce::PartWithAdditions if additions => ("True", "PartiallyEnforcedWithAdditions"),
-        InForce::Part | InForce::PartWithAdditions => ("True", "PartiallyEnforced"),
-        InForce::None => ("False", "Overridden"),
-        InForce::NoScope => ("False", "Unknown"),
+        Enforcement::AllWithAdditions if additions => ("True", "EnforcedWithAdditions"),
+        Enforcement::All | Enforcement::AllWithAdditions => ("True", "Enforced"),
+        Enforcement::PartWithAdditions if additions => ("True", "PartiallyEnforcedWithAdditions"),
+        Enforcement::Part | Enforcement::PartWithAdditions => ("True", "PartiallyEnforced"),
+        Enforcement::None => ("False", "Overridden"),
+        Enforcement::NoScope => ("False", "Unknown"),
     };
     let mut found = vec![condition("Enforced", state, reason, text.clone())];
-    if force == InForce::None {
+    if force == Enforcement::None {
         found.push(condition("Overridden", "True", "Overridden", text));
     }
     found
 }
 
 /// Names the other policies, the units and the scopes.
-fn told(status: &PolicyStatus) -> String {
-    if status.in_force == Some(InForce::NoScope) {
+fn enforcement_message(status: &PolicyStatus) -> String {
+    if status.in_force == Some(Enforcement::NoScope) {
         return "nothing that it is attached to is on a path".to_owned();
     }
     if status.lost_units.is_empty() {
@@ -174,7 +174,7 @@ fn told(status: &PolicyStatus) -> String {
     } else {
         format!(" to {}", by.join(", "))
     };
-    let units = shortened(&status.lost_units, UNITS_TOLD);
+    let units = shortened(&status.lost_units, MAX_NAMED_UNITS);
     format!(
         "lost {units}{by} on {} of {} paths: {}",
         status.scopes_lost,

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use hashbrown::HashMap;
 
-use super::look_up::incomplete_kinds;
+use super::lookup::incomplete_kinds;
 use super::policies::message;
-use super::{Failure, Sight, Subject};
-use crate::api::{node_policy_ref, v1};
+use super::{Failure, QuerySubject, Visibility};
+use crate::api::{policy_ref, v1};
 use crate::snapshot::Snapshot;
-use entail_core::effective::{Frames, Kind, World};
+use entail_core::effective::{AttachmentChain, PolicyKind, World};
 use entail_core::model::{PolicyRef, Unit};
 
 /// Units that were won, and units that were lost.
@@ -26,10 +26,10 @@ pub(super) fn reach(
     snapshot: &Snapshot,
     name: &str,
     unit: &str,
-    sight: &dyn Sight,
+    visibility: &dyn Visibility,
 ) -> Result<v1::ListAffectedResponse, Failure> {
     let world = snapshot.world();
-    let (number, index) = policy_named(world, name, sight)?;
+    let (number, index) = policy_named(world, name, visibility)?;
     let wanted = match unit {
         "" => Unit::default(),
         text => Unit::parse(text).ok_or_else(|| {
@@ -44,17 +44,19 @@ pub(super) fn reach(
         .get(number)
         .and_then(|kind| Some((kind, kind.policies().get(index)?)))
     else {
-        return Err(Failure::absent(format!("there is no policy `{name}`")));
+        return Err(Failure::no_such_object(format!(
+            "there is no policy `{name}`"
+        )));
     };
     let statuses = snapshot.statuses();
     let status = statuses.of(number, index).cloned().unwrap_or_default();
     let of = (kind, &PolicyRef::of(&policy.key));
-    let (paths, truncated) = paths(world, of, &wanted, sight);
+    let (paths, truncated) = paths(world, of, &wanted, visibility);
     let objects = statuses
         .affected
         .iter()
         .filter(|(_, policies)| policies.contains(&(number, index)))
-        .filter(|(node, _)| sight.object(&world.topology().key(**node).object))
+        .filter(|(node, _)| visibility.includes_object(&world.topology().key(**node).object))
         .map(|(node, _)| world.topology().describe(*node));
     Ok(v1::ListAffectedResponse {
         status: Some(message(world, kind, (index, policy), &status)),
@@ -66,9 +68,13 @@ pub(super) fn reach(
 }
 
 /// The kind and the policy of a name.
-fn policy_named(world: &World, name: &str, sight: &dyn Sight) -> Result<(usize, usize), Failure> {
-    if let Subject::Object(key, None) = Subject::read(name, world)?
-        && sight.object(&key)
+fn policy_named(
+    world: &World,
+    name: &str,
+    visibility: &dyn Visibility,
+) -> Result<(usize, usize), Failure> {
+    if let QuerySubject::Object(key, None) = QuerySubject::read(name, world)?
+        && visibility.includes_object(&key)
     {
         for (number, kind) in world.kinds().iter().enumerate() {
             if let Some(index) = kind.policy(&key) {
@@ -76,7 +82,7 @@ fn policy_named(world: &World, name: &str, sight: &dyn Sight) -> Result<(usize, 
             }
         }
     }
-    Err(Failure::absent(format!(
+    Err(Failure::no_such_object(format!(
         "there is no policy `{name}`: give `kind/namespace/name`"
     )))
 }
@@ -84,23 +90,23 @@ fn policy_named(world: &World, name: &str, sight: &dyn Sight) -> Result<(usize, 
 /// The scopes in which the policy stands, with what it won and lost of the wanted units.
 fn paths(
     world: &World,
-    (kind, policy): (&Kind, &PolicyRef),
+    (kind, policy): (&PolicyKind, &PolicyRef),
     wanted: &Unit,
-    sight: &dyn Sight,
+    visibility: &dyn Visibility,
 ) -> (Vec<v1::AffectedPath>, bool) {
-    let mut known: HashMap<Frames, Option<Shares>> = HashMap::new();
+    let mut known: HashMap<AttachmentChain, Option<Shares>> = HashMap::new();
     let mut found = Vec::new();
     let mut truncated = false;
-    world.topology().visit(&mut |name, trail| {
-        if !world.is_scope(kind, trail) || !sight.path(name) {
+    world.topology().visit(&mut |name, resolved| {
+        if !world.is_scope(kind, resolved) || !visibility.includes_path(name) {
             return;
         }
-        let Some(frames) = world.frames(kind, trail) else {
+        let Some(chain) = world.attachment_chain(kind, resolved) else {
             return;
         };
         let shares = known
-            .entry(frames)
-            .or_insert_with_key(|frames| share(world, kind, frames, policy, wanted));
+            .entry(chain)
+            .or_insert_with_key(|chain| share(world, kind, chain, policy, wanted));
         let Some((won, lost)) = shares else { return };
         if found.len() >= MAX_PATHS {
             truncated = true;
@@ -118,13 +124,13 @@ fn paths(
 /// What a policy won and lost; `None` if it has no part in the wanted units there.
 fn share(
     world: &World,
-    kind: &Kind,
-    frames: &Frames,
+    kind: &PolicyKind,
+    chain: &AttachmentChain,
     policy: &PolicyRef,
     wanted: &Unit,
 ) -> Option<Shares> {
     let meets = |unit: &Unit| unit.covers(wanted) || wanted.covers(unit);
-    let explained = world.explain(kind, frames);
+    let explained = world.explain(kind, chain);
     let listed = explained
         .effective
         .listed
@@ -154,24 +160,24 @@ fn share(
     (!won.is_empty() || !lost.is_empty()).then(|| (won, lost.into_iter().collect()))
 }
 
-/// The policies that affect an object (SEMANTICS §9.3).
+/// The policies that affect an object (specification 9.3).
 pub(super) fn affecting(
     snapshot: &Snapshot,
     object: &str,
-    sight: &dyn Sight,
+    visibility: &dyn Visibility,
 ) -> Result<v1::ListAffectedResponse, Failure> {
     let world = snapshot.world();
-    let subject = Subject::read(object, world)?;
-    if let Subject::Object(key, _) = &subject
-        && !sight.object(key)
+    let subject = QuerySubject::read(object, world)?;
+    if let QuerySubject::Object(key, _) = &subject
+        && !visibility.includes_object(key)
     {
         // Nothing affects an object that is not there, either.
         return Ok(v1::ListAffectedResponse::default());
     }
     let key = match subject {
-        Subject::Object(key, None) => key.to_string(),
-        Subject::Object(key, Some(section)) => format!("{key}#{section}"),
-        Subject::All | Subject::Path(_) => {
+        QuerySubject::Object(key, None) => key.to_string(),
+        QuerySubject::Object(key, Some(section)) => format!("{key}#{section}"),
+        QuerySubject::All | QuerySubject::Path(_) => {
             return Err(Failure::invalid(
                 "NotAnObject",
                 format!("`{object}` is no object: give `kind/namespace/name`"),
@@ -182,10 +188,10 @@ pub(super) fn affecting(
     Ok(v1::ListAffectedResponse {
         policies: affecting
             .into_iter()
-            .filter(|(kind, _)| sight.kind(kind))
+            .filter(|(kind, _)| visibility.includes_kind(kind))
             .map(|(kind, policy)| v1::AffectingPolicy {
                 kind: kind.to_string(),
-                policy: Some(node_policy_ref(&policy)),
+                policy: Some(policy_ref(&policy)),
             })
             .collect(),
         ..v1::ListAffectedResponse::default()
@@ -199,12 +205,12 @@ pub(super) fn affecting(
 pub fn list_affected(
     snapshot: &Snapshot,
     request: &v1::ListAffectedRequest,
-    sight: &dyn Sight,
+    visibility: &dyn Visibility,
 ) -> Result<v1::ListAffectedResponse, Failure> {
-    use v1::list_affected_request::Subject as Asked;
+    use v1::list_affected_request::Subject as RequestSubject;
     let found = match &request.subject {
-        Some(Asked::Object(object)) => affecting(snapshot, object, sight)?,
-        Some(Asked::Policy(policy)) => reach(snapshot, policy, &request.unit, sight)?,
+        Some(RequestSubject::Object(object)) => affecting(snapshot, object, visibility)?,
+        Some(RequestSubject::Policy(policy)) => reach(snapshot, policy, &request.unit, visibility)?,
         None => {
             return Err(Failure::invalid(
                 "NoSubject",
@@ -216,7 +222,7 @@ pub fn list_affected(
     Ok(v1::ListAffectedResponse {
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
-        kinds: incomplete_kinds(snapshot, &[], sight),
+        kinds: incomplete_kinds(snapshot, &[], visibility),
         ..found
     })
 }

@@ -1,14 +1,15 @@
 //! The rule that a request takes, and what holds there.
 
-use super::look_up::{asked as asked_kinds, find, incomplete_kinds};
-use super::{Failure, Scope};
-use crate::api::{policies_of, v1};
+use super::lookup::{find, incomplete_kinds, requested_kinds};
+use super::{AccessScope, Failure};
+use crate::api::{decode_policies, v1};
 use crate::snapshot::Snapshot;
-use entail_core::model::{GroupKind, ObjectKey, PathName, Root, RuleStep, Str, Walk};
+use entail_core::model::{GroupKind, ObjectKey, PathName, Root, RuleStep, Str, TrafficPath};
 use entail_core::routing::{
-    BadRequest, Entrance, Found, NotTaken, Parts, Protocol, Request, Rules, Taken,
+    BadRequest, EntryPoint, MatchFailure, MatchedRule, Protocol, Request, RequestParts,
+    RoutingOptions, RoutingResult,
 };
-use v1::resolve_request_request::{HostnamePrecedence, Protocol as Speaks};
+use v1::resolve_request_request::{HostnamePrecedence, Protocol as WireProtocol};
 
 /// Resolves a request.
 ///
@@ -16,22 +17,22 @@ use v1::resolve_request_request::{HostnamePrecedence, Protocol as Speaks};
 /// What is wrong with it.
 pub fn resolve_request(
     snapshot: &Snapshot,
-    asked: &v1::ResolveRequestRequest,
-    scope: &Scope,
+    request_message: &v1::ResolveRequestRequest,
+    scope: &AccessScope,
 ) -> Result<v1::ResolveRequestResponse, Failure> {
-    Ok(resolve(snapshot, asked, scope, false)?.unwrap_or_default())
+    Ok(resolve(snapshot, request_message, scope, false)?.unwrap_or_default())
 }
 
 /// Resolves a request if it takes no time; else there is no answer.
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn resolve_in_haste(
+pub fn try_resolve_request(
     snapshot: &Snapshot,
-    asked: &v1::ResolveRequestRequest,
-    scope: &Scope,
+    request_message: &v1::ResolveRequestRequest,
+    scope: &AccessScope,
 ) -> Result<Option<v1::ResolveRequestResponse>, Failure> {
-    resolve(snapshot, asked, scope, true)
+    resolve(snapshot, request_message, scope, true)
 }
 
 /// The paths of the rules that a request takes, and nothing else; none if it is not known and there
@@ -39,76 +40,83 @@ pub fn resolve_in_haste(
 ///
 /// # Errors
 /// What is wrong with the request.
-pub fn rules_of_request(
+pub fn matching_rule_paths(
     snapshot: &Snapshot,
-    asked: &v1::ResolveRequestRequest,
-    in_haste: bool,
+    request_message: &v1::ResolveRequestRequest,
+    fast_only: bool,
 ) -> Result<Option<Vec<String>>, Failure> {
-    let found = found(snapshot, asked, in_haste)?;
-    Ok(found.map(|found| found.taken.into_iter().map(|taken| taken.path).collect()))
+    let found = found(snapshot, request_message, fast_only)?;
+    Ok(found.map(|found| found.matched.into_iter().map(|taken| taken.path).collect()))
 }
 
 fn found(
     snapshot: &Snapshot,
-    asked: &v1::ResolveRequestRequest,
-    in_haste: bool,
-) -> Result<Option<Found>, Failure> {
-    let request = request_of(asked)?;
-    let entrance = entrance_of(asked)?;
-    let rules = Rules {
-        by_route_hostname: asked.hostname_precedence() != HostnamePrecedence::Intersection,
-        isolated: !asked.not_isolated,
+    request_message: &v1::ResolveRequestRequest,
+    fast_only: bool,
+) -> Result<Option<RoutingResult>, Failure> {
+    let request = request_of(request_message)?;
+    let entry_point = entrance_of(request_message)?;
+    let rules = RoutingOptions {
+        by_route_hostname: request_message.hostname_precedence()
+            != HostnamePrecedence::Intersection,
+        listener_isolation: !request_message.not_isolated,
     };
-    Ok(snapshot.resolve(&entrance, &request, rules, in_haste))
+    Ok(snapshot.resolve(&entry_point, &request, rules, fast_only))
 }
 
 fn resolve(
     snapshot: &Snapshot,
-    asked: &v1::ResolveRequestRequest,
-    scope: &Scope,
-    in_haste: bool,
+    request_message: &v1::ResolveRequestRequest,
+    scope: &AccessScope,
+    fast_only: bool,
 ) -> Result<Option<v1::ResolveRequestResponse>, Failure> {
-    let Some(mut found) = found(snapshot, asked, in_haste)? else {
+    let Some(mut found) = found(snapshot, request_message, fast_only)? else {
         return Ok(None);
     };
-    found.taken.retain(|taken| scope.has_path(&taken.path));
-    found.not_taken.retain(|not| scope.has_path(&not.path));
-    let kinds = asked_kinds(&asked.kinds);
-    let resolved = found.taken.iter();
+    found.matched.retain(|taken| scope.has_path(&taken.path));
+    found.failures.retain(|not| scope.has_path(&not.path));
+    let kinds = requested_kinds(&request_message.kinds);
+    let resolved = found.matched.iter();
     let resolved = resolved.map(|taken| resolved_of(snapshot, taken, &kinds, scope));
     let version = snapshot.version();
     Ok(Some(v1::ResolveRequestResponse {
         resolved: resolved.collect::<Result<_, _>>()?,
-        unresolved: found.not_taken.iter().map(unresolved_of).collect(),
+        unresolved: found.failures.iter().map(unresolved_of).collect(),
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
         kinds: incomplete_kinds(snapshot, &kinds, scope),
     }))
 }
 
-fn request_of(asked: &v1::ResolveRequestRequest) -> Result<Request, Failure> {
-    let protocol = match asked.protocol() {
-        Speaks::Unspecified | Speaks::Http => Protocol::Http,
-        Speaks::Grpc => Protocol::Grpc,
-        Speaks::Tls => Protocol::Tls,
-        Speaks::Tcp => Protocol::Tcp,
-        Speaks::Udp => Protocol::Udp,
+fn request_of(request_message: &v1::ResolveRequestRequest) -> Result<Request, Failure> {
+    let protocol = match request_message.protocol() {
+        WireProtocol::Unspecified | WireProtocol::Http => Protocol::Http,
+        WireProtocol::Grpc => Protocol::Grpc,
+        WireProtocol::Tls => Protocol::Tls,
+        WireProtocol::Tcp => Protocol::Tcp,
+        WireProtocol::Udp => Protocol::Udp,
     };
-    let call = (!asked.grpc_service.is_empty() || !asked.grpc_method.is_empty())
-        .then(|| format!("/{}/{}", asked.grpc_service, asked.grpc_method));
-    let headers = asked.headers.iter();
+    let call = (!request_message.grpc_service.is_empty()
+        || !request_message.grpc_method.is_empty())
+    .then(|| {
+        format!(
+            "/{}/{}",
+            request_message.grpc_service, request_message.grpc_method
+        )
+    });
+    let headers = request_message.headers.iter();
     let headers = headers.map(|header| (header.name.clone(), header.value.clone()));
     let headers: Vec<_> = headers.collect();
-    let parts = Parts {
+    let parts = RequestParts {
         protocol,
         host: match protocol {
-            Protocol::Tls => &asked.sni,
-            _ => &asked.host,
+            Protocol::Tls => &request_message.sni,
+            _ => &request_message.host,
         },
-        method: &asked.method,
-        path: call.as_deref().unwrap_or(&asked.path),
+        method: &request_message.method,
+        path: call.as_deref().unwrap_or(&request_message.path),
         headers: &headers,
-        raw_query: asked.raw_query,
+        raw_query: request_message.raw_query,
     };
     Request::read(&parts).map_err(|bad| {
         let reason = match bad {
@@ -120,44 +128,48 @@ fn request_of(asked: &v1::ResolveRequestRequest) -> Result<Request, Failure> {
     })
 }
 
-fn entrance_of(asked: &v1::ResolveRequestRequest) -> Result<Entrance, Failure> {
-    let port = match u16::try_from(asked.port) {
+fn entrance_of(request_message: &v1::ResolveRequestRequest) -> Result<EntryPoint, Failure> {
+    let port = match u16::try_from(request_message.port) {
         Ok(0) => None,
         Ok(port) => Some(port),
         Err(_) => {
-            let message = format!("{} is no port", asked.port);
+            let message = format!("{} is no port", request_message.port);
             return Err(Failure::invalid("NotAPort", message));
         }
     };
-    let (gateway, set) = (named(&asked.gateway)?, named(&asked.listener_set)?);
-    if let Some(service) = named(&asked.service)? {
-        let is_both = gateway.is_some() || set.is_some() || !asked.listener.is_empty();
+    let (gateway, set) = (
+        named(&request_message.gateway)?,
+        named(&request_message.listener_set)?,
+    );
+    if let Some(service) = named(&request_message.service)? {
+        let is_both = gateway.is_some() || set.is_some() || !request_message.listener.is_empty();
         if is_both {
             return Err(Failure::invalid(
                 "TwoEntrances",
                 "a request comes in by a Gateway or calls a Service: name one of the two",
             ));
         }
-        let client = match &*asked.client_namespace {
+        let client = match &*request_message.client_namespace {
             "" => "*",
             client => client,
         };
-        return Ok(Entrance::Service {
+        return Ok(EntryPoint::Service {
             service,
             port,
             client: client.into(),
         });
     }
-    if gateway.is_none() && (set.is_some() || !asked.listener.is_empty()) {
+    if gateway.is_none() && (set.is_some() || !request_message.listener.is_empty()) {
         return Err(Failure::invalid(
             "NoGateway",
             "a listener is one of a Gateway: name the Gateway as well",
         ));
     }
-    Ok(Entrance::Gateway {
+    Ok(EntryPoint::Gateway {
         gateway,
         set,
-        listener: (!asked.listener.is_empty()).then(|| asked.listener.as_str().into()),
+        listener: (!request_message.listener.is_empty())
+            .then(|| request_message.listener.as_str().into()),
         port,
     })
 }
@@ -179,19 +191,19 @@ fn named(text: &str) -> Result<Option<(Str, Str)>, Failure> {
 
 fn resolved_of(
     snapshot: &Snapshot,
-    taken: &Taken,
+    taken: &MatchedRule,
     kinds: &[GroupKind],
-    scope: &Scope,
+    scope: &AccessScope,
 ) -> Result<v1::ResolvedRequest, Failure> {
     let body = find(snapshot, &taken.path, scope)?;
     let wanted = scope.narrow(kinds);
     let policies = v1::PathPolicies {
-        policies: policies_of(body.policies(&wanted)),
+        policies: decode_policies(body.policies(&wanted)),
         etag: body.etag_of(&wanted),
         ..v1::PathPolicies::default()
     };
     let walk = match PathName::parse(&taken.path) {
-        Ok(PathName::Walk(walk)) => Some(walk),
+        Ok(PathName::Traffic(walk)) => Some(walk),
         _ => None,
     };
     Ok(v1::ResolvedRequest {
@@ -207,7 +219,7 @@ fn resolved_of(
 }
 
 /// The parts of a path's name, down to its rule.
-pub fn path_ref(walk: &Walk<'_>) -> v1::PathRef {
+pub fn path_ref(walk: &TrafficPath<'_>) -> v1::PathRef {
     let mut parts = v1::PathRef::default();
     match walk.root {
         Root::Gateway { namespace, name } => parts.gateway = format!("{namespace}/{name}"),
@@ -240,7 +252,7 @@ pub fn path_ref(walk: &Walk<'_>) -> v1::PathRef {
 }
 
 /// The backendRefs of a rule, in their order.
-fn backends(snapshot: &Snapshot, taken: &Taken) -> Vec<v1::ResolvedBackend> {
+fn backends(snapshot: &Snapshot, taken: &MatchedRule) -> Vec<v1::ResolvedBackend> {
     taken
         .backends
         .iter()
@@ -265,7 +277,7 @@ fn backends(snapshot: &Snapshot, taken: &Taken) -> Vec<v1::ResolvedBackend> {
             let parsed = PathName::parse(&path).ok();
             let is_path = parsed.is_some_and(|path| snapshot.look_up(&path).is_some());
             let reason = parsed.filter(|_| !is_path);
-            let reason = reason.map(|path| snapshot.why_not(&path).to_string());
+            let reason = reason.map(|path| snapshot.path_reason(&path).to_string());
             v1::ResolvedBackend {
                 backend,
                 weight: *weight,
@@ -276,7 +288,7 @@ fn backends(snapshot: &Snapshot, taken: &Taken) -> Vec<v1::ResolvedBackend> {
         .collect()
 }
 
-fn unresolved_of(not: &NotTaken) -> v1::UnresolvedRequest {
+fn unresolved_of(not: &MatchFailure) -> v1::UnresolvedRequest {
     let nearest = not.nearest.iter().map(|near| v1::NearMiss {
         route: near.route.to_string(),
         rule_index: near.rule,

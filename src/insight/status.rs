@@ -1,15 +1,15 @@
 //! What a server knows, and what is wrong in detail.
 
-use super::Sight;
+use super::Visibility;
 use crate::api::v1;
 use crate::snapshot::Snapshot;
-use entail_core::effective::{Kind, World};
+use entail_core::effective::{PolicyKind, World};
 use entail_core::model::{GroupKind, Level, Outcome, SourceState};
-use entail_core::profile::{Class, EffectiveTarget, Profile, ProfileOrigin, Targets};
+use entail_core::profile::{EffectiveTarget, PolicyClass, Profile, ProfileOrigin, TargetKinds};
 
 /// What is wrong in the sources: place and message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Notes {
+pub struct SourceProblems {
     /// Place (file and line, or object) and message.
     pub problems: Vec<(String, String)>,
 }
@@ -17,8 +17,8 @@ pub struct Notes {
 /// The status of a server.
 pub fn server_status(
     snapshot: &Snapshot,
-    notes: &Notes,
-    sight: &dyn Sight,
+    source_problems: &SourceProblems,
+    visibility: &dyn Visibility,
 ) -> v1::GetServerStatusResponse {
     let world = snapshot.world();
     let version = snapshot.version();
@@ -26,10 +26,13 @@ pub fn server_status(
         place: p.place.clone(),
         message: format!("profile refused: {}", p.reason),
     });
-    let sources = notes.problems.iter().map(|(place, message)| v1::Problem {
-        place: place.clone(),
-        message: message.clone(),
-    });
+    let sources = source_problems
+        .problems
+        .iter()
+        .map(|(place, message)| v1::Problem {
+            place: place.clone(),
+            message: message.clone(),
+        });
     let refused = world.refused().iter().map(|kind| v1::KindStatus {
         kind: kind.to_string(),
         state: v1::kind_state::State::Unknown.into(),
@@ -40,9 +43,9 @@ pub fn server_status(
         .iter()
         .map(|kind| status(world, kind))
         .chain(refused)
-        .filter(|status| sight.kind(&GroupKind::parse(&status.kind)))
+        .filter(|status| visibility.includes_kind(&GroupKind::parse(&status.kind)))
         .collect();
-    let is_all = sight.is_all();
+    let is_all = visibility.is_unrestricted();
     for kind in kinds.iter_mut().filter(|_| !is_all) {
         (kind.policies, kind.accepted) = (0, 0);
     }
@@ -64,7 +67,7 @@ pub fn server_status(
     }
 }
 
-fn status(world: &World, kind: &Kind) -> v1::KindStatus {
+fn status(world: &World, kind: &PolicyKind) -> v1::KindStatus {
     let profile = kind.profile();
     let accepted = (0..kind.policies().len())
         .filter(|&p| kind.outcome(p).0 == Outcome::Accepted)
@@ -94,14 +97,16 @@ fn status(world: &World, kind: &Kind) -> v1::KindStatus {
     }
 }
 
-/// The levels at which a kind has answers of its own (SEMANTICS §2.3, §7.2).
+/// The levels at which a kind has answers of its own (specification 2.3, 7.2).
 pub(super) fn scope_levels(profile: &Profile) -> Vec<Level> {
     match (profile.effective, &profile.targets) {
         (EffectiveTarget::Level(level), _) => vec![level],
-        (EffectiveTarget::Target, Targets::Listed(targets)) if profile.class == Class::Direct => {
+        (EffectiveTarget::Target, TargetKinds::Listed(targets))
+            if profile.class == PolicyClass::Direct =>
+        {
             let mut levels = Vec::new();
             for target in targets {
-                let level = entail_core::profile::level_of(&target.kind);
+                let level = entail_core::profile::target_level(&target.kind);
                 levels.push(level);
                 levels.extend(section_of(level).filter(|_| target.sections));
             }

@@ -4,28 +4,28 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::HashMap;
 
-use super::Sight;
-use super::look_up::incomplete_kinds;
-use crate::api::{node_policy_ref, v1};
+use super::Visibility;
+use super::lookup::incomplete_kinds;
+use crate::api::{policy_ref, v1};
 use crate::snapshot::Snapshot;
 use entail_core::effective::World;
 use entail_core::model::{Level, NodeKey, Outcome, PolicyRef};
 use entail_core::topology::NodeId;
 
-/// A node in a role: a Service stands as mesh root and as backend (SEMANTICS §1.3).
+/// A node in a role: a Service stands as mesh root and as backend (specification 1.3).
 type Role = (NodeId, Level);
 
 /// The topology with the policies attached to it.
-pub fn get_topology(snapshot: &Snapshot, sight: &dyn Sight) -> v1::GetTopologyResponse {
+pub fn get_topology(snapshot: &Snapshot, visibility: &dyn Visibility) -> v1::GetTopologyResponse {
     let world = snapshot.world();
-    let attached = attached(world, sight);
+    let attached = attached(world, visibility);
     let mut graph = Graph::default();
-    world.topology().visit(&mut |name, trail| {
-        if !sight.path(name) {
+    world.topology().visit(&mut |name, resolved| {
+        if !visibility.includes_path(name) {
             return;
         }
         let mut above = None;
-        for step in &trail.steps {
+        for step in &resolved.steps {
             let node = graph.node(world, (step.node, step.level), &attached);
             if let Some(above) = above {
                 graph.edges.insert((above, node));
@@ -44,7 +44,7 @@ pub fn get_topology(snapshot: &Snapshot, sight: &dyn Sight) -> v1::GetTopologyRe
             .collect(),
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
-        kinds: incomplete_kinds(snapshot, &[], sight),
+        kinds: incomplete_kinds(snapshot, &[], visibility),
     }
 }
 
@@ -95,10 +95,10 @@ impl Graph {
 }
 
 /// The policies of each node, by kind and name.
-fn attached(world: &World, sight: &dyn Sight) -> AttachedTo {
+fn attached(world: &World, visibility: &dyn Visibility) -> AttachedTo {
     let mut found = AttachedTo::new();
     let kinds = world.kinds().iter();
-    for kind in kinds.filter(|kind| sight.kind(&kind.profile().policy)) {
+    for kind in kinds.filter(|kind| visibility.includes_kind(&kind.profile().policy)) {
         for (index, policy) in kind.policies().iter().enumerate() {
             let accepted = kind.outcome(index).0 == Outcome::Accepted;
             let nodes: BTreeSet<&NodeKey> = kind
@@ -114,7 +114,7 @@ fn attached(world: &World, sight: &dyn Sight) -> AttachedTo {
                 };
                 found.entry(node).or_default().push(v1::TopologyPolicy {
                     kind: kind.profile().policy.to_string(),
-                    policy: Some(node_policy_ref(&PolicyRef::of(&policy.key))),
+                    policy: Some(policy_ref(&PolicyRef::of(&policy.key))),
                     accepted,
                 });
             }

@@ -5,20 +5,20 @@ use std::sync::{Arc, Mutex};
 use arc_swap::ArcSwapOption;
 
 use super::Snapshot;
-use super::rows::Room;
-use super::views::Views;
+use super::rows::PathQuota;
+use super::views::WatchGroups;
 
 /// Readers take the current snapshot without a lock; one writer publishes the next.
 #[derive(Debug, Default)]
-pub struct Snapshots {
+pub struct SnapshotCell {
     current: ArcSwapOption<Snapshot>,
     /// Who follows what; look-ups never come here.
-    pub(super) views: Mutex<Views>,
+    pub(super) views: Mutex<WatchGroups>,
     /// The paths that are listed for them.
-    pub(super) room: Room,
+    pub(super) path_quota: PathQuota,
 }
 
-impl Snapshots {
+impl SnapshotCell {
     /// The current snapshot; `None` before the first. One call a reply: what it returns is of one
     /// version.
     pub fn load(&self) -> Option<Arc<Snapshot>> {
@@ -37,7 +37,7 @@ impl Snapshots {
         // Marks come before the snapshot: who has it sees them. Who is woken has both.
         let touched = views.mark(self.current.load().as_deref(), &snapshot);
         let old = self.current.swap(Some(snapshot));
-        views.tell(touched);
+        views.notify(touched);
         old
     }
 }

@@ -3,33 +3,33 @@
 //! A snapshot holds every answer encoded, equal answers once. The world behind it, of the same
 //! generation, is read when somebody asks for more than answers: look-ups never wait for it.
 
-mod build;
 mod cell;
-mod encode;
-mod publisher;
+mod encoder;
+mod reply_tail;
 mod rows;
+mod snapshot_builder;
 mod views;
 
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-pub use cell::Snapshots;
-pub use encode::Work;
-pub use publisher::Publisher;
-pub use rows::{MostPaths, Row, Rows, TooManyPaths};
-pub use views::{Current, Followed, View};
+pub use cell::SnapshotCell;
+pub use encoder::BuildStats;
+pub use rows::{PathEntry, PathLimits, PathList, TooManyPaths};
+pub use snapshot_builder::SnapshotBuilder;
+pub use views::{PathSelector, SnapshotPaths, WatchGroup};
 
-use crate::api::{EncodedGetEffectivePoliciesResponse, etag_of_all, v1};
-use build::{Tails, shared};
-use encode::Encoder;
+use crate::api::{EncodedGetEffectivePoliciesResponse, combined_etag, v1};
+use encoder::AnswerEncoder;
 use entail_core::effective::{Statuses, World};
-use entail_core::engine::Ways;
-use entail_core::model::{Chunks, GroupKind, PathName, PathReason, Str};
-use entail_core::routing::{Entrance, Found, Request, Rules};
+use entail_core::engine::Transitions;
+use entail_core::model::{ChunkedVec, GroupKind, PathErrorReason, PathName, Str};
+use entail_core::routing::{EntryPoint, Request, RoutingOptions, RoutingResult};
 use entail_core::store::Projection;
-use entail_core::topology::Plan;
-use publisher::{Behind, Touched};
+use entail_core::topology::PathTrie;
+use reply_tail::{ReplyTail, shared_bytes};
+use snapshot_builder::{AnswerDelta, LazyWorld};
 
 /// What a snapshot says of itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,34 +46,34 @@ pub struct Version {
 #[derive(Debug)]
 pub struct Snapshot {
     version: Version,
-    plan: Arc<Plan>,
-    ways: Arc<Ways>,
+    trie: Arc<PathTrie>,
+    transitions: Arc<Transitions>,
     /// The answer of each state.
-    bodies: Chunks<Arc<Body>>,
+    bodies: ChunkedVec<Arc<PathAnswer>>,
     /// How they differ from those of the snapshot before.
-    touched: Touched,
+    answer_delta: AnswerDelta,
     distinct: usize,
     paths: u64,
-    tails: Tails,
-    behind: Behind,
+    reply_tail: ReplyTail,
+    lazy_world: LazyWorld,
     /// Computed when somebody asks: look-ups do not need them.
     statuses: OnceLock<Arc<Statuses>>,
 }
 
 /// The answer of a path: all kinds.
 #[derive(Debug)]
-pub struct Body {
+pub struct PathAnswer {
     /// Field `result` of a Get reply: `PathPolicies` with its key and length.
     result: Bytes,
     /// Its etag.
     etag: Str,
     /// The kinds' answers.
-    parts: Vec<Arc<Part>>,
+    parts: Vec<Arc<KindAnswer>>,
 }
 
 /// The answer of one kind: field `policies`, with its key and length.
 #[derive(Debug, PartialEq)]
-struct Part {
+struct KindAnswer {
     kind: GroupKind,
     bytes: Bytes,
     etag: String,
@@ -82,23 +82,23 @@ struct Part {
 impl Snapshot {
     /// The same answers, known to be in step at a later time.
     #[must_use]
-    pub fn synced(&self, at: prost_types::Timestamp) -> Self {
+    pub fn with_synced_at(&self, at: prost_types::Timestamp) -> Self {
         let version = Version {
             synced_at: at,
             ..self.version.clone()
         };
         Self {
-            tails: self.tails.at(&version),
-            plan: Arc::clone(&self.plan),
-            ways: Arc::clone(&self.ways),
+            reply_tail: self.reply_tail.at(&version),
+            trie: Arc::clone(&self.trie),
+            transitions: Arc::clone(&self.transitions),
             bodies: self.bodies.clone(),
-            touched: Touched::States {
+            answer_delta: AnswerDelta::States {
                 since: version.generation,
                 states: Vec::new(),
             },
             distinct: self.distinct,
             paths: self.paths,
-            behind: self.behind.clone(),
+            lazy_world: self.lazy_world.clone(),
             statuses: self.statuses.clone(),
             version,
         }
@@ -106,41 +106,41 @@ impl Snapshot {
 
     /// The answer of a path. Allocates nothing: the name is parsed in place, and each of its steps
     /// is two probes, one for the place and one for the state.
-    pub fn look_up(&self, path: &PathName<'_>) -> Option<&Body> {
+    pub fn look_up(&self, path: &PathName<'_>) -> Option<&PathAnswer> {
         let mut state = Some(0);
-        self.plan.walk(path, |place| {
-            state = state.and_then(|state| self.ways.after(state, place));
+        self.trie.walk(path, |place| {
+            state = state.and_then(|state| self.transitions.after(state, place));
         })?;
         self.bodies.get(state? as usize).map(|body| &**body)
     }
 
-    /// The answer of the paths of a slot of [`Rows`] that fit.
-    pub fn body_of(&self, rows: &Rows, slot: u32) -> Option<&Arc<Body>> {
+    /// The answer of the paths of a slot of [`PathList`] that fit.
+    pub fn answer_of(&self, rows: &PathList, slot: u32) -> Option<&Arc<PathAnswer>> {
         self.bodies.get(rows.state(slot)? as usize)
     }
 
     /// Whether the paths are those of another snapshot, and found the same way.
     fn has_paths_of(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.plan, &other.plan) && Arc::ptr_eq(&self.ways, &other.ways)
+        Arc::ptr_eq(&self.trie, &other.trie) && Arc::ptr_eq(&self.transitions, &other.transitions)
     }
 
     /// The reply to a look-up of all kinds. Allocates nothing.
-    pub fn reply(&self, body: &Body) -> EncodedGetEffectivePoliciesResponse {
+    pub fn reply(&self, body: &PathAnswer) -> EncodedGetEffectivePoliciesResponse {
         EncodedGetEffectivePoliciesResponse {
             result: body.result.clone(),
-            tail: self.tails.get.clone(),
+            tail: self.reply_tail.get.clone(),
         }
     }
 
     /// The fields that every Get reply of this snapshot ends with.
     pub fn get_tail(&self) -> &Bytes {
-        &self.tails.get
+        &self.reply_tail.get
     }
 
     /// The world that the answers were computed from. The first call may read it, which takes as
     /// long as reading everything from scratch.
     pub fn world(&self) -> &Arc<World> {
-        self.behind.world()
+        self.lazy_world.world()
     }
 
     /// The statuses of all policies, computed once.
@@ -158,35 +158,35 @@ impl Snapshot {
 
     /// The kinds of which not everything is known.
     pub fn kinds(&self) -> &[v1::KindState] {
-        &self.tails.kinds
+        &self.reply_tail.kinds
     }
 
     /// Whether objects of a kind decide which paths there are, and what policies mean: all answers
     /// rest on them.
-    pub fn is_of_paths(kind: &GroupKind) -> bool {
-        Projection::is_of_paths(kind)
+    pub fn affects_topology(kind: &GroupKind) -> bool {
+        Projection::affects_topology(kind)
     }
 
     /// Whether a kind has a profile.
-    pub fn knows(&self, kind: &GroupKind) -> bool {
-        self.tails.known.contains(kind)
+    pub fn has_profile(&self, kind: &GroupKind) -> bool {
+        self.reply_tail.known.contains(kind)
     }
 
     /// The rules that a request takes (Gateway API, precedence). The first request at a listener
-    /// makes its index, which takes as long as there are routes: with `in_haste` that is not done,
+    /// makes its index, which takes as long as there are routes: with `fast_only` that is not done,
     /// and the answer is none.
     pub fn resolve(
         &self,
-        entrance: &Entrance,
+        entry_point: &EntryPoint,
         request: &Request,
-        rules: Rules,
-        in_haste: bool,
-    ) -> Option<Found> {
-        let behind = &self.behind;
-        let world = (&*behind.topology, &behind.store);
-        behind
-            .matcher
-            .find(world, entrance, request, rules, in_haste)
+        rules: RoutingOptions,
+        fast_only: bool,
+    ) -> Option<RoutingResult> {
+        let lazy_world = &self.lazy_world;
+        let world = (&*lazy_world.topology, &lazy_world.store);
+        lazy_world
+            .router
+            .find(world, entry_point, request, rules, fast_only)
     }
 
     /// The names of the paths of all listeners that a Gateway has or admits; of all Gateways if none
@@ -196,12 +196,12 @@ impl Snapshot {
         gateway: Option<(&str, &str)>,
         most: usize,
     ) -> Option<Vec<String>> {
-        self.behind.topology.listener_paths(gateway, most)
+        self.lazy_world.topology.listener_paths(gateway, most)
     }
 
-    /// Why something is no path (SEMANTICS §1.4).
-    pub fn why_not(&self, path: &PathName<'_>) -> PathReason {
-        self.behind.why_not(path)
+    /// Why something is no path (specification 1.4).
+    pub fn path_reason(&self, path: &PathName<'_>) -> PathErrorReason {
+        self.lazy_world.path_reason(path)
     }
 
     /// Addressable paths.
@@ -215,7 +215,7 @@ impl Snapshot {
     }
 }
 
-impl Body {
+impl PathAnswer {
     /// Equal for equal answers, on every replica.
     pub fn etag(&self) -> &str {
         &self.etag
@@ -227,7 +227,7 @@ impl Body {
         if wanted.is_empty() {
             return self.etag.to_string();
         }
-        etag_of_all(self.wanted(wanted).map(|part| &*part.etag))
+        combined_etag(self.wanted(wanted).map(|part| &*part.etag))
     }
 
     /// Field `policies` of the kinds that are wanted, one after the other, each with its key and
@@ -236,7 +236,7 @@ impl Body {
         self.wanted(wanted).map(|part| &part.bytes)
     }
 
-    fn wanted<'b>(&'b self, wanted: &'b [GroupKind]) -> impl Iterator<Item = &'b Arc<Part>> {
+    fn wanted<'b>(&'b self, wanted: &'b [GroupKind]) -> impl Iterator<Item = &'b Arc<KindAnswer>> {
         let parts = self.parts.iter();
         parts.filter(move |part| wanted.is_empty() || wanted.contains(&part.kind))
     }

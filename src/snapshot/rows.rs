@@ -7,50 +7,50 @@ use hashbrown::HashMap;
 use tokio::sync::watch;
 
 use super::Snapshot;
-use entail_core::engine::{StateId, Ways};
+use entail_core::engine::{StateId, Transitions};
 use entail_core::model::{Level, PathName, PathPrefix, Root};
-use entail_core::topology::{GoOn, Listed, Plan};
+use entail_core::topology::{ListedPath, PathTrie, WalkControl};
 
 /// Paths with their places in one topology, sorted by name.
 #[derive(Debug)]
-pub struct Rows {
+pub struct PathList {
     /// The topology that they were listed from, to be told from others; it may be gone already.
-    plan: Weak<Plan>,
-    ways: Weak<Ways>,
-    rows: Vec<Row>,
+    trie: Weak<PathTrie>,
+    transitions: Weak<Transitions>,
+    rows: Vec<PathEntry>,
     /// The states of the paths, each once.
     slots: Vec<Slot>,
     /// The rows of each slot, one slot after the other.
     of_slots: Vec<u32>,
     /// Names of the mesh roots whose clients are set apart, of the Services that are followed.
-    apart: Vec<String>,
+    client_roots: Vec<String>,
     /// The last publication that touched one.
     touched: AtomicU64,
     /// Tells who follows them that something changed.
-    told: Arc<watch::Sender<u64>>,
+    publications: Arc<watch::Sender<u64>>,
     /// What they take of the room for all.
-    _room: Room,
+    _quota: PathQuota,
 }
 
 /// How many paths are listed in all; a part of it is given back with the paths that took it.
 #[derive(Debug, Default)]
-pub(super) struct Room {
+pub(super) struct PathQuota {
     all: Arc<AtomicUsize>,
     taken: usize,
 }
 
 /// How many paths may be listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MostPaths {
+pub struct PathLimits {
     /// For one who follows them.
-    pub of_one: usize,
+    pub per_watch: usize,
     /// In all.
-    pub of_all: usize,
+    pub total: usize,
 }
 
 /// A path that is followed.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct PathEntry {
     /// Its name.
     pub name: Box<str>,
     /// The index of the rule that its name names by name.
@@ -76,50 +76,52 @@ pub struct TooManyPaths {
     pub most: usize,
 }
 
-impl Rows {
+impl PathList {
     /// Lists the paths of a snapshot.
     pub(super) fn list(
         snapshot: &Snapshot,
         (prefixes, levels): (Option<&[PathPrefix]>, &[Level]),
-        (most, room): (MostPaths, &Room),
-        told: Arc<watch::Sender<u64>>,
+        (most, room): (PathLimits, &PathQuota),
+        publications: Arc<watch::Sender<u64>>,
     ) -> Result<Self, TooManyPaths> {
-        let MostPaths { of_one: most, .. } = most_of(most, room);
+        let PathLimits {
+            per_watch: most, ..
+        } = most_of(most, room);
         let deepest = levels.iter().max();
         let mut rows = Vec::new();
         let mut states: Vec<StateId> = Vec::new();
         let mut slots: HashMap<StateId, u32> = HashMap::new();
-        let mut visit = |listed: &Listed<'_, StateId>| {
+        let mut visit = |listed: &ListedPath<'_, StateId>| {
             // Nothing below the deepest level that is wanted has to be walked.
-            let go_on = match deepest.is_some_and(|deepest| listed.place.level >= *deepest) {
-                true => GoOn::Beside,
-                false => GoOn::Below,
+            let control = match deepest.is_some_and(|deepest| listed.node.level >= *deepest) {
+                true => WalkControl::SkipChildren,
+                false => WalkControl::Descend,
             };
-            if !levels.is_empty() && !levels.contains(&listed.place.level) {
-                return go_on;
+            if !levels.is_empty() && !levels.contains(&listed.node.level) {
+                return control;
             }
             let slot = *slots.entry(listed.state).or_insert_with(|| {
                 states.push(listed.state);
                 number(states.len() - 1)
             });
-            rows.push(Row {
+            rows.push(PathEntry {
                 name: listed.name.into(),
                 rule_index: listed.rule_index,
                 slot,
             });
             if rows.len() > most {
-                GoOn::Nowhere
+                WalkControl::Stop
             } else {
-                go_on
+                control
             }
         };
-        let step = |state, place| snapshot.ways.after(state, place);
+        let step = |state, place| snapshot.transitions.after(state, place);
         if prefixes.is_none() {
-            snapshot.plan.list(None, 0, step, &mut visit);
+            snapshot.trie.list(None, 0, step, &mut visit);
         }
         for prefix in prefixes.unwrap_or_default() {
             if let Ok(path) = PathName::parse(prefix.as_str()) {
-                snapshot.plan.list(Some(&path), 0, step, &mut visit);
+                snapshot.trie.list(Some(&path), 0, step, &mut visit);
             }
         }
         if rows.len() > most {
@@ -130,33 +132,33 @@ impl Rows {
         let (slots, of_slots) = by_slot(&rows, states);
         let rows_taken = rows.len();
         Ok(Self {
-            plan: Arc::downgrade(&snapshot.plan),
-            ways: Arc::downgrade(&snapshot.ways),
+            trie: Arc::downgrade(&snapshot.trie),
+            transitions: Arc::downgrade(&snapshot.transitions),
             rows,
             slots,
             of_slots,
-            apart: apart(snapshot, prefixes),
+            client_roots: client_roots(snapshot, prefixes),
             touched: AtomicU64::new(0),
-            _room: room.take(rows_taken),
-            told,
+            _quota: room.take(rows_taken),
+            publications,
         })
     }
 
     /// Whether they are the paths of a snapshot.
-    pub fn fit(&self, snapshot: &Snapshot) -> bool {
-        self.plan.as_ptr() == Arc::as_ptr(&snapshot.plan)
-            && self.ways.as_ptr() == Arc::as_ptr(&snapshot.ways)
+    pub fn is_of(&self, snapshot: &Snapshot) -> bool {
+        self.trie.as_ptr() == Arc::as_ptr(&snapshot.trie)
+            && self.transitions.as_ptr() == Arc::as_ptr(&snapshot.transitions)
     }
 
     /// The paths, sorted by name.
-    pub fn rows(&self) -> &[Row] {
+    pub fn rows(&self) -> &[PathEntry] {
         &self.rows
     }
 
     /// Names of the mesh roots whose clients are set apart, of the Services that are followed;
-    /// sorted (SEMANTICS §1.3).
-    pub fn apart(&self) -> &[String] {
-        &self.apart
+    /// sorted (specification 1.3).
+    pub fn client_roots(&self) -> &[String] {
+        &self.client_roots
     }
 
     /// How many slots there are.
@@ -207,12 +209,12 @@ impl Rows {
     }
 
     /// Wakes those who follow.
-    pub(super) fn tell(&self, publication: u64) {
-        self.told.send_replace(publication);
+    pub(super) fn notify(&self, publication: u64) {
+        self.publications.send_replace(publication);
     }
 }
 
-impl Room {
+impl PathQuota {
     /// The paths that are listed.
     pub(super) fn paths(&self) -> usize {
         self.all.load(Ordering::Relaxed)
@@ -228,7 +230,7 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for PathQuota {
     fn drop(&mut self) {
         self.all.fetch_sub(self.taken, Ordering::Relaxed);
     }
@@ -236,10 +238,10 @@ impl Drop for Room {
 
 /// What is left for one of what all may have. Two that list at once may go beyond it by as much as
 /// one may have.
-fn most_of(most: MostPaths, room: &Room) -> MostPaths {
-    let left = most.of_all.saturating_sub(room.paths());
-    MostPaths {
-        of_one: most.of_one.min(left),
+fn most_of(most: PathLimits, room: &PathQuota) -> PathLimits {
+    let left = most.total.saturating_sub(room.paths());
+    PathLimits {
+        per_watch: most.per_watch.min(left),
         ..most
     }
 }
@@ -250,10 +252,10 @@ fn number(count: usize) -> u32 {
 }
 
 /// The mesh roots whose clients are set apart, of the Services that prefixes name, or of all.
-fn apart(snapshot: &Snapshot, prefixes: Option<&[PathPrefix]>) -> Vec<String> {
-    let mut apart = snapshot.plan.clients_apart();
+fn client_roots(snapshot: &Snapshot, prefixes: Option<&[PathPrefix]>) -> Vec<String> {
+    let mut client_roots = snapshot.trie.clients_apart();
     let service = |name: &str| match PathName::parse(name) {
-        Ok(PathName::Walk(walk)) => match walk.root {
+        Ok(PathName::Traffic(walk)) => match walk.root {
             Root::Mesh {
                 namespace, name, ..
             } => Some((namespace.to_owned(), name.to_owned())),
@@ -264,13 +266,13 @@ fn apart(snapshot: &Snapshot, prefixes: Option<&[PathPrefix]>) -> Vec<String> {
     if let Some(prefixes) = prefixes {
         let named = prefixes.iter().map(|prefix| service(prefix.as_str()));
         let named: Vec<_> = named.flatten().collect();
-        apart.retain(|root| service(root).is_some_and(|service| named.contains(&service)));
+        client_roots.retain(|root| service(root).is_some_and(|service| named.contains(&service)));
     }
-    apart
+    client_roots
 }
 
 /// The slots of states, and the rows of each.
-fn by_slot(rows: &[Row], states: Vec<StateId>) -> (Vec<Slot>, Vec<u32>) {
+fn by_slot(rows: &[PathEntry], states: Vec<StateId>) -> (Vec<Slot>, Vec<u32>) {
     let mut of_slots: Vec<u32> = (0..number(rows.len())).collect();
     let slot_of = |row: &u32| rows.get(*row as usize).map(|row| row.slot);
     of_slots.sort_by_key(slot_of);

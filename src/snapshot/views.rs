@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use hashbrown::HashMap;
 use tokio::sync::watch;
 
-use super::publisher::Touched;
-use super::rows::{MostPaths, Rows, TooManyPaths};
-use super::{Snapshot, Snapshots};
+use super::rows::{PathLimits, PathList, TooManyPaths};
+use super::snapshot_builder::AnswerDelta;
+use super::{Snapshot, SnapshotCell};
 use entail_core::engine::StateId;
 use entail_core::model::{Level, PathPrefix};
 
 /// Which paths are followed. All who follow the same ones share one view.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Followed {
+pub struct PathSelector {
     /// The paths that begin with one of these; all of them if there is no list.
     prefixes: Option<Vec<PathPrefix>>,
     /// Only paths that end at one of these; all if empty.
@@ -23,48 +23,48 @@ pub struct Followed {
 
 /// The paths that some follow.
 #[derive(Debug)]
-pub struct View {
-    followed: Followed,
+pub struct WatchGroup {
+    selector: PathSelector,
     /// As they were listed last.
-    rows: Mutex<Option<Arc<Rows>>>,
+    rows: Mutex<Option<Arc<PathList>>>,
     /// The last publication that changed something here.
-    told: Arc<watch::Sender<u64>>,
+    publications: Arc<watch::Sender<u64>>,
 }
 
 /// The paths of a view, and the snapshot that they are of.
 #[derive(Debug)]
-pub struct Current {
+pub struct SnapshotPaths {
     /// The snapshot.
     pub snapshot: Arc<Snapshot>,
     /// The paths.
-    pub rows: Arc<Rows>,
+    pub rows: Arc<PathList>,
 }
 
 /// All views.
 #[derive(Debug, Default)]
-pub(super) struct Views {
+pub(super) struct WatchGroups {
     /// Counts publications.
     publication: u64,
-    views: HashMap<Followed, Weak<View>>,
+    views: HashMap<PathSelector, Weak<WatchGroup>>,
     /// The rows of states, of the topology that is current.
-    of_state: HashMap<StateId, Vec<(Weak<Rows>, u32)>>,
+    of_state: HashMap<StateId, Vec<(Weak<PathList>, u32)>>,
     /// How many entries were made there, and after how many those of nobody are taken out.
     entered: usize,
     sweep_at: usize,
 }
 
 /// Who is told of a publication.
-pub(super) enum Told {
+pub(super) enum Recipients {
     /// Everybody: paths may be others, or what is known of kinds.
     All,
     /// Those who follow these, each once.
-    Some(Vec<Arc<Rows>>),
+    Some(Vec<Arc<PathList>>),
 }
 
 /// Entries that may be of nobody before they are looked for.
-const SWEEP: usize = 4096;
+const SWEEP_AFTER: usize = 4096;
 
-impl Followed {
+impl PathSelector {
     /// Paths below prefixes, or all of them, that end at some levels; at all if there are none.
     /// Prefixes below others are left out, so that no path is listed twice.
     pub fn new(prefixes: Option<Vec<PathPrefix>>, mut levels: Vec<Level>) -> Self {
@@ -85,27 +85,27 @@ impl Followed {
     }
 }
 
-impl View {
+impl WatchGroup {
     /// Tells when something has changed: the number of the publication.
-    pub fn told(&self) -> watch::Receiver<u64> {
-        self.told.subscribe()
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
+        self.publications.subscribe()
     }
 }
 
-impl Snapshots {
+impl SnapshotCell {
     /// The view of those who follow some paths.
-    pub fn view(&self, followed: Followed) -> Arc<View> {
+    pub fn watch_group(&self, selector: PathSelector) -> Arc<WatchGroup> {
         let mut views = self.views();
-        if let Some(known) = views.views.get(&followed).and_then(Weak::upgrade) {
+        if let Some(known) = views.views.get(&selector).and_then(Weak::upgrade) {
             return known;
         }
-        let view = Arc::new(View {
-            followed: followed.clone(),
+        let view = Arc::new(WatchGroup {
+            selector: selector.clone(),
             rows: Mutex::default(),
-            told: Arc::new(watch::Sender::new(0)),
+            publications: Arc::new(watch::Sender::new(0)),
         });
         views.views.retain(|_, view| view.strong_count() > 0);
-        views.views.insert(followed, Arc::downgrade(&view));
+        views.views.insert(selector, Arc::downgrade(&view));
         view
     }
 
@@ -115,67 +115,71 @@ impl Snapshots {
     ///
     /// # Errors
     /// There are more than `most`, or there is no room for as many.
-    pub fn rows(&self, view: &View, most: MostPaths) -> Result<Option<Current>, TooManyPaths> {
+    pub fn rows(
+        &self,
+        view: &WatchGroup,
+        most: PathLimits,
+    ) -> Result<Option<SnapshotPaths>, TooManyPaths> {
         let mut held = view.rows.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(snapshot) = self.load() else {
             return Ok(None);
         };
-        if let Some(rows) = held.as_ref().filter(|rows| rows.fit(&snapshot)) {
+        if let Some(rows) = held.as_ref().filter(|rows| rows.is_of(&snapshot)) {
             let rows = Arc::clone(rows);
-            return Ok(Some(Current { snapshot, rows }));
+            return Ok(Some(SnapshotPaths { snapshot, rows }));
         }
-        let Followed { prefixes, levels } = &view.followed;
-        let told = Arc::clone(&view.told);
+        let PathSelector { prefixes, levels } = &view.selector;
+        let publications = Arc::clone(&view.publications);
         // Those that do not fit any more make room for these.
         *held = None;
-        let most = (most, &self.room);
-        let rows = Arc::new(Rows::list(
+        let most = (most, &self.path_quota);
+        let rows = Arc::new(PathList::list(
             &snapshot,
             (prefixes.as_deref(), levels),
             most,
-            told,
+            publications,
         )?);
         self.enter(&rows, &snapshot);
         *held = Some(Arc::clone(&rows));
-        Ok(Some(Current { snapshot, rows }))
+        Ok(Some(SnapshotPaths { snapshot, rows }))
     }
 
     /// Lets publications reach rows. What was published since their snapshot is made up for.
-    fn enter(&self, rows: &Arc<Rows>, listed: &Snapshot) {
+    fn enter(&self, rows: &Arc<PathList>, listed: &Snapshot) {
         let mut views = self.views();
-        let Some(now) = self.load().filter(|now| rows.fit(now)) else {
+        let Some(now) = self.load().filter(|now| rows.is_of(now)) else {
             // A publication that moved paths has told all views.
             return;
         };
         views.enter(rows);
         if now.version().generation != listed.version().generation {
             rows.mark_all(views.publication);
-            rows.tell(views.publication);
+            rows.notify(views.publication);
         }
     }
 
     /// The paths that are listed for those who follow some; those of the same view count once.
     pub fn watched_paths(&self) -> usize {
-        self.room.paths()
+        self.path_quota.paths()
     }
 
-    pub(super) fn views(&self) -> MutexGuard<'_, Views> {
+    pub(super) fn views(&self) -> MutexGuard<'_, WatchGroups> {
         self.views.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Views {
+impl WatchGroups {
     /// Marks what a snapshot that is about to be published changes; returns whom to tell.
-    pub(super) fn mark(&mut self, old: Option<&Snapshot>, new: &Snapshot) -> Told {
+    pub(super) fn mark(&mut self, old: Option<&Snapshot>, new: &Snapshot) -> Recipients {
         self.publication += 1;
         let Some(old) = old.filter(|old| new.has_paths_of(old)) else {
             self.of_state.clear();
             (self.entered, self.sweep_at) = (0, 0);
-            return Told::All;
+            return Recipients::All;
         };
         let (before, now) = (old.version(), new.version());
-        let touched = match &new.touched {
-            Touched::States { since, states }
+        let touched = match &new.answer_delta {
+            AnswerDelta::States { since, states }
                 if before.epoch == now.epoch && before.generation == *since =>
             {
                 let rows = states.iter().flat_map(|state| self.of_state.get(state));
@@ -185,18 +189,18 @@ impl Views {
             _ => self.mark_slots(self.of_state.values().flatten()),
         };
         if old.kinds() == new.kinds() {
-            Told::Some(touched)
+            Recipients::Some(touched)
         } else {
-            Told::All
+            Recipients::All
         }
     }
 
     /// Marks slots; returns whose they are.
     fn mark_slots<'e>(
         &self,
-        entries: impl Iterator<Item = &'e (Weak<Rows>, u32)>,
-    ) -> Vec<Arc<Rows>> {
-        let mut marked: Vec<Arc<Rows>> = Vec::new();
+        entries: impl Iterator<Item = &'e (Weak<PathList>, u32)>,
+    ) -> Vec<Arc<PathList>> {
+        let mut marked: Vec<Arc<PathList>> = Vec::new();
         for (rows, slot) in entries {
             let Some(rows) = rows.upgrade() else { continue };
             if rows.mark(*slot, self.publication) {
@@ -207,21 +211,23 @@ impl Views {
     }
 
     /// Wakes those whose paths a publication touched.
-    pub(super) fn tell(&mut self, told: Told) {
+    pub(super) fn notify(&mut self, told: Recipients) {
         match told {
-            Told::Some(touched) => touched.iter().for_each(|rows| rows.tell(self.publication)),
-            Told::All => self.views.retain(|_, view| {
+            Recipients::Some(touched) => touched
+                .iter()
+                .for_each(|rows| rows.notify(self.publication)),
+            Recipients::All => self.views.retain(|_, view| {
                 let view = view.upgrade();
                 if let Some(view) = &view {
-                    view.told.send_replace(self.publication);
+                    view.publications.send_replace(self.publication);
                 }
                 view.is_some()
             }),
         }
     }
 
-    fn enter(&mut self, rows: &Arc<Rows>) {
-        if self.entered > self.sweep_at + SWEEP {
+    fn enter(&mut self, rows: &Arc<PathList>) {
+        if self.entered > self.sweep_at + SWEEP_AFTER {
             self.of_state.retain(|_, all| {
                 all.retain(|(rows, _)| rows.strong_count() > 0);
                 !all.is_empty()

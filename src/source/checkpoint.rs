@@ -15,11 +15,11 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::object::object;
+use super::object::parse_object;
 use entail_core::model::{GroupKind, Object, SourceState};
 
 /// Before the checksum. Another number stands for another form.
-const SEAL: &str = "# entail checkpoint 1 sha256:";
+const CHECKSUM_PREFIX: &str = "# entail checkpoint 1 sha256:";
 /// Who may read it: specs are nobody else's business.
 const MODE: u32 = 0o600;
 
@@ -27,7 +27,7 @@ const MODE: u32 = 0o600;
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
     /// Of which source: one that follows another takes it for foreign.
-    pub of: String,
+    pub source: String,
     /// When all was in step.
     pub synced_at: SystemTime,
     /// The kinds, and how much was known of each.
@@ -44,22 +44,22 @@ pub enum CheckpointError {
     Io(#[from] io::Error),
     /// It ends early, or was changed.
     #[error("it is torn or was changed: its checksum is not that of its content")]
-    Torn,
+    Corrupt,
     /// It is whole and says something else than it should.
     #[error("it is no checkpoint of this version: {0}")]
-    Unreadable(String),
+    InvalidFormat(String),
     /// It is of another source.
     #[error("it is foreign: it is of `{0}`")]
-    Foreign(String),
+    OtherSource(String),
 }
 
 /// A writer that hashes what it writes.
-struct Sealed<W> {
+struct HashingWriter<W> {
     out: W,
     hash: Sha256,
 }
 
-impl<W: Write> Write for Sealed<W> {
+impl<W: Write> Write for HashingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.out.write(bytes)?;
         self.hash.update(bytes.get(..written).unwrap_or_default());
@@ -77,7 +77,7 @@ impl Checkpoint {
     /// # Errors
     /// The disk refuses.
     pub fn write(&self, path: &Path) -> Result<(), CheckpointError> {
-        let beside = beside(path);
+        let beside = temporary_path(path);
         match fs::remove_file(&beside) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
@@ -90,13 +90,13 @@ impl Checkpoint {
             .open(&beside)?;
         // Whatever the umask takes away.
         file.set_permissions(Permissions::from_mode(MODE))?;
-        let mut sealed = Sealed {
+        let mut sealed = HashingWriter {
             out: BufWriter::new(&file),
             hash: Sha256::new(),
         };
         self.content(&mut sealed)?;
-        let Sealed { mut out, hash } = sealed;
-        writeln!(out, "{SEAL}{}", hex(&hash.finalize()))?;
+        let HashingWriter { mut out, hash } = sealed;
+        writeln!(out, "{CHECKSUM_PREFIX}{}", hex(&hash.finalize()))?;
         out.flush()?;
         drop(out);
         file.sync_all()?;
@@ -119,7 +119,7 @@ impl Checkpoint {
             .map(|(kind, state)| (kind.to_string(), state.name()))
             .collect();
         let head = json!({
-            "of": self.of,
+            "of": self.source,
             "syncedAtMillis": u64::try_from(millis).unwrap_or(u64::MAX),
             "states": states,
         });
@@ -146,21 +146,21 @@ impl Checkpoint {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             read => read?,
         };
-        let mut whole: Value = serde_json::from_slice(unsealed(&bytes)?)
-            .map_err(|error| CheckpointError::Unreadable(error.to_string()))?;
+        let mut whole: Value = serde_json::from_slice(verify_checksum(&bytes)?)
+            .map_err(|error| CheckpointError::InvalidFormat(error.to_string()))?;
         let head = whole.get("entail").cloned().unwrap_or_default();
         let found = head.get("of").and_then(Value::as_str).unwrap_or_default();
         if found != of {
-            return Err(CheckpointError::Foreign(found.to_owned()));
+            return Err(CheckpointError::OtherSource(found.to_owned()));
         }
-        let unreadable = |what: &str| CheckpointError::Unreadable(what.to_owned());
+        let unreadable = |what: &str| CheckpointError::InvalidFormat(what.to_owned());
         let millis = head.get("syncedAtMillis").and_then(Value::as_u64);
         let since = millis.map(Duration::from_millis);
         let synced_at = since.and_then(|since| SystemTime::UNIX_EPOCH.checked_add(since));
         let states = head.get("states").and_then(Value::as_object);
         let states = states.ok_or_else(|| unreadable("`states` is missing"))?;
         let states = states.iter().map(|(kind, state)| {
-            let state = state.as_str().and_then(SourceState::named);
+            let state = state.as_str().and_then(SourceState::parse);
             let state = state.ok_or_else(|| unreadable("a state has no such name"))?;
             Ok((GroupKind::parse(kind), state))
         });
@@ -169,12 +169,12 @@ impl Checkpoint {
         let items = items.ok_or_else(|| unreadable("`items` is missing"))?;
         let mut objects = Vec::with_capacity(items.len());
         for item in items.drain(..) {
-            let read = object(item, None);
-            let read = read.map_err(|defect| CheckpointError::Unreadable(defect.message))?;
+            let read = parse_object(item, None);
+            let read = read.map_err(|defect| CheckpointError::InvalidFormat(defect.message))?;
             objects.extend(read.map(Arc::new));
         }
         Ok(Some(Self {
-            of: found.to_owned(),
+            source: found.to_owned(),
             synced_at: synced_at.ok_or_else(|| unreadable("`syncedAtMillis` is missing"))?,
             states: states?,
             objects,
@@ -183,24 +183,24 @@ impl Checkpoint {
 }
 
 /// What a file holds, without its seal.
-fn unsealed(bytes: &[u8]) -> Result<&[u8], CheckpointError> {
-    let body = bytes.strip_suffix(b"\n").ok_or(CheckpointError::Torn)?;
+fn verify_checksum(bytes: &[u8]) -> Result<&[u8], CheckpointError> {
+    let body = bytes.strip_suffix(b"\n").ok_or(CheckpointError::Corrupt)?;
     let end = body.iter().rposition(|byte| *byte == b'\n');
     let (content, seal) = end
         .and_then(|end| body.split_at_checked(end + 1))
-        .ok_or(CheckpointError::Torn)?;
+        .ok_or(CheckpointError::Corrupt)?;
     let seal = seal
-        .strip_prefix(SEAL.as_bytes())
-        .ok_or(CheckpointError::Torn)?;
+        .strip_prefix(CHECKSUM_PREFIX.as_bytes())
+        .ok_or(CheckpointError::Corrupt)?;
     if hex(&Sha256::digest(content)).as_bytes() == seal {
         Ok(content)
     } else {
-        Err(CheckpointError::Torn)
+        Err(CheckpointError::Corrupt)
     }
 }
 
 /// Where it is written before it takes its place.
-fn beside(path: &Path) -> PathBuf {
+fn temporary_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
     name.into()

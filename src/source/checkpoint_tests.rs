@@ -6,7 +6,7 @@ fn one() -> Checkpoint {
                 spec: {big: 12345678901234567890.5}}";
     let read = read_objects(text, "a.yaml").unwrap().objects;
     Checkpoint {
-        of: "https://cluster".to_owned(),
+        source: "https://cluster".to_owned(),
         synced_at: SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_123),
         states: BTreeMap::from([
             (GroupKind::new("p.io", "P"), SourceState::Complete),
@@ -27,7 +27,9 @@ fn written() -> (tempfile::TempDir, PathBuf, Checkpoint) {
 #[test]
 fn what_is_written_is_read() {
     let (folder, path, checkpoint) = written();
-    let read = Checkpoint::read(&path, &checkpoint.of).unwrap().unwrap();
+    let read = Checkpoint::read(&path, &checkpoint.source)
+        .unwrap()
+        .unwrap();
     assert_eq!(read.objects[0].body, checkpoint.objects[0].body);
     assert_eq!(read.objects[0].key, checkpoint.objects[0].key);
     assert_eq!(read.states, checkpoint.states);
@@ -45,10 +47,12 @@ fn what_is_written_is_read() {
 fn a_second_one_takes_its_place() {
     let (_folder, path, mut checkpoint) = written();
     // What an earlier process left half-way is in nobody's way.
-    fs::write(beside(&path), "half").unwrap();
+    fs::write(temporary_path(&path), "half").unwrap();
     checkpoint.objects.clear();
     checkpoint.write(&path).unwrap();
-    let read = Checkpoint::read(&path, &checkpoint.of).unwrap().unwrap();
+    let read = Checkpoint::read(&path, &checkpoint.source)
+        .unwrap()
+        .unwrap();
     assert!(read.objects.is_empty());
 }
 
@@ -58,9 +62,9 @@ fn every_torn_file_is_refused() {
     let whole = fs::read(&path).unwrap();
     for end in 0..whole.len() {
         fs::write(&path, &whole[..end]).unwrap();
-        let read = Checkpoint::read(&path, &checkpoint.of);
+        let read = Checkpoint::read(&path, &checkpoint.source);
         assert!(
-            matches!(read, Err(CheckpointError::Torn)),
+            matches!(read, Err(CheckpointError::Corrupt)),
             "{end} of {}",
             whole.len()
         );
@@ -69,7 +73,7 @@ fn every_torn_file_is_refused() {
         let mut changed = whole.clone();
         changed[at] ^= 1;
         fs::write(&path, &changed).unwrap();
-        assert!(Checkpoint::read(&path, &checkpoint.of).is_err(), "{at}");
+        assert!(Checkpoint::read(&path, &checkpoint.source).is_err(), "{at}");
     }
 }
 
@@ -77,7 +81,14 @@ fn every_torn_file_is_refused() {
 fn foreign_ones_are_refused_and_missing_ones_are_none() {
     let (_folder, path, checkpoint) = written();
     let read = Checkpoint::read(&path, "https://other");
-    assert!(matches!(read, Err(CheckpointError::Foreign(_))), "{read:?}");
+    assert!(
+        matches!(read, Err(CheckpointError::OtherSource(_))),
+        "{read:?}"
+    );
     fs::remove_file(&path).unwrap();
-    assert!(Checkpoint::read(&path, &checkpoint.of).unwrap().is_none());
+    assert!(
+        Checkpoint::read(&path, &checkpoint.source)
+            .unwrap()
+            .is_none()
+    );
 }

@@ -13,7 +13,7 @@ type Fields = Map<String, Value>;
 
 /// Why a value is no object, and of which object it says so.
 #[derive(Debug)]
-pub(super) struct Defect {
+pub(super) struct InvalidObject {
     /// What is wrong and what to do.
     pub message: String,
     /// Whose fault, where that much can be read.
@@ -25,7 +25,10 @@ pub(super) struct Defect {
 ///
 /// # Errors
 /// A value that no API server would take for an object.
-pub(super) fn object(value: Value, whence: Option<Str>) -> Result<Option<Object>, Defect> {
+pub(super) fn parse_object(
+    value: Value,
+    location: Option<Str>,
+) -> Result<Option<Object>, InvalidObject> {
     if is_secret(&value) {
         return Ok(None);
     }
@@ -35,7 +38,7 @@ pub(super) fn object(value: Value, whence: Option<Str>) -> Result<Option<Object>
         ));
     };
     let key = key(&body).map_err(anonymous)?;
-    let about = |message: String| Defect {
+    let about = |message: String| InvalidObject {
         message,
         key: Some(key.clone()),
     };
@@ -55,12 +58,12 @@ pub(super) fn object(value: Value, whence: Option<Str>) -> Result<Option<Object>
         created,
         generation,
         body: Value::Object(body),
-        whence,
+        location,
     }))
 }
 
-fn anonymous(message: impl Into<String>) -> Defect {
-    Defect {
+fn anonymous(message: impl Into<String>) -> InvalidObject {
+    InvalidObject {
         message: message.into(),
         key: None,
     }
@@ -174,8 +177,8 @@ mod tests {
 
     use super::*;
 
-    fn read(value: Value) -> Result<Option<Object>, Defect> {
-        object(value, Some("a.yaml:1".into()))
+    fn read(value: Value) -> Result<Option<Object>, InvalidObject> {
+        parse_object(value, Some("a.yaml:1".into()))
     }
 
     #[test]

@@ -19,15 +19,15 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::bounded::Bounded;
+use super::bounded::BoundedListener;
 use super::{LogControl, Metrics};
-use crate::serve::Bound;
+use crate::server::StdListener;
 
 /// The content type of OpenMetrics.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// How long what is under way may hold up the end.
-const LAST: Duration = Duration::from_millis(500);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Whether the server is ready, and what there is to say about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub struct Readiness {
 
 /// What is asked.
 #[derive(Clone)]
-pub struct Watched {
+pub struct AdminState {
     /// The metrics.
     pub metrics: Arc<Metrics>,
     /// Whether the server is ready.
@@ -53,34 +53,34 @@ pub struct Watched {
 
 /// A server of its own thread; it ends when this is dropped.
 #[derive(Debug)]
-pub struct Admin {
+pub struct AdminServer {
     stop: CancellationToken,
     thread: Option<JoinHandle<()>>,
 }
 
-impl fmt::Debug for Watched {
+impl fmt::Debug for AdminState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watched").finish_non_exhaustive()
+        f.debug_struct("AdminState").finish_non_exhaustive()
     }
 }
 
-impl Drop for Admin {
+impl Drop for AdminServer {
     fn drop(&mut self) {
         self.stop.cancel();
-        // So that the socket's file is gone; it takes no longer than `LAST`.
+        // So that the socket's file is gone; it takes no longer than `SHUTDOWN_TIMEOUT`.
         if let Some(thread) = self.thread.take() {
             let _panicked = thread.join();
         }
     }
 }
 
-impl Admin {
+impl AdminServer {
     /// Answers on listeners that are bound already: of TCP all but what is wrong in detail and the
     /// log, of a Unix socket all.
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub fn start(watched: &Watched, listeners: Vec<Bound>) -> io::Result<Self> {
+    pub fn start(watched: &AdminState, listeners: Vec<StdListener>) -> io::Result<Self> {
         let stop = CancellationToken::new();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -97,7 +97,7 @@ impl Admin {
                     let all = async { while serving.join_next().await.is_some() {} };
                     let end = async {
                         stopping.cancelled().await;
-                        tokio::time::sleep(LAST).await;
+                        tokio::time::sleep(SHUTDOWN_TIMEOUT).await;
                     };
                     tokio::select! {
                         () = all => {}
@@ -113,17 +113,17 @@ impl Admin {
     }
 }
 
-async fn serve(watched: Watched, listener: Bound, stop: CancellationToken) {
+async fn serve(watched: AdminState, listener: StdListener, stop: CancellationToken) {
     let stopped = stop.cancelled_owned();
     let open = Router::new()
         .route("/metrics", get(metrics))
         .route("/healthz", get(|| async { "ok\n" }));
     match listener {
-        Bound::Tcp(listener) => {
+        StdListener::Tcp(listener) => {
             let app = open.route("/readyz", get(ready)).with_state(watched);
             answer(TcpListener::from_std(listener), app, stopped).await;
         }
-        Bound::Unix(listener, _file) => {
+        StdListener::Unix(listener, _file) => {
             let app = open
                 .route("/readyz", get(ready_in_detail))
                 .route("/log", get(log_filter).put(set_log_filter))
@@ -143,7 +143,7 @@ async fn answer<L>(
     L::Addr: fmt::Debug,
 {
     let served = async {
-        axum::serve(Bounded::new(listener?), app)
+        axum::serve(BoundedListener::new(listener?), app)
             .with_graceful_shutdown(stopped)
             .await
     };
@@ -153,7 +153,7 @@ async fn answer<L>(
 }
 
 /// Reading them may wait for the writer: not on the thread that answers probes.
-async fn metrics(State(watched): State<Watched>) -> Response {
+async fn metrics(State(watched): State<AdminState>) -> Response {
     let read = tokio::task::spawn_blocking(move || watched.metrics.text());
     match read.await {
         Ok(text) => ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
@@ -162,13 +162,13 @@ async fn metrics(State(watched): State<Watched>) -> Response {
 }
 
 /// For whoever may connect: no names of objects.
-async fn ready(State(watched): State<Watched>) -> Response {
+async fn ready(State(watched): State<AdminState>) -> Response {
     let told = (watched.ready)();
     reply(told.is_ready, &told.lines)
 }
 
 /// For whoever may open the Unix socket.
-async fn ready_in_detail(State(watched): State<Watched>) -> Response {
+async fn ready_in_detail(State(watched): State<AdminState>) -> Response {
     let told = (watched.ready)();
     reply(told.is_ready, &[told.lines, told.problems].concat())
 }
@@ -184,14 +184,14 @@ fn reply(is_ready: bool, lines: &[String]) -> Response {
     (status, text).into_response()
 }
 
-async fn log_filter(State(watched): State<Watched>) -> Response {
+async fn log_filter(State(watched): State<AdminState>) -> Response {
     match &watched.log {
         Some(log) => format!("{}\n", log.filter()).into_response(),
         None => StatusCode::NOT_FOUND.into_response(),
     }
 }
 
-async fn set_log_filter(State(watched): State<Watched>, filter: String) -> Response {
+async fn set_log_filter(State(watched): State<AdminState>, filter: String) -> Response {
     let Some(log) = &watched.log else {
         return StatusCode::NOT_FOUND.into_response();
     };

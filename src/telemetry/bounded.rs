@@ -13,45 +13,45 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
 
 /// Most connections of a listener; more wait to be accepted.
-const CONNECTIONS: usize = 32;
+const MAX_CONNECTIONS: usize = 32;
 /// How long a connection may be silent.
-const SILENCE: Duration = Duration::from_secs(30);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A listener with few connections.
 #[derive(Debug)]
-pub(super) struct Bounded<L> {
+pub(super) struct BoundedListener<L> {
     inner: L,
     permits: Arc<Semaphore>,
 }
 
 /// A connection that ends when it is silent for long.
 #[derive(Debug)]
-pub(super) struct Patient<S> {
+pub(super) struct IdleTimeoutStream<S> {
     inner: S,
     deadline: Pin<Box<Sleep>>,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-impl<L> Bounded<L> {
+impl<L> BoundedListener<L> {
     pub fn new(inner: L) -> Self {
         Self {
             inner,
-            permits: Arc::new(Semaphore::new(CONNECTIONS)),
+            permits: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
         }
     }
 }
 
-impl<L: Listener> Listener for Bounded<L> {
-    type Io = Patient<L::Io>;
+impl<L: Listener> Listener for BoundedListener<L> {
+    type Io = IdleTimeoutStream<L::Io>;
     type Addr = L::Addr;
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         // The semaphore is never closed.
         let permit = Arc::clone(&self.permits).acquire_owned().await.ok();
         let (inner, address) = self.inner.accept().await;
-        let io = Patient {
+        let io = IdleTimeoutStream {
             inner,
-            deadline: Box::pin(sleep(SILENCE)),
+            deadline: Box::pin(sleep(IDLE_TIMEOUT)),
             _permit: permit,
         };
         (io, address)
@@ -62,7 +62,7 @@ impl<L: Listener> Listener for Bounded<L> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for IdleTimeoutStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -70,7 +70,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     ) -> Poll<io::Result<()>> {
         let read = Pin::new(&mut self.inner).poll_read(context, buffer);
         if read.is_ready() {
-            let later = Instant::now() + SILENCE;
+            let later = Instant::now() + IDLE_TIMEOUT;
             self.deadline.as_mut().reset(later);
             return read;
         }
@@ -81,7 +81,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for IdleTimeoutStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -107,7 +107,7 @@ mod tests {
     #[tokio::test]
     async fn who_is_silent_is_let_go() {
         let (_silent, inner) = tokio::io::duplex(64);
-        let mut patient = Patient {
+        let mut patient = IdleTimeoutStream {
             inner,
             deadline: Box::pin(sleep(Duration::from_millis(1))),
             _permit: None,

@@ -13,9 +13,9 @@ use tracing_subscriber::{EnvFilter, Registry, reload};
 const DEFAULT_FILTER: &str = "info";
 /// What the client of the API server says of each attempt to reach it is told once by us; a filter
 /// that names it has it all the same.
-const QUIET: &str = "kube_client=off";
+const BASE_DIRECTIVES: &str = "kube_client=off";
 /// The variable that sets the filter where `--log` does not.
-const VARIABLE: &str = "ENTAIL_LOG";
+const FILTER_VARIABLE: &str = "ENTAIL_LOG";
 
 /// Of the process's one log.
 static CONTROL: OnceLock<LogControl> = OnceLock::new();
@@ -65,7 +65,10 @@ impl LogSettings {
     fn text(&self) -> (&'static str, String) {
         let (source, text) = match &self.filter {
             Some(text) => ("--log", text.clone()),
-            None => (VARIABLE, std::env::var(VARIABLE).unwrap_or_default()),
+            None => (
+                FILTER_VARIABLE,
+                std::env::var(FILTER_VARIABLE).unwrap_or_default(),
+            ),
         };
         let is_empty = text.is_empty();
         (
@@ -81,7 +84,7 @@ impl LogSettings {
 
 /// Reads a filter.
 fn read(text: &str) -> Result<EnvFilter, ParseError> {
-    EnvFilter::try_new(format!("{QUIET},{text}"))
+    EnvFilter::try_new(format!("{BASE_DIRECTIVES},{text}"))
 }
 
 fn wrong(source: &str, text: &str, error: &dyn fmt::Display) -> String {

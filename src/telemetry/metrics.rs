@@ -19,7 +19,7 @@ const PUBLISH_BUCKETS: [f64; 12] = [
 ];
 
 /// How old an answer may be.
-const FRESH: Duration = Duration::from_millis(250);
+const CACHE_TTL: Duration = Duration::from_millis(250);
 
 /// A metric as it is now.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +29,7 @@ pub struct Metric {
     /// What it counts, one sentence without the full stop.
     pub help: &'static str,
     /// Its values.
-    pub values: Values,
+    pub values: MetricValues,
 }
 
 /// Labels of a value.
@@ -37,7 +37,7 @@ type Labels = Vec<(&'static str, String)>;
 
 /// The values of a metric, by labels.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Values {
+pub enum MetricValues {
     /// It only grows.
     Counter(Vec<(Labels, u64)>),
     /// It goes up and down.
@@ -50,11 +50,11 @@ pub struct Metrics {
     registry: Registry,
     publish: Histogram,
     /// What was told last, and when: who asks all the time does not hold up the writer.
-    told: Mutex<Option<(Instant, String)>>,
+    cached: Mutex<Option<(Instant, String)>>,
 }
 
 /// Reads metrics where they arise.
-struct Source<F>(F);
+struct MetricSource<F>(F);
 
 impl Metrics {
     /// Metrics that `read` tells when somebody asks, beside those that are gathered.
@@ -66,29 +66,29 @@ impl Metrics {
             "Seconds from the first change taken to the snapshot published",
             publish.clone(),
         );
-        registry.register_collector(Box::new(Source(Arc::new(read))));
+        registry.register_collector(Box::new(MetricSource(Arc::new(read))));
         Self {
             registry,
             publish,
-            told: Mutex::new(None),
+            cached: Mutex::new(None),
         }
     }
 
     /// Takes note of a snapshot's publication.
-    pub fn published(&self, took: Duration) {
+    pub fn observe_publish(&self, took: Duration) {
         self.publish.observe(took.as_secs_f64());
     }
 
-    /// All metrics as text, at most `FRESH` old. May wait for what it reads.
+    /// All metrics as text, at most `CACHE_TTL` old. May wait for what it reads.
     pub fn text(&self) -> String {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, text)) = told.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, text)) = cached.as_ref().filter(|(at, _)| at.elapsed() < CACHE_TTL) {
             return text.clone();
         }
         let mut text = String::new();
         // Writing to a string cannot fail.
         let _written = encode(&mut text, &self.registry);
-        *told = Some((Instant::now(), text.clone()));
+        *cached = Some((Instant::now(), text.clone()));
         text
     }
 }
@@ -101,7 +101,7 @@ impl Metric {
 
     /// A counter with labels.
     pub fn counters(name: &'static str, help: &'static str, values: Vec<(Labels, u64)>) -> Self {
-        let values = Values::Counter(values);
+        let values = MetricValues::Counter(values);
         Self { name, help, values }
     }
 
@@ -112,36 +112,36 @@ impl Metric {
 
     /// A gauge with labels.
     pub fn gauges(name: &'static str, help: &'static str, values: Vec<(Labels, f64)>) -> Self {
-        let values = Values::Gauge(values);
+        let values = MetricValues::Gauge(values);
         Self { name, help, values }
     }
 }
 
-impl<F> fmt::Debug for Source<F> {
+impl<F> fmt::Debug for MetricSource<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Source")
+        f.write_str("MetricSource")
     }
 }
 
-impl<F> Collector for Source<Arc<F>>
+impl<F> Collector for MetricSource<Arc<F>>
 where
     F: Fn() -> Vec<Metric> + Send + Sync + 'static,
 {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         for metric in (self.0)() {
             let kind = match metric.values {
-                Values::Counter(_) => MetricType::Counter,
-                Values::Gauge(_) => MetricType::Gauge,
+                MetricValues::Counter(_) => MetricType::Counter,
+                MetricValues::Gauge(_) => MetricType::Gauge,
             };
             let mut encoder = encoder.encode_descriptor(metric.name, metric.help, None, kind)?;
             match &metric.values {
-                Values::Counter(values) => {
+                MetricValues::Counter(values) => {
                     for (labels, value) in values {
                         let mut one = encoder.encode_family(labels)?;
                         one.encode_counter::<NoLabelSet, _, u64>(value, None)?;
                     }
                 }
-                Values::Gauge(values) => {
+                MetricValues::Gauge(values) => {
                     for (labels, value) in values {
                         encoder.encode_family(labels)?.encode_gauge(value)?;
                     }
@@ -168,7 +168,7 @@ mod tests {
                 Metric::gauge("entail_y", "Others", 1.5),
             ]
         });
-        metrics.published(Duration::from_millis(2));
+        metrics.observe_publish(Duration::from_millis(2));
         let text = metrics.text();
         for line in [
             "# TYPE entail_publish_seconds histogram",

@@ -5,6 +5,6 @@ mod bounded;
 mod log;
 mod metrics;
 
-pub use admin::{Admin, Readiness, Watched};
+pub use admin::{AdminServer, AdminState, Readiness};
 pub use log::{LogControl, LogFormat, LogSettings, init, log_control};
-pub use metrics::{Metric, Metrics, Values};
+pub use metrics::{Metric, MetricValues, Metrics};

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use entail_core::effective::World as Entail;
-use entail_core::model::{Effective, PathName, Unit};
+use entail_core::model::{EffectivePolicy, PathName, Unit};
 use serde_json::{Value, json};
 
 use super::fold::{Folded, fold};
 use super::leaf::{Leaf, is_tombstone, written};
-use super::place::{Placed, Scene};
+use super::place::{AttachedKind, PathView};
 use super::rng::Rng;
 use super::settings::{Class, Settings};
 use super::support::{case, entail_of, expect_answer};
@@ -16,11 +16,11 @@ use super::unmerged;
 use super::worlds::World;
 
 /// The kinds of a world with their policies in place.
-pub fn placed(world: &World) -> Vec<Placed<'_>> {
+pub fn placed(world: &World) -> Vec<AttachedKind<'_>> {
     let read = |profile| Settings::read(profile).with_definition(&world.objects);
     let settings = world.profiles.iter().map(read);
     settings
-        .map(|kind| Placed::new(kind, &world.objects, &world.invalid))
+        .map(|kind| AttachedKind::new(kind, &world.objects, &world.invalid))
         .collect()
 }
 
@@ -34,16 +34,16 @@ pub fn paths(entail: &Entail) -> Vec<String> {
 }
 
 /// entail's answer on a path; an absent one is the empty one.
-pub fn answer(entail: &Entail, kind: &str, path: &str) -> Effective {
+pub fn answer(entail: &Entail, kind: &str, path: &str) -> EffectivePolicy {
     let trail = entail.locate(&PathName::parse(path).unwrap()).unwrap();
     let kinds = entail.kinds().iter();
     let kind = kinds
         .into_iter()
         .find(|k| &*k.profile().policy.kind == kind)
         .unwrap();
-    let frames = entail.frames(kind, &trail);
-    frames
-        .map(|frames| entail.answer(kind, &frames))
+    let chain = entail.attachment_chain(kind, &trail);
+    chain
+        .map(|chain| entail.answer(kind, &chain))
         .unwrap_or_default()
 }
 
@@ -57,7 +57,7 @@ pub fn answers(world: &World) -> Vec<String> {
             let scene = placed.scene(path);
             let folded = effective(&placed, &scene);
             let said = answer(&entail, &placed.kind.kind, path);
-            // Without an effective level a Direct kind has no "above" (§7.2).
+            // Without an effective level a Direct kind has no "above" (specification 7.2).
             let level = placed.kind.by_target
                 || said.spec.is_none()
                 || said.inherited_only == scene.inherited_only;
@@ -83,7 +83,7 @@ pub fn answers(world: &World) -> Vec<String> {
 }
 
 /// What a path comes to.
-pub fn effective(placed: &Placed<'_>, scene: &Scene) -> Folded {
+pub fn effective(placed: &AttachedKind<'_>, scene: &PathView) -> Folded {
     match placed.kind.class {
         _ if !scene.acts => Folded::default(),
         Class::Direct => unmerged::direct(placed, scene),
@@ -100,7 +100,7 @@ fn oracle_origins(folded: &Folded) -> BTreeMap<String, Vec<String>> {
 }
 
 /// Unit to those who say it, as entail tells it.
-fn entail_origins(said: &Effective) -> Value {
+fn entail_origins(said: &EffectivePolicy) -> Value {
     let origins = said.origins.iter();
     origins
         .map(|o| (o.unit.to_string(), json!([names(o), how(o)])))
@@ -119,7 +119,7 @@ fn names(origin: &entail_core::model::Origin) -> BTreeSet<String> {
 }
 
 /// Who says a unit: the origin that is nearest above it.
-pub fn origin_of(said: &Effective, unit: &Unit) -> BTreeSet<String> {
+pub fn origin_of(said: &EffectivePolicy, unit: &Unit) -> BTreeSet<String> {
     let covering = said
         .origins
         .iter()
@@ -134,7 +134,7 @@ fn unit(leaf: &Leaf) -> Unit {
     Unit::parse(&written(&leaf.path)).unwrap()
 }
 
-fn origins_agree(folded: &Folded, said: &Effective) -> bool {
+fn origins_agree(folded: &Folded, said: &EffectivePolicy) -> bool {
     let lines: Vec<_> = folded.lines().iter().filter(|l| !is_tombstone(l)).collect();
     let each = lines
         .iter()
@@ -166,7 +166,8 @@ pub fn arrival(world: &World) -> Vec<String> {
             let kind = profile["spec"]["policy"]["kind"].as_str().unwrap();
             let (a, b) = (answer(&straight, kind, &path), answer(&mixed, kind, &path));
             if a != b {
-                let text = |e: &Effective| expect_answer(kind, &path, &e.spec, &entail_origins(e));
+                let text =
+                    |e: &EffectivePolicy| expect_answer(kind, &path, &e.spec, &entail_origins(e));
                 wrong.push(case(world, kind, &text(&a), &text(&b)));
             }
         }
@@ -180,13 +181,13 @@ pub fn losses(world: &World) -> Vec<String> {
     let mut wrong = Vec::new();
     entail.topology().visit(&mut |path, trail| {
         for kind in entail.kinds() {
-            let Some(frames) = entail.frames(kind, trail) else {
+            let Some(chain) = entail.attachment_chain(kind, trail) else {
                 continue;
             };
             let name = &kind.profile().policy.kind;
-            let explained = entail.explain(kind, &frames);
-            let answer = entail.answer(kind, &frames);
-            let (_, written) = entail.written_answer(kind, &frames);
+            let explained = entail.explain(kind, &chain);
+            let answer = entail.answer(kind, &chain);
+            let (_, written) = entail.answer_json(kind, &chain);
             if written != answer.spec.as_ref().map(ToString::to_string) {
                 wrong.push(format!(
                     "seed {}: {path}: {name} is written otherwise",
@@ -200,7 +201,7 @@ pub fn losses(world: &World) -> Vec<String> {
                 ));
             }
             let beaten: Vec<_> = explained.units.iter().flat_map(|u| &u.beaten).collect();
-            for lost in entail.losses(kind, &frames) {
+            for lost in entail.losses(kind, &chain) {
                 if !beaten
                     .iter()
                     .any(|b| b.unit.covers(&lost) || lost.covers(&b.unit))

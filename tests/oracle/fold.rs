@@ -1,15 +1,15 @@
-//! Folding what stands on a path (SEMANTICS §4.3 and §6), block after block.
+//! Folding what stands on a path (specification 4.3 and 6), block after block.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::join::{Counted, Sheet, join, unit_paths};
+use super::join::{BlockUse, RuleSet, join, unit_paths};
 use super::leaf::{Leaf, assemble};
 use super::policy::{Block, Policy, without};
 use super::settings::{Direction, SameTarget, Settings, Span};
 
-/// A node of a path with the policies that are attached to it, the established one first (§4.2).
+/// A node of a path with the policies that are attached to it, the established one first (specification 4.2).
 #[derive(Clone, Debug)]
 pub struct Node {
     /// `Kind/namespace/name`, with `#section` for a section.
@@ -22,7 +22,7 @@ pub struct Node {
 #[derive(Clone, Debug, Default)]
 pub struct Folded {
     /// The lines with those who say them, tombstones included; `None`: no block took part.
-    pub rules: Option<Sheet>,
+    pub rules: Option<RuleSet>,
     /// Who unsets what, from the lowest policy on.
     pub unset: Vec<String>,
 }
@@ -54,7 +54,7 @@ pub fn fold(kind: &Settings, nodes: &[Node], own: &[Leaf]) -> Folded {
     }
 }
 
-/// §4.3, UnionOrReject: policies that overlap an older one on a node of theirs.
+/// Specification 4.3, UnionOrReject: policies that overlap an older one on a node of theirs.
 pub fn conflicted(kind: &Settings, nodes: &[Vec<Policy>]) -> BTreeSet<String> {
     let mut all: Vec<&Policy> = nodes.iter().flatten().collect();
     all.sort_by_key(|policy| super::place::age(policy));
@@ -85,13 +85,13 @@ pub fn conflicted(kind: &Settings, nodes: &[Vec<Policy>]) -> BTreeSet<String> {
     rejected
 }
 
-/// §6.3: what lies beyond the closest parent is left out.
+/// Specification 6.3: what lies beyond the closest parent is left out.
 fn spanned(kind: &Settings, nodes: &[Node]) -> Vec<Node> {
     let Span::ClosestParent(levels) = &kind.span else {
         return nodes.to_vec();
     };
     let listed = |level: &String| levels.as_ref().is_none_or(|levels| levels.contains(level));
-    // From the most specific on: whole nodes with OldestWins (§11.11), else policies.
+    // From the most specific on: whole nodes with OldestWins (specification 11.11), else policies.
     let mut groups: Vec<Node> = Vec::new();
     for node in nodes.iter().rev() {
         let seen = node
@@ -118,19 +118,19 @@ fn spanned(kind: &Settings, nodes: &[Node]) -> Vec<Node> {
 }
 
 /// What is gathered on the way up.
-struct Gathered<'k> {
+struct FoldState<'k> {
     kind: &'k Settings,
     folded: Folded,
-    /// Custom blocks that have counted (§5.2).
+    /// Custom blocks that have counted (specification 5.2).
     counted: BTreeSet<(String, usize)>,
 }
 
-/// §6.1
+/// Specification 6.1
 fn bottom_up(kind: &Settings, nodes: &[Node], own: &[Leaf]) -> Folded {
-    let mut gathered = Gathered {
+    let mut gathered = FoldState {
         kind,
         folded: Folded {
-            rules: (!own.is_empty()).then(|| Sheet {
+            rules: (!own.is_empty()).then(|| RuleSet {
                 lines: own.to_vec(),
                 sealed: None,
             }),
@@ -154,9 +154,9 @@ fn bottom_up(kind: &Settings, nodes: &[Node], own: &[Leaf]) -> Folded {
     gathered.folded
 }
 
-impl Gathered<'_> {
+impl FoldState<'_> {
     /// Takes policies of one group, the oldest first: all defaults from oldest to newest, then all
-    /// overrides from newest to oldest (§4.3). One policy alone is a group of one (§6.1). Returns
+    /// overrides from newest to oldest (specification 4.3). One policy alone is a group of one (specification 6.1). Returns
     /// whether a block took part.
     fn group(&mut self, policies: &[Policy]) -> bool {
         let below = self.folded.clone();
@@ -165,7 +165,7 @@ impl Gathered<'_> {
         let overriding = |block: &Block| block.strategy.direction == Direction::Overrides;
         let ups = policies.iter().map(|p| (p, false));
         let downs = policies.iter().rev().map(|p| (p, true));
-        // One policy's blocks keep their order, whatever the bare rules' strategy (§11.10).
+        // One policy's blocks keep their order, whatever the bare rules' strategy (specification 11.10).
         let alone = policies.len() == 1;
         for (policy, overrides) in ups.chain(downs.filter(|_| !alone)) {
             for (at, block) in policy.blocks.iter().enumerate() {
@@ -185,9 +185,9 @@ impl Gathered<'_> {
         }
         let by = block.strategy;
         let again = if self.counted.insert((policy.name.clone(), at)) {
-            Counted::Neither
+            BlockUse::Neither
         } else {
-            Counted::Higher
+            BlockUse::Higher
         };
         let mut rules = block.sheet(&policy.name);
         if by.direction == Direction::Defaults {
@@ -204,7 +204,7 @@ impl Gathered<'_> {
     }
 }
 
-/// §5.4: the few conditions that the generator writes, over what is gathered below.
+/// Specification 5.4: the few conditions that the generator writes, over what is gathered below.
 fn holds(block: &Block, below: &Folded) -> bool {
     let Some(when) = &block.when else {
         return true;
@@ -248,9 +248,9 @@ fn only_block(policy: &Policy) -> Option<&Block> {
     first
 }
 
-/// §5.3, owner Lower: each policy joins, by its own strategy, what stands above it.
+/// Specification 5.3, owner Lower: each policy joins, by its own strategy, what stands above it.
 fn from_above(kind: &Settings, nodes: &[Node]) -> Folded {
-    let mut above: Option<Sheet> = None;
+    let mut above: Option<RuleSet> = None;
     let mut counted = BTreeSet::new();
     for policy in nodes.iter().flat_map(|node| &node.policies) {
         let Some(block) = only_block(policy) else {
@@ -269,15 +269,15 @@ fn from_above(kind: &Settings, nodes: &[Node]) -> Folded {
     }
 }
 
-fn lower_counted(counted: &mut BTreeSet<String>, policy: &str) -> Counted {
+fn lower_counted(counted: &mut BTreeSet<String>, policy: &str) -> BlockUse {
     if counted.insert(policy.to_owned()) {
-        Counted::Neither
+        BlockUse::Neither
     } else {
-        Counted::Lower
+        BlockUse::Lower
     }
 }
 
-/// §6.2: the literal stack.
+/// Specification 6.2: the literal stack.
 fn stack(kind: &Settings, nodes: &[Node]) -> Folded {
     let policies = nodes.iter().flat_map(|node| &node.policies);
     let said = |policy: &Policy| {

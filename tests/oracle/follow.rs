@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use entail::insight::{Scope, resolve_request};
-use entail::snapshot::{Publisher, Snapshot, Version};
+use entail::insight::{AccessScope, resolve_request};
+use entail::snapshot::{Snapshot, SnapshotBuilder, Version};
 use entail::source::manifests::read_objects;
 use entail_core::effective::World as Entail;
 use entail_core::model::{Change, PathName};
-use entail_core::store::{Changed, Store};
+use entail_core::store::{ChangeSet, Store};
 use serde_json::{Value, json};
 
 use super::profiles::GROUP;
@@ -21,10 +21,10 @@ use super::worlds::World;
 const STEPS: usize = 12;
 
 /// A world on its way.
-pub struct Way {
+pub struct WorldHistory {
     pub rng: Rng,
     store: Store,
-    pub publisher: Publisher,
+    pub snapshot_builder: SnapshotBuilder,
     /// What there is, and what there could be.
     present: Vec<Value>,
     absent: Vec<Value>,
@@ -43,7 +43,7 @@ fn version() -> Version {
 /// (e) After every change the engine answers what a world read from scratch answers, and answers
 /// that did not change are the same bytes in memory.
 pub fn engine(world: &World) -> Vec<String> {
-    let mut way = Way::start(world);
+    let mut way = WorldHistory::start(world);
     way.check("the start", world.seed);
     for step in 0..STEPS {
         let (told, upserts, deletes) = way.change();
@@ -57,7 +57,7 @@ pub fn engine(world: &World) -> Vec<String> {
     let all: Vec<Value> = std::mem::take(&mut way.present);
     way.follow(&[], &all);
     way.check("the end", world.seed);
-    let work = way.publisher.work();
+    let work = way.snapshot_builder.stats();
     if (work.parts, work.bodies) != (0, 0) {
         way.wrong
             .push(format!("seed {}: left over: {work:?}", world.seed));
@@ -65,7 +65,7 @@ pub fn engine(world: &World) -> Vec<String> {
     way.wrong
 }
 
-/// Lets some kinds have policies for their own clients (§4.6), which the second evaluator does not
+/// Lets some kinds have policies for their own clients (specification 4.6), which the second evaluator does not
 /// know: here both sides are ours.
 fn widen(rng: &mut Rng, documents: &mut [Value]) {
     let mut wide = Vec::new();
@@ -92,7 +92,7 @@ fn parsed(document: &Value) -> Vec<Arc<entail_core::model::Object>> {
     objects.map(|read| Arc::new(read.object)).collect()
 }
 
-fn apply(store: &mut Store, upserts: &[Value], deletes: &[Value]) -> Changed {
+fn apply(store: &mut Store, upserts: &[Value], deletes: &[Value]) -> ChangeSet {
     store.apply(Change {
         upserts: upserts.iter().flat_map(parsed).collect(),
         deletes: deletes
@@ -104,7 +104,7 @@ fn apply(store: &mut Store, upserts: &[Value], deletes: &[Value]) -> Changed {
     })
 }
 
-impl Way {
+impl WorldHistory {
     /// A world of which a part is there at first.
     pub fn start(world: &World) -> Self {
         let mut rng = Rng::new(world.seed ^ 0x5EED);
@@ -116,7 +116,7 @@ impl Way {
         let mut store = Store::default();
         apply(&mut store, &documents, &[]);
         Self {
-            publisher: Publisher::new(Entail::full(store.clone(), &SHIPPED)),
+            snapshot_builder: SnapshotBuilder::new(Entail::from_store(store.clone(), &SHIPPED)),
             rng,
             store,
             present: documents,
@@ -128,7 +128,7 @@ impl Way {
 
     pub fn follow(&mut self, upserts: &[Value], deletes: &[Value]) {
         let changed = apply(&mut self.store, upserts, deletes);
-        self.publisher.follow(self.store.clone(), &changed);
+        self.snapshot_builder.update(self.store.clone(), &changed);
     }
 
     /// A random change: what it is called, what comes and what goes.
@@ -262,8 +262,8 @@ impl Way {
 
     /// Holds the engine's answers against those of a world read from scratch.
     fn check(&mut self, step: &str, seed: u64) {
-        let ours = self.publisher.snapshot(version());
-        let full = Snapshot::build(Entail::full(self.store.clone(), &SHIPPED), version());
+        let ours = self.snapshot_builder.snapshot(version());
+        let full = Snapshot::build(Entail::from_store(self.store.clone(), &SHIPPED), version());
         let mut wrong = Vec::new();
         let mut now = BTreeMap::new();
         full.world().topology().visit(&mut |name, _| {
@@ -298,8 +298,8 @@ impl Way {
                 path: path.to_owned(),
                 ..Default::default()
             };
-            let mut replies =
-                [&ours, &full].map(|s| resolve_request(s, &asked, &Scope::default()).unwrap());
+            let mut replies = [&ours, &full]
+                .map(|s| resolve_request(s, &asked, &AccessScope::default()).unwrap());
             replies.iter_mut().for_each(|reply| reply.version = None);
             if replies[0] != replies[1] {
                 wrong.push(format!(

@@ -1,4 +1,4 @@
-//! How far policies are in force (SEMANTICS §10), counted from the second evaluator's paths.
+//! How far policies are in force (specification 10), counted from the second evaluator's paths.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::compare::{effective, paths, placed};
 use super::fold::{Folded, Node};
 use super::leaf::{Leaf, Path, written};
-use super::place::{Placed, Scene};
+use super::place::{AttachedKind, PathView};
 use super::policy::Policy;
 use super::settings::Class;
 use super::support::{case, entail_of, long};
@@ -54,7 +54,7 @@ struct Count {
 /// Whether the law leaves it open: it offers an empty object, or the empty whole of a Blocking kind,
 /// and does not say when one stands that others have filled; or one of its blocks offers what lies
 /// inside a unit of the other.
-fn vague(placed: &Placed, name: &str) -> bool {
+fn vague(placed: &AttachedKind, name: &str) -> bool {
     let Some(policy) = placed.policies.iter().find(|p| p.name == name) else {
         return false;
     };
@@ -64,10 +64,10 @@ fn vague(placed: &Placed, name: &str) -> bool {
     empty || lines().any(|line| line.value == json!({}) || inside(line))
 }
 
-/// The word of §10, and the units that are lost in each scope; no word for a policy that is not
+/// The word of specification 10, and the units that are lost in each scope; no word for a policy that is not
 /// accepted.
 fn state(
-    placed: &Placed,
+    placed: &AttachedKind,
     paths: &[String],
     name: &str,
 ) -> (Option<&'static str>, BTreeMap<String, Vec<String>>) {
@@ -102,8 +102,8 @@ fn state(
 }
 
 /// Whether the policy reaches a scope. Of a Direct kind only the layer that answers does; without
-/// an effective level the target and its sections are the scopes, and nothing below them (§7.2).
-fn stands_in(placed: &Placed, scene: &Scene, name: &str) -> bool {
+/// an effective level the target and its sections are the scopes, and nothing below them (specification 7.2).
+fn stands_in(placed: &AttachedKind, scene: &PathView, name: &str) -> bool {
     let stands = |node: &Node| node.policies.iter().any(|p| p.name == name);
     if placed.kind.class != Class::Direct {
         return scene.nodes.iter().any(stands);
@@ -114,8 +114,8 @@ fn stands_in(placed: &Placed, scene: &Scene, name: &str) -> bool {
     scope && layer.into_iter().any(stands)
 }
 
-/// Counts one scope of a policy that wins whole, or not at all (§7.1).
-fn whole(placed: &Placed, scene: &Scene, name: &str, count: &mut Count) -> Vec<String> {
+/// Counts one scope of a policy that wins whole, or not at all (specification 7.1).
+fn whole(placed: &AttachedKind, scene: &PathView, name: &str, count: &mut Count) -> Vec<String> {
     count.scopes += 1;
     if unmerged::winner(placed, scene).is_some_and(|p| p.name == name) {
         count.won += 1;
@@ -125,8 +125,8 @@ fn whole(placed: &Placed, scene: &Scene, name: &str, count: &mut Count) -> Vec<S
     vec!["*".to_owned()]
 }
 
-/// The leaves of all its blocks; two blocks that hold the same one count once (§11.15). An empty
-/// block that counts is one unit, the whole (§11.9).
+/// The leaves of all its blocks; two blocks that hold the same one count once (specification 11.15). An empty
+/// block that counts is one unit, the whole (specification 11.9).
 fn offered(policy: &Policy) -> BTreeSet<Path> {
     let mut paths: BTreeSet<Path> = BTreeSet::new();
     for block in policy.blocks.iter().filter(|block| block.counts) {

@@ -1,4 +1,4 @@
-//! Joining what one policy says with what is gathered below it (SEMANTICS §5.2, §6.1).
+//! Joining what one policy says with what is gathered below it (specification 5.2, 6.1).
 
 use serde_json::Value;
 
@@ -15,24 +15,30 @@ struct Unit {
 }
 
 /// Rules: their lines, and whether an empty block of a Blocking kind has taken the place of all
-/// that stands above (§5.6, §11.9), with the policy whose block it is.
+/// that stands above (specification 5.6, 11.9), with the policy whose block it is.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sheet {
+pub struct RuleSet {
     pub lines: Vec<Leaf>,
     pub sealed: Option<String>,
 }
 
-/// A block counts once on a path (§5.2, custom), though its policy takes part at several nodes
-/// (§3.5): which side of a pair is a block that has counted before.
+/// A block counts once on a path (specification 5.2, custom), though its policy takes part at several nodes
+/// (specification 3.5): which side of a pair is a block that has counted before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counted {
+pub enum BlockUse {
     Neither,
     Lower,
     Higher,
 }
 
 /// What `higher` and `lower` come to, by this strategy.
-pub fn join(kind: &Settings, lower: &Sheet, higher: &Sheet, by: Strategy, again: Counted) -> Sheet {
+pub fn join(
+    kind: &Settings,
+    lower: &RuleSet,
+    higher: &RuleSet,
+    by: Strategy,
+    again: BlockUse,
+) -> RuleSet {
     let whole = by.granularity == Granularity::Atomic
         || (higher.sealed.is_some() && higher.lines.is_empty());
     match by.direction {
@@ -54,13 +60,13 @@ pub fn join(kind: &Settings, lower: &Sheet, higher: &Sheet, by: Strategy, again:
             Direction::Overrides => set(&mut result, unit),
         }
     }
-    Sheet {
+    RuleSet {
         lines: result,
         sealed: lower.sealed.clone().or_else(|| higher.sealed.clone()),
     }
 }
 
-/// The paths of the units of a block (for overlaps, §4.3).
+/// The paths of the units of a block (for overlaps, specification 4.3).
 pub fn unit_paths(kind: &Settings, block: &[Leaf], granularity: Granularity) -> Vec<Path> {
     if granularity == Granularity::Atomic && !block.is_empty() {
         return vec![Vec::new()];
@@ -112,7 +118,7 @@ fn reach(kind: &Settings, leaf: &Leaf, granularity: Granularity) -> (usize, bool
             )
         }
     };
-    // Atomic paths are units whatever the granularity (§5.2), those of the schema for Structural.
+    // Atomic paths are units whatever the granularity (specification 5.2), those of the schema for Structural.
     let cut = (1..=length).find(|&l| {
         let path = fields_only(&leaf.path[..l]);
         let closed = granularity == Granularity::Structural && kind.closed.contains(&path);
@@ -195,7 +201,7 @@ fn put(result: &mut Vec<Leaf>, unit: Unit) {
     result.extend(rest);
 }
 
-/// Unites two lists of a `set`: the result so far, then what is added (§5.2, structural).
+/// Unites two lists of a `set`: the result so far, then what is added (specification 5.2, structural).
 fn unite(result: &mut [Leaf], unit: &Unit) -> bool {
     let Some(line) = result.iter_mut().find(|line| line.path == unit.path) else {
         return false;
@@ -214,8 +220,8 @@ fn unite(result: &mut [Leaf], unit: &Unit) -> bool {
     true
 }
 
-/// Reduces, where both sides have a value of the right type at a reducer's path (§5.2, custom).
-fn reduce(kind: &Settings, result: &mut [Leaf], unit: &Unit, again: Counted) -> bool {
+/// Reduces, where both sides have a value of the right type at a reducer's path (specification 5.2, custom).
+fn reduce(kind: &Settings, result: &mut [Leaf], unit: &Unit, again: BlockUse) -> bool {
     let name = fields_only(&unit.path);
     let Some((_, how)) = kind.reducers.iter().find(|(path, _)| fits(path, &name)) else {
         return false;
@@ -229,8 +235,8 @@ fn reduce(kind: &Settings, result: &mut [Leaf], unit: &Unit, again: Counted) -> 
     match reduced(how, &established.value, &line.value) {
         None => false,
         // What has counted before is in the other side's value.
-        Some(_) if again == Counted::Higher => true,
-        Some(_) if again == Counted::Lower => {
+        Some(_) if again == BlockUse::Higher => true,
+        Some(_) if again == BlockUse::Lower => {
             *line = unit.lines[0].clone();
             true
         }

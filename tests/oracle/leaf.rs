@@ -71,7 +71,7 @@ fn walk(
     }
 }
 
-/// The steps to the items of a keyed list: only if all have the key, and no two the same (§5.2).
+/// The steps to the items of a keyed list: only if all have the key, and no two the same (specification 5.2).
 fn keys_of(path: &Path, items: &[Value], keys: &BTreeMap<String, String>) -> Option<Vec<Step>> {
     let key = keys.get(&fields_only(path))?;
     let mut steps = Vec::new();
@@ -97,7 +97,7 @@ pub fn fields_only(path: &[Step]) -> String {
     fields.collect::<Vec<_>>().join(".")
 }
 
-/// The path as §9.1 writes it.
+/// The path as specification 9.1 writes it.
 pub fn written(path: &[Step]) -> String {
     if path.is_empty() {
         return "*".to_owned();
@@ -128,7 +128,7 @@ enum Tree {
 }
 
 /// Puts rules together again. Tombstones are dropped, their parents are not; a null inside a list
-/// is plain data (§5.2).
+/// is plain data (specification 5.2).
 pub fn assemble(leaves: &[Leaf]) -> Value {
     let mut root = Tree::Object(BTreeMap::new());
     for leaf in leaves {

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use entail::api::v1;
-use entail::insight::{Scope, get};
-use entail::serve::Limits;
+use entail::insight::{AccessScope, get};
+use entail::server::Limits;
 use entail::snapshot::{Snapshot, Version};
-use entail_client::{Mirror, MirrorSettings, Miss};
+use entail_client::{LookupError, Mirror, MirrorSettings};
 use entail_core::model::{Level, PathName, PathPrefix, Root, RuleStep};
 use prost::Message;
 
-use super::follow::Way;
+use super::follow::WorldHistory;
 use super::rng::Rng;
-use super::served::{Served, serve};
+use super::served::{TestServer, serve};
 use super::worlds::World;
 
 /// How many changes follow each other.
@@ -22,8 +22,8 @@ const STEPS: usize = 12;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A server, and a mirror that follows it through all worlds.
-pub struct Followed {
-    served: Served,
+pub struct MirroredServer {
+    served: TestServer,
     all: Mirror,
     generation: u64,
 }
@@ -36,12 +36,12 @@ struct Part {
     kinds: Vec<String>,
 }
 
-impl Followed {
+impl MirroredServer {
     pub fn new() -> Self {
         let served = serve(Limits {
             // What changes nothing is told by heartbeats alone.
             watch_heartbeat: Duration::from_millis(5),
-            watch_pause: Duration::ZERO,
+            watch_interval: Duration::ZERO,
             ..Limits::default()
         });
         Self {
@@ -53,7 +53,7 @@ impl Followed {
 
     /// Mirrors answer what the server answers, after every change of a world.
     pub fn check(&mut self, world: &World) -> Vec<String> {
-        let mut way = Way::start(world);
+        let mut way = WorldHistory::start(world);
         let epoch = format!("world-{}", world.seed);
         let mut snapshot = self.publish(&mut way, &epoch);
         let part = Part::random(&mut way.rng, &snapshot);
@@ -84,14 +84,14 @@ impl Followed {
         Vec::new()
     }
 
-    fn publish(&mut self, way: &mut Way, epoch: &str) -> Arc<Snapshot> {
+    fn publish(&mut self, way: &mut WorldHistory, epoch: &str) -> Arc<Snapshot> {
         self.generation += 1;
         let version = Version {
             epoch: epoch.into(),
             generation: self.generation,
             synced_at: Default::default(),
         };
-        let snapshot = Arc::new(way.publisher.snapshot(version));
+        let snapshot = Arc::new(way.snapshot_builder.snapshot(version));
         self.served.snapshots.publish(Arc::clone(&snapshot));
         snapshot
     }
@@ -104,7 +104,7 @@ impl Followed {
         asked: &BTreeSet<String>,
     ) -> Vec<String> {
         let version = Some(snapshot.version().message());
-        let fresh = mirror.fresh(|now| now.version == version);
+        let fresh = mirror.wait_for(|now| now.version == version);
         let fresh = self
             .served
             .runtime
@@ -167,7 +167,7 @@ impl Part {
     }
 
     /// What the server answers, or why the mirror does not know.
-    fn expected(&self, snapshot: &Snapshot, path: &str) -> Result<v1::PathPolicies, Miss> {
+    fn expected(&self, snapshot: &Snapshot, path: &str) -> Result<v1::PathPolicies, LookupError> {
         let prefixes = self.prefixes.iter().map(|p| PathPrefix::parse(p).unwrap());
         let prefixes: Vec<_> = prefixes.collect();
         let named = |path: &str| prefixes.is_empty() || prefixes.iter().any(|p| p.covers(path));
@@ -182,22 +182,23 @@ impl Part {
             if_none_match: String::new(),
         };
         if !covered || !at_level {
-            return Err(Miss::NotFollowed);
+            return Err(LookupError::NotSubscribed);
         }
-        let reply = get(snapshot, &request, &Scope::default()).map_err(|_| Miss::NotFound)?;
+        let reply =
+            get(snapshot, &request, &AccessScope::default()).map_err(|_| LookupError::NotFound)?;
         let reply = v1::GetEffectivePoliciesResponse::decode(&*reply.encode_to_vec()).unwrap();
         Ok(reply.result.unwrap())
     }
 }
 
-fn follow(served: &Served, part: &Part) -> Mirror {
+fn follow(served: &TestServer, part: &Part) -> Mirror {
     let _inside = served.runtime.enter();
     let mirror = Mirror::follow(MirrorSettings {
         server: served.address.clone(),
         prefixes: part.prefixes.clone(),
         levels: part.levels.clone(),
         kinds: part.kinds.clone(),
-        longest_pause: Duration::from_millis(500),
+        max_backoff: Duration::from_millis(500),
         ..MirrorSettings::default()
     });
     mirror.unwrap()
@@ -207,7 +208,7 @@ fn follow(served: &Served, part: &Part) -> Mirror {
 fn asked_about(rng: &mut Rng, snapshot: &Snapshot, known: &mut BTreeSet<String>) {
     snapshot.world().topology().visit(&mut |name, _| {
         known.insert(name.to_owned());
-        let Ok(PathName::Walk(mut walk)) = PathName::parse(name) else {
+        let Ok(PathName::Traffic(mut walk)) = PathName::parse(name) else {
             return;
         };
         if walk.rule.is_some() {
@@ -225,7 +226,7 @@ fn asked_about(rng: &mut Rng, snapshot: &Snapshot, known: &mut BTreeSet<String>)
 
 /// A mesh path as that of any client, if nothing sets its client apart.
 fn as_any_client(snapshot: &Snapshot, path: &str) -> Option<String> {
-    let Ok(PathName::Walk(mut walk)) = PathName::parse(path) else {
+    let Ok(PathName::Traffic(mut walk)) = PathName::parse(path) else {
         return None;
     };
     let Root::Mesh {

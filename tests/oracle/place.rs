@@ -1,4 +1,4 @@
-//! Which policies stand where on a path (SEMANTICS §1.2, §3, §4.1), read from the path's name and
+//! Which policies stand where on a path (specification 1.2, 3, 4.1), read from the path's name and
 //! the objects alone. Which paths there are is not asked here.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ const LEVELS: [&str; 8] = [
 ];
 
 /// A kind with its policies, placed.
-pub struct Placed<'w> {
+pub struct AttachedKind<'w> {
     pub kind: Settings,
     pub policies: Vec<Policy>,
     objects: &'w [Value],
@@ -32,18 +32,18 @@ pub struct Placed<'w> {
 }
 
 /// The path as one kind sees it.
-pub struct Scene {
+pub struct PathView {
     pub nodes: Vec<Node>,
     pub own: Vec<Leaf>,
     /// The look-up is above the effective level.
     pub inherited_only: bool,
-    /// The kind acts on the path (§2.4).
+    /// The kind acts on the path (specification 2.4).
     pub acts: bool,
     /// It is a scope: a path that ends at the effective level.
     pub scope: bool,
 }
 
-/// Older first (§4.2, §4.4).
+/// Older first (specification 4.2, 4.4).
 pub fn age(policy: &Policy) -> (bool, String, String) {
     let created = policy.created.clone();
     (
@@ -71,7 +71,7 @@ fn rank(level: &str) -> usize {
     LEVELS.iter().position(|l| *l == level).unwrap()
 }
 
-impl<'w> Placed<'w> {
+impl<'w> AttachedKind<'w> {
     /// Places the valid policies of a kind.
     pub fn new(kind: Settings, objects: &'w [Value], invalid: &BTreeSet<String>) -> Self {
         let valid = |o: &&Value| {
@@ -119,7 +119,7 @@ impl<'w> Placed<'w> {
     }
 
     /// What stands on a path.
-    pub fn scene(&self, path: &str) -> Scene {
+    pub fn scene(&self, path: &str) -> PathView {
         let mut steps = steps(self.objects, path);
         let full = match &self.kind.effective {
             None => true,
@@ -139,7 +139,7 @@ impl<'w> Placed<'w> {
             Some(_) => full && steps.len() == steps_count(self.objects, path),
         };
         let own = own_fields(&self.kind, self.objects, &steps);
-        Scene {
+        PathView {
             acts: self.acts(path),
             nodes: self.nodes(&steps, path),
             own,
@@ -158,7 +158,7 @@ impl<'w> Placed<'w> {
         if path.starts_with("mesh/") {
             return self.kind.mesh;
         }
-        // A Namespace has no class; with `controllers` it is just no scope (§11.2).
+        // A Namespace has no class; with `controllers` it is just no scope (specification 11.2).
         if self.kind.controllers.is_empty() || path.starts_with("namespaces/") {
             return true;
         }
@@ -189,7 +189,7 @@ impl<'w> Placed<'w> {
         self.at.get(key).map_or(&[], Vec::as_slice)
     }
 
-    /// The nodes in order with their levels, namespaces among them (§1.2).
+    /// The nodes in order with their levels, namespaces among them (specification 1.2).
     fn keys(&self, steps: &[Step], path: &str) -> Vec<(String, String)> {
         let mut seen: BTreeSet<String> = BTreeSet::new();
         let mut keys = Vec::new();
@@ -240,7 +240,7 @@ pub fn by_key<'o>(objects: &'o [Value], key: &str) -> Option<&'o Value> {
     object(objects, parts.next()?, parts.next()?, parts.next()?)
 }
 
-/// The nodes of one reference (§3); none if it does not attach.
+/// The nodes of one reference (specification 3); none if it does not attach.
 fn targets(kind: &Settings, objects: &[Value], policy: &Policy, to: &Value) -> Vec<String> {
     let target = to["kind"].as_str().unwrap();
     let section = to["sectionName"].as_str();
@@ -306,7 +306,7 @@ fn section_of(object: &Value, section: &str) -> Option<String> {
     }
 }
 
-/// §6.4
+/// Specification 6.4
 fn own_fields(kind: &Settings, objects: &[Value], steps: &[Step]) -> Vec<Leaf> {
     let Some(end) = steps.last() else {
         return Vec::new();

@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 use super::profiles::GROUP;
 use super::rng::Rng;
 use super::settings::{Direction, Settings, strategy};
-use super::worlds::Place;
+use super::worlds::TargetCandidate;
 
 /// Adds the policies of a kind to a world.
 pub fn policies(
     rng: &mut Rng,
     profile: &Value,
-    places: &[Place],
+    places: &[TargetCandidate],
     objects: &mut Vec<Value>,
     invalid: &mut BTreeSet<String>,
 ) {
@@ -45,14 +45,14 @@ pub fn policies(
 fn target(
     rng: &mut Rng,
     kind: &Settings,
-    places: &[Place],
+    places: &[TargetCandidate],
     spec: &mut Map<String, Value>,
 ) -> (String,) {
-    let listed = |place: &&Place| match &kind.targets {
+    let listed = |place: &&TargetCandidate| match &kind.targets {
         None => place.kind != "GatewayClass",
         Some(all) => all.iter().any(|(k, _)| k == place.kind),
     };
-    let usable: Vec<&Place> = places.iter().filter(listed).collect();
+    let usable: Vec<&TargetCandidate> = places.iter().filter(listed).collect();
     let first = rng.choose(&usable);
     let namespace = if first.namespace.is_empty() {
         rng.pick(&["a-b", "a", "shop"]).to_owned()
@@ -61,7 +61,7 @@ fn target(
     };
     let mut refs = vec![reference(rng, first)];
     // A second and a third one where the kind may: several targets of one policy.
-    let neighbours: Vec<&Place> = usable
+    let neighbours: Vec<&TargetCandidate> = usable
         .iter()
         .filter(|p| p.namespace == namespace)
         .copied()
@@ -78,7 +78,7 @@ fn target(
     (namespace,)
 }
 
-fn reference(rng: &mut Rng, place: &Place) -> Value {
+fn reference(rng: &mut Rng, place: &TargetCandidate) -> Value {
     let group = match place.kind {
         "Service" | "Namespace" => "",
         _ => "gateway.networking.k8s.io",
@@ -281,7 +281,7 @@ fn items(rng: &mut Rng) -> Value {
     json!(items)
 }
 
-/// Makes the policy invalid (§3.4).
+/// Makes the policy invalid (specification 3.4).
 fn spoil(rng: &mut Rng, kind: &Settings, spec: &mut Map<String, Value>) {
     match &kind.field {
         Some(field) if rng.percent(50) => {

@@ -1,8 +1,8 @@
-//! What one policy offers (SEMANTICS §5): its blocks with their strategies.
+//! What one policy offers (specification 5): its blocks with their strategies.
 
 use serde_json::Value;
 
-use super::join::Sheet;
+use super::join::RuleSet;
 use super::leaf::{Leaf, dotted, flatten};
 use super::settings::{Direction, Granularity, Settings, Strategy, granularity, strategy, texts};
 
@@ -11,7 +11,7 @@ use super::settings::{Direction, Granularity, Settings, Strategy, granularity, s
 pub struct Block {
     pub strategy: Strategy,
     pub lines: Vec<Leaf>,
-    /// What it names, even if `emptyUnless` makes nothing of it: acceptance looks at that (§4.3).
+    /// What it names, even if `emptyUnless` makes nothing of it: acceptance looks at that (specification 4.3).
     pub named: Vec<Leaf>,
     /// There are rules, or the kind is Blocking: the block is not skipped.
     pub counts: bool,
@@ -28,15 +28,15 @@ pub struct Policy {
     /// `None`: newest.
     pub created: Option<String>,
     pub refs: Vec<Value>,
-    /// Bare rules, then defaults, then overrides (§11.10); a kind of one strategy per policy has
+    /// Bare rules, then defaults, then overrides (specification 11.10); a kind of one strategy per policy has
     /// just one.
     pub blocks: Vec<Block>,
 }
 
 impl Block {
-    /// Its rules; of a block that counts though it is empty, that nothing is said (§5.6).
-    pub fn sheet(&self, policy: &str) -> Sheet {
-        Sheet {
+    /// Its rules; of a block that counts though it is empty, that nothing is said (specification 5.6).
+    pub fn sheet(&self, policy: &str) -> RuleSet {
+        RuleSet {
             sealed: (self.counts && self.lines.is_empty()).then(|| policy.to_owned()),
             lines: self.lines.clone(),
         }
@@ -44,7 +44,7 @@ impl Block {
 }
 
 impl Policy {
-    /// Whether it says nothing at all (§5.6), not even `unset`.
+    /// Whether it says nothing at all (specification 5.6), not even `unset`.
     pub fn is_transparent(&self) -> bool {
         self.blocks
             .iter()
@@ -117,7 +117,7 @@ fn within_or_alone(kind: &Settings, spec: &Value, within: Option<Direction>) -> 
     within.is_some() || !names.any(|name| spec.get(name).is_some())
 }
 
-/// §5.6: nothing there, or none of what must be there. A null counts as being there (§11.7).
+/// Specification 5.6: nothing there, or none of what must be there. A null counts as being there (specification 11.7).
 fn is_empty(kind: &Settings, rules: &Value) -> bool {
     let there = |path: &String| {
         let mut at = Some(rules);
@@ -130,7 +130,7 @@ fn is_empty(kind: &Settings, rules: &Value) -> bool {
     nothing || (!kind.empty_unless.is_empty() && !kind.empty_unless.iter().any(there))
 }
 
-/// §5.3, §11.6: the strategy of a block.
+/// Specification 5.3, 11.6: the strategy of a block.
 fn chosen(kind: &Settings, raw: Option<&str>, within: Option<Direction>) -> Strategy {
     let spelled = raw.map(|raw| kind.values.get(raw).map_or(raw, String::as_str));
     let meant = |name: &str| {
@@ -173,7 +173,7 @@ fn chosen(kind: &Settings, raw: Option<&str>, within: Option<Direction>) -> Stra
         .unwrap_or(&kind.strategies[0])
 }
 
-/// Takes the named paths out of lines, and the objects that this empties (§5.5).
+/// Takes the named paths out of lines, and the objects that this empties (specification 5.5).
 pub fn without(lines: &[Leaf], unset: &[String]) -> Vec<Leaf> {
     let named: Vec<_> = unset.iter().map(|name| dotted(name)).collect();
     let gone = |leaf: &Leaf| named.iter().any(|name| leaf.path.starts_with(name));

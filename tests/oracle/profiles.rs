@@ -42,7 +42,7 @@ pub fn profile(rng: &mut Rng, number: usize) -> Value {
     })
 }
 
-/// A CRD whose schema says how some of the rules are merged (§5.2, structural). What it does not
+/// A CRD whose schema says how some of the rules are merged (specification 5.2, structural). What it does not
 /// name is open.
 pub fn definition(rng: &mut Rng, profile: &Value) -> Value {
     let mut rules = json!({});
@@ -82,7 +82,7 @@ pub fn definition(rng: &mut Rng, profile: &Value) -> Value {
     })
 }
 
-/// A kind whose policies are not merged (§7, §8).
+/// A kind whose policies are not merged (specification 7, 8).
 fn unmerged(rng: &mut Rng, spec: &mut Value, class: &str) {
     spec["class"] = json!(class);
     spec["rules"] = json!({"path": "spec", "defaults": [], "overrides": []});

@@ -23,7 +23,7 @@ pub enum Granularity {
     Custom,
 }
 
-/// How policies of a kind meet (§2.2).
+/// How policies of a kind meet (specification 2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     Direct,
@@ -38,7 +38,7 @@ pub struct Strategy {
     pub direction: Direction,
 }
 
-/// How policies of one node stand to each other (§4.3).
+/// How policies of one node stand to each other (specification 4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SameTarget {
     Established,
@@ -47,7 +47,7 @@ pub enum SameTarget {
     UnionOrReject,
 }
 
-/// How far up the fold goes (§6.3).
+/// How far up the fold goes (specification 6.3).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Span {
     AllLevels,
@@ -64,7 +64,7 @@ pub struct Settings {
     pub mesh: bool,
     /// `None`: every level, or no level is named.
     pub effective: Option<String>,
-    /// A Direct kind that names no level: the target and its sections (§7.2).
+    /// A Direct kind that names no level: the target and its sections (specification 7.2).
     pub by_target: bool,
     pub reaches: Vec<String>,
     /// Kind of a target, and whether its sections may be named; `None`: the default.
@@ -94,7 +94,7 @@ pub struct Settings {
     pub own_fields: Vec<(String, String)>,
 }
 
-/// The name of a granularity, without case, spaces, `-` and `_` (§5.3).
+/// The name of a granularity, without case, spaces, `-` and `_` (specification 5.3).
 pub fn granularity(name: &str) -> Option<Granularity> {
     Some(match bare(name).as_str() {
         "atomic" => Granularity::Atomic,
@@ -158,7 +158,7 @@ fn reducers(value: &Value) -> Vec<(String, String)> {
 }
 
 impl Settings {
-    /// Takes in what the kind's CRD says of its rules (§5.2, structural).
+    /// Takes in what the kind's CRD says of its rules (specification 5.2, structural).
     pub fn with_definition(mut self, objects: &[Value]) -> Self {
         let structural = |s: &Strategy| s.granularity == Granularity::Structural;
         let ours = |o: &&Value| {

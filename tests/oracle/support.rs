@@ -2,36 +2,36 @@
 
 use std::sync::{Arc, LazyLock};
 
-use entail::source::manifests::{Scopes, read_objects};
+use entail::source::manifests::{KindScopes, read_objects};
 use entail_core::effective::World as Entail;
 use entail_core::model::Change;
-use entail_core::store::{Profiles, Store};
+use entail_core::store::{ProfileSources, Store};
 use serde_json::{Value, json};
 
 use super::worlds::World;
 
 /// Read once: it takes longer than a world.
-pub static SHIPPED: LazyLock<Profiles> = LazyLock::new(Profiles::shipped);
+pub static SHIPPED: LazyLock<ProfileSources> = LazyLock::new(ProfileSources::shipped);
 
 /// entail's world of these documents, in this order.
 pub fn entail_of(documents: &[Value]) -> Entail {
-    let mut scopes = Scopes::default();
+    let mut scopes = KindScopes::default();
     let mut objects = Vec::new();
     for document in documents {
         let parsed = read_objects(&document.to_string(), "oracle").unwrap();
         assert!(parsed.problems.is_empty(), "{:?}", parsed.problems);
         objects.extend(parsed.objects.into_iter().map(|read| read.object));
     }
-    scopes.learn(&objects);
+    scopes.update_from_crds(&objects);
     for object in &mut objects {
-        scopes.place(object);
+        scopes.assign_namespace(object);
     }
     let mut store = Store::default();
     store.apply(Change {
         upserts: objects.into_iter().map(Arc::new).collect(),
         ..Change::default()
     });
-    Entail::full(store, &SHIPPED)
+    Entail::from_store(store, &SHIPPED)
 }
 
 /// Profiles that the generator takes for valid and entail refuses.

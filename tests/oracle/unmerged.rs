@@ -1,12 +1,12 @@
-//! Kinds that are not merged: one policy whole (SEMANTICS §7), or all of them in a list (§8).
+//! Kinds that are not merged: one policy whole (specification 7), or all of them in a list (specification 8).
 
 use super::fold::{Folded, Node};
-use super::place::{Placed, Scene};
+use super::place::{AttachedKind, PathView};
 use super::policy::Policy;
 use super::settings::Class;
 
-/// §7: the policy of the deepest object of a target kind, the nearest section first.
-pub fn direct(placed: &Placed<'_>, scene: &Scene) -> Folded {
+/// Specification 7: the policy of the deepest object of a target kind, the nearest section first.
+pub fn direct(placed: &AttachedKind<'_>, scene: &PathView) -> Folded {
     let winner = layer(placed, scene).into_iter().find_map(only);
     Folded {
         rules: winner.map(|policy| policy.blocks[0].sheet(&policy.name)),
@@ -15,18 +15,18 @@ pub fn direct(placed: &Placed<'_>, scene: &Scene) -> Folded {
 }
 
 /// The policy that counts in the scene.
-pub fn winner<'s>(placed: &Placed<'_>, scene: &'s Scene) -> Option<&'s Policy> {
+pub fn winner<'s>(placed: &AttachedKind<'_>, scene: &'s PathView) -> Option<&'s Policy> {
     layer(placed, scene).into_iter().find_map(only)
 }
 
-/// §7.1: acceptance leaves one.
+/// Specification 7.1: acceptance leaves one.
 fn only(node: &Node) -> Option<&Policy> {
     assert!(node.policies.len() <= 1, "two accepted on {}", node.key);
     node.policies.first()
 }
 
-/// The nodes of the deepest object of a target kind, the section before the whole (§7.3, §7.4).
-pub fn layer<'s>(placed: &Placed<'_>, scene: &'s Scene) -> Vec<&'s Node> {
+/// The nodes of the deepest object of a target kind, the section before the whole (specification 7.3, 7.4).
+pub fn layer<'s>(placed: &AttachedKind<'_>, scene: &'s PathView) -> Vec<&'s Node> {
     let object = |node: &Node| node.key.split('#').next().unwrap().to_owned();
     let target = |node: &&Node| placed.is_target(&node.key);
     let Some(deepest) = scene.nodes.iter().rev().find(target) else {
@@ -40,8 +40,8 @@ pub fn layer<'s>(placed: &Placed<'_>, scene: &'s Scene) -> Vec<&'s Node> {
         .collect()
 }
 
-/// §8: the policies from the least to the most specific, each once.
-pub fn listed(placed: &Placed<'_>, scene: &Scene) -> Vec<String> {
+/// Specification 8: the policies from the least to the most specific, each once.
+pub fn listed(placed: &AttachedKind<'_>, scene: &PathView) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     if placed.kind.class == Class::Listed && scene.acts {
         for policy in scene.nodes.iter().flat_map(|node| &node.policies) {

@@ -27,7 +27,7 @@ pub struct World {
 
 /// What can be named: kind, namespace, name, sections.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct TargetCandidate {
     pub kind: &'static str,
     pub namespace: String,
     pub name: String,
@@ -37,7 +37,7 @@ pub struct Place {
 struct Builder {
     rng: Rng,
     objects: Vec<Value>,
-    places: Vec<Place>,
+    places: Vec<TargetCandidate>,
 }
 
 impl World {
@@ -115,7 +115,7 @@ impl Builder {
     }
 
     fn note(&mut self, kind: &'static str, namespace: &str, name: &str, sections: &[String]) {
-        self.places.push(Place {
+        self.places.push(TargetCandidate {
             kind,
             namespace: namespace.to_owned(),
             name: name.to_owned(),
@@ -128,7 +128,7 @@ impl Builder {
         json!({"name": name, "namespace": namespace, "labels": {"color": label}})
     }
 
-    /// Now and then an object has fields of its own that a policy may know, too (§6.4).
+    /// Now and then an object has fields of its own that a policy may know, too (specification 6.4).
     fn with_own(&mut self, mut spec: Value) -> Value {
         if self.rng.percent(40) {
             spec["own"] = self
@@ -217,7 +217,7 @@ impl Builder {
     }
 
     /// One of the places of a kind.
-    fn one(&mut self, kind: &str) -> Option<Place> {
+    fn one(&mut self, kind: &str) -> Option<TargetCandidate> {
         let all: Vec<_> = self
             .places
             .iter()

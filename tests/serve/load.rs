@@ -29,14 +29,14 @@ async fn begun(requests: &Requests, timeout: Option<&str>) -> (Replies, h2::Send
 }
 
 /// A batch of which so much has come that it has a place, and what is still to come of it.
-struct Held {
+struct OpenRequest {
     reply: Replies,
     body: h2::SendStream<Bytes>,
     rest: Bytes,
 }
 
 /// Begins a call with so much of its message that it has a place, if one is free.
-async fn hold(requests: &Requests, url: &str, message: &Bytes, timeout: &str) -> Held {
+async fn hold(requests: &Requests, url: &str, message: &Bytes, timeout: &str) -> OpenRequest {
     let mut head = request("BatchGetEffectivePolicies");
     *head.uri_mut() = format!("http://entail/{url}").parse().unwrap();
     let timeout = timeout.parse().unwrap();
@@ -44,7 +44,7 @@ async fn hold(requests: &Requests, url: &str, message: &Bytes, timeout: &str) ->
     let mut requests = requests.clone().ready().await.unwrap();
     let (reply, mut body) = requests.send_request(head, false).unwrap();
     body.send_data(message.slice(..HELD), false).unwrap();
-    Held {
+    OpenRequest {
         reply,
         body,
         rest: message.slice(HELD..),
@@ -53,7 +53,7 @@ async fn hold(requests: &Requests, url: &str, message: &Bytes, timeout: &str) ->
 
 /// Batches on these connections that have places. Nobody may ask meanwhile: one who does might have
 /// the last place just then, and a batch would be turned away.
-async fn held(running: &Running, connections: &[&Requests], timeout: &str) -> Vec<Held> {
+async fn held(running: &Running, connections: &[&Requests], timeout: &str) -> Vec<OpenRequest> {
     let message = frame(&batch_of([PATH; 2_000]).encode_to_vec());
     let url = "entail.v1.EffectivePolicyService/BatchGetEffectivePolicies";
     for _ in 0..100 {
@@ -78,7 +78,7 @@ async fn held(running: &Running, connections: &[&Requests], timeout: &str) -> Ve
     );
 }
 
-impl Held {
+impl OpenRequest {
     async fn is_open(&mut self) -> bool {
         let reply = tokio::time::timeout(Duration::ZERO, &mut self.reply).await;
         reply.is_err()
@@ -292,8 +292,8 @@ async fn a_connection_that_is_too_old_ends_in_peace() {
 #[tokio::test(flavor = "multi_thread")]
 async fn questions_of_people_take_nothing_from_look_ups() {
     let running = start(|settings| {
-        settings.limits.insight_at_once = 1;
-        settings.limits.insight_waiting = 1;
+        settings.limits.insight_concurrency = 1;
+        settings.limits.insight_queue = 1;
     })
     .await;
     let requests = connection(&running).await;

@@ -12,7 +12,7 @@ use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
 use super::server::{PATH, batch_of, by_path, policies};
-use super::tls::{Ca, Secured};
+use super::tls::{Ca, TlsServer};
 
 /// A path of the other Gateway, whose name begins as that of the first.
 pub const FAR: &str = "gateways/default/gw2/listeners/http/routes/HTTPRoute/default/far/rules/#0";
@@ -80,14 +80,14 @@ const ROWS: &str = "
 /// A server over the larger world, with rows.
 pub struct Rows {
     ca: Ca,
-    pub secured: Secured,
+    pub secured: TlsServer,
 }
 
 impl Rows {
     /// Starts one. The last row is of `all.test`, who sees everything.
     pub async fn start(rows: &str, adjust: impl FnOnce(&mut ServeSettings)) -> Self {
         let ca = Ca::new();
-        let secured = Secured::start(&ca, |settings| {
+        let secured = TlsServer::start(&ca, |settings| {
             let file = settings.tls.as_ref().unwrap().cert.with_file_name("rows");
             let all = "- {names: [all.test], services: [policies, envoy, insight]}\n";
             std::fs::write(&file, format!("callers:\n{rows}\n{all}")).unwrap();

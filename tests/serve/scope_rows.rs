@@ -149,12 +149,12 @@ async fn the_first_row_says_the_scope_as_well() {
 }
 
 /// A batch of which the server has the message, and the end when it is told to.
-struct Held {
+struct OpenRequest {
     go: oneshot::Sender<()>,
     reply: tokio::task::JoinHandle<Code>,
 }
 
-async fn held(channel: &Channel) -> Held {
+async fn held(channel: &Channel) -> OpenRequest {
     let (go, wait) = oneshot::channel::<()>();
     let mut wait = Some(wait);
     // So large that it has a place before its end.
@@ -179,10 +179,10 @@ async fn held(channel: &Channel) -> Held {
     tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     let mut health = HealthClient::new(channel.clone());
     health.check(HealthCheckRequest::default()).await.unwrap();
-    Held { go, reply }
+    OpenRequest { go, reply }
 }
 
-impl Held {
+impl OpenRequest {
     async fn end(self) -> Code {
         self.go.send(()).unwrap();
         self.reply.await.unwrap()

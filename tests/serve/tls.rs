@@ -33,7 +33,7 @@ pub struct Pair {
 }
 
 /// A server that speaks TLS, and its files.
-pub struct Secured {
+pub struct TlsServer {
     folder: TempDir,
     address: String,
     stop: oneshot::Sender<()>,
@@ -70,7 +70,7 @@ impl Ca {
     }
 }
 
-impl Secured {
+impl TlsServer {
     pub async fn start(ca: &Ca, adjust: impl FnOnce(&mut ServeSettings)) -> Self {
         let folder = world();
         let own = folder.path().join("tls");
@@ -93,7 +93,7 @@ impl Secured {
         let (tell, bound) = oneshot::channel();
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(async move {
-            let bound = |addresses: &entail::app::Addresses| {
+            let bound = |addresses: &entail::app::BoundAddresses| {
                 tell.send(addresses.all[0].to_string()).unwrap();
             };
             let stopped = async move { drop(stopped.await) };
@@ -171,7 +171,7 @@ fn write(folder: &Path, name: &str, text: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn only_callers_with_a_certificate_of_the_ca_are_let_in() {
     let (ca, other) = (Ca::new(), Ca::new());
-    let secured = Secured::start(&ca, |_| {}).await;
+    let secured = TlsServer::start(&ca, |_| {}).await;
     let caller = ca.sign(&["proxy.shop.svc"]);
     secured.until(&ca, &caller, true).await;
     for own in [None, Some(&other.sign(&["proxy.shop.svc"]))] {
@@ -204,7 +204,7 @@ async fn only_callers_with_a_certificate_of_the_ca_are_let_in() {
 #[tokio::test(flavor = "multi_thread")]
 async fn names_in_certificates_say_who_may_ask_what() {
     let ca = Ca::new();
-    let secured = Secured::start(&ca, |settings| {
+    let secured = TlsServer::start(&ca, |settings| {
         settings.data_plane_sans = vec!["*.shop.svc".to_owned()];
         settings.insight_sans = vec!["spiffe://a/ns/people/*".to_owned()];
     })
@@ -239,7 +239,7 @@ async fn names_in_certificates_say_who_may_ask_what() {
 #[tokio::test(flavor = "multi_thread")]
 async fn certificates_are_rotated_without_a_failed_look_up() {
     let (old, new) = (Ca::new(), Ca::new());
-    let secured = Secured::start(&old, |_| {}).await;
+    let secured = TlsServer::start(&old, |_| {}).await;
     let (before, after) = (old.sign(&["proxy.svc"]), new.sign(&["proxy.svc"]));
     secured.until(&old, &before, true).await;
     let open = secured.connect(&old, Some(&before)).await.unwrap();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use entail::api::v1;
-use entail_client::{Mirror, MirrorSettings, Miss};
+use entail_client::{LookupError, Mirror, MirrorSettings};
 use tonic::{Code, Streaming};
 
 use super::follow::{marker, put};
@@ -65,7 +65,7 @@ fn mirror(running: &Running, prefixes: &[&str]) -> Mirror<u64> {
     let settings = MirrorSettings {
         server: running.address.clone(),
         prefixes: prefixes.iter().map(|text| (*text).to_owned()).collect(),
-        longest_pause: Duration::from_millis(200),
+        max_backoff: Duration::from_millis(200),
         ..MirrorSettings::default()
     };
     Mirror::compiled(settings, |answer| answer.policies.first().map_or(0, marker)).unwrap()
@@ -223,7 +223,7 @@ async fn a_resumed_stream_tells_every_answer_that_it_points_to() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_followed_is_said() {
     let running = start(|settings| {
-        settings.limits.watch_paths.of_one = 4;
+        settings.limits.watch_paths.per_watch = 4;
         settings.limits.watches_per_connection = 2;
     })
     .await;
@@ -291,17 +291,20 @@ async fn a_stopping_server_ends_its_streams_and_a_mirror_finds_the_next() {
     let mirror = mirror(&running, &[PATH]);
     mirror.ready().await;
     assert_eq!(mirror.get(PATH).as_deref(), Ok(&1));
-    assert_eq!(mirror.get("gateways/default/gw"), Err(Miss::NotFollowed));
+    assert_eq!(
+        mirror.get("gateways/default/gw"),
+        Err(LookupError::NotSubscribed)
+    );
     assert_eq!(
         mirror.get(&format!("{PATH}/backends/Service/default/x")),
-        Err(Miss::NotFound)
+        Err(LookupError::NotFound)
     );
     let address = running.address.clone();
     running.stop().await;
     let ended = messages.message().await.unwrap_err();
     assert_eq!(ended.code(), Code::Unavailable);
-    let lost = tokio::time::timeout(PATIENCE, mirror.fresh(|now| !now.connected)).await;
-    assert!(lost.unwrap().trouble.is_some());
+    let lost = tokio::time::timeout(PATIENCE, mirror.wait_for(|now| !now.connected)).await;
+    assert!(lost.unwrap().error.is_some());
     assert_eq!(mirror.get(PATH).as_deref(), Ok(&1), "the last copy stays");
 
     let epoch = mirror.freshness().version.unwrap().epoch;
@@ -313,8 +316,8 @@ async fn a_stopping_server_ends_its_streams_and_a_mirror_finds_the_next() {
                 .as_ref()
                 .is_some_and(|version| version.epoch != epoch)
     };
-    let found = tokio::time::timeout(PATIENCE, mirror.fresh(is_next)).await;
-    assert!(found.unwrap().trouble.is_none());
+    let found = tokio::time::timeout(PATIENCE, mirror.wait_for(is_next)).await;
+    assert!(found.unwrap().error.is_none());
     put(&next, "policies.yaml", &policies(5));
     while mirror.get(PATH).as_deref() != Ok(&5) {
         tokio::time::sleep(Duration::from_millis(5)).await;

@@ -4,35 +4,35 @@ use std::future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use entail::insight::Notes;
-use entail::serve::{Address, Answers, Health, Limits, Listener, Security, Server};
-use entail::snapshot::Snapshots;
+use entail::insight::SourceProblems;
+use entail::server::{Address, BoundListener, Health, Limits, Security, Server, ServiceContext};
+use entail::snapshot::SnapshotCell;
 use tokio::runtime::Runtime;
 use tokio::sync::{oneshot, watch};
 
 /// A server on a port that is free. It ends with its runtime.
-pub struct Served {
+pub struct TestServer {
     #[allow(dead_code, reason = "not every test runs something on it")]
     pub runtime: Runtime,
-    pub snapshots: Arc<Snapshots>,
+    pub snapshots: Arc<SnapshotCell>,
     pub address: String,
-    _notes: watch::Sender<Arc<Notes>>,
+    _notes: watch::Sender<Arc<SourceProblems>>,
 }
 
 /// Starts a server; it waits for its first snapshot.
-pub fn serve(limits: Limits) -> Served {
+pub fn serve(limits: Limits) -> TestServer {
     let runtime = Runtime::new().unwrap();
-    let snapshots = Arc::new(Snapshots::default());
-    let (notes, receiver) = watch::channel(Arc::default());
-    let answers = Answers {
+    let snapshots = Arc::new(SnapshotCell::default());
+    let (source_problems, receiver) = watch::channel(Arc::default());
+    let answers = ServiceContext {
         snapshots: Arc::clone(&snapshots),
-        notes: receiver,
+        source_problems: receiver,
         change: entail::app::change_world,
     };
     let (bound, address) = oneshot::channel();
     runtime.spawn(async move {
         let wanted: Address = "127.0.0.1:0".parse().unwrap();
-        let listener = Listener::bind(&wanted).await.unwrap();
+        let listener = BoundListener::bind(&wanted).await.unwrap();
         bound.send(listener.address().to_string()).unwrap();
         let health = Health::new().await;
         Server::new(answers, health, limits, Security::default())
@@ -40,10 +40,10 @@ pub fn serve(limits: Limits) -> Served {
             .await
             .unwrap();
     });
-    Served {
+    TestServer {
         address: address.blocking_recv().unwrap(),
         runtime,
         snapshots,
-        _notes: notes,
+        _notes: source_problems,
     }
 }

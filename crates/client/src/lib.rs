@@ -8,7 +8,7 @@ mod connect;
 mod mirror;
 
 pub use connect::{ClientTls, ConnectError, connect, endpoint};
-pub use mirror::{Answer, Freshness, Known, Mirror, MirrorSettings, Miss};
+pub use mirror::{EffectivePolicies, Freshness, LookupError, Mirror, MirrorSettings, SnapshotInfo};
 
 /// Names of paths: parse and format them, and compare prefixes.
 pub mod path {
@@ -36,4 +36,4 @@ pub mod stubs {
 }
 
 /// Most bytes of a reply.
-pub const MAX_REPLY: usize = 64 * 1024 * 1024;
+pub const MAX_REPLY_BYTES: usize = 64 * 1024 * 1024;

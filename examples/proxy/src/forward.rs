@@ -118,7 +118,7 @@ impl Proxy {
         // Each miss is 503. Nothing heard of entail since the start (`NotReady`): it will pass.
         // Entail knows no such rule (`NotFound`), and yet we were configured with it: it is gone or
         // newer than the copy, and soon the two agree again. 404 would be believed, and cached. A
-        // rule that is not followed at all (`NotFollowed`) is ours to mend.
+        // rule that is not followed at all (`NotSubscribed`) is ours to mend.
         let is_connected = self.mirror.is_connected();
         let found = self.mirror.look_up(&rule.path, |compiled, known| {
             Ok((Arc::clone(compiled), standing(&known.kinds, is_connected)?))

@@ -112,8 +112,8 @@ async fn tell_freshness(mirror: Mirror<Compiled>) {
     let mut told = Freshness::default();
     loop {
         let is_other = |now: &_| differs(&told, now);
-        told = mirror.fresh(is_other).await;
-        match &told.trouble {
+        told = mirror.wait_for(is_other).await;
+        match &told.error {
             Some(trouble) => {
                 let age = told.synced_at.and_then(|at| at.elapsed().ok());
                 tracing::warn!(?age, "policies are not followed: {trouble}");
@@ -124,7 +124,7 @@ async fn tell_freshness(mirror: Mirror<Compiled>) {
 }
 
 fn differs(told: &Freshness, now: &Freshness) -> bool {
-    told.connected != now.connected || told.trouble != now.trouble || told.kinds != now.kinds
+    told.connected != now.connected || told.error != now.error || told.kinds != now.kinds
 }
 
 async fn serve(listener: &TcpListener, proxy: &Arc<Proxy>) {

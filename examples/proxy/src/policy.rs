@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use entail_client::Answer;
+use entail_client::EffectivePolicies;
 use serde::Deserialize;
 
 use crate::limit::Limit;
@@ -90,14 +90,14 @@ pub struct Span(pub Duration);
 
 /// What the mirror keeps for an answer. It is called once for each distinct one, so this is also
 /// the place to say in the log what is wrong with it.
-pub fn compile(answer: &Answer) -> Compiled {
+pub fn compile(answer: &EffectivePolicies) -> Compiled {
     read(answer).map_err(|why| {
         tracing::error!(etag = answer.etag, "a policy cannot be applied: {why}");
         Unusable
     })
 }
 
-fn read(answer: &Answer) -> Result<Policy, String> {
+fn read(answer: &EffectivePolicies) -> Result<Policy, String> {
     // One kind is followed, so there is one entry or none, and none means no policy: that the kind
     // is known at all is looked at with each request (`forward`).
     let Some(policy) = answer.policies.first() else {

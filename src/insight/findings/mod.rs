@@ -1,30 +1,30 @@
 //! What is worth a look: invalid policies, dangling targets, policies without effect, silent
-//! losses, traps (SEMANTICS §1.4, §3.3, §9.2).
+//! losses, traps (specification 1.4, 3.3, 9.2).
 
-mod near;
 mod routes;
+mod suggestion;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::HashMap;
 
-use super::Sight;
-use super::look_up::incomplete_kinds;
+use super::Visibility;
+use super::lookup::incomplete_kinds;
 use crate::api::v1;
 use crate::snapshot::Snapshot;
-use entail_core::effective::{Frames, Kind, World};
-use entail_core::model::{GroupKind, InForce, ObjectKey, Outcome, PolicyRef};
-use entail_core::profile::{Class, PolicyLabel, ProfileOrigin};
+use entail_core::effective::{AttachmentChain, PolicyKind, World};
+use entail_core::model::{Enforcement, GroupKind, ObjectKey, Outcome, PolicyRef};
+use entail_core::profile::{PolicyClass, PolicyLabel, ProfileOrigin};
 use v1::finding::Severity;
 
 /// Most paths that a finding names.
-const PATHS_TOLD: usize = 3;
+const MAX_NAMED_PATHS: usize = 3;
 
 /// Lists what is worth a look.
 pub fn list_findings(
     snapshot: &Snapshot,
     request: &v1::ListFindingsRequest,
-    sight: &dyn Sight,
+    visibility: &dyn Visibility,
 ) -> v1::ListFindingsResponse {
     let world = snapshot.world();
     let wanted: Vec<GroupKind> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
@@ -34,19 +34,19 @@ pub fn list_findings(
             continue;
         }
         policies(snapshot, number, kind, &mut findings);
-        paths(world, kind, sight, &mut findings);
+        paths(world, kind, visibility, &mut findings);
     }
     if wanted.is_empty() {
-        profiles(world, sight, &mut findings);
+        profiles(world, visibility, &mut findings);
         routes::conflicts(world, &mut findings);
         unknown_kinds(world, &mut findings);
     }
     // What is about no object is about all of them.
-    findings.retain(|found| match &found.about {
-        Some(key) => sight.object(key),
-        None => sight.is_all(),
+    findings.retain(|found| match &found.object {
+        Some(key) => visibility.includes_object(key),
+        None => visibility.is_unrestricted(),
     });
-    let mut findings: Vec<v1::Finding> = findings.into_iter().map(|found| found.told).collect();
+    let mut findings: Vec<v1::Finding> = findings.into_iter().map(|found| found.finding).collect();
     findings.sort_by(|a, b| {
         (a.severity, &a.place, &a.object, &a.reason, &a.message)
             .cmp(&(b.severity, &b.place, &b.object, &b.reason, &b.message))
@@ -57,15 +57,15 @@ pub fn list_findings(
         findings,
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
-        kinds: incomplete_kinds(snapshot, &[], sight),
+        kinds: incomplete_kinds(snapshot, &[], visibility),
     }
 }
 
 /// What is worth a look.
-struct Found {
+struct ScopedFinding {
     /// The object that it is about, if it is about one.
-    about: Option<ObjectKey>,
-    told: v1::Finding,
+    object: Option<ObjectKey>,
+    finding: v1::Finding,
 }
 
 /// A finding about an object.
@@ -75,23 +75,31 @@ fn finding(
     reason: &str,
     key: &ObjectKey,
     message: String,
-) -> Found {
-    let whence = world.store().get(key).and_then(|e| e.object.whence.clone());
-    let told = v1::Finding {
+) -> ScopedFinding {
+    let location = world
+        .store()
+        .get(key)
+        .and_then(|e| e.object.location.clone());
+    let finding = v1::Finding {
         severity: severity.into(),
         reason: reason.to_owned(),
-        place: whence.map(|w| w.to_string()).unwrap_or_default(),
+        place: location.map(|w| w.to_string()).unwrap_or_default(),
         object: key.to_string(),
         message,
     };
-    Found {
-        about: Some(key.clone()),
-        told,
+    ScopedFinding {
+        object: Some(key.clone()),
+        finding,
     }
 }
 
 /// What is wrong with single policies, and which do nothing.
-fn policies(snapshot: &Snapshot, number: usize, kind: &Kind, findings: &mut Vec<Found>) {
+fn policies(
+    snapshot: &Snapshot,
+    number: usize,
+    kind: &PolicyKind,
+    findings: &mut Vec<ScopedFinding>,
+) {
     let world = snapshot.world();
     let statuses = snapshot.statuses();
     for (index, policy) in kind.policies().iter().enumerate() {
@@ -110,7 +118,7 @@ fn policies(snapshot: &Snapshot, number: usize, kind: &Kind, findings: &mut Vec<
             let Some((severity, reason)) = severity_of(reference.outcome) else {
                 continue;
             };
-            let near = near::hint(world, policy, reference);
+            let near = suggestion::hint(world, policy, reference);
             tell(
                 severity,
                 reason,
@@ -124,7 +132,7 @@ fn policies(snapshot: &Snapshot, number: usize, kind: &Kind, findings: &mut Vec<
             continue;
         };
         match status.in_force {
-            Some(InForce::None) => {
+            Some(Enforcement::None) => {
                 let by: Vec<String> = status
                     .overridden_by
                     .iter()
@@ -141,7 +149,7 @@ fn policies(snapshot: &Snapshot, number: usize, kind: &Kind, findings: &mut Vec<
                 );
                 tell(Severity::Warning, "Overridden", message);
             }
-            Some(InForce::NoScope) => {
+            Some(Enforcement::NoScope) => {
                 let message = "it does nothing: what it is attached to is on no path".to_owned();
                 tell(Severity::Warning, "NoScope", message);
             }
@@ -160,25 +168,30 @@ fn severity_of(outcome: Outcome) -> Option<(Severity, &'static str)> {
 }
 
 /// Silent losses, and where the two folds differ.
-fn paths(world: &World, kind: &Kind, sight: &dyn Sight, findings: &mut Vec<Found>) {
-    let mut known: HashMap<Frames, Vec<String>> = HashMap::new();
-    world.topology().visit(&mut |name, trail| {
-        if !sight.path(name) {
+fn paths(
+    world: &World,
+    kind: &PolicyKind,
+    visibility: &dyn Visibility,
+    findings: &mut Vec<ScopedFinding>,
+) {
+    let mut known: HashMap<AttachmentChain, Vec<String>> = HashMap::new();
+    world.topology().visit(&mut |name, resolved| {
+        if !visibility.includes_path(name) {
             return;
         }
-        let frames = world.frames(kind, trail);
-        if let Some(frames) = frames.filter(|_| world.is_scope(kind, trail)) {
-            known.entry(frames).or_default().push(name.to_owned());
+        let chain = world.attachment_chain(kind, resolved);
+        if let Some(chain) = chain.filter(|_| world.is_scope(kind, resolved)) {
+            known.entry(chain).or_default().push(name.to_owned());
         }
     });
-    let mut scopes: Vec<(Frames, Vec<String>)> = known.into_iter().collect();
+    let mut scopes: Vec<(AttachmentChain, Vec<String>)> = known.into_iter().collect();
     scopes.sort_by(|a, b| a.1.cmp(&b.1));
     let mut lost: BTreeMap<(PolicyRef, String), Vec<String>> = BTreeMap::new();
     let mut traps: Vec<String> = Vec::new();
-    for (frames, names) in &scopes {
-        let losses = world.losses(kind, frames);
+    for (chain, names) in &scopes {
+        let losses = world.losses(kind, chain);
         if !losses.is_empty() {
-            let explained = world.explain(kind, frames);
+            let explained = world.explain(kind, chain);
             for unit in &losses {
                 let beaten = explained.units.iter().flat_map(|u| &u.beaten);
                 let owners: BTreeSet<&PolicyRef> = beaten
@@ -191,14 +204,14 @@ fn paths(world: &World, kind: &Kind, sight: &dyn Sight, findings: &mut Vec<Found
                 }
             }
         }
-        if world.top_down_differs(kind, frames) {
+        if world.top_down_differs(kind, chain) {
             traps.extend(names.iter().cloned());
         }
     }
     let policy_kind = &kind.profile().policy;
     for ((policy, unit), names) in lost {
         let key = ObjectKey::new(policy_kind.clone(), policy.namespace, policy.name);
-        let message = format!("`{unit}` gets lost on {}", told(&names));
+        let message = format!("`{unit}` gets lost on {}", describe_paths(&names));
         findings.push(finding(
             world,
             Severity::Warning,
@@ -208,24 +221,31 @@ fn paths(world: &World, kind: &Kind, sight: &dyn Sight, findings: &mut Vec<Found
         ));
     }
     if !traps.is_empty() {
-        let told = v1::Finding {
+        let finding = v1::Finding {
             severity: Severity::Note.into(),
             reason: "FoldOrder".to_owned(),
             place: String::new(),
             object: policy_kind.to_string(),
             message: format!(
                 "folding from the top, as GEP-713 draws it, would give another answer on {}",
-                told(&traps)
+                describe_paths(&traps)
             ),
         };
-        findings.push(Found { about: None, told });
+        findings.push(ScopedFinding {
+            object: None,
+            finding,
+        });
     }
 }
 
 /// How many paths, and some of them.
-fn told(names: &[String]) -> String {
-    let some: Vec<&str> = names.iter().take(PATHS_TOLD).map(String::as_str).collect();
-    let more = if names.len() > PATHS_TOLD {
+fn describe_paths(names: &[String]) -> String {
+    let some: Vec<&str> = names
+        .iter()
+        .take(MAX_NAMED_PATHS)
+        .map(String::as_str)
+        .collect();
+    let more = if names.len() > MAX_NAMED_PATHS {
         ", ..."
     } else {
         ""
@@ -235,30 +255,33 @@ fn told(names: &[String]) -> String {
 }
 
 /// Profiles that are refused, and labels that contradict them.
-fn profiles(world: &World, sight: &dyn Sight, findings: &mut Vec<Found>) {
+fn profiles(world: &World, visibility: &dyn Visibility, findings: &mut Vec<ScopedFinding>) {
     for problem in world.problems() {
-        let told = v1::Finding {
+        let finding = v1::Finding {
             severity: Severity::Error.into(),
             reason: "ProfileRefused".to_owned(),
             place: problem.place.clone(),
             object: String::new(),
             message: problem.reason.clone(),
         };
-        findings.push(Found { about: None, told });
+        findings.push(ScopedFinding {
+            object: None,
+            finding,
+        });
     }
     for (_, entry) in world.store().of_kind(&GroupKind::crd()) {
         let Some(label) = PolicyLabel::read(&entry.object.labels) else {
             continue;
         };
         let defined = entry.object.defined_kind();
-        let defined = defined.filter(|kind| sight.kind(kind));
+        let defined = defined.filter(|kind| visibility.includes_kind(kind));
         let Some(kind) = defined.and_then(|kind| world.kind(&kind)) else {
             continue;
         };
         let profile = kind.profile();
         let says = match label {
-            PolicyLabel::Direct => Class::Direct,
-            PolicyLabel::Inherited => Class::Inherited,
+            PolicyLabel::Direct => PolicyClass::Direct,
+            PolicyLabel::Inherited => PolicyClass::Inherited,
         };
         if profile.origin != ProfileOrigin::Derived && profile.class != says {
             let message = format!(
@@ -278,7 +301,7 @@ fn profiles(world: &World, sight: &dyn Sight, findings: &mut Vec<Found>) {
 }
 
 /// Objects that look like policies, of kinds that nobody described.
-fn unknown_kinds(world: &World, findings: &mut Vec<Found>) {
+fn unknown_kinds(world: &World, findings: &mut Vec<ScopedFinding>) {
     let kinds: Vec<GroupKind> = world.store().kinds().cloned().collect();
     for kind in kinds.iter().filter(|kind| world.kind(kind).is_none()) {
         for (_, entry) in world.store().of_kind(kind) {

@@ -1,9 +1,9 @@
 //! Conflicts between listeners and between routes: they are not decided here, all paths stand
-//! (SEMANTICS §1.4).
+//! (specification 1.4).
 
 use std::collections::BTreeMap;
 
-use super::{Found, finding};
+use super::{ScopedFinding, finding};
 use crate::api::v1;
 use entail_core::effective::World;
 use entail_core::model::{GroupKind, ObjectKey, groups};
@@ -12,13 +12,13 @@ use v1::finding::Severity;
 
 /// Listeners that cannot be told apart, routes that hold one listener together, and parentRefs
 /// that do not join.
-pub(super) fn conflicts(world: &World, findings: &mut Vec<Found>) {
+pub(super) fn conflicts(world: &World, findings: &mut Vec<ScopedFinding>) {
     listeners(world, findings);
     parents(world, findings);
     routes(world, findings);
 }
 
-fn listeners(world: &World, findings: &mut Vec<Found>) {
+fn listeners(world: &World, findings: &mut Vec<ScopedFinding>) {
     let kind = GroupKind::new(groups::GATEWAY, "Gateway");
     for ((namespace, name), entry) in world.store().of_kind(&kind) {
         let Projection::Gateway(gateway) = &entry.projection else {
@@ -56,7 +56,7 @@ fn identity(listener: &Listener) -> (u16, &str, Option<&str>) {
 }
 
 /// parentRefs that do not join, with the reason.
-fn parents(world: &World, findings: &mut Vec<Found>) {
+fn parents(world: &World, findings: &mut Vec<ScopedFinding>) {
     for row in &ROUTE_KINDS {
         let kind = GroupKind::new(groups::GATEWAY, row.kind);
         for ((namespace, name), entry) in world.store().of_kind(&kind) {
@@ -64,7 +64,7 @@ fn parents(world: &World, findings: &mut Vec<Found>) {
                 continue;
             };
             let key = ObjectKey::new(kind.clone(), namespace.clone(), name.clone());
-            for (at, reason) in world.topology().refused_parents(&key) {
+            for (at, reason) in world.topology().rejected_parents(&key) {
                 let Some(parent) = route.parents.get(*at) else {
                     continue;
                 };
@@ -89,8 +89,8 @@ fn parents(world: &World, findings: &mut Vec<Found>) {
 
 /// HTTPRoutes and GRPCRoutes of one hostname on one listener, and several routes on a listener
 /// that can hold one.
-fn routes(world: &World, findings: &mut Vec<Found>) {
-    for (listener, routes) in world.topology().joined() {
+fn routes(world: &World, findings: &mut Vec<ScopedFinding>) {
+    for (listener, routes) in world.topology().attached_routes() {
         let projected: Vec<(&ObjectKey, &[entail_core::model::Str])> = routes
             .iter()
             .filter_map(|key| match &world.store().get(key)?.projection {

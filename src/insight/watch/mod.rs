@@ -1,16 +1,16 @@
 //! Paths that a data plane follows: what it asked for, what it has been told, and what it has to be
 //! told next.
 
-mod ledger;
+mod stream_state;
 mod update;
 
-pub use ledger::Ledger;
-pub use update::Update;
+pub use stream_state::StreamState;
+pub use update::StreamUpdate;
 
-use super::look_up::incomplete_kinds;
-use super::{Failure, Scope};
+use super::lookup::incomplete_kinds;
+use super::{AccessScope, Failure};
 use crate::api::{etag, v1};
-use crate::snapshot::{Followed, Snapshot};
+use crate::snapshot::{PathSelector, Snapshot};
 use entail_core::model::{GroupKind, Level, PathPrefix};
 
 /// Most prefixes of one request, their bytes, and most kinds.
@@ -22,16 +22,16 @@ const MAX_KINDS: usize = 100;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subscription {
     /// The paths.
-    pub followed: Followed,
+    pub selector: PathSelector,
     /// The kinds; all if empty.
     pub kinds: Vec<GroupKind>,
     /// Those that it named, and what it may see.
-    asked: Vec<GroupKind>,
-    scope: Scope,
+    requested_kinds: Vec<GroupKind>,
+    scope: AccessScope,
     /// Tells it from others in tokens.
     tag: String,
     /// The version that the caller says to hold.
-    resumed: Option<String>,
+    resume_version: Option<String>,
 }
 
 impl Subscription {
@@ -41,7 +41,7 @@ impl Subscription {
     /// What is wrong with it.
     pub fn read(
         request: &v1::WatchEffectivePoliciesRequest,
-        scope: &Scope,
+        scope: &AccessScope,
     ) -> Result<Self, Failure> {
         let words = request.prefixes.iter().chain(&request.kinds);
         let bytes = words.map(String::len).sum::<usize>();
@@ -60,21 +60,22 @@ impl Subscription {
             prefix.map_err(|error| Failure::syntax(text, &error))
         });
         let levels = request.levels.iter().map(|word| level(word));
-        let mut asked: Vec<_> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
-        asked.sort();
-        asked.dedup();
-        let kinds = scope.narrow(&asked).into_owned();
+        let mut requested_kinds: Vec<_> =
+            request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
+        requested_kinds.sort();
+        requested_kinds.dedup();
+        let kinds = scope.narrow(&requested_kinds).into_owned();
         let prefixes = scope.below(prefixes.collect::<Result<_, _>>()?);
-        let followed = Followed::new(prefixes, levels.collect::<Result<_, _>>()?);
-        let mut tag = etag(format!("{followed:?} {kinds:?}").as_bytes());
+        let selector = PathSelector::new(prefixes, levels.collect::<Result<_, _>>()?);
+        let mut tag = etag(format!("{selector:?} {kinds:?}").as_bytes());
         tag.truncate(16);
-        let resumed = request.resume_token.strip_suffix(&tag);
-        let resumed = resumed.and_then(|version| version.strip_suffix(':'));
+        let resume_version = request.resume_token.strip_suffix(&tag);
+        let resume_version = resume_version.and_then(|version| version.strip_suffix(':'));
         Ok(Self {
-            resumed: resumed.map(str::to_owned),
-            followed,
+            resume_version: resume_version.map(str::to_owned),
+            selector,
             kinds,
-            asked,
+            requested_kinds,
             scope: scope.clone(),
             tag,
         })
@@ -82,28 +83,28 @@ impl Subscription {
 
     /// Whether the caller holds what a snapshot says.
     pub fn is_resumed_at(&self, snapshot: &Snapshot) -> bool {
-        self.resumed.as_deref() == Some(&*held(snapshot))
+        self.resume_version.as_deref() == Some(&*version_token(snapshot))
     }
 
     /// The kinds of which not everything is known.
     fn incomplete(&self, snapshot: &Snapshot) -> Vec<v1::KindState> {
-        incomplete_kinds(snapshot, &self.asked, &self.scope)
+        incomplete_kinds(snapshot, &self.requested_kinds, &self.scope)
     }
 
     /// The token of those who hold what a snapshot says.
     fn token(&self, snapshot: &Snapshot) -> String {
-        format!("{}:{}", held(snapshot), self.tag)
+        format!("{}:{}", version_token(snapshot), self.tag)
     }
 }
 
 /// The version of a snapshot, for tokens.
-fn held(snapshot: &Snapshot) -> String {
+fn version_token(snapshot: &Snapshot) -> String {
     let version = snapshot.version();
     format!("{}:{}", version.epoch, version.generation)
 }
 
 fn level(word: &str) -> Result<Level, Failure> {
-    let known = Level::of_word(word).filter(|level| *level != Level::Root);
+    let known = Level::parse(word).filter(|level| *level != Level::Root);
     known.ok_or_else(|| {
         let words = Level::ALL.iter().skip(1).map(|level| level.as_str());
         let words: Vec<_> = words.collect();

@@ -6,12 +6,12 @@ use bytes::Bytes;
 use hashbrown::HashMap;
 use prost::Message;
 
-use crate::api::{EncodedWatchEffectivePoliciesResponse, field, head, v1};
-use crate::snapshot::{Body, Rows, Snapshot};
+use crate::api::{EncodedWatchEffectivePoliciesResponse, field, field_header, v1};
+use crate::snapshot::{PathAnswer, PathList, Snapshot};
 use entail_core::model::GroupKind;
 
 /// Bytes after which a message ends; an answer larger than this is one message.
-const ENOUGH: usize = 512 * 1024;
+const MESSAGE_BYTES: usize = 512 * 1024;
 /// Fields of the message.
 const BODIES: u32 = 2;
 const PATHS: u32 = 3;
@@ -20,18 +20,18 @@ const REMOVED: u32 = 4;
 /// How what a caller holds differs from a snapshot. It holds the answers that are to be told and
 /// nothing else of the snapshot: who reads slowly keeps no snapshot alive.
 #[derive(Debug)]
-pub struct Update {
-    rows: Arc<Rows>,
+pub struct StreamUpdate {
+    rows: Arc<PathList>,
     pub(super) reset: bool,
     /// Rows that are new or have another answer, and its number.
     pub(super) paths: Vec<(u32, u32)>,
     /// How many of them are told.
-    told: usize,
+    sent: usize,
     /// The answers that the caller does not hold, by number.
-    pub(super) fresh: HashMap<u32, Fresh>,
+    pub(super) new_answers: HashMap<u32, NewAnswer>,
     pub(super) removed: Vec<Box<str>>,
     pub(super) forgotten: Vec<u32>,
-    pub(super) apart: Option<Vec<String>>,
+    pub(super) client_roots: Option<Vec<String>>,
     /// The last fields of the last message.
     tail: v1::WatchEffectivePoliciesResponse,
     is_done: bool,
@@ -39,14 +39,14 @@ pub struct Update {
 
 /// An answer that a caller does not hold.
 #[derive(Debug)]
-pub(super) struct Fresh {
+pub(super) struct NewAnswer {
     /// Fields `policies`.
     policies: Vec<Bytes>,
     etag: String,
 }
 
-impl Fresh {
-    pub fn of(body: &Body, kinds: &[GroupKind]) -> Self {
+impl NewAnswer {
+    pub fn of(body: &PathAnswer, kinds: &[GroupKind]) -> Self {
         Self {
             policies: body.policies(kinds).cloned().collect(),
             etag: body.etag_of(kinds),
@@ -54,17 +54,17 @@ impl Fresh {
     }
 }
 
-impl Update {
-    pub(super) fn of(rows: Arc<Rows>) -> Self {
+impl StreamUpdate {
+    pub(super) fn of(rows: Arc<PathList>) -> Self {
         Self {
             rows,
             reset: false,
             paths: Vec::new(),
-            told: 0,
-            fresh: HashMap::new(),
+            sent: 0,
+            new_answers: HashMap::new(),
             removed: Vec::new(),
             forgotten: Vec::new(),
-            apart: None,
+            client_roots: None,
             tail: v1::WatchEffectivePoliciesResponse::default(),
             is_done: false,
         }
@@ -107,11 +107,11 @@ impl Update {
         }
         self.add_paths(&mut message);
         self.add_removed(&mut message);
-        if self.told == self.paths.len() && self.removed.is_empty() {
+        if self.sent == self.paths.len() && self.removed.is_empty() {
             let mut tail = std::mem::take(&mut self.tail);
             tail.forgotten = std::mem::take(&mut self.forgotten);
-            let apart = self.apart.take();
-            tail.clients_apart = apart.map(|roots| v1::ClientsApart { roots });
+            let client_roots = self.client_roots.take();
+            tail.clients_apart = client_roots.map(|roots| v1::ClientsApart { roots });
             message.extend(tail.encode_to_vec());
             self.is_done = true;
         }
@@ -121,12 +121,12 @@ impl Update {
     }
 
     fn add_paths(&mut self, message: &mut Vec<u8>) {
-        for &(row, number) in self.paths.iter().skip(self.told) {
+        for &(row, number) in self.paths.iter().skip(self.sent) {
             if is_full(message) {
                 return;
             }
-            self.told += 1;
-            if let Some(fresh) = self.fresh.remove(&number) {
+            self.sent += 1;
+            if let Some(fresh) = self.new_answers.remove(&number) {
                 fresh.write(number, message);
             }
             let Some(row) = self.rows.rows().get(row as usize) else {
@@ -137,7 +137,7 @@ impl Update {
                 body: number,
                 rule_index: row.rule_index,
             };
-            message.extend(head(PATHS, path.encoded_len()));
+            message.extend(field_header(PATHS, path.encoded_len()));
             // A vector takes all that is written to it.
             let _ = path.encode(message);
         }
@@ -154,10 +154,10 @@ impl Update {
 
 /// Whether a message is as long as one should be.
 fn is_full(message: &[u8]) -> bool {
-    message.len() > ENOUGH
+    message.len() > MESSAGE_BYTES
 }
 
-impl Fresh {
+impl NewAnswer {
     /// Writes field `bodies`.
     fn write(&self, number: u32, message: &mut Vec<u8>) {
         let rest = v1::NumberedBody {
@@ -166,7 +166,7 @@ impl Fresh {
             etag: self.etag.clone(),
         };
         let policies = self.policies.iter().map(Bytes::len).sum::<usize>();
-        message.extend(head(BODIES, policies + rest.encoded_len()));
+        message.extend(field_header(BODIES, policies + rest.encoded_len()));
         for policy in &self.policies {
             message.extend_from_slice(policy);
         }

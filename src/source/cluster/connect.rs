@@ -7,18 +7,18 @@ use kube::Client;
 use kube::client::ClientBuilder;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 
-use super::reviews::Resources;
-use super::{Calls, Scope};
+use super::reviews::ResourceNames;
+use super::{ApiRequestRecorder, WatchFilter};
 
 /// How to reach a cluster: by a kubeconfig, or as the pod that this is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Access {
+pub struct ClusterConfig {
     /// The kubeconfig; else `KUBECONFIG`, the user's own one, or the pod's account.
     pub kubeconfig: Option<PathBuf>,
     /// A context of the kubeconfig; else its current one.
     pub context: Option<String>,
     /// What is kept of it.
-    pub scope: Scope,
+    pub filter: WatchFilter,
 }
 
 /// A cluster that is asked.
@@ -26,13 +26,13 @@ pub struct Access {
 pub struct Cluster {
     pub(super) client: Client,
     /// What was asked of it.
-    pub calls: Calls,
+    pub calls: ApiRequestRecorder,
     /// Where it is.
     pub url: String,
     /// What is kept of it.
-    pub scope: Arc<Scope>,
+    pub filter: Arc<WatchFilter>,
     /// Under which names it serves what it is asked for.
-    pub(super) resources: Resources,
+    pub(super) resources: ResourceNames,
 }
 
 /// Why a cluster cannot be reached.
@@ -48,7 +48,7 @@ pub enum ClusterError {
     },
     /// There is neither a kubeconfig nor a pod's account.
     #[error("no cluster is configured: {0}; name a kubeconfig with `--kubeconfig`")]
-    Nowhere(#[from] kube::config::InferConfigError),
+    NoConfig(#[from] kube::config::InferConfigError),
     /// The settings lead to no client.
     #[error("the cluster cannot be asked: {0}")]
     Client(#[from] kube::Error),
@@ -64,7 +64,7 @@ impl Cluster {
     ///
     /// # Errors
     /// Settings that lead to no cluster.
-    pub async fn connect(access: &Access) -> Result<Self, ClusterError> {
+    pub async fn connect(access: &ClusterConfig) -> Result<Self, ClusterError> {
         let refused = |source| ClusterError::Kubeconfig {
             file: access.kubeconfig.clone(),
             source,
@@ -83,14 +83,14 @@ impl Cluster {
             (None, None) => Config::infer().await?,
         };
         let url = config.cluster_url.to_string();
-        let calls = Calls::default();
+        let calls = ApiRequestRecorder::default();
         let client = ClientBuilder::try_from(config)?.with_layer(&calls).build();
         Ok(Self {
             client,
             calls,
             url,
-            scope: Arc::new(access.scope.clone()),
-            resources: Resources::default(),
+            filter: Arc::new(access.filter.clone()),
+            resources: ResourceNames::default(),
         })
     }
 }

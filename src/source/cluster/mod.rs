@@ -1,32 +1,32 @@
 //! Objects from a Kubernetes API server: one watch a kind, over all namespaces.
 //!
 //! [`Cluster`] is the connection, [`watch`] follows the kinds that are wanted and sends what is new
-//! in [`Step`]s. What a kind's watch delivers is taken as it comes; a list is one change. Kinds that
+//! in [`ClusterUpdate`]s. What a kind's watch delivers is taken as it comes; a list is one change. Kinds that
 //! are not served are awaited, those that may not be read are told and tried again.
 
-mod calls;
+mod api_requests;
+mod change_collector;
 mod connect;
-mod discover;
-mod follow;
-mod gather;
-mod kind;
+mod discovery;
+mod kind_watch;
 mod reviews;
-mod scope;
+mod watch_filter;
+mod watcher;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
 use entail_core::model::{Change, GroupKind, ObjectKey};
 
-pub use calls::{Calls, Count};
-pub use connect::{Access, Cluster, ClusterError};
-pub use follow::watch;
-pub use reviews::{Reviewer, User};
-pub use scope::Scope;
+pub use api_requests::{ApiRequestCounts, ApiRequestRecorder};
+pub use connect::{Cluster, ClusterConfig, ClusterError};
+pub use reviews::{AuthenticatedUser, ReviewClient};
+pub use watch_filter::WatchFilter;
+pub use watcher::watch;
 
 /// What is wanted of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct DesiredKinds {
     /// The kinds to follow.
     pub kinds: BTreeSet<GroupKind>,
     /// The last step that this rests on: CRDs and profiles say which kinds there are.
@@ -34,11 +34,11 @@ pub struct Wanted {
 }
 
 /// What is known of a cluster before it says anything: the kinds with their objects.
-pub type Known = BTreeMap<GroupKind, BTreeSet<ObjectKey>>;
+pub type KnownObjects = BTreeMap<GroupKind, BTreeSet<ObjectKey>>;
 
 /// What a cluster says, one step after the other.
 #[derive(Clone, Debug, Default)]
-pub struct Step {
+pub struct ClusterUpdate {
     /// Its number, from 1.
     pub number: u64,
     /// What differs from the step before.

@@ -17,40 +17,40 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::Cluster;
-use super::kind::chain;
+use super::kind_watch::error_chain;
 use entail_core::model::{GroupKind, groups};
 
 /// How long the server may take for one answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REVIEW_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long an answer counts: a right that is taken away is gone that much later.
-const REMEMBERED: Duration = Duration::from_secs(30);
+const CACHE_TTL: Duration = Duration::from_secs(30);
 /// Answers that are remembered.
-const TOKENS: usize = 1_024;
-const RIGHTS: usize = 65_536;
+const MAX_CACHED_TOKENS: usize = 1_024;
+const MAX_CACHED_ACCESS: usize = 65_536;
 /// Tokens that are asked about at once.
-const ASKED: usize = 8;
+const MAX_CONCURRENT_TOKEN_REVIEWS: usize = 8;
 
 /// The names under which kinds are served.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Resources(Arc<RwLock<BTreeMap<GroupKind, String>>>);
+pub(super) struct ResourceNames(Arc<RwLock<BTreeMap<GroupKind, String>>>);
 
 /// Reviews of tokens and of rights.
 #[derive(Clone)]
-pub struct Reviewer {
+pub struct ReviewClient {
     client: Client,
-    resources: Resources,
+    resources: ResourceNames,
     /// By the digest of a token: whose it is. Those that are no good are apart: as many as there
     /// are, they push out none that is.
-    tokens: Arc<Remembered<TokenDigest, Arc<User>>>,
-    strange: Arc<Remembered<TokenDigest, ()>>,
+    tokens: Arc<TtlCache<TokenDigest, Arc<AuthenticatedUser>>>,
+    rejected_tokens: Arc<TtlCache<TokenDigest, ()>>,
     /// One permit a token that is asked about.
-    asking: Arc<Semaphore>,
-    rights: Arc<Remembered<RightKey, bool>>,
+    token_review_permits: Arc<Semaphore>,
+    rights: Arc<TtlCache<AccessKey, bool>>,
 }
 
 /// An account of the cluster.
 #[derive(Debug)]
-pub struct User {
+pub struct AuthenticatedUser {
     info: UserInfo,
     /// Of the token that it showed: what it was found to be allowed is remembered by that.
     digest: TokenDigest,
@@ -60,18 +60,18 @@ pub struct User {
 type TokenDigest = [u8; 32];
 
 /// Whose right, to what: kind, namespace and name.
-type RightKey = (TokenDigest, Option<GroupKind>, String, String);
+type AccessKey = (TokenDigest, Option<GroupKind>, String, String);
 
 /// Answers with the time until which they count.
 #[derive(Debug)]
-struct Remembered<K, V> {
+struct TtlCache<K, V> {
     most: usize,
     known: Mutex<BTreeMap<K, (Instant, V)>>,
 }
 
-impl Resources {
+impl ResourceNames {
     /// Takes note of what is served.
-    pub fn tell(&self, served: &BTreeMap<GroupKind, ApiResource>) {
+    pub fn update(&self, served: &BTreeMap<GroupKind, ApiResource>) {
         let names = served.iter();
         let names = names.map(|(kind, resource)| (kind.clone(), resource.plural.clone()));
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
@@ -97,16 +97,16 @@ impl Resources {
     }
 }
 
-impl Reviewer {
+impl ReviewClient {
     /// Asks the server of a cluster.
     pub fn of(cluster: &Cluster) -> Self {
         Self {
             client: cluster.client.clone(),
             resources: cluster.resources.clone(),
-            tokens: Arc::new(Remembered::new(TOKENS)),
-            strange: Arc::new(Remembered::new(TOKENS)),
-            asking: Arc::new(Semaphore::new(ASKED)),
-            rights: Arc::new(Remembered::new(RIGHTS)),
+            tokens: Arc::new(TtlCache::new(MAX_CACHED_TOKENS)),
+            rejected_tokens: Arc::new(TtlCache::new(MAX_CACHED_TOKENS)),
+            token_review_permits: Arc::new(Semaphore::new(MAX_CONCURRENT_TOKEN_REVIEWS)),
+            rights: Arc::new(TtlCache::new(MAX_CACHED_ACCESS)),
         }
     }
 
@@ -114,16 +114,16 @@ impl Reviewer {
     ///
     /// # Errors
     /// The server does not say.
-    pub async fn user(&self, token: &str) -> Result<Option<Arc<User>>, String> {
+    pub async fn user(&self, token: &str) -> Result<Option<Arc<AuthenticatedUser>>, String> {
         let digest: TokenDigest = Sha256::digest(token.as_bytes()).into();
         if let Some(known) = self.tokens.get(&digest) {
             return Ok(Some(known));
         }
-        if self.strange.get(&digest).is_some() {
+        if self.rejected_tokens.get(&digest).is_some() {
             return Ok(None);
         }
         let _turn = self
-            .asking
+            .token_review_permits
             .try_acquire()
             .map_err(|_| "too many tokens are asked about at once: try again".to_owned())?;
         let review = TokenReview {
@@ -137,10 +137,10 @@ impl Reviewer {
         let info = told.user.filter(|_| told.authenticated == Some(true));
         // A server that cannot say whose a token is answers as it does to one that is no good.
         let Some(info) = info else {
-            self.strange.keep(digest, ());
+            self.rejected_tokens.keep(digest, ());
             return Ok(None);
         };
-        let user = Arc::new(User { info, digest });
+        let user = Arc::new(AuthenticatedUser { info, digest });
         self.tokens.keep(digest, Arc::clone(&user));
         Ok(Some(user))
     }
@@ -152,7 +152,7 @@ impl Reviewer {
     /// The server does not say.
     pub async fn may_get(
         &self,
-        user: &User,
+        user: &AuthenticatedUser,
         kind: Option<&GroupKind>,
         (namespace, name): (&str, &str),
     ) -> Result<bool, String> {
@@ -209,20 +209,20 @@ impl Reviewer {
         R: Clone + std::fmt::Debug + serde::Serialize + serde::de::DeserializeOwned,
     {
         let api: Api<R> = Api::all(self.client.clone());
-        match timeout(PATIENCE, api.create(&PostParams::default(), &review)).await {
-            Ok(told) => told.map_err(|error| chain(&error)),
+        match timeout(REVIEW_TIMEOUT, api.create(&PostParams::default(), &review)).await {
+            Ok(told) => told.map_err(|error| error_chain(&error)),
             Err(_) => Err("it does not answer in time".to_owned()),
         }
     }
 }
 
-impl std::fmt::Debug for Reviewer {
+impl std::fmt::Debug for ReviewClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reviewer").finish_non_exhaustive()
+        f.debug_struct("ReviewClient").finish_non_exhaustive()
     }
 }
 
-impl<K: Ord, V: Clone> Remembered<K, V> {
+impl<K: Ord, V: Clone> TtlCache<K, V> {
     fn new(most: usize) -> Self {
         Self {
             most,
@@ -246,7 +246,7 @@ impl<K: Ord, V: Clone> Remembered<K, V> {
         if known.len() >= self.most {
             known.clear();
         }
-        known.insert(key, (now + REMEMBERED, value));
+        known.insert(key, (now + CACHE_TTL, value));
     }
 }
 
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn answers_are_remembered_up_to_a_number() {
-        let remembered = Remembered::new(2);
+        let remembered = TtlCache::new(2);
         for key in 0..2 {
             remembered.keep(key, key + 10);
         }
@@ -267,12 +267,12 @@ mod tests {
 
     #[test]
     fn what_is_not_served_is_told_from_what_is_not_known() {
-        let resources = Resources::default();
+        let resources = ResourceNames::default();
         let kind = GroupKind::parse("HTTPRoute.gateway.networking.k8s.io");
         assert!(resources.of(&kind).is_err());
         let gvk = kube::core::GroupVersionKind::gvk(&kind.group, "v1", &kind.kind);
         let served = ApiResource::from_gvk_with_plural(&gvk, "httproutes");
-        resources.tell(&BTreeMap::from([(kind.clone(), served)]));
+        resources.update(&BTreeMap::from([(kind.clone(), served)]));
         let named = (kind.group.to_string(), "httproutes".to_owned());
         assert_eq!(resources.of(&kind), Ok(Some(named)));
         assert_eq!(resources.of(&GroupKind::parse("A.x")), Ok(None));

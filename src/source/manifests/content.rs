@@ -14,7 +14,7 @@ const TIME_STEP: Duration = Duration::from_secs(2);
 
 /// What tells one state of a file from another without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct FileFingerprint {
     length: u64,
     modified: Option<SystemTime>,
     /// Device, inode and time of the last change of either; zeros where there are none.
@@ -22,7 +22,7 @@ pub(super) struct Stamp {
 }
 
 /// What a file holds.
-pub(super) struct Content {
+pub(super) struct FileContent {
     /// Its text, or why it is none and on which line.
     pub text: Result<String, (String, Option<u32>)>,
     pub state: FileState,
@@ -32,9 +32,9 @@ pub(super) struct Content {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FileState {
     /// `None` for streams.
-    pub stamp: Option<Stamp>,
+    pub fingerprint: Option<FileFingerprint>,
     /// Whether the stamp is old enough to tell a later change.
-    pub settled: bool,
+    pub stable: bool,
     /// Of the content.
     pub hash: u64,
 }
@@ -47,7 +47,7 @@ pub(super) enum ReadError {
     Unreadable(String),
 }
 
-impl Stamp {
+impl FileFingerprint {
     /// Of a file now.
     pub fn of(metadata: &Metadata) -> Self {
         Self {
@@ -58,15 +58,15 @@ impl Stamp {
     }
 
     /// Whether a change after this moment would show.
-    fn is_settled(&self, now: SystemTime) -> bool {
+    fn is_stable(&self, now: SystemTime) -> bool {
         let (_, _, seconds, _) = self.node;
         let changed = u64::try_from(seconds).unwrap_or(0);
         let changed = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(changed));
-        let settled = |time: Option<SystemTime>| {
+        let stable = |time: Option<SystemTime>| {
             let age = time.and_then(|time| now.duration_since(time).ok());
             age.is_some_and(|age| age > TIME_STEP)
         };
-        settled(self.modified) && settled(changed)
+        stable(self.modified) && stable(changed)
     }
 }
 
@@ -90,7 +90,7 @@ fn node_of(_: &Metadata) -> (u64, u64, i64, i64) {
 ///
 /// # Errors
 /// It is gone or cannot be read.
-pub(super) fn read_file(path: &Path) -> Result<Content, ReadError> {
+pub(super) fn read_file(path: &Path) -> Result<FileContent, ReadError> {
     let now = SystemTime::now();
     let open = File::open(path).and_then(|file| file.metadata().map(|metadata| (file, metadata)));
     let (file, metadata) = open.map_err(|error| io_error(&error))?;
@@ -98,16 +98,16 @@ pub(super) fn read_file(path: &Path) -> Result<Content, ReadError> {
         // It has become something else since it was listed; the next look will tell.
         return Err(ReadError::Gone);
     }
-    let stamp = Stamp::of(&metadata);
-    let settled = stamp.is_settled(now);
-    read_content(file, Some(stamp), settled)
+    let fingerprint = FileFingerprint::of(&metadata);
+    let stable = fingerprint.is_stable(now);
+    read_content(file, Some(fingerprint), stable)
 }
 
 /// Reads a stream to its end.
 ///
 /// # Errors
 /// It cannot be read.
-pub(super) fn read_stream(stream: impl Read) -> Result<Content, ReadError> {
+pub(super) fn read_stream(stream: impl Read) -> Result<FileContent, ReadError> {
     read_content(stream, None, true)
 }
 
@@ -115,7 +115,7 @@ pub(super) fn read_stream(stream: impl Read) -> Result<Content, ReadError> {
 ///
 /// # Errors
 /// It is gone or cannot be read.
-pub(super) fn read_pipe(path: &Path) -> Result<Content, ReadError> {
+pub(super) fn read_pipe(path: &Path) -> Result<FileContent, ReadError> {
     read_stream(File::open(path).map_err(|error| io_error(&error))?)
 }
 
@@ -129,9 +129,9 @@ fn io_error(error: &io::Error) -> ReadError {
 
 fn read_content(
     from: impl Read,
-    stamp: Option<Stamp>,
-    settled: bool,
-) -> Result<Content, ReadError> {
+    fingerprint: Option<FileFingerprint>,
+    stable: bool,
+) -> Result<FileContent, ReadError> {
     let mut bytes = Vec::new();
     let limit = MAX_BYTES.saturating_add(1);
     from.take(limit)
@@ -161,9 +161,9 @@ fn read_content(
         })
     };
     let state = FileState {
-        stamp,
-        settled,
+        fingerprint,
+        stable,
         hash,
     };
-    Ok(Content { text, state })
+    Ok(FileContent { text, state })
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::content::Stamp;
+use super::content::FileFingerprint;
 use super::{Problem, ProblemKind};
 
 /// The path that stands for standard input.
@@ -14,46 +14,46 @@ pub(super) const STDIN: &str = "-";
 
 /// A file to read, or to leave as it is.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct FileEntry {
     pub path: PathBuf,
-    pub how: How,
+    pub mode: ReadMode,
 }
 
 #[derive(Debug)]
-pub(super) enum How {
+pub(super) enum ReadMode {
     /// A regular file in this state.
-    File(Stamp),
+    File(FileFingerprint),
     /// Standard input or a pipe: it can be read once.
     Stream,
     /// It cannot be seen now; what was known of it stays.
-    Keep,
+    KeepLast,
 }
 
 /// Which entries of a directory matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Interest {
+pub(super) enum EntryFilter {
     All,
     Names(BTreeSet<OsString>),
 }
 
 /// What there is.
 #[derive(Debug, Default)]
-pub(super) struct Listing {
+pub(super) struct FileListing {
     /// The files, by root as given and in byte order of their paths.
-    pub files: Vec<Found>,
+    pub files: Vec<FileEntry>,
     /// What could not be looked at.
     pub problems: Vec<Problem>,
     /// The directories in which changes matter.
-    pub folders: BTreeMap<PathBuf, Interest>,
+    pub folders: BTreeMap<PathBuf, EntryFilter>,
 }
 
-struct Walk<'k> {
+struct DirectoryWalk<'k> {
     known: &'k dyn Fn(&Path) -> Vec<PathBuf>,
-    listing: Listing,
+    listing: FileListing,
     seen_files: BTreeSet<PathBuf>,
     /// Directories by their real paths: each is read once, so that links cannot lead in circles.
     seen_folders: BTreeSet<PathBuf>,
-    files: Vec<Found>,
+    files: Vec<FileEntry>,
 }
 
 /// What messages call a file.
@@ -67,10 +67,10 @@ pub(super) fn name_of(path: &Path) -> String {
 
 /// Looks at the roots. `known` gives the files known at or under a path, which stay as they are
 /// where the path cannot be looked at.
-pub(super) fn list(roots: &[PathBuf], known: &dyn Fn(&Path) -> Vec<PathBuf>) -> Listing {
-    let mut walk = Walk {
+pub(super) fn list(roots: &[PathBuf], known: &dyn Fn(&Path) -> Vec<PathBuf>) -> FileListing {
+    let mut walk = DirectoryWalk {
         known,
-        listing: Listing::default(),
+        listing: FileListing::default(),
         seen_files: BTreeSet::new(),
         seen_folders: BTreeSet::new(),
         files: Vec::new(),
@@ -93,10 +93,10 @@ fn is_manifest(path: &Path) -> bool {
     extension.is_some_and(|extension| matches!(extension, "yaml" | "yml" | "json"))
 }
 
-impl Walk<'_> {
+impl DirectoryWalk<'_> {
     fn root(&mut self, root: &Path) {
         if root == Path::new(STDIN) {
-            return self.add(root, How::Stream);
+            return self.add(root, ReadMode::Stream);
         }
         self.watch_root(root);
         let metadata = match fs::metadata(root) {
@@ -114,17 +114,17 @@ impl Walk<'_> {
         if metadata.is_dir() {
             self.folder(root);
         } else if metadata.is_file() {
-            self.add(root, How::File(Stamp::of(&metadata)));
+            self.add(root, ReadMode::File(FileFingerprint::of(&metadata)));
         } else {
-            self.add(root, How::Stream);
+            self.add(root, ReadMode::Stream);
         }
     }
 
-    fn add(&mut self, path: &Path, how: How) {
+    fn add(&mut self, path: &Path, mode: ReadMode) {
         if self.seen_files.insert(path.to_owned()) {
-            self.files.push(Found {
+            self.files.push(FileEntry {
                 path: path.to_owned(),
-                how,
+                mode,
             });
         }
     }
@@ -139,7 +139,7 @@ impl Walk<'_> {
             about: None,
         });
         for path in kept {
-            self.add(&path, How::Keep);
+            self.add(&path, ReadMode::KeepLast);
         }
     }
 
@@ -157,7 +157,9 @@ impl Walk<'_> {
             if !self.seen_folders.insert(real) {
                 continue;
             }
-            self.listing.folders.insert(folder.clone(), Interest::All);
+            self.listing
+                .folders
+                .insert(folder.clone(), EntryFilter::All);
             let entries = fs::read_dir(&folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
             match entries {
                 Ok(mut entries) => {
@@ -194,7 +196,7 @@ impl Walk<'_> {
                 if is_link {
                     self.watch_target(&path);
                 }
-                self.add(&path, How::File(Stamp::of(&metadata)));
+                self.add(&path, ReadMode::File(FileFingerprint::of(&metadata)));
             }
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -225,7 +227,7 @@ impl Walk<'_> {
             // Any link on the way may be swapped, such as `..data`.
             self.listing
                 .folders
-                .insert(parent.to_owned(), Interest::All);
+                .insert(parent.to_owned(), EntryFilter::All);
             self.watch_target(root);
         } else {
             self.watch_name(parent, name);
@@ -242,7 +244,8 @@ impl Walk<'_> {
 
     fn watch_name(&mut self, folder: &Path, name: &OsStr) {
         let interest = self.listing.folders.entry(folder.to_owned());
-        if let Interest::Names(names) = interest.or_insert_with(|| Interest::Names(BTreeSet::new()))
+        if let EntryFilter::Names(names) =
+            interest.or_insert_with(|| EntryFilter::Names(BTreeSet::new()))
         {
             names.insert(name.to_owned());
         }

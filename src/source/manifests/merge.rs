@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use entail_core::model::{Change, Object, ObjectKey, Str};
 
-use super::read::ReadObject;
-use super::scopes::Scopes;
+use super::read::ManifestObject;
+use super::scopes::KindScopes;
 use super::{Problem, ProblemKind};
 
 /// An object of a file.
@@ -28,7 +28,7 @@ pub(super) struct Published {
 }
 
 impl Item {
-    pub fn new(read: ReadObject) -> Self {
+    pub fn new(read: ManifestObject) -> Self {
         Self {
             written: read.object.key.namespace.clone(),
             object: Arc::new(read.object),
@@ -42,16 +42,16 @@ impl Published {
     /// which objects stand in two places.
     pub fn update(
         &mut self,
-        scopes: &mut Scopes,
+        scopes: &mut KindScopes,
         files: &mut [(String, &mut Vec<Item>)],
     ) -> (Change, Vec<Problem>) {
         let all = files.iter().flat_map(|(_, items)| items.iter());
-        scopes.learn(all.map(|item| &*item.object));
+        scopes.update_from_crds(all.map(|item| &*item.object));
         let mut now: BTreeMap<ObjectKey, Arc<Object>> = BTreeMap::new();
         let mut duplicates = Vec::new();
         for (name, items) in files {
             for item in items.iter_mut() {
-                scopes.place_as(&mut item.object, &item.written);
+                scopes.reassign_namespace(&mut item.object, &item.written);
                 let object = Arc::clone(&item.object);
                 match now.entry(object.key.clone()) {
                     Entry::Vacant(place) => {
@@ -91,7 +91,7 @@ fn is_same(a: &Arc<Object>, b: &Arc<Object>) -> bool {
 
 fn duplicate(name: &str, item: &Item, earlier: &Object) -> Problem {
     let key = &item.object.key;
-    let place = earlier.whence.as_deref().unwrap_or("another file");
+    let place = earlier.location.as_deref().unwrap_or("another file");
     Problem {
         path: name.to_owned(),
         line: Some(item.line),

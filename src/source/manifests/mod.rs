@@ -20,9 +20,9 @@ use std::fmt;
 
 use entail_core::model::{Change, ObjectKey};
 
-pub use read::{ManifestError, Parsed, ReadObject, read_objects, read_values};
+pub use read::{ManifestError, ManifestObject, ParsedManifest, read_objects, read_values};
 pub use scan::Manifests;
-pub use scopes::Scopes;
+pub use scopes::KindScopes;
 pub use watch::watch;
 
 /// What kind of trouble a [`Problem`] is.

@@ -6,10 +6,10 @@ use entail_core::model::Object;
 
 use super::compose::{self, Document};
 use super::{Problem, ProblemKind};
-use crate::source::object::object;
+use crate::source::object::parse_object;
 
 /// Malformed documents of one file that are told one by one.
-const MAX_TOLD: usize = 100;
+const MAX_REPORTED_PROBLEMS: usize = 100;
 
 /// Why a text could not be read at all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,17 +25,17 @@ pub struct ManifestError {
 
 /// What a text holds.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Parsed {
+pub struct ParsedManifest {
     /// Its objects in their order.
-    pub objects: Vec<ReadObject>,
+    pub objects: Vec<ManifestObject>,
     /// Its malformed documents.
     pub problems: Vec<Problem>,
 }
 
 /// An object as it was read.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ReadObject {
-    /// The object, its namespace as written: [`Scopes::place`](super::Scopes::place) puts it
+pub struct ManifestObject {
+    /// The object, its namespace as written: [`KindScopes::assign_namespace`](super::KindScopes::assign_namespace) puts it
     /// where it belongs.
     pub object: Object,
     /// The line on which it begins.
@@ -45,8 +45,8 @@ pub struct ReadObject {
 /// Collects objects of one text.
 struct Reader<'n> {
     name: &'n str,
-    parsed: Parsed,
-    untold: usize,
+    parsed: ParsedManifest,
+    unreported: usize,
 }
 
 /// Reads YAML or JSON, one document or many, lists taken apart. Secrets are dropped unread.
@@ -55,11 +55,11 @@ struct Reader<'n> {
 ///
 /// # Errors
 /// A text that is no YAML, repeats a key, holds a number that JSON cannot, or is nested too deep.
-pub fn read_objects(text: &str, name: &str) -> Result<Parsed, ManifestError> {
+pub fn read_objects(text: &str, name: &str) -> Result<ParsedManifest, ManifestError> {
     let mut reader = Reader {
         name,
-        parsed: Parsed::default(),
-        untold: 0,
+        parsed: ParsedManifest::default(),
+        unreported: 0,
     };
     for document in documents(text, name)? {
         reader.document(document);
@@ -118,12 +118,12 @@ impl Reader<'_> {
     }
 
     fn single(&mut self, value: Value, line: u32) {
-        let whence = format!("{}:{line}", self.name);
-        match object(value, Some(whence.into())) {
-            Ok(Some(object)) => self.parsed.objects.push(ReadObject { object, line }),
+        let location = format!("{}:{line}", self.name);
+        match parse_object(value, Some(location.into())) {
+            Ok(Some(object)) => self.parsed.objects.push(ManifestObject { object, line }),
             Ok(None) => {}
-            Err(_) if self.parsed.problems.len() >= MAX_TOLD => {
-                self.untold = self.untold.saturating_add(1);
+            Err(_) if self.parsed.problems.len() >= MAX_REPORTED_PROBLEMS => {
+                self.unreported = self.unreported.saturating_add(1);
             }
             Err(defect) => self.parsed.problems.push(Problem {
                 path: self.name.to_owned(),
@@ -136,14 +136,14 @@ impl Reader<'_> {
         }
     }
 
-    fn finish(mut self) -> Parsed {
-        if self.untold > 0 {
+    fn finish(mut self) -> ParsedManifest {
+        if self.unreported > 0 {
             self.parsed.problems.push(Problem {
                 path: self.name.to_owned(),
                 line: None,
                 message: format!(
                     "{} more documents are malformed: correct the others first",
-                    self.untold
+                    self.unreported
                 ),
                 kind: ProblemKind::Malformed,
                 kept_last_good: false,
@@ -196,12 +196,17 @@ mod tests {
     fn keys(text: &str) -> Vec<String> {
         let parsed = read_objects(text, "a.yaml").unwrap();
         assert_eq!(parsed.problems, []);
-        let whence =
-            |read: &ReadObject| read.object.whence.as_deref().unwrap_or_default().to_owned();
+        let location = |read: &ManifestObject| {
+            read.object
+                .location
+                .as_deref()
+                .unwrap_or_default()
+                .to_owned()
+        };
         parsed
             .objects
             .iter()
-            .map(|read| format!("{} {}", read.object.key, whence(read)))
+            .map(|read| format!("{} {}", read.object.key, location(read)))
             .collect()
     }
 
@@ -248,7 +253,10 @@ items:
 ---
 {apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Secret, data: {k: hunter2}}]}
 ";
-        assert_eq!(read_objects(text, "a.yaml").unwrap(), Parsed::default());
+        assert_eq!(
+            read_objects(text, "a.yaml").unwrap(),
+            ParsedManifest::default()
+        );
         for broken in [
             "hunter2: 1\nhunter2: 2",
             "a: !!int hunter2",
@@ -274,7 +282,7 @@ items:
         );
         let many = "1\n---\n".repeat(1000);
         let told = read_objects(&many, "a.yaml").unwrap().problems;
-        assert_eq!(told.len(), MAX_TOLD + 1);
+        assert_eq!(told.len(), MAX_REPORTED_PROBLEMS + 1);
         assert!(told.iter().any(|told| told.message.starts_with("900 more")));
     }
 

@@ -4,7 +4,7 @@
 //! Two differences are on purpose. kubectl reads a bare `y` or `n` as a boolean; here, as with
 //! most other readers, they are text, so that a thing can be called `n`. And kubectl rounds
 //! numbers to 64 bits, takes `1e400` for text, and drops digits; here a number keeps its value or
-//! is refused (SEMANTICS §6.6).
+//! is refused (specification 6.6).
 
 use std::borrow::Cow;
 

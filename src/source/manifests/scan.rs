@@ -6,29 +6,29 @@ use std::path::{Path, PathBuf};
 
 use entail_core::model::{Change, ObjectKey};
 
-use super::content::{self, Content, FileState, ReadError};
-use super::files::{self, Found, How, Interest, Listing, STDIN, name_of};
+use super::content::{self, FileContent, FileState, ReadError};
+use super::files::{self, EntryFilter, FileEntry, FileListing, ReadMode, STDIN, name_of};
 use super::merge::{Item, Published};
-use super::read::{Parsed, read_objects};
-use super::scopes::Scopes;
+use super::read::{ParsedManifest, read_objects};
+use super::scopes::KindScopes;
 use super::{Problem, ProblemKind, Scan};
 
 /// Files and directories of manifests, and what was last read of them.
 pub struct Manifests {
     roots: Vec<PathBuf>,
-    scopes: Scopes,
+    scopes: KindScopes,
     stdin: Option<Box<dyn Read + Send>>,
-    files: BTreeMap<PathBuf, Loaded>,
+    files: BTreeMap<PathBuf, ManifestFile>,
     /// The files in the order in which later ones win.
     order: Vec<PathBuf>,
     published: Published,
     duplicates: Vec<Problem>,
-    folders: BTreeMap<PathBuf, Interest>,
+    folders: BTreeMap<PathBuf, EntryFilter>,
 }
 
 /// What is known of a file.
 #[derive(Default)]
-struct Loaded {
+struct ManifestFile {
     /// As what was read the last time; `None` to read it again whatever its stamp.
     state: Option<FileState>,
     /// Whether it could ever be read.
@@ -42,7 +42,7 @@ struct Loaded {
 impl Manifests {
     /// Manifests in files and, with all below them, directories; `-` is standard input. Nothing
     /// is read yet.
-    pub fn new(paths: Vec<PathBuf>, scopes: Scopes) -> Self {
+    pub fn new(paths: Vec<PathBuf>, scopes: KindScopes) -> Self {
         Self {
             roots: paths,
             scopes,
@@ -70,7 +70,7 @@ impl Manifests {
             let below = from_here.take_while(|(file, _)| file.starts_with(path));
             below.map(|(file, _)| file.clone()).collect()
         };
-        let Listing {
+        let FileListing {
             files,
             problems,
             folders,
@@ -104,28 +104,29 @@ impl Manifests {
     }
 
     /// The directories in which changes matter, as of the last scan.
-    pub(super) fn folders(&self) -> &BTreeMap<PathBuf, Interest> {
+    pub(super) fn folders(&self) -> &BTreeMap<PathBuf, EntryFilter> {
         &self.folders
     }
 
     /// Reads a file if it may have changed. Tells whether its objects may be others now; `None`
     /// if it is gone.
-    fn load(&mut self, found: &Found) -> Option<bool> {
+    fn load(&mut self, found: &FileEntry) -> Option<bool> {
         let path = &found.path;
         let loaded = self.files.get(path);
         let state = loaded.and_then(|loaded| loaded.state.as_ref());
-        let content = match &found.how {
-            How::Keep => return Some(false),
-            How::File(stamp) => {
-                let is_known =
-                    |state: &FileState| state.settled && state.stamp.as_ref() == Some(stamp);
+        let content = match &found.mode {
+            ReadMode::KeepLast => return Some(false),
+            ReadMode::File(fingerprint) => {
+                let is_known = |state: &FileState| {
+                    state.stable && state.fingerprint.as_ref() == Some(fingerprint)
+                };
                 if state.is_some_and(is_known) {
                     return Some(false);
                 }
                 content::read_file(path)
             }
-            How::Stream => {
-                if state.is_some_and(|state| state.stamp.is_none()) {
+            ReadMode::Stream => {
+                if state.is_some_and(|state| state.fingerprint.is_none()) {
                     return Some(false);
                 }
                 self.read_stream(path)
@@ -143,7 +144,7 @@ impl Manifests {
         }
     }
 
-    fn read_stream(&mut self, path: &Path) -> Result<Content, ReadError> {
+    fn read_stream(&mut self, path: &Path) -> Result<FileContent, ReadError> {
         if path != Path::new(STDIN) {
             return content::read_pipe(path);
         }
@@ -154,7 +155,7 @@ impl Manifests {
     }
 
     fn publish(&mut self) -> Change {
-        let mut places: BTreeMap<&PathBuf, &mut Loaded> = self.files.iter_mut().collect();
+        let mut places: BTreeMap<&PathBuf, &mut ManifestFile> = self.files.iter_mut().collect();
         let mut files: Vec<_> = self
             .order
             .iter()
@@ -175,10 +176,10 @@ impl Manifests {
     }
 }
 
-impl Loaded {
+impl ManifestFile {
     /// Takes what was read. Tells whether the objects may be others now.
-    fn take(&mut self, content: Content, name: &str) -> bool {
-        let Content { text, state } = content;
+    fn take(&mut self, content: FileContent, name: &str) -> bool {
+        let FileContent { text, state } = content;
         let known = self.state.as_ref().map(|state| state.hash);
         let is_same = known == Some(state.hash);
         self.state = Some(state);
@@ -198,7 +199,7 @@ impl Loaded {
         false
     }
 
-    fn replace(&mut self, parsed: Parsed) {
+    fn replace(&mut self, parsed: ParsedManifest) {
         let before = std::mem::take(&mut self.items);
         self.items = parsed.objects.into_iter().map(Item::new).collect();
         self.problems = parsed.problems;
@@ -245,7 +246,7 @@ mod tests {
     const MALFORMED: &str =
         "{apiVersion: v1, kind: Service, metadata: {name: a, labels: {x: 1}}, spec: {v: 2}}";
 
-    fn taken(loaded: &mut Loaded, text: &str) -> Vec<(ProblemKind, bool)> {
+    fn taken(loaded: &mut ManifestFile, text: &str) -> Vec<(ProblemKind, bool)> {
         let content = content::read_stream(text.as_bytes()).ok().unwrap();
         loaded.take(content, "a.yaml");
         let problems = loaded.problems.iter();
@@ -256,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_malformed_object_keeps_its_last_good_version_if_it_says_who_it_is() {
-        let mut loaded = Loaded::default();
+        let mut loaded = ManifestFile::default();
         assert_eq!(
             taken(&mut loaded, MALFORMED),
             [(ProblemKind::Malformed, false)]
@@ -283,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_broken_text_keeps_what_was_good() {
-        let mut loaded = Loaded::default();
+        let mut loaded = ManifestFile::default();
         assert_eq!(taken(&mut loaded, "["), [(ProblemKind::Broken, false)]);
         taken(&mut loaded, GOOD);
         assert_eq!(taken(&mut loaded, "["), [(ProblemKind::Broken, true)]);

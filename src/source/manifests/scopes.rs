@@ -12,13 +12,13 @@ const DEFAULT_NAMESPACE: &str = "default";
 /// What is known of the scopes of kinds: a CRD among the manifests decides; without one, what is
 /// well known or was given.
 #[derive(Clone, Debug, Default)]
-pub struct Scopes {
+pub struct KindScopes {
     given: BTreeSet<GroupKind>,
     /// Kinds with a CRD, and whether it says `Cluster`.
     declared: BTreeMap<GroupKind, bool>,
 }
 
-impl Scopes {
+impl KindScopes {
     /// Scopes in which the given kinds, beside the well-known ones, are cluster-scoped.
     pub fn new(cluster_scoped: BTreeSet<GroupKind>) -> Self {
         Self {
@@ -28,8 +28,8 @@ impl Scopes {
     }
 
     /// Learns from the CRDs among all objects, and forgets those that are gone.
-    pub fn learn<'o>(&mut self, objects: impl IntoIterator<Item = &'o Object>) {
-        self.declared = objects.into_iter().filter_map(declaration).collect();
+    pub fn update_from_crds<'o>(&mut self, objects: impl IntoIterator<Item = &'o Object>) {
+        self.declared = objects.into_iter().filter_map(crd_scope).collect();
     }
 
     /// Whether objects of the kind live in no namespace.
@@ -53,7 +53,7 @@ impl Scopes {
 
     /// Puts an object, as it was read, where it belongs: cluster-scoped ones lose their
     /// namespace, others without one go to `default`. The body says the same afterwards.
-    pub fn place(&self, object: &mut Object) {
+    pub fn assign_namespace(&self, object: &mut Object) {
         let namespace = self.namespace(&object.key.kind, &object.key.namespace);
         if object.key.namespace != namespace {
             move_to(object, namespace);
@@ -62,7 +62,7 @@ impl Scopes {
 
     /// Puts an object where it belongs that was written with that namespace, wherever it has
     /// been put since.
-    pub(super) fn place_as(&self, object: &mut Arc<Object>, written: &Str) {
+    pub(super) fn reassign_namespace(&self, object: &mut Arc<Object>, written: &Str) {
         let namespace = self.namespace(&object.key.kind, written);
         if object.key.namespace != namespace {
             move_to(Arc::make_mut(object), namespace);
@@ -82,7 +82,7 @@ fn move_to(object: &mut Object, namespace: Str) {
 }
 
 /// The kind that a CRD declares, and whether it is cluster-scoped.
-fn declaration(object: &Object) -> Option<(GroupKind, bool)> {
+fn crd_scope(object: &Object) -> Option<(GroupKind, bool)> {
     let kind = object.defined_kind()?;
     let scope = object.body.pointer("/spec/scope")?.as_str()?;
     Some((kind, scope == "Cluster"))
@@ -154,11 +154,11 @@ spec: {group: q.io, names: {kind: Q}, scope: Cluster}
         parsed.objects.into_iter().map(|read| read.object).collect()
     }
 
-    fn placed(scopes: &mut Scopes) -> Vec<String> {
+    fn placed(scopes: &mut KindScopes) -> Vec<String> {
         let mut objects = objects();
-        scopes.learn(&objects);
+        scopes.update_from_crds(&objects);
         for object in &mut objects {
-            scopes.place(object);
+            scopes.assign_namespace(object);
             let written = object
                 .body
                 .pointer("/metadata/namespace")
@@ -181,20 +181,20 @@ spec: {group: q.io, names: {kind: Q}, scope: Cluster}
             "Q.q.io/d",
             crd,
         ];
-        assert_eq!(placed(&mut Scopes::default()), expected);
+        assert_eq!(placed(&mut KindScopes::default()), expected);
     }
 
     #[test]
     fn profiles_add_to_what_is_well_known_but_crds_decide() {
         let kinds = [GroupKind::parse("P.p.io"), GroupKind::parse("Q.q.io")];
-        let mut scopes = Scopes::new(kinds.clone().into());
+        let mut scopes = KindScopes::new(kinds.clone().into());
         assert_eq!(placed(&mut scopes).get(2).unwrap(), "P.p.io/c");
-        scopes.learn([]);
+        scopes.update_from_crds([]);
         assert!(kinds.iter().all(|kind| scopes.is_cluster_scoped(kind)));
         let mut objects = objects();
         let crd = objects.last_mut().unwrap();
         crd.body["spec"]["scope"] = "Namespaced".into();
-        scopes.learn([&*crd]);
+        scopes.update_from_crds([&*crd]);
         assert!(!scopes.is_cluster_scoped(&kinds[1]));
     }
 
@@ -202,11 +202,11 @@ spec: {group: q.io, names: {kind: Q}, scope: Cluster}
     fn what_was_written_is_not_forgotten() {
         let mut object = Arc::new(objects().remove(3));
         let written: Str = "x".into();
-        let mut scopes = Scopes::new([GroupKind::parse("Q.q.io")].into());
-        scopes.place_as(&mut object, &written);
+        let mut scopes = KindScopes::new([GroupKind::parse("Q.q.io")].into());
+        scopes.reassign_namespace(&mut object, &written);
         assert_eq!(&*object.key.namespace, "");
-        scopes = Scopes::default();
-        scopes.place_as(&mut object, &written);
+        scopes = KindScopes::default();
+        scopes.reassign_namespace(&mut object, &written);
         assert_eq!(&*object.key.namespace, "x");
     }
 }

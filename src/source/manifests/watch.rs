@@ -11,11 +11,11 @@ use super::watcher::Watcher;
 use super::{Problem, Scan};
 
 /// A change is looked at when nothing more happens for this long,
-const QUIET: Duration = Duration::from_millis(50);
+const DEBOUNCE: Duration = Duration::from_millis(50);
 /// but no later than this.
-const PATIENCE: Duration = Duration::from_millis(250);
+const MAX_DEBOUNCE: Duration = Duration::from_millis(250);
 /// How often to look where the file system tells nothing.
-const BLIND_POLL: Duration = Duration::from_millis(500);
+const FALLBACK_POLL: Duration = Duration::from_millis(500);
 const MIN_POLL: Duration = Duration::from_millis(10);
 
 /// Scans the manifests now and whenever they change, and sends what is new: the first scan, then
@@ -60,21 +60,26 @@ pub async fn watch(mut manifests: Manifests, tx: mpsc::Sender<Scan>, poll: Durat
             }
         }
         let is_blind = !coverage.is_some_and(|coverage| coverage.is_complete);
-        let pause = if is_blind { poll.min(BLIND_POLL) } else { poll }.max(MIN_POLL);
+        let pause = if is_blind {
+            poll.min(FALLBACK_POLL)
+        } else {
+            poll
+        }
+        .max(MIN_POLL);
         tokio::select! {
             () = tx.closed() => return,
-            () = waker.notified() => settle(&waker).await,
+            () = waker.notified() => debounce(&waker).await,
             () = sleep(pause) => {}
         }
     }
 }
 
 /// Waits until a burst of events is over, or lasts too long.
-async fn settle(waker: &Notify) {
-    let end = Instant::now() + PATIENCE;
+async fn debounce(waker: &Notify) {
+    let end = Instant::now() + MAX_DEBOUNCE;
     loop {
         let now = Instant::now();
-        let quiet = end.min(now + QUIET);
+        let quiet = end.min(now + DEBOUNCE);
         if now >= end || timeout_at(quiet, waker.notified()).await.is_err() {
             return;
         }

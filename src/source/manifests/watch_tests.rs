@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::super::{ProblemKind, Scopes};
+use super::super::{KindScopes, ProblemKind};
 use super::*;
 
 fn service(name: &str, value: &str) -> String {
@@ -58,7 +58,7 @@ async fn next(scans: &mut mpsc::Receiver<Scan>) -> Option<Scan> {
 /// Follows the paths; polls so rarely that only events can be seen.
 async fn follow(paths: Vec<PathBuf>) -> mpsc::Receiver<Scan> {
     let (tx, mut scans) = mpsc::channel(1);
-    let manifests = Manifests::new(paths, Scopes::default());
+    let manifests = Manifests::new(paths, KindScopes::default());
     tokio::spawn(watch(manifests, tx, Duration::from_secs(3600)));
     next(&mut scans).await.unwrap();
     // The directories are watched a moment after they were read.
@@ -157,7 +157,7 @@ async fn a_watch_polls_and_ends_when_nobody_listens() {
     // Nothing to watch yet: neither it nor the directory above it exists.
     let path = dir.path().join("not/yet");
     let (tx, mut scans) = mpsc::channel(1);
-    let manifests = Manifests::new(vec![path.clone()], Scopes::default());
+    let manifests = Manifests::new(vec![path.clone()], KindScopes::default());
     let task = tokio::spawn(watch(manifests, tx, Duration::from_secs(2)));
     assert!(next(&mut scans).await.unwrap().is_partial());
     fs::create_dir_all(&path).unwrap();

@@ -8,12 +8,12 @@ use notify::event::{AccessKind, AccessMode, CreateKind, EventKind, ModifyKind};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
 
-use super::files::Interest;
+use super::files::EntryFilter;
 
 /// Watches directories, not files: a file that is replaced takes its watch along.
 pub(super) struct Watcher {
     inner: RecommendedWatcher,
-    watched: Arc<Mutex<BTreeMap<PathBuf, Interest>>>,
+    watched: Arc<Mutex<BTreeMap<PathBuf, EntryFilter>>>,
 }
 
 /// What watching a new set of directories came to.
@@ -35,7 +35,7 @@ impl Watcher {
         let shared = Arc::clone(&watched);
         let inner = notify::recommended_watcher(move |event: notify::Result<Event>| {
             let mut watched = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            if event.map_or(true, |event| matters(&event, &mut watched)) {
+            if event.map_or(true, |event| is_relevant(&event, &mut watched)) {
                 waker.notify_one();
             }
         })?;
@@ -43,10 +43,10 @@ impl Watcher {
     }
 
     /// Watches these directories and no others.
-    pub fn follow(&mut self, folders: &BTreeMap<PathBuf, Interest>) -> Coverage {
+    pub fn follow(&mut self, folders: &BTreeMap<PathBuf, EntryFilter>) -> Coverage {
         // Events name absolute paths.
         let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        let folders: BTreeMap<PathBuf, &Interest> = folders
+        let folders: BTreeMap<PathBuf, &EntryFilter> = folders
             .iter()
             .map(|(path, interest)| (absolute(path), interest))
             .collect();
@@ -76,13 +76,13 @@ impl Watcher {
         coverage
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Interest>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, EntryFilter>> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Whether to look at the files again. A directory that is replaced is no longer watched.
-fn matters(event: &Event, watched: &mut BTreeMap<PathBuf, Interest>) -> bool {
+fn is_relevant(event: &Event, watched: &mut BTreeMap<PathBuf, EntryFilter>) -> bool {
     if event.need_rescan() || event.paths.is_empty() {
         return true;
     }
@@ -103,15 +103,15 @@ fn matters(event: &Event, watched: &mut BTreeMap<PathBuf, Interest>) -> bool {
         if is_folder && replaces {
             watched.remove(path);
         }
-        found |= is_folder || concerns(path, watched);
+        found |= is_folder || is_watched_entry(path, watched);
     }
     found
 }
 
-fn concerns(path: &Path, watched: &BTreeMap<PathBuf, Interest>) -> bool {
+fn is_watched_entry(path: &Path, watched: &BTreeMap<PathBuf, EntryFilter>) -> bool {
     let interest = path.parent().and_then(|parent| watched.get(parent));
     match (interest, path.file_name()) {
-        (Some(Interest::Names(names)), Some(name)) => names.contains(name),
+        (Some(EntryFilter::Names(names)), Some(name)) => names.contains(name),
         // Some systems report directories by other names than they were given.
         _ => true,
     }
@@ -127,9 +127,9 @@ mod tests {
         Event::new(kind).add_path(path.into())
     }
 
-    fn watched() -> BTreeMap<PathBuf, Interest> {
-        let names = Interest::Names(["f.yaml".into()].into());
-        [("/all".into(), Interest::All), ("/some".into(), names)].into()
+    fn watched() -> BTreeMap<PathBuf, EntryFilter> {
+        let names = EntryFilter::Names(["f.yaml".into()].into());
+        [("/all".into(), EntryFilter::All), ("/some".into(), names)].into()
     }
 
     #[test]
@@ -143,7 +143,7 @@ mod tests {
             ("/elsewhere/x", true),
         ] {
             assert_eq!(
-                matters(&event(data, path), &mut watched()),
+                is_relevant(&event(data, path), &mut watched()),
                 expected,
                 "{path}"
             );
@@ -157,13 +157,13 @@ mod tests {
             AccessKind::Close(AccessMode::Read),
         ];
         for kind in reading {
-            assert!(!matters(
+            assert!(!is_relevant(
                 &event(EventKind::Access(kind), "/all/x"),
                 &mut watched()
             ));
         }
         let written = EventKind::Access(AccessKind::Close(AccessMode::Write));
-        assert!(matters(&event(written, "/all/x"), &mut watched()));
+        assert!(is_relevant(&event(written, "/all/x"), &mut watched()));
     }
 
     #[test]
@@ -173,7 +173,7 @@ mod tests {
             EventKind::Modify(ModifyKind::Name(RenameMode::From)),
         ] {
             let mut watched = watched();
-            assert!(matters(&event(kind, "/all"), &mut watched));
+            assert!(is_relevant(&event(kind, "/all"), &mut watched));
             assert!(!watched.contains_key(Path::new("/all")));
         }
     }

@@ -1,8 +1,8 @@
 //! A copy of what a server knows of some paths, kept by following it: look-ups ask nobody.
 
-mod copy;
-mod follow;
-mod replica;
+mod decoder;
+mod path_map;
+mod reflector;
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use tokio::task::JoinHandle;
 
 use super::{ClientTls, ConnectError};
 use crate::v1;
-use copy::Copy;
-use follow::Follower;
+use path_map::PathMap;
+use reflector::Reflector;
 
 /// The effective policies of some paths in this process, as a server knows them. Clones share them.
 ///
@@ -24,9 +24,9 @@ use follow::Follower;
 ///
 /// While the server is out of reach the last copy stays, [`Mirror::freshness`] tells how old it is,
 /// and the mirror goes on trying.
-pub struct Mirror<T = Answer> {
+pub struct Mirror<T = EffectivePolicies> {
     shared: Arc<Shared<T>>,
-    _following: Arc<Following>,
+    _task: Arc<MirrorTask>,
 }
 
 /// Which server to follow, and what of it.
@@ -44,14 +44,14 @@ pub struct MirrorSettings {
     pub kinds: Vec<String>,
     /// How long the server may take to connect, and how long it may be silent, which it never is
     /// for more than 10 seconds unless it was told otherwise.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// The longest pause before the next attempt; the first one is a hundredth of it.
-    pub longest_pause: Duration,
+    pub max_backoff: Duration,
 }
 
 /// The effective policies of a path.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct EffectivePolicies {
     /// Sorted by group, then kind.
     pub policies: Vec<v1::EffectivePolicy>,
     /// Equal for equal answers, on every replica.
@@ -70,12 +70,12 @@ pub struct Freshness {
     /// The kinds of which the server does not know everything.
     pub kinds: Vec<v1::KindState>,
     /// Why the server is not followed, if so.
-    pub trouble: Option<String>,
+    pub error: Option<String>,
 }
 
 /// What is known of all answers of a version.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Known {
+pub struct SnapshotInfo {
     /// The version.
     pub version: Option<v1::Version>,
     /// When the server's sources were last known to be in step.
@@ -87,31 +87,31 @@ pub struct Known {
 
 /// Why a look-up has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Miss {
+pub enum LookupError {
     /// Nothing has been heard of the server yet.
     #[error("the mirror has no copy yet")]
     NotReady,
     /// The path is not among those that are followed.
     #[error("the path is not followed: its prefix or its level is none of the mirror's")]
-    NotFollowed,
+    NotSubscribed,
     /// It is no path.
     #[error("there is no such path")]
     NotFound,
 }
 
 struct Shared<T> {
-    held: ArcSwapOption<Held<T>>,
+    current: ArcSwapOption<CurrentCopy<T>>,
     freshness: watch::Sender<Freshness>,
 }
 
 /// A copy and what is known of it: whoever reads one reads the other of the same version.
-struct Held<T> {
-    copy: Arc<Copy<T>>,
-    known: Known,
+struct CurrentCopy<T> {
+    copy: Arc<PathMap<T>>,
+    known: SnapshotInfo,
 }
 
 /// The task that follows; it ends with the last mirror.
-struct Following(JoinHandle<()>);
+struct MirrorTask(JoinHandle<()>);
 
 impl Default for MirrorSettings {
     fn default() -> Self {
@@ -121,8 +121,8 @@ impl Default for MirrorSettings {
             prefixes: Vec::new(),
             levels: Vec::new(),
             kinds: Vec::new(),
-            patience: Duration::from_secs(30),
-            longest_pause: Duration::from_secs(5),
+            timeout: Duration::from_secs(30),
+            max_backoff: Duration::from_secs(5),
         }
     }
 }
@@ -133,7 +133,7 @@ impl Mirror {
     /// # Errors
     /// The address, a certificate, a prefix or a level is none.
     pub fn follow(settings: MirrorSettings) -> Result<Self, ConnectError> {
-        Self::compiled(settings, Answer::clone)
+        Self::compiled(settings, EffectivePolicies::clone)
     }
 }
 
@@ -144,17 +144,17 @@ impl<T: Send + Sync + 'static> Mirror<T> {
     /// The address, a certificate, a prefix or a level is none.
     pub fn compiled(
         settings: MirrorSettings,
-        compile: impl Fn(&Answer) -> T + Send + Sync + 'static,
+        compile: impl Fn(&EffectivePolicies) -> T + Send + Sync + 'static,
     ) -> Result<Self, ConnectError> {
         let shared = Arc::new(Shared {
-            held: ArcSwapOption::empty(),
+            current: ArcSwapOption::empty(),
             freshness: watch::Sender::default(),
         });
-        let follower = Follower::new(settings, Box::new(compile), Arc::clone(&shared))?;
-        let following = Following(tokio::spawn(follower.run()));
+        let follower = Reflector::new(settings, Box::new(compile), Arc::clone(&shared))?;
+        let following = MirrorTask(tokio::spawn(follower.run()));
         Ok(Self {
             shared,
-            _following: Arc::new(following),
+            _task: Arc::new(following),
         })
     }
 
@@ -162,7 +162,7 @@ impl<T: Send + Sync + 'static> Mirror<T> {
     ///
     /// # Errors
     /// Why there is no answer.
-    pub fn get(&self, path: &str) -> Result<Arc<T>, Miss> {
+    pub fn get(&self, path: &str) -> Result<Arc<T>, LookupError> {
         self.with(path, Arc::clone)
     }
 
@@ -170,7 +170,7 @@ impl<T: Send + Sync + 'static> Mirror<T> {
     ///
     /// # Errors
     /// Why there is no answer.
-    pub fn with<R>(&self, path: &str, read: impl FnOnce(&Arc<T>) -> R) -> Result<R, Miss> {
+    pub fn with<R>(&self, path: &str, read: impl FnOnce(&Arc<T>) -> R) -> Result<R, LookupError> {
         self.look_up(path, |answer, _| read(answer))
     }
 
@@ -182,16 +182,16 @@ impl<T: Send + Sync + 'static> Mirror<T> {
     pub fn look_up<R>(
         &self,
         path: &str,
-        read: impl FnOnce(&Arc<T>, &Known) -> R,
-    ) -> Result<R, Miss> {
-        let held = self.shared.held.load();
-        let held = held.as_deref().ok_or(Miss::NotReady)?;
+        read: impl FnOnce(&Arc<T>, &SnapshotInfo) -> R,
+    ) -> Result<R, LookupError> {
+        let held = self.shared.current.load();
+        let held = held.as_deref().ok_or(LookupError::NotReady)?;
         held.copy.get(path).map(|answer| read(answer, &held.known))
     }
 
     /// The names of all paths and what holds there, all of one version.
     pub fn all(&self) -> Vec<(String, Arc<T>)> {
-        let held = self.shared.held.load_full();
+        let held = self.shared.current.load_full();
         let all = held.iter().flat_map(|held| held.copy.all());
         all.map(|(name, answer)| (name.to_owned(), Arc::clone(answer)))
             .collect()
@@ -199,7 +199,7 @@ impl<T: Send + Sync + 'static> Mirror<T> {
 
     /// How many paths are followed.
     pub fn len(&self) -> usize {
-        let held = self.shared.held.load();
+        let held = self.shared.current.load();
         held.as_deref().map_or(0, |held| held.copy.len())
     }
 
@@ -220,11 +220,11 @@ impl<T: Send + Sync + 'static> Mirror<T> {
 
     /// Waits until there is a copy.
     pub async fn ready(&self) {
-        self.fresh(|freshness| freshness.version.is_some()).await;
+        self.wait_for(|freshness| freshness.version.is_some()).await;
     }
 
     /// Waits until the copy is as fresh as `is_enough` wants it.
-    pub async fn fresh(&self, is_enough: impl FnMut(&Freshness) -> bool) -> Freshness {
+    pub async fn wait_for(&self, is_enough: impl FnMut(&Freshness) -> bool) -> Freshness {
         let mut told = self.shared.freshness.subscribe();
         let found = told.wait_for(is_enough).await.map(|told| told.clone());
         // The sender lives as long as `self` does.
@@ -236,7 +236,7 @@ impl<T> Clone for Mirror<T> {
     fn clone(&self) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
-            _following: Arc::clone(&self._following),
+            _task: Arc::clone(&self._task),
         }
     }
 }
@@ -250,7 +250,7 @@ impl<T> fmt::Debug for Mirror<T> {
     }
 }
 
-impl Drop for Following {
+impl Drop for MirrorTask {
     fn drop(&mut self) {
         self.0.abort();
     }

@@ -1,7 +1,7 @@
 //! From references to nodes: every form of attachment, and an outcome for each reference
-//! (SEMANTICS §3). Conflicts between policies are settled later.
+//! (specification 3). Conflicts between policies are settled later.
 
-mod permit;
+mod cross_namespace;
 mod section;
 mod targets;
 
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::model::{GroupKind, NodeKey, ObjectKey, Outcome, Section, Str};
 use crate::profile::{Policy, Profile};
-use crate::store::{Name, Projection, ROUTE_KINDS, Store};
+use crate::store::{NamespacedName, Projection, ROUTE_KINDS, Store};
 use crate::topology::Topology;
 
 /// Index of a policy among those of its kind.
@@ -17,14 +17,14 @@ pub type PolicyIndex = usize;
 
 /// What a policy's references came to.
 #[derive(Clone, Debug, Default)]
-pub struct Attached {
+pub struct PolicyAttachment {
     /// One for each reference, in order; one for a policy that needs none.
-    pub references: Vec<RefOutcome>,
+    pub references: Vec<ReferenceOutcome>,
 }
 
-/// The outcome of one reference (SEMANTICS §3.3).
+/// The outcome of one reference (specification 3.3).
 #[derive(Clone, Debug, PartialEq)]
-pub struct RefOutcome {
+pub struct ReferenceOutcome {
     /// Where the reference stands, such as `spec.targetRefs[0]`.
     pub place: String,
     /// What it came to.
@@ -32,18 +32,18 @@ pub struct RefOutcome {
     /// What was wrong, for people; empty if it attaches.
     pub message: String,
     /// The nodes that it attaches to.
-    pub nodes: Vec<(NodeKey, Group)>,
+    pub nodes: Vec<(NodeKey, AttachmentGroup)>,
 }
 
-/// Policies of one node in groups, from less to more specific (SEMANTICS §4.6, §11.1).
+/// Policies of one node in groups, from less to more specific (specification 4.6, 11.1).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Group {
+pub enum AttachmentGroup {
     /// The node's own.
     Whole,
     /// Those for the clients of one namespace.
     Clients(Str),
     /// Those by filter, by the filter's place in the rule counted from the last: the first filter
-    /// is the most specific (SEMANTICS §3.1).
+    /// is the most specific (specification 3.1).
     Filter(std::cmp::Reverse<u32>),
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Context<'a> {
 /// Rules that name policies of a kind by ExtensionRef filter: by policy, with the filter's place in
 /// its rule.
 #[derive(Clone, Debug, Default)]
-pub struct Filters(BTreeMap<Name, Vec<(NodeKey, u32)>>);
+pub struct FilterReferences(BTreeMap<NamespacedName, Vec<(NodeKey, u32)>>);
 
 /// Resolves the references of all policies of a kind.
 pub fn attach(
@@ -66,21 +66,21 @@ pub fn attach(
     policies: &[Policy],
     store: &Store,
     topology: &Topology,
-) -> Vec<Attached> {
-    let filters = Filters::of(profile, store);
+) -> Vec<PolicyAttachment> {
+    let filters = FilterReferences::of(profile, store);
     policies
         .iter()
-        .map(|policy| attach_one(profile, policy, (store, topology), &filters))
+        .map(|policy| attach_policy(profile, policy, (store, topology), &filters))
         .collect()
 }
 
 /// Resolves the references of one policy.
-pub fn attach_one(
+pub fn attach_policy(
     profile: &Profile,
     policy: &Policy,
     (store, topology): (&Store, &Topology),
-    filters: &Filters,
-) -> Attached {
+    filters: &FilterReferences,
+) -> PolicyAttachment {
     let context = Context {
         profile,
         store,
@@ -90,7 +90,7 @@ pub fn attach_one(
     context.attach(filters)
 }
 
-impl Filters {
+impl FilterReferences {
     /// The filters of all routes that name policies of a kind; none if the kind has no such form.
     pub fn of(profile: &Profile, store: &Store) -> Self {
         if profile.attach.filter {
@@ -102,11 +102,11 @@ impl Filters {
 }
 
 impl Context<'_> {
-    fn attach(&self, filters: &Filters) -> Attached {
+    fn attach(&self, filters: &FilterReferences) -> PolicyAttachment {
         let policy = self.policy;
         if policy.selects_workloads {
-            return Attached {
-                references: vec![RefOutcome {
+            return PolicyAttachment {
+                references: vec![ReferenceOutcome {
                     place: "spec".to_owned(),
                     outcome: Outcome::SelectorNotEvaluated,
                     message: "it selects workloads, which are no nodes of a path".to_owned(),
@@ -114,7 +114,7 @@ impl Context<'_> {
                 }],
             };
         }
-        let mut references: Vec<RefOutcome> = policy
+        let mut references: Vec<ReferenceOutcome> = policy
             .references
             .iter()
             .map(|reference| {
@@ -124,7 +124,7 @@ impl Context<'_> {
                     Err(failed) => (Vec::new(), Some(failed)),
                 };
                 let (outcome, message) = failed.unwrap_or((Outcome::Accepted, String::new()));
-                RefOutcome {
+                ReferenceOutcome {
                     place: reference.place.clone(),
                     outcome,
                     message,
@@ -137,19 +137,24 @@ impl Context<'_> {
         } else if references.is_empty() && self.profile.attach.namespace {
             references.push(self.by_namespace());
         }
-        Attached { references }
+        PolicyAttachment { references }
     }
 
     /// The rules whose filters name the policy.
-    fn by_filter(&self, filters: &Filters, needed: bool) -> Option<RefOutcome> {
+    fn by_filter(&self, filters: &FilterReferences, needed: bool) -> Option<ReferenceOutcome> {
         let key = &self.policy.key;
         let name = (key.namespace.clone(), key.name.clone());
-        let nodes: Vec<(NodeKey, Group)> = filters
+        let nodes: Vec<(NodeKey, AttachmentGroup)> = filters
             .0
             .get(&name)
             .into_iter()
             .flatten()
-            .map(|(node, at)| (node.clone(), Group::Filter(std::cmp::Reverse(*at))))
+            .map(|(node, at)| {
+                (
+                    node.clone(),
+                    AttachmentGroup::Filter(std::cmp::Reverse(*at)),
+                )
+            })
             .collect();
         if nodes.is_empty() && !needed {
             return None;
@@ -159,7 +164,7 @@ impl Context<'_> {
         } else {
             Outcome::Accepted
         };
-        Some(RefOutcome {
+        Some(ReferenceOutcome {
             place: "filter".to_owned(),
             outcome,
             message: if nodes.is_empty() {
@@ -172,7 +177,7 @@ impl Context<'_> {
     }
 
     /// Without a reference: the policy's own namespace, or the node above everything.
-    fn by_namespace(&self) -> RefOutcome {
+    fn by_namespace(&self) -> ReferenceOutcome {
         let namespace = &self.policy.key.namespace;
         let root = self.profile.root_namespace.as_ref() == Some(namespace);
         let node = if root {
@@ -180,19 +185,19 @@ impl Context<'_> {
         } else {
             NodeKey::namespace(namespace.clone())
         };
-        RefOutcome {
+        ReferenceOutcome {
             place: "metadata.namespace".to_owned(),
             outcome: Outcome::Accepted,
             message: String::new(),
-            nodes: vec![(node, Group::Whole)],
+            nodes: vec![(node, AttachmentGroup::Whole)],
         }
     }
 }
 
 /// The rules of all routes that name policies of a kind by filter: policy name to rules, with the
 /// filter's place in its rule.
-fn filters(store: &Store, kind: &GroupKind) -> Filters {
-    let mut found = Filters::default();
+fn filters(store: &Store, kind: &GroupKind) -> FilterReferences {
+    let mut found = FilterReferences::default();
     for row in &ROUTE_KINDS {
         let route_kind = GroupKind::new(crate::model::groups::GATEWAY, row.kind);
         for ((namespace, name), entry) in store.of_kind(&route_kind) {
@@ -214,9 +219,9 @@ fn filters(store: &Store, kind: &GroupKind) -> Filters {
     found
 }
 
-impl Attached {
+impl PolicyAttachment {
     /// The outcome of the whole policy: accepted if one reference is, else the outcome of the
-    /// first (SEMANTICS §3.3).
+    /// first (specification 3.3).
     pub fn outcome(&self) -> Outcome {
         let mut outcomes = self.references.iter().map(|r| r.outcome);
         let first = outcomes.clone().next().unwrap_or(Outcome::Invalid);
@@ -224,8 +229,8 @@ impl Attached {
     }
 
     /// The nodes of accepted references, each once with its most specific group twice counted once
-    /// (SEMANTICS §3.5).
-    pub fn nodes(&self) -> impl Iterator<Item = &(NodeKey, Group)> {
+    /// (specification 3.5).
+    pub fn nodes(&self) -> impl Iterator<Item = &(NodeKey, AttachmentGroup)> {
         self.references
             .iter()
             .filter(|r| r.outcome == Outcome::Accepted)

@@ -1,4 +1,4 @@
-//! From a `sectionName` to a section (SEMANTICS §3.1).
+//! From a `sectionName` to a section (specification 3.1).
 
 use super::Context;
 use crate::model::{NodeKey, ObjectKey, Section};

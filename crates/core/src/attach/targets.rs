@@ -1,31 +1,34 @@
-//! From a reference to the nodes that it names, checked in the order of SEMANTICS §3.3: allowed,
+//! From a reference to the nodes that it names, checked in the order of specification 3.3: allowed,
 //! permitted, found.
 
-use super::{Context, Group};
+use super::{AttachmentGroup, Context};
 use crate::model::{GroupKind, LabelSelector, NodeKey, ObjectKey, Outcome, Str, groups};
-use crate::profile::{NamespaceSource, Reference, What};
+use crate::profile::{Reference, ReferenceTarget, SelectorNamespaces};
 
 /// What a reference failed with, and why.
-type Failed = (Outcome, String);
+type ReferenceError = (Outcome, String);
 
 impl Context<'_> {
     /// Resolves a reference.
     ///
     /// # Errors
     /// The outcome of the first check that fails.
-    pub(super) fn resolve(&self, reference: &Reference) -> Result<Vec<(NodeKey, Group)>, Failed> {
+    pub(super) fn resolve(
+        &self,
+        reference: &Reference,
+    ) -> Result<Vec<(NodeKey, AttachmentGroup)>, ReferenceError> {
         if let Some(reason) = &reference.invalid {
             return Err((Outcome::Invalid, reason.clone()));
         }
         self.allowed(reference)?;
-        match &reference.what {
-            What::Name(name) => self.by_name(reference, name).map(|node| vec![node]),
-            What::Selector(selector) => self.by_selector(reference, selector),
+        match &reference.target {
+            ReferenceTarget::Name(name) => self.by_name(reference, name).map(|node| vec![node]),
+            ReferenceTarget::Selector(selector) => self.by_selector(reference, selector),
         }
     }
 
     /// Kind and section are allowed by the profile.
-    fn allowed(&self, reference: &Reference) -> Result<(), Failed> {
+    fn allowed(&self, reference: &Reference) -> Result<(), ReferenceError> {
         let kind = &reference.kind;
         let sections = match self.profile.target(kind) {
             Some(sections) => sections,
@@ -46,7 +49,11 @@ impl Context<'_> {
         Ok(())
     }
 
-    fn by_name(&self, reference: &Reference, name: &Str) -> Result<(NodeKey, Group), Failed> {
+    fn by_name(
+        &self,
+        reference: &Reference,
+        name: &Str,
+    ) -> Result<(NodeKey, AttachmentGroup), ReferenceError> {
         let kind = &reference.kind;
         let namespace: Str = if self.is_cluster_scoped(kind) {
             "".into()
@@ -56,7 +63,7 @@ impl Context<'_> {
         };
         let target = ObjectKey::new(kind.clone(), namespace, name.clone());
         let group = self
-            .permit(&target)
+            .check_reference(&target)
             .map_err(|message| (Outcome::RefNotPermitted, message))?;
         if !self.exists(&target) {
             return Err((Outcome::TargetNotFound, format!("there is no `{target}`")));
@@ -79,14 +86,16 @@ impl Context<'_> {
         &self,
         reference: &Reference,
         selector: &LabelSelector,
-    ) -> Result<Vec<(NodeKey, Group)>, Failed> {
+    ) -> Result<Vec<(NodeKey, AttachmentGroup)>, ReferenceError> {
         let kind = &reference.kind;
         let mut found = Vec::new();
         let mut consider = |key: ObjectKey, labels| {
-            if !selector.matches(labels) || !self.looks_in(reference, self.home(&key)) {
+            if !selector.matches(labels)
+                || !self.selects_namespace(reference, self.namespace_of(&key))
+            {
                 return;
             }
-            if let Ok(group) = self.permit(&key) {
+            if let Ok(group) = self.check_reference(&key) {
                 found.push((NodeKey::whole(key), group));
             }
         };
@@ -110,16 +119,16 @@ impl Context<'_> {
     }
 
     /// Whether a selector looks in a namespace: its own, unless `namespace` or `namespaces` widen
-    /// it. A cluster-scoped policy without them finds cluster-scoped objects only (SEMANTICS §11.3).
-    fn looks_in(&self, reference: &Reference, home: Option<&str>) -> bool {
+    /// it. A cluster-scoped policy without them finds cluster-scoped objects only (specification 11.3).
+    fn selects_namespace(&self, reference: &Reference, home: Option<&str>) -> bool {
         let Some(home) = home else { return true };
         if let Some(namespace) = &reference.namespace {
             return **namespace == *home;
         }
         match &reference.namespaces {
-            NamespaceSource::Same => *self.policy.key.namespace == *home,
-            NamespaceSource::All => true,
-            NamespaceSource::Selector(selector) => self
+            SelectorNamespaces::Same => *self.policy.key.namespace == *home,
+            SelectorNamespaces::All => true,
+            SelectorNamespaces::Selector(selector) => self
                 .topology
                 .namespace_labels()
                 .get(home)
@@ -138,7 +147,7 @@ impl Context<'_> {
     }
 
     /// Whether a target exists: as an object, as a namespace that something lives in, as a backend
-    /// that stands by its reference (SEMANTICS §1.4), or by virtue of the reference (§3.2).
+    /// that stands by its reference (specification 1.4), or by virtue of the reference (specification 3.2).
     fn exists(&self, target: &ObjectKey) -> bool {
         if target.kind.is(groups::CORE, "Namespace") {
             return self.topology.namespace_labels().contains_key(&target.name);

@@ -1,65 +1,67 @@
-//! Acceptance (SEMANTICS §4.3, §7.1): which policies hold their place, before any stacking.
+//! Acceptance (specification 4.3, 7.1): which policies hold their place, before any stacking.
 
 use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
-use super::{NodePolicies, RejectedHere};
-use crate::attach::{Attached, Group};
+use super::{NodePolicies, NodeRejection};
+use crate::attach::{AttachmentGroup, PolicyAttachment};
 use crate::merge::{Schemas, joined_units_of};
 use crate::model::{NodeKey, Outcome, Unit};
-use crate::profile::{Class, Policy, Profile, SameTarget};
+use crate::profile::{Policy, PolicyClass, Profile, SameTarget};
 
-/// A node, or a group of it: conflicts are between policies of one place (SEMANTICS §11.1).
-pub(crate) type Place = (NodeKey, Group);
+/// A node, or a group of it: conflicts are between policies of one place (specification 11.1).
+pub(crate) type AttachmentPoint = (NodeKey, AttachmentGroup);
 
 /// Policies on their places.
 #[derive(Debug, Default)]
-pub(crate) struct Settled {
+pub(crate) struct ConflictResolution {
     /// Accepted ones, the established first.
-    pub accepted: BTreeMap<Place, Vec<usize>>,
+    pub accepted: BTreeMap<AttachmentPoint, Vec<usize>>,
     /// The others, by node.
-    pub rejected: BTreeMap<NodeKey, Vec<RejectedHere>>,
+    pub rejected: BTreeMap<NodeKey, Vec<NodeRejection>>,
     /// Places that policies lost to others, with what their references are told.
-    pub lost: Vec<(usize, Place, String)>,
+    pub lost: Vec<(usize, AttachmentPoint, String)>,
 }
 
 /// Settles the conflicts between some policies of a kind, given the places of all.
-pub(crate) fn settle(
+pub(crate) fn resolve_conflicts(
     profile: &Profile,
     schemas: Schemas<'_>,
     policies: &[Policy],
-    places: &[Vec<Place>],
+    attachment_points: &[Vec<AttachmentPoint>],
     mut order: Vec<usize>,
-) -> Settled {
-    let mut settled = Settled::default();
+) -> ConflictResolution {
+    let mut resolution = ConflictResolution::default();
     order.sort_by_cached_key(|&index| policies.get(index).map(Policy::establishment));
     for &index in &order {
-        let (Some(policy), Some(places)) = (policies.get(index), places.get(index)) else {
+        let (Some(policy), Some(attachment_points)) =
+            (policies.get(index), attachment_points.get(index))
+        else {
             continue;
         };
         if let Some((reason, message)) = refusal(policy) {
-            settled.reject(index, places, &reason, &message);
+            resolution.reject(index, attachment_points, &reason, &message);
             continue;
         }
-        for place in places {
-            let here = settled.accepted.entry(place.clone()).or_default();
+        for point in attachment_points {
+            let here = resolution.accepted.entry(point.clone()).or_default();
             here.push(index);
         }
     }
     match (profile.class, profile.same_target) {
-        (Class::Direct, _) | (_, SameTarget::RejectNewer) => {
-            settled.reject_newer(policies);
+        (PolicyClass::Direct, _) | (_, SameTarget::RejectNewer) => {
+            resolution.reject_newer(policies);
         }
         (_, SameTarget::UnionOrReject) => {
-            settled.union_or_reject((profile, schemas), policies, &order);
+            resolution.union_or_reject((profile, schemas), policies, &order);
         }
         (_, SameTarget::Established | SameTarget::OldestWins) => {}
     }
-    for here in settled.rejected.values_mut() {
+    for here in resolution.rejected.values_mut() {
         here.sort_by_key(|r| policies.get(r.policy).map(|p| p.key.qualified_name()));
     }
-    settled
+    resolution
 }
 
 /// Why a policy takes no part anywhere, if so.
@@ -74,7 +76,7 @@ fn refusal(policy: &Policy) -> Option<(String, String)> {
     }
 }
 
-impl Settled {
+impl ConflictResolution {
     /// What stands on each node.
     pub fn by_node(self) -> HashMap<NodeKey, NodePolicies> {
         let mut found: HashMap<NodeKey, NodePolicies> = HashMap::new();
@@ -88,10 +90,16 @@ impl Settled {
         found
     }
 
-    fn reject(&mut self, policy: usize, places: &[Place], reason: &str, message: &str) {
-        for (node, group) in places {
+    fn reject(
+        &mut self,
+        policy: usize,
+        attachment_points: &[AttachmentPoint],
+        reason: &str,
+        message: &str,
+    ) {
+        for (node, group) in attachment_points {
             let here = self.rejected.entry(node.clone()).or_default();
-            here.push(RejectedHere {
+            here.push(NodeRejection {
                 group: group.clone(),
                 policy,
                 reason: reason.to_owned(),
@@ -101,27 +109,27 @@ impl Settled {
     }
 
     /// A policy lost a place to another.
-    fn lose(&mut self, policy: usize, place: Place, message: String) {
+    fn lose(&mut self, policy: usize, point: AttachmentPoint, message: String) {
         let reason = Outcome::Conflicted.as_str();
-        self.reject(policy, std::slice::from_ref(&place), reason, &message);
-        self.lost.push((policy, place, message));
+        self.reject(policy, std::slice::from_ref(&point), reason, &message);
+        self.lost.push((policy, point, message));
     }
 
     /// Per node only the oldest is accepted; a newer one keeps its other references and is
     /// Conflicted only if none is left. Acceptance looks at references only: an empty policy holds
     /// its place too.
     fn reject_newer(&mut self, policies: &[Policy]) {
-        let mut lost: Vec<(usize, Place, usize)> = Vec::new();
-        for (place, holders) in &mut self.accepted {
+        let mut lost: Vec<(usize, AttachmentPoint, usize)> = Vec::new();
+        for (point, holders) in &mut self.accepted {
             let losers = holders.split_off(1.min(holders.len()));
             let Some(&winner) = holders.first() else {
                 continue;
             };
-            lost.extend(losers.into_iter().map(|l| (l, place.clone(), winner)));
+            lost.extend(losers.into_iter().map(|l| (l, point.clone(), winner)));
         }
-        for (loser, place, winner) in lost {
+        for (loser, point, winner) in lost {
             let message = held_by(policies, winner);
-            self.lose(loser, place, message);
+            self.lose(loser, point, message);
         }
     }
 
@@ -134,32 +142,33 @@ impl Settled {
         order: &[usize],
     ) {
         let offered = std::mem::take(&mut self.accepted);
-        let mut places: BTreeMap<usize, Vec<&Place>> = BTreeMap::new();
-        for (place, holders) in &offered {
+        let mut attachment_points: BTreeMap<usize, Vec<&AttachmentPoint>> = BTreeMap::new();
+        for (point, holders) in &offered {
             for &holder in holders {
-                places.entry(holder).or_default().push(place);
+                attachment_points.entry(holder).or_default().push(point);
             }
         }
-        let mut held: BTreeMap<&Place, Vec<(usize, Vec<Unit>)>> = BTreeMap::new();
+        let mut held: BTreeMap<&AttachmentPoint, Vec<(usize, Vec<Unit>)>> = BTreeMap::new();
         for index in order {
-            let (Some(mine), Some(policy)) = (places.get(index), policies.get(*index)) else {
+            let (Some(mine), Some(policy)) = (attachment_points.get(index), policies.get(*index))
+            else {
                 continue;
             };
             let units = units(profile, schemas, policy);
             let rival = mine
                 .iter()
-                .flat_map(|place| held.get(place).into_iter().flatten())
+                .flat_map(|point| held.get(point).into_iter().flatten())
                 .find(|(_, theirs)| overlap(&units, theirs));
             if let Some((winner, _)) = rival {
                 let message = held_by(policies, *winner);
-                for &place in mine {
-                    self.lose(*index, place.clone(), message.clone());
+                for &point in mine {
+                    self.lose(*index, point.clone(), message.clone());
                 }
                 continue;
             }
-            for &place in mine {
-                held.entry(place).or_default().push((*index, units.clone()));
-                self.accepted.entry(place.clone()).or_default().push(*index);
+            for &point in mine {
+                held.entry(point).or_default().push((*index, units.clone()));
+                self.accepted.entry(point.clone()).or_default().push(*index);
             }
         }
     }
@@ -173,19 +182,19 @@ fn held_by(policies: &[Policy], winner: usize) -> String {
     )
 }
 
-/// The places of a policy's accepted references; twice to one node counts once (SEMANTICS §3.5).
-pub(crate) fn places(attached: &Attached) -> Vec<Place> {
-    let mut places: Vec<Place> = attached.nodes().cloned().collect();
-    places.sort_unstable();
-    places.dedup();
-    places
+/// The places of a policy's accepted references; twice to one node counts once (specification 3.5).
+pub(crate) fn attachment_points(attached: &PolicyAttachment) -> Vec<AttachmentPoint> {
+    let mut attachment_points: Vec<AttachmentPoint> = attached.nodes().cloned().collect();
+    attachment_points.sort_unstable();
+    attachment_points.dedup();
+    attachment_points
 }
 
 /// Takes a node away from the references of a policy. One that lost all its nodes is Conflicted.
-pub(crate) fn lose(attached: &mut Attached, place: &Place, message: &str) {
+pub(crate) fn lose(attached: &mut PolicyAttachment, point: &AttachmentPoint, message: &str) {
     for reference in &mut attached.references {
         let before = reference.nodes.len();
-        reference.nodes.retain(|own| own != place);
+        reference.nodes.retain(|own| own != point);
         if before > 0 && reference.nodes.is_empty() {
             reference.outcome = Outcome::Conflicted;
             message.clone_into(&mut reference.message);

@@ -1,45 +1,59 @@
-//! What frames come to: the answer of a kind on a path.
+//! What an attachment chain comes to: the answer of a kind on a path.
 
-use super::stack::Standing;
-use super::{Frames, Kind, World};
-use crate::merge::{Folded, Tell, fold};
-use crate::model::{Effective, NodeKey, Origin, PolicyRef, Rejected, Unit};
-use crate::profile::Class;
+use super::stack::Acceptance;
+use super::{AttachmentChain, PolicyKind, World};
+use crate::merge::{FoldDetail, FoldResult, fold};
+use crate::model::{EffectivePolicy, NodeKey, Origin, PolicyRef, RejectedPolicy, Unit};
+use crate::profile::PolicyClass;
 
 impl World {
-    /// The answer of a kind on the paths that have these frames.
-    pub fn answer(&self, kind: &Kind, frames: &Frames) -> Effective {
-        self.told(kind, frames, Tell::Rules).0
+    /// The answer of a kind on the paths that have this chain.
+    pub fn answer(&self, kind: &PolicyKind, chain: &AttachmentChain) -> EffectivePolicy {
+        self.answer_with(kind, chain, FoldDetail::Rules).0
     }
 
     /// The same for those who only hand it on: the spec is left out, and comes as compact JSON, its
     /// keys sorted.
-    pub fn written_answer(&self, kind: &Kind, frames: &Frames) -> (Effective, Option<String>) {
-        let (mut effective, text) = self.told(kind, frames, Tell::Text);
+    pub fn answer_json(
+        &self,
+        kind: &PolicyKind,
+        chain: &AttachmentChain,
+    ) -> (EffectivePolicy, Option<String>) {
+        let (mut effective, text) = self.answer_with(kind, chain, FoldDetail::Text);
         let spec = effective.spec.take();
         (effective, text.or(spec.map(|spec| spec.to_string())))
     }
 
-    fn told(&self, kind: &Kind, frames: &Frames, tell: Tell) -> (Effective, Option<String>) {
-        let (mut effective, text) = self.computed(kind, frames, tell);
-        effective.inherited_only = frames.inherited_only;
-        effective.rejected = kind.rejected(frames);
+    fn answer_with(
+        &self,
+        kind: &PolicyKind,
+        chain: &AttachmentChain,
+        detail: FoldDetail,
+    ) -> (EffectivePolicy, Option<String>) {
+        let (mut effective, text) = self.compute(kind, chain, detail);
+        effective.inherited_only = chain.inherited_only;
+        effective.rejected = kind.rejected(chain);
         (effective, text)
     }
 
-    fn computed(&self, kind: &Kind, frames: &Frames, tell: Tell) -> (Effective, Option<String>) {
-        let groups = kind.groups(frames);
+    fn compute(
+        &self,
+        kind: &PolicyKind,
+        chain: &AttachmentChain,
+        detail: FoldDetail,
+    ) -> (EffectivePolicy, Option<String>) {
+        let groups = kind.groups(chain);
         if groups.is_empty() {
-            return (Effective::default(), None);
+            return (EffectivePolicy::default(), None);
         }
         match kind.profile.class {
-            Class::Direct => (kind.direct(&groups), None),
-            Class::Listed => (self.listed(&groups), None),
-            Class::Inherited => {
-                let own = self.own_rules(kind, frames);
+            PolicyClass::Direct => (kind.direct(&groups), None),
+            PolicyClass::Listed => (self.listed(&groups), None),
+            PolicyClass::Inherited => {
+                let own = self.own_rules(kind, chain);
                 let mut stack = self.stack(kind, &groups);
                 stack.groups.extend(own.as_ref().map(|own| own.group()));
-                let mut folded = fold(&kind.profile, kind.schemas(), &stack, tell);
+                let mut folded = fold(&kind.profile, kind.schemas(), &stack, detail);
                 let text = folded.text.take();
                 let own = own.as_ref().map(|own| &own.object);
                 (kind.effective(&folded, own), text)
@@ -48,20 +62,24 @@ impl World {
     }
 }
 
-impl Kind {
+impl PolicyKind {
     /// From a fold to an answer.
-    pub(super) fn effective(&self, folded: &Folded<'_>, own: Option<&NodeKey>) -> Effective {
-        Effective {
+    pub(super) fn effective(
+        &self,
+        folded: &FoldResult<'_>,
+        own: Option<&NodeKey>,
+    ) -> EffectivePolicy {
+        EffectivePolicy {
             spec: folded.spec.clone(),
             origins: self.origins(folded, own),
             strategy: folded.strategy,
-            ..Effective::default()
+            ..EffectivePolicy::default()
         }
     }
 
     /// Who says what: one origin for everything where one block of one policy gives everything,
-    /// else one a unit; tombstones have none (SEMANTICS §9.1).
-    fn origins(&self, folded: &Folded<'_>, own: Option<&NodeKey>) -> Vec<Origin> {
+    /// else one a unit; tombstones have none (specification 9.1).
+    fn origins(&self, folded: &FoldResult<'_>, own: Option<&NodeKey>) -> Vec<Origin> {
         let mut origins: Vec<Origin> = folded
             .units
             .iter()
@@ -84,7 +102,7 @@ impl Kind {
     /// The origin of a unit.
     pub(super) fn origin(
         &self,
-        folded: &Folded<'_>,
+        folded: &FoldResult<'_>,
         unit: Unit,
         sources: &[usize],
         own: Option<&NodeKey>,
@@ -108,20 +126,20 @@ impl Kind {
         })
     }
 
-    /// Policies that are attached here but not accepted, told at scopes (SEMANTICS §9.4, §11.14).
-    fn rejected(&self, frames: &Frames) -> Vec<Rejected> {
-        if frames.inherited_only {
+    /// Policies that are attached here but not accepted, told at scopes (specification 9.4, 11.14).
+    fn rejected(&self, chain: &AttachmentChain) -> Vec<RejectedPolicy> {
+        if chain.inherited_only {
             return Vec::new();
         }
-        let mut found: Vec<Rejected> = frames
+        let mut found: Vec<RejectedPolicy> = chain
             .steps
             .iter()
             .filter_map(|step| self.nodes.get(&step.node))
             .flat_map(|here| &here.rejected)
-            .filter(|rejected| frames.includes(&rejected.group))
+            .filter(|rejected| chain.includes(&rejected.group))
             .filter_map(|rejected| {
                 let policy = self.policies.get(rejected.policy)?;
-                Some(Rejected {
+                Some(RejectedPolicy {
                     policy: PolicyRef::of(&policy.key),
                     reason: rejected.reason.clone(),
                     message: rejected.message.clone(),
@@ -134,7 +152,7 @@ impl Kind {
     }
 }
 
-impl Standing<'_> {
+impl Acceptance<'_> {
     /// The policy's name in answers.
     pub(super) fn reference(&self) -> PolicyRef {
         PolicyRef::of(&self.policy.key)

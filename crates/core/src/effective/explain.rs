@@ -1,16 +1,18 @@
-//! The whole story of an answer (SEMANTICS §9.1): for every unit the policy that won it and those
+//! The whole story of an answer (specification 9.1): for every unit the policy that won it and those
 //! that offered it and lost.
 
-use super::stack::Standing;
-use super::{Frames, Kind, World, direct};
-use crate::merge::{Folded, Loss, Tell, fold};
-use crate::model::{Beaten, Explained, Level, LossReason, NodeKey, PolicyRef, Unit, UnitOutcome};
-use crate::profile::{Block, Class, Fold, Policy, Profile, SameTarget};
+use super::stack::Acceptance;
+use super::{AttachmentChain, PolicyKind, World, direct};
+use crate::merge::{FoldDetail, FoldResult, Loss, fold};
+use crate::model::{
+    BeatenPolicy, Explanation, Level, LossReason, NodeKey, PolicyRef, Unit, UnitExplanation,
+};
+use crate::profile::{Block, FoldOrder, Policy, PolicyClass, Profile, SameTarget};
 use crate::topology::NodeId;
 
 /// A node of a path with the policies on it.
 #[derive(Clone, Debug)]
-pub struct AttachedHere<'k> {
+pub struct NodeAttachments<'k> {
     /// The node.
     pub node: NodeId,
     /// Its level.
@@ -21,34 +23,34 @@ pub struct AttachedHere<'k> {
 
 impl World {
     /// The answer with who won each unit, who lost it, and why.
-    pub fn explain(&self, kind: &Kind, frames: &Frames) -> Explained {
-        let effective = self.answer(kind, frames);
-        let groups = kind.groups(frames);
+    pub fn explain(&self, kind: &PolicyKind, chain: &AttachmentChain) -> Explanation {
+        let effective = self.answer(kind, chain);
+        let groups = kind.groups(chain);
         let units = match kind.profile.class {
-            Class::Listed => Vec::new(),
-            Class::Direct => kind.direct_units(&groups),
-            Class::Inherited => {
-                let own = self.own_rules(kind, frames);
+            PolicyClass::Listed => Vec::new(),
+            PolicyClass::Direct => kind.direct_units(&groups),
+            PolicyClass::Inherited => {
+                let own = self.own_rules(kind, chain);
                 let mut stack = self.stack(kind, &groups);
                 stack.groups.extend(own.as_ref().map(|own| own.group()));
-                let folded = fold(&kind.profile, kind.schemas(), &stack, Tell::Losses);
+                let folded = fold(&kind.profile, kind.schemas(), &stack, FoldDetail::Losses);
                 kind.unit_outcomes(&folded, own.as_ref().map(|own| &own.object))
             }
         };
-        Explained { effective, units }
+        Explanation { effective, units }
     }
 
     /// Whether folding from the top, as GEP-713 draws it, would give another answer: there one
-    /// policy has one strategy, and there are no conditions and no `unset` (SEMANTICS §6.2).
-    pub fn top_down_differs(&self, kind: &Kind, frames: &Frames) -> bool {
+    /// policy has one strategy, and there are no conditions and no `unset` (specification 6.2).
+    pub fn top_down_differs(&self, kind: &PolicyKind, chain: &AttachmentChain) -> bool {
         let profile = &*kind.profile;
-        let literal = profile.class == Class::Inherited
-            && profile.fold == Fold::BottomUp
+        let literal = profile.class == PolicyClass::Inherited
+            && profile.fold == FoldOrder::BottomUp
             && profile.same_target != SameTarget::OldestWins
-            && !profile.chooser.lower;
-        let groups = kind.groups(frames);
+            && !profile.strategy_choice.lower;
+        let groups = kind.groups(chain);
         let one_strategy = groups.iter().flatten().all(|s| {
-            let speaks = |b: &&Block| b.offers || !b.unset.is_empty();
+            let speaks = |b: &&Block| b.participates || !b.unset.is_empty();
             s.policy.blocks.iter().filter(speaks).count() <= 1
                 && s.policy
                     .blocks
@@ -58,39 +60,47 @@ impl World {
         if !literal || !one_strategy {
             return false;
         }
-        let own = self.own_rules(kind, frames);
+        let own = self.own_rules(kind, chain);
         let mut stack = self.stack(kind, &groups);
         stack.groups.extend(own.as_ref().map(|own| own.group()));
         let other = Profile {
-            fold: Fold::TopDown,
+            fold: FoldOrder::TopDown,
             ..profile.clone()
         };
-        fold(profile, kind.schemas(), &stack, Tell::Rules).spec
-            != fold(&other, kind.schemas(), &stack, Tell::Rules).spec
+        fold(profile, kind.schemas(), &stack, FoldDetail::Rules).spec
+            != fold(&other, kind.schemas(), &stack, FoldDetail::Rules).spec
     }
 
     /// The nodes of the path that hold accepted policies of the kind.
-    pub fn attached_here<'k>(&self, kind: &'k Kind, frames: &Frames) -> Vec<AttachedHere<'k>> {
-        let groups = kind.groups(frames);
-        let group = |standing: Vec<Standing<'k>>| {
-            let first = standing.first()?;
-            Some(AttachedHere {
+    pub fn node_attachments<'k>(
+        &self,
+        kind: &'k PolicyKind,
+        chain: &AttachmentChain,
+    ) -> Vec<NodeAttachments<'k>> {
+        let groups = kind.groups(chain);
+        let group = |accepted: Vec<Acceptance<'k>>| {
+            let first = accepted.first()?;
+            Some(NodeAttachments {
                 node: first.node,
                 level: first.level,
-                policies: standing.iter().map(|s| s.policy).collect(),
+                policies: accepted.iter().map(|s| s.policy).collect(),
             })
         };
         groups.into_iter().filter_map(group).collect()
     }
 }
 
-impl Kind {
+impl PolicyKind {
     /// The units of a fold with their losers.
-    fn unit_outcomes(&self, folded: &Folded<'_>, own: Option<&NodeKey>) -> Vec<UnitOutcome> {
-        let mut outcomes: Vec<UnitOutcome> = folded
+    fn unit_outcomes(
+        &self,
+        folded: &FoldResult<'_>,
+        own: Option<&NodeKey>,
+    ) -> Vec<UnitExplanation> {
+        let mut outcomes: Vec<UnitExplanation> = folded
             .units
             .iter()
-            .map(|unit| UnitOutcome {
+            .map(|unit| UnitExplanation {
                 unit: unit.unit.clone(),
                 value: (!unit.value.is_null()).then(|| unit.value.clone().into_owned()),
                 origin: self.origin(folded, unit.unit.clone(), &unit.sources, own),
@@ -108,10 +118,10 @@ impl Kind {
                 continue;
             };
             let meets =
-                |o: &&mut UnitOutcome| o.unit.covers(&loss.unit) || loss.unit.covers(&o.unit);
+                |o: &&mut UnitExplanation| o.unit.covers(&loss.unit) || loss.unit.covers(&o.unit);
             match outcomes.iter_mut().find(meets) {
                 Some(outcome) => outcome.beaten.push(beaten),
-                None => outcomes.push(UnitOutcome {
+                None => outcomes.push(UnitExplanation {
                     unit: loss.unit.clone(),
                     value: None,
                     origin: None,
@@ -123,11 +133,11 @@ impl Kind {
         outcomes
     }
 
-    fn beaten(&self, folded: &Folded<'_>, loss: &Loss) -> Option<Beaten> {
+    fn beaten(&self, folded: &FoldResult<'_>, loss: &Loss) -> Option<BeatenPolicy> {
         let source = folded.sources.get(loss.source)?;
-        // Own fields are no policy (SEMANTICS §11.15).
+        // Own fields are no policy (specification 11.15).
         let policy = self.policies.get(source.policy?)?;
-        Some(Beaten {
+        Some(BeatenPolicy {
             policy: PolicyRef::of(&policy.key),
             block: source.block,
             unit: loss.unit.clone(),
@@ -137,21 +147,21 @@ impl Kind {
     }
 
     /// The whole of a Direct kind, with what its winner keeps out.
-    fn direct_units(&self, groups: &[Vec<Standing<'_>>]) -> Vec<UnitOutcome> {
+    fn direct_units(&self, groups: &[Vec<Acceptance<'_>>]) -> Vec<UnitExplanation> {
         let Some(winner) = direct::winner(groups) else {
             return Vec::new();
         };
         let others = groups.iter().flatten().filter(|s| s.index != winner.index);
-        vec![UnitOutcome {
+        vec![UnitExplanation {
             unit: Unit::default(),
-            value: Some(crate::merge::finished(&direct::rules(winner))),
+            value: Some(crate::merge::pruned(&direct::rules(winner))),
             origin: Some(direct::origin(winner)),
             beaten: others
-                .map(|standing| Beaten {
-                    policy: standing.reference(),
+                .map(|accepted| BeatenPolicy {
+                    policy: accepted.reference(),
                     block: crate::model::BlockName::Bare,
                     unit: Unit::default(),
-                    value: direct::rules(standing),
+                    value: direct::rules(accepted),
                     reason: LossReason::SectionTaken,
                 })
                 .collect(),

@@ -1,25 +1,25 @@
 //! What an effective policy is: the specification, written to be read beside
-//! `docs/semantics.md`.
+//! `docs/specification.md`.
 //!
-//! [`World::full`] reads a store from scratch; [`World::frames`] says which nodes of a path matter
-//! to a kind, and [`World::answer`] what they come to. Equal frames have equal answers.
+//! [`World::from_store`] reads a store from scratch; [`World::attachment_chain`] says which nodes of a path matter
+//! to a kind, and [`World::answer`] what they come to. Equal chains have equal answers.
 
 pub(crate) mod acceptance;
 mod answer;
+mod answer_key;
+pub(crate) mod chain;
 mod direct;
+mod enforcement;
 mod explain;
 mod listed;
 mod losses;
 mod own;
-mod question;
 mod schemas;
-pub(crate) mod scope;
 mod stack;
 mod status;
-mod tally;
 
-pub use explain::AttachedHere;
-pub use question::Question;
+pub use answer_key::AnswerKey;
+pub use explain::NodeAttachments;
 pub use status::{PolicyStatus, Statuses};
 
 use std::collections::BTreeMap;
@@ -27,39 +27,39 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use self::acceptance::Place;
-use self::schemas::OwnSchemas;
-use crate::attach::{Attached, Group, attach};
+use self::acceptance::AttachmentPoint;
+use self::schemas::KindSchemas;
+use crate::attach::{AttachmentGroup, PolicyAttachment, attach};
 use crate::model::{
-    GroupKind, NodeKey, Object, ObjectKey, Outcome, PathName, PathReason, SourceState, Str,
+    GroupKind, NodeKey, Object, ObjectKey, Outcome, PathErrorReason, PathName, SourceState, Str,
 };
-use crate::profile::{Class, Policy, Profile, ProfileError, read_policy};
-use crate::store::{Profiles, Store};
-use crate::topology::{NodeId, Step, Topology, Trail};
+use crate::profile::{Policy, PolicyClass, Profile, ProfileError, read_policy};
+use crate::store::{ProfileSources, Store};
+use crate::topology::{NodeId, PathStep, ResolvedPath, Topology};
 
 /// Everything that is known, with the policies of every kind settled on their nodes.
 #[derive(Debug)]
 pub struct World {
     pub(crate) store: Store,
     pub(crate) topology: Arc<Topology>,
-    pub(crate) kinds: Vec<Kind>,
+    pub(crate) kinds: Vec<PolicyKind>,
     pub(crate) refused: Vec<GroupKind>,
     pub(crate) problems: Vec<ProfileError>,
-    pub(crate) profiles: Profiles,
+    pub(crate) profiles: ProfileSources,
 }
 
 /// A policy kind, its policies and where they stand.
 #[derive(Debug)]
-pub struct Kind {
+pub struct PolicyKind {
     pub(crate) profile: Arc<Profile>,
     pub(crate) policies: Vec<Policy>,
-    pub(crate) attached: Vec<Attached>,
+    pub(crate) attached: Vec<PolicyAttachment>,
     /// Where the references of each policy point, before conflicts are settled.
-    pub(crate) places: Vec<Vec<Place>>,
+    pub(crate) attachment_points: Vec<Vec<AttachmentPoint>>,
     /// The CRD.
     pub(crate) definition: Option<Arc<Object>>,
     /// Its schemas of the rules, by block.
-    pub(crate) schemas: OwnSchemas,
+    pub(crate) schemas: KindSchemas,
     /// Accepted policies of each node.
     pub(crate) nodes: HashMap<NodeId, NodePolicies>,
 }
@@ -68,28 +68,28 @@ pub struct Kind {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct NodePolicies {
     /// Accepted ones in groups, from less to more specific; in a group the established first.
-    pub(crate) groups: BTreeMap<Group, Vec<usize>>,
-    /// Those that are not accepted (SEMANTICS §9.4).
-    pub(crate) rejected: Vec<RejectedHere>,
+    pub(crate) groups: BTreeMap<AttachmentGroup, Vec<usize>>,
+    /// Those that are not accepted (specification 9.4).
+    pub(crate) rejected: Vec<NodeRejection>,
 }
 
 /// A policy that is attached to a node but not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RejectedHere {
-    pub(crate) group: Group,
+pub(crate) struct NodeRejection {
+    pub(crate) group: AttachmentGroup,
     pub(crate) policy: usize,
     pub(crate) reason: String,
     pub(crate) message: String,
 }
 
-/// The nodes of a path that matter to a kind: equal frames, equal answers.
+/// The nodes of a path that matter to a kind: equal chains, equal answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Frames {
+pub struct AttachmentChain {
     /// Nodes with policies, from least to most specific.
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<PathStep>,
     /// The client namespace, where a policy for its own clients stands on one of them.
     pub(crate) client: Option<Str>,
-    /// The node whose object's own fields join (SEMANTICS §6.4).
+    /// The node whose object's own fields join (specification 6.4).
     pub(crate) own: Option<NodeId>,
     /// The path ends above the kind's effective level.
     pub(crate) inherited_only: bool,
@@ -97,14 +97,14 @@ pub struct Frames {
 
 impl World {
     /// Reads a store from scratch. Deterministic: order of arrival, map order and threads never
-    /// change a byte (SEMANTICS §6.5).
-    pub fn full(store: Store, profiles: &Profiles) -> Self {
+    /// change a byte (specification 6.5).
+    pub fn from_store(store: Store, profiles: &ProfileSources) -> Self {
         let registry = profiles.resolve(&store);
         let mut topology = Topology::build(&store);
         topology.add_node(NodeKey::root());
         let mut kinds = Vec::with_capacity(registry.profiles.len());
         for profile in registry.profiles.into_values() {
-            kinds.push(Kind::read(profile, &store, &topology));
+            kinds.push(PolicyKind::read(profile, &store, &topology));
         }
         for kind in &kinds {
             for (service, client) in kind.clients() {
@@ -112,7 +112,7 @@ impl World {
             }
         }
         for kind in &mut kinds {
-            kind.settle(&topology);
+            kind.resolve_conflicts(&topology);
         }
         Self {
             store,
@@ -130,7 +130,7 @@ impl World {
     }
 
     /// The profiles that were given beside the store.
-    pub fn profiles(&self) -> &Profiles {
+    pub fn profiles(&self) -> &ProfileSources {
         &self.profiles
     }
 
@@ -140,11 +140,11 @@ impl World {
     }
 
     /// The kinds that have a profile, sorted.
-    pub fn kinds(&self) -> &[Kind] {
+    pub fn kinds(&self) -> &[PolicyKind] {
         &self.kinds
     }
 
-    /// Kinds whose profile is refused: nothing can be said of them (SEMANTICS §2.5).
+    /// Kinds whose profile is refused: nothing can be said of them (specification 2.5).
     pub fn refused(&self) -> &[GroupKind] {
         &self.refused
     }
@@ -155,12 +155,12 @@ impl World {
     }
 
     /// The kind with a profile.
-    pub fn kind(&self, kind: &GroupKind) -> Option<&Kind> {
+    pub fn kind(&self, kind: &GroupKind) -> Option<&PolicyKind> {
         self.kinds.iter().find(|k| k.profile.policy == *kind)
     }
 
     /// What is known of a kind. An unknown kind is not the same answer as no policy
-    /// (SEMANTICS §2.3, §2.5).
+    /// (specification 2.3, 2.5).
     pub fn state(&self, kind: &GroupKind) -> SourceState {
         if self.kind(kind).is_none() {
             return SourceState::Unknown;
@@ -168,16 +168,16 @@ impl World {
         self.store.state(kind).unwrap_or(SourceState::Complete)
     }
 
-    /// The trail of a path.
+    /// The resolved path of a path.
     ///
     /// # Errors
-    /// The first step that fails (SEMANTICS §1.4).
-    pub fn locate(&self, path: &PathName<'_>) -> Result<Trail, PathReason> {
+    /// The first step that fails (specification 1.4).
+    pub fn locate(&self, path: &PathName<'_>) -> Result<ResolvedPath, PathErrorReason> {
         self.topology.locate(&self.store, path)
     }
 }
 
-impl Kind {
+impl PolicyKind {
     /// Reads the policies of a kind and resolves their references.
     fn read(profile: Arc<Profile>, store: &Store, topology: &Topology) -> Self {
         let policies: Vec<Policy> = store
@@ -187,9 +187,9 @@ impl Kind {
         let attached = attach(&profile, &policies, store, topology);
         let definition = World::definition(store, &profile.policy);
         Self {
-            schemas: OwnSchemas::of(&profile, definition.as_deref()),
+            schemas: KindSchemas::of(&profile, definition.as_deref()),
             definition,
-            places: attached.iter().map(acceptance::places).collect(),
+            attachment_points: attached.iter().map(acceptance::attachment_points).collect(),
             profile,
             policies,
             attached,
@@ -201,9 +201,9 @@ impl Kind {
     fn clients(&self) -> Vec<((Str, Str), Str)> {
         self.attached
             .iter()
-            .flat_map(Attached::nodes)
+            .flat_map(PolicyAttachment::nodes)
             .filter_map(|(node, group)| match group {
-                Group::Clients(client) => {
+                AttachmentGroup::Clients(client) => {
                     let object = &node.object;
                     Some((
                         (object.namespace.clone(), object.name.clone()),
@@ -216,20 +216,20 @@ impl Kind {
     }
 
     /// Settles conflicts and puts accepted policies on their nodes.
-    fn settle(&mut self, topology: &Topology) {
-        let settled = acceptance::settle(
+    fn resolve_conflicts(&mut self, topology: &Topology) {
+        let resolution = acceptance::resolve_conflicts(
             &self.profile,
             self.schemas.borrow(),
             &self.policies,
-            &self.places,
+            &self.attachment_points,
             (0..self.policies.len()).collect(),
         );
-        for (loser, place, message) in &settled.lost {
+        for (loser, place, message) in &resolution.lost {
             if let Some(own) = self.attached.get_mut(*loser) {
                 acceptance::lose(own, place, message);
             }
         }
-        let found = settled.by_node().into_iter();
+        let found = resolution.by_node().into_iter();
         let nodes = found.filter_map(|(key, here)| Some((topology.node(&key)?, here)));
         self.nodes = nodes.collect();
     }
@@ -246,16 +246,16 @@ impl Kind {
 
     /// Why nothing is computed, if so.
     pub fn not_computed(&self) -> Option<&'static str> {
-        (self.profile.class == Class::Listed).then_some(listed::REASON)
+        (self.profile.class == PolicyClass::Listed).then_some(listed::NOT_COMPUTED)
     }
 
     /// What the references of a policy came to.
-    pub fn attached(&self, policy: usize) -> Option<&Attached> {
+    pub fn attached(&self, policy: usize) -> Option<&PolicyAttachment> {
         self.attached.get(policy)
     }
 
     /// The outcome of a policy and its reason: `Accepted`, the outcome of its first reference, or
-    /// its controller's word (SEMANTICS §3.3, §3.4, §10).
+    /// its controller's word (specification 3.3, 3.4, 10).
     pub fn outcome(&self, policy: usize) -> (Outcome, String) {
         let Some(read) = self.policies.get(policy) else {
             return (Outcome::Invalid, String::new());
@@ -266,7 +266,7 @@ impl Kind {
         let outcome = self
             .attached
             .get(policy)
-            .map_or(Outcome::Invalid, Attached::outcome);
+            .map_or(Outcome::Invalid, PolicyAttachment::outcome);
         match &read.untrusted {
             Some(reason) if outcome == Outcome::Accepted => (Outcome::Untrusted, reason.clone()),
             _ => (outcome, outcome.to_string()),

@@ -1,13 +1,13 @@
-//! Own fields of the target object (SEMANTICS §6.4).
+//! Own fields of the target object (specification 6.4).
 
 use serde_json::{Map, Value};
 
-use super::{Frames, Kind, World};
+use super::{AttachmentChain, PolicyKind, World};
 use crate::merge::{Layer, StackGroup};
 use crate::model::{
     BlockName, Direction, Granularity, Level, NodeKey, Section, Strategy, at_path, is_unset,
 };
-use crate::profile::{Block, Instruction};
+use crate::profile::{Block, StrategySource};
 
 /// The own fields that join below all policies.
 #[derive(Debug)]
@@ -21,8 +21,8 @@ pub(crate) struct OwnRules {
 impl World {
     /// The values that the profile names, taken from the object at the end of the path; `None` if
     /// it sets none of them.
-    pub(crate) fn own_rules(&self, kind: &Kind, frames: &Frames) -> Option<OwnRules> {
-        let object = self.topology().key(frames.own?).clone();
+    pub(crate) fn own_rules(&self, kind: &PolicyKind, chain: &AttachmentChain) -> Option<OwnRules> {
+        let object = self.topology().key(chain.own?).clone();
         let body = &self.store().get(&object.object)?.object.body;
         let rule = match object.section {
             Some(Section::Rule(index)) => Some(index as usize),
@@ -54,10 +54,10 @@ impl World {
             block: Block {
                 name: BlockName::OwnFields,
                 rules,
-                strategy: Instruction::Fixed(strategy),
+                strategy: StrategySource::Fixed(strategy),
                 when: None,
                 unset: Vec::new(),
-                offers: true,
+                participates: true,
             },
         })
     }

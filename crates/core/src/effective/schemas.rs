@@ -1,21 +1,21 @@
-//! The schemas of a kind's rules, from its CRD (SEMANTICS §5.2, structural).
+//! The schemas of a kind's rules, from its CRD (specification 5.2, structural).
 
 use serde_json::Value;
 
-use super::Kind;
+use super::PolicyKind;
 use crate::merge::Schemas;
 use crate::model::{FieldStep, Granularity, Object};
 use crate::profile::Profile;
 
 /// Schemas by the block that rules stand in.
 #[derive(Debug, Default)]
-pub(crate) struct OwnSchemas {
+pub(crate) struct KindSchemas {
     bare: Option<Value>,
     defaults: Option<Value>,
     overrides: Option<Value>,
 }
 
-impl OwnSchemas {
+impl KindSchemas {
     /// Reads them from the CRD, where the kind's granularity needs them.
     pub fn of(profile: &Profile, definition: Option<&Object>) -> Self {
         let structural =
@@ -49,7 +49,7 @@ impl OwnSchemas {
     }
 }
 
-impl Kind {
+impl PolicyKind {
     /// The CRD's schemas of the rules.
     pub(crate) fn schemas(&self) -> Schemas<'_> {
         self.schemas.borrow()

@@ -1,40 +1,40 @@
-//! From frames to an ordered stack (SEMANTICS §4).
+//! From an attachment chain to an ordered stack (specification 4).
 
-use super::{Frames, Kind, NodePolicies, World};
-use crate::attach::Group;
+use super::{AttachmentChain, NodePolicies, PolicyKind, World};
+use crate::attach::AttachmentGroup;
 use crate::merge::{Layer, Stack, StackGroup};
 use crate::model::{Level, Str, Strategy};
-use crate::profile::{Block, Instruction, Policy};
+use crate::profile::{Block, Policy, StrategySource};
 use crate::topology::NodeId;
 
 /// A policy with the node that it stands on.
 #[derive(Clone, Debug)]
-pub(crate) struct Standing<'k> {
+pub(crate) struct Acceptance<'k> {
     pub index: usize,
     pub policy: &'k Policy,
     pub node: NodeId,
     pub level: Level,
 }
 
-impl Kind {
-    /// The groups of accepted policies on the frames' nodes, from least to most specific; in a
+impl PolicyKind {
+    /// The groups of accepted policies on the chain's nodes, from least to most specific; in a
     /// group the most established first.
-    pub(crate) fn groups(&self, frames: &Frames) -> Vec<Vec<Standing<'_>>> {
+    pub(crate) fn groups(&self, chain: &AttachmentChain) -> Vec<Vec<Acceptance<'_>>> {
         let mut found = Vec::new();
-        for step in &frames.steps {
+        for step in &chain.steps {
             let Some(here) = self.nodes.get(&step.node) else {
                 continue;
             };
-            for policies in here.applying(frames) {
-                let standing = policies.iter().filter_map(|&index| {
-                    Some(Standing {
+            for policies in here.applying(chain) {
+                let accepted = policies.iter().filter_map(|&index| {
+                    Some(Acceptance {
                         index,
                         policy: self.policies.get(index)?,
                         node: step.node,
                         level: step.level,
                     })
                 });
-                found.push(standing.collect());
+                found.push(accepted.collect());
             }
         }
         found
@@ -43,16 +43,16 @@ impl Kind {
 
 impl World {
     /// The stack that is folded.
-    pub(crate) fn stack<'k>(&self, kind: &Kind, groups: &[Vec<Standing<'k>>]) -> Stack<'k> {
+    pub(crate) fn stack<'k>(&self, kind: &PolicyKind, groups: &[Vec<Acceptance<'k>>]) -> Stack<'k> {
         let groups = groups.iter().filter_map(|group| {
             let level = group.first()?.level;
-            let layers = group.iter().map(|standing| Layer {
-                policy: Some(standing.index),
-                blocks: standing
+            let layers = group.iter().map(|accepted| Layer {
+                policy: Some(accepted.index),
+                blocks: accepted
                     .policy
                     .blocks
                     .iter()
-                    .map(|block| (block, self.strategy_on(kind, standing.node, block)))
+                    .map(|block| (block, self.strategy_on(kind, accepted.node, block)))
                     .collect(),
             });
             Some(StackGroup {
@@ -68,57 +68,58 @@ impl World {
 
 impl World {
     /// How a block joins: by the profile or the policy, or by an annotation on the policy's target,
-    /// where one whose value is not offered counts as omitted (SEMANTICS §5.3, §11.6).
-    pub(crate) fn strategy_on(&self, kind: &Kind, node: NodeId, block: &Block) -> Strategy {
-        let Instruction::ByAnnotation(omitted) = block.strategy else {
+    /// where one whose value is not offered counts as omitted (specification 5.3, 11.6).
+    pub(crate) fn strategy_on(&self, kind: &PolicyKind, node: NodeId, block: &Block) -> Strategy {
+        let StrategySource::ByAnnotation(omitted) = block.strategy else {
             return block.strategy.strategy();
         };
         let object = &self.topology().key(node).object;
         let annotations = self.store().get(object).map(|e| &e.object.annotations);
         kind.profile
-            .chooser
+            .strategy_choice
             .annotation
             .as_ref()
             .and_then(|name| annotations?.get(name))
-            .and_then(|raw| kind.profile.strategy_named(raw, block.name))
+            .and_then(|raw| kind.profile.parse_strategy(raw, block.name))
             .unwrap_or(omitted)
     }
 }
 
 impl NodePolicies {
     /// The groups of all policies here, accepted or not.
-    pub(crate) fn all_groups(&self) -> impl Iterator<Item = &Group> {
+    pub(crate) fn all_groups(&self) -> impl Iterator<Item = &AttachmentGroup> {
         let rejected = self.rejected.iter().map(|r| &r.group);
         self.groups.keys().chain(rejected)
     }
 
     /// Whether something here bears on the paths of all clients.
     pub(crate) fn is_for_all(&self) -> bool {
-        self.all_groups().any(|g| !matches!(g, Group::Clients(_)))
+        self.all_groups()
+            .any(|g| !matches!(g, AttachmentGroup::Clients(_)))
     }
 
-    /// Whether something here is for the clients of one namespace alone (SEMANTICS §4.6).
+    /// Whether something here is for the clients of one namespace alone (specification 4.6).
     pub(crate) fn is_for(&self, client: &Str) -> bool {
         self.all_groups()
-            .any(|g| matches!(g, Group::Clients(c) if c == client))
+            .any(|g| matches!(g, AttachmentGroup::Clients(c) if c == client))
     }
 
-    /// The groups that act for the frames' client.
-    fn applying<'n>(&'n self, frames: &'n Frames) -> impl Iterator<Item = &'n Vec<usize>> {
+    /// The groups that act for the chain's client.
+    fn applying<'n>(&'n self, chain: &'n AttachmentChain) -> impl Iterator<Item = &'n Vec<usize>> {
         self.groups
             .iter()
-            .filter(|(group, _)| frames.includes(group))
+            .filter(|(group, _)| chain.includes(group))
             .map(|(_, policies)| policies)
     }
 }
 
-impl Frames {
+impl AttachmentChain {
     /// Whether policies of a group act: those for the clients of one namespace act for them only
-    /// (SEMANTICS §4.6).
-    pub(crate) fn includes(&self, group: &Group) -> bool {
+    /// (specification 4.6).
+    pub(crate) fn includes(&self, group: &AttachmentGroup) -> bool {
         match group {
-            Group::Clients(client) => self.client.as_ref() == Some(client),
-            Group::Whole | Group::Filter(_) => true,
+            AttachmentGroup::Clients(client) => self.client.as_ref() == Some(client),
+            AttachmentGroup::Whole | AttachmentGroup::Filter(_) => true,
         }
     }
 

@@ -1,20 +1,20 @@
-//! Statuses of policies (SEMANTICS §10) and the objects that they affect (§9.3), over all scopes.
+//! Statuses of policies (specification 10) and the objects that they affect (specification 9.3), over all scopes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::HashMap;
 
-use super::tally::{Contribution, Tally};
-use super::{Frames, Kind, World};
-use crate::attach::Attached;
-use crate::model::{GroupKind, InForce, NodeKey, ObjectKey, Outcome, PolicyRef};
-use crate::profile::{Ancestor, Class};
-use crate::topology::{NodeId, Step, Trail};
+use super::enforcement::{Contribution, EnforcementSummary};
+use super::{AttachmentChain, PolicyKind, World};
+use crate::attach::PolicyAttachment;
+use crate::model::{Enforcement, GroupKind, NodeKey, ObjectKey, Outcome, PolicyRef};
+use crate::profile::{Ancestor, PolicyClass};
+use crate::topology::{NodeId, PathStep, ResolvedPath};
 
 /// The statuses of all policies.
 #[derive(Debug, Default)]
 pub struct Statuses {
-    /// By kind, then by policy, in the order of [`World::kinds`] and [`Kind::policies`].
+    /// By kind, then by policy, in the order of [`World::kinds`] and [`PolicyKind::policies`].
     pub kinds: Vec<Vec<PolicyStatus>>,
     /// The policies that affect a node, `(kind, policy)` as indexes.
     pub affected: BTreeMap<NodeId, BTreeSet<(usize, usize)>>,
@@ -24,7 +24,7 @@ pub struct Statuses {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PolicyStatus {
     /// How far it is in force; `None` where it is not accepted or the kind has no such condition.
-    pub in_force: Option<InForce>,
+    pub in_force: Option<Enforcement>,
     /// The policies that hold what it lost, sorted.
     pub overridden_by: Vec<PolicyRef>,
     /// The ancestors that the profile names, sorted.
@@ -40,47 +40,51 @@ pub struct PolicyStatus {
 }
 
 /// Most scope names of a message.
-const SCOPES_TOLD: usize = 3;
+const MAX_SCOPE_NAMES: usize = 3;
 
 /// What is gathered of a kind while paths are walked.
-struct Gathering<'w> {
-    kind: &'w Kind,
-    known: HashMap<Frames, Contribution>,
-    tallies: Vec<Tally>,
+struct StatusCollector<'w> {
+    kind: &'w PolicyKind,
+    known: HashMap<AttachmentChain, Contribution>,
+    summaries: Vec<EnforcementSummary>,
     ancestors: HashMap<NodeId, BTreeSet<NodeId>>,
 }
 
 impl World {
     /// Computes the statuses of all policies.
     pub fn statuses(&self) -> Statuses {
-        let mut gatherings: Vec<Gathering<'_>> = self
+        let mut collectors: Vec<StatusCollector<'_>> = self
             .kinds
             .iter()
-            .map(|kind| Gathering {
+            .map(|kind| StatusCollector {
                 kind,
                 known: HashMap::new(),
-                tallies: kind.policies.iter().map(|_| Tally::default()).collect(),
+                summaries: kind
+                    .policies
+                    .iter()
+                    .map(|_| EnforcementSummary::default())
+                    .collect(),
                 ancestors: HashMap::new(),
             })
             .collect();
         let mut affected: BTreeMap<NodeId, BTreeSet<(usize, usize)>> = BTreeMap::new();
-        self.topology.visit(&mut |name, trail| {
-            for (number, gathering) in gatherings.iter_mut().enumerate() {
-                if gathering.kind.policies.is_empty() {
+        self.topology.visit(&mut |name, resolved| {
+            for (number, collector) in collectors.iter_mut().enumerate() {
+                if collector.kind.policies.is_empty() {
                     continue;
                 }
-                let Some(steps) = self.steps(gathering.kind, trail) else {
+                let Some(steps) = self.steps(collector.kind, resolved) else {
                     continue;
                 };
-                gathering.note_ancestor(trail, &steps);
-                if !self.is_scope(gathering.kind, trail) {
+                collector.note_ancestor(resolved, &steps);
+                if !self.is_scope(collector.kind, resolved) {
                     continue;
                 }
-                let Some(frames) = self.frames(gathering.kind, trail) else {
+                let Some(chain) = self.attachment_chain(collector.kind, resolved) else {
                     continue;
                 };
-                let kind = gathering.kind;
-                let told = gathering.scope(self, name, frames);
+                let kind = collector.kind;
+                let told = collector.scope(self, name, chain);
                 for (policy, nodes) in told {
                     self.affect(kind, &steps, nodes, |node| {
                         affected.entry(node).or_default().insert((number, *policy));
@@ -88,19 +92,25 @@ impl World {
                 }
             }
         });
-        let kinds = gatherings.iter().map(|g| g.statuses(self)).collect();
+        let kinds = collectors.iter().map(|g| g.statuses(self)).collect();
         Statuses { kinds, affected }
     }
 
     /// The nodes that a policy affects on a path: those that it is attached to, and everything
-    /// below them; for a section its object, too, in part (SEMANTICS §9.3).
-    fn affect(&self, kind: &Kind, steps: &[Step], nodes: &[NodeId], mut f: impl FnMut(NodeId)) {
+    /// below them; for a section its object, too, in part (specification 9.3).
+    fn affect(
+        &self,
+        kind: &PolicyKind,
+        steps: &[PathStep],
+        nodes: &[NodeId],
+        mut f: impl FnMut(NodeId),
+    ) {
         let Some(first) = steps.iter().position(|s| nodes.contains(&s.node)) else {
             return;
         };
         let below = steps.iter().skip(first);
-        for step in
-            below.take_while(|s| kind.profile.class != Class::Direct || nodes.contains(&s.node))
+        for step in below
+            .take_while(|s| kind.profile.class != PolicyClass::Direct || nodes.contains(&s.node))
         {
             f(step.node);
             let key = self.topology.key(step.node);
@@ -115,10 +125,10 @@ impl World {
     }
 }
 
-impl Gathering<'_> {
+impl StatusCollector<'_> {
     /// Every Gateway and mesh root on a path through a node.
-    fn note_ancestor(&mut self, trail: &Trail, steps: &[Step]) {
-        let Some(root) = trail.ancestor() else {
+    fn note_ancestor(&mut self, resolved: &ResolvedPath, steps: &[PathStep]) {
+        let Some(root) = resolved.ancestor() else {
             return;
         };
         for step in steps {
@@ -127,30 +137,35 @@ impl Gathering<'_> {
     }
 
     /// Counts a scope. Returns who contributes there, with the nodes that they stand on.
-    fn scope(&mut self, world: &World, name: &str, frames: Frames) -> &[(usize, Vec<NodeId>)] {
+    fn scope(
+        &mut self,
+        world: &World,
+        name: &str,
+        chain: AttachmentChain,
+    ) -> &[(usize, Vec<NodeId>)] {
         let kind = self.kind;
         let contribution = self
             .known
-            .entry(frames)
-            .or_insert_with_key(|frames| world.contribution(kind, frames));
+            .entry(chain)
+            .or_insert_with_key(|chain| world.contribution(kind, chain));
         for share in &contribution.shares {
-            let Some(tally) = self.tallies.get_mut(share.policy) else {
+            let Some(summary) = self.summaries.get_mut(share.policy) else {
                 continue;
             };
-            tally.scopes += 1;
+            summary.scopes += 1;
             if share.lost.is_empty() {
                 continue;
             }
-            tally.scopes_lost += 1;
-            if tally.lost_in.len() < SCOPES_TOLD {
-                tally.lost_in.push(name.to_owned());
+            summary.scopes_lost += 1;
+            if summary.lost_in.len() < MAX_SCOPE_NAMES {
+                summary.lost_in.push(name.to_owned());
             }
         }
         if !contribution.counted {
             contribution.counted = true;
             for share in &contribution.shares {
-                if let Some(tally) = self.tallies.get_mut(share.policy) {
-                    tally.add(share);
+                if let Some(summary) = self.summaries.get_mut(share.policy) {
+                    summary.add(share);
                 }
             }
         }
@@ -170,27 +185,27 @@ impl Gathering<'_> {
         };
         let kind = self.kind;
         let accepted = kind.outcome(policy).0 == Outcome::Accepted;
-        let computed = kind.profile.class != Class::Listed;
-        let Some(tally) = self.tallies.get(policy).filter(|_| accepted && computed) else {
+        let computed = kind.profile.class != PolicyClass::Listed;
+        let Some(summary) = self.summaries.get(policy).filter(|_| accepted && computed) else {
             return status;
         };
-        status.in_force = Some(tally.in_force());
-        let by = tally
+        status.in_force = Some(summary.in_force());
+        let by = summary
             .overridden_by
             .iter()
             .filter_map(|&p| kind.policies.get(p));
         status.overridden_by = by.map(|p| PolicyRef::of(&p.key)).collect();
         status.overridden_by.sort();
-        status.scopes = tally.scopes;
-        status.scopes_lost = tally.scopes_lost;
-        status.lost_units = tally.lost_units.iter().map(ToString::to_string).collect();
-        status.lost_in.clone_from(&tally.lost_in);
+        status.scopes = summary.scopes;
+        status.scopes_lost = summary.scopes_lost;
+        status.lost_units = summary.lost_units.iter().map(ToString::to_string).collect();
+        status.lost_in.clone_from(&summary.lost_in);
         status
     }
 
     fn ancestors_of(&self, world: &World, policy: usize) -> Vec<ObjectKey> {
         let attached = self.kind.attached.get(policy);
-        let nodes = attached.into_iter().flat_map(Attached::nodes);
+        let nodes = attached.into_iter().flat_map(PolicyAttachment::nodes);
         let mut found: Vec<ObjectKey> = match self.kind.profile.status.ancestor {
             Ancestor::None => Vec::new(),
             Ancestor::Target => nodes
@@ -219,7 +234,7 @@ impl Statuses {
 
 impl World {
     /// The policies that affect an object or section, `(kind, policy)`, by the key that
-    /// SEMANTICS §11.16 writes.
+    /// specification 11.16 writes.
     pub fn affecting(&self, statuses: &Statuses, key: &str) -> Vec<(GroupKind, PolicyRef)> {
         let mut found = Vec::new();
         for (&node, policies) in &statuses.affected {

@@ -1,87 +1,87 @@
-//! Makes the machine of a world: finds every state that some path reaches, without walking every
+//! Makes the automaton of a world: finds every state that some path reaches, without walking every
 //! path.
 
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 
-use super::machine::{Machine, State, StateId, TrackId, Tracks, Ways};
-use super::track::{Effect, Move, Track};
-use crate::attach::Group;
-use crate::effective::scope::acts;
-use crate::effective::{Kind, NodePolicies, World};
+use super::automaton::{Automaton, ChainStateId, ChainStates, State, StateId, Transitions};
+use super::chain_state::{ChainEffect, ChainState, StepContext};
+use crate::attach::AttachmentGroup;
+use crate::effective::chain::acts;
+use crate::effective::{NodePolicies, PolicyKind, World};
 use crate::model::{Level, NodeKey, Str};
-use crate::topology::{NodeId, Place, Plan, RootPlace, TrailRoot};
+use crate::topology::{NodeId, PathTrie, RootKind, TrieNode, TrieRoot};
 
 /// How a place acts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Letter {
-    root: Option<RootLetter>,
+struct Symbol {
+    root: Option<RootSymbol>,
     /// A GatewayClass and its Gateway are two steps of one place.
-    steps: Vec<(Level, Vec<(usize, Effect)>)>,
+    steps: Vec<(Level, Vec<(usize, ChainEffect)>)>,
 }
 
 /// What a root decides for all paths below it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct RootLetter {
-    kind: TrailRoot,
+struct RootSymbol {
+    kind: RootKind,
     client: Str,
     acts: Vec<bool>,
 }
 
-/// A machine in the making.
-struct Maker<'w> {
+/// A automaton in the making.
+struct AutomatonBuilder<'w> {
     world: &'w World,
     root: Option<NodeId>,
     /// Whether some policy is for its own clients: else clients make no difference.
     has_clients: bool,
-    letters: Vec<Letter>,
-    letter_ids: HashMap<Letter, u32>,
+    symbols: Vec<Symbol>,
+    symbol_ids: HashMap<Symbol, u32>,
     by_node: HashMap<(NodeId, Level), u32>,
     state_ids: HashMap<State, StateId>,
-    machine: Machine,
+    automaton: Automaton,
 }
 
-impl Machine {
-    /// The machine of a world whose paths are those of a plan.
-    pub fn new(world: &World, plan: &Plan) -> Self {
-        let mut maker = Maker::new(world);
-        let places = plan.places();
-        let mut letters: Vec<u32> = places.map(|place| maker.letter(place)).collect();
-        for (id, root) in plan.roots() {
-            let place = plan.place(*id);
-            if let (Some(place), Some(letter)) = (place, letters.get_mut(id.index())) {
-                *letter = maker.root_letter(place, root);
+impl Automaton {
+    /// The automaton of a world whose paths are those of a trie.
+    pub fn new(world: &World, trie: &PathTrie) -> Self {
+        let mut builder = AutomatonBuilder::new(world);
+        let nodes = trie.nodes();
+        let mut symbols: Vec<u32> = nodes.map(|place| builder.symbol(place)).collect();
+        for (id, root) in trie.roots() {
+            let place = trie.node(*id);
+            if let (Some(place), Some(symbol)) = (place, symbols.get_mut(id.index())) {
+                *symbol = builder.root_symbol(place, root);
             }
         }
-        let below = signatures(plan, &letters);
-        let mut ways = Ways {
-            moves: HashMap::default(),
-            letters,
+        let below = subtree_classes(trie, &symbols);
+        let mut transitions = Transitions {
+            transitions: HashMap::default(),
+            symbols,
         };
-        maker.explore(plan, &below, &mut ways);
-        ways.moves.shrink_to_fit();
-        let mut machine = maker.machine;
-        machine.ways = Arc::new(ways);
-        machine
+        builder.explore(trie, &below, &mut transitions);
+        transitions.transitions.shrink_to_fit();
+        let mut automaton = builder.automaton;
+        automaton.transitions = Arc::new(transitions);
+        automaton
     }
 }
 
-/// What is below each place, alike for places below which everything acts alike: numbers of lists
-/// of letters, each with what is below it.
+/// What is below each place, alike for nodes below which everything acts alike: numbers of lists
+/// of symbols, each with what is below it.
 #[derive(Debug, Default)]
-struct Below {
+struct SubtreeClasses {
     of: Vec<u32>,
     lists: Vec<Vec<(u32, u32)>>,
 }
 
-fn signatures(plan: &Plan, letters: &[u32]) -> Below {
-    let mut below = Below::default();
+fn subtree_classes(trie: &PathTrie, symbols: &[u32]) -> SubtreeClasses {
+    let mut below = SubtreeClasses::default();
     let mut known: HashMap<Vec<(u32, u32)>, u32> = HashMap::new();
-    for place in plan.places() {
-        let mut list: Vec<(u32, u32)> = plan
+    for place in trie.nodes() {
+        let mut list: Vec<(u32, u32)> = trie
             .below(place)
-            .filter_map(|id| Some((*letters.get(id.index())?, *below.of.get(id.index())?)))
+            .filter_map(|id| Some((*symbols.get(id.index())?, *below.of.get(id.index())?)))
             .collect();
         list.sort_unstable();
         list.dedup();
@@ -103,57 +103,57 @@ impl State {
     /// The state before every path.
     fn start() -> Self {
         Self {
-            root: TrailRoot::default(),
+            root: RootKind::default(),
             end: Level::Root,
             client: Str::default(),
-            tracks: Box::default(),
+            chain_states: Box::default(),
         }
     }
 }
 
-impl<'w> Maker<'w> {
+impl<'w> AutomatonBuilder<'w> {
     fn new(world: &'w World) -> Self {
-        let stands = |kind: &Kind| !kind.nodes.is_empty();
-        let clients = |kind: &Kind| {
+        let stands = |kind: &PolicyKind| !kind.nodes.is_empty();
+        let clients = |kind: &PolicyKind| {
             let mut groups = kind.nodes.values().flat_map(NodePolicies::all_groups);
-            groups.any(|g| matches!(g, Group::Clients(_)))
+            groups.any(|g| matches!(g, AttachmentGroup::Clients(_)))
         };
-        let tracks: Vec<Option<Tracks>> = world
+        let chain_states: Vec<Option<ChainStates>> = world
             .kinds()
             .iter()
-            .map(|kind| stands(kind).then(Tracks::default))
+            .map(|kind| stands(kind).then(ChainStates::default))
             .collect();
         let start = State::start();
         Self {
             root: world.topology().node(&NodeKey::root()),
             has_clients: world.kinds().iter().any(clients),
             world,
-            letters: Vec::new(),
-            letter_ids: HashMap::new(),
+            symbols: Vec::new(),
+            symbol_ids: HashMap::new(),
             by_node: HashMap::new(),
             state_ids: HashMap::from_iter([(start.clone(), 0)]),
-            machine: Machine {
-                ways: Arc::default(),
+            automaton: Automaton {
+                transitions: Arc::default(),
                 states: vec![start],
-                tracks,
+                chain_states,
             },
         }
     }
 
-    fn letter(&mut self, place: &Place) -> u32 {
+    fn symbol(&mut self, place: &TrieNode) -> u32 {
         if let Some(&known) = self.by_node.get(&(place.node, place.level)) {
             return known;
         }
-        let effects = self.effects(place.node, place.level, TrailRoot::Gateway);
-        let letter = self.intern(Letter {
+        let effects = self.effects(place.node, place.level, RootKind::Gateway);
+        let symbol = self.intern(Symbol {
             root: None,
             steps: vec![(place.level, effects)],
         });
-        self.by_node.insert((place.node, place.level), letter);
-        letter
+        self.by_node.insert((place.node, place.level), symbol);
+        symbol
     }
 
-    fn root_letter(&mut self, place: &Place, root: &RootPlace) -> u32 {
+    fn root_symbol(&mut self, place: &TrieNode, root: &TrieRoot) -> u32 {
         let mut steps = Vec::new();
         if let Some(class) = root.class {
             let effects = self.effects(class, Level::GatewayClass, root.kind);
@@ -161,9 +161,9 @@ impl<'w> Maker<'w> {
         }
         let effects = self.effects(place.node, place.level, root.kind);
         steps.push((place.level, effects));
-        let kinds = self.standing();
-        let letter = Letter {
-            root: Some(RootLetter {
+        let kinds = self.active_kinds();
+        let symbol = Symbol {
+            root: Some(RootSymbol {
                 kind: root.kind,
                 client: if self.has_clients {
                     root.client.clone()
@@ -176,40 +176,43 @@ impl<'w> Maker<'w> {
             }),
             steps,
         };
-        self.intern(letter)
+        self.intern(symbol)
     }
 
     /// The kinds that stand somewhere.
-    fn standing(&self) -> impl Iterator<Item = (usize, &'w Kind)> {
+    fn active_kinds(&self) -> impl Iterator<Item = (usize, &'w PolicyKind)> {
         let kinds = self.world.kinds().iter().enumerate();
         kinds.filter(|(_, kind)| !kind.nodes.is_empty())
     }
 
-    fn effects(&self, node: NodeId, level: Level, root: TrailRoot) -> Vec<(usize, Effect)> {
-        let step = Move { node, level, root };
-        self.standing()
+    fn effects(&self, node: NodeId, level: Level, root: RootKind) -> Vec<(usize, ChainEffect)> {
+        let step = StepContext { node, level, root };
+        self.active_kinds()
             .filter_map(|(number, kind)| Some((number, self.world.effect(kind, step)?)))
             .collect()
     }
 
-    fn intern(&mut self, letter: Letter) -> u32 {
-        if let Some(&known) = self.letter_ids.get(&letter) {
+    fn intern(&mut self, symbol: Symbol) -> u32 {
+        if let Some(&known) = self.symbol_ids.get(&symbol) {
             return known;
         }
-        let number = u32::try_from(self.letters.len()).unwrap_or(u32::MAX);
-        self.letters.push(letter.clone());
-        self.letter_ids.insert(letter, number);
+        let number = u32::try_from(self.symbols.len()).unwrap_or(u32::MAX);
+        self.symbols.push(symbol.clone());
+        self.symbol_ids.insert(symbol, number);
         number
     }
 
     /// Makes every state that some path reaches.
-    fn explore(&mut self, plan: &Plan, below: &Below, ways: &mut Ways) {
+    fn explore(&mut self, trie: &PathTrie, below: &SubtreeClasses, transitions: &mut Transitions) {
         let mut seen: HashSet<(StateId, u32)> = HashSet::new();
         let mut pending: Vec<(StateId, u32)> = Vec::new();
-        for (root, _) in plan.roots() {
-            let (letter, list) = (ways.letters.get(root.index()), below.of.get(root.index()));
-            if let (Some(&letter), Some(&list)) = (letter, list) {
-                pending.push((self.go(0, letter, ways), list));
+        for (root, _) in trie.roots() {
+            let (symbol, list) = (
+                transitions.symbols.get(root.index()),
+                below.of.get(root.index()),
+            );
+            if let (Some(&symbol), Some(&list)) = (symbol, list) {
+                pending.push((self.transition(0, symbol, transitions), list));
             }
         }
         while let Some((state, list)) = pending.pop() {
@@ -217,52 +220,52 @@ impl<'w> Maker<'w> {
                 continue;
             }
             let next = below.lists.get(list as usize).map_or(&[][..], |l| l);
-            for &(letter, list) in next {
-                pending.push((self.go(state, letter, ways), list));
+            for &(symbol, list) in next {
+                pending.push((self.transition(state, symbol, transitions), list));
             }
         }
     }
 
-    /// The state after a letter.
-    fn go(&mut self, from: StateId, letter: u32, ways: &mut Ways) -> StateId {
-        if let Some(&known) = ways.moves.get(&(from, letter)) {
+    /// The state after a symbol.
+    fn transition(&mut self, from: StateId, symbol: u32, transitions: &mut Transitions) -> StateId {
+        if let Some(&known) = transitions.transitions.get(&(from, symbol)) {
             return known;
         }
-        let state = self.next(from, letter);
+        let state = self.successor(from, symbol);
         let to = match self.state_ids.get(&state) {
             Some(&known) => known,
             None => self.add(state),
         };
-        ways.moves.insert((from, letter), to);
+        transitions.transitions.insert((from, symbol), to);
         to
     }
 
-    fn next(&mut self, from: StateId, letter: u32) -> State {
-        let from = self.machine.states.get(from as usize);
+    fn successor(&mut self, from: StateId, symbol: u32) -> State {
+        let from = self.automaton.states.get(from as usize);
         let mut state = from.cloned().unwrap_or_else(State::start);
-        let Some(letter) = self.letters.get(letter as usize).cloned() else {
+        let Some(symbol) = self.symbols.get(symbol as usize).cloned() else {
             return state;
         };
-        if let Some(root) = letter.root {
-            state = self.begin(root);
+        if let Some(root) = symbol.root {
+            state = self.start_below(root);
         }
-        for (level, effects) in letter.steps {
+        for (level, effects) in symbol.steps {
             state.end = level;
             for (number, effect) in effects {
-                self.take(&mut state, number, &effect, level);
+                self.apply_effect(&mut state, number, &effect, level);
             }
         }
         state
     }
 
     /// The state at the beginning of the paths below a root.
-    fn begin(&mut self, root: RootLetter) -> State {
-        let mut tracks = vec![0; self.world.kinds().len()].into_boxed_slice();
-        let standing = self.standing().collect::<Vec<_>>();
-        for ((number, kind), acts) in standing.into_iter().zip(root.acts) {
-            let track = Track::start(kind, acts, self.root, &root.client);
-            let id = self.track(number, track, &root.client);
-            if let Some(place) = tracks.get_mut(number) {
+    fn start_below(&mut self, root: RootSymbol) -> State {
+        let mut chain_states = vec![0; self.world.kinds().len()].into_boxed_slice();
+        let active_kinds = self.active_kinds().collect::<Vec<_>>();
+        for ((number, kind), acts) in active_kinds.into_iter().zip(root.acts) {
+            let chain_state = ChainState::start(kind, acts, self.root, &root.client);
+            let id = self.chain_state(number, chain_state, &root.client);
+            if let Some(place) = chain_states.get_mut(number) {
                 *place = id;
             }
         }
@@ -270,60 +273,84 @@ impl<'w> Maker<'w> {
             root: root.kind,
             end: Level::Root,
             client: root.client,
-            tracks,
+            chain_states,
         }
     }
 
-    fn take(&mut self, state: &mut State, number: usize, effect: &Effect, level: Level) {
+    fn apply_effect(
+        &mut self,
+        state: &mut State,
+        number: usize,
+        effect: &ChainEffect,
+        level: Level,
+    ) {
         let Some(kind) = self.world.kinds().get(number) else {
             return;
         };
-        let Some(track) = state.tracks.get_mut(number) else {
+        let Some(chain_state) = state.chain_states.get_mut(number) else {
             return;
         };
-        let known = self.machine.tracks.get(number).and_then(Option::as_ref);
-        let Some((from, _)) = known.and_then(|t| t.known.get(*track as usize)) else {
+        let known = self
+            .automaton
+            .chain_states
+            .get(number)
+            .and_then(Option::as_ref);
+        let Some((from, _)) = known.and_then(|t| t.known.get(*chain_state as usize)) else {
             return;
         };
         let after = from.after(kind, effect, level, &state.client);
-        *track = self.track(number, after, &state.client);
+        *chain_state = self.chain_state(number, after, &state.client);
     }
 
-    fn track(&mut self, number: usize, track: Track, client: &Str) -> TrackId {
-        let Some(tracks) = self.machine.tracks.get_mut(number).and_then(Option::as_mut) else {
+    fn chain_state(
+        &mut self,
+        number: usize,
+        chain_state: ChainState,
+        client: &Str,
+    ) -> ChainStateId {
+        let Some(chain_states) = self
+            .automaton
+            .chain_states
+            .get_mut(number)
+            .and_then(Option::as_mut)
+        else {
             return 0;
         };
         // The client counts where a policy is for its own ones.
-        let client = if track.is_for_clients() {
+        let client = if chain_state.is_for_clients() {
             client.clone()
         } else {
             Str::default()
         };
-        let key = (track, client);
-        if let Some(&known) = tracks.ids.get(&key) {
+        let key = (chain_state, client);
+        if let Some(&known) = chain_states.ids.get(&key) {
             return known;
         }
-        let id = u32::try_from(tracks.known.len()).unwrap_or(u32::MAX);
+        let id = u32::try_from(chain_states.known.len()).unwrap_or(u32::MAX);
         for node in key.0.nodes() {
-            tracks.by_node.entry(node).or_default().push(id);
+            chain_states.by_node.entry(node).or_default().push(id);
         }
-        tracks.known.push(key.clone());
-        tracks.states.push(Vec::new());
-        tracks.ids.insert(key, id);
+        chain_states.known.push(key.clone());
+        chain_states.states.push(Vec::new());
+        chain_states.ids.insert(key, id);
         id
     }
 
     fn add(&mut self, state: State) -> StateId {
-        let id = u32::try_from(self.machine.states.len()).unwrap_or(u32::MAX);
-        for (track, tracks) in state.tracks.iter().zip(&mut self.machine.tracks) {
-            let states = tracks
+        let id = u32::try_from(self.automaton.states.len()).unwrap_or(u32::MAX);
+        for (chain_state, chain_states) in state
+            .chain_states
+            .iter()
+            .zip(&mut self.automaton.chain_states)
+        {
+            let states = chain_states
                 .as_mut()
-                .and_then(|t| t.states.get_mut(*track as usize));
+                .and_then(|t| t.states.get_mut(*chain_state as usize));
             if let Some(states) = states {
                 states.push(id);
             }
         }
-        self.machine.states.push(state.clone());
+        self.automaton.states.push(state.clone());
         self.state_ids.insert(state, id);
         id
     }

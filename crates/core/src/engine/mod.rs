@@ -1,60 +1,60 @@
 //! The engine: a world that follows its store, with work in proportion to what changed.
 //!
 //! A policy that changes is exchanged in its place: its references, the conflicts around it and the
-//! tracks that rest on its nodes are worked out again, and nothing else. What moves paths themselves
+//! chain states that rest on its nodes are worked out again, and nothing else. What moves paths themselves
 //! (Gateways, routes, namespaces, grants, profiles) lets the world be read anew; answers whose
-//! question is the same stay. [`World::full`] is the law: the tests hold each step against it.
+//! question is the same stay. [`World::from_store`] is the law: the tests hold each step against it.
 
-mod book;
+mod attachment_index;
+mod automaton;
+mod chain_state;
+mod change_impact;
 mod explore;
-mod machine;
-mod matters;
-mod track;
 
-pub use machine::{Machine, StateId, TrackId, Ways};
+pub use automaton::{Automaton, ChainStateId, StateId, Transitions};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 
-use self::book::Book;
-use self::matters::Matter;
-use crate::attach::{Group, attach_one};
-use crate::effective::acceptance::{places, settle};
-use crate::effective::{Kind, NodePolicies, World};
+use self::attachment_index::AttachmentIndex;
+use self::change_impact::ChangeImpact;
+use crate::attach::{AttachmentGroup, attach_policy};
+use crate::effective::acceptance::{attachment_points, resolve_conflicts};
+use crate::effective::{NodePolicies, PolicyKind, World};
 use crate::model::{GroupKind, NodeKey, ObjectKey, Outcome};
 use crate::profile::{Policy, Profile, read_policy};
-use crate::store::{Changed, Store};
-use crate::topology::{NodeId, Plan};
+use crate::store::{ChangeSet, Store};
+use crate::topology::{NodeId, PathTrie};
 
 /// A world with its paths, ready to follow changes.
 #[derive(Debug)]
 pub struct Engine {
     pub(super) world: World,
-    plan: Arc<Plan>,
-    machine: Machine,
-    books: Vec<Book>,
+    trie: Arc<PathTrie>,
+    automaton: Automaton,
+    indexes: Vec<AttachmentIndex>,
     /// Kinds of objects that something depends on: nodes of paths, and what references name.
-    pub(super) named: HashSet<GroupKind>,
+    pub(super) referenced_kinds: HashSet<GroupKind>,
     /// How often the world was read from scratch while it followed.
-    readings: u64,
+    rebuilds: u64,
 }
 
 /// What came of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Update {
+pub enum EngineUpdate {
     /// Nothing that answers rest on.
     Nothing,
-    /// The tracks of these kinds may come to something else.
-    Tracks(Vec<(usize, TrackId)>),
+    /// The chain states of these kinds may come to something else.
+    ChainStates(Vec<(usize, ChainStateId)>),
     /// The states are others; answers to the same questions are the same.
     All,
 }
 
 /// What an exchange did.
 #[derive(Debug, Default)]
-struct Exchanged {
+struct Replacement {
     /// Nodes on which policies are others now.
     touched: Vec<NodeId>,
     /// A node has policies that had none, or the other way round.
@@ -64,16 +64,19 @@ struct Exchanged {
 impl Engine {
     /// The engine of a world.
     pub fn new(world: World) -> Self {
-        let plan = Arc::new(world.topology().plan());
-        let machine = Machine::new(&world, &plan);
-        let books = world.kinds().iter().map(|k| Book::of(k, world.store()));
+        let trie = Arc::new(world.topology().trie());
+        let automaton = Automaton::new(&world, &trie);
+        let indexes = world
+            .kinds()
+            .iter()
+            .map(|k| AttachmentIndex::of(k, world.store()));
         Self {
-            books: books.collect(),
-            named: named(&world),
-            machine,
-            plan,
+            indexes: indexes.collect(),
+            referenced_kinds: referenced_kinds(&world),
+            automaton,
+            trie,
             world,
-            readings: 0,
+            rebuilds: 0,
         }
     }
 
@@ -88,25 +91,25 @@ impl Engine {
     }
 
     /// Where paths lead.
-    pub fn plan(&self) -> &Arc<Plan> {
-        &self.plan
+    pub fn trie(&self) -> &Arc<PathTrie> {
+        &self.trie
     }
 
     /// The states of all paths.
-    pub fn machine(&self) -> &Machine {
-        &self.machine
+    pub fn automaton(&self) -> &Automaton {
+        &self.automaton
     }
 
     /// How often the world was read from scratch while it followed.
-    pub fn readings(&self) -> u64 {
-        self.readings
+    pub fn rebuilds(&self) -> u64 {
+        self.rebuilds
     }
 
-    /// How many policies of each kind there are, by outcome (SEMANTICS §3.3).
+    /// How many policies of each kind there are, by outcome (specification 3.3).
     pub fn outcomes(&self) -> BTreeMap<(GroupKind, Outcome), usize> {
         let mut found = BTreeMap::new();
-        for (kind, book) in self.world.kinds.iter().zip(&self.books) {
-            for slot in book.slots() {
+        for (kind, index) in self.world.kinds.iter().zip(&self.indexes) {
+            for slot in index.slots() {
                 let (outcome, _) = kind.outcome(slot);
                 let key = (kind.profile.policy.clone(), outcome);
                 *found.entry(key).or_default() += 1;
@@ -116,112 +119,122 @@ impl Engine {
     }
 
     /// Follows a store in which some objects are others than before.
-    pub fn follow(&mut self, store: Store, changed: &Changed) -> Update {
+    pub fn follow(&mut self, store: Store, changed: &ChangeSet) -> EngineUpdate {
         let before = std::mem::replace(&mut self.world.store, store);
         let mut of_kinds: HashMap<usize, Vec<&ObjectKey>> = HashMap::new();
         for (key, difference) in changed {
-            match self.matters(key, *difference, &before) {
-                Some(Matter::Nothing) => {}
-                Some(Matter::Policy(number)) => of_kinds.entry(number).or_default().push(key),
-                None => return self.read_anew(),
+            match self.change_impact(key, *difference, &before) {
+                Some(ChangeImpact::Nothing) => {}
+                Some(ChangeImpact::Policy(number)) => of_kinds.entry(number).or_default().push(key),
+                None => return self.rebuild(),
             }
         }
         let mut numbers: Vec<usize> = of_kinds.keys().copied().collect();
         numbers.sort_unstable();
-        let mut tracks = Vec::new();
+        let mut chain_states = Vec::new();
         let mut moved = false;
         for number in numbers {
             let keys = of_kinds.get(&number).map_or(&[][..], Vec::as_slice);
-            let Some(exchanged) = self.exchange(number, keys) else {
-                return self.read_anew();
+            let Some(replacement) = self.replace_policies(number, keys) else {
+                return self.rebuild();
             };
-            moved |= exchanged.moved;
-            for node in exchanged.touched {
-                let resting = self.machine.resting_on(number, node).iter();
-                tracks.extend(resting.map(|&track| (number, track)));
+            moved |= replacement.moved;
+            for node in replacement.touched {
+                let resting = self.automaton.chain_states_on(number, node).iter();
+                chain_states.extend(resting.map(|&chain_state| (number, chain_state)));
             }
         }
         if moved {
-            self.machine = Machine::new(&self.world, &self.plan);
-            return Update::All;
+            self.automaton = Automaton::new(&self.world, &self.trie);
+            return EngineUpdate::All;
         }
-        tracks.sort_unstable();
-        tracks.dedup();
-        if tracks.is_empty() {
-            Update::Nothing
+        chain_states.sort_unstable();
+        chain_states.dedup();
+        if chain_states.is_empty() {
+            EngineUpdate::Nothing
         } else {
-            Update::Tracks(tracks)
+            EngineUpdate::ChainStates(chain_states)
         }
     }
 
     /// Reads the world from scratch. Profiles that say the same stay the same.
-    fn read_anew(&mut self) -> Update {
+    fn rebuild(&mut self) -> EngineUpdate {
         let store = self.world.store.clone();
-        let mut world = World::full(store, &self.world.profiles);
+        let mut world = World::from_store(store, &self.world.profiles);
         for kind in &mut world.kinds {
             let known = self.world.kind(&kind.profile.policy);
             if let Some(known) = known.filter(|known| *known.profile == *kind.profile) {
                 kind.profile = Arc::clone(&known.profile);
             }
         }
-        let readings = self.readings + 1;
+        let rebuilds = self.rebuilds + 1;
         *self = Self {
-            readings,
+            rebuilds,
             ..Self::new(world)
         };
-        Update::All
+        EngineUpdate::All
     }
 
     /// Exchanges policies of a kind; `None` if they bear on the paths themselves.
-    fn exchange(&mut self, number: usize, keys: &[&ObjectKey]) -> Option<Exchanged> {
+    fn replace_policies(&mut self, number: usize, keys: &[&ObjectKey]) -> Option<Replacement> {
         let kind = self.world.kinds.get_mut(number)?;
-        let book = self.books.get_mut(number)?;
+        let index = self.indexes.get_mut(number)?;
         let mut affected: BTreeSet<NodeKey> = BTreeSet::new();
         let mut slots: HashSet<usize> = HashSet::new();
         for key in keys {
             let entry = self.world.store.get(key);
-            if let Some(&slot) = book.slots.get(*key) {
-                affected.extend(book.take_off(kind, slot, entry.is_none())?);
+            if let Some(&slot) = index.slots.get(*key) {
+                affected.extend(index.detach(kind, slot, entry.is_none())?);
                 slots.insert(slot);
             }
             let Some(entry) = entry else { continue };
             let policy = read_policy(&kind.profile, &entry.object);
-            self.named.extend(names(&kind.profile, &policy));
+            self.referenced_kinds
+                .extend(reference_kinds(&kind.profile, &policy));
             let place = (&self.world.store, &*self.world.topology);
-            let attached = attach_one(&kind.profile, &policy, place, &book.filters);
-            let places = places(&attached);
+            let attached = attach_policy(&kind.profile, &policy, place, &index.filters);
+            let attachment_points = attachment_points(&attached);
             // Its clients may be set apart on a mesh root.
-            if places.iter().any(|(_, g)| matches!(g, Group::Clients(_))) {
+            if attachment_points
+                .iter()
+                .any(|(_, g)| matches!(g, AttachmentGroup::Clients(_)))
+            {
                 return None;
             }
-            let slot = book.slot(key, kind.policies.len());
+            let slot = index.slot(key, kind.policies.len());
             slots.insert(slot);
-            for (node, _) in &places {
+            for (node, _) in &attachment_points {
                 affected.insert(node.clone());
-                book.on.entry(node.clone()).or_default().push(slot);
+                index.by_node.entry(node.clone()).or_default().push(slot);
             }
             put(&mut kind.policies, slot, policy);
             put(&mut kind.attached, slot, attached);
-            put(&mut kind.places, slot, places);
+            put(&mut kind.attachment_points, slot, attachment_points);
         }
-        let members = book.members(kind, &mut affected);
-        let found = kind.settle_again(members, &affected);
-        let mut exchanged = Exchanged::default();
+        let members = index.affected_policies(kind, &mut affected);
+        let found = kind.resolve_conflicts_on(members, &affected);
+        let mut replacement = Replacement::default();
         for (key, now) in found {
             if let Some(node) = self.world.topology.node(&key) {
-                exchanged.take(kind, node, now, &slots);
+                replacement.take(kind, node, now, &slots);
             }
         }
-        Some(exchanged)
+        Some(replacement)
     }
 }
 
-impl Exchanged {
+impl Replacement {
     /// Puts what stands on a node now.
-    fn take(&mut self, kind: &mut Kind, node: NodeId, now: NodePolicies, slots: &HashSet<usize>) {
+    fn take(
+        &mut self,
+        kind: &mut PolicyKind,
+        node: NodeId,
+        now: NodePolicies,
+        slots: &HashSet<usize>,
+    ) {
         let stands = !now.groups.is_empty() || !now.rejected.is_empty();
         let before = kind.nodes.get(&node);
-        // Tracks go on over a node that nothing stands on any more; new ones are needed where all
+        // Chain states go on over a node that nothing stands on any more; new ones are needed where all
         // clients are to see what none or some did.
         self.moved |= now.is_for_all() && !before.is_some_and(NodePolicies::is_for_all);
         let bears = |here: &NodePolicies| {
@@ -241,22 +254,22 @@ impl Exchanged {
     }
 }
 
-impl Kind {
+impl PolicyKind {
     /// Settles the conflicts between some policies; returns what stands on the affected nodes.
-    fn settle_again(
+    fn resolve_conflicts_on(
         &self,
         members: Vec<usize>,
         affected: &BTreeSet<NodeKey>,
     ) -> Vec<(NodeKey, NodePolicies)> {
         let schemas = self.schemas.borrow();
-        let settled = settle(
+        let resolution = resolve_conflicts(
             &self.profile,
             schemas,
             &self.policies,
-            &self.places,
+            &self.attachment_points,
             members,
         );
-        let mut found = settled.by_node();
+        let mut found = resolution.by_node();
         let nodes = affected.iter();
         nodes
             .map(|node| (node.clone(), found.remove(node).unwrap_or_default()))
@@ -273,7 +286,10 @@ fn put<T>(list: &mut Vec<T>, slot: usize, entry: T) {
 }
 
 /// The kinds that a policy may name, and does.
-fn names<'p>(profile: &'p Profile, policy: &'p Policy) -> impl Iterator<Item = GroupKind> + 'p {
+fn reference_kinds<'p>(
+    profile: &'p Profile,
+    policy: &'p Policy,
+) -> impl Iterator<Item = GroupKind> + 'p {
     let references = policy.references.iter().filter(|r| r.invalid.is_none());
     let kinds = references.map(|reference| &reference.kind);
     let allowed = |kind: &&GroupKind| {
@@ -283,15 +299,15 @@ fn names<'p>(profile: &'p Profile, policy: &'p Policy) -> impl Iterator<Item = G
 }
 
 /// Kinds of objects that something depends on.
-fn named(world: &World) -> HashSet<GroupKind> {
-    let mut named: HashSet<GroupKind> = HashSet::new();
+fn referenced_kinds(world: &World) -> HashSet<GroupKind> {
+    let mut referenced_kinds: HashSet<GroupKind> = HashSet::new();
     for kind in world.kinds() {
         let policies = kind.policies.iter();
-        named.extend(policies.flat_map(|policy| names(&kind.profile, policy)));
+        referenced_kinds.extend(policies.flat_map(|policy| reference_kinds(&kind.profile, policy)));
     }
     for place in 0..world.topology().len() {
         let key = world.topology().key_at(place);
-        named.extend(key.map(|key| key.object.kind.clone()));
+        referenced_kinds.extend(key.map(|key| key.object.kind.clone()));
     }
-    named
+    referenced_kinds
 }

@@ -16,7 +16,7 @@ const MAX_VARIABLE: usize = 256 * 1_024;
 ///
 /// # Errors
 /// What is too large.
-pub(super) fn before(source: &str) -> Result<(), String> {
+pub(super) fn check_source(source: &str) -> Result<(), String> {
     if source.len() > MAX_SOURCE {
         return Err(format!("is longer than {MAX_SOURCE} bytes"));
     }
@@ -54,7 +54,7 @@ fn nesting(source: &str) -> usize {
 ///
 /// # Errors
 /// What is too large.
-pub(super) fn after(expr: &Expr) -> Result<(), String> {
+pub(super) fn check_tree(expr: &Expr) -> Result<(), String> {
     let mut nodes = 0;
     let mut pending = vec![(expr, 0)];
     while let Some((expr, level)) = pending.pop() {
@@ -116,7 +116,7 @@ fn entries<'e>(entries: &'e [cel::common::ast::IdedEntryExpr], f: &mut dyn FnMut
 ///
 /// # Errors
 /// It is too large.
-pub(super) fn variable(value: &Value) -> Result<(), String> {
+pub(super) fn check_variable(value: &Value) -> Result<(), String> {
     if size(value, MAX_VARIABLE) > MAX_VARIABLE {
         return Err(format!("a variable is larger than {MAX_VARIABLE} bytes"));
     }

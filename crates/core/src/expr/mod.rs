@@ -36,7 +36,7 @@ impl Expression {
     /// # Errors
     /// Why it is refused: it does not parse, or is larger than the guards let through.
     pub fn compile(source: &str) -> Result<Self, String> {
-        guard::before(source)?;
+        guard::check_source(source)?;
         let text = source.to_owned();
         let parser = std::thread::Builder::new()
             .stack_size(PARSER_STACK)
@@ -48,8 +48,8 @@ impl Expression {
             .map_err(|_| "the parser gave up on it".to_owned())?;
         let program = parsed.map_err(|e| format!("does not parse: {}", first_line(&e)))?;
         let mut tree = program.expression().clone();
-        guard::after(&tree.expr)?;
-        order::impose(&mut tree.expr);
+        guard::check_tree(&tree.expr)?;
+        order::sort_keys(&mut tree.expr);
         Ok(Self {
             source: source.into(),
             tree: Arc::new(tree),
@@ -64,14 +64,14 @@ impl Expression {
         let functions = FUNCTIONS.as_ref().map_err(Clone::clone)?;
         let mut context = functions.new_inner_scope();
         for (name, value) in variables {
-            guard::variable(value)?;
+            guard::check_variable(value)?;
             context.add_variable_from_value(*name, convert::to_cel(value));
         }
         let found = cel::Value::resolve(&self.tree, &context).map_err(|e| e.to_string())?;
         convert::from_cel(&found)
     }
 
-    /// Whether it is true; false, not a boolean and an error are not (SEMANTICS §5.4).
+    /// Whether it is true; false, not a boolean and an error are not (specification 5.4).
     pub fn is_true(&self, variables: &[(&str, &Value)]) -> bool {
         matches!(self.evaluate(variables), Ok(Value::Bool(true)))
     }

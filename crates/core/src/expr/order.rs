@@ -1,11 +1,11 @@
 //! CEL walks through the keys of a map in no order; here they come sorted, so that the same question
-//! has the same answer on every replica (SEMANTICS §6.5).
+//! has the same answer on every replica (specification 6.5).
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr};
 use cel::{Context, Value};
 
 /// The function that puts keys in order. No source can name it.
-const IN_ORDER: &str = "@inOrder";
+const SORTED_KEYS: &str = "@inOrder";
 
 /// What every expression may use.
 ///
@@ -14,13 +14,13 @@ const IN_ORDER: &str = "@inOrder";
 pub(super) fn context() -> Result<Context<'static, 'static>, String> {
     let mut context = Context::default();
     context
-        .add_function(IN_ORDER, in_order)
+        .add_function(SORTED_KEYS, sorted_keys)
         .map_err(|e| e.to_string())?;
     Ok(context)
 }
 
 /// The keys of a map, sorted; anything else as it is.
-fn in_order(range: Value) -> Value {
+fn sorted_keys(range: Value) -> Value {
     let Value::Map(map) = range else {
         return range;
     };
@@ -32,19 +32,19 @@ fn in_order(range: Value) -> Value {
 }
 
 /// Lets every comprehension of a syntax tree walk in order. The guards have bounded the tree.
-pub(super) fn impose(expr: &mut Expr) {
+pub(super) fn sort_keys(expr: &mut Expr) {
     if let Expr::Comprehension(comprehension) = expr {
         let range = std::mem::take(&mut comprehension.iter_range);
         comprehension.iter_range = IdedExpr {
             id: range.id,
             expr: Expr::Call(CallExpr {
-                func_name: IN_ORDER.to_owned(),
+                func_name: SORTED_KEYS.to_owned(),
                 target: None,
                 args: vec![range],
             }),
         };
     }
-    below(expr, &mut impose);
+    below(expr, &mut sort_keys);
 }
 
 fn below(expr: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {

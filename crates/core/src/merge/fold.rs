@@ -1,20 +1,20 @@
-//! The fold of a path (SEMANTICS §6).
+//! The fold of a path (specification 6).
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::join::{Counted, Side, join};
-use super::shape::{Schemas, Shapes};
-use super::slot::{Slot, take_apart};
-use super::trace::{Loss, Tracer};
-use super::{Layer, Source, Stack, StackGroup};
+use super::join::{CountedSide, Side, join};
+use super::shape::{Schemas, ShapeRules};
+use super::trace::{Loss, LossTracer};
+use super::tree::{MergeTree, decompose};
+use super::{BlockSource, Layer, Stack, StackGroup};
 use crate::model::{BlockName, Direction, LossReason, Strategy, Unit};
-use crate::profile::{Block, Fold, Profile, SameTarget, Span};
+use crate::profile::{Block, FoldOrder, FoldSpan, Profile, SameTarget};
 
 /// What is to be told of a fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tell {
+pub enum FoldDetail {
     /// The rules.
     Rules,
     /// The rules, and what lost.
@@ -25,15 +25,15 @@ pub enum Tell {
 
 /// The result of a fold.
 #[derive(Clone, Debug, Default)]
-pub struct Folded<'p> {
-    /// The rules; `None` exactly if no block took part (SEMANTICS §5.6).
+pub struct FoldResult<'p> {
+    /// The rules; `None` exactly if no block took part (specification 5.6).
     pub spec: Option<Value>,
     /// The same as compact JSON, its keys sorted, if that was asked for instead.
     pub text: Option<String>,
     /// The units that stand at the end, tombstones included, in order.
-    pub units: Vec<FoldedUnit<'p>>,
+    pub units: Vec<MergedUnit<'p>>,
     /// Who units and losses point to.
-    pub sources: Vec<Source>,
+    pub sources: Vec<BlockSource>,
     /// What lost, if it was asked for.
     pub losses: Vec<Loss>,
     /// The strategy of the least specific block that took part.
@@ -42,7 +42,7 @@ pub struct Folded<'p> {
 
 /// One unit of a result.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FoldedUnit<'p> {
+pub struct MergedUnit<'p> {
     /// The unit.
     pub unit: Unit,
     /// Its value; null for a tombstone.
@@ -51,9 +51,9 @@ pub struct FoldedUnit<'p> {
     pub sources: Vec<usize>,
 }
 
-impl Folded<'_> {
+impl FoldResult<'_> {
     /// The policies that say a unit.
-    pub fn policies(&self, unit: &FoldedUnit<'_>) -> impl Iterator<Item = usize> {
+    pub fn policies(&self, unit: &MergedUnit<'_>) -> impl Iterator<Item = usize> {
         unit.sources
             .iter()
             .filter_map(|&source| self.sources.get(source)?.policy)
@@ -76,7 +76,7 @@ impl Folded<'_> {
 
 /// A block in its turn.
 #[derive(Clone, Copy)]
-struct Turn<'p> {
+struct FoldStep<'p> {
     block: &'p Block,
     strategy: Strategy,
     policy: Option<usize>,
@@ -84,27 +84,27 @@ struct Turn<'p> {
     /// Its layer's place in the stack, counted over all layers.
     layer: usize,
     /// What is unset acts from the next stage on: the next policy, or under OldestWins the next
-    /// node (SEMANTICS §4.3).
+    /// node (specification 4.3).
     stage: usize,
 }
 
 /// The blocks that have taken part: a policy may stand at several nodes of a path.
 #[derive(Default)]
-struct Counts(Vec<(Option<usize>, BlockName)>);
+struct CountedBlocks(Vec<(Option<usize>, BlockName)>);
 
-impl Counts {
+impl CountedBlocks {
     /// Notes that a block takes part: `side` if it did before.
-    fn note(&mut self, turn: &Turn<'_>, side: Counted) -> Counted {
-        let block = (turn.policy, turn.block.name);
+    fn note(&mut self, step: &FoldStep<'_>, side: CountedSide) -> CountedSide {
+        let block = (step.policy, step.block.name);
         if self.0.contains(&block) {
             return side;
         }
         self.0.push(block);
-        Counted::Neither
+        CountedSide::Neither
     }
 }
 
-impl<'p> Turn<'p> {
+impl<'p> FoldStep<'p> {
     /// Whether the block's condition is true of what is gathered below; one without holds.
     fn holds(&self, below: Option<&Value>) -> bool {
         match (&self.block.when, below) {
@@ -119,16 +119,16 @@ impl<'p> Turn<'p> {
     }
 
     /// The block as a side of a join.
-    fn side(&self, shapes: &Shapes<'_>) -> Side<'p> {
+    fn side(&self, shapes: &ShapeRules<'_>) -> Side<'p> {
         Side {
-            slot: self.take_apart(shapes),
+            tree: self.decompose(shapes),
             // Only a Blocking kind offers an empty block.
             closed: self.block.rules.is_empty(),
         }
     }
 
-    fn take_apart(&self, shapes: &Shapes<'_>) -> Slot<'p> {
-        take_apart(&self.block.rules, self.source, &shapes.of(self.block.name))
+    fn decompose(&self, shapes: &ShapeRules<'_>) -> MergeTree<'p> {
+        decompose(&self.block.rules, self.source, &shapes.of(self.block.name))
     }
 }
 
@@ -137,34 +137,35 @@ pub fn fold<'p>(
     profile: &Profile,
     schemas: Schemas<'_>,
     stack: &Stack<'p>,
-    tell: Tell,
-) -> Folded<'p> {
-    let (turns, sources) = turns(profile, stack);
-    let mut tracer = Tracer::new(&sources, tell == Tell::Losses);
+    detail: FoldDetail,
+) -> FoldResult<'p> {
+    let (steps, sources) = steps(profile, stack);
+    let mut tracer = LossTracer::new(&sources, detail == FoldDetail::Losses);
     let within = span(profile, stack);
-    let (near, far): (Vec<_>, Vec<_>) = turns.into_iter().partition(|t| within.contains(&t.layer));
-    let shapes = Shapes::finest(profile, schemas);
-    for turn in far.iter().filter(|t| t.block.offers) {
-        let slot = turn.take_apart(&shapes);
-        tracer.lost(&slot, LossReason::BeyondClosestParent);
+    let (near, far): (Vec<_>, Vec<_>) = steps.into_iter().partition(|t| within.contains(&t.layer));
+    let shapes = ShapeRules::finest(profile, schemas);
+    for step in far.iter().filter(|t| t.block.participates) {
+        let tree = step.decompose(&shapes);
+        tracer.lost(&tree, LossReason::BeyondClosestParent);
     }
-    let (gathered, strategy) = if profile.chooser.lower || profile.fold == Fold::TopDown {
-        top_down(profile, &near, &shapes, &mut tracer)
-    } else {
-        bottom_up(&near, &shapes, &mut tracer)
-    };
-    // Own fields alone are no effective policy (SEMANTICS §5.6).
+    let (gathered, strategy) =
+        if profile.strategy_choice.lower || profile.fold == FoldOrder::TopDown {
+            top_down(profile, &near, &shapes, &mut tracer)
+        } else {
+            bottom_up(&near, &shapes, &mut tracer)
+        };
+    // Own fields alone are no effective policy (specification 5.6).
     let gathered = gathered.filter(|_| strategy.is_some());
     let (mut spec, mut text) = (None, None);
     match &gathered {
-        Some(side) if tell == Tell::Text => text = side.slot.written(),
-        Some(side) => spec = Some(side.slot.finished()),
+        Some(side) if detail == FoldDetail::Text => text = side.tree.to_json(),
+        Some(side) => spec = Some(side.tree.pruned()),
         None => {}
     }
     let mut units = Vec::new();
     if let Some(side) = gathered {
-        side.slot.into_leaves(&mut Vec::new(), &mut |unit, leaf| {
-            units.push(FoldedUnit {
+        side.tree.into_leaves(&mut Vec::new(), &mut |unit, leaf| {
+            units.push(MergedUnit {
                 unit,
                 value: leaf.value,
                 sources: leaf.sources,
@@ -172,7 +173,7 @@ pub fn fold<'p>(
         });
     }
     let losses = tracer.into_losses();
-    Folded {
+    FoldResult {
         spec,
         text,
         units,
@@ -184,9 +185,9 @@ pub fn fold<'p>(
 
 /// The blocks in the order of the bottom-up fold: from the most specific on. Under OldestWins a
 /// node's defaults go from oldest to newest, then its overrides from newest to oldest
-/// (SEMANTICS §4.3).
-fn turns<'p>(profile: &Profile, stack: &Stack<'p>) -> (Vec<Turn<'p>>, Vec<Source>) {
-    let mut turns = Vec::new();
+/// (specification 4.3).
+fn steps<'p>(profile: &Profile, stack: &Stack<'p>) -> (Vec<FoldStep<'p>>, Vec<BlockSource>) {
+    let mut steps = Vec::new();
     let mut sources = Vec::new();
     let mut first_layer: Vec<usize> = Vec::with_capacity(stack.groups.len());
     let mut count = 0;
@@ -199,7 +200,7 @@ fn turns<'p>(profile: &Profile, stack: &Stack<'p>) -> (Vec<Turn<'p>>, Vec<Source
         let first = first_layer.get(index).copied().unwrap_or_default();
         let mut take = |rank: usize, layer: &Layer<'p>, wanted: &dyn Fn(Strategy) -> bool| {
             for &(block, strategy) in layer.blocks.iter().filter(|(_, s)| wanted(*s)) {
-                turns.push(Turn {
+                steps.push(FoldStep {
                     block,
                     strategy,
                     policy: layer.policy,
@@ -207,7 +208,7 @@ fn turns<'p>(profile: &Profile, stack: &Stack<'p>) -> (Vec<Turn<'p>>, Vec<Source
                     layer: first + rank,
                     stage: if by_node { index } else { first + rank },
                 });
-                sources.push(Source {
+                sources.push(BlockSource {
                     policy: layer.policy,
                     block: block.name,
                     strategy,
@@ -229,10 +230,10 @@ fn turns<'p>(profile: &Profile, stack: &Stack<'p>) -> (Vec<Turn<'p>>, Vec<Source
                 .for_each(|(rank, layer)| take(rank, layer, &|_| true));
         }
     }
-    (turns, sources)
+    (steps, sources)
 }
 
-/// The layers that the fold reaches (SEMANTICS §6.3): all, or the most specific one and the next
+/// The layers that the fold reaches (specification 6.3): all, or the most specific one and the next
 /// above it. Policies that offer and unset nothing are left out first.
 fn span(profile: &Profile, stack: &Stack<'_>) -> Vec<usize> {
     let mut layers = Vec::new();
@@ -241,12 +242,12 @@ fn span(profile: &Profile, stack: &Stack<'_>) -> Vec<usize> {
             layers.push((index, layer));
         }
     }
-    let Span::ClosestParent(levels) = &profile.span else {
+    let FoldSpan::ClosestParent(levels) = &profile.span else {
         return (0..layers.len()).collect();
     };
     let speaks = |layer: &Layer<'_>| {
         let mut blocks = layer.blocks.iter();
-        blocks.any(|(block, _)| block.offers || !block.unset.is_empty())
+        blocks.any(|(block, _)| block.participates || !block.unset.is_empty())
     };
     let level_fits = |group: usize| {
         let level = stack.groups.get(group).map(|g: &StackGroup<'_>| g.level);
@@ -257,7 +258,7 @@ fn span(profile: &Profile, stack: &Stack<'_>) -> Vec<usize> {
         all.filter(|(_, (_, layer))| speaks(layer))
             .map(|(at, (group, layer))| (at, *group, layer.policy.is_none()))
     };
-    // Own fields stand below all policies and are no neighbour of theirs (SEMANTICS §6.4).
+    // Own fields stand below all policies and are no neighbour of theirs (specification 6.4).
     let own = speaking().filter(|(.., own)| *own).map(|(at, ..)| at);
     let Some((first, group, _)) = speaking().find(|(.., own)| !own) else {
         return own.collect();
@@ -275,12 +276,12 @@ fn span(profile: &Profile, stack: &Stack<'_>) -> Vec<usize> {
     within
 }
 
-/// Bottom-up (SEMANTICS §6.1): the total order is A override > B override > C override >
+/// Bottom-up (specification 6.1): the total order is A override > B override > C override >
 /// C default > B default > A default, A being the least specific.
 fn bottom_up<'p>(
-    turns: &[Turn<'p>],
-    shapes: &Shapes<'_>,
-    tracer: &mut Tracer<'_>,
+    steps: &[FoldStep<'p>],
+    shapes: &ShapeRules<'_>,
+    tracer: &mut LossTracer<'_>,
 ) -> (Option<Side<'p>>, Option<Strategy>) {
     let mut gathered: Option<Side<'p>> = None;
     let mut unset: Vec<&Unit> = Vec::new();
@@ -289,40 +290,40 @@ fn bottom_up<'p>(
     let mut last_stage = None;
     let mut last_strategy = None;
     let mut below: Option<Value> = None;
-    let mut counts = Counts::default();
-    for turn in turns {
-        if last_stage.is_some_and(|stage| stage != turn.stage) {
+    let mut counts = CountedBlocks::default();
+    for step in steps {
+        if last_stage.is_some_and(|stage| stage != step.stage) {
             unset.append(&mut pending);
         }
-        if last_stage != Some(turn.stage) {
-            // What is gathered from all lower policies (SEMANTICS §5.4).
-            below = has_condition(turns, turn.stage).then(|| finished(gathered.as_ref()));
+        if last_stage != Some(step.stage) {
+            // What is gathered from all lower policies (specification 5.4).
+            below = has_condition(steps, step.stage).then(|| pruned(gathered.as_ref()));
         }
-        last_stage = Some(turn.stage);
-        if !turn.holds(below.as_ref()) {
-            if turn.block.offers {
-                tracer.lost(&turn.take_apart(shapes), LossReason::ConditionFalse);
+        last_stage = Some(step.stage);
+        if !step.holds(below.as_ref()) {
+            if step.block.participates {
+                tracer.lost(&step.decompose(shapes), LossReason::ConditionFalse);
             }
             continue;
         }
-        pending.extend(&turn.block.unset);
-        if !turn.block.offers {
+        pending.extend(&step.block.unset);
+        if !step.block.participates {
             continue;
         }
-        let mut offered = turn.side(shapes);
-        let Strategy::Merge(granularity, direction) = turn.strategy else {
+        let mut offered = step.side(shapes);
+        let Strategy::Merge(granularity, direction) = step.strategy else {
             continue;
         };
         // (a) defaults, minus what is unset; (b) overrides are immune to it.
-        if direction == Direction::Defaults && !keep(&mut offered.slot, &unset, tracer) {
+        if direction == Direction::Defaults && !keep(&mut offered.tree, &unset, tracer) {
             continue;
         }
-        last_strategy = turn.of_policy().or(last_strategy);
-        let counted = counts.note(turn, Counted::Higher);
+        last_strategy = step.of_policy().or(last_strategy);
+        let counted = counts.note(step, CountedSide::Higher);
         gathered = Some(match gathered {
             None => offered,
             Some(lower) => {
-                let shapes = shapes.with(granularity).of(turn.block.name);
+                let shapes = shapes.with(granularity).of(step.block.name);
                 join(lower, offered, direction, counted, &shapes, tracer)
             }
         });
@@ -331,21 +332,21 @@ fn bottom_up<'p>(
 }
 
 /// Whether a block of a stage has a condition.
-fn has_condition(turns: &[Turn<'_>], stage: usize) -> bool {
-    turns
+fn has_condition(steps: &[FoldStep<'_>], stage: usize) -> bool {
+    steps
         .iter()
         .any(|t| t.stage == stage && t.block.when.is_some())
 }
 
 /// The rules gathered so far, an empty map if there are none; tombstones do not show
-/// (SEMANTICS §11.7).
-fn finished(gathered: Option<&Side<'_>>) -> Value {
-    gathered.map_or_else(|| Value::Object(Map::new()), |side| side.slot.finished())
+/// (specification 11.7).
+fn pruned(gathered: Option<&Side<'_>>) -> Value {
+    gathered.map_or_else(|| Value::Object(Map::new()), |side| side.tree.pruned())
 }
 
 /// Takes what is unset out of what is offered; `false` if nothing is left, and the block takes no
-/// part (SEMANTICS §11.8).
-fn keep(offered: &mut Slot<'_>, unset: &[&Unit], tracer: &mut Tracer<'_>) -> bool {
+/// part (specification 11.8).
+fn keep(offered: &mut MergeTree<'_>, unset: &[&Unit], tracer: &mut LossTracer<'_>) -> bool {
     if unset.is_empty() {
         return true;
     }
@@ -359,37 +360,37 @@ fn keep(offered: &mut Slot<'_>, unset: &[&Unit], tracer: &mut Tracer<'_>) -> boo
 }
 
 /// From the least specific policy down, one strategy per policy: the literal stack of GEP-713
-/// (SEMANTICS §6.2), where the higher side's strategy counts and the result takes the lower one's;
-/// or, with owner Lower, each policy joins by its own strategy what stands above it (§5.3).
+/// (specification 6.2), where the higher side's strategy counts and the result takes the lower one's;
+/// or, with owner Lower, each policy joins by its own strategy what stands above it (specification 5.3).
 fn top_down<'p>(
     profile: &Profile,
-    turns: &[Turn<'p>],
-    shapes: &Shapes<'_>,
-    tracer: &mut Tracer<'_>,
+    steps: &[FoldStep<'p>],
+    shapes: &ShapeRules<'_>,
+    tracer: &mut LossTracer<'_>,
 ) -> (Option<Side<'p>>, Option<Strategy>) {
     let mut result: Option<(Side<'p>, Strategy)> = None;
     let mut first_strategy = None;
-    let mut counts = Counts::default();
-    for turn in turns.iter().rev().filter(|t| t.block.offers) {
-        let lower = turn.side(shapes);
-        first_strategy = first_strategy.or(turn.of_policy());
-        let counted = counts.note(turn, Counted::Lower);
+    let mut counts = CountedBlocks::default();
+    for step in steps.iter().rev().filter(|t| t.block.participates) {
+        let lower = step.side(shapes);
+        first_strategy = first_strategy.or(step.of_policy());
+        let counted = counts.note(step, CountedSide::Lower);
         result = Some(match result {
-            None => (lower, turn.strategy),
+            None => (lower, step.strategy),
             Some((higher, above)) => {
-                let chosen = if profile.chooser.lower {
-                    turn.strategy
+                let chosen = if profile.strategy_choice.lower {
+                    step.strategy
                 } else {
                     above
                 };
                 let joined = match chosen {
                     Strategy::Merge(granularity, direction) => {
-                        let shapes = shapes.with(granularity).of(turn.block.name);
+                        let shapes = shapes.with(granularity).of(step.block.name);
                         join(lower, higher, direction, counted, &shapes, tracer)
                     }
                     Strategy::None => lower,
                 };
-                (joined, turn.strategy)
+                (joined, step.strategy)
             }
         });
     }

@@ -1,20 +1,20 @@
 //! Folds an ordered stack of blocks into rules and tells where every value came from
-//! (SEMANTICS §5, §6, §9.1). Knows no Kubernetes: policies are numbers, nodes are places.
+//! (specification 5, 6, 9.1). Knows no Kubernetes: policies are numbers, nodes are places.
 
 mod fold;
 mod join;
 mod reduce;
 mod schema;
 mod shape;
-mod slot;
 mod trace;
+mod tree;
 mod units;
 mod write;
 
-pub use fold::{Folded, FoldedUnit, Tell, fold};
+pub use fold::{FoldDetail, FoldResult, MergedUnit, fold};
 pub use shape::Schemas;
 pub use trace::Loss;
-pub use units::{at, finished, joined_units_of, leaves_of, units_of};
+pub use units::{joined_units_of, leaves_of, pruned, units_of, value_at};
 
 use crate::model::{BlockName, Level, Strategy};
 use crate::profile::Block;
@@ -26,7 +26,7 @@ pub struct Stack<'p> {
     pub groups: Vec<StackGroup<'p>>,
 }
 
-/// The policies of one node, or of one group of it (SEMANTICS §4.3).
+/// The policies of one node, or of one group of it (specification 4.3).
 #[derive(Clone, Debug)]
 pub struct StackGroup<'p> {
     /// The level of the node.
@@ -38,7 +38,7 @@ pub struct StackGroup<'p> {
 /// One policy at one place of the stack.
 #[derive(Clone, Debug)]
 pub struct Layer<'p> {
-    /// The caller's number of the policy; own fields have none (SEMANTICS §6.4).
+    /// The caller's number of the policy; own fields have none (specification 6.4).
     pub policy: Option<usize>,
     /// Its blocks, bare rules first, then defaults, then overrides, each with its strategy.
     pub blocks: Vec<(&'p Block, Strategy)>,
@@ -46,7 +46,7 @@ pub struct Layer<'p> {
 
 /// A block in its place: what origins and losses point to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct BlockSource {
     /// The policy's number; `None` for own fields.
     pub policy: Option<usize>,
     /// The block.

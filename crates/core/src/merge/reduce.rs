@@ -1,14 +1,14 @@
-//! Reducers of the Custom granularity (SEMANTICS §5.2).
+//! Reducers of the Custom granularity (specification 5.2).
 
 use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-use crate::profile::Reduce;
+use crate::profile::ReduceFunction;
 
 /// What a reducer makes of two values.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Reduced {
+pub(super) enum Reduction {
     /// The established side's value; its origin alone.
     Established,
     /// The challenger's value; its origin alone.
@@ -19,48 +19,55 @@ pub(super) enum Reduced {
 
 /// Reduces the value of the higher policy and what is gathered from below. `None` where the
 /// reducer does not apply: null, a value of another type, or an error; then the direction decides.
-pub(super) fn reduce(reduce: &Reduce, established: &Value, challenger: &Value) -> Option<Reduced> {
+pub(super) fn reduce(
+    reduce: &ReduceFunction,
+    established: &Value,
+    challenger: &Value,
+) -> Option<Reduction> {
     match reduce {
-        Reduce::Min | Reduce::Max => {
+        ReduceFunction::Min | ReduceFunction::Max => {
             let (Value::Number(a), Value::Number(b)) = (established, challenger) else {
                 return None;
             };
-            let wanted = if *reduce == Reduce::Min {
+            let wanted = if *reduce == ReduceFunction::Min {
                 Ordering::Less
             } else {
                 Ordering::Greater
             };
-            // On a tie the value belongs to the lower policy (SEMANTICS §9.1).
+            // On a tie the value belongs to the lower policy (specification 9.1).
             Some(if compare(a, b)? == wanted {
-                Reduced::Established
+                Reduction::Established
             } else {
-                Reduced::Challenger
+                Reduction::Challenger
             })
         }
-        Reduce::And => booleans(established, challenger, |a, b| a && b),
-        Reduce::Or => booleans(established, challenger, |a, b| a || b),
-        Reduce::Union => lists(established, challenger, |a, b| joined(a, &without(b, a))),
-        Reduce::Intersection => lists(established, challenger, |a, b| {
+        ReduceFunction::And => booleans(established, challenger, |a, b| a && b),
+        ReduceFunction::Or => booleans(established, challenger, |a, b| a || b),
+        ReduceFunction::Union => lists(established, challenger, |a, b| joined(a, &without(b, a))),
+        ReduceFunction::Intersection => lists(established, challenger, |a, b| {
             a.iter().filter(|item| b.contains(item)).cloned().collect()
         }),
-        Reduce::Append => lists(established, challenger, joined),
-        Reduce::Prepend => lists(established, challenger, |a, b| joined(b, a)),
-        Reduce::Cel(expression) => {
+        ReduceFunction::Append => lists(established, challenger, joined),
+        ReduceFunction::Prepend => lists(established, challenger, |a, b| joined(b, a)),
+        ReduceFunction::Cel(expression) => {
             if established.is_null() || challenger.is_null() {
                 return None;
             }
             let variables = [("established", established), ("challenger", challenger)];
-            expression.evaluate(&variables).ok().map(Reduced::Both)
+            expression.evaluate(&variables).ok().map(Reduction::Both)
         }
     }
 }
 
-fn booleans(a: &Value, b: &Value, f: impl Fn(bool, bool) -> bool) -> Option<Reduced> {
-    Some(Reduced::Both(Value::Bool(f(a.as_bool()?, b.as_bool()?))))
+fn booleans(a: &Value, b: &Value, f: impl Fn(bool, bool) -> bool) -> Option<Reduction> {
+    Some(Reduction::Both(Value::Bool(f(a.as_bool()?, b.as_bool()?))))
 }
 
-fn lists(a: &Value, b: &Value, f: impl Fn(&[Value], &[Value]) -> Vec<Value>) -> Option<Reduced> {
-    Some(Reduced::Both(Value::Array(f(a.as_array()?, b.as_array()?))))
+fn lists(a: &Value, b: &Value, f: impl Fn(&[Value], &[Value]) -> Vec<Value>) -> Option<Reduction> {
+    Some(Reduction::Both(Value::Array(f(
+        a.as_array()?,
+        b.as_array()?,
+    ))))
 }
 
 fn joined(first: &[Value], second: &[Value]) -> Vec<Value> {
@@ -95,21 +102,30 @@ mod tests {
     #[test]
     fn numbers_compare_exactly() {
         let (a, b) = (json!(9007199254740993_i64), json!(9007199254740994_i64));
-        assert_eq!(reduce(&Reduce::Min, &a, &b), Some(Reduced::Established));
-        assert_eq!(reduce(&Reduce::Max, &a, &b), Some(Reduced::Challenger));
-        assert_eq!(reduce(&Reduce::Min, &a, &a), Some(Reduced::Challenger));
         assert_eq!(
-            reduce(&Reduce::Min, &json!(1.5), &json!(2)),
-            Some(Reduced::Established)
+            reduce(&ReduceFunction::Min, &a, &b),
+            Some(Reduction::Established)
+        );
+        assert_eq!(
+            reduce(&ReduceFunction::Max, &a, &b),
+            Some(Reduction::Challenger)
+        );
+        assert_eq!(
+            reduce(&ReduceFunction::Min, &a, &a),
+            Some(Reduction::Challenger)
+        );
+        assert_eq!(
+            reduce(&ReduceFunction::Min, &json!(1.5), &json!(2)),
+            Some(Reduction::Established)
         );
     }
 
     #[test]
     fn other_types_fall_back() {
         for (reducer, a, b) in [
-            (Reduce::Min, json!("1"), json!(2)),
-            (Reduce::And, json!(true), json!(null)),
-            (Reduce::Union, json!([1]), json!({})),
+            (ReduceFunction::Min, json!("1"), json!(2)),
+            (ReduceFunction::And, json!(true), json!(null)),
+            (ReduceFunction::Union, json!([1]), json!({})),
         ] {
             assert_eq!(reduce(&reducer, &a, &b), None);
         }
@@ -119,12 +135,12 @@ mod tests {
     fn lists_keep_their_order() {
         let (a, b) = (json!(["a", "b"]), json!(["c", "b"]));
         let list = |r| match reduce(&r, &a, &b) {
-            Some(Reduced::Both(value)) => value,
+            Some(Reduction::Both(value)) => value,
             other => json!(format!("{other:?}")),
         };
-        assert_eq!(list(Reduce::Union), json!(["a", "b", "c"]));
-        assert_eq!(list(Reduce::Intersection), json!(["b"]));
-        assert_eq!(list(Reduce::Append), json!(["a", "b", "c", "b"]));
-        assert_eq!(list(Reduce::Prepend), json!(["c", "b", "a", "b"]));
+        assert_eq!(list(ReduceFunction::Union), json!(["a", "b", "c"]));
+        assert_eq!(list(ReduceFunction::Intersection), json!(["b"]));
+        assert_eq!(list(ReduceFunction::Append), json!(["a", "b", "c", "b"]));
+        assert_eq!(list(ReduceFunction::Prepend), json!(["c", "b", "a", "b"]));
     }
 }

@@ -1,17 +1,17 @@
-//! What a CRD's OpenAPI schema says of a place (SEMANTICS §5.2, structural).
+//! What a CRD's OpenAPI schema says of a place (specification 5.2, structural).
 
 use serde_json::Value;
 
-use super::shape::{Place, Shape};
+use super::shape::{SegmentRef, Shape};
 
 /// The schema of a place below `root`; `None` where the schema says nothing.
-pub(super) fn descend<'s>(root: &'s Value, place: &[Place<'_>]) -> Option<&'s Value> {
-    place.iter().try_fold(root, |node, step| match step {
-        Place::Field(name) => {
+pub(super) fn descend<'s>(root: &'s Value, position: &[SegmentRef<'_>]) -> Option<&'s Value> {
+    position.iter().try_fold(root, |node, step| match step {
+        SegmentRef::Field(name) => {
             let own = node.get("properties").and_then(|p| p.get(*name));
             own.or_else(|| node.get("additionalProperties").filter(|a| a.is_object()))
         }
-        Place::Item(_) => node.get("items"),
+        SegmentRef::Item(_) => node.get("items"),
     })
 }
 
@@ -19,7 +19,7 @@ pub(super) fn descend<'s>(root: &'s Value, place: &[Place<'_>]) -> Option<&'s Va
 pub(super) fn shape(node: &Value) -> Shape {
     let text = |field: &str| node.get(field).and_then(Value::as_str);
     if text("x-kubernetes-map-type") == Some("atomic") {
-        return Shape::Unit;
+        return Shape::Atomic;
     }
     match text("x-kubernetes-list-type") {
         Some("set") => return Shape::Set,
@@ -39,8 +39,8 @@ pub(super) fn shape(node: &Value) -> Shape {
         _ => {}
     }
     match node.get("additionalProperties") {
-        Some(values) if is_scalar(values) => Shape::Unit,
-        _ => Shape::Open,
+        Some(values) if is_scalar(values) => Shape::Atomic,
+        _ => Shape::Granular,
     }
 }
 

@@ -1,14 +1,14 @@
-//! What a place of the rules is under a granularity: opened, or one unit (SEMANTICS §5.2).
+//! What a place of the rules is under a granularity: opened, or one unit (specification 5.2).
 
 use serde_json::Value;
 
 use super::schema;
 use crate::model::{BlockName, Granularity};
-use crate::profile::{Profile, Reduce};
+use crate::profile::{Profile, ReduceFunction};
 
 /// One segment of the place at hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place<'v> {
+pub(super) enum SegmentRef<'v> {
     /// A field of an object.
     Field(&'v str),
     /// An item of a keyed list.
@@ -22,16 +22,16 @@ pub(super) type ItemKey = Vec<(String, String)>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     /// Objects are opened there; anything else is one unit.
-    Open,
+    Granular,
     /// One unit.
-    Unit,
+    Atomic,
     /// Lists are merged by these keys; objects are opened.
     Keyed(Vec<String>),
     /// Lists are united.
     Set,
 }
 
-/// The CRD's schemas of a kind's rules, by the block that they stand in (SEMANTICS §5.2).
+/// The CRD's schemas of a kind's rules, by the block that they stand in (specification 5.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Schemas<'s> {
     /// Of bare rules.
@@ -44,7 +44,7 @@ pub struct Schemas<'s> {
 
 /// The shapes of a kind under one granularity.
 #[derive(Clone, Copy)]
-pub(super) struct Shapes<'p> {
+pub(super) struct ShapeRules<'p> {
     pub profile: &'p Profile,
     pub granularity: Granularity,
     pub schemas: Schemas<'p>,
@@ -57,7 +57,7 @@ pub(super) struct Shapes<'p> {
     pub whole: bool,
 }
 
-impl<'p> Shapes<'p> {
+impl<'p> ShapeRules<'p> {
     /// The shapes under the finest granularity that the kind offers: its leaves are the units of
     /// provenance.
     pub fn finest(profile: &'p Profile, schemas: Schemas<'p>) -> Self {
@@ -85,13 +85,13 @@ impl<'p> Shapes<'p> {
     }
 
     /// The reducer of a place, under the Custom granularity.
-    pub fn reducer(&self, place: &[Place<'_>]) -> Option<&'p Reduce> {
+    pub fn reducer(&self, position: &[SegmentRef<'_>]) -> Option<&'p ReduceFunction> {
         let custom = self.granularity == Granularity::Custom;
         self.profile
             .reducers
             .iter()
             .filter(|_| custom)
-            .find(|r| matches(&r.path, place))
+            .find(|r| matches(&r.path, position))
             .map(|r| &r.reduce)
     }
 
@@ -105,81 +105,87 @@ impl<'p> Shapes<'p> {
     }
 
     /// The shape of a place; the empty one is the whole block.
-    pub fn at(&self, place: &[Place<'_>]) -> Shape {
-        if !self.whole && self.is_atomic_path(place) {
-            return Shape::Unit;
+    pub fn at(&self, position: &[SegmentRef<'_>]) -> Shape {
+        if !self.whole && self.is_atomic_path(position) {
+            return Shape::Atomic;
         }
-        let shape = self.under(self.granularity, place);
+        let shape = self.under(self.granularity, position);
         if !self.finest {
             return shape;
         }
         let mut others = self.profile.strategies.iter();
         match shape {
-            Shape::Unit => {
-                let opens = |g| self.under(g, place) != Shape::Unit;
+            Shape::Atomic => {
+                let opens = |g| self.under(g, position) != Shape::Atomic;
                 let opened = others.filter_map(|s| s.granularity()).any(opens);
-                if opened { Shape::Open } else { Shape::Unit }
+                if opened {
+                    Shape::Granular
+                } else {
+                    Shape::Atomic
+                }
             }
-            Shape::Open => {
+            Shape::Granular => {
                 let structural = Some(Granularity::Structural);
                 let keyed = |shape: &Shape| matches!(shape, Shape::Keyed(_));
                 let listed = others.any(|s| s.granularity() == structural);
-                let listed = listed.then(|| self.structural(place)).filter(keyed);
-                listed.unwrap_or(Shape::Open)
+                let listed = listed.then(|| self.structural(position)).filter(keyed);
+                listed.unwrap_or(Shape::Granular)
             }
             shape => shape,
         }
     }
 
     /// The shape of a place under one granularity, atomic paths aside.
-    fn under(&self, granularity: Granularity, place: &[Place<'_>]) -> Shape {
+    fn under(&self, granularity: Granularity, position: &[SegmentRef<'_>]) -> Shape {
         match granularity {
-            Granularity::Atomic => Shape::Unit,
-            Granularity::Field if place.is_empty() => Shape::Open,
-            Granularity::Field => Shape::Unit,
+            Granularity::Atomic => Shape::Atomic,
+            Granularity::Field if position.is_empty() => Shape::Granular,
+            Granularity::Field => Shape::Atomic,
             // The rule maps and the objects above them are opened; their entries are not.
             Granularity::Rule => {
                 let above = |map: &Vec<String>| {
-                    place.len() <= map.len() && place.iter().zip(map).all(|(p, m)| p.is(m))
+                    position.len() <= map.len() && position.iter().zip(map).all(|(p, m)| p.is(m))
                 };
-                if place.is_empty() || self.profile.rule_maps.iter().any(above) {
-                    Shape::Open
+                if position.is_empty() || self.profile.rule_maps.iter().any(above) {
+                    Shape::Granular
                 } else {
-                    Shape::Unit
+                    Shape::Atomic
                 }
             }
-            Granularity::Patch | Granularity::Custom => Shape::Open,
-            Granularity::Structural => self.structural(place),
+            Granularity::Patch | Granularity::Custom => Shape::Granular,
+            Granularity::Structural => self.structural(position),
         }
     }
 
-    fn structural(&self, place: &[Place<'_>]) -> Shape {
+    fn structural(&self, position: &[SegmentRef<'_>]) -> Shape {
         let listed = self.profile.list_keys.iter().find(|(path, _)| {
-            let fields = place.iter().filter(|p| matches!(p, Place::Field(_)));
+            let fields = position
+                .iter()
+                .filter(|p| matches!(p, SegmentRef::Field(_)));
             fields.clone().count() == path.len() && fields.zip(path).all(|(p, m)| p.is(m))
         });
         match listed {
-            Some((_, key)) if matches!(place.last(), Some(Place::Field(_))) => {
+            Some((_, key)) if matches!(position.last(), Some(SegmentRef::Field(_))) => {
                 Shape::Keyed(vec![key.clone()])
             }
             _ => {
-                let node = self.schema.and_then(|root| schema::descend(root, place));
-                node.map_or(Shape::Open, schema::shape)
+                let node = self.schema.and_then(|root| schema::descend(root, position));
+                node.map_or(Shape::Granular, schema::shape)
             }
         }
     }
 
-    fn is_atomic_path(&self, place: &[Place<'_>]) -> bool {
+    fn is_atomic_path(&self, position: &[SegmentRef<'_>]) -> bool {
         self.profile
             .atomic_paths
             .iter()
-            .any(|path| matches(path, place))
+            .any(|path| matches(path, position))
     }
 }
 
 /// Whether a place is at a path; `*` is any field.
-fn matches(path: &[String], place: &[Place<'_>]) -> bool {
-    path.len() == place.len() && place.iter().zip(path).all(|(p, m)| p.is(m))
+fn matches(path: &[String], position: &[SegmentRef<'_>]) -> bool {
+    path.len() == position.len() && position.iter().zip(path).all(|(p, m)| p.is(m))
 }
 
 impl<'s> Schemas<'s> {
@@ -194,12 +200,12 @@ impl<'s> Schemas<'s> {
     }
 }
 
-impl Place<'_> {
+impl SegmentRef<'_> {
     /// Whether it is this field; `*` is any.
     fn is(&self, name: &str) -> bool {
         match self {
-            Place::Field(field) => *field == name || name == "*",
-            Place::Item(_) => false,
+            SegmentRef::Field(field) => *field == name || name == "*",
+            SegmentRef::Item(_) => false,
         }
     }
 }

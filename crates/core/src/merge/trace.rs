@@ -1,9 +1,9 @@
-//! What lost, and why (SEMANTICS §9.1).
+//! What lost, and why (specification 9.1).
 
 use serde_json::Value;
 
-use super::Source;
-use super::slot::Slot;
+use super::BlockSource;
+use super::tree::MergeTree;
 use crate::model::{BlockName, LossReason, Segment, Unit};
 
 /// A unit that was offered and is not the result's.
@@ -20,13 +20,13 @@ pub struct Loss {
 }
 
 /// Collects losses, if anybody asks for them.
-pub(super) struct Tracer<'s> {
-    sources: &'s [Source],
+pub(super) struct LossTracer<'s> {
+    sources: &'s [BlockSource],
     losses: Option<Vec<Loss>>,
 }
 
-impl<'s> Tracer<'s> {
-    pub fn new(sources: &'s [Source], wanted: bool) -> Self {
+impl<'s> LossTracer<'s> {
+    pub fn new(sources: &'s [BlockSource], wanted: bool) -> Self {
         Self {
             sources,
             losses: wanted.then(Vec::new),
@@ -38,7 +38,7 @@ impl<'s> Tracer<'s> {
     }
 
     /// All units of `loser`, at `above`, lost to whoever holds `winner`.
-    pub fn lost_to(&mut self, above: &[Segment], loser: &Slot<'_>, winner: &Slot<'_>) {
+    pub fn lost_to(&mut self, above: &[Segment], loser: &MergeTree<'_>, winner: &MergeTree<'_>) {
         if self.losses.is_none() {
             return;
         }
@@ -57,12 +57,12 @@ impl<'s> Tracer<'s> {
     }
 
     /// All units of `loser` lost for one reason.
-    pub fn lost(&mut self, loser: &Slot<'_>, reason: LossReason) {
+    pub fn lost(&mut self, loser: &MergeTree<'_>, reason: LossReason) {
         self.each(&[], loser, |_| reason);
     }
 
     /// What of `before` a name covers, or what it cuts out of a larger unit, was unset.
-    pub fn unset(&mut self, before: &Slot<'_>, name: &Unit) {
+    pub fn unset(&mut self, before: &MergeTree<'_>, name: &Unit) {
         let Some(losses) = &mut self.losses else {
             return;
         };
@@ -71,7 +71,7 @@ impl<'s> Tracer<'s> {
                 (unit, Some(leaf.value.as_ref()))
             } else if unit.covers(name) {
                 let below = name.0.get(unit.0.len()..).unwrap_or_default();
-                (name.clone(), super::units::at(&leaf.value, below))
+                (name.clone(), super::units::value_at(&leaf.value, below))
             } else {
                 return;
             };
@@ -87,7 +87,12 @@ impl<'s> Tracer<'s> {
         });
     }
 
-    fn each(&mut self, above: &[Segment], loser: &Slot<'_>, reason: impl Fn(usize) -> LossReason) {
+    fn each(
+        &mut self,
+        above: &[Segment],
+        loser: &MergeTree<'_>,
+        reason: impl Fn(usize) -> LossReason,
+    ) {
         let Some(losses) = &mut self.losses else {
             return;
         };
@@ -105,7 +110,7 @@ impl<'s> Tracer<'s> {
 }
 
 /// Why one source lost to another.
-fn reason(sources: &[Source], loser: usize, winner: usize) -> LossReason {
+fn reason(sources: &[BlockSource], loser: usize, winner: usize) -> LossReason {
     let (Some(loser), Some(winner)) = (sources.get(loser), sources.get(winner)) else {
         return LossReason::MoreSpecificDefault;
     };

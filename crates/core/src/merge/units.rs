@@ -2,19 +2,19 @@
 
 use serde_json::{Map, Value};
 
-use super::shape::{Schemas, Shapes};
-use super::slot::{take_apart, without_nulls};
+use super::shape::{Schemas, ShapeRules};
+use super::tree::{decompose, without_nulls};
 use crate::model::{BlockName, Granularity, Segment, Unit};
 use crate::profile::{Block, Profile};
 
-/// The units that a block holds, by the granularity at which it joins (SEMANTICS §4.3).
+/// The units that a block holds, by the granularity at which it joins (specification 4.3).
 pub fn joined_units_of(profile: &Profile, schemas: Schemas<'_>, block: &Block) -> Vec<Unit> {
     if block.rules.is_empty() {
         return Vec::new();
     }
-    let shapes = Shapes::finest(profile, schemas).of(block.name);
+    let shapes = ShapeRules::finest(profile, schemas).of(block.name);
     match block.strategy.strategy().granularity() {
-        Some(granularity) => taken_apart(&shapes.with(granularity), &block.rules),
+        Some(granularity) => decomposed_units(&shapes.with(granularity), &block.rules),
         None => vec![Unit::default()],
     }
 }
@@ -29,37 +29,37 @@ pub fn units_of(
     if rules.is_empty() {
         return Vec::new();
     }
-    taken_apart(&Shapes::finest(profile, schemas).of(block), rules)
+    decomposed_units(&ShapeRules::finest(profile, schemas).of(block), rules)
 }
 
 /// The leaves that rules hold: scalars, lists (items of keyed ones), nulls, empty objects; an
-/// empty block has one, the whole (SEMANTICS §10, §11.9).
+/// empty block has one, the whole (specification 10, 11.9).
 pub fn leaves_of(
     profile: &Profile,
     schemas: Schemas<'_>,
     block: BlockName,
     rules: &Map<String, Value>,
 ) -> Vec<Unit> {
-    let mut shapes = Shapes::finest(profile, schemas).of(block);
+    let mut shapes = ShapeRules::finest(profile, schemas).of(block);
     shapes.granularity = Granularity::Patch;
     shapes.whole = true;
-    taken_apart(&shapes, rules)
+    decomposed_units(&shapes, rules)
 }
 
-fn taken_apart(shapes: &Shapes<'_>, rules: &Map<String, Value>) -> Vec<Unit> {
-    let slot = take_apart(rules, 0, shapes);
+fn decomposed_units(shapes: &ShapeRules<'_>, rules: &Map<String, Value>) -> Vec<Unit> {
+    let tree = decompose(rules, 0, shapes);
     let mut found = Vec::new();
-    slot.leaves(&mut Vec::new(), &mut |unit, _| found.push(unit));
+    tree.leaves(&mut Vec::new(), &mut |unit, _| found.push(unit));
     found
 }
 
-/// Rules without tombstones, their parents kept (SEMANTICS §5.2).
-pub fn finished(rules: &Value) -> Value {
+/// Rules without tombstones, their parents kept (specification 5.2).
+pub fn pruned(rules: &Value) -> Value {
     without_nulls(rules)
 }
 
 /// The value of a unit below a value.
-pub fn at<'v>(value: &'v Value, unit: &[Segment]) -> Option<&'v Value> {
+pub fn value_at<'v>(value: &'v Value, unit: &[Segment]) -> Option<&'v Value> {
     unit.iter().try_fold(value, |value, segment| match segment {
         Segment::Field(name) => value.get(&**name),
         Segment::Item(keys) => value.as_array()?.iter().find(|item| {

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use super::slot::Slot;
+use super::tree::MergeTree;
 
-impl Slot<'_> {
+impl MergeTree<'_> {
     /// The finished value as compact JSON, its keys sorted: tombstones are dropped, their parents
-    /// stay (SEMANTICS §5.2, §6.5).
-    pub fn written(&self) -> Option<String> {
+    /// stay (specification 5.2, 6.5).
+    pub fn to_json(&self) -> Option<String> {
         let mut out = Vec::with_capacity(1_024);
         self.write(&mut out);
         String::from_utf8(out).ok()
@@ -15,13 +15,13 @@ impl Slot<'_> {
 
     fn write(&self, out: &mut Vec<u8>) {
         match self {
-            Slot::Leaf(leaf) => write_value(&leaf.value, out),
-            Slot::Object(fields) => {
-                let fields = fields.iter().filter(|(_, slot)| !slot.is_null());
-                write_fields(fields, out, |slot, out| slot.write(out));
+            MergeTree::Leaf(leaf) => write_value(&leaf.value, out),
+            MergeTree::Object(fields) => {
+                let fields = fields.iter().filter(|(_, tree)| !tree.is_null());
+                write_fields(fields, out, |tree, out| tree.write(out));
             }
-            Slot::Items(items) => {
-                write_items(items.iter(), out, |(_, slot), out| slot.write(out));
+            MergeTree::Items(items) => {
+                write_items(items.iter(), out, |(_, tree), out| tree.write(out));
             }
         }
     }

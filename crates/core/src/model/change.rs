@@ -15,7 +15,7 @@ pub struct Change {
     pub states: Vec<KindState>,
 }
 
-/// How complete a source's knowledge of a kind is (SEMANTICS §2.5).
+/// How complete a source's knowledge of a kind is (specification 2.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SourceState {
     /// All objects of the kind are known.
@@ -43,7 +43,7 @@ impl SourceState {
     }
 
     /// The state of a name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.name() == name)
     }
 }

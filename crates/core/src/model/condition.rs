@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// The outcome of one reference of a policy, in the order in which it is checked
-/// (SEMANTICS §3.3). A bad policy is data, never an error of ours.
+/// (specification 3.3). A bad policy is data, never an error of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Outcome {
     /// It attaches.
@@ -16,15 +16,15 @@ pub enum Outcome {
     TargetNotFound,
     /// An established policy holds the place.
     Conflicted,
-    /// The target is a workload, which is no node (SEMANTICS §3.1).
+    /// The target is a workload, which is no node (specification 3.1).
     SelectorNotEvaluated,
     /// The policy's controller says that it is not accepted (`trustStatus`).
     Untrusted,
 }
 
-/// Why something is no path (SEMANTICS §1.4): the first step that fails.
+/// Why something is no path (specification 1.4): the first step that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum PathReason {
+pub enum PathErrorReason {
     /// No such GatewayClass.
     GatewayClassNotFound,
     /// Nothing lives in such a namespace.
@@ -72,52 +72,54 @@ impl Outcome {
     }
 }
 
-impl PathReason {
+impl PathErrorReason {
     /// The word used in errors.
     pub fn as_str(self) -> &'static str {
         match self {
-            PathReason::GatewayClassNotFound => "GatewayClassNotFound",
-            PathReason::NamespaceNotFound => "NamespaceNotFound",
-            PathReason::GatewayNotFound => "GatewayNotFound",
-            PathReason::ListenerSetNotFound => "ListenerSetNotFound",
-            PathReason::ListenerSetNotAllowed => "ListenerSetNotAllowed",
-            PathReason::ListenerNotFound => "ListenerNotFound",
-            PathReason::RouteNotFound => "RouteNotFound",
-            PathReason::NoMatchingParent => "NoMatchingParent",
-            PathReason::NotAllowedByListeners => "NotAllowedByListeners",
-            PathReason::NoMatchingListenerHostname => "NoMatchingListenerHostname",
-            PathReason::RuleNotFound => "RuleNotFound",
-            PathReason::BackendNotFound => "BackendNotFound",
-            PathReason::RefNotPermitted => "RefNotPermitted",
-            PathReason::PortNotFound => "PortNotFound",
-            PathReason::NotAPath => "NotAPath",
+            PathErrorReason::GatewayClassNotFound => "GatewayClassNotFound",
+            PathErrorReason::NamespaceNotFound => "NamespaceNotFound",
+            PathErrorReason::GatewayNotFound => "GatewayNotFound",
+            PathErrorReason::ListenerSetNotFound => "ListenerSetNotFound",
+            PathErrorReason::ListenerSetNotAllowed => "ListenerSetNotAllowed",
+            PathErrorReason::ListenerNotFound => "ListenerNotFound",
+            PathErrorReason::RouteNotFound => "RouteNotFound",
+            PathErrorReason::NoMatchingParent => "NoMatchingParent",
+            PathErrorReason::NotAllowedByListeners => "NotAllowedByListeners",
+            PathErrorReason::NoMatchingListenerHostname => "NoMatchingListenerHostname",
+            PathErrorReason::RuleNotFound => "RuleNotFound",
+            PathErrorReason::BackendNotFound => "BackendNotFound",
+            PathErrorReason::RefNotPermitted => "RefNotPermitted",
+            PathErrorReason::PortNotFound => "PortNotFound",
+            PathErrorReason::NotAPath => "NotAPath",
         }
     }
 
     /// A sentence for people.
     pub fn explain(self) -> &'static str {
         match self {
-            PathReason::GatewayClassNotFound => "no such GatewayClass",
-            PathReason::NamespaceNotFound => "nothing lives in such a namespace",
-            PathReason::GatewayNotFound => "no such Gateway",
-            PathReason::ListenerSetNotFound => "the Gateway has no such ListenerSet",
-            PathReason::ListenerSetNotAllowed => {
+            PathErrorReason::GatewayClassNotFound => "no such GatewayClass",
+            PathErrorReason::NamespaceNotFound => "nothing lives in such a namespace",
+            PathErrorReason::GatewayNotFound => "no such Gateway",
+            PathErrorReason::ListenerSetNotFound => "the Gateway has no such ListenerSet",
+            PathErrorReason::ListenerSetNotAllowed => {
                 "the Gateway's allowedListeners do not admit the ListenerSet"
             }
-            PathReason::ListenerNotFound => "no such listener",
-            PathReason::RouteNotFound => "no such route",
-            PathReason::NoMatchingParent => "no parentRef of the route matches this parent",
-            PathReason::NotAllowedByListeners => {
+            PathErrorReason::ListenerNotFound => "no such listener",
+            PathErrorReason::RouteNotFound => "no such route",
+            PathErrorReason::NoMatchingParent => "no parentRef of the route matches this parent",
+            PathErrorReason::NotAllowedByListeners => {
                 "the listener's allowedRoutes do not admit the route"
             }
-            PathReason::NoMatchingListenerHostname => {
+            PathErrorReason::NoMatchingListenerHostname => {
                 "the hostnames of the route and of the listener have no intersection"
             }
-            PathReason::RuleNotFound => "the route has no such rule",
-            PathReason::BackendNotFound => "no such Service, or the rule does not name it",
-            PathReason::RefNotPermitted => "no ReferenceGrant permits the reference",
-            PathReason::PortNotFound => "the backendRef does not name such a port of the backend",
-            PathReason::NotAPath => "not a path of the topology",
+            PathErrorReason::RuleNotFound => "the route has no such rule",
+            PathErrorReason::BackendNotFound => "no such Service, or the rule does not name it",
+            PathErrorReason::RefNotPermitted => "no ReferenceGrant permits the reference",
+            PathErrorReason::PortNotFound => {
+                "the backendRef does not name such a port of the backend"
+            }
+            PathErrorReason::NotAPath => "not a path of the topology",
         }
     }
 }
@@ -128,7 +130,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-impl fmt::Display for PathReason {
+impl fmt::Display for PathErrorReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

@@ -1,4 +1,4 @@
-//! Effective policies and where their values come from (SEMANTICS §9).
+//! Effective policies and where their values come from (specification 9).
 
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ pub enum BlockName {
     Defaults,
     /// The overrides block.
     Overrides,
-    /// A field of the target object itself (SEMANTICS §6.4).
+    /// A field of the target object itself (specification 6.4).
     OwnFields,
 }
 
@@ -44,9 +44,9 @@ pub struct Origin {
     pub strategy: Strategy,
 }
 
-/// A policy that is attached on the path, but not accepted (SEMANTICS §9.4).
+/// A policy that is attached on the path, but not accepted (specification 9.4).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rejected {
+pub struct RejectedPolicy {
     /// The policy.
     pub policy: PolicyRef,
     /// Why: `Invalid`, `Conflicted`, or the reason of its own controller.
@@ -55,9 +55,9 @@ pub struct Rejected {
     pub message: String,
 }
 
-/// One policy of a listed kind, in its place (SEMANTICS §8).
+/// One policy of a listed kind, in its place (specification 8).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Listed {
+pub struct ListedPolicy {
     /// The policy.
     pub policy: PolicyRef,
     /// The node of the path that it is attached to, `Kind/ns/name[#section]`.
@@ -70,17 +70,17 @@ pub struct Listed {
 
 /// The answer of one kind on one path.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Effective {
-    /// The merged rules; `None` exactly if no policy's block took part (SEMANTICS §5.6).
+pub struct EffectivePolicy {
+    /// The merged rules; `None` exactly if no policy's block took part (specification 5.6).
     pub spec: Option<Value>,
     /// Who says what, sorted by unit.
     pub origins: Vec<Origin>,
-    /// The strategy of the least specific policy that took part: it dictates (SEMANTICS §5.3).
+    /// The strategy of the least specific policy that took part: it dictates (specification 5.3).
     pub strategy: Option<Strategy>,
     /// For listed kinds: the policies in order.
-    pub listed: Vec<Listed>,
+    pub listed: Vec<ListedPolicy>,
     /// Policies that are attached here but not accepted, sorted.
-    pub rejected: Vec<Rejected>,
+    pub rejected: Vec<RejectedPolicy>,
     /// The look-up was above the kind's effective level: what is gathered so far.
     pub inherited_only: bool,
     /// Why nothing was computed, if so.
@@ -118,7 +118,7 @@ pub enum LossReason {
 
 /// A policy that offered a unit and lost it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Beaten {
+pub struct BeatenPolicy {
     /// The policy.
     pub policy: PolicyRef,
     /// The block that it offered the unit in.
@@ -131,9 +131,9 @@ pub struct Beaten {
     pub reason: LossReason,
 }
 
-/// One unit of a result with its winner and those that it beat (SEMANTICS §9.1).
+/// One unit of a result with its winner and those that it beat (specification 9.1).
 #[derive(Clone, Debug, PartialEq)]
-pub struct UnitOutcome {
+pub struct UnitExplanation {
     /// The unit.
     pub unit: Unit,
     /// Its value; `None` where a null deleted it or `unset` keeps it out.
@@ -141,16 +141,16 @@ pub struct UnitOutcome {
     /// Who won it; `None` where nobody did.
     pub origin: Option<Origin>,
     /// Who lost it, from the least specific on.
-    pub beaten: Vec<Beaten>,
+    pub beaten: Vec<BeatenPolicy>,
 }
 
 /// An effective policy with the whole story.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Explained {
+pub struct Explanation {
     /// The answer, as look-ups give it.
-    pub effective: Effective,
+    pub effective: EffectivePolicy,
     /// Every unit that some policy offers.
-    pub units: Vec<UnitOutcome>,
+    pub units: Vec<UnitExplanation>,
 }
 
 impl PolicyRef {
@@ -205,9 +205,9 @@ impl LossReason {
     }
 }
 
-impl Effective {
+impl EffectivePolicy {
     /// Whether it says nothing at all, as for a kind without a policy on the path.
-    pub fn is_silent(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.spec.is_none()
             && self.listed.is_empty()
             && self.rejected.is_empty()

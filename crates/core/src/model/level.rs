@@ -1,4 +1,4 @@
-//! Levels of the hierarchy and the nodes that stand on them (SEMANTICS §1.1).
+//! Levels of the hierarchy and the nodes that stand on them (specification 1.1).
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use super::object::{GroupKind, ObjectKey, Str, groups};
 
 /// A level, from least to most specific; "higher" levels compare smaller.
 ///
-/// `Root` stands above everything (policies of a profile's root namespace, SEMANTICS §3.1); a
-/// Namespace is a node of a path without a level of its own in effective targets (§1.2).
+/// `Root` stands above everything (policies of a profile's root namespace, specification 3.1); a
+/// Namespace is a node of a path without a level of its own in effective targets (specification 1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Level {
     /// Above everything.
@@ -37,7 +37,7 @@ pub enum Level {
 pub enum Section {
     /// A listener of a Gateway or ListenerSet, by name.
     Listener(Str),
-    /// A rule of a route, by index: names and indexes are two name spaces (SEMANTICS §1.5).
+    /// A rule of a route, by index: names and indexes are two name spaces (specification 1.5).
     Rule(u32),
     /// A port of a backend, by number.
     Port(u16),
@@ -68,7 +68,7 @@ impl Level {
     ];
 
     /// The level of a word.
-    pub fn of_word(word: &str) -> Option<Self> {
+    pub fn parse(word: &str) -> Option<Self> {
         let mut levels = Self::ALL.into_iter();
         levels.find(|level| level.as_str() == word)
     }
@@ -114,7 +114,7 @@ impl NodeKey {
     }
 
     /// The node above everything, where policies of a profile's root namespace stand
-    /// (SEMANTICS §3.1).
+    /// (specification 3.1).
     pub fn root() -> Self {
         Self::whole(ObjectKey::new(
             GroupKind::new(groups::ENTAIL, "Root"),
@@ -134,7 +134,7 @@ impl NodeKey {
 }
 
 impl fmt::Display for NodeKey {
-    /// `Kind/ns/name`, `Gateway/ns/gw#http`, `HTTPRoute/ns/r##0` (SEMANTICS §11.16). A named rule
+    /// `Kind/ns/name`, `Gateway/ns/gw#http`, `HTTPRoute/ns/r##0` (specification 11.16). A named rule
     /// is written by the caller, who knows the name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.object)?;

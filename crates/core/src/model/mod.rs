@@ -4,10 +4,10 @@
 //! This room knows no other room, no Kubernetes client and no transport.
 
 mod change;
-mod chunks;
+mod chunked_vec;
 mod condition;
 mod effective;
-mod force;
+mod enforcement;
 mod level;
 mod object;
 mod path;
@@ -17,18 +17,18 @@ mod unit;
 mod value;
 
 pub use change::{Change, KindState, SourceState};
-pub use chunks::Chunks;
-pub use condition::{Outcome, PathReason};
+pub use chunked_vec::ChunkedVec;
+pub use condition::{Outcome, PathErrorReason};
 pub use effective::{
-    Beaten, BlockName, Effective, Explained, Listed, LossReason, Origin, PolicyRef, Rejected,
-    UnitOutcome,
+    BeatenPolicy, BlockName, EffectivePolicy, Explanation, ListedPolicy, LossReason, Origin,
+    PolicyRef, RejectedPolicy, UnitExplanation,
 };
-pub use force::InForce;
+pub use enforcement::Enforcement;
 pub use level::{Level, NodeKey, Section};
 pub use object::{GroupKind, Object, ObjectKey, Str, Timestamp, groups};
 pub use path::{
     BackendStep, ListenerSetStep, PathName, PathPrefix, PathSyntaxError, Root, RouteStep, RuleStep,
-    Walk,
+    TrafficPath,
 };
 pub use selector::LabelSelector;
 pub use strategy::{Direction, Granularity, Strategy};

@@ -34,7 +34,7 @@ pub struct GroupKind {
     pub kind: Str,
 }
 
-/// Identity of an object. The kind is always part of it (SEMANTICS §1.5).
+/// Identity of an object. The kind is always part of it (specification 1.5).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectKey {
     /// Group and kind.
@@ -46,7 +46,7 @@ pub struct ObjectKey {
 }
 
 /// A moment, in whole seconds since the Unix epoch: creation times compare to the second
-/// (SEMANTICS §4.4).
+/// (specification 4.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(pub i64);
 
@@ -59,14 +59,14 @@ pub struct Object {
     pub labels: BTreeMap<String, String>,
     /// `metadata.annotations`.
     pub annotations: BTreeMap<String, String>,
-    /// `metadata.creationTimestamp`; `None` counts as newest (SEMANTICS §4.4).
+    /// `metadata.creationTimestamp`; `None` counts as newest (specification 4.4).
     pub created: Option<Timestamp>,
     /// `metadata.generation`, where the source knows it.
     pub generation: Option<i64>,
     /// The whole object as JSON.
     pub body: Value,
     /// Where it was read, for messages: `file.yaml:12`. Never part of an answer.
-    pub whence: Option<Str>,
+    pub location: Option<Str>,
 }
 
 impl GroupKind {
@@ -107,7 +107,7 @@ impl GroupKind {
     }
 
     /// The name used in paths and object keys: the bare kind inside the standard groups, else
-    /// `Kind.group` (SEMANTICS §11.16).
+    /// `Kind.group` (specification 11.16).
     pub fn short(&self) -> String {
         if is_standard(&self.group, &self.kind) {
             self.kind.to_string()
@@ -186,7 +186,7 @@ impl ObjectKey {
     }
 
     /// `namespace/name`, or `name` for cluster-scoped objects: the string that orders policies of
-    /// one age (SEMANTICS §4.2).
+    /// one age (specification 4.2).
     pub fn qualified_name(&self) -> String {
         if self.namespace.is_empty() {
             self.name.to_string()
@@ -197,7 +197,7 @@ impl ObjectKey {
 }
 
 impl fmt::Display for ObjectKey {
-    /// `Kind/ns/name` with the short kind (SEMANTICS §11.16).
+    /// `Kind/ns/name` with the short kind (specification 11.16).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.kind.short(), self.qualified_name())
     }

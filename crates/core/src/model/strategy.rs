@@ -1,4 +1,4 @@
-//! Merge strategies: direction times granularity (SEMANTICS §5.2).
+//! Merge strategies: direction times granularity (specification 5.2).
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub enum Direction {
     Overrides,
 }
 
-/// What one unit is. The order is from coarse to fine (SEMANTICS §9.2, §11.13).
+/// What one unit is. The order is from coarse to fine (specification 9.2, 11.13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Granularity {
     /// The whole block.
@@ -31,7 +31,7 @@ pub enum Granularity {
 /// A strategy that a kind can offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Strategy {
-    /// No merging: one policy wins whole (SEMANTICS §7).
+    /// No merging: one policy wins whole (specification 7).
     None,
     /// Merging in a direction, unit by unit.
     Merge(Granularity, Direction),
@@ -60,7 +60,7 @@ impl Granularity {
         }
     }
 
-    /// Reads a granularity, compared without case, spaces, `-` and `_` (SEMANTICS §5.3).
+    /// Reads a granularity, compared without case, spaces, `-` and `_` (specification 5.3).
     pub fn parse(text: &str) -> Option<Self> {
         let wanted = fold(text);
         Self::ALL

@@ -1,4 +1,4 @@
-//! Units of a result, and how they are written (SEMANTICS §9.1).
+//! Units of a result, and how they are written (specification 9.1).
 
 use std::fmt;
 

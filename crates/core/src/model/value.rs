@@ -46,7 +46,7 @@ pub fn at_path<'v>(root: &'v Value, path: &[FieldStep], any: Option<usize>) -> O
     })
 }
 
-/// Absent, null, an empty string, list or map count as unset (SEMANTICS §6.4).
+/// Absent, null, an empty string, list or map count as unset (specification 6.4).
 pub fn is_unset(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => true,

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::document::{Document, ProfileError, parse_documents};
+use super::document::{ProfileDocument, ProfileError, parse_documents};
 
 /// File name and text of every file of built-in profiles.
 const FILES: [(&str, &str); 8] = [
@@ -26,8 +26,8 @@ const FILES: [(&str, &str); 8] = [
 ];
 
 /// The built-in profile documents with their places, read once.
-pub fn built_in() -> &'static [Result<(String, Document), ProfileError>] {
-    static DOCUMENTS: LazyLock<Vec<Result<(String, Document), ProfileError>>> =
+pub fn built_in() -> &'static [Result<(String, ProfileDocument), ProfileError>] {
+    static DOCUMENTS: LazyLock<Vec<Result<(String, ProfileDocument), ProfileError>>> =
         LazyLock::new(|| {
             FILES
                 .iter()

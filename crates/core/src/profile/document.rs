@@ -11,7 +11,7 @@ use crate::model::GroupKind;
 /// A PolicyProfile document.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Document {
+pub struct ProfileDocument {
     #[serde(rename = "apiVersion")]
     api_version: String,
     kind: String,
@@ -51,14 +51,14 @@ pub(super) struct Spec {
     pub(super) mesh: Option<bool>,
     pub(super) class: Option<ClassDoc>,
     pub(super) targets: Option<Vec<TargetDoc>>,
-    pub(super) effective_target: Option<EffectiveDoc>,
-    pub(super) namespace_reaches: Option<Vec<ReachDoc>>,
+    pub(super) effective_target: Option<EffectiveTargetDoc>,
+    pub(super) namespace_reaches: Option<Vec<NamespaceReachDoc>>,
     pub(super) virtual_targets: Option<Vec<KindDoc>>,
     pub(super) attach: Option<Vec<AttachDoc>>,
     pub(super) root_namespace: Option<String>,
     pub(super) workload_selector: Option<String>,
     pub(super) unnamed_rules: Option<String>,
-    pub(super) cross_namespace: Option<CrossDoc>,
+    pub(super) cross_namespace: Option<CrossNamespaceDoc>,
     pub(super) max_targets: Option<usize>,
     pub(super) rules: Option<RulesDoc>,
     pub(super) strategies: Option<Vec<String>>,
@@ -69,11 +69,11 @@ pub(super) struct Spec {
     pub(super) reducers: Option<Vec<ReducerDoc>>,
     pub(super) fold: Option<FoldDoc>,
     pub(super) span: Option<SpanDoc>,
-    pub(super) same_target: Option<SameDoc>,
+    pub(super) same_target: Option<SameTargetDoc>,
     pub(super) order: Option<Vec<OrderDoc>>,
     pub(super) empty: Option<EmptyDoc>,
     pub(super) empty_unless: Option<Vec<String>>,
-    pub(super) own_fields: Option<Vec<OwnDoc>>,
+    pub(super) own_fields: Option<Vec<OwnFieldDoc>>,
     pub(super) trust_status: Option<bool>,
     pub(super) status: Option<StatusDoc>,
 }
@@ -154,7 +154,7 @@ pub(super) struct OrderDoc {
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct OwnDoc {
+pub(super) struct OwnFieldDoc {
     pub(super) object: String,
     pub(super) policy: String,
 }
@@ -169,7 +169,7 @@ pub(super) struct StatusDoc {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub(super) enum SpanDoc {
-    Word(SpanWord),
+    Word(SpanName),
     #[serde(rename_all = "camelCase")]
     Levels {
         closest_parent: Vec<SpanLevel>,
@@ -187,19 +187,19 @@ macro_rules! words {
 words! {
     ScopeDoc { Namespaced, Cluster }
     ClassDoc { Direct, Inherited, Listed }
-    EffectiveDoc {
+    EffectiveTargetDoc {
         GatewayClass, Gateway, Listener, Route, RouteRule, Backend, BackendPort, Every,
     }
-    ReachDoc { Gateway, ListenerSet, Route, Backend }
-    CrossDoc { Never, ReferenceGrant, Any, Clients }
+    NamespaceReachDoc { Gateway, ListenerSet, Route, Backend }
+    CrossNamespaceDoc { Never, ReferenceGrant, Any, Clients }
     OwnerDoc { Higher, Lower }
     FoldDoc { BottomUp, TopDown }
-    SpanWord { AllLevels, ClosestParent }
+    SpanName { AllLevels, ClosestParent }
     SpanLevel {
         GatewayClass, Namespace, Gateway, ListenerSet, Listener, Route, RouteRule, Backend,
         BackendPort,
     }
-    SameDoc { Established, OldestWins, RejectNewer, UnionOrReject }
+    SameTargetDoc { Established, OldestWins, RejectNewer, UnionOrReject }
     EmptyDoc { Transparent, Blocking }
     VocabularyDoc { Programmed, Enforced, EnforcedWithAdditions }
     AncestorDoc { Gateway, Target, None }
@@ -228,7 +228,7 @@ pub(super) enum ReduceName {
     Prepend,
 }
 
-impl Document {
+impl ProfileDocument {
     /// `metadata.name`.
     pub fn name(&self) -> &str {
         &self.metadata.name
@@ -236,7 +236,7 @@ impl Document {
 
     /// The kind that it describes.
     pub fn policy(&self) -> GroupKind {
-        super::read::normal_kind(&self.spec.policy.group, &self.spec.policy.kind)
+        super::read::normalize_kind(&self.spec.policy.group, &self.spec.policy.kind)
     }
 
     /// Checks the two fields that make it a PolicyProfile.
@@ -259,7 +259,10 @@ impl Document {
 ///
 /// # Errors
 /// File, line and reason, one for each document that is refused.
-pub fn parse_documents(text: &str, file: &str) -> Vec<Result<(String, Document), ProfileError>> {
+pub fn parse_documents(
+    text: &str,
+    file: &str,
+) -> Vec<Result<(String, ProfileDocument), ProfileError>> {
     let mut found = Vec::new();
     for (line, part) in split_documents(text) {
         // A part of comments only is no document.
@@ -273,7 +276,7 @@ pub fn parse_documents(text: &str, file: &str) -> Vec<Result<(String, Document),
             budget: serde_saphyr::budget! { max_depth: 64, max_nodes: 100_000 },
             emit_comments: false,
         };
-        let parsed = serde_saphyr::from_str_with_options::<Document>(part, options);
+        let parsed = serde_saphyr::from_str_with_options::<ProfileDocument>(part, options);
         found.push(match parsed {
             Ok(document) => match document.check_kind() {
                 Ok(()) => Ok((format!("{file}:{}", first_line(line, part)), document)),
@@ -298,9 +301,9 @@ pub fn parse_documents(text: &str, file: &str) -> Vec<Result<(String, Document),
 ///
 /// # Errors
 /// The place and the reason.
-pub fn read_value(value: &Value, place: &str) -> Result<Document, ProfileError> {
+pub fn parse_value(value: &Value, place: &str) -> Result<ProfileDocument, ProfileError> {
     let refuse = |reason: String| ProfileError::new(place.to_owned(), reason);
-    let document: Document =
+    let document: ProfileDocument =
         serde_json::from_value(value.clone()).map_err(|e| refuse(e.to_string()))?;
     document.check_kind().map_err(refuse)?;
     Ok(document)

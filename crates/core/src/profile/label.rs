@@ -1,4 +1,4 @@
-//! The label by which CRDs say that they are policies (SEMANTICS §2.1).
+//! The label by which CRDs say that they are policies (specification 2.1).
 
 use std::collections::BTreeMap;
 

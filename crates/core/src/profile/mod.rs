@@ -3,24 +3,24 @@
 //! This room alone names policy kinds, and only in the YAML files of the built-in profiles.
 
 mod builtin;
-mod check;
-mod choose;
 mod document;
-mod heeds;
 mod label;
 mod policy;
 mod preset;
 mod read;
+mod reads_status;
 mod references;
-mod refuse;
+mod resolve;
 mod settings;
+mod strategy;
+mod validate;
 
 pub use builtin::{built_in, built_in_sources};
-pub use document::{Document, ProfileError, parse_documents, read_value};
+pub use document::{ProfileDocument, ProfileError, parse_documents, parse_value};
 pub use label::PolicyLabel;
-pub use policy::{Block, Instruction, NamespaceSource, Policy, Reference, What};
+pub use policy::{Block, Policy, Reference, ReferenceTarget, SelectorNamespaces, StrategySource};
 pub use read::read_policy;
-pub use settings::level_of;
+pub use settings::target_level;
 
 use crate::expr::Expression;
 use crate::model::{FieldStep, GroupKind, Level, Str, Strategy};
@@ -36,67 +36,67 @@ pub struct Profile {
     pub policy: GroupKind,
     /// Whether policies of the kind are cluster-scoped.
     pub cluster_scoped: bool,
-    /// Controllers below whose GatewayClasses the kind acts; empty means any (SEMANTICS §2.4).
+    /// Controllers below whose GatewayClasses the kind acts; empty means any (specification 2.4).
     pub controllers: Vec<Str>,
-    /// Whether it acts on mesh paths (SEMANTICS §2.4).
+    /// Whether it acts on mesh paths (specification 2.4).
     pub mesh: bool,
-    /// Class (SEMANTICS §2.2).
-    pub class: Class,
-    /// What references may name (SEMANTICS §3).
-    pub targets: Targets,
-    /// The level whose behaviour the kind changes (SEMANTICS §2.3).
+    /// Class (specification 2.2).
+    pub class: PolicyClass,
+    /// What references may name (specification 3).
+    pub targets: TargetKinds,
+    /// The level whose behaviour the kind changes (specification 2.3).
     pub effective: EffectiveTarget,
-    /// Levels that a Namespace stands above (SEMANTICS §1.2).
+    /// Levels that a Namespace stands above (specification 1.2).
     pub namespace_reaches: Vec<Level>,
-    /// Kinds without Kubernetes objects (SEMANTICS §3.2).
+    /// Kinds without Kubernetes objects (specification 3.2).
     pub virtual_targets: Vec<GroupKind>,
-    /// Forms of attachment (SEMANTICS §3.1).
-    pub attach: Forms,
+    /// Forms of attachment (specification 3.1).
+    pub attach: AttachmentForms,
     /// With `attach.namespace`: the namespace whose policies stand above everything.
     pub root_namespace: Option<Str>,
     /// Path of a selector of workloads.
     pub workload_selector: Option<Vec<FieldStep>>,
     /// How a `sectionName` addresses an unnamed rule: text before and after its 1-based number.
     pub unnamed_rules: Option<(String, String)>,
-    /// References into other namespaces (SEMANTICS §3.1, §4.6).
+    /// References into other namespaces (specification 3.1, 4.6).
     pub cross_namespace: CrossNamespace,
     /// Most references of one policy.
     pub max_targets: usize,
-    /// Where rules stand (SEMANTICS §5.1).
+    /// Where rules stand (specification 5.1).
     pub rules: RulesLayout,
-    /// What the kind offers (SEMANTICS §5.2).
+    /// What the kind offers (specification 5.2).
     pub strategies: Vec<Strategy>,
-    /// Who chooses among them (SEMANTICS §5.3).
-    pub chooser: Chooser,
+    /// Who chooses among them (specification 5.3).
+    pub strategy_choice: StrategyChoice,
     /// Paths of the maps of named rules, for the Rule granularity.
     pub rule_maps: Vec<Vec<String>>,
     /// For Structural: list path to key field, where the CRD's schema does not say.
     pub list_keys: Vec<(Vec<String>, String)>,
     /// Paths that are one unit whatever the granularity.
     pub atomic_paths: Vec<Vec<String>>,
-    /// For Custom (SEMANTICS §5.2).
+    /// For Custom (specification 5.2).
     pub reducers: Vec<Reducer>,
-    /// Direction of the fold (SEMANTICS §6.1, §6.2).
-    pub fold: Fold,
-    /// How far it reaches (SEMANTICS §6.3).
-    pub span: Span,
-    /// Several policies on one node (SEMANTICS §4.3).
+    /// Direction of the fold (specification 6.1, 6.2).
+    pub fold: FoldOrder,
+    /// How far it reaches (specification 6.3).
+    pub span: FoldSpan,
+    /// Several policies on one node (specification 4.3).
     pub same_target: SameTarget,
-    /// Keys before age (SEMANTICS §4.5).
+    /// Keys before age (specification 4.5).
     pub order: Vec<OrderRule>,
-    /// What an empty policy means (SEMANTICS §5.6).
-    pub empty: Empty,
-    /// Paths of which one must be there for rules to count as not empty (SEMANTICS §5.6).
+    /// What an empty policy means (specification 5.6).
+    pub empty: EmptyBehavior,
+    /// Paths of which one must be there for rules to count as not empty (specification 5.6).
     pub empty_unless: Vec<Vec<String>>,
-    /// Fields of the target object that join below all policies (SEMANTICS §6.4).
+    /// Fields of the target object that join below all policies (specification 6.4).
     pub own_fields: Vec<OwnField>,
     /// Leave out what its own controller does not accept.
     pub trust_status: bool,
-    /// Words and ancestors of statuses (SEMANTICS §10).
+    /// Words and ancestors of statuses (specification 10).
     pub status: StatusStyle,
 }
 
-/// Where a profile comes from; configured beats built-in beats derived (SEMANTICS §2.1).
+/// Where a profile comes from; configured beats built-in beats derived (specification 2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProfileOrigin {
     /// From the label of a CRD.
@@ -107,53 +107,53 @@ pub enum ProfileOrigin {
     Configured,
 }
 
-/// Class of a kind (SEMANTICS §2.2).
+/// Class of a kind (specification 2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// One policy wins whole on its node (SEMANTICS §7).
+pub enum PolicyClass {
+    /// One policy wins whole on its node (specification 7).
     Direct,
     /// Policies are merged along the path.
     Inherited,
-    /// Policies are listed, not merged (SEMANTICS §8).
+    /// Policies are listed, not merged (specification 8).
     Listed,
 }
 
 /// What references may name.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Targets {
+pub enum TargetKinds {
     /// Any kind of the hierarchy, with sections; GatewayClass only for derived cluster-scoped
-    /// kinds (SEMANTICS §3.1).
+    /// kinds (specification 3.1).
     Any {
         /// Whether GatewayClass is among them.
         gateway_class: bool,
     },
     /// These.
-    Listed(Vec<Target>),
+    Listed(Vec<TargetKind>),
 }
 
 /// One kind that references may name.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Target {
+pub struct TargetKind {
     /// The kind; XListenerSet is written as ListenerSet.
     pub kind: GroupKind,
     /// Whether its sections may be named.
     pub sections: bool,
 }
 
-/// The level whose behaviour a kind changes (SEMANTICS §2.3).
+/// The level whose behaviour a kind changes (specification 2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EffectiveTarget {
     /// Every level has an answer of its own.
     Every,
-    /// For Direct kinds: the target object and each of its sections (SEMANTICS §7.2).
+    /// For Direct kinds: the target object and each of its sections (specification 7.2).
     Target,
     /// This level.
     Level(Level),
 }
 
-/// Forms of attachment that a kind knows (SEMANTICS §3.1).
+/// Forms of attachment that a kind knows (specification 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Forms {
+pub struct AttachmentForms {
     /// `targetRef`, `targetRefs`, selectors.
     pub refs: bool,
     /// ExtensionRef filters in route rules.
@@ -171,11 +171,11 @@ pub enum CrossNamespace {
     ReferenceGrant,
     /// Without asking.
     Any,
-    /// For requests from the policy's namespace only (SEMANTICS §4.6).
+    /// For requests from the policy's namespace only (specification 4.6).
     Clients,
 }
 
-/// Where rules stand in a policy (SEMANTICS §5.1).
+/// Where rules stand in a policy (specification 5.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct RulesLayout {
     /// Path of the bare rules.
@@ -190,15 +190,15 @@ pub struct RulesLayout {
     pub both_blocks: bool,
     /// Whether blocks may stand beside bare rules.
     pub mix_with_bare: bool,
-    /// Name of the condition field inside a block (SEMANTICS §5.4).
+    /// Name of the condition field inside a block (specification 5.4).
     pub when: Option<String>,
-    /// Name of the list of unset names (SEMANTICS §5.5).
+    /// Name of the list of unset names (specification 5.5).
     pub unset: Option<String>,
 }
 
-/// Who chooses the strategy (SEMANTICS §5.3).
+/// Who chooses the strategy (specification 5.3).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Chooser {
+pub struct StrategyChoice {
     /// Fields of the policy that name it.
     pub fields: Vec<StrategyField>,
     /// Whether the lower policy of a pair dictates.
@@ -206,9 +206,9 @@ pub struct Chooser {
     /// Annotation on the higher policy's target that names it.
     pub annotation: Option<String>,
     /// Raw values and what they mean; empty: the names themselves.
-    pub values: Vec<(String, Choice)>,
+    pub values: Vec<(String, StrategyValue)>,
     /// For an omitted value.
-    pub default: Option<Choice>,
+    pub default: Option<StrategyValue>,
 }
 
 /// Where a strategy field stands.
@@ -222,7 +222,7 @@ pub enum StrategyField {
 
 /// What a value of a strategy field means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub enum StrategyValue {
     /// A granularity: in a block with its direction, for bare rules with defaults.
     Granularity(crate::model::Granularity),
     /// A full strategy.
@@ -235,7 +235,7 @@ pub struct Reducer {
     /// Where; `*` matches any field.
     pub path: Vec<String>,
     /// What.
-    pub reduce: Reduce,
+    pub reduce: ReduceFunction,
 }
 
 /// Reducing functions.
@@ -244,7 +244,7 @@ pub struct Reducer {
     missing_docs,
     reason = "the words say it; the reference describes them"
 )]
-pub enum Reduce {
+pub enum ReduceFunction {
     Min,
     Max,
     And,
@@ -259,23 +259,23 @@ pub enum Reduce {
 
 /// Direction of the fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fold {
-    /// From the most specific policy up (SEMANTICS §6.1).
+pub enum FoldOrder {
+    /// From the most specific policy up (specification 6.1).
     BottomUp,
-    /// The literal stack of GEP-713 (SEMANTICS §6.2).
+    /// The literal stack of GEP-713 (specification 6.2).
     TopDown,
 }
 
-/// How far the fold reaches (SEMANTICS §6.3).
+/// How far the fold reaches (specification 6.3).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Span {
+pub enum FoldSpan {
     /// All levels.
     AllLevels,
     /// The most specific policy and the next one above it; if levels are given, only one there.
     ClosestParent(Vec<Level>),
 }
 
-/// Several policies on one node (SEMANTICS §4.3).
+/// Several policies on one node (specification 4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SameTarget {
     /// All act, in order of establishment.
@@ -288,7 +288,7 @@ pub enum SameTarget {
     UnionOrReject,
 }
 
-/// One key of the order before age (SEMANTICS §4.5).
+/// One key of the order before age (specification 4.5).
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderRule {
     /// What is read.
@@ -308,16 +308,16 @@ pub enum OrderSource {
     Annotation(String),
 }
 
-/// What an empty policy means (SEMANTICS §5.6).
+/// What an empty policy means (specification 5.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Empty {
+pub enum EmptyBehavior {
     /// It is skipped like an absent one.
     Transparent,
     /// It is a result that takes the place of what would be inherited.
     Blocking,
 }
 
-/// A field of the target object that joins the fold (SEMANTICS §6.4).
+/// A field of the target object that joins the fold (specification 6.4).
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnField {
     /// Path in the object; `[*]` is the rule on the path.
@@ -326,7 +326,7 @@ pub struct OwnField {
     pub policy: Vec<String>,
 }
 
-/// Words and ancestors of statuses (SEMANTICS §10).
+/// Words and ancestors of statuses (specification 10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusStyle {
     /// Which words.
@@ -363,8 +363,8 @@ impl Profile {
     /// Whether references may name this kind, and its sections: `None` if not at all.
     pub fn target(&self, kind: &GroupKind) -> Option<bool> {
         match &self.targets {
-            Targets::Listed(list) => list.iter().find(|t| t.kind == *kind).map(|t| t.sections),
-            Targets::Any { gateway_class } => match &*kind.kind {
+            TargetKinds::Listed(list) => list.iter().find(|t| t.kind == *kind).map(|t| t.sections),
+            TargetKinds::Any { gateway_class } => match &*kind.kind {
                 "GatewayClass" => gateway_class.then_some(false),
                 _ => Some(true),
             },
@@ -374,20 +374,20 @@ impl Profile {
     /// The kinds of objects that references may name, as far as the profile lists them.
     pub fn target_kinds(&self) -> impl Iterator<Item = &GroupKind> {
         let listed = match &self.targets {
-            Targets::Listed(list) => list.as_slice(),
-            Targets::Any { .. } => &[],
+            TargetKinds::Listed(list) => list.as_slice(),
+            TargetKinds::Any { .. } => &[],
         };
         let kinds = listed.iter().map(|target| &target.kind);
         kinds.filter(|kind| !self.virtual_targets.contains(kind))
     }
 
     /// The strategy that a raw value means for a block; `None` if the kind does not offer it
-    /// (SEMANTICS §5.3).
-    pub fn strategy_named(&self, raw: &str, block: crate::model::BlockName) -> Option<Strategy> {
-        choose::meaning(self, raw, block).ok()
+    /// (specification 5.3).
+    pub fn parse_strategy(&self, raw: &str, block: crate::model::BlockName) -> Option<Strategy> {
+        strategy::parse_strategy(self, raw, block).ok()
     }
 
-    /// Whether the kind acts below a Gateway whose class has this controller (SEMANTICS §2.4).
+    /// Whether the kind acts below a Gateway whose class has this controller (specification 2.4).
     pub fn acts_below(&self, controller: Option<&str>) -> bool {
         self.controllers.is_empty()
             || controller.is_some_and(|name| self.controllers.iter().any(|c| &**c == name))

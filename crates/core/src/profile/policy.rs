@@ -15,17 +15,17 @@ pub struct Policy {
     /// The object that it was read from.
     pub object: Arc<Object>,
     /// Its place among policies of one node: keys before age, smaller is established
-    /// (SEMANTICS §4.5).
+    /// (specification 4.5).
     pub order: Vec<i128>,
     /// Its references, in the order in which they are written.
     pub references: Vec<Reference>,
-    /// Its blocks; bare rules first, then defaults, then overrides (SEMANTICS §11.10).
+    /// Its blocks; bare rules first, then defaults, then overrides (specification 11.10).
     pub blocks: Vec<Block>,
-    /// Why the whole policy is Invalid, if it is (SEMANTICS §3.4).
+    /// Why the whole policy is Invalid, if it is (specification 3.4).
     pub invalid: Option<String>,
     /// The reason of its controller, where the profile trusts it and it does not accept the policy.
     pub untrusted: Option<String>,
-    /// It selects workloads, which are no nodes (SEMANTICS §3.1).
+    /// It selects workloads, which are no nodes (specification 3.1).
     pub selects_workloads: bool,
     /// What is odd but harmless.
     pub warnings: Vec<String>,
@@ -39,29 +39,29 @@ pub struct Reference {
     /// The kind that it names.
     pub kind: GroupKind,
     /// What it names.
-    pub what: What,
+    pub target: ReferenceTarget,
     /// `sectionName`.
     pub section: Option<Str>,
     /// `namespace`.
     pub namespace: Option<Str>,
     /// `namespaces` of a selector.
-    pub namespaces: NamespaceSource,
+    pub namespaces: SelectorNamespaces,
     /// Why it cannot be read, if so.
     pub invalid: Option<String>,
 }
 
 /// An object by name, or objects by labels.
 #[derive(Clone, Debug, PartialEq)]
-pub enum What {
+pub enum ReferenceTarget {
     /// By name.
     Name(Str),
     /// By labels.
     Selector(LabelSelector),
 }
 
-/// Where a selector looks (SEMANTICS §3.1).
+/// Where a selector looks (specification 3.1).
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum NamespaceSource {
+pub enum SelectorNamespaces {
     /// In the policy's namespace.
     #[default]
     Same,
@@ -79,45 +79,45 @@ pub struct Block {
     /// The rules; targeting, strategy and block fields are not among them.
     pub rules: Map<String, Value>,
     /// How it joins.
-    pub strategy: Instruction,
-    /// Its condition (SEMANTICS §5.4).
+    pub strategy: StrategySource,
+    /// Its condition (specification 5.4).
     pub when: Option<Expression>,
-    /// What higher defaults must not add (SEMANTICS §5.5).
+    /// What higher defaults must not add (specification 5.5).
     pub unset: Vec<Unit>,
     /// Whether its rules are offered: an empty block is skipped, unless the kind is Blocking
-    /// (SEMANTICS §5.6).
-    pub offers: bool,
+    /// (specification 5.6).
+    pub participates: bool,
 }
 
 /// Who says how a block joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Instruction {
+pub enum StrategySource {
     /// The profile or the policy.
     Fixed(Strategy),
     /// An annotation on the policy's target; this where it does not say.
     ByAnnotation(Strategy),
 }
 
-impl Instruction {
+impl StrategySource {
     /// The strategy without a look at annotations.
     pub fn strategy(self) -> Strategy {
         match self {
-            Instruction::Fixed(strategy) | Instruction::ByAnnotation(strategy) => strategy,
+            StrategySource::Fixed(strategy) | StrategySource::ByAnnotation(strategy) => strategy,
         }
     }
 }
 
 impl Policy {
     /// Whether it offers nothing and unsets nothing: skipped like an absent one
-    /// (SEMANTICS §5.6, §11.8).
+    /// (specification 5.6, 11.8).
     pub fn is_transparent(&self) -> bool {
         self.blocks
             .iter()
-            .all(|block| !block.offers && block.unset.is_empty())
+            .all(|block| !block.participates && block.unset.is_empty())
     }
 
     /// The order of establishment: keys, age, then the string `namespace/name`
-    /// (SEMANTICS §4.2, §4.4, §4.5). Smaller is established.
+    /// (specification 4.2, 4.4, 4.5). Smaller is established.
     pub fn establishment(&self) -> (&[i128], bool, i64, String) {
         let created = self.object.created;
         (

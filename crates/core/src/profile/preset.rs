@@ -1,7 +1,8 @@
 //! Presets fill the defaults; fields beside them still win (docs/profiles-reference.md).
 
 use super::document::{
-    ClassDoc, EmptyDoc, OneOrMany, RulesDoc, SameDoc, Spec, StatusDoc, StrategyDoc, VocabularyDoc,
+    ClassDoc, EmptyDoc, OneOrMany, RulesDoc, SameTargetDoc, Spec, StatusDoc, StrategyDoc,
+    VocabularyDoc,
 };
 
 /// Fills what the preset of a profile says and the profile itself does not.
@@ -20,7 +21,7 @@ pub(super) fn expand(mut spec: Spec) -> Result<Spec, String> {
     match name.as_str() {
         "direct" => {
             strategies(&mut spec, &["None"]);
-            same_target(&mut spec, SameDoc::RejectNewer);
+            same_target(&mut spec, SameTargetDoc::RejectNewer);
             no_blocks(&mut spec);
         }
         "listed" => no_blocks(&mut spec),
@@ -64,20 +65,20 @@ fn gep713(spec: &mut Spec) {
             "PatchOverrides",
         ],
     );
-    let chooser = spec.strategy.get_or_insert_default();
-    chooser.field.get_or_insert(OneOrMany::Many(vec![
+    let strategy_choice = spec.strategy.get_or_insert_default();
+    strategy_choice.field.get_or_insert(OneOrMany::Many(vec![
         "strategy".to_owned(),
         "mergeType".to_owned(),
     ]));
     rules(spec).both_blocks.get_or_insert(false);
-    same_target(spec, SameDoc::Established);
+    same_target(spec, SameTargetDoc::Established);
 }
 
 /// The Experimental text of 2023.
 fn gep713_2023(spec: &mut Spec) {
     strategies(spec, &["StructuralDefaults", "StructuralOverrides"]);
     rules(spec).both_blocks.get_or_insert(true);
-    same_target(spec, SameDoc::OldestWins);
+    same_target(spec, SameTargetDoc::OldestWins);
     let status = spec.status.get_or_insert(StatusDoc {
         vocabulary: None,
         ancestor: None,
@@ -96,11 +97,11 @@ fn kuadrant(spec: &mut Spec, rfc0009: bool) {
             "RuleOverrides",
         ],
     );
-    let chooser: &mut StrategyDoc = spec.strategy.get_or_insert_default();
-    chooser
+    let strategy_choice: &mut StrategyDoc = spec.strategy.get_or_insert_default();
+    strategy_choice
         .field
         .get_or_insert(OneOrMany::One("strategy".to_owned()));
-    chooser.values.get_or_insert_with(|| {
+    strategy_choice.values.get_or_insert_with(|| {
         [("atomic", "Atomic"), ("merge", "Rule")]
             .map(|(raw, meaning)| (raw.to_owned(), meaning.to_owned()))
             .into()
@@ -111,7 +112,7 @@ fn kuadrant(spec: &mut Spec, rfc0009: bool) {
         rules.when.get_or_insert("when".to_owned());
         rules.unset.get_or_insert("unset".to_owned());
     }
-    same_target(spec, SameDoc::Established);
+    same_target(spec, SameTargetDoc::Established);
 }
 
 fn strategies(spec: &mut Spec, names: &[&str]) {
@@ -119,7 +120,7 @@ fn strategies(spec: &mut Spec, names: &[&str]) {
         .get_or_insert_with(|| names.iter().map(|&n| n.to_owned()).collect());
 }
 
-fn same_target(spec: &mut Spec, value: SameDoc) {
+fn same_target(spec: &mut Spec, value: SameTargetDoc) {
     spec.same_target.get_or_insert(value);
 }
 

@@ -1,18 +1,18 @@
-//! From an object to a policy: where its rules stand and what makes it Invalid (SEMANTICS §3.4,
-//! §5.1).
+//! From an object to a policy: where its rules stand and what makes it Invalid (specification 3.4,
+//! 5.1).
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::policy::{Block, Instruction, Policy};
-use super::{Class, Empty, OrderRule, OrderSource, Profile, StrategyField};
+use super::policy::{Block, Policy, StrategySource};
+use super::{EmptyBehavior, OrderRule, OrderSource, PolicyClass, Profile, StrategyField};
 use crate::expr::Expression;
 use crate::model::{
     BlockName, FieldStep, GroupKind, Object, Segment, Strategy, Unit, at_path, groups, is_unset,
 };
 
-/// Fields that are never rules where they stand beside them (SEMANTICS §5.1).
+/// Fields that are never rules where they stand beside them (specification 5.1).
 const TARGETING: [&str; 3] = ["targetRef", "targetRefs", "targetSelectors"];
 
 /// Reads a policy. Whatever is wrong with it is data: the policy is Invalid or a reference of it is.
@@ -38,8 +38,8 @@ pub fn read_policy(profile: &Profile, object: &Arc<Object>) -> Policy {
     }
 }
 
-/// XListenerSet counts as ListenerSet (SEMANTICS §1.1); `core` is the empty group (§3.1).
-pub(super) fn normal_kind(group: &str, kind: &str) -> GroupKind {
+/// XListenerSet counts as ListenerSet (specification 1.1); `core` is the empty group (specification 3.1).
+pub(super) fn normalize_kind(group: &str, kind: &str) -> GroupKind {
     match (group, kind) {
         (groups::GATEWAY_X, "XListenerSet") => GroupKind::new(groups::GATEWAY, "ListenerSet"),
         ("core", _) => GroupKind::new(groups::CORE, kind),
@@ -131,7 +131,7 @@ fn bare_rules(profile: &Profile, place: &Map<String, Value>) -> Map<String, Valu
             at_spec && (TARGETING.contains(&name.as_str()) || selector_field(profile, name));
         !targeting && !blocks.clone().any(|b| b == name)
     });
-    // `when` belongs to blocks: bare rules have no condition (SEMANTICS §5.4).
+    // `when` belongs to blocks: bare rules have no condition (specification 5.4).
     if let Some((name, value)) = layout.when.as_ref().and_then(|w| place.get_key_value(w)) {
         rules.insert(name.clone(), value.clone());
     }
@@ -152,14 +152,18 @@ fn selector_field(profile: &Profile, name: &str) -> bool {
 fn block_rules(profile: &Profile, fields: &Map<String, Value>) -> Map<String, Value> {
     let layout = &profile.rules;
     let is_rule = |name: &String| {
-        let strategy = profile.chooser.fields.iter().any(|field| match field {
-            StrategyField::Name(field) => field == name,
-            // A path that leads to this very place.
-            StrategyField::Path(path) => match path.split_last() {
-                Some((FieldStep::Field(last), above)) => last == name && above == layout.path,
-                _ => false,
-            },
-        });
+        let strategy = profile
+            .strategy_choice
+            .fields
+            .iter()
+            .any(|field| match field {
+                StrategyField::Name(field) => field == name,
+                // A path that leads to this very place.
+                StrategyField::Path(path) => match path.split_last() {
+                    Some((FieldStep::Field(last), above)) => last == name && above == layout.path,
+                    _ => false,
+                },
+            });
         !strategy
             && !layout.exclude.contains(name)
             && layout.when.as_ref() != Some(name)
@@ -182,8 +186,8 @@ fn block(
 ) -> Result<Block, String> {
     let layout = &profile.rules;
     let strategy = match profile.class {
-        Class::Inherited => super::choose::strategy(profile, body, place, name)?,
-        Class::Direct | Class::Listed => Strategy::None,
+        PolicyClass::Inherited => super::strategy::strategy(profile, body, place, name)?,
+        PolicyClass::Direct | PolicyClass::Listed => Strategy::None,
     };
     let when = match layout.when.as_ref().and_then(|w| place.get(w)) {
         Some(Value::String(text)) if name != BlockName::Bare => {
@@ -199,23 +203,23 @@ fn block(
     };
     Ok(Block {
         name,
-        offers: match profile.empty {
-            // A Direct policy holds its place even if it is empty (SEMANTICS §11.9).
-            _ if profile.class == Class::Direct => offers_empty || !rules.is_empty(),
-            Empty::Blocking => offers_empty || !rules.is_empty(),
-            Empty::Transparent => !is_empty(profile, &rules),
+        participates: match profile.empty {
+            // A Direct policy holds its place even if it is empty (specification 11.9).
+            _ if profile.class == PolicyClass::Direct => offers_empty || !rules.is_empty(),
+            EmptyBehavior::Blocking => offers_empty || !rules.is_empty(),
+            EmptyBehavior::Transparent => !is_empty(profile, &rules),
         },
         rules,
-        strategy: match profile.chooser.annotation {
-            Some(_) => Instruction::ByAnnotation(strategy),
-            None => Instruction::Fixed(strategy),
+        strategy: match profile.strategy_choice.annotation {
+            Some(_) => StrategySource::ByAnnotation(strategy),
+            None => StrategySource::Fixed(strategy),
         },
         when,
         unset,
     })
 }
 
-/// Whether rules count as empty; those that hold only nulls do not (SEMANTICS §5.6, §11.7).
+/// Whether rules count as empty; those that hold only nulls do not (specification 5.6, 11.7).
 fn is_empty(profile: &Profile, rules: &Map<String, Value>) -> bool {
     if rules.is_empty() {
         return true;
@@ -247,7 +251,7 @@ fn unset_names(value: &Value) -> Result<Vec<Unit>, String> {
     }
 }
 
-/// The value of an order key; smaller is established (SEMANTICS §4.5, §11.5).
+/// The value of an order key; smaller is established (specification 4.5, 11.5).
 fn order_key(rule: &OrderRule, object: &Object) -> i128 {
     let value = match &rule.source {
         OrderSource::Field(path) => at_path(&object.body, path, None).cloned(),

@@ -1,12 +1,12 @@
-//! The references of a policy: `targetRef`, `targetRefs`, `targetSelectors` (SEMANTICS §3.1).
+//! The references of a policy: `targetRef`, `targetRefs`, `targetSelectors` (specification 3.1).
 
 use serde_json::Value;
 
-use super::policy::{NamespaceSource, Reference, What};
-use super::{Profile, Targets};
+use super::policy::{Reference, ReferenceTarget, SelectorNamespaces};
+use super::{Profile, TargetKinds};
 use crate::model::{GroupKind, LabelSelector, groups};
 
-/// Reads the references of a policy, and why they make it Invalid, if they do (SEMANTICS §3.4).
+/// Reads the references of a policy, and why they make it Invalid, if they do (specification 3.4).
 pub(super) fn read(
     profile: &Profile,
     spec: &Value,
@@ -18,7 +18,7 @@ pub(super) fn read(
 }
 
 /// Collects what can be read even if the policy is Invalid: where it is attached is told
-/// (SEMANTICS §9.4).
+/// (specification 9.4).
 fn collect(
     profile: &Profile,
     spec: &Value,
@@ -88,15 +88,17 @@ fn reference(
     } else {
         value.get("selector").filter(|v| !v.is_null())
     };
-    let what = match (text("name"), selector) {
-        (_, Some(selector)) => What::Selector(LabelSelector::read(selector).unwrap_or_else(|e| {
-            fail(e);
-            LabelSelector::default()
-        })),
-        (Some(name), None) => What::Name(name.into()),
+    let target = match (text("name"), selector) {
+        (_, Some(selector)) => {
+            ReferenceTarget::Selector(LabelSelector::read(selector).unwrap_or_else(|e| {
+                fail(e);
+                LabelSelector::default()
+            }))
+        }
+        (Some(name), None) => ReferenceTarget::Name(name.into()),
         (None, None) => {
             fail("names no object".to_owned());
-            What::Name("".into())
+            ReferenceTarget::Name("".into())
         }
     };
     if text("name").is_some() && selector.is_some() {
@@ -108,13 +110,13 @@ fn reference(
     }
     let namespaces = namespaces_of(value.get("namespaces")).unwrap_or_else(|e| {
         fail(e);
-        NamespaceSource::Same
+        SelectorNamespaces::Same
     });
     let section = section.map(Into::into);
     let namespace = text("namespace").filter(|s| !s.is_empty()).map(Into::into);
     Reference {
         kind: kind.unwrap_or_else(|| GroupKind::new("", "")),
-        what,
+        target,
         section,
         namespace,
         namespaces,
@@ -123,7 +125,7 @@ fn reference(
     }
 }
 
-/// The kind that a reference names, missing parts filled (SEMANTICS §3.1).
+/// The kind that a reference names, missing parts filled (specification 3.1).
 fn kind_of(
     profile: &Profile,
     group: Option<&str>,
@@ -132,8 +134,8 @@ fn kind_of(
     warnings: &mut Vec<String>,
 ) -> Option<GroupKind> {
     let listed = match &profile.targets {
-        Targets::Listed(list) => list.as_slice(),
-        Targets::Any { .. } => &[],
+        TargetKinds::Listed(list) => list.as_slice(),
+        TargetKinds::Any { .. } => &[],
     };
     let kind = match (kind.filter(|k| !k.is_empty()), listed) {
         (Some(kind), _) => kind,
@@ -162,22 +164,22 @@ fn kind_of(
                 .map_or(groups::CORE, |k| &k.group),
         },
     };
-    Some(super::read::normal_kind(group, kind))
+    Some(super::read::normalize_kind(group, kind))
 }
 
 /// Where a selector looks.
-fn namespaces_of(value: Option<&Value>) -> Result<NamespaceSource, String> {
+fn namespaces_of(value: Option<&Value>) -> Result<SelectorNamespaces, String> {
     let Some(value) = value.filter(|v| !v.is_null()) else {
-        return Ok(NamespaceSource::Same);
+        return Ok(SelectorNamespaces::Same);
     };
     match value.get("from").and_then(Value::as_str) {
-        None | Some("Same") => Ok(NamespaceSource::Same),
-        Some("All") => Ok(NamespaceSource::All),
+        None | Some("Same") => Ok(SelectorNamespaces::Same),
+        Some("All") => Ok(SelectorNamespaces::All),
         Some("Selector") => {
             let selector = value
                 .get("selector")
                 .ok_or("namespaces: selector is missing")?;
-            LabelSelector::read(selector).map(NamespaceSource::Selector)
+            LabelSelector::read(selector).map(SelectorNamespaces::Selector)
         }
         Some(other) => Err(format!(
             "namespaces.from is `{other}`, expected Same, All or Selector"

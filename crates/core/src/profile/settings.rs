@@ -1,76 +1,78 @@
 //! Single settings of a document: what each word means, and what is filled in.
 
 use super::document::{
-    AttachDoc, CrossDoc, EffectiveDoc, EmptyDoc, FoldDoc, KindDoc, OneOrMany, OrderDoc, OwnDoc,
-    OwnerDoc, ReachDoc, ReduceDoc, ReduceName, ReducerDoc, RulesDoc, SameDoc, SpanDoc, SpanLevel,
-    SpanWord, StatusDoc, StrategyDoc, TargetDoc, VocabularyDoc,
+    AttachDoc, CrossNamespaceDoc, EffectiveTargetDoc, EmptyDoc, FoldDoc, KindDoc,
+    NamespaceReachDoc, OneOrMany, OrderDoc, OwnFieldDoc, OwnerDoc, ReduceDoc, ReduceName,
+    ReducerDoc, RulesDoc, SameTargetDoc, SpanDoc, SpanLevel, SpanName, StatusDoc, StrategyDoc,
+    TargetDoc, VocabularyDoc,
 };
 use super::{
-    Ancestor, Choice, Chooser, Class, CrossNamespace, EffectiveTarget, Empty, Fold, Forms,
-    OrderRule, OrderSource, OwnField, Reduce, Reducer, RulesLayout, SameTarget, Span, StatusStyle,
-    StrategyField, Target, Targets, Vocabulary,
+    Ancestor, AttachmentForms, CrossNamespace, EffectiveTarget, EmptyBehavior, FoldOrder, FoldSpan,
+    OrderRule, OrderSource, OwnField, PolicyClass, ReduceFunction, Reducer, RulesLayout,
+    SameTarget, StatusStyle, StrategyChoice, StrategyField, StrategyValue, TargetKind, TargetKinds,
+    Vocabulary,
 };
 use crate::expr::Expression;
 use crate::model::{
     FieldStep, Granularity, GroupKind, Level, Str, Strategy, groups, parse_field_path,
 };
 
-type Checked<T> = Result<T, String>;
+type SettingResult<T> = Result<T, String>;
 
-/// XListenerSet counts as ListenerSet (SEMANTICS §1.1); `core` is the empty group (§3.1).
+/// XListenerSet counts as ListenerSet (specification 1.1); `core` is the empty group (specification 3.1).
 pub(super) fn kind(doc: &KindDoc) -> GroupKind {
-    super::read::normal_kind(&doc.group, &doc.kind)
+    super::read::normalize_kind(&doc.group, &doc.kind)
 }
 
-pub(super) fn targets(given: Option<&[TargetDoc]>) -> Targets {
+pub(super) fn targets(given: Option<&[TargetDoc]>) -> TargetKinds {
     let Some(given) = given else {
-        return Targets::Any {
+        return TargetKinds::Any {
             gateway_class: false,
         };
     };
-    let mut list: Vec<Target> = Vec::new();
+    let mut list: Vec<TargetKind> = Vec::new();
     for doc in given {
-        let target = Target {
-            kind: super::read::normal_kind(&doc.group, &doc.kind),
+        let target = TargetKind {
+            kind: super::read::normalize_kind(&doc.group, &doc.kind),
             sections: doc.sections.unwrap_or(true),
         };
         if !list.iter().any(|t| t.kind == target.kind) {
             list.push(target);
         }
     }
-    Targets::Listed(list)
+    TargetKinds::Listed(list)
 }
 
-pub(super) fn effective(given: Option<EffectiveDoc>, class: Class) -> EffectiveTarget {
+pub(super) fn effective(given: Option<EffectiveTargetDoc>, class: PolicyClass) -> EffectiveTarget {
     let level = match given {
-        None if class == Class::Direct => return EffectiveTarget::Target,
-        None | Some(EffectiveDoc::Every) => return EffectiveTarget::Every,
-        Some(EffectiveDoc::GatewayClass) => Level::GatewayClass,
-        Some(EffectiveDoc::Gateway) => Level::Gateway,
-        Some(EffectiveDoc::Listener) => Level::Listener,
-        Some(EffectiveDoc::Route) => Level::Route,
-        Some(EffectiveDoc::RouteRule) => Level::RouteRule,
-        Some(EffectiveDoc::Backend) => Level::Backend,
-        Some(EffectiveDoc::BackendPort) => Level::BackendPort,
+        None if class == PolicyClass::Direct => return EffectiveTarget::Target,
+        None | Some(EffectiveTargetDoc::Every) => return EffectiveTarget::Every,
+        Some(EffectiveTargetDoc::GatewayClass) => Level::GatewayClass,
+        Some(EffectiveTargetDoc::Gateway) => Level::Gateway,
+        Some(EffectiveTargetDoc::Listener) => Level::Listener,
+        Some(EffectiveTargetDoc::Route) => Level::Route,
+        Some(EffectiveTargetDoc::RouteRule) => Level::RouteRule,
+        Some(EffectiveTargetDoc::Backend) => Level::Backend,
+        Some(EffectiveTargetDoc::BackendPort) => Level::BackendPort,
     };
     EffectiveTarget::Level(level)
 }
 
-pub(super) fn reaches(given: Option<&[ReachDoc]>) -> Vec<Level> {
+pub(super) fn reaches(given: Option<&[NamespaceReachDoc]>) -> Vec<Level> {
     let all = [
-        ReachDoc::Gateway,
-        ReachDoc::ListenerSet,
-        ReachDoc::Route,
-        ReachDoc::Backend,
+        NamespaceReachDoc::Gateway,
+        NamespaceReachDoc::ListenerSet,
+        NamespaceReachDoc::Route,
+        NamespaceReachDoc::Backend,
     ];
     given
         .unwrap_or(&all)
         .iter()
         .map(|reach| match reach {
-            ReachDoc::Gateway => Level::Gateway,
-            ReachDoc::ListenerSet => Level::ListenerSet,
-            ReachDoc::Route => Level::Route,
-            ReachDoc::Backend => Level::Backend,
+            NamespaceReachDoc::Gateway => Level::Gateway,
+            NamespaceReachDoc::ListenerSet => Level::ListenerSet,
+            NamespaceReachDoc::Route => Level::Route,
+            NamespaceReachDoc::Backend => Level::Backend,
         })
         .collect()
 }
@@ -88,41 +90,47 @@ pub(super) fn kinds(given: Option<&[KindDoc]>) -> Vec<GroupKind> {
 }
 
 /// Each entry of a list, checked.
-pub(super) fn each<D, T>(given: Option<&[D]>, check: impl Fn(&D) -> Checked<T>) -> Checked<Vec<T>> {
+pub(super) fn each<D, T>(
+    given: Option<&[D]>,
+    check: impl Fn(&D) -> SettingResult<T>,
+) -> SettingResult<Vec<T>> {
     given.unwrap_or_default().iter().map(check).collect()
 }
 
-pub(super) fn fold(given: Option<FoldDoc>) -> Fold {
+pub(super) fn fold(given: Option<FoldDoc>) -> FoldOrder {
     match given {
-        Some(FoldDoc::TopDown) => Fold::TopDown,
-        Some(FoldDoc::BottomUp) | None => Fold::BottomUp,
+        Some(FoldDoc::TopDown) => FoldOrder::TopDown,
+        Some(FoldDoc::BottomUp) | None => FoldOrder::BottomUp,
     }
 }
 
-pub(super) fn empty(given: Option<EmptyDoc>) -> Empty {
+pub(super) fn empty(given: Option<EmptyDoc>) -> EmptyBehavior {
     match given {
-        Some(EmptyDoc::Blocking) => Empty::Blocking,
-        Some(EmptyDoc::Transparent) | None => Empty::Transparent,
+        Some(EmptyDoc::Blocking) => EmptyBehavior::Blocking,
+        Some(EmptyDoc::Transparent) | None => EmptyBehavior::Transparent,
     }
 }
 
-pub(super) fn forms(given: Option<&[AttachDoc]>) -> Forms {
+pub(super) fn forms(given: Option<&[AttachDoc]>) -> AttachmentForms {
     let given = given.unwrap_or(&[AttachDoc::Refs]);
-    Forms {
+    AttachmentForms {
         refs: given.contains(&AttachDoc::Refs),
         filter: given.contains(&AttachDoc::Filter),
         namespace: given.contains(&AttachDoc::Namespace),
     }
 }
 
-pub(super) fn field_path(text: Option<&str>, setting: &str) -> Checked<Option<Vec<FieldStep>>> {
+pub(super) fn field_path(
+    text: Option<&str>,
+    setting: &str,
+) -> SettingResult<Option<Vec<FieldStep>>> {
     text.map(|text| {
         parse_field_path(text).ok_or_else(|| format!("{setting}: `{text}` is no field path"))
     })
     .transpose()
 }
 
-pub(super) fn unnamed_rules(text: Option<&str>) -> Checked<Option<(String, String)>> {
+pub(super) fn unnamed_rules(text: Option<&str>) -> SettingResult<Option<(String, String)>> {
     text.map(|text| {
         text.split_once("{n}")
             .map(|(before, after)| (before.to_owned(), after.to_owned()))
@@ -131,20 +139,20 @@ pub(super) fn unnamed_rules(text: Option<&str>) -> Checked<Option<(String, Strin
     .transpose()
 }
 
-pub(super) fn cross(given: Option<CrossDoc>) -> CrossNamespace {
+pub(super) fn cross(given: Option<CrossNamespaceDoc>) -> CrossNamespace {
     match given {
-        None | Some(CrossDoc::Never) => CrossNamespace::Never,
-        Some(CrossDoc::ReferenceGrant) => CrossNamespace::ReferenceGrant,
-        Some(CrossDoc::Any) => CrossNamespace::Any,
-        Some(CrossDoc::Clients) => CrossNamespace::Clients,
+        None | Some(CrossNamespaceDoc::Never) => CrossNamespace::Never,
+        Some(CrossNamespaceDoc::ReferenceGrant) => CrossNamespace::ReferenceGrant,
+        Some(CrossNamespaceDoc::Any) => CrossNamespace::Any,
+        Some(CrossNamespaceDoc::Clients) => CrossNamespace::Clients,
     }
 }
 
-pub(super) fn layout(doc: RulesDoc, class: Class) -> Checked<RulesLayout> {
+pub(super) fn layout(doc: RulesDoc, class: PolicyClass) -> SettingResult<RulesLayout> {
     let path = doc.path.unwrap_or_else(|| "spec".to_owned());
     let blocks = |given: Option<Vec<String>>, names: [&str; 2]| match given {
         Some(given) => given,
-        None if class == Class::Inherited => names.map(str::to_owned).to_vec(),
+        None if class == PolicyClass::Inherited => names.map(str::to_owned).to_vec(),
         None => Vec::new(),
     };
     Ok(RulesLayout {
@@ -160,11 +168,14 @@ pub(super) fn layout(doc: RulesDoc, class: Class) -> Checked<RulesLayout> {
     })
 }
 
-pub(super) fn chooser(doc: StrategyDoc, strategies: &[Strategy]) -> Checked<Chooser> {
+pub(super) fn strategy_choice(
+    doc: StrategyDoc,
+    strategies: &[Strategy],
+) -> SettingResult<StrategyChoice> {
     let names = match doc.field {
         Some(OneOrMany::One(name)) => vec![name],
         Some(OneOrMany::Many(names)) => names,
-        // With one fixed strategy there is no strategy field (SEMANTICS §11.6).
+        // With one fixed strategy there is no strategy field (specification 11.6).
         None if strategies.len() > 1 => vec!["strategy".to_owned()],
         None => Vec::new(),
     };
@@ -178,14 +189,14 @@ pub(super) fn chooser(doc: StrategyDoc, strategies: &[Strategy]) -> Checked<Choo
                 .map(StrategyField::Path)
                 .ok_or_else(|| format!("strategy.field: `{name}` is no field path"))
         })
-        .collect::<Checked<_>>()?;
+        .collect::<SettingResult<_>>()?;
     let values = doc
         .values
         .into_iter()
         .flatten()
         .map(|(raw, meaning)| Ok((raw, choice(&meaning, "strategy.values")?)))
-        .collect::<Checked<_>>()?;
-    Ok(Chooser {
+        .collect::<SettingResult<_>>()?;
+    Ok(StrategyChoice {
         fields,
         lower: doc.owner == Some(OwnerDoc::Lower),
         annotation: doc.annotation,
@@ -197,14 +208,14 @@ pub(super) fn chooser(doc: StrategyDoc, strategies: &[Strategy]) -> Checked<Choo
     })
 }
 
-pub(super) fn choice(text: &str, setting: &str) -> Checked<Choice> {
+pub(super) fn choice(text: &str, setting: &str) -> SettingResult<StrategyValue> {
     Granularity::parse(text)
-        .map(Choice::Granularity)
-        .or_else(|| Strategy::parse(text).map(Choice::Strategy))
+        .map(StrategyValue::Granularity)
+        .or_else(|| Strategy::parse(text).map(StrategyValue::Strategy))
         .ok_or_else(|| format!("{setting}: `{text}` is neither a granularity nor a strategy"))
 }
 
-pub(super) fn dotted(text: &str, setting: &str) -> Checked<Vec<String>> {
+pub(super) fn dotted(text: &str, setting: &str) -> SettingResult<Vec<String>> {
     let parts: Vec<String> = text.split('.').map(str::to_owned).collect();
     if parts.iter().any(String::is_empty) {
         return Err(format!("{setting}: `{text}` has an empty part"));
@@ -212,7 +223,10 @@ pub(super) fn dotted(text: &str, setting: &str) -> Checked<Vec<String>> {
     Ok(parts)
 }
 
-pub(super) fn dotted_list(texts: Option<&[String]>, setting: &str) -> Checked<Vec<Vec<String>>> {
+pub(super) fn dotted_list(
+    texts: Option<&[String]>,
+    setting: &str,
+) -> SettingResult<Vec<Vec<String>>> {
     texts
         .unwrap_or_default()
         .iter()
@@ -222,23 +236,23 @@ pub(super) fn dotted_list(texts: Option<&[String]>, setting: &str) -> Checked<Ve
 
 pub(super) fn list_keys(
     given: impl Iterator<Item = (String, String)>,
-) -> Checked<Vec<(Vec<String>, String)>> {
+) -> SettingResult<Vec<(Vec<String>, String)>> {
     given
         .map(|(path, key)| Ok((dotted(&path, "listKeys")?, key)))
         .collect()
 }
 
-pub(super) fn reducer(doc: &ReducerDoc) -> Checked<Reducer> {
+pub(super) fn reducer(doc: &ReducerDoc) -> SettingResult<Reducer> {
     let reduce = match &doc.reduce {
-        ReduceDoc::Name(ReduceName::Min) => Reduce::Min,
-        ReduceDoc::Name(ReduceName::Max) => Reduce::Max,
-        ReduceDoc::Name(ReduceName::And) => Reduce::And,
-        ReduceDoc::Name(ReduceName::Or) => Reduce::Or,
-        ReduceDoc::Name(ReduceName::Union) => Reduce::Union,
-        ReduceDoc::Name(ReduceName::Intersection) => Reduce::Intersection,
-        ReduceDoc::Name(ReduceName::Append) => Reduce::Append,
-        ReduceDoc::Name(ReduceName::Prepend) => Reduce::Prepend,
-        ReduceDoc::Cel { cel: source } => Reduce::Cel(
+        ReduceDoc::Name(ReduceName::Min) => ReduceFunction::Min,
+        ReduceDoc::Name(ReduceName::Max) => ReduceFunction::Max,
+        ReduceDoc::Name(ReduceName::And) => ReduceFunction::And,
+        ReduceDoc::Name(ReduceName::Or) => ReduceFunction::Or,
+        ReduceDoc::Name(ReduceName::Union) => ReduceFunction::Union,
+        ReduceDoc::Name(ReduceName::Intersection) => ReduceFunction::Intersection,
+        ReduceDoc::Name(ReduceName::Append) => ReduceFunction::Append,
+        ReduceDoc::Name(ReduceName::Prepend) => ReduceFunction::Prepend,
+        ReduceDoc::Cel { cel: source } => ReduceFunction::Cel(
             Expression::compile(source).map_err(|e| format!("reducers: `{source}` {e}"))?,
         ),
     };
@@ -248,11 +262,11 @@ pub(super) fn reducer(doc: &ReducerDoc) -> Checked<Reducer> {
     })
 }
 
-pub(super) fn span(given: Option<SpanDoc>) -> Span {
+pub(super) fn span(given: Option<SpanDoc>) -> FoldSpan {
     match given {
-        None | Some(SpanDoc::Word(SpanWord::AllLevels)) => Span::AllLevels,
-        Some(SpanDoc::Word(SpanWord::ClosestParent)) => Span::ClosestParent(Vec::new()),
-        Some(SpanDoc::Levels { closest_parent }) => Span::ClosestParent(
+        None | Some(SpanDoc::Word(SpanName::AllLevels)) => FoldSpan::AllLevels,
+        Some(SpanDoc::Word(SpanName::ClosestParent)) => FoldSpan::ClosestParent(Vec::new()),
+        Some(SpanDoc::Levels { closest_parent }) => FoldSpan::ClosestParent(
             closest_parent
                 .into_iter()
                 .map(|level| match level {
@@ -271,18 +285,18 @@ pub(super) fn span(given: Option<SpanDoc>) -> Span {
     }
 }
 
-pub(super) fn same_target(given: Option<SameDoc>, class: Class) -> SameTarget {
+pub(super) fn same_target(given: Option<SameTargetDoc>, class: PolicyClass) -> SameTarget {
     match given {
-        Some(SameDoc::Established) => SameTarget::Established,
-        Some(SameDoc::OldestWins) => SameTarget::OldestWins,
-        Some(SameDoc::RejectNewer) => SameTarget::RejectNewer,
-        Some(SameDoc::UnionOrReject) => SameTarget::UnionOrReject,
-        None if class == Class::Direct => SameTarget::RejectNewer,
+        Some(SameTargetDoc::Established) => SameTarget::Established,
+        Some(SameTargetDoc::OldestWins) => SameTarget::OldestWins,
+        Some(SameTargetDoc::RejectNewer) => SameTarget::RejectNewer,
+        Some(SameTargetDoc::UnionOrReject) => SameTarget::UnionOrReject,
+        None if class == PolicyClass::Direct => SameTarget::RejectNewer,
         None => SameTarget::Established,
     }
 }
 
-pub(super) fn order(doc: &OrderDoc) -> Checked<OrderRule> {
+pub(super) fn order(doc: &OrderDoc) -> SettingResult<OrderRule> {
     let source = match (&doc.field, &doc.annotation) {
         (Some(field), None) => OrderSource::Field(
             parse_field_path(field)
@@ -298,7 +312,7 @@ pub(super) fn order(doc: &OrderDoc) -> Checked<OrderRule> {
     })
 }
 
-pub(super) fn own_field(doc: &OwnDoc) -> Checked<OwnField> {
+pub(super) fn own_field(doc: &OwnFieldDoc) -> SettingResult<OwnField> {
     Ok(OwnField {
         object: parse_field_path(&doc.object)
             .ok_or_else(|| format!("ownFields.object: `{}` is no field path", doc.object))?,
@@ -326,7 +340,7 @@ pub(super) fn status(given: Option<&StatusDoc>) -> StatusStyle {
 }
 
 /// The level that a target kind stands on; kinds outside the hierarchy are backends.
-pub fn level_of(kind: &GroupKind) -> Level {
+pub fn target_level(kind: &GroupKind) -> Level {
     match (&*kind.group, &*kind.kind) {
         (groups::CORE, "Namespace") => Level::Namespace,
         (groups::GATEWAY, "GatewayClass") => Level::GatewayClass,

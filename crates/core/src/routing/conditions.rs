@@ -13,70 +13,70 @@ const MAX_COMPILED: usize = 256 * 1024;
 
 /// A match of a rule.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Conditions {
+pub(super) struct MatchConditions {
     /// The path; for gRPC the call.
-    pub target: Target,
+    pub path: PathMatcher,
     /// The method of HTTP.
     pub method: Option<String>,
-    headers: Vec<Named>,
-    parameters: Vec<Named>,
+    headers: Vec<FieldMatcher>,
+    parameters: Vec<FieldMatcher>,
 }
 
 /// What a match asks of the path, or of the call.
 #[derive(Clone, Debug)]
-pub(super) enum Target {
+pub(super) enum PathMatcher {
     /// Exactly this path.
     Exact(String),
     /// This path, without a slash at its end, and all below it.
     Prefix(String),
     /// A path like this.
-    Pattern(Pattern),
+    Regex(RegexMatcher),
     /// This service and method, each if it is there.
-    Call(Option<Text>, Option<Text>),
+    Call(Option<StringMatcher>, Option<StringMatcher>),
 }
 
 /// A header, or a query parameter.
 #[derive(Clone, Debug)]
-struct Named {
+struct FieldMatcher {
     name: String,
-    value: Text,
+    value: StringMatcher,
 }
 
 /// What a text has to be.
 #[derive(Clone, Debug)]
-pub(super) enum Text {
+pub(super) enum StringMatcher {
     /// This.
     Exact(String),
     /// Something like this.
-    Pattern(Pattern),
+    Regex(RegexMatcher),
 }
 
 /// A regular expression for the whole of a text; one that cannot be used matches nothing.
 #[derive(Clone, Debug)]
-pub(super) struct Pattern {
+pub(super) struct RegexMatcher {
     text: String,
     /// Compiled when a request comes so far: most never do.
     regex: Arc<OnceLock<Option<Regex>>>,
 }
 
-impl Default for Target {
+impl Default for PathMatcher {
     fn default() -> Self {
         Self::Prefix(String::new())
     }
 }
 
-impl Conditions {
+impl MatchConditions {
     /// Reads a match of an HTTPRoute.
     pub fn http(value: &Value) -> Self {
         let path = value.get("path").unwrap_or(&Value::Null);
         let text = path.get("value").and_then(Value::as_str).unwrap_or("/");
-        let target = match word(path, "type") {
-            Some("Exact") => Target::Exact(text.to_owned()),
-            Some("RegularExpression") => Target::Pattern(Pattern::new(text)),
-            _ => Target::Prefix(text.trim_end_matches('/').to_owned()),
+        let path = match word(path, "type") {
+            Some("Exact") => PathMatcher::Exact(text.to_owned()),
+            Some("RegularExpression") => PathMatcher::Regex(RegexMatcher::new(text)),
+            _ => PathMatcher::Prefix(text.trim_end_matches('/').to_owned()),
         };
         Self {
-            target,
+            path,
             method: word(value, "method").map(str::to_owned),
             headers: named(value, "headers", str::to_ascii_lowercase),
             parameters: named(value, "queryParams", str::to_owned),
@@ -87,9 +87,9 @@ impl Conditions {
     pub fn grpc(value: &Value) -> Self {
         let call = value.get("method").unwrap_or(&Value::Null);
         let kind = word(call, "type");
-        let part = |name: &str| word(call, name).map(|text| Text::new(kind, text));
+        let part = |name: &str| word(call, name).map(|text| StringMatcher::new(kind, text));
         Self {
-            target: Target::Call(part("service"), part("method")),
+            path: PathMatcher::Call(part("service"), part("method")),
             method: None,
             headers: named(value, "headers", str::to_ascii_lowercase),
             parameters: Vec::new(),
@@ -102,12 +102,12 @@ impl Conditions {
     }
 
     /// Whether a request is as asked, but for its path or its call.
-    pub fn hold(&self, request: &Request) -> bool {
-        self.failing(request).next().is_none()
+    pub fn are_met(&self, request: &Request) -> bool {
+        self.unmet(request).next().is_none()
     }
 
     /// What a request lacks, for people.
-    pub fn failing<'c>(&'c self, request: &'c Request) -> impl Iterator<Item = String> + 'c {
+    pub fn unmet<'c>(&'c self, request: &'c Request) -> impl Iterator<Item = String> + 'c {
         let method = self
             .method
             .as_ref()
@@ -126,7 +126,7 @@ impl Conditions {
 
     /// All that it asks, for people.
     pub fn describe(&self) -> String {
-        let mut parts = vec![self.target.describe()];
+        let mut parts = vec![self.path.describe()];
         parts.extend(
             self.method
                 .as_ref()
@@ -140,7 +140,7 @@ impl Conditions {
     }
 }
 
-impl Target {
+impl PathMatcher {
     /// Whether a request's path, or call, is meant.
     pub fn is(&self, request: &Request) -> bool {
         let path = &*request.path;
@@ -150,7 +150,7 @@ impl Target {
                 let rest = path.strip_prefix(&**prefix);
                 rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             }
-            Self::Pattern(pattern) => pattern.is(path),
+            Self::Regex(pattern) => pattern.is(path),
             Self::Call(service, method) => {
                 let (called, with) = request.call().unwrap_or_default();
                 service.as_ref().is_none_or(|s| s.is(called))
@@ -162,19 +162,22 @@ impl Target {
     /// How long a regular expression is.
     pub fn length(&self) -> usize {
         match self {
-            Self::Pattern(pattern) => pattern.text.len(),
+            Self::Regex(pattern) => pattern.text.len(),
             Self::Exact(_) | Self::Prefix(_) | Self::Call(..) => 0,
         }
     }
 
     /// For people.
     pub fn describe(&self) -> String {
-        let any = |text: &Option<Text>| text.as_ref().map_or("any".to_owned(), Text::describe);
+        let any = |text: &Option<StringMatcher>| {
+            text.as_ref()
+                .map_or("any".to_owned(), StringMatcher::describe)
+        };
         match self {
             Self::Exact(path) => format!("path `{path}`"),
             Self::Prefix(path) if path.is_empty() => "any path".to_owned(),
             Self::Prefix(path) => format!("path prefix `{path}`"),
-            Self::Pattern(pattern) => format!("path {}", pattern.describe()),
+            Self::Regex(pattern) => format!("path {}", pattern.describe()),
             Self::Call(None, None) => "any call".to_owned(),
             Self::Call(service, method) => {
                 format!("service {}, method {}", any(service), any(method))
@@ -183,10 +186,10 @@ impl Target {
     }
 }
 
-impl Text {
+impl StringMatcher {
     fn new(kind: Option<&str>, text: &str) -> Self {
         match kind {
-            Some("RegularExpression") => Self::Pattern(Pattern::new(text)),
+            Some("RegularExpression") => Self::Regex(RegexMatcher::new(text)),
             _ => Self::Exact(text.to_owned()),
         }
     }
@@ -194,19 +197,19 @@ impl Text {
     fn is(&self, text: &str) -> bool {
         match self {
             Self::Exact(exact) => exact == text,
-            Self::Pattern(pattern) => pattern.is(text),
+            Self::Regex(pattern) => pattern.is(text),
         }
     }
 
     fn describe(&self) -> String {
         match self {
             Self::Exact(text) => format!("`{text}`"),
-            Self::Pattern(pattern) => pattern.describe(),
+            Self::Regex(pattern) => pattern.describe(),
         }
     }
 }
 
-impl Named {
+impl FieldMatcher {
     fn is(&self, value: Option<&str>) -> bool {
         value.is_some_and(|value| self.value.is(value))
     }
@@ -216,7 +219,7 @@ impl Named {
     }
 }
 
-impl Pattern {
+impl RegexMatcher {
     fn new(text: &str) -> Self {
         Self {
             text: text.to_owned(),
@@ -253,8 +256,8 @@ impl Pattern {
 }
 
 /// The entries of a list, each name once: of one that comes again the first counts.
-fn named(value: &Value, field: &str, name: impl Fn(&str) -> String) -> Vec<Named> {
-    let mut found: Vec<Named> = Vec::new();
+fn named(value: &Value, field: &str, name: impl Fn(&str) -> String) -> Vec<FieldMatcher> {
+    let mut found: Vec<FieldMatcher> = Vec::new();
     for entry in value
         .get(field)
         .and_then(Value::as_array)
@@ -269,8 +272,8 @@ fn named(value: &Value, field: &str, name: impl Fn(&str) -> String) -> Vec<Named
             .and_then(Value::as_str)
             .unwrap_or_default();
         if !found.iter().any(|known| known.name == name) {
-            let value = Text::new(word(entry, "type"), text);
-            found.push(Named { name, value });
+            let value = StringMatcher::new(word(entry, "type"), text);
+            found.push(FieldMatcher { name, value });
         }
     }
     found

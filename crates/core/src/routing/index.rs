@@ -12,8 +12,8 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use serde_json::Value;
 
-use super::conditions::{Conditions, Target, Text};
-use super::hosts::{Specificity, Taken, hosts_of};
+use super::conditions::{MatchConditions, PathMatcher, StringMatcher};
+use super::hostnames::{HostnameSet, Specificity, hosts_of};
 use super::request::{Protocol, Request};
 use crate::model::{Object, ObjectKey, Timestamp};
 use crate::store::Route;
@@ -21,7 +21,7 @@ use crate::topology::hostname::intersection;
 
 /// A route that serves at a place.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Serving<'s> {
+pub(super) struct RouteRef<'s> {
     pub key: &'s ObjectKey,
     pub object: &'s Arc<Object>,
     pub route: &'s Route,
@@ -29,49 +29,49 @@ pub(super) struct Serving<'s> {
 
 /// A route that an index was made of.
 #[derive(Debug)]
-pub(super) struct Served {
+pub(super) struct IndexedRoute {
     pub key: ObjectKey,
     object: Arc<Object>,
 }
 
 /// All matches at a place.
 #[derive(Debug, Default)]
-pub(super) struct Index {
+pub(super) struct RouteIndex {
     /// The place's own hostname.
     hostname: String,
     /// What it was made of, from the oldest route on.
-    pub routes: Vec<Served>,
+    pub routes: Vec<IndexedRoute>,
     /// By hostname: what routes themselves name, from the one that says most.
-    hosts: HashMap<String, Vec<(Specificity, Table)>>,
+    hosts: HashMap<String, Vec<(Specificity, MatchTable)>>,
 }
 
 /// The matches of one hostname.
 #[derive(Debug, Default)]
-struct Table {
+struct MatchTable {
     /// In the order of routes, rules and matches.
-    all: Vec<Candidate>,
-    keyed: HashMap<String, Vec<Candidate>>,
+    all: Vec<RouteMatch>,
+    keyed: HashMap<String, Vec<RouteMatch>>,
     /// Bytes of the longest key.
     longest: usize,
-    patterns: Vec<Candidate>,
+    patterns: Vec<RouteMatch>,
 }
 
 /// A match.
 #[derive(Clone, Debug)]
-pub(super) struct Candidate {
+pub(super) struct RouteMatch {
     /// Its route's place among the routes.
     pub route: usize,
     /// The index of its rule.
     pub rule: u32,
     /// Its index in the rule; none for kinds without matches.
     pub at: Option<u32>,
-    family: Family,
-    pub conditions: Arc<Conditions>,
+    family: TrafficKind,
+    pub conditions: Arc<MatchConditions>,
 }
 
 /// What routes of a kind match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Family {
+enum TrafficKind {
     Http,
     Grpc,
     /// Connections, by their server name or not at all.
@@ -81,10 +81,10 @@ enum Family {
 }
 
 /// Reads a match of a kind.
-type Read = fn(&Value) -> Conditions;
+type ConditionsReader = fn(&Value) -> MatchConditions;
 
 /// How candidates of one target follow each other; the routes stand in order already.
-type Order = (
+type Precedence = (
     bool,
     Reverse<usize>,
     Reverse<usize>,
@@ -93,69 +93,74 @@ type Order = (
     Option<u32>,
 );
 
-impl Index {
+impl RouteIndex {
     /// The index of some routes at a place with a hostname, which is empty if it has none. In the
     /// mesh, where the Service is called by whatever name, hostnames do not count.
-    pub fn of(hostname: &str, mut routes: Vec<Serving<'_>>, is_mesh: bool) -> Self {
-        routes.sort_by_cached_key(|serving| {
+    pub fn of(hostname: &str, mut routes: Vec<RouteRef<'_>>, is_mesh: bool) -> Self {
+        routes.sort_by_cached_key(|route_ref| {
             let ObjectKey {
                 namespace, name, ..
-            } = &serving.key;
-            let created = serving.object.created.unwrap_or(Timestamp(i64::MAX));
-            (created, format!("{namespace}/{name}"), serving.key)
+            } = &route_ref.key;
+            let created = route_ref.object.created.unwrap_or(Timestamp(i64::MAX));
+            (created, format!("{namespace}/{name}"), route_ref.key)
         });
         let mut index = Self {
             hostname: hostname.to_owned(),
             ..Self::default()
         };
-        let mut taken: [Taken; 2] = Default::default();
-        for (place, serving) in routes.iter().enumerate() {
+        let mut taken: [HostnameSet; 2] = Default::default();
+        for (position, route_ref) in routes.iter().enumerate() {
             let hosts = if is_mesh {
                 HashMap::from([(String::new(), Specificity::default())])
             } else {
-                serving.hosts(hostname)
+                route_ref.hosts(hostname)
             };
-            if let Some([own, other]) = both(&mut taken, serving) {
+            if let Some([own, other]) = both(&mut taken, route_ref) {
                 // An older route of the other kind has a host in common: this one does not serve.
                 if hosts.keys().any(|host| other.overlaps(host)) {
                     continue;
                 }
                 hosts.keys().for_each(|host| own.add(host));
             }
-            index.add(place, serving, &hosts);
+            index.add(position, route_ref, &hosts);
         }
         for tables in index.hosts.values_mut() {
             tables.sort_by_key(|(specificity, _)| Reverse(*specificity));
             tables.iter_mut().for_each(|(_, table)| table.sort());
         }
-        let served = routes.iter().map(|serving| Served {
-            key: serving.key.clone(),
-            object: Arc::clone(serving.object),
+        let served = routes.iter().map(|route_ref| IndexedRoute {
+            key: route_ref.key.clone(),
+            object: Arc::clone(route_ref.object),
         });
         index.routes = served.collect();
         index
     }
 
     /// Whether it would be the same of other routes.
-    pub fn is_of(&self, hostname: &str, routes: &[Serving<'_>]) -> bool {
+    pub fn is_of(&self, hostname: &str, routes: &[RouteRef<'_>]) -> bool {
         let own = self.routes.iter().map(|own| (&own.key, &own.object));
         let own: HashMap<&ObjectKey, &Arc<Object>> = own.collect();
-        let is_known = |serving: &Serving<'_>| {
-            let known = own.get(serving.key);
-            known.is_some_and(|known| matches_alike(known, serving.object))
+        let is_known = |route_ref: &RouteRef<'_>| {
+            let known = own.get(route_ref.key);
+            known.is_some_and(|known| matches_alike(known, route_ref.object))
         };
         let as_many = self.hostname == hostname && self.routes.len() == routes.len();
         as_many && routes.iter().all(is_known)
     }
 
-    fn add(&mut self, place: usize, serving: &Serving<'_>, hosts: &HashMap<String, Specificity>) {
-        let candidates = serving.candidates(place);
+    fn add(
+        &mut self,
+        position: usize,
+        route_ref: &RouteRef<'_>,
+        hosts: &HashMap<String, Specificity>,
+    ) {
+        let candidates = route_ref.candidates(position);
         for (host, &specificity) in hosts {
             let tables = self.hosts.entry(host.clone()).or_default();
             let at = match tables.iter().position(|(known, _)| *known == specificity) {
                 Some(at) => at,
                 None => {
-                    tables.push((specificity, Table::default()));
+                    tables.push((specificity, MatchTable::default()));
                     tables.len() - 1
                 }
             };
@@ -167,7 +172,7 @@ impl Index {
 
     /// The match that a request takes. With `by_route`, of routes whose hostnames come to the same
     /// here, those go first that say more themselves (Gateway API 1.7).
-    pub fn find(&self, request: &Request, by_route: bool) -> Option<(Specificity, &Candidate)> {
+    pub fn find(&self, request: &Request, by_route: bool) -> Option<(Specificity, &RouteMatch)> {
         for host in hosts_of(&request.host) {
             let Some(tables) = self.hosts.get(&host) else {
                 continue;
@@ -176,7 +181,7 @@ impl Index {
             let found = if by_route {
                 found.next()
             } else {
-                found.min_by_key(|(rank, candidate)| (*rank, candidate.order()))
+                found.min_by_key(|(rank, candidate)| (*rank, candidate.precedence()))
             };
             if let Some((_, candidate)) = found {
                 return Some((Specificity::of(&host), candidate));
@@ -186,20 +191,20 @@ impl Index {
     }
 
     /// All matches that a request's host leads to.
-    pub fn of_host<'i>(&'i self, host: &str) -> impl Iterator<Item = &'i Candidate> + use<'i> {
+    pub fn of_host<'i>(&'i self, host: &str) -> impl Iterator<Item = &'i RouteMatch> + use<'i> {
         let hosts: Vec<String> = hosts_of(host).collect();
         let tables = hosts.into_iter().filter_map(|host| self.hosts.get(&host));
         tables.flatten().flat_map(|(_, table)| &table.all)
     }
 }
 
-impl Table {
-    fn add(&mut self, candidate: &Candidate) {
-        let key = match &candidate.conditions.target {
-            Target::Exact(path) => Some(format!("={path}")),
-            Target::Prefix(path) => Some(format!("^{path}")),
-            Target::Call(service, method) => call(service.as_ref(), method.as_ref()),
-            Target::Pattern(_) => None,
+impl MatchTable {
+    fn add(&mut self, candidate: &RouteMatch) {
+        let key = match &candidate.conditions.path {
+            PathMatcher::Exact(path) => Some(format!("={path}")),
+            PathMatcher::Prefix(path) => Some(format!("^{path}")),
+            PathMatcher::Call(service, method) => call(service.as_ref(), method.as_ref()),
+            PathMatcher::Regex(_) => None,
         };
         self.all.push(candidate.clone());
         match key {
@@ -213,15 +218,15 @@ impl Table {
 
     fn sort(&mut self) {
         for candidates in self.keyed.values_mut() {
-            candidates.sort_by_key(Candidate::order);
+            candidates.sort_by_key(RouteMatch::precedence);
         }
         let patterns = &mut self.patterns;
-        patterns.sort_by_key(|c| (Reverse(c.conditions.target.length()), c.order()));
+        patterns.sort_by_key(|c| (Reverse(c.conditions.path.length()), c.precedence()));
     }
 
     /// The first match, and how many steps lead to it. Keys are written one after the other, and
     /// none that is longer than all that there are.
-    fn find(&self, request: &Request) -> Option<(usize, &Candidate)> {
+    fn find(&self, request: &Request) -> Option<(usize, &RouteMatch)> {
         let path = &*request.path;
         let mut key = String::new();
         let mut keyed = |parts: [&str; 4]| {
@@ -265,13 +270,13 @@ impl Table {
 }
 
 /// The first of some candidates that a request meets.
-fn first<'c>(candidates: &'c [Candidate], request: &Request) -> Option<&'c Candidate> {
+fn first<'c>(candidates: &'c [RouteMatch], request: &Request) -> Option<&'c RouteMatch> {
     let mut candidates = candidates.iter();
     candidates.find(|candidate| {
         let conditions = &candidate.conditions;
         candidate.is_for(request.protocol)
-            && conditions.target.is(request)
-            && conditions.hold(request)
+            && conditions.path.is(request)
+            && conditions.are_met(request)
     })
 }
 
@@ -282,27 +287,27 @@ fn matches_alike(one: &Arc<Object>, other: &Arc<Object>) -> bool {
 }
 
 /// The key of a call; none if a part of it is a regular expression.
-fn call(service: Option<&Text>, method: Option<&Text>) -> Option<String> {
-    let part = |text: Option<&Text>| match text {
+fn call(service: Option<&StringMatcher>, method: Option<&StringMatcher>) -> Option<String> {
+    let part = |text: Option<&StringMatcher>| match text {
         None => Some(String::new()),
-        Some(Text::Exact(text)) => Some(text.clone()),
-        Some(Text::Pattern(_)) => None,
+        Some(StringMatcher::Exact(text)) => Some(text.clone()),
+        Some(StringMatcher::Regex(_)) => None,
     };
     Some(format!("!{}/{}", part(service)?, part(method)?))
 }
 
-impl Candidate {
+impl RouteMatch {
     /// Whether requests of a protocol may take it.
     pub fn is_for(&self, protocol: Protocol) -> bool {
         match protocol {
-            Protocol::Http => self.family == Family::Http,
-            Protocol::Grpc => self.family == Family::Grpc,
-            Protocol::Tls | Protocol::Tcp => self.family == Family::Stream,
-            Protocol::Udp => self.family == Family::Datagram,
+            Protocol::Http => self.family == TrafficKind::Http,
+            Protocol::Grpc => self.family == TrafficKind::Grpc,
+            Protocol::Tls | Protocol::Tcp => self.family == TrafficKind::Stream,
+            Protocol::Udp => self.family == TrafficKind::Datagram,
         }
     }
 
-    fn order(&self) -> Order {
+    fn precedence(&self) -> Precedence {
         let (headers, parameters) = self.conditions.counts();
         let has_method = self.conditions.method.is_some();
         let (headers, parameters) = (Reverse(headers), Reverse(parameters));
@@ -317,7 +322,7 @@ impl Candidate {
     }
 }
 
-impl Serving<'_> {
+impl RouteRef<'_> {
     /// Its hostnames here, and what says most of what it names itself for each.
     fn hosts(&self, hostname: &str) -> HashMap<String, Specificity> {
         let mut found: HashMap<String, Specificity> = HashMap::new();
@@ -332,12 +337,12 @@ impl Serving<'_> {
         found
     }
 
-    fn candidates(&self, place: usize) -> Vec<Candidate> {
-        let (family, read): (_, Option<Read>) = match &*self.key.kind.kind {
-            "HTTPRoute" => (Family::Http, Some(Conditions::http)),
-            "GRPCRoute" => (Family::Grpc, Some(Conditions::grpc)),
-            "UDPRoute" => (Family::Datagram, None),
-            _ => (Family::Stream, None),
+    fn candidates(&self, position: usize) -> Vec<RouteMatch> {
+        let (family, read): (_, Option<ConditionsReader>) = match &*self.key.kind.kind {
+            "HTTPRoute" => (TrafficKind::Http, Some(MatchConditions::http)),
+            "GRPCRoute" => (TrafficKind::Grpc, Some(MatchConditions::grpc)),
+            "UDPRoute" => (TrafficKind::Datagram, None),
+            _ => (TrafficKind::Stream, None),
         };
         let rules = self
             .object
@@ -353,8 +358,8 @@ impl Serving<'_> {
             let none = [Value::Null];
             let matches = matches.map_or(&none[..], Vec::as_slice);
             for (at, value) in (0..).zip(matches) {
-                found.push(Candidate {
-                    route: place,
+                found.push(RouteMatch {
+                    route: position,
                     rule: u32::try_from(rule).unwrap_or(u32::MAX),
                     at: read.map(|_| at),
                     family,
@@ -368,9 +373,12 @@ impl Serving<'_> {
 
 /// The hostnames of a route's own kind and of the kind that it may not share one with, if there is
 /// one.
-fn both<'t>(taken: &'t mut [Taken; 2], serving: &Serving<'_>) -> Option<[&'t mut Taken; 2]> {
+fn both<'t>(
+    taken: &'t mut [HostnameSet; 2],
+    route_ref: &RouteRef<'_>,
+) -> Option<[&'t mut HostnameSet; 2]> {
     let [http, grpc] = taken;
-    match &*serving.key.kind.kind {
+    match &*route_ref.key.kind.kind {
         "HTTPRoute" => Some([http, grpc]),
         "GRPCRoute" => Some([grpc, http]),
         _ => None,

@@ -5,14 +5,16 @@
 //! the first counts; a path that proxies read in different ways is not matched at all.
 
 mod conditions;
-mod doors;
-mod find;
-mod found;
-mod hosts;
+mod hostnames;
 mod index;
+mod listeners;
 mod request;
+mod result;
+mod router;
 mod search;
 
-pub use find::Matcher;
-pub use found::{Found, NearMiss, NoMatch, NotTaken, Rules, Taken};
-pub use request::{BadRequest, Entrance, Parts, Protocol, Request};
+pub use request::{BadRequest, EntryPoint, Protocol, Request, RequestParts};
+pub use result::{
+    MatchFailure, MatchedRule, NearMiss, NoMatchReason, RoutingOptions, RoutingResult,
+};
+pub use router::RequestRouter;

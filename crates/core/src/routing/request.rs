@@ -44,7 +44,7 @@ pub enum Protocol {
 
 /// Where a request comes in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Entrance {
+pub enum EntryPoint {
     /// A Gateway, by namespace and name; all if none is named.
     Gateway {
         /// The Gateway.
@@ -80,7 +80,7 @@ pub enum BadRequest {
 
 /// The parts of a request, as they were sent.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Parts<'a> {
+pub struct RequestParts<'a> {
     /// What it speaks.
     pub protocol: Protocol,
     /// `Host`, or `:authority`; for TLS the server name.
@@ -100,7 +100,7 @@ impl Request {
     ///
     /// # Errors
     /// The request is malformed, or its path could be read in two ways.
-    pub fn read(parts: &Parts<'_>) -> Result<Self, BadRequest> {
+    pub fn read(parts: &RequestParts<'_>) -> Result<Self, BadRequest> {
         let (path, query) = match parts.path.split_once('?') {
             Some((path, query)) => (path, query),
             None => (parts.path, ""),
@@ -342,10 +342,10 @@ mod tests {
             header("x-a", "2"),
             header(&"n".repeat(8192), "v"),
         ];
-        let parts = Parts {
+        let parts = RequestParts {
             path: "?a=1%202&a=3&b=x+y&c&%zz=%",
             headers: &headers,
-            ..Parts::default()
+            ..RequestParts::default()
         };
         let request = Request::read(&parts).unwrap();
         assert_eq!((&*request.path, &*request.method), ("/", "GET"));
@@ -356,7 +356,7 @@ mod tests {
         assert_eq!(request.parameter("c"), Some(""));
         assert_eq!(request.parameter("%zz"), Some("%"));
         assert_eq!(request.parameter("d"), None);
-        let raw = Parts {
+        let raw = RequestParts {
             raw_query: true,
             ..parts
         };

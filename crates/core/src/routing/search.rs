@@ -6,44 +6,51 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::doors::{Door, Wanted};
-use super::find::{Matcher, Place};
-use super::found::{Found, NearMiss, NoMatch, NotTaken, Rules, Taken};
-use super::hosts::Specificity;
-use super::index::{Candidate, Index, Serving};
+use super::hostnames::Specificity;
+use super::index::{RouteIndex, RouteMatch, RouteRef};
+use super::listeners::{ListenerCandidate, ListenerFilter};
 use super::request::{Protocol, Request};
-use crate::model::{ListenerSetStep, ObjectKey, Root, RouteStep, RuleStep, Walk};
-use crate::store::{BackendRef, Name, Projection, Store};
+use super::result::{
+    MatchFailure, MatchedRule, NearMiss, NoMatchReason, RoutingOptions, RoutingResult,
+};
+use super::router::{IndexKey, RequestRouter};
+use crate::model::{ListenerSetStep, ObjectKey, Root, RouteStep, RuleStep, TrafficPath};
+use crate::store::{BackendRef, NamespacedName, Projection, Store};
 use crate::topology::mesh::MeshRoute;
 use crate::topology::{GatewayNode, Topology};
 
 /// Near misses that are told.
-const NEAREST: usize = 3;
+const MAX_NEAR_MISSES: usize = 3;
 /// Matches that are looked at for them.
-const LOOKED_AT: usize = 2_000;
+const MAX_EXAMINED_MATCHES: usize = 2_000;
 
-/// Where a walk begins, and the index that goes on from there.
-struct Start<'t> {
-    walk: Walk<'t>,
-    index: Arc<Index>,
+/// Where a path begins, and the index that goes on from there.
+struct MatchScope<'t> {
+    path: TrafficPath<'t>,
+    index: Arc<RouteIndex>,
     port: Option<u16>,
 }
 
 /// One request on its way.
 pub(super) struct Search<'a> {
-    pub matcher: &'a Matcher,
+    pub router: &'a RequestRouter,
     pub topology: &'a Topology,
     pub store: &'a Store,
     pub request: &'a Request,
-    pub rules: Rules,
+    pub options: RoutingOptions,
     /// Long indexes are not made.
-    pub in_haste: bool,
+    pub fast_only: bool,
     /// Whether one was missing.
-    pub gave_up: Cell<bool>,
+    pub index_missing: Cell<bool>,
 }
 
 impl<'a> Search<'a> {
-    pub fn at_gateways(&self, named: Option<&Name>, wanted: &Wanted<'_>, found: &mut Found) {
+    pub fn at_gateways(
+        &self,
+        named: Option<&NamespacedName>,
+        wanted: &ListenerFilter<'_>,
+        found: &mut RoutingResult,
+    ) {
         let gateways = &self.topology.gateways;
         let Some(name) = named else {
             for (name, gateway) in gateways {
@@ -53,9 +60,9 @@ impl<'a> Search<'a> {
         };
         match gateways.get_key_value(name) {
             Some((name, gateway)) => self.at_gateway(name, gateway, wanted, found),
-            None => found.not_taken.push(NotTaken {
+            None => found.failures.push(MatchFailure {
                 path: root(name).to_string(),
-                reason: NoMatch::GatewayNotFound,
+                reason: NoMatchReason::GatewayNotFound,
                 nearest: Vec::new(),
             }),
         }
@@ -63,49 +70,57 @@ impl<'a> Search<'a> {
 
     fn at_gateway(
         &self,
-        name: &'a Name,
+        name: &'a NamespacedName,
         gateway: &'a GatewayNode,
-        wanted: &Wanted<'_>,
-        found: &mut Found,
+        wanted: &ListenerFilter<'_>,
+        found: &mut RoutingResult,
     ) {
-        let mut ports: BTreeMap<u16, Vec<Door<'a>>> = BTreeMap::new();
-        let doors = Door::all(self.store, name, gateway);
-        for door in doors.into_iter().filter(|door| door.is_wanted(wanted)) {
-            ports.entry(door.listener.port).or_default().push(door);
+        let mut ports: BTreeMap<u16, Vec<ListenerCandidate<'a>>> = BTreeMap::new();
+        let listeners = ListenerCandidate::all(self.store, name, gateway);
+        for listener in listeners
+            .into_iter()
+            .filter(|listener| listener.passes(wanted))
+        {
+            ports
+                .entry(listener.listener.port)
+                .or_default()
+                .push(listener);
         }
-        let no = |reason| NotTaken {
+        let no = |reason| MatchFailure {
             path: root(name).to_string(),
             reason,
             nearest: Vec::new(),
         };
         if ports.is_empty() {
-            found.not_taken.push(no(NoMatch::ListenerNotFound));
+            found.failures.push(no(NoMatchReason::ListenerNotFound));
         }
-        for (port, mut doors) in ports {
+        for (port, mut listeners) in ports {
             if self.needs_host() && self.request.host.is_empty() {
-                found.not_taken.push(no(NoMatch::HostNotTaken));
+                found.failures.push(no(NoMatchReason::HostNotTaken));
                 continue;
             }
-            let all = doors.len();
-            doors.retain(|door| !door.is_conflicted);
-            let conflicted = doors.is_empty() && all > 0;
-            doors.retain(|door| door.takes(&self.request.host));
-            doors.sort_by_key(Door::rank);
-            if self.rules.isolated {
-                doors.truncate(1);
+            let all = listeners.len();
+            listeners.retain(|listener| !listener.is_conflicted);
+            let conflicted = listeners.is_empty() && all > 0;
+            listeners.retain(|listener| listener.accepts_host(&self.request.host));
+            listeners.sort_by_key(ListenerCandidate::rank);
+            if self.options.listener_isolation {
+                listeners.truncate(1);
             }
-            if doors.is_empty() {
+            if listeners.is_empty() {
                 let not_taken = no(match conflicted {
-                    true => NoMatch::ListenerConflicted,
-                    false => NoMatch::HostNotTaken,
+                    true => NoMatchReason::ListenerConflicted,
+                    false => NoMatchReason::HostNotTaken,
                 });
                 // Once for all ports.
-                if !found.not_taken.contains(&not_taken) {
-                    found.not_taken.push(not_taken);
+                if !found.failures.contains(&not_taken) {
+                    found.failures.push(not_taken);
                 }
                 continue;
             }
-            let starts = doors.iter().map(|door| self.start(name, door, port));
+            let starts = listeners
+                .iter()
+                .map(|listener| self.start(name, listener, port));
             self.go(&starts.collect::<Vec<_>>(), found);
         }
     }
@@ -115,42 +130,49 @@ impl<'a> Search<'a> {
         self.request.protocol == Protocol::Tls
     }
 
-    fn start(&self, name: &'a Name, door: &Door<'a>, port: u16) -> Start<'a> {
+    fn start(
+        &self,
+        name: &'a NamespacedName,
+        listener: &ListenerCandidate<'a>,
+        port: u16,
+    ) -> MatchScope<'a> {
         let routes = || {
-            let routes = door.node.routes.iter();
-            routes.filter_map(|&route| self.serving(route)).collect()
+            let routes = listener.node.routes.iter();
+            routes.filter_map(|&route| self.route_ref(route)).collect()
         };
-        let key = self.topology.key(door.node.node).clone();
-        let mut walk = root(name);
-        walk.listener_set = door
+        let key = self.topology.key(listener.node.node).clone();
+        let mut path = root(name);
+        path.listener_set = listener
             .set
             .map(|(namespace, name)| ListenerSetStep { namespace, name });
-        walk.listener = Some(&door.node.name);
-        Start {
-            walk,
-            index: self.index(Place::Listener(key), door.hostname(), routes),
+        path.listener = Some(&listener.node.name);
+        MatchScope {
+            path,
+            index: self.index(IndexKey::Listener(key), listener.hostname(), routes),
             port: Some(port),
         }
     }
 
     fn index(
         &self,
-        place: Place,
+        index_key: IndexKey,
         hostname: &str,
-        routes: impl FnOnce() -> Vec<Serving<'a>>,
-    ) -> Arc<Index> {
-        let index = self.matcher.index(place, hostname, self.in_haste, routes);
+        routes: impl FnOnce() -> Vec<RouteRef<'a>>,
+    ) -> Arc<RouteIndex> {
+        let index = self
+            .router
+            .index(index_key, hostname, self.fast_only, routes);
         index.unwrap_or_else(|| {
-            self.gave_up.set(true);
+            self.index_missing.set(true);
             Arc::default()
         })
     }
 
-    fn serving(&self, route: usize) -> Option<Serving<'a>> {
+    fn route_ref(&self, route: usize) -> Option<RouteRef<'a>> {
         let key = &self.topology.routes.get(route)?.key;
         let entry = self.store.get(key)?;
         match &entry.projection {
-            Projection::Route(route) => Some(Serving {
+            Projection::Route(route) => Some(RouteRef {
                 key,
                 object: &entry.object,
                 route,
@@ -163,14 +185,14 @@ impl<'a> Search<'a> {
     /// for the port or for the whole Service, else the producers'.
     pub fn in_mesh(
         &self,
-        service: &'a Name,
+        service: &'a NamespacedName,
         port: Option<u16>,
         client: &'a str,
-        found: &mut Found,
+        found: &mut RoutingResult,
     ) {
         let (namespace, name) = service;
         let at = |port| {
-            Walk::root(Root::Mesh {
+            TrafficPath::root(Root::Mesh {
                 client,
                 namespace,
                 name,
@@ -178,9 +200,9 @@ impl<'a> Search<'a> {
             })
         };
         let Some(root) = self.topology.roots.get(service) else {
-            found.not_taken.push(NotTaken {
+            found.failures.push(MatchFailure {
                 path: at(None).to_string(),
-                reason: NoMatch::ServiceNotFound,
+                reason: NoMatchReason::ServiceNotFound,
                 nearest: Vec::new(),
             });
             return;
@@ -196,11 +218,11 @@ impl<'a> Search<'a> {
         self.keep_first_kind(&mut routes);
         // Ports that no route names are all alike.
         let own = port.filter(|port| root.ports.contains_key(port));
-        let place = Place::Service(service.clone(), own, consumer.then(|| client.into()));
-        let index = self.index(place, "", || {
+        let index_key = IndexKey::Service(service.clone(), own, consumer.then(|| client.into()));
+        let index = self.index(index_key, "", || {
             let routes = routes.iter();
             routes
-                .filter_map(|route| self.serving(route.route))
+                .filter_map(|route| self.route_ref(route.route))
                 .collect()
         });
         let stands = |key: &ObjectKey| {
@@ -208,21 +230,21 @@ impl<'a> Search<'a> {
             let mut routes = routes.iter().filter(|r| Some(&r.route) == route);
             routes.next().and_then(|route| route.port)
         };
-        let port_of = |candidate: &Candidate| {
+        let port_of = |candidate: &RouteMatch| {
             let served = index.routes.get(candidate.route);
             served.and_then(|served| stands(&served.key))
         };
-        let start = |attached| Start {
-            walk: at(attached),
+        let start = |attached| MatchScope {
+            path: at(attached),
             index: Arc::clone(&index),
             port,
         };
         match self.find(&index) {
             Some((_, candidate)) => {
                 let start = start(port_of(candidate));
-                found.taken.extend(self.taken(&start, candidate));
+                found.matched.extend(self.matched_rule(&start, candidate));
             }
-            None => found.not_taken.push(self.missed(&start(None))),
+            None => found.failures.push(self.missed(&start(None))),
         }
     }
 
@@ -240,8 +262,8 @@ impl<'a> Search<'a> {
 
     /// Goes on from where a request may begin: the hostname that says most decides, then the
     /// listener.
-    fn go(&self, starts: &[Start<'a>], found: &mut Found) {
-        let mut best: Option<(Specificity, &Start<'a>, &Candidate)> = None;
+    fn go(&self, starts: &[MatchScope<'a>], found: &mut RoutingResult) {
+        let mut best: Option<(Specificity, &MatchScope<'a>, &RouteMatch)> = None;
         for start in starts {
             if let Some((specificity, candidate)) = self.find(&start.index)
                 && best.is_none_or(|(most, ..)| specificity > most)
@@ -250,15 +272,17 @@ impl<'a> Search<'a> {
             }
         }
         match (best, starts.first()) {
-            (Some((_, start, candidate)), _) => found.taken.extend(self.taken(start, candidate)),
-            (None, Some(first)) => found.not_taken.push(self.missed(first)),
+            (Some((_, start, candidate)), _) => {
+                found.matched.extend(self.matched_rule(start, candidate))
+            }
+            (None, Some(first)) => found.failures.push(self.missed(first)),
             (None, None) => {}
         }
     }
 
     /// The match that the request takes. A call that no GRPCRoute takes is a request like others.
-    fn find<'i>(&self, index: &'i Index) -> Option<(Specificity, &'i Candidate)> {
-        let by_route = self.rules.by_route_hostname;
+    fn find<'i>(&self, index: &'i RouteIndex) -> Option<(Specificity, &'i RouteMatch)> {
+        let by_route = self.options.by_route_hostname;
         let found = index.find(self.request, by_route);
         if found.is_some() || self.request.protocol != Protocol::Grpc {
             return found;
@@ -266,7 +290,7 @@ impl<'a> Search<'a> {
         index.find(&self.request.as_http(), by_route)
     }
 
-    fn taken(&self, start: &Start<'a>, candidate: &Candidate) -> Option<Taken> {
+    fn matched_rule(&self, start: &MatchScope<'a>, candidate: &RouteMatch) -> Option<MatchedRule> {
         let key = &start.index.routes.get(candidate.route)?.key;
         let route = self
             .topology
@@ -274,18 +298,18 @@ impl<'a> Search<'a> {
             .get(*self.topology.route_index.get(key)?)?;
         let rule = route.rules.get(candidate.rule as usize)?;
         let kind = key.kind.short();
-        let mut walk = start.walk;
-        walk.route = Some(RouteStep {
+        let mut path = start.path;
+        path.route = Some(RouteStep {
             kind: &kind,
             namespace: &key.namespace,
             name: &key.name,
         });
-        walk.rule = Some(match &rule.name {
+        path.rule = Some(match &rule.name {
             Some(name) => RuleStep::Name(name),
             None => RuleStep::Index(candidate.rule),
         });
-        Some(Taken {
-            path: walk.to_string(),
+        Some(MatchedRule {
+            path: path.to_string(),
             port: start.port,
             rule: candidate.rule,
             at: candidate.at,
@@ -309,17 +333,17 @@ impl<'a> Search<'a> {
     }
 
     /// Why no match is met, and which ones nearly are.
-    fn missed(&self, start: &Start<'a>) -> NotTaken {
+    fn missed(&self, start: &MatchScope<'a>) -> MatchFailure {
         let request = self.request;
         let all = start.index.of_host(&request.host);
         let mine = all.filter(|candidate| candidate.is_for(request.protocol));
         let mut misses = Vec::new();
-        for candidate in mine.take(LOOKED_AT) {
+        for candidate in mine.take(MAX_EXAMINED_MATCHES) {
             let conditions = &candidate.conditions;
-            let mut lacks: Vec<String> = conditions.failing(request).collect();
-            let is_there = conditions.target.is(request);
+            let mut lacks: Vec<String> = conditions.unmet(request).collect();
+            let is_there = conditions.path.is(request);
             if !is_there {
-                lacks.insert(0, conditions.target.describe());
+                lacks.insert(0, conditions.path.describe());
             }
             misses.push((
                 (!is_there, lacks.len(), candidate.route, candidate.rule),
@@ -327,24 +351,24 @@ impl<'a> Search<'a> {
             ));
         }
         let reason = match misses.is_empty() {
-            true => NoMatch::NoRoute,
-            false => NoMatch::NoMatch,
+            true => NoMatchReason::NoRoute,
+            false => NoMatchReason::NoMatch,
         };
         misses.sort_by_key(|(order, _)| *order);
-        let near = misses.into_iter().take(NEAREST);
+        let near = misses.into_iter().take(MAX_NEAR_MISSES);
         let nearest = near.filter_map(|((.., route, rule), lacks)| {
             let route = start.index.routes.get(route)?.key.clone();
             Some(NearMiss { route, rule, lacks })
         });
-        NotTaken {
-            path: start.walk.to_string(),
+        MatchFailure {
+            path: start.path.to_string(),
             reason,
             nearest: nearest.collect(),
         }
     }
 }
 
-fn root(name: &Name) -> Walk<'_> {
+fn root(name: &NamespacedName) -> TrafficPath<'_> {
     let (namespace, name) = name;
-    Walk::root(Root::Gateway { namespace, name })
+    TrafficPath::root(Root::Gateway { namespace, name })
 }

@@ -13,7 +13,7 @@ pub struct Gateway {
     /// Its own listeners.
     pub listeners: Vec<Listener>,
     /// Namespaces whose ListenerSets it admits; none by default.
-    pub allowed_sets: NamespacesFrom,
+    pub allowed_listeners: AllowedNamespaces,
 }
 
 /// A ListenerSet.
@@ -41,12 +41,12 @@ pub struct Listener {
     /// `allowedRoutes.kinds`; none: the protocol's kinds.
     pub kinds: Option<Vec<GroupKind>>,
     /// `allowedRoutes.namespaces`; Same by default.
-    pub namespaces: NamespacesFrom,
+    pub namespaces: AllowedNamespaces,
 }
 
 /// A choice of namespaces.
 #[derive(Clone, Debug, PartialEq)]
-pub enum NamespacesFrom {
+pub enum AllowedNamespaces {
     /// None at all.
     None,
     /// The object's own.
@@ -65,7 +65,7 @@ impl Gateway {
         Self {
             class: text(spec, "gatewayClassName").unwrap_or_default().into(),
             listeners: listeners(spec),
-            allowed_sets: NamespacesFrom::read(sets, NamespacesFrom::None),
+            allowed_listeners: AllowedNamespaces::read(sets, AllowedNamespaces::None),
         }
     }
 }
@@ -87,18 +87,18 @@ impl ListenerSet {
     }
 }
 
-impl NamespacesFrom {
+impl AllowedNamespaces {
     fn read(value: Option<&Value>, default: Self) -> Self {
         match value.and_then(|v| text(v, "from")) {
             None => default,
-            Some("Same") => NamespacesFrom::Same,
-            Some("All") => NamespacesFrom::All,
-            Some("Selector") => NamespacesFrom::Selector(
+            Some("Same") => AllowedNamespaces::Same,
+            Some("All") => AllowedNamespaces::All,
+            Some("Selector") => AllowedNamespaces::Selector(
                 value
                     .and_then(|v| v.get("selector"))
                     .and_then(|s| LabelSelector::read(s).ok()),
             ),
-            Some(_) => NamespacesFrom::None,
+            Some(_) => AllowedNamespaces::None,
         }
     }
 }
@@ -139,6 +139,6 @@ fn listener(value: &Value, name: &str) -> Listener {
                 })
                 .collect()
         }),
-        namespaces: NamespacesFrom::read(allowed.get("namespaces"), NamespacesFrom::Same),
+        namespaces: AllowedNamespaces::read(allowed.get("namespaces"), AllowedNamespaces::Same),
     }
 }

@@ -9,9 +9,9 @@ mod registry;
 mod route;
 
 pub use grant::Grant;
-pub use listener::{Gateway, Listener, ListenerSet, NamespacesFrom};
+pub use listener::{AllowedNamespaces, Gateway, Listener, ListenerSet};
 pub use projection::{Projection, ServicePorts};
-pub use registry::{Profiles, Registry};
+pub use registry::{ProfileRegistry, ProfileSources};
 pub use route::{
     BackendRef, ExtensionRef, ParentRef, ROUTE_KINDS, Route, RouteKind, Rule, route_kind,
 };
@@ -25,23 +25,23 @@ use serde_json::Value;
 use crate::model::{Change, GroupKind, KindState, Object, ObjectKey, SourceState, Str, groups};
 
 /// Namespace and name of an object of a known kind.
-pub type Name = (Str, Str);
+pub type NamespacedName = (Str, Str);
 
 /// All current objects. A clone shares them: it costs what is changed in either afterwards.
 #[derive(Clone, Debug, Default)]
 pub struct Store {
-    kinds: BTreeMap<GroupKind, Objects>,
+    kinds: BTreeMap<GroupKind, ObjectMap>,
     /// How many objects live in each namespace.
-    living: RedBlackTreeMapSync<Str, usize>,
+    object_counts: RedBlackTreeMapSync<Str, usize>,
     states: BTreeMap<GroupKind, SourceState>,
 }
 
 /// What truly changed.
-pub type Changed = BTreeMap<ObjectKey, Difference>;
+pub type ChangeSet = BTreeMap<ObjectKey, ChangeKind>;
 
 /// How an object differs from what was known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Difference {
+pub enum ChangeKind {
     /// In its status, and the bookkeeping that comes with it: few answers rest on that.
     Status,
     /// In what it says, or it is new, or gone.
@@ -50,7 +50,7 @@ pub enum Difference {
 
 /// The kinds that answers rest on whatever the policies are: those of the topology, grants, and
 /// what says which policies there are.
-pub fn read_kinds() -> impl Iterator<Item = GroupKind> {
+pub fn required_kinds() -> impl Iterator<Item = GroupKind> {
     let routes = ROUTE_KINDS.iter().map(|row| (groups::GATEWAY, row.kind));
     let others = [
         (groups::GATEWAY, "GatewayClass"),
@@ -69,11 +69,11 @@ pub fn read_kinds() -> impl Iterator<Item = GroupKind> {
 }
 
 /// The objects of a kind.
-type Objects = RedBlackTreeMapSync<Name, Arc<Entry>>;
+type ObjectMap = RedBlackTreeMapSync<NamespacedName, Arc<StoredObject>>;
 
 /// One object and its projection.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct StoredObject {
     /// The object.
     pub object: Arc<Object>,
     /// What rules read of it.
@@ -83,10 +83,10 @@ pub struct Entry {
 impl Store {
     /// Applies a change. Returns the keys of the objects that truly changed: what a source repeats
     /// is dropped.
-    pub fn apply(&mut self, change: Change) -> Changed {
-        let mut changed = Changed::new();
+    pub fn apply(&mut self, change: Change) -> ChangeSet {
+        let mut changed = ChangeSet::new();
         for gone in change.deletes {
-            let key = normal_key(gone.clone());
+            let key = normalize_key(gone.clone());
             let name = (key.namespace.clone(), key.name.clone());
             let Some(objects) = self.kinds.get_mut(&key.kind) else {
                 continue;
@@ -99,12 +99,12 @@ impl Store {
                 if objects.is_empty() {
                     self.kinds.remove(&key.kind);
                 }
-                self.left(&key.namespace);
-                changed.insert(key, Difference::Whole);
+                self.count_removed(&key.namespace);
+                changed.insert(key, ChangeKind::Whole);
             }
         }
         for object in change.upserts {
-            let key = normal_key(object.key.clone());
+            let key = normalize_key(object.key.clone());
             let name = (key.namespace.clone(), key.name.clone());
             let objects = self.kinds.entry(key.kind.clone()).or_default();
             let old = objects.get(&name);
@@ -115,14 +115,14 @@ impl Store {
             }
             let differs = match old {
                 Some(old) => difference(&old.object, &object),
-                None => Some(Difference::Whole),
+                None => Some(ChangeKind::Whole),
             };
             let Some(differs) = differs else { continue };
             let is_new = old.is_none();
             let projection = Projection::of(&key, &object);
-            objects.insert_mut(name, Arc::new(Entry { object, projection }));
+            objects.insert_mut(name, Arc::new(StoredObject { object, projection }));
             if is_new {
-                self.arrived(&key.namespace);
+                self.count_added(&key.namespace);
             }
             // One that goes and comes in one change is another.
             let known = changed.entry(key).or_insert(differs);
@@ -134,30 +134,36 @@ impl Store {
         changed
     }
 
-    fn arrived(&mut self, namespace: &Str) {
+    fn count_added(&mut self, namespace: &Str) {
         if !namespace.is_empty() {
-            let count = self.living_in(namespace) + 1;
-            self.living.insert_mut(namespace.clone(), count);
+            let count = self.objects_in_namespace(namespace) + 1;
+            self.object_counts.insert_mut(namespace.clone(), count);
         }
     }
 
-    fn left(&mut self, namespace: &Str) {
-        match self.living_in(namespace) {
+    fn count_removed(&mut self, namespace: &Str) {
+        match self.objects_in_namespace(namespace) {
             0 => {}
             1 => {
-                self.living.remove_mut(namespace);
+                self.object_counts.remove_mut(namespace);
             }
-            count => self.living.insert_mut(namespace.clone(), count - 1),
+            count => self.object_counts.insert_mut(namespace.clone(), count - 1),
         }
     }
 
     /// How many objects live in a namespace.
-    pub fn living_in(&self, namespace: &str) -> usize {
-        self.living.get(namespace).copied().unwrap_or_default()
+    pub fn objects_in_namespace(&self, namespace: &str) -> usize {
+        self.object_counts
+            .get(namespace)
+            .copied()
+            .unwrap_or_default()
     }
 
     /// The objects of a kind, by namespace and name.
-    pub fn of_kind(&self, kind: &GroupKind) -> impl Iterator<Item = (&Name, &Entry)> {
+    pub fn of_kind(
+        &self,
+        kind: &GroupKind,
+    ) -> impl Iterator<Item = (&NamespacedName, &StoredObject)> {
         let objects = self.kinds.get(kind).into_iter().flatten();
         objects.map(|(name, entry)| (name, &**entry))
     }
@@ -175,18 +181,18 @@ impl Store {
 
     /// How many objects of a kind there are.
     pub fn count(&self, kind: &GroupKind) -> usize {
-        self.kinds.get(kind).map_or(0, Objects::size)
+        self.kinds.get(kind).map_or(0, ObjectMap::size)
     }
 
     /// One object.
-    pub fn get(&self, key: &ObjectKey) -> Option<&Entry> {
+    pub fn get(&self, key: &ObjectKey) -> Option<&StoredObject> {
         let name = (key.namespace.clone(), key.name.clone());
         self.kinds.get(&key.kind)?.get(&name).map(|entry| &**entry)
     }
 
     /// How many objects there are.
     pub fn len(&self) -> usize {
-        self.kinds.values().map(Objects::size).sum()
+        self.kinds.values().map(ObjectMap::size).sum()
     }
 
     /// Whether there are no objects.
@@ -205,11 +211,11 @@ impl Store {
     }
 
     /// The namespaces that exist, with their labels: a Namespace exists as soon as an object lives
-    /// in it, and always has the label of its name (SEMANTICS §1.2).
+    /// in it, and always has the label of its name (specification 1.2).
     pub fn namespaces(&self) -> BTreeMap<Str, BTreeMap<String, String>> {
         let kind = GroupKind::new(groups::CORE, "Namespace");
         let mut found: BTreeMap<Str, BTreeMap<String, String>> = BTreeMap::new();
-        for namespace in self.living.keys() {
+        for namespace in self.object_counts.keys() {
             found.insert(namespace.clone(), BTreeMap::new());
         }
         for ((_, name), entry) in self.of_kind(&kind) {
@@ -224,7 +230,7 @@ impl Store {
     /// The grants of a namespace.
     pub fn grants_in<'s>(&'s self, namespace: &'s str) -> impl Iterator<Item = &'s Grant> {
         let kind = GroupKind::new(groups::GATEWAY, "ReferenceGrant");
-        let from: Name = (namespace.into(), "".into());
+        let from: NamespacedName = (namespace.into(), "".into());
         self.kinds
             .get(&kind)
             .into_iter()
@@ -243,8 +249,8 @@ impl Store {
     }
 }
 
-/// XListenerSet counts as ListenerSet (SEMANTICS §1.1).
-fn normal_key(key: ObjectKey) -> ObjectKey {
+/// XListenerSet counts as ListenerSet (specification 1.1).
+fn normalize_key(key: ObjectKey) -> ObjectKey {
     if key.kind.is(groups::GATEWAY_X, "XListenerSet") {
         let kind = GroupKind::new(groups::GATEWAY, "ListenerSet");
         return ObjectKey { kind, ..key };
@@ -254,7 +260,7 @@ fn normal_key(key: ObjectKey) -> ObjectKey {
 
 /// How two versions of an object differ; `None` if they mean the same: where it was read does not
 /// count.
-fn difference(old: &Object, new: &Object) -> Option<Difference> {
+fn difference(old: &Object, new: &Object) -> Option<ChangeKind> {
     let same = old.labels == new.labels
         && old.annotations == new.annotations
         && old.created == new.created
@@ -270,9 +276,9 @@ fn difference(old: &Object, new: &Object) -> Option<Difference> {
     };
     let quiet = same && essence(old) == essence(new);
     Some(if quiet {
-        Difference::Status
+        ChangeKind::Status
     } else {
-        Difference::Whole
+        ChangeKind::Whole
     })
 }
 
@@ -301,7 +307,7 @@ mod tests {
             created: None,
             generation: None,
             body,
-            whence: None,
+            location: None,
         })
     }
 

@@ -54,7 +54,7 @@ impl Projection {
 
 impl Projection {
     /// Whether objects of a kind decide which paths there are, or what their policies mean.
-    pub fn is_of_paths(kind: &GroupKind) -> bool {
+    pub fn affects_topology(kind: &GroupKind) -> bool {
         let name = &*kind.kind;
         match &*kind.group {
             groups::GATEWAY | groups::GATEWAY_X => {

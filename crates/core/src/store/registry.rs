@@ -1,4 +1,4 @@
-//! Which profile describes a kind: configured beats built-in beats derived (SEMANTICS §2.1).
+//! Which profile describes a kind: configured beats built-in beats derived (specification 2.1).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,23 +8,23 @@ use serde_json::Value;
 use super::Store;
 use crate::model::{GroupKind, groups};
 use crate::profile::{
-    Document, PolicyLabel, Profile, ProfileError, ProfileOrigin, built_in, read_value,
+    PolicyLabel, Profile, ProfileDocument, ProfileError, ProfileOrigin, built_in, parse_value,
 };
 
 /// The profile documents that do not come from the store: built-in ones and those of files. Clones
 /// share them.
 #[derive(Clone, Debug, Default)]
-pub struct Profiles {
-    built_in: Arc<Vec<(String, Document)>>,
-    configured: Arc<Vec<(String, Document)>>,
+pub struct ProfileSources {
+    built_in: Arc<Vec<(String, ProfileDocument)>>,
+    configured: Arc<Vec<(String, ProfileDocument)>>,
 }
 
 /// The profile of every kind, resolved against the CRDs of a store.
 #[derive(Clone, Debug, Default)]
-pub struct Registry {
+pub struct ProfileRegistry {
     /// By kind.
     pub profiles: BTreeMap<GroupKind, Arc<Profile>>,
-    /// Kinds whose configured profile is refused: nothing can be said of them (SEMANTICS §2.5).
+    /// Kinds whose configured profile is refused: nothing can be said of them (specification 2.5).
     pub refused: BTreeSet<GroupKind>,
     /// Why profiles are refused.
     pub problems: Vec<ProfileError>,
@@ -38,7 +38,7 @@ struct Crd {
     label: Option<PolicyLabel>,
 }
 
-impl Profiles {
+impl ProfileSources {
     /// The built-in profiles alone.
     pub fn shipped() -> Self {
         // That they parse is tested; one that did not would be no profile.
@@ -49,20 +49,20 @@ impl Profiles {
     }
 
     /// Adds documents of files, with their places.
-    pub fn configure(&mut self, documents: impl IntoIterator<Item = (String, Document)>) {
+    pub fn configure(&mut self, documents: impl IntoIterator<Item = (String, ProfileDocument)>) {
         Arc::make_mut(&mut self.configured).extend(documents);
     }
 
     /// Resolves all profiles against a store: its PolicyProfile objects count as configured, and
     /// its CRDs give classes and derived profiles.
-    pub fn resolve(&self, store: &Store) -> Registry {
+    pub fn resolve(&self, store: &Store) -> ProfileRegistry {
         let crds: Vec<Crd> = crds(store).collect();
         let label = |kind: &GroupKind| {
             crds.iter()
                 .find(|crd| crd.kind == *kind)
                 .and_then(|crd| crd.label)
         };
-        let mut registry = Registry::default();
+        let mut registry = ProfileRegistry::default();
         for crd in &crds {
             let Some(label) = crd.label else { continue };
             match Profile::derive(&crd.kind, &crd.name, crd.cluster_scoped, label) {
@@ -84,22 +84,22 @@ impl Profiles {
     }
 }
 
-impl Registry {
+impl ProfileRegistry {
     fn insert(&mut self, profile: Profile) {
         self.profiles
             .insert(profile.policy.clone(), Arc::new(profile));
     }
 
     /// The PolicyProfile objects of a store; those that cannot be read are problems.
-    fn documents_of(&mut self, store: &Store) -> Vec<(String, Document)> {
+    fn documents_of(&mut self, store: &Store) -> Vec<(String, ProfileDocument)> {
         let kind = GroupKind::new(groups::ENTAIL, "PolicyProfile");
         let mut found = Vec::new();
         for ((_, name), entry) in store.of_kind(&kind) {
-            let place = match &entry.object.whence {
-                Some(whence) => whence.to_string(),
+            let place = match &entry.object.location {
+                Some(location) => location.to_string(),
                 None => format!("PolicyProfile/{name}"),
             };
-            match read_value(&entry.object.body, &place) {
+            match parse_value(&entry.object.body, &place) {
                 Ok(document) => found.push((place, document)),
                 Err(problem) => {
                     self.problems.push(problem);
@@ -112,7 +112,7 @@ impl Registry {
 
     fn add_configured(
         &mut self,
-        documents: &[(String, Document)],
+        documents: &[(String, ProfileDocument)],
         label: &dyn Fn(&GroupKind) -> Option<PolicyLabel>,
     ) {
         for (place, document) in documents {
@@ -120,7 +120,7 @@ impl Registry {
             let twin = documents
                 .iter()
                 .find(|(_, other)| !std::ptr::eq(other, document) && other.policy() == kind);
-            // Neither of two can be preferred (SEMANTICS §11.3).
+            // Neither of two can be preferred (specification 11.3).
             let resolved = match twin {
                 Some((other, _)) => Err(ProfileError::new(
                     place.clone(),

@@ -12,7 +12,7 @@ pub struct RouteKind {
     pub kind: &'static str,
     /// Whether routes of the kind have hostnames.
     pub hostnames: bool,
-    /// Whether a route without `rules` has one unnamed rule (SEMANTICS §1.4).
+    /// Whether a route without `rules` has one unnamed rule (specification 1.4).
     pub default_rule: bool,
     /// Protocols of listeners that admit the kind, and for TLS whether Passthrough, Terminate.
     pub protocols: &'static [(&'static str, Option<bool>)],
@@ -120,8 +120,8 @@ pub struct ExtensionRef {
 
 impl RouteKind {
     /// Whether a listener's protocol admits the kind; one outside the standard ones admits every
-    /// kind (SEMANTICS §1.4).
-    pub fn fits(&self, protocol: &str, passthrough: bool) -> bool {
+    /// kind (specification 1.4).
+    pub fn supports_protocol(&self, protocol: &str, passthrough: bool) -> bool {
         let standard = ROUTE_KINDS
             .iter()
             .flat_map(|row| row.protocols)

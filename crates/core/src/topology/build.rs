@@ -1,19 +1,19 @@
 //! Builds the topology of a store.
 
-use super::join::{Place, admits, join};
 use super::mesh::{MeshRoot, MeshRoute};
+use super::parent_ref::{ListenerContext, admits, check_parent_ref};
 use super::{
-    BackendNode, ClassNode, GatewayNode, ListenerNode, NodeId, RouteNode, RuleNode, SetNode,
-    Topology,
+    BackendNode, ClassNode, GatewayNode, ListenerNode, ListenerSetNode, NodeId, RouteNode,
+    RuleNode, Topology,
 };
-use crate::model::{GroupKind, NodeKey, ObjectKey, PathReason, Section, Str, groups};
+use crate::model::{GroupKind, NodeKey, ObjectKey, PathErrorReason, Section, Str, groups};
 use crate::store::{
-    BackendRef, Gateway, Listener, Name, ParentRef, Projection, ROUTE_KINDS, Route, Rule,
+    BackendRef, Gateway, Listener, NamespacedName, ParentRef, Projection, ROUTE_KINDS, Route, Rule,
     ServicePorts, Store, route_kind,
 };
 
 /// The key of an object of a Gateway API kind.
-fn gateway_api(kind: &str, name: &Name) -> ObjectKey {
+fn gateway_api(kind: &str, name: &NamespacedName) -> ObjectKey {
     ObjectKey::new(
         GroupKind::new(groups::GATEWAY, kind),
         name.0.clone(),
@@ -38,7 +38,7 @@ pub(crate) fn service<'s>(
 }
 
 impl Topology {
-    /// The topology of a store (SEMANTICS §1).
+    /// The topology of a store (specification 1).
     pub fn build(store: &Store) -> Self {
         let mut topology = Topology {
             labels: store.namespaces(),
@@ -52,7 +52,7 @@ impl Topology {
         topology.add_classes(store);
         topology.add_gateways(store);
         topology.add_routes(store);
-        topology.join_routes(store);
+        topology.attach_routes(store);
         topology
     }
 
@@ -100,7 +100,7 @@ impl Topology {
             };
             let admitted = self.admits_set(store, parent, &name.0);
             if let Some(gateway) = self.gateways.get_mut(parent) {
-                gateway.sets.push(SetNode {
+                gateway.sets.push(ListenerSetNode {
                     node,
                     name: name.clone(),
                     admitted,
@@ -110,13 +110,13 @@ impl Topology {
         }
     }
 
-    fn admits_set(&self, store: &Store, gateway: &Name, namespace: &str) -> bool {
-        let place = Place {
+    fn admits_set(&self, store: &Store, gateway: &NamespacedName, namespace: &str) -> bool {
+        let context = ListenerContext {
             namespace: &gateway.0,
             labels: &self.labels,
         };
         projected_gateway(store, gateway)
-            .is_some_and(|g| admits(&g.allowed_sets, namespace, &place))
+            .is_some_and(|g| admits(&g.allowed_listeners, namespace, &context))
     }
 
     fn listeners(&mut self, object: &ObjectKey, listeners: &[Listener]) -> Vec<ListenerNode> {
@@ -194,19 +194,19 @@ impl Topology {
             known.ports.dedup();
             return;
         }
-        let missing = (is_service && ports.is_none()).then_some(PathReason::BackendNotFound);
+        let missing = (is_service && ports.is_none()).then_some(PathErrorReason::BackendNotFound);
         let permitted =
             key.namespace == route.namespace || store.permits(&route.kind, &route.namespace, &key);
         backends.push(BackendNode {
             node,
             ports: port.into_iter().collect(),
-            refused: (!permitted).then_some(PathReason::RefNotPermitted),
+            refused: (!permitted).then_some(PathErrorReason::RefNotPermitted),
             missing,
         });
     }
 
     /// Joins every route to the listeners and Services that it names.
-    fn join_routes(&mut self, store: &Store) {
+    fn attach_routes(&mut self, store: &Store) {
         for index in 0..self.routes.len() {
             let Some(key) = self.routes.get(index).map(|r| r.key.clone()) else {
                 continue;
@@ -217,9 +217,9 @@ impl Topology {
             let mut refused = Vec::new();
             for (at, parent) in route.parents.iter().enumerate() {
                 let joined = if parent.kind.is(groups::CORE, "Service") {
-                    self.join_service(store, index, &key, parent)
+                    self.attach_to_service(store, index, &key, parent)
                 } else {
-                    self.join_listeners(store, index, &key, route, parent)
+                    self.attach_to_listeners(store, index, &key, route, parent)
                 };
                 if let Err(reason) = joined {
                     refused.push((at, reason));
@@ -233,30 +233,30 @@ impl Topology {
 
     /// Joins a route to the listeners of a Gateway or ListenerSet. A parentRef to a Gateway never
     /// covers the listeners of its ListenerSets.
-    fn join_listeners(
+    fn attach_to_listeners(
         &mut self,
         store: &Store,
         index: usize,
         key: &ObjectKey,
         route: &Route,
         parent: &ParentRef,
-    ) -> Result<(), PathReason> {
-        let row = route_kind(&key.kind).ok_or(PathReason::NotAPath)?;
-        let name: Name = (parent.namespace.clone(), parent.name.clone());
+    ) -> Result<(), PathErrorReason> {
+        let row = route_kind(&key.kind).ok_or(PathErrorReason::NotAPath)?;
+        let name: NamespacedName = (parent.namespace.clone(), parent.name.clone());
         let is_set = parent.kind.is(groups::GATEWAY, "ListenerSet");
         if !is_set && !parent.kind.is(groups::GATEWAY, "Gateway") {
-            return Err(PathReason::NoMatchingParent);
+            return Err(PathErrorReason::NoMatchingParent);
         }
         let listeners = projected_listeners(store, &name, is_set)?;
         let nodes = self.listener_nodes(&name, is_set)?;
-        let place = Place {
+        let context = ListenerContext {
             namespace: &name.0,
             labels: &self.labels,
         };
-        let mut furthest = PathReason::NoMatchingParent;
+        let mut furthest = PathErrorReason::NoMatchingParent;
         let mut joined = Vec::new();
         for (listener, node) in listeners.iter().zip(nodes) {
-            match join(parent, key, row, route, listener, &place) {
+            match check_parent_ref(parent, key, row, route, listener, &context) {
                 Ok(()) => joined.push(node),
                 Err(reason) => furthest = furthest.max(reason),
             }
@@ -269,10 +269,17 @@ impl Topology {
     }
 
     /// The nodes of a parent's listeners, in order; a ListenerSet must be admitted.
-    fn listener_nodes(&self, name: &Name, is_set: bool) -> Result<Vec<NodeId>, PathReason> {
+    fn listener_nodes(
+        &self,
+        name: &NamespacedName,
+        is_set: bool,
+    ) -> Result<Vec<NodeId>, PathErrorReason> {
         let nodes = |list: &[ListenerNode]| list.iter().map(|l| l.node).collect();
         if !is_set {
-            let gateway = self.gateways.get(name).ok_or(PathReason::GatewayNotFound)?;
+            let gateway = self
+                .gateways
+                .get(name)
+                .ok_or(PathErrorReason::GatewayNotFound)?;
             return Ok(nodes(&gateway.listeners));
         }
         let set = self
@@ -280,14 +287,20 @@ impl Topology {
             .values()
             .flat_map(|g| &g.sets)
             .find(|s| s.name == *name)
-            .ok_or(PathReason::GatewayNotFound)?;
+            .ok_or(PathErrorReason::GatewayNotFound)?;
         if !set.admitted {
-            return Err(PathReason::ListenerSetNotAllowed);
+            return Err(PathErrorReason::ListenerSetNotAllowed);
         }
         Ok(nodes(&set.listeners))
     }
 
-    fn add_to_listeners(&mut self, name: &Name, is_set: bool, joined: &[NodeId], route: usize) {
+    fn add_to_listeners(
+        &mut self,
+        name: &NamespacedName,
+        is_set: bool,
+        joined: &[NodeId],
+        route: usize,
+    ) {
         let listeners = if is_set {
             let mut sets = self.gateways.values_mut().flat_map(|g| &mut g.sets);
             sets.find(|s| s.name == *name).map(|s| &mut s.listeners)
@@ -301,26 +314,32 @@ impl Topology {
         }
     }
 
-    /// Joins a route to a Service, which becomes a mesh root (SEMANTICS §1.3).
-    fn join_service(
+    /// Joins a route to a Service, which becomes a mesh root (specification 1.3).
+    fn attach_to_service(
         &mut self,
         store: &Store,
         index: usize,
         key: &ObjectKey,
         parent: &ParentRef,
-    ) -> Result<(), PathReason> {
+    ) -> Result<(), PathErrorReason> {
         let ports = service(store, &parent.namespace, &parent.name);
-        let ports = ports.ok_or(PathReason::BackendNotFound)?;
+        let ports = ports.ok_or(PathErrorReason::BackendNotFound)?;
         let named = match &parent.section {
-            Some(section) => Some(ports.named(section).ok_or(PathReason::NoMatchingParent)?),
+            Some(section) => Some(
+                ports
+                    .named(section)
+                    .ok_or(PathErrorReason::NoMatchingParent)?,
+            ),
             None => None,
         };
         let port = match (parent.port, named) {
-            (Some(port), Some(named)) if port != named => return Err(PathReason::NoMatchingParent),
+            (Some(port), Some(named)) if port != named => {
+                return Err(PathErrorReason::NoMatchingParent);
+            }
             (port, named) => port.or(named),
         };
         if port.is_some_and(|p| !ports.has(p)) {
-            return Err(PathReason::NoMatchingParent);
+            return Err(PathErrorReason::NoMatchingParent);
         }
         let service = ObjectKey::new(
             parent.kind.clone(),
@@ -349,7 +368,10 @@ impl Topology {
     }
 }
 
-pub(crate) fn projected_gateway<'s>(store: &'s Store, name: &Name) -> Option<&'s Gateway> {
+pub(crate) fn projected_gateway<'s>(
+    store: &'s Store,
+    name: &NamespacedName,
+) -> Option<&'s Gateway> {
     match &store.get(&gateway_api("Gateway", name))?.projection {
         Projection::Gateway(gateway) => Some(gateway),
         _ => None,
@@ -359,19 +381,19 @@ pub(crate) fn projected_gateway<'s>(store: &'s Store, name: &Name) -> Option<&'s
 /// The listeners that a parentRef may name.
 pub(crate) fn projected_listeners<'s>(
     store: &'s Store,
-    name: &Name,
+    name: &NamespacedName,
     is_set: bool,
-) -> Result<&'s [Listener], PathReason> {
+) -> Result<&'s [Listener], PathErrorReason> {
     if !is_set {
         return projected_gateway(store, name)
             .map(|g| g.listeners.as_slice())
-            .ok_or(PathReason::GatewayNotFound);
+            .ok_or(PathErrorReason::GatewayNotFound);
     }
     match store
         .get(&gateway_api("ListenerSet", name))
         .map(|e| &e.projection)
     {
         Some(Projection::ListenerSet(set)) => Ok(&set.listeners),
-        _ => Err(PathReason::ListenerSetNotFound),
+        _ => Err(PathErrorReason::ListenerSetNotFound),
     }
 }

@@ -1,4 +1,4 @@
-//! Intersection of hostnames (SEMANTICS §1.4).
+//! Intersection of hostnames (specification 1.4).
 
 use crate::model::Str;
 

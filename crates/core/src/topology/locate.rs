@@ -1,43 +1,51 @@
-//! Finds the trail of a path's name, or says the first step that fails (SEMANTICS §1.4).
+//! Finds the resolved path of a path's name, or says the first step that fails (specification 1.4).
 
 use super::build::service;
 use super::{
-    BackendNode, GatewayNode, ListenerNode, RouteNode, RuleNode, Step, Topology, Trail, TrailRoot,
+    BackendNode, GatewayNode, ListenerNode, PathStep, ResolvedPath, RootKind, RouteNode, RuleNode,
+    Topology,
 };
 use crate::model::{
-    BackendStep, GroupKind, Level, NodeKey, ObjectKey, PathName, PathReason, Root, RouteStep,
-    RuleStep, Walk, groups,
+    BackendStep, GroupKind, Level, NodeKey, ObjectKey, PathErrorReason, PathName, Root, RouteStep,
+    RuleStep, TrafficPath, groups,
 };
-use crate::store::{Name, Store};
+use crate::store::{NamespacedName, Store};
 
 impl Topology {
-    /// The trail of a path.
+    /// The resolved path of a path.
     ///
     /// # Errors
     /// The first step that fails.
-    pub fn locate(&self, store: &Store, path: &PathName<'_>) -> Result<Trail, PathReason> {
+    pub fn locate(
+        &self,
+        store: &Store,
+        path: &PathName<'_>,
+    ) -> Result<ResolvedPath, PathErrorReason> {
         match path {
             PathName::GatewayClass(name) => {
                 let class = self.classes.get(*name);
-                let class = class.ok_or(PathReason::GatewayClassNotFound)?;
-                let mut trail = self.class_trail(name);
-                trail.push(class.node, Level::GatewayClass);
-                Ok(trail)
+                let class = class.ok_or(PathErrorReason::GatewayClassNotFound)?;
+                let mut resolved = self.class_path(name);
+                resolved.push(class.node, Level::GatewayClass);
+                Ok(resolved)
             }
             PathName::Namespace(name) => {
                 let node = self.namespaces.get(*name).copied();
-                let mut trail = Trail {
-                    root: TrailRoot::Namespace,
-                    ..Trail::default()
+                let mut resolved = ResolvedPath {
+                    root: RootKind::Namespace,
+                    ..ResolvedPath::default()
                 };
-                trail.push(node.ok_or(PathReason::NamespaceNotFound)?, Level::Namespace);
-                Ok(trail)
+                resolved.push(
+                    node.ok_or(PathErrorReason::NamespaceNotFound)?,
+                    Level::Namespace,
+                );
+                Ok(resolved)
             }
-            PathName::Walk(walk) => match walk.root {
+            PathName::Traffic(path) => match path.root {
                 Root::Gateway { namespace, name } => {
-                    self.below_gateway(store, walk, &(namespace.into(), name.into()))
+                    self.below_gateway(store, path, &(namespace.into(), name.into()))
                 }
-                Root::Mesh { .. } => self.below_service(store, walk),
+                Root::Mesh { .. } => self.below_service(store, path),
             },
         }
     }
@@ -45,121 +53,134 @@ impl Topology {
     fn below_gateway(
         &self,
         store: &Store,
-        walk: &Walk<'_>,
-        name: &Name,
-    ) -> Result<Trail, PathReason> {
-        let gateway = self.gateways.get(name).ok_or(PathReason::GatewayNotFound)?;
-        let mut trail = self.gateway_trail(&name.0, gateway);
-        trail.push(gateway.node, Level::Gateway);
-        let (kind, parent, listeners) = self.listeners_of(walk, name, gateway, &mut trail)?;
-        let Some(wanted) = walk.listener else {
-            return Ok(trail);
+        path: &TrafficPath<'_>,
+        name: &NamespacedName,
+    ) -> Result<ResolvedPath, PathErrorReason> {
+        let gateway = self
+            .gateways
+            .get(name)
+            .ok_or(PathErrorReason::GatewayNotFound)?;
+        let mut resolved = self.gateway_path(&name.0, gateway);
+        resolved.push(gateway.node, Level::Gateway);
+        let (kind, parent, listeners) = self.listeners_of(path, name, gateway, &mut resolved)?;
+        let Some(wanted) = path.listener else {
+            return Ok(resolved);
         };
         let listener = listeners.iter().find(|l| *l.name == *wanted);
-        let listener = listener.ok_or(PathReason::ListenerNotFound)?;
-        trail.push(listener.node, Level::Listener);
-        let Some(route) = walk.route else {
-            return Ok(trail);
+        let listener = listener.ok_or(PathErrorReason::ListenerNotFound)?;
+        resolved.push(listener.node, Level::Listener);
+        let Some(route) = path.route else {
+            return Ok(resolved);
         };
         let index = self.route(&route)?;
         if !listener.routes.contains(&index) {
             let key = route_key(&route);
-            return Err(self.why_not_joined(store, &key, kind, &parent, wanted));
+            return Err(self.parent_rejection(store, &key, kind, &parent, wanted));
         }
-        self.below_route(store, walk, index, trail)
+        self.below_route(store, path, index, resolved)
     }
 
-    /// The listeners that a walk goes through, and the object that they belong to.
+    /// The listeners that a path goes through, and the object that they belong to.
     fn listeners_of<'t>(
         &'t self,
-        walk: &Walk<'_>,
-        gateway_name: &Name,
+        path: &TrafficPath<'_>,
+        gateway_name: &NamespacedName,
         gateway: &'t GatewayNode,
-        trail: &mut Trail,
-    ) -> Result<(&'static str, Name, &'t [ListenerNode]), PathReason> {
-        let Some(step) = walk.listener_set else {
+        resolved: &mut ResolvedPath,
+    ) -> Result<(&'static str, NamespacedName, &'t [ListenerNode]), PathErrorReason> {
+        let Some(step) = path.listener_set else {
             return Ok(("Gateway", gateway_name.clone(), &gateway.listeners));
         };
         let set = gateway
             .sets
             .iter()
             .find(|s| *s.name.0 == *step.namespace && *s.name.1 == *step.name)
-            .ok_or(PathReason::ListenerSetNotFound)?;
+            .ok_or(PathErrorReason::ListenerSetNotFound)?;
         if !set.admitted {
-            return Err(PathReason::ListenerSetNotAllowed);
+            return Err(PathErrorReason::ListenerSetNotAllowed);
         }
-        trail.push(set.node, Level::ListenerSet);
+        resolved.push(set.node, Level::ListenerSet);
         Ok(("ListenerSet", set.name.clone(), &set.listeners))
     }
 
-    fn below_service(&self, store: &Store, walk: &Walk<'_>) -> Result<Trail, PathReason> {
+    fn below_service(
+        &self,
+        store: &Store,
+        path: &TrafficPath<'_>,
+    ) -> Result<ResolvedPath, PathErrorReason> {
         let Root::Mesh {
             client,
             namespace,
             name,
             port,
-        } = walk.root
+        } = path.root
         else {
-            return Err(PathReason::NotAPath);
+            return Err(PathErrorReason::NotAPath);
         };
-        // A Service that is no mesh root is NoMatchingParent (SEMANTICS §11.4).
+        // A Service that is no mesh root is NoMatchingParent (specification 11.4).
         let root = self.roots.get(&(namespace.into(), name.into()));
-        let root = root.ok_or(PathReason::NoMatchingParent)?;
+        let root = root.ok_or(PathErrorReason::NoMatchingParent)?;
         let apart = root.consumers.contains_key(client) || root.apart.contains(client);
-        // Looking up any other namespace answers as `*` (SEMANTICS §1.3).
+        // Looking up any other namespace answers as `*` (specification 1.3).
         let client = if apart { client } else { "*" };
-        let mut trail = Trail {
-            root: TrailRoot::Mesh,
+        let mut resolved = ResolvedPath {
+            root: RootKind::Mesh,
             client: client.into(),
-            ..Trail::default()
+            ..ResolvedPath::default()
         };
-        trail.push(root.node, Level::Gateway);
+        resolved.push(root.node, Level::Gateway);
         if let Some(port) = port {
-            let node = root.ports.get(&port).ok_or(PathReason::NoMatchingParent)?;
-            trail.push(*node, Level::Listener);
+            let node = root
+                .ports
+                .get(&port)
+                .ok_or(PathErrorReason::NoMatchingParent)?;
+            resolved.push(*node, Level::Listener);
         }
-        let Some(route) = walk.route else {
-            return Ok(trail);
+        let Some(route) = path.route else {
+            return Ok(resolved);
         };
         let index = self.route(&route)?;
         if !root.routes(client, port).contains(&index) {
-            return Err(PathReason::NoMatchingParent);
+            return Err(PathErrorReason::NoMatchingParent);
         }
-        self.below_route(store, walk, index, trail)
+        self.below_route(store, path, index, resolved)
     }
 
-    fn route(&self, step: &RouteStep<'_>) -> Result<usize, PathReason> {
+    fn route(&self, step: &RouteStep<'_>) -> Result<usize, PathErrorReason> {
         let index = self.route_index.get(&route_key(step)).copied();
-        index.ok_or(PathReason::RouteNotFound)
+        index.ok_or(PathErrorReason::RouteNotFound)
     }
 
     fn below_route(
         &self,
         store: &Store,
-        walk: &Walk<'_>,
+        path: &TrafficPath<'_>,
         index: usize,
-        mut trail: Trail,
-    ) -> Result<Trail, PathReason> {
-        let route = self.routes.get(index).ok_or(PathReason::RouteNotFound)?;
-        trail.push(route.node, Level::Route);
-        let Some(step) = walk.rule else {
-            return Ok(trail);
+        mut resolved: ResolvedPath,
+    ) -> Result<ResolvedPath, PathErrorReason> {
+        let route = self
+            .routes
+            .get(index)
+            .ok_or(PathErrorReason::RouteNotFound)?;
+        resolved.push(route.node, Level::Route);
+        let Some(step) = path.rule else {
+            return Ok(resolved);
         };
-        let (index, rule) = route.rule(step).ok_or(PathReason::RuleNotFound)?;
-        trail.rule = u32::try_from(index).ok();
-        trail.push(rule.node, Level::RouteRule);
-        let Some(step) = walk.backend else {
-            return Ok(trail);
+        let (index, rule) = route.rule(step).ok_or(PathErrorReason::RuleNotFound)?;
+        resolved.rule = u32::try_from(index).ok();
+        resolved.push(rule.node, Level::RouteRule);
+        let Some(step) = path.backend else {
+            return Ok(resolved);
         };
-        let backend = self.backend_of(store, rule, &step, trail.root)?;
-        trail.push(backend.node, Level::Backend);
-        let Some(port) = walk.port else {
-            return Ok(trail);
+        let backend = self.backend_of(store, rule, &step, resolved.root)?;
+        resolved.push(backend.node, Level::Backend);
+        let Some(port) = path.port else {
+            return Ok(resolved);
         };
         let found = backend.ports.iter().find(|(number, _)| *number == port);
-        let (_, node) = found.ok_or(PathReason::PortNotFound)?;
-        trail.push(*node, Level::BackendPort);
-        Ok(trail)
+        let (_, node) = found.ok_or(PathErrorReason::PortNotFound)?;
+        resolved.push(*node, Level::BackendPort);
+        Ok(resolved)
     }
 
     fn backend_of<'r>(
@@ -167,8 +188,8 @@ impl Topology {
         store: &Store,
         rule: &'r RuleNode,
         step: &BackendStep<'_>,
-        root: TrailRoot,
-    ) -> Result<&'r BackendNode, PathReason> {
+        root: RootKind,
+    ) -> Result<&'r BackendNode, PathErrorReason> {
         let kind = GroupKind::parse_short(step.kind);
         let is_service = kind.is(groups::CORE, "Service");
         let key = NodeKey::whole(ObjectKey::new(kind, step.namespace, step.name));
@@ -180,11 +201,11 @@ impl Topology {
                 None => Ok(backend),
             },
             // It may exist elsewhere; this rule does not name it.
-            None if !is_service => Err(PathReason::NotAPath),
+            None if !is_service => Err(PathErrorReason::NotAPath),
             None if service(store, step.namespace, step.name).is_some() => {
-                Err(PathReason::NotAPath)
+                Err(PathErrorReason::NotAPath)
             }
-            None => Err(PathReason::BackendNotFound),
+            None => Err(PathErrorReason::BackendNotFound),
         }
     }
 }
@@ -205,18 +226,18 @@ impl RouteNode {
     }
 }
 
-impl Trail {
+impl ResolvedPath {
     fn push(&mut self, node: super::NodeId, level: Level) {
-        self.steps.push(Step { node, level });
+        self.steps.push(PathStep { node, level });
     }
 
-    /// The Gateway or mesh root that the trail goes through.
+    /// The Gateway or mesh root that the resolved path goes through.
     pub fn ancestor(&self) -> Option<super::NodeId> {
         let root = self.steps.iter().find(|step| step.level == Level::Gateway);
         root.map(|step| step.node)
     }
 
-    /// The level that the trail ends at.
+    /// The level that the resolved path ends at.
     pub fn end(&self) -> Level {
         self.steps.last().map_or(Level::Root, |step| step.level)
     }

@@ -1,10 +1,10 @@
-//! Mesh roots: Services that routes name as parents (SEMANTICS §1.3).
+//! Mesh roots: Services that routes name as parents (specification 1.3).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{NodeId, Topology};
 use crate::model::Str;
-use crate::store::Name;
+use crate::store::NamespacedName;
 
 /// A Service that some route names as its parent.
 #[derive(Debug)]
@@ -56,8 +56,8 @@ impl MeshRoot {
 
 impl Topology {
     /// Sets a namespace apart for a Service: it has a policy for its own clients there
-    /// (SEMANTICS §1.3, §4.6).
-    pub fn set_apart(&mut self, service: &Name, client: Str) {
+    /// (specification 1.3, 4.6).
+    pub fn set_apart(&mut self, service: &NamespacedName, client: Str) {
         if let Some(root) = self.roots.get_mut(service) {
             root.apart.insert(client);
         }

@@ -1,28 +1,28 @@
-//! The DAG of SEMANTICS §1: which routes join which listeners, which backends stand below which
+//! The DAG of specification 1: which routes join which listeners, which backends stand below which
 //! rules, and why something is no path.
 //!
-//! Nodes are numbered; a *trail* is a walk from a root to some level, as a list of steps.
+//! Nodes are numbered; a *resolved path* is a walk from a root to some level, as a list of steps.
 
 pub(crate) mod build;
-mod draw;
+mod build_trie;
+mod edge_label;
 pub(crate) mod hostname;
-mod join;
+mod list_paths;
 mod locate;
 pub(crate) mod mesh;
-mod names;
-mod plan;
-mod step;
+mod parent_ref;
+mod trie;
 mod walk;
 
-pub use names::{GoOn, Listed};
-pub use plan::{Place, PlaceId, Plan, RootPlace};
+pub use list_paths::{ListedPath, WalkControl};
+pub use trie::{PathTrie, TrieNode, TrieNodeId, TrieRoot};
 
 use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
-use crate::model::{Level, NodeKey, ObjectKey, PathReason, Str};
-use crate::store::Name;
+use crate::model::{Level, NodeKey, ObjectKey, PathErrorReason, Str};
+use crate::store::NamespacedName;
 
 /// A node's number, dense from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -37,15 +37,15 @@ pub struct Topology {
     /// Labels of namespaces, for selectors.
     pub(crate) labels: BTreeMap<Str, BTreeMap<String, String>>,
     pub(crate) classes: BTreeMap<Str, ClassNode>,
-    pub(crate) gateways: BTreeMap<Name, GatewayNode>,
+    pub(crate) gateways: BTreeMap<NamespacedName, GatewayNode>,
     pub(crate) routes: Vec<RouteNode>,
     pub(crate) route_index: BTreeMap<ObjectKey, usize>,
-    pub(crate) roots: BTreeMap<Name, mesh::MeshRoot>,
+    pub(crate) roots: BTreeMap<NamespacedName, mesh::MeshRoot>,
 }
 
-/// One step of a trail.
+/// One step of a resolved path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Step {
+pub struct PathStep {
     /// The node.
     pub node: NodeId,
     /// Its level on this path: a Service stands on several.
@@ -54,13 +54,13 @@ pub struct Step {
 
 /// A walk from a root to some level.
 #[derive(Clone, Debug, Default)]
-pub struct Trail {
+pub struct ResolvedPath {
     /// From the least specific node on; Namespaces are not among them, since which of them are on
-    /// the path depends on the kind (SEMANTICS §1.2).
-    pub steps: Vec<Step>,
+    /// the path depends on the kind (specification 1.2).
+    pub steps: Vec<PathStep>,
     /// Where it begins.
-    pub root: TrailRoot,
-    /// The namespace of the clients whose requests take the path (SEMANTICS §1.3, §4.6).
+    pub root: RootKind,
+    /// The namespace of the clients whose requests take the path (specification 1.3, 4.6).
     pub client: Str,
     /// `controllerName` of the Gateway's class.
     pub controller: Option<Str>,
@@ -68,9 +68,9 @@ pub struct Trail {
     pub rule: Option<u32>,
 }
 
-/// What a trail begins with.
+/// What a resolved path begins with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum TrailRoot {
+pub enum RootKind {
     /// A GatewayClass alone.
     #[default]
     GatewayClass,
@@ -93,13 +93,13 @@ pub(crate) struct GatewayNode {
     pub(crate) node: NodeId,
     pub(crate) class: Str,
     pub(crate) listeners: Vec<ListenerNode>,
-    pub(crate) sets: Vec<SetNode>,
+    pub(crate) sets: Vec<ListenerSetNode>,
 }
 
 #[derive(Debug)]
-pub(crate) struct SetNode {
+pub(crate) struct ListenerSetNode {
     pub(crate) node: NodeId,
-    pub(crate) name: Name,
+    pub(crate) name: NamespacedName,
     pub(crate) admitted: bool,
     pub(crate) listeners: Vec<ListenerNode>,
 }
@@ -118,7 +118,7 @@ pub(crate) struct RouteNode {
     pub(crate) node: NodeId,
     pub(crate) rules: Vec<RuleNode>,
     /// Why parentRefs do not join: index of the parentRef, listener if one was tried, reason.
-    pub(crate) refused: Vec<(usize, PathReason)>,
+    pub(crate) refused: Vec<(usize, PathErrorReason)>,
 }
 
 #[derive(Debug)]
@@ -134,9 +134,9 @@ pub(crate) struct BackendNode {
     /// Ports with their nodes, sorted.
     pub(crate) ports: Vec<(u16, NodeId)>,
     /// Why it is no path below a Gateway, if so; mesh paths need no grant.
-    pub(crate) refused: Option<PathReason>,
+    pub(crate) refused: Option<PathErrorReason>,
     /// Why it is no path at all, if so.
-    pub(crate) missing: Option<PathReason>,
+    pub(crate) missing: Option<PathErrorReason>,
 }
 
 impl NodeId {
@@ -203,7 +203,7 @@ impl Topology {
     }
 
     /// The reasons for which parentRefs of a route do not join: index of the parentRef and reason.
-    pub fn refused_parents(&self, route: &ObjectKey) -> &[(usize, PathReason)] {
+    pub fn rejected_parents(&self, route: &ObjectKey) -> &[(usize, PathErrorReason)] {
         self.route_index
             .get(route)
             .and_then(|&index| self.routes.get(index))
@@ -211,7 +211,7 @@ impl Topology {
     }
 
     /// Every listener with the routes that join it.
-    pub fn joined(&self) -> impl Iterator<Item = (NodeId, Vec<&ObjectKey>)> {
+    pub fn attached_routes(&self) -> impl Iterator<Item = (NodeId, Vec<&ObjectKey>)> {
         let own = self.gateways.values().flat_map(|g| &g.listeners);
         let sets = self.gateways.values().flat_map(|g| &g.sets);
         own.chain(sets.flat_map(|set| &set.listeners))

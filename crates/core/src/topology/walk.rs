@@ -2,32 +2,34 @@
 
 use std::fmt::Write;
 
-use super::{BackendNode, GatewayNode, ListenerNode, NodeId, Step, Topology, Trail, TrailRoot};
+use super::{
+    BackendNode, GatewayNode, ListenerNode, NodeId, PathStep, ResolvedPath, RootKind, Topology,
+};
 use crate::model::{Level, Str};
 
-/// Called for each path with its name and trail.
-pub type Visitor<'v> = dyn FnMut(&str, &Trail) + 'v;
+/// Called for each path with its name and resolved path.
+pub type Visitor<'v> = dyn FnMut(&str, &ResolvedPath) + 'v;
 
-/// A walk in progress: the name and the trail so far.
+/// A walk in progress: the name and the resolved path so far.
 struct Walker<'t, 'v> {
     topology: &'t Topology,
     name: String,
-    trail: Trail,
+    resolved: ResolvedPath,
     visit: &'v mut Visitor<'v>,
 }
 
 impl Topology {
-    /// Visits every addressable path (SEMANTICS §1.6): gateways, mesh roots, classes, namespaces.
+    /// Visits every addressable path (specification 1.6): gateways, mesh roots, classes, namespaces.
     /// Rules that have a name are named by it.
     pub fn visit<'v>(&self, visit: &'v mut Visitor<'v>) {
         let mut walker = Walker {
             topology: self,
             name: String::new(),
-            trail: Trail::default(),
+            resolved: ResolvedPath::default(),
             visit,
         };
         for (name, class) in &self.classes {
-            walker.trail = self.class_trail(name);
+            walker.resolved = self.class_path(name);
             walker.at(
                 "gatewayclasses/",
                 name,
@@ -37,7 +39,7 @@ impl Topology {
             );
         }
         for (name, gateway) in &self.gateways {
-            walker.trail = self.gateway_trail(&name.0, gateway);
+            walker.resolved = self.gateway_path(&name.0, gateway);
             walker.name.clear();
             // Writing to a String does not fail.
             let _ = write!(walker.name, "gateways/{}/{}", name.0, name.1);
@@ -48,45 +50,45 @@ impl Topology {
             for client in std::iter::once(star).chain(root.clients()) {
                 walker.name.clear();
                 let _ = write!(walker.name, "mesh/{client}/services/{}/{}", name.0, name.1);
-                walker.trail = Trail {
-                    root: TrailRoot::Mesh,
+                walker.resolved = ResolvedPath {
+                    root: RootKind::Mesh,
                     client,
-                    ..Trail::default()
+                    ..ResolvedPath::default()
                 };
                 walker.mesh(root);
             }
         }
         for (name, &node) in &self.namespaces {
-            walker.trail = Trail {
-                root: TrailRoot::Namespace,
-                ..Trail::default()
+            walker.resolved = ResolvedPath {
+                root: RootKind::Namespace,
+                ..ResolvedPath::default()
             };
             walker.at("namespaces/", name, node, Level::Namespace, |_| {});
         }
     }
 
-    /// The trail of a class, before its step.
-    pub(super) fn class_trail(&self, name: &str) -> Trail {
-        Trail {
-            root: TrailRoot::GatewayClass,
+    /// The resolved path of a class, before its step.
+    pub(super) fn class_path(&self, name: &str) -> ResolvedPath {
+        ResolvedPath {
+            root: RootKind::GatewayClass,
             controller: self.classes.get(name).map(|c| c.controller.clone()),
-            ..Trail::default()
+            ..ResolvedPath::default()
         }
     }
 
-    /// The trail down to a Gateway.
-    pub(super) fn gateway_trail(&self, namespace: &Str, gateway: &GatewayNode) -> Trail {
+    /// The resolved path down to a Gateway.
+    pub(super) fn gateway_path(&self, namespace: &Str, gateway: &GatewayNode) -> ResolvedPath {
         let class = self.classes.get(&gateway.class);
         let mut steps = Vec::with_capacity(8);
-        steps.extend(class.map(|c| Step {
+        steps.extend(class.map(|c| PathStep {
             node: c.node,
             level: Level::GatewayClass,
         }));
-        Trail {
+        ResolvedPath {
             steps,
-            root: TrailRoot::Gateway,
+            root: RootKind::Gateway,
             client: namespace.clone(),
-            // A Gateway whose class is missing has no controller (SEMANTICS §11.2).
+            // A Gateway whose class is missing has no controller (specification 11.2).
             controller: class.map(|c| c.controller.clone()),
             rule: None,
         }
@@ -104,7 +106,8 @@ impl Walker<'_, '_> {
         below: impl FnOnce(&mut Self),
     ) {
         let length = self.name.len();
-        if self.trail.steps.is_empty() && matches!(level, Level::GatewayClass | Level::Namespace) {
+        if self.resolved.steps.is_empty() && matches!(level, Level::GatewayClass | Level::Namespace)
+        {
             self.name.clear();
         }
         self.name.push_str(word);
@@ -114,10 +117,10 @@ impl Walker<'_, '_> {
     }
 
     fn step(&mut self, node: NodeId, level: Level, below: impl FnOnce(&mut Self)) {
-        self.trail.steps.push(Step { node, level });
-        (self.visit)(&self.name, &self.trail);
+        self.resolved.steps.push(PathStep { node, level });
+        (self.visit)(&self.name, &self.resolved);
         below(self);
-        self.trail.steps.pop();
+        self.resolved.steps.pop();
     }
 
     fn gateway(&mut self, gateway: &GatewayNode) {
@@ -149,7 +152,7 @@ impl Walker<'_, '_> {
     }
 
     fn mesh(&mut self, root: &super::mesh::MeshRoot) {
-        let client = self.trail.client.clone();
+        let client = self.resolved.client.clone();
         self.step(root.node, Level::Gateway, |walker| {
             walker.routes(&root.routes(&client, None));
             for (&port, &node) in &root.ports {
@@ -171,20 +174,20 @@ impl Walker<'_, '_> {
                         Some(name) => name.to_string(),
                         None => format!("#{index}"),
                     };
-                    walker.trail.rule = u32::try_from(index).ok();
+                    walker.resolved.rule = u32::try_from(index).ok();
                     walker.at("/rules/", &name, rule.node, Level::RouteRule, |w| {
                         for backend in &rule.backends {
                             w.backend(backend);
                         }
                     });
                 }
-                walker.trail.rule = None;
+                walker.resolved.rule = None;
             });
         }
     }
 
     fn backend(&mut self, backend: &BackendNode) {
-        if backend.reason(self.trail.root).is_some() {
+        if backend.reason(self.resolved.root).is_some() {
             return;
         }
         let topology = self.topology;
@@ -211,10 +214,10 @@ impl Walker<'_, '_> {
 }
 
 impl BackendNode {
-    /// Why it is no path below such a root: mesh paths need no grant (SEMANTICS §1.4). A missing
-    /// Service in another namespace without a grant is RefNotPermitted (§11.4).
-    pub(super) fn reason(&self, root: TrailRoot) -> Option<crate::model::PathReason> {
-        let refused = self.refused.filter(|_| root != TrailRoot::Mesh);
+    /// Why it is no path below such a root: mesh paths need no grant (specification 1.4). A missing
+    /// Service in another namespace without a grant is RefNotPermitted (specification 11.4).
+    pub(super) fn reason(&self, root: RootKind) -> Option<crate::model::PathErrorReason> {
+        let refused = self.refused.filter(|_| root != RootKind::Mesh);
         refused.or(self.missing)
     }
 }

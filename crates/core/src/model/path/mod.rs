@@ -27,13 +27,13 @@ pub enum PathName<'a> {
     GatewayClass(&'a str),
     /// `namespaces/{name}`
     Namespace(&'a str),
-    /// A walk from a Gateway or a mesh root.
-    Walk(Walk<'a>),
+    /// A path from a Gateway or a mesh root.
+    Traffic(TrafficPath<'a>),
 }
 
-/// A walk from its root to some level below.
+/// A path from its root to some level below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Walk<'a> {
+pub struct TrafficPath<'a> {
     /// Where it begins.
     pub root: Root<'a>,
     /// The ListenerSet, if the listener belongs to one.
@@ -50,7 +50,7 @@ pub struct Walk<'a> {
     pub port: Option<u16>,
 }
 
-/// The root of a walk.
+/// The root of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Root<'a> {
     /// A Gateway.
@@ -60,7 +60,7 @@ pub enum Root<'a> {
         /// Its name.
         name: &'a str,
     },
-    /// A Service that a route names as its parent (SEMANTICS §1.3).
+    /// A Service that a route names as its parent (specification 1.3).
     Mesh {
         /// The client's namespace, or `*` for every one that nothing sets apart.
         client: &'a str,
@@ -93,7 +93,7 @@ pub struct RouteStep<'a> {
     pub name: &'a str,
 }
 
-/// `rules/{rule}`: names and indexes live in different name spaces (SEMANTICS §1.5).
+/// `rules/{rule}`: names and indexes live in different name spaces (specification 1.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RuleStep<'a> {
     /// `#0`
@@ -124,21 +124,21 @@ pub struct PathSyntaxError {
 
 impl PathName<'_> {
     /// The level that the path ends at. A mesh root has the level of a Gateway, its port that of a
-    /// Listener (SEMANTICS §1.3).
+    /// Listener (specification 1.3).
     pub fn level(&self) -> Level {
-        let walk = match self {
+        let path = match self {
             PathName::GatewayClass(_) => return Level::GatewayClass,
             PathName::Namespace(_) => return Level::Namespace,
-            PathName::Walk(walk) => walk,
+            PathName::Traffic(path) => path,
         };
-        let root_port = matches!(walk.root, Root::Mesh { port: Some(_), .. });
+        let root_port = matches!(path.root, Root::Mesh { port: Some(_), .. });
         [
-            (walk.port.is_some(), Level::BackendPort),
-            (walk.backend.is_some(), Level::Backend),
-            (walk.rule.is_some(), Level::RouteRule),
-            (walk.route.is_some(), Level::Route),
-            (walk.listener.is_some() || root_port, Level::Listener),
-            (walk.listener_set.is_some(), Level::ListenerSet),
+            (path.port.is_some(), Level::BackendPort),
+            (path.backend.is_some(), Level::Backend),
+            (path.rule.is_some(), Level::RouteRule),
+            (path.route.is_some(), Level::Route),
+            (path.listener.is_some() || root_port, Level::Listener),
+            (path.listener_set.is_some(), Level::ListenerSet),
         ]
         .into_iter()
         .find_map(|(there, level)| there.then_some(level))
@@ -146,8 +146,8 @@ impl PathName<'_> {
     }
 }
 
-impl<'a> Walk<'a> {
-    /// A walk that consists of its root.
+impl<'a> TrafficPath<'a> {
+    /// A path that consists of its root.
     pub fn root(root: Root<'a>) -> Self {
         Self {
             root,
@@ -166,12 +166,12 @@ impl fmt::Display for PathName<'_> {
         match self {
             PathName::GatewayClass(name) => write!(f, "gatewayclasses/{name}"),
             PathName::Namespace(name) => write!(f, "namespaces/{name}"),
-            PathName::Walk(walk) => walk.fmt(f),
+            PathName::Traffic(path) => path.fmt(f),
         }
     }
 }
 
-impl fmt::Display for Walk<'_> {
+impl fmt::Display for TrafficPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.root {
             Root::Gateway { namespace, name } => write!(f, "gateways/{namespace}/{name}")?,

@@ -1,14 +1,14 @@
 //! Reading path names in place.
 
 use super::{
-    BackendStep, ListenerSetStep, PathName, PathSyntaxError, Root, RouteStep, RuleStep, Walk,
+    BackendStep, ListenerSetStep, PathName, PathSyntaxError, Root, RouteStep, RuleStep, TrafficPath,
 };
 
 /// Longest path name that is read, in bytes; longer than any that Kubernetes names can form.
 const MAX_LENGTH: usize = 4_096;
 
 /// Reads the parts between slashes, knowing where it stands.
-struct Parts<'a> {
+struct PathParser<'a> {
     text: &'a str,
     at: usize,
     /// The part that begins there; each is looked for once.
@@ -27,41 +27,41 @@ impl<'a> PathName<'a> {
                 message: "path name is longer than 4096 bytes",
             });
         }
-        let mut parts = Parts::new(text);
-        let name = match parts.peek() {
+        let mut parser = PathParser::new(text);
+        let name = match parser.peek() {
             Some("gatewayclasses") => {
-                parts.skip();
-                PathName::GatewayClass(parts.name()?)
+                parser.skip();
+                PathName::GatewayClass(parser.name()?)
             }
             Some("namespaces") => {
-                parts.skip();
-                PathName::Namespace(parts.name()?)
+                parser.skip();
+                PathName::Namespace(parser.name()?)
             }
-            Some("gateways") => PathName::Walk(parts.gateway()?),
-            Some("mesh") => PathName::Walk(parts.mesh()?),
+            Some("gateways") => PathName::Traffic(parser.gateway()?),
+            Some("mesh") => PathName::Traffic(parser.mesh()?),
             _ => {
                 return Err(
-                    parts.wrong("expected `gateways`, `mesh`, `gatewayclasses` or `namespaces`")
+                    parser.wrong("expected `gateways`, `mesh`, `gatewayclasses` or `namespaces`")
                 );
             }
         };
-        if parts.done() {
+        if parser.done() {
             Ok(name)
         } else {
-            Err(parts.wrong("unexpected part; levels may not be skipped or repeated"))
+            Err(parser.wrong("unexpected part; levels may not be skipped or repeated"))
         }
     }
 }
 
-impl<'a> Parts<'a> {
+impl<'a> PathParser<'a> {
     fn new(text: &'a str) -> Self {
-        let mut parts = Self {
+        let mut parser = Self {
             text,
             at: 0,
             next: None,
         };
-        parts.find();
-        parts
+        parser.find();
+        parser
     }
 
     /// Finds the next part. Parts are short: a plain loop is the fastest search.
@@ -126,7 +126,7 @@ impl<'a> Parts<'a> {
             })
     }
 
-    fn gateway(&mut self) -> Result<Walk<'a>, PathSyntaxError> {
+    fn gateway(&mut self) -> Result<TrafficPath<'a>, PathSyntaxError> {
         self.skip();
         let root = Root::Gateway {
             namespace: self.name()?,
@@ -145,16 +145,16 @@ impl<'a> Parts<'a> {
         } else {
             None
         };
-        let mut walk = Walk::root(root);
-        walk.listener_set = listener_set;
-        walk.listener = listener;
+        let mut path = TrafficPath::root(root);
+        path.listener_set = listener_set;
+        path.listener = listener;
         if listener.is_some() {
-            self.below_root(&mut walk)?;
+            self.below_root(&mut path)?;
         }
-        Ok(walk)
+        Ok(path)
     }
 
-    fn mesh(&mut self) -> Result<Walk<'a>, PathSyntaxError> {
+    fn mesh(&mut self) -> Result<TrafficPath<'a>, PathSyntaxError> {
         self.skip();
         let client = self.name()?;
         if !self.keyword("services") {
@@ -166,21 +166,21 @@ impl<'a> Parts<'a> {
         } else {
             None
         };
-        let mut walk = Walk::root(Root::Mesh {
+        let mut path = TrafficPath::root(Root::Mesh {
             client,
             namespace,
             name,
             port,
         });
-        self.below_root(&mut walk)?;
-        Ok(walk)
+        self.below_root(&mut path)?;
+        Ok(path)
     }
 
-    fn below_root(&mut self, walk: &mut Walk<'a>) -> Result<(), PathSyntaxError> {
+    fn below_root(&mut self, path: &mut TrafficPath<'a>) -> Result<(), PathSyntaxError> {
         if !self.keyword("routes") {
             return Ok(());
         }
-        walk.route = Some(RouteStep {
+        path.route = Some(RouteStep {
             kind: self.name()?,
             namespace: self.name()?,
             name: self.name()?,
@@ -188,17 +188,17 @@ impl<'a> Parts<'a> {
         if !self.keyword("rules") {
             return Ok(());
         }
-        walk.rule = Some(self.rule()?);
+        path.rule = Some(self.rule()?);
         if !self.keyword("backends") {
             return Ok(());
         }
-        walk.backend = Some(BackendStep {
+        path.backend = Some(BackendStep {
             kind: self.name()?,
             namespace: self.name()?,
             name: self.name()?,
         });
         if self.keyword("ports") {
-            walk.port = Some(self.port()?);
+            path.port = Some(self.port()?);
         }
         Ok(())
     }

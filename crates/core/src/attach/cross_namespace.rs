@@ -1,0 +1,62 @@
+//! Who may refer to what in another namespace (specification 3.1, 4.6, 11.3).
+
+use super::{AttachmentGroup, Context};
+use crate::model::{GroupKind, ObjectKey, groups};
+use crate::profile::CrossNamespace;
+
+impl Context<'_> {
+    /// The namespace that an object lives in: a Namespace counts as living in itself, a
+    /// GatewayClass and other cluster-scoped objects live nowhere.
+    pub(super) fn namespace_of<'k>(&self, target: &'k ObjectKey) -> Option<&'k str> {
+        if target.kind.is(groups::CORE, "Namespace") {
+            return Some(&target.name);
+        }
+        (!target.namespace.is_empty()).then_some(&*target.namespace)
+    }
+
+    /// Whether the policy may refer to an object, and the group that it joins there.
+    ///
+    /// # Errors
+    /// What is missing, for people.
+    pub(super) fn check_reference(&self, target: &ObjectKey) -> Result<AttachmentGroup, String> {
+        let own = &self.policy.key.namespace;
+        let Some(home) = self.namespace_of(target) else {
+            return Ok(AttachmentGroup::Whole);
+        };
+        if *home == **own {
+            return Ok(AttachmentGroup::Whole);
+        }
+        // For a cluster-scoped kind every namespace is another one (specification 11.3).
+        if own.is_empty() && self.profile.cross_namespace != CrossNamespace::Any {
+            return Err(format!(
+                "a cluster-scoped policy may refer to `{target}` only where its kind allows any namespace"
+            ));
+        }
+        match self.profile.cross_namespace {
+            CrossNamespace::Any => Ok(AttachmentGroup::Whole),
+            CrossNamespace::Never => Err(format!(
+                "the kind does not refer into other namespaces: `{target}`"
+            )),
+            CrossNamespace::ReferenceGrant if self.granted(target, home) => {
+                Ok(AttachmentGroup::Whole)
+            }
+            CrossNamespace::ReferenceGrant => Err(format!(
+                "no ReferenceGrant in namespace `{home}` permits a {} of namespace `{own}` to refer to `{target}`",
+                self.profile.policy.kind
+            )),
+            CrossNamespace::Clients if target.kind.is(groups::CORE, "Service") => {
+                Ok(AttachmentGroup::Clients(own.clone()))
+            }
+            CrossNamespace::Clients => Err(format!(
+                "only Services of other namespaces may be referred to: `{target}`"
+            )),
+        }
+    }
+
+    fn granted(&self, target: &ObjectKey, home: &str) -> bool {
+        let kind: &GroupKind = &self.profile.policy;
+        self.store.grants_in(home).any(|grant| {
+            grant.permits(kind, &self.policy.key.namespace, &target.kind, &target.name)
+        })
+    }
+}

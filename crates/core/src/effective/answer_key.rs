@@ -1,0 +1,130 @@
+//! What an answer rests on: equal questions have equal answers. It outlives the numbers of nodes
+//! and policies, so what was computed for one world is known in the next.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use super::{AttachmentChain, PolicyKind, World};
+use crate::attach::AttachmentGroup;
+use crate::model::{GroupKind, Level, NodeKey, Object, Strategy};
+use crate::profile::{PolicyClass, Profile, StrategySource};
+
+/// All that an answer of a kind depends on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AnswerKey {
+    profile: PtrEq<Profile>,
+    /// The CRD of the kind: its schema says what is merged how.
+    definition: Option<PtrEq<Object>>,
+    inherited_only: bool,
+    groups: Vec<GroupKey>,
+    /// The object whose own fields join, and its version.
+    own: Option<(NodeKey, PtrEq<Object>)>,
+    rejected: Vec<(PtrEq<Object>, String, String)>,
+}
+
+/// The policies of one group on one node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct GroupKey {
+    level: Level,
+    group: AttachmentGroup,
+    /// The node's name, where answers tell it.
+    node: Option<String>,
+    policies: Vec<(PtrEq<Object>, Vec<Strategy>)>,
+}
+
+/// One and the same version of something: versions are never changed in place.
+#[derive(Clone, Debug)]
+struct PtrEq<T>(Arc<T>);
+
+impl<T> PartialEq for PtrEq<T> {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl<T> Eq for PtrEq<T> {}
+
+impl<T> Hash for PtrEq<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.0).hash(state);
+    }
+}
+
+impl World {
+    /// What the answer for this chain rests on.
+    pub fn answer_key(&self, kind: &PolicyKind, chain: &AttachmentChain) -> AnswerKey {
+        AnswerKey {
+            profile: PtrEq(Arc::clone(&kind.profile)),
+            definition: kind.definition.clone().map(PtrEq),
+            inherited_only: chain.inherited_only,
+            groups: self.group_keys(kind, chain),
+            own: chain.own.and_then(|node| self.own_version(node)),
+            rejected: rejected(kind, chain),
+        }
+    }
+
+    fn group_keys(&self, kind: &PolicyKind, chain: &AttachmentChain) -> Vec<GroupKey> {
+        let told = kind.profile.class == PolicyClass::Listed;
+        let mut found = Vec::with_capacity(chain.steps.len());
+        for step in &chain.steps {
+            let Some(here) = kind.nodes.get(&step.node) else {
+                continue;
+            };
+            for (group, policies) in here.groups.iter().filter(|(g, _)| chain.includes(g)) {
+                let policies = policies.iter().filter_map(|&index| {
+                    let policy = kind.policies.get(index)?;
+                    let chosen = policy.blocks.iter().filter_map(|block| {
+                        let StrategySource::ByAnnotation(_) = block.strategy else {
+                            return None;
+                        };
+                        Some(self.strategy_on(kind, step.node, block))
+                    });
+                    Some((PtrEq(Arc::clone(&policy.object)), chosen.collect()))
+                });
+                found.push(GroupKey {
+                    level: step.level,
+                    group: group.clone(),
+                    node: told.then(|| self.topology().describe(step.node)),
+                    policies: policies.collect(),
+                });
+            }
+        }
+        found
+    }
+
+    fn own_version(&self, node: crate::topology::NodeId) -> Option<(NodeKey, PtrEq<Object>)> {
+        let key = self.topology().key(node).clone();
+        let entry = self.store().get(&key.object)?;
+        Some((key, PtrEq(Arc::clone(&entry.object))))
+    }
+
+    /// The CRD of a kind.
+    pub(super) fn definition(store: &crate::store::Store, kind: &GroupKind) -> Option<Arc<Object>> {
+        let crds = GroupKind::crd();
+        let mut found = store.of_kind(&crds).map(|(_, entry)| &entry.object);
+        found
+            .find(|object| object.defined_kind().as_ref() == Some(kind))
+            .cloned()
+    }
+}
+
+fn rejected(kind: &PolicyKind, chain: &AttachmentChain) -> Vec<(PtrEq<Object>, String, String)> {
+    if chain.inherited_only {
+        return Vec::new();
+    }
+    let here = chain
+        .steps
+        .iter()
+        .filter_map(|step| kind.nodes.get(&step.node));
+    here.flat_map(|here| &here.rejected)
+        .filter(|rejected| chain.includes(&rejected.group))
+        .filter_map(|rejected| {
+            let policy = kind.policies.get(rejected.policy)?;
+            Some((
+                PtrEq(Arc::clone(&policy.object)),
+                rejected.reason.clone(),
+                rejected.message.clone(),
+            ))
+        })
+        .collect()
+}

@@ -1,0 +1,265 @@
+//! What each policy won and lost in one scope (specification 10).
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::stack::Acceptance;
+use super::{AttachmentChain, PolicyKind, World, direct};
+use crate::merge::{FoldDetail, FoldResult, MergedUnit, fold, leaves_of, value_at};
+use crate::model::{Enforcement, Segment, Unit};
+use crate::profile::PolicyClass;
+use crate::topology::NodeId;
+
+/// What the policies of a kind come to in the scopes of the same chain.
+#[derive(Debug, Default)]
+pub(super) struct Contribution {
+    pub shares: Vec<Share>,
+    /// Those that contribute at least one unit, with the nodes that they stand on.
+    pub contributors: Vec<(usize, Vec<NodeId>)>,
+    /// Whether the shares are in the summaries already: scopes of the same chain add nothing.
+    pub counted: bool,
+}
+
+/// What one policy won and lost.
+#[derive(Debug)]
+pub(super) struct Share {
+    pub policy: usize,
+    pub won: usize,
+    pub lost: Vec<Unit>,
+    pub additions: bool,
+    pub overridden_by: BTreeSet<usize>,
+}
+
+/// What one policy won and lost over all scopes.
+#[derive(Debug, Default)]
+pub(super) struct EnforcementSummary {
+    pub scopes: usize,
+    pub scopes_lost: usize,
+    pub lost_in: Vec<String>,
+    pub lost_units: BTreeSet<Unit>,
+    pub overridden_by: BTreeSet<usize>,
+    won: bool,
+    additions: bool,
+}
+
+impl EnforcementSummary {
+    pub fn add(&mut self, share: &Share) {
+        self.won |= share.won > 0;
+        self.additions |= share.won > 0 && share.additions;
+        self.lost_units.extend(share.lost.iter().cloned());
+        self.overridden_by.extend(&share.overridden_by);
+    }
+
+    /// How far the policy is in force.
+    pub fn in_force(&self) -> Enforcement {
+        let lost = !self.lost_units.is_empty();
+        match (self.scopes, lost, self.won, self.additions) {
+            (0, ..) => Enforcement::NoScope,
+            (_, true, false, _) => Enforcement::None,
+            (_, true, true, true) => Enforcement::PartWithAdditions,
+            (_, true, true, false) => Enforcement::Part,
+            (_, false, _, true) => Enforcement::AllWithAdditions,
+            // One without units that has a scope is in force All.
+            (_, false, _, false) => Enforcement::All,
+        }
+    }
+}
+
+impl World {
+    /// What the policies of a kind come to in the scopes with this chain.
+    pub(super) fn contribution(&self, kind: &PolicyKind, chain: &AttachmentChain) -> Contribution {
+        let groups = kind.groups(chain);
+        match kind.profile.class {
+            PolicyClass::Listed => Contribution {
+                contributors: contributors(&groups, |_| true),
+                ..Contribution::default()
+            },
+            PolicyClass::Direct => direct_contribution(&groups),
+            PolicyClass::Inherited => self.merged_contribution(kind, chain, &groups),
+        }
+    }
+
+    fn merged_contribution(
+        &self,
+        kind: &PolicyKind,
+        chain: &AttachmentChain,
+        groups: &[Vec<Acceptance<'_>>],
+    ) -> Contribution {
+        let own = self.own_rules(kind, chain);
+        let mut stack = self.stack(kind, groups);
+        stack.groups.extend(own.as_ref().map(|own| own.group()));
+        let folded = fold(&kind.profile, kind.schemas(), &stack, FoldDetail::Losses);
+        let contributing: BTreeSet<usize> = folded.contributors().collect();
+        // A transparent empty policy has no scope unless it unsets.
+        let accepted = each_once(groups)
+            .into_iter()
+            .filter(|s| !s.policy.is_transparent());
+        Contribution {
+            shares: accepted.map(|s| share(kind, &folded, groups, s)).collect(),
+            contributors: contributors(groups, |policy| contributing.contains(&policy)),
+            counted: false,
+        }
+    }
+}
+
+/// One policy wins whole.
+fn direct_contribution(groups: &[Vec<Acceptance<'_>>]) -> Contribution {
+    let winner = direct::winner(groups).map(|s| s.index);
+    let shares = each_once(groups).into_iter().map(|accepted| {
+        let wins = Some(accepted.index) == winner;
+        Share {
+            policy: accepted.index,
+            won: usize::from(wins),
+            lost: if wins {
+                Vec::new()
+            } else {
+                vec![Unit::default()]
+            },
+            additions: false,
+            overridden_by: winner.filter(|_| !wins).into_iter().collect(),
+        }
+    });
+    Contribution {
+        shares: shares.collect(),
+        contributors: contributors(groups, |policy| Some(policy) == winner),
+        counted: false,
+    }
+}
+
+/// The policies, each once.
+fn each_once<'s, 'k>(groups: &'s [Vec<Acceptance<'k>>]) -> Vec<&'s Acceptance<'k>> {
+    let mut found: Vec<&Acceptance<'k>> = Vec::new();
+    for accepted in groups.iter().flatten() {
+        if !found.iter().any(|s| s.index == accepted.index) {
+            found.push(accepted);
+        }
+    }
+    found
+}
+
+fn contributors(
+    groups: &[Vec<Acceptance<'_>>],
+    contributes: impl Fn(usize) -> bool,
+) -> Vec<(usize, Vec<NodeId>)> {
+    each_once(groups)
+        .into_iter()
+        .filter(|s| contributes(s.index))
+        .map(|one| {
+            let same = groups.iter().flatten().filter(|s| s.index == one.index);
+            (one.index, same.map(|s| s.node).collect())
+        })
+        .collect()
+}
+
+/// What one policy won and lost in a fold.
+fn share(
+    kind: &PolicyKind,
+    folded: &FoldResult<'_>,
+    groups: &[Vec<Acceptance<'_>>],
+    accepted: &Acceptance<'_>,
+) -> Share {
+    let policy = accepted.index;
+    let mut offered: BTreeSet<Unit> = BTreeSet::new();
+    let mut conditioned: BTreeSet<Unit> = BTreeSet::new();
+    let mut empty: BTreeSet<Unit> = BTreeSet::new();
+    for block in accepted.policy.blocks.iter().filter(|b| b.participates) {
+        let leaves = leaves_of(&kind.profile, kind.schemas(), block.name, &block.rules);
+        let rules = Value::Object(block.rules.clone());
+        let is_empty = |unit: &&Unit| {
+            let value = value_at(&rules, &unit.0).and_then(Value::as_object);
+            // The whole of an empty block is a unit of its own.
+            value.is_some_and(Map::is_empty) && !unit.0.is_empty()
+        };
+        empty.extend(leaves.iter().filter(is_empty).cloned());
+        if folded.skipped(policy, block.name) {
+            conditioned.extend(leaves.iter().cloned());
+        }
+        offered.extend(leaves);
+    }
+    let (won, lost): (Vec<Unit>, Vec<Unit>) = offered
+        .iter()
+        .cloned()
+        .partition(|unit| stands(folded, unit, empty.contains(unit), policy));
+    let mut overridden_by = BTreeSet::new();
+    // A failed condition names nobody.
+    for unit in lost.iter().filter(|unit| !conditioned.contains(unit)) {
+        overridden_by.extend(beaten_by(folded, groups, unit));
+    }
+    overridden_by.remove(&policy);
+    let others = |unit: &&MergedUnit<'_>| folded.policies(unit).any(|p| p != policy);
+    let additions = folded
+        .units
+        .iter()
+        .filter(others)
+        .any(|unit| adds(&mut unit.unit.clone(), &unit.value, &offered));
+    Share {
+        policy,
+        won: won.len(),
+        lost,
+        additions,
+        overridden_by,
+    }
+}
+
+/// Whether a unit of a result has a leaf that is not offered; an object is opened, whatever the
+/// kind's granularity.
+fn adds(unit: &mut Unit, value: &Value, offered: &BTreeSet<Unit>) -> bool {
+    let fields = value.as_object().filter(|fields| !fields.is_empty());
+    let Some(fields) = fields else {
+        let meets = |own: &Unit| own.covers(unit) || unit.covers(own);
+        return !offered.iter().any(meets);
+    };
+    fields.iter().any(|(name, value)| {
+        unit.0.push(Segment::Field(name.as_str().into()));
+        let found = adds(unit, value, offered);
+        unit.0.pop();
+        found
+    })
+}
+
+/// Whether a unit stands in the result with the policy among its origins. What `unset` has cut out
+/// of a larger unit does not; an empty object stands as well where others have filled it.
+fn stands(folded: &FoldResult<'_>, unit: &Unit, is_empty: bool, policy: usize) -> bool {
+    let covering = |found: &&MergedUnit<'_>| found.unit.covers(unit);
+    match folded.units.iter().find(covering) {
+        Some(found) => {
+            let below = unit.0.get(found.unit.0.len()..).unwrap_or_default();
+            value_at(&found.value, below).is_some() && folded.policies(found).any(|p| p == policy)
+        }
+        None => is_empty && folded.units.iter().any(|found| unit.covers(&found.unit)),
+    }
+}
+
+/// Who a unit was lost to: those that hold it or a value above it; if nothing is there, those whose
+/// `unset` names it, else all contributors.
+fn beaten_by(folded: &FoldResult<'_>, groups: &[Vec<Acceptance<'_>>], unit: &Unit) -> Vec<usize> {
+    let holds = |found: &&MergedUnit<'_>| {
+        let below = unit.0.get(found.unit.0.len()..).unwrap_or_default();
+        unit.covers(&found.unit)
+            || (found.unit.covers(unit) && value_at(&found.value, below).is_some())
+    };
+    let scalar_above =
+        |found: &&MergedUnit<'_>| found.unit.covers(unit) && !found.value.is_object();
+    let holders = folded
+        .units
+        .iter()
+        .filter(|found| holds(found) || scalar_above(found));
+    if holders.clone().next().is_some() {
+        return holders.flat_map(|found| folded.policies(found)).collect();
+    }
+    let unsetters: Vec<usize> = groups
+        .iter()
+        .flatten()
+        .filter(|s| {
+            let mut names = s.policy.blocks.iter().flat_map(|b| &b.unset);
+            names.any(|name| name.covers(unit))
+        })
+        .map(|s| s.index)
+        .collect();
+    if unsetters.is_empty() {
+        folded.contributors().collect()
+    } else {
+        unsetters
+    }
+}

@@ -1,0 +1,126 @@
+//! All paths at once: what a kind's stack is on a path depends on the nodes that do something to
+//! it, and paths that went alike go on alike. So there are *states*, one for each combination of
+//! chain states, *symbols*, one for each way in which nodes act, and moves from state to state. Cost
+//! follows distinct stacks, not paths.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use super::chain_state::ChainState;
+use crate::effective::chain::reaches_effective_level;
+use crate::effective::{AttachmentChain, World};
+use crate::model::{Level, Str};
+use crate::topology::{NodeId, RootKind, TrieNodeId};
+
+/// A state's number; 0 is the one before every path.
+pub type StateId = u32;
+/// The number of a kind's chain state, 0 at the beginning.
+pub type ChainStateId = u32;
+
+/// From the nodes of a path to its state: what look-ups need.
+#[derive(Debug, Default)]
+pub struct Transitions {
+    /// The symbol of each node.
+    pub(super) symbols: Vec<u32>,
+    pub(super) transitions: HashMap<(StateId, u32), StateId, rustc_hash::FxBuildHasher>,
+}
+
+/// All states of a world.
+#[derive(Debug)]
+pub struct Automaton {
+    pub(super) transitions: Arc<Transitions>,
+    pub(super) states: Vec<State>,
+    /// By kind; none for a kind that stands nowhere.
+    pub(super) chain_states: Vec<Option<ChainStates>>,
+}
+
+/// A combination of chain states.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct State {
+    pub(super) root: RootKind,
+    pub(super) end: Level,
+    pub(super) client: Str,
+    /// By kind; unused ones stay at 0.
+    pub(super) chain_states: Box<[ChainStateId]>,
+}
+
+/// The chain states of a kind.
+#[derive(Debug, Default)]
+pub(super) struct ChainStates {
+    pub(super) known: Vec<(ChainState, Str)>,
+    pub(super) ids: HashMap<(ChainState, Str), ChainStateId>,
+    /// The states that are on each.
+    pub(super) states: Vec<Vec<StateId>>,
+    /// The chain states that rest on a node.
+    pub(super) by_node: HashMap<NodeId, Vec<ChainStateId>>,
+}
+
+impl Transitions {
+    /// The state after one more node. Allocates nothing.
+    pub fn after(&self, state: StateId, node: TrieNodeId) -> Option<StateId> {
+        let symbol = *self.symbols.get(node.index())?;
+        self.transitions.get(&(state, symbol)).copied()
+    }
+}
+
+impl Automaton {
+    /// What look-ups need of it.
+    pub fn transitions(&self) -> &Arc<Transitions> {
+        &self.transitions
+    }
+
+    /// How many states there are.
+    pub fn len(&self) -> usize {
+        self.states.len()
+    }
+
+    /// Whether there are none; there never are.
+    pub fn is_empty(&self) -> bool {
+        self.states.is_empty()
+    }
+
+    /// The chain states of a state by kind, and whether it is above the kind's effective level.
+    pub fn chain_states<'m>(
+        &'m self,
+        world: &'m World,
+        state: StateId,
+    ) -> impl Iterator<Item = (usize, ChainStateId, bool)> + 'm {
+        let state = self.states.get(state as usize);
+        let kinds = self.chain_states.iter().zip(world.kinds()).enumerate();
+        kinds.filter_map(move |(number, (chain_states, kind))| {
+            chain_states.as_ref()?;
+            let state = state?;
+            let chain_state = *state.chain_states.get(number)?;
+            let inherited_only = !reaches_effective_level(&kind.profile, state.root, state.end);
+            Some((number, chain_state, inherited_only))
+        })
+    }
+
+    /// The chain of a kind's chain state; `None` if nothing of the kind stands on it.
+    pub fn attachment_chain(
+        &self,
+        kind: usize,
+        chain_state: ChainStateId,
+        inherited_only: bool,
+    ) -> Option<AttachmentChain> {
+        let chain_states = self.chain_states.get(kind)?.as_ref()?;
+        let (chain_state, client) = chain_states.known.get(chain_state as usize)?;
+        chain_state.attachment_chain(inherited_only, client)
+    }
+
+    /// The chain states of a kind that rest on a node.
+    pub fn chain_states_on(&self, kind: usize, node: NodeId) -> &[ChainStateId] {
+        let chain_states = self.chain_states.get(kind).and_then(Option::as_ref);
+        let found = chain_states.and_then(|chain_states| chain_states.by_node.get(&node));
+        found.map_or(&[], Vec::as_slice)
+    }
+
+    /// The states that are on a chain state of a kind.
+    pub fn states_in(&self, kind: usize, chain_state: ChainStateId) -> &[StateId] {
+        let chain_states = self.chain_states.get(kind).and_then(Option::as_ref);
+        let found =
+            chain_states.and_then(|chain_states| chain_states.states.get(chain_state as usize));
+        found.map_or(&[], Vec::as_slice)
+    }
+}

@@ -1,0 +1,284 @@
+//! Rules taken apart into units, each with its source.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::shape::{ItemKey, SegmentRef, Shape, ShapeRules};
+use crate::model::{Segment, Unit};
+
+/// A place of the gathered rules.
+#[derive(Clone, Debug)]
+pub(super) enum MergeTree<'v> {
+    /// One unit.
+    Leaf(Leaf<'v>),
+    /// An opened object.
+    Object(BTreeMap<&'v str, MergeTree<'v>>),
+    /// A keyed list, items in order.
+    Items(Vec<(ItemKey, MergeTree<'v>)>),
+}
+
+/// One unit: a value and the sources that say it (indexes of the fold's sources).
+#[derive(Clone, Debug)]
+pub(super) struct Leaf<'v> {
+    pub value: Cow<'v, Value>,
+    pub sources: Vec<usize>,
+}
+
+/// The rules of a block, taken apart by the finest granularity of the kind.
+pub(super) fn decompose<'v>(
+    rules: &'v Map<String, Value>,
+    source: usize,
+    shapes: &ShapeRules<'_>,
+) -> MergeTree<'v> {
+    let mut position = Vec::new();
+    if shapes.at(&position) == Shape::Atomic || rules.is_empty() {
+        return MergeTree::unit(Cow::Owned(Value::Object(rules.clone())), source);
+    }
+    MergeTree::Object(fields(rules, source, shapes, &mut position))
+}
+
+fn fields<'v>(
+    rules: &'v Map<String, Value>,
+    source: usize,
+    shapes: &ShapeRules<'_>,
+    position: &mut Vec<SegmentRef<'v>>,
+) -> BTreeMap<&'v str, MergeTree<'v>> {
+    let mut found = BTreeMap::new();
+    for (name, value) in rules {
+        position.push(SegmentRef::Field(name));
+        found.insert(name.as_str(), tree(value, source, shapes, position));
+        position.pop();
+    }
+    found
+}
+
+fn tree<'v>(
+    value: &'v Value,
+    source: usize,
+    shapes: &ShapeRules<'_>,
+    position: &mut Vec<SegmentRef<'v>>,
+) -> MergeTree<'v> {
+    match (shapes.at(position), value) {
+        (Shape::Granular | Shape::Keyed(_) | Shape::Set, Value::Object(map)) if !map.is_empty() => {
+            MergeTree::Object(fields(map, source, shapes, position))
+        }
+        (Shape::Keyed(keys), Value::Array(list)) => match item_keys(list, &keys) {
+            Some(item_keys) => {
+                let mut items = Vec::with_capacity(list.len());
+                for (key, item) in item_keys.into_iter().zip(list) {
+                    position.push(SegmentRef::Item(key.clone()));
+                    items.push((key, tree(item, source, shapes, position)));
+                    position.pop();
+                }
+                MergeTree::Items(items)
+            }
+            None => MergeTree::unit(Cow::Borrowed(value), source),
+        },
+        _ => MergeTree::unit(Cow::Borrowed(value), source),
+    }
+}
+
+/// The keys of a list's items; `None` if an item lacks one or two are alike: then the list is one
+/// unit.
+fn item_keys(list: &[Value], keys: &[String]) -> Option<Vec<ItemKey>> {
+    let mut found: Vec<ItemKey> = Vec::with_capacity(list.len());
+    for item in list {
+        let key: ItemKey = keys
+            .iter()
+            .map(|name| {
+                let value = item.get(name)?;
+                let scalar = !value.is_null() && !value.is_object() && !value.is_array();
+                scalar.then(|| (name.clone(), crate::model::item_value(value)))
+            })
+            .collect::<Option<_>>()?;
+        if found.contains(&key) {
+            return None;
+        }
+        found.push(key);
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+impl<'v> MergeTree<'v> {
+    pub fn unit(value: Cow<'v, Value>, source: usize) -> Self {
+        MergeTree::Leaf(Leaf {
+            value,
+            sources: vec![source],
+        })
+    }
+
+    /// Whether it is an empty list.
+    pub fn is_empty_list(&self) -> bool {
+        matches!(self, MergeTree::Leaf(leaf) if leaf.value.as_array().is_some_and(Vec::is_empty))
+    }
+
+    /// Whether it is an object, opened or an empty one.
+    pub fn is_object(&self) -> bool {
+        match self {
+            MergeTree::Object(_) => true,
+            MergeTree::Leaf(leaf) => leaf.value.as_object().is_some_and(Map::is_empty),
+            MergeTree::Items(_) => false,
+        }
+    }
+
+    /// The fields of an object; an empty one is opened by asking.
+    pub fn fields_mut(&mut self) -> Option<&mut BTreeMap<&'v str, MergeTree<'v>>> {
+        if matches!(self, MergeTree::Leaf(_)) && self.is_object() {
+            *self = MergeTree::Object(BTreeMap::new());
+        }
+        match self {
+            MergeTree::Object(fields) => Some(fields),
+            _ => None,
+        }
+    }
+
+    /// Who says it, each source once.
+    pub fn sources(&self) -> Vec<usize> {
+        let mut sources = Vec::new();
+        self.leaves(&mut Vec::new(), &mut |_, leaf| {
+            sources.extend(&leaf.sources)
+        });
+        sources.sort_unstable();
+        sources.dedup();
+        sources
+    }
+
+    /// The value as it stands, tombstones included.
+    pub fn raw(&self) -> Value {
+        match self {
+            MergeTree::Leaf(leaf) => leaf.value.as_ref().clone(),
+            MergeTree::Object(fields) => fields
+                .iter()
+                .map(|(name, tree)| ((*name).to_owned(), tree.raw()))
+                .collect::<Map<_, _>>()
+                .into(),
+            MergeTree::Items(items) => items.iter().map(|(_, tree)| tree.raw()).collect(),
+        }
+    }
+
+    /// The finished value: tombstones are dropped, their parents stay (specification 5.2).
+    pub fn pruned(&self) -> Value {
+        match self {
+            MergeTree::Leaf(leaf) => without_nulls(&leaf.value),
+            MergeTree::Object(fields) => fields
+                .iter()
+                .filter(|(_, tree)| !tree.is_null())
+                .map(|(name, tree)| ((*name).to_owned(), tree.pruned()))
+                .collect::<Map<_, _>>()
+                .into(),
+            MergeTree::Items(items) => items.iter().map(|(_, tree)| tree.pruned()).collect(),
+        }
+    }
+
+    /// Whether it is a tombstone.
+    pub fn is_null(&self) -> bool {
+        matches!(self, MergeTree::Leaf(leaf) if leaf.value.is_null())
+    }
+
+    /// Calls `f` for each leaf with its unit.
+    pub fn leaves(&self, above: &mut Vec<Segment>, f: &mut dyn FnMut(Unit, &Leaf<'v>)) {
+        match self {
+            MergeTree::Leaf(leaf) => f(Unit(above.clone()), leaf),
+            MergeTree::Object(fields) => {
+                for (name, tree) in fields {
+                    above.push(Segment::Field((*name).into()));
+                    tree.leaves(above, f);
+                    above.pop();
+                }
+            }
+            MergeTree::Items(items) => {
+                for (key, tree) in items {
+                    above.push(item_segment(key));
+                    tree.leaves(above, f);
+                    above.pop();
+                }
+            }
+        }
+    }
+
+    /// Hands each leaf with its unit to `f`.
+    pub fn into_leaves(self, above: &mut Vec<Segment>, f: &mut dyn FnMut(Unit, Leaf<'v>)) {
+        match self {
+            MergeTree::Leaf(leaf) => f(Unit(above.clone()), leaf),
+            MergeTree::Object(fields) => {
+                for (name, tree) in fields {
+                    above.push(Segment::Field(name.into()));
+                    tree.into_leaves(above, f);
+                    above.pop();
+                }
+            }
+            MergeTree::Items(items) => {
+                for (key, tree) in items {
+                    above.push(item_segment(&key));
+                    tree.into_leaves(above, f);
+                    above.pop();
+                }
+            }
+        }
+    }
+
+    /// Cuts out what a name covers; objects that it empties go too (specification 5.5). Returns
+    /// whether nothing is left.
+    pub fn cut(&mut self, name: &[Segment]) -> bool {
+        let Some((first, rest)) = name.split_first() else {
+            return true;
+        };
+        match (self, first) {
+            (MergeTree::Object(fields), Segment::Field(field)) => {
+                if fields.get_mut(&**field).is_some_and(|tree| tree.cut(rest)) {
+                    fields.remove(&**field);
+                    return fields.is_empty();
+                }
+                false
+            }
+            (MergeTree::Items(items), Segment::Item(wanted)) => {
+                let before = items.len();
+                items.retain_mut(|(key, tree)| {
+                    !(item_segment(key) == Segment::Item(wanted.clone()) && tree.cut(rest))
+                });
+                items.is_empty() && before > 0
+            }
+            // A name below a unit is cut out of the unit (specification 11.8).
+            (MergeTree::Leaf(leaf), _) if leaf.value.is_object() => {
+                cut_value(leaf.value.to_mut(), name)
+            }
+            _ => false,
+        }
+    }
+}
+
+fn cut_value(value: &mut Value, name: &[Segment]) -> bool {
+    let Some((Segment::Field(field), rest)) = name.split_first() else {
+        return name.is_empty();
+    };
+    let Some(fields) = value.as_object_mut() else {
+        return false;
+    };
+    if fields.get_mut(&**field).is_some_and(|v| cut_value(v, rest)) {
+        fields.remove(&**field);
+        return fields.is_empty();
+    }
+    false
+}
+
+pub(super) fn item_segment(key: &ItemKey) -> Segment {
+    let pairs = key
+        .iter()
+        .map(|(name, value)| (name.as_str().into(), value.clone()));
+    Segment::Item(pairs.collect())
+}
+
+/// A value without the nulls of its objects; inside a list a null is plain data (specification 5.2).
+pub(super) fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => map
+            .iter()
+            .filter(|(_, v)| !v.is_null())
+            .map(|(name, v)| (name.clone(), without_nulls(v)))
+            .collect::<Map<_, _>>()
+            .into(),
+        other => other.clone(),
+    }
+}

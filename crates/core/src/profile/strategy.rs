@@ -1,0 +1,135 @@
+//! Which strategy a block joins by (specification 5.3).
+
+use serde_json::{Map, Value};
+
+use super::{Profile, StrategyField, StrategyValue};
+use crate::model::{BlockName, Direction, Granularity, Strategy, at_path};
+
+/// The strategy that a policy names for a block, or the one for an omitted value.
+///
+/// # Errors
+/// Why the policy is Invalid: a strategy that is not offered is never replaced by the default one
+/// (specification 3.4).
+pub(super) fn strategy(
+    profile: &Profile,
+    object: &Value,
+    place: &Map<String, Value>,
+    block: BlockName,
+) -> Result<Strategy, String> {
+    match named(profile, object, place)? {
+        None => default_strategy(profile, block),
+        Some((field, value)) => {
+            let raw = value
+                .as_str()
+                .ok_or_else(|| format!("strategy field `{field}` is no string"))?;
+            parse_strategy(profile, raw, block)
+        }
+    }
+}
+
+/// What a raw value means for a block.
+///
+/// # Errors
+/// The kind does not offer it, or it is of the other direction.
+pub(super) fn parse_strategy(
+    profile: &Profile,
+    raw: &str,
+    block: BlockName,
+) -> Result<Strategy, String> {
+    let unknown = || format!("strategy `{raw}` is not offered by the kind");
+    let choice = if profile.strategy_choice.values.is_empty() {
+        Granularity::parse(raw)
+            .map(StrategyValue::Granularity)
+            .or_else(|| Strategy::parse(raw).map(StrategyValue::Strategy))
+    } else {
+        let values = &profile.strategy_choice.values;
+        values.iter().find(|(name, _)| name == raw).map(|(_, c)| *c)
+    };
+    let strategy = match choice.ok_or_else(unknown)? {
+        StrategyValue::Granularity(granularity) => {
+            Strategy::Merge(granularity, direction_of(block))
+        }
+        StrategyValue::Strategy(strategy) => strategy,
+    };
+    if block != BlockName::Bare && strategy.direction() != Some(direction_of(block)) {
+        return Err(format!(
+            "strategy `{raw}` is of the other direction than the block `{}`",
+            block.as_str()
+        ));
+    }
+    if profile.strategies.contains(&strategy) {
+        Ok(strategy)
+    } else {
+        Err(unknown())
+    }
+}
+
+/// The strategy field that the policy has, in the block or at its path.
+fn named<'v>(
+    profile: &Profile,
+    object: &'v Value,
+    place: &'v Map<String, Value>,
+) -> Result<Option<(String, &'v Value)>, String> {
+    let mut found = None;
+    for field in &profile.strategy_choice.fields {
+        let value = match field {
+            StrategyField::Name(name) => place.get(name).map(|v| (name.clone(), v)),
+            StrategyField::Path(path) => {
+                at_path(object, path, None).map(|v| (format!("{path:?}"), v))
+            }
+        };
+        let Some((name, value)) = value.filter(|(_, v)| !v.is_null()) else {
+            continue;
+        };
+        if let Some((other, _)) = found {
+            return Err(format!(
+                "two strategy fields in one place: `{other}` and `{name}`"
+            ));
+        }
+        found = Some((name, value));
+    }
+    Ok(found)
+}
+
+/// The strategy for an omitted value.
+pub(super) fn default_strategy(profile: &Profile, block: BlockName) -> Result<Strategy, String> {
+    let fits = |strategy: &Strategy| {
+        block == BlockName::Bare || strategy.direction() == Some(direction_of(block))
+    };
+    let default = profile.strategy_choice.default.map(|choice| match choice {
+        StrategyValue::Granularity(granularity) => {
+            Strategy::Merge(granularity, direction_of(block))
+        }
+        StrategyValue::Strategy(strategy) => strategy,
+    });
+    let offered = |strategy: &Strategy| profile.strategies.contains(strategy) && fits(strategy);
+    if let Some(default) = default.filter(|s| offered(s)) {
+        return Ok(default);
+    }
+    let first = [
+        Strategy::Merge(Granularity::Atomic, Direction::Defaults),
+        Strategy::Merge(Granularity::Patch, Direction::Defaults),
+        Strategy::Merge(Granularity::Atomic, Direction::Overrides),
+        Strategy::Merge(Granularity::Patch, Direction::Overrides),
+        Strategy::Merge(Granularity::Custom, Direction::Defaults),
+        Strategy::Merge(Granularity::Custom, Direction::Overrides),
+    ];
+    first
+        .into_iter()
+        .find(|s| offered(s))
+        .or_else(|| profile.strategies.iter().copied().find(|s| fits(s)))
+        .ok_or_else(|| {
+            format!(
+                "block `{}` is of a direction that the kind lacks",
+                block.as_str()
+            )
+        })
+}
+
+/// Bare rules are implicit defaults (specification 5.1).
+fn direction_of(block: BlockName) -> Direction {
+    match block {
+        BlockName::Overrides => Direction::Overrides,
+        BlockName::Bare | BlockName::Defaults | BlockName::OwnFields => Direction::Defaults,
+    }
+}

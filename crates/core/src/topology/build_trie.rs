@@ -1,0 +1,197 @@
+//! Draws the trie of a topology.
+
+use hashbrown::HashMap;
+
+use super::edge_label::EdgeLabel;
+use super::mesh::MeshRoot;
+use super::trie::{PathTrie, TrieNodeId, TrieRoot};
+use super::{BackendNode, ListenerNode, RootKind, RuleNode, Topology};
+use crate::model::{GroupKind, Level, Str};
+
+/// A trie in the making: what is below a route is drawn once for Gateways and once for mesh roots,
+/// which need no grants.
+struct TrieBuilder<'t> {
+    topology: &'t Topology,
+    /// The names of kinds in paths.
+    kinds: &'t HashMap<&'t GroupKind, Str>,
+    trie: PathTrie,
+    below_gateways: Vec<Option<TrieNodeId>>,
+    below_services: Vec<Option<TrieNodeId>>,
+}
+
+impl Topology {
+    /// The trie of all paths.
+    pub fn trie(&self) -> PathTrie {
+        let mut kinds: HashMap<&GroupKind, Str> = HashMap::new();
+        for key in &self.nodes {
+            let kind = &key.object.kind;
+            kinds.entry(kind).or_insert_with(|| kind.short_name());
+        }
+        let mut builder = TrieBuilder {
+            topology: self,
+            kinds: &kinds,
+            trie: PathTrie::default(),
+            below_gateways: vec![None; self.routes.len()],
+            below_services: vec![None; self.routes.len()],
+        };
+        builder.classes();
+        builder.gateways();
+        for (name, root) in &self.roots {
+            let star: Str = "*".into();
+            for client in std::iter::once(star).chain(root.clients()) {
+                builder.mesh(name, root, client);
+            }
+        }
+        for (name, &node) in &self.namespaces {
+            let id = builder.trie.add((node, Level::Namespace), &[]);
+            let root = TrieRoot {
+                kind: RootKind::Namespace,
+                class: None,
+                controller: None,
+                client: Str::default(),
+            };
+            builder.trie.add_root(EdgeLabel::Namespace(name), id, root);
+        }
+        builder.trie.shrink();
+        builder.trie
+    }
+}
+
+impl<'t> TrieBuilder<'t> {
+    fn short(&self, kind: &GroupKind) -> &'t str {
+        self.kinds.get(kind).map_or("", |name| &**name)
+    }
+
+    fn classes(&mut self) {
+        for (name, class) in &self.topology.classes {
+            let id = self.trie.add((class.node, Level::GatewayClass), &[]);
+            let root = TrieRoot {
+                kind: RootKind::GatewayClass,
+                class: None,
+                controller: Some(class.controller.clone()),
+                client: Str::default(),
+            };
+            self.trie.add_root(EdgeLabel::GatewayClass(name), id, root);
+        }
+    }
+
+    fn gateways(&mut self) {
+        for (name, gateway) in &self.topology.gateways {
+            let mut below = self.listeners(&gateway.listeners);
+            for set in gateway.sets.iter().filter(|set| set.admitted) {
+                let listeners = self.listeners(&set.listeners);
+                let id = self.trie.add((set.node, Level::ListenerSet), &listeners);
+                below.push((EdgeLabel::ListenerSet(&set.name.0, &set.name.1), id));
+            }
+            let id = self.trie.add((gateway.node, Level::Gateway), &below);
+            let class = self.topology.classes.get(&gateway.class);
+            let root = TrieRoot {
+                kind: RootKind::Gateway,
+                class: class.map(|class| class.node),
+                // A Gateway whose class is missing has no controller (specification 11.2).
+                controller: class.map(|class| class.controller.clone()),
+                client: name.0.clone(),
+            };
+            let label = EdgeLabel::Gateway(&name.0, &name.1);
+            self.trie.add_root(label, id, root);
+        }
+    }
+
+    fn listeners(&mut self, listeners: &'t [ListenerNode]) -> Vec<(EdgeLabel<'t>, TrieNodeId)> {
+        let mut found = Vec::with_capacity(listeners.len());
+        for listener in listeners {
+            let routes = self.routes(&listener.routes, RootKind::Gateway);
+            let id = self.trie.add((listener.node, Level::Listener), &routes);
+            found.push((EdgeLabel::Listener(&listener.name), id));
+        }
+        found
+    }
+
+    fn mesh(&mut self, name: &(Str, Str), root: &MeshRoot, client: Str) {
+        let mut below = self.routes(&root.routes(&client, None), RootKind::Mesh);
+        for (&port, &node) in &root.ports {
+            let routes = self.routes(&root.routes(&client, Some(port)), RootKind::Mesh);
+            let id = self.trie.add((node, Level::Listener), &routes);
+            below.push((EdgeLabel::Port(port), id));
+        }
+        let id = self.trie.add((root.node, Level::Gateway), &below);
+        let label = EdgeLabel::Service(&name.0, &name.1, &client);
+        let root = TrieRoot {
+            kind: RootKind::Mesh,
+            class: None,
+            controller: None,
+            client: client.clone(),
+        };
+        self.trie.add_root(label, id, root);
+    }
+
+    fn routes(&mut self, routes: &[usize], root: RootKind) -> Vec<(EdgeLabel<'t>, TrieNodeId)> {
+        let topology = self.topology;
+        let mut found = Vec::with_capacity(routes.len());
+        for &index in routes {
+            let Some(route) = topology.routes.get(index) else {
+                continue;
+            };
+            let object = &route.key;
+            let short = self.short(&object.kind);
+            let label = EdgeLabel::Route(short, &object.namespace, &object.name);
+            found.push((label, self.route(index, root)));
+        }
+        found
+    }
+
+    fn route(&mut self, index: usize, root: RootKind) -> TrieNodeId {
+        let drawn = match root {
+            RootKind::Mesh => &self.below_services,
+            _ => &self.below_gateways,
+        };
+        if let Some(Some(id)) = drawn.get(index) {
+            return *id;
+        }
+        let topology = self.topology;
+        let route = topology.routes.get(index);
+        let mut below = Vec::new();
+        for (number, rule) in (0_u32..).zip(route.iter().flat_map(|route| &route.rules)) {
+            let id = self.rule(rule, root);
+            below.push((EdgeLabel::RuleIndex(number), id));
+            below.extend(
+                rule.name
+                    .as_deref()
+                    .map(|name| (EdgeLabel::RuleName(name), id)),
+            );
+        }
+        let node = route.map(|route| route.node);
+        let node = node.unwrap_or(super::NodeId(u32::MAX));
+        let id = self.trie.add((node, Level::Route), &below);
+        let drawn = match root {
+            RootKind::Mesh => &mut self.below_services,
+            _ => &mut self.below_gateways,
+        };
+        if let Some(place) = drawn.get_mut(index) {
+            *place = Some(id);
+        }
+        id
+    }
+
+    fn rule(&mut self, rule: &'t RuleNode, root: RootKind) -> TrieNodeId {
+        let below: Vec<_> = rule
+            .backends
+            .iter()
+            .filter(|backend| backend.reason(root).is_none())
+            .map(|backend| self.backend(backend))
+            .collect();
+        self.trie.add((rule.node, Level::RouteRule), &below)
+    }
+
+    fn backend(&mut self, backend: &'t BackendNode) -> (EdgeLabel<'t>, TrieNodeId) {
+        let mut below = Vec::with_capacity(backend.ports.len());
+        for &(port, node) in &backend.ports {
+            let id = self.trie.add((node, Level::BackendPort), &[]);
+            below.push((EdgeLabel::Port(port), id));
+        }
+        let id = self.trie.add((backend.node, Level::Backend), &below);
+        let key = &self.topology.key(backend.node).object;
+        let label = EdgeLabel::Backend(self.short(&key.kind), &key.namespace, &key.name);
+        (label, id)
+    }
+}

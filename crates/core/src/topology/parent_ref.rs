@@ -1,0 +1,118 @@
+//! Whether a route joins a listener, and the first reason why not (specification 1.4).
+
+use super::Topology;
+use super::build::projected_listeners;
+use super::hostname;
+use crate::model::{GroupKind, LabelSelector, ObjectKey, PathErrorReason, Str, groups};
+use crate::store::{
+    AllowedNamespaces, Listener, NamespacedName, ParentRef, Projection, Route, RouteKind, Store,
+    route_kind,
+};
+use std::collections::BTreeMap;
+
+/// Labels of the namespaces that exist.
+pub(super) type Labels = BTreeMap<Str, BTreeMap<String, String>>;
+
+/// What a listener stands in.
+pub(super) struct ListenerContext<'a> {
+    /// Namespace of the Gateway or ListenerSet.
+    pub namespace: &'a str,
+    /// Labels of namespaces.
+    pub labels: &'a Labels,
+}
+
+/// Checks one parentRef of a route against one listener of the parent that it names.
+pub(super) fn check_parent_ref(
+    parent: &ParentRef,
+    key: &ObjectKey,
+    row: &RouteKind,
+    route: &Route,
+    listener: &Listener,
+    context: &ListenerContext<'_>,
+) -> Result<(), PathErrorReason> {
+    let section = parent.section.as_ref().is_none_or(|s| *s == listener.name);
+    let port = parent.port.is_none_or(|p| p == listener.port);
+    if !section || !port {
+        return Err(PathErrorReason::NoMatchingParent);
+    }
+    let kind = match &listener.kinds {
+        Some(kinds) => kinds.contains(&key.kind),
+        None => row.supports_protocol(&listener.protocol, listener.passthrough),
+    };
+    if !kind || !admits(&listener.namespaces, &key.namespace, context) {
+        return Err(PathErrorReason::NotAllowedByListeners);
+    }
+    if row.hostnames && !hostname::intersect(listener.hostname.as_deref(), &route.hostnames) {
+        return Err(PathErrorReason::NoMatchingListenerHostname);
+    }
+    Ok(())
+}
+
+/// Whether a choice of namespaces admits one.
+pub(super) fn admits(
+    from: &AllowedNamespaces,
+    namespace: &str,
+    context: &ListenerContext<'_>,
+) -> bool {
+    match from {
+        AllowedNamespaces::None | AllowedNamespaces::Selector(None) => false,
+        AllowedNamespaces::Same => namespace == context.namespace,
+        AllowedNamespaces::All => true,
+        AllowedNamespaces::Selector(Some(selector)) => {
+            selected(selector, namespace, context.labels)
+        }
+    }
+}
+
+fn selected(selector: &LabelSelector, namespace: &str, labels: &Labels) -> bool {
+    labels
+        .get(namespace)
+        .is_some_and(|labels| selector.matches(labels))
+}
+
+/// Whether a parentRef names an object.
+pub(super) fn names(parent: &ParentRef, kind: &str, namespace: &str, name: &str) -> bool {
+    let group = if kind == "Service" {
+        groups::CORE
+    } else {
+        groups::GATEWAY
+    };
+    parent.kind == GroupKind::new(group, kind)
+        && *parent.namespace == *namespace
+        && *parent.name == *name
+}
+
+impl Topology {
+    /// Why a route is not below a listener: the reason of the parentRef that gets furthest, or
+    /// that none names the listener's object.
+    pub(super) fn parent_rejection(
+        &self,
+        store: &Store,
+        key: &ObjectKey,
+        parent_kind: &str,
+        name: &NamespacedName,
+        listener: &str,
+    ) -> PathErrorReason {
+        let projection = store.get(key).map(|e| &e.projection);
+        let (Some(Projection::Route(route)), Some(row)) = (projection, route_kind(&key.kind))
+        else {
+            return PathErrorReason::RouteNotFound;
+        };
+        let is_set = parent_kind == "ListenerSet";
+        let listeners = projected_listeners(store, name, is_set).unwrap_or_default();
+        let context = ListenerContext {
+            namespace: &name.0,
+            labels: &self.labels,
+        };
+        route
+            .parents
+            .iter()
+            .filter(|p| names(p, parent_kind, &name.0, &name.1))
+            .filter_map(|parent| {
+                let listener = listeners.iter().find(|l| *l.name == *listener)?;
+                check_parent_ref(parent, key, row, route, listener, &context).err()
+            })
+            .max()
+            .unwrap_or(PathErrorReason::NoMatchingParent)
+    }
+}

@@ -1,0 +1,279 @@
+//! From the name of a path to its nodes: a probe a step, keys borrowed from the name.
+//!
+//! Paths are implicit. What stands below a route is the same below each listener that it joins, so
+//! a route's rules and backends are here once, and paths share them: the trie grows with objects
+//! and with the joins between them, not with the paths that these multiply to.
+//!
+//! What is below a node lies together, names included, so that a step costs few lines of cache.
+
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use super::edge_label::{self, EdgeLabel, labels};
+use super::{NodeId, RootKind};
+use crate::model::{Level, PathName, Str};
+
+/// The nodes of all paths.
+#[derive(Debug, Default)]
+pub struct PathTrie {
+    nodes: Vec<TrieNode>,
+    edges: Vec<Edge>,
+    /// The names of edges, one after the other.
+    text: Vec<u8>,
+    /// Edges of nodes with many of them, and of the top: parent and number.
+    many: HashTable<(TrieNodeId, u32)>,
+    roots: Vec<(TrieNodeId, TrieRoot)>,
+    /// The edges of the roots.
+    tops: Vec<u32>,
+    hasher: DefaultHashBuilder,
+}
+
+/// A node's number, dense from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TrieNodeId(u32);
+
+/// Where a prefix of some path ends.
+#[derive(Clone, Copy, Debug)]
+pub struct TrieNode {
+    /// Its node.
+    pub node: NodeId,
+    /// Its level on these paths: a Service stands on several.
+    pub level: Level,
+    first: u32,
+    count: u32,
+}
+
+/// What a path begins with.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TrieRoot {
+    /// The kind of root.
+    pub kind: RootKind,
+    /// The class that stands above a Gateway, if it exists.
+    pub class: Option<NodeId>,
+    /// `controllerName` of the Gateway's class.
+    pub controller: Option<Str>,
+    /// The namespace of the clients (specification 1.3, 4.6).
+    pub client: Str,
+}
+
+/// A named step from one node to the next.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Edge {
+    hash: u32,
+    node: TrieNodeId,
+    text: u32,
+    length: u32,
+}
+
+/// The parent of all roots.
+const TOP: TrieNodeId = TrieNodeId(u32::MAX);
+/// A node with more edges than this has them in the table.
+const MAX_INLINE_EDGES: usize = 12;
+
+impl Edge {
+    /// Where it leads.
+    pub(super) fn node(&self) -> TrieNodeId {
+        self.node
+    }
+}
+
+impl TrieNodeId {
+    /// The number as an index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl PathTrie {
+    /// The nodes that a path's name leads through, the last one its own; `None` if it is no path.
+    /// `visit` is called for each. Allocates nothing.
+    pub fn walk(&self, path: &PathName<'_>, mut visit: impl FnMut(TrieNodeId)) -> Option<()> {
+        let mut at = TOP;
+        for label in labels(path).into_iter().flatten() {
+            let found = self.child(at, label).or_else(|| match label {
+                // Any client that nothing sets apart answers as `*` (specification 1.3).
+                EdgeLabel::Service(namespace, name, _) => {
+                    self.child(at, EdgeLabel::Service(namespace, name, "*"))
+                }
+                _ => None,
+            });
+            at = found?;
+            visit(at);
+        }
+        (at != TOP).then_some(())
+    }
+
+    /// The roots of all paths.
+    pub fn roots(&self) -> impl Iterator<Item = &(TrieNodeId, TrieRoot)> {
+        self.roots.iter()
+    }
+
+    /// The edges to the roots.
+    pub(super) fn top(&self) -> impl Iterator<Item = &Edge> {
+        let edges = self.tops.iter();
+        edges.filter_map(|&edge| self.edges.get(edge as usize))
+    }
+
+    /// The edges to the nodes below a node. A rule that has a name has two, one after the other:
+    /// its index and its name.
+    pub(super) fn edges_below(&self, node: &TrieNode) -> &[Edge] {
+        let first = node.first as usize;
+        let edges = self.edges.get(first..first + node.count as usize);
+        edges.unwrap_or_default()
+    }
+
+    /// The index of the rule that an edge leads to by index.
+    pub(super) fn rule_index(&self, edge: &Edge) -> Option<u32> {
+        let (mark, rest) = self.text_of(edge)?.split_first()?;
+        (*mark == b'i').then_some(u32::from_le_bytes(*rest.first_chunk()?))
+    }
+
+    /// Adds the step of an edge to the name of a path.
+    pub(super) fn write_label(&self, edge: &Edge, name: &mut String) {
+        if let Some(text) = self.text_of(edge) {
+            edge_label::spell(text, name);
+        }
+    }
+
+    fn text_of(&self, edge: &Edge) -> Option<&[u8]> {
+        let from = edge.text as usize;
+        self.text.get(from..from + edge.length as usize)
+    }
+
+    /// The nodes below a node, each once.
+    pub fn below(&self, node: &TrieNode) -> impl Iterator<Item = TrieNodeId> {
+        let mut last = None;
+        // A rule is found by index and by name.
+        let nodes = self.edges_below(node).iter().map(|edge| edge.node);
+        nodes.filter(move |node| last.replace(*node) != Some(*node))
+    }
+
+    /// A node.
+    pub fn node(&self, id: TrieNodeId) -> Option<&TrieNode> {
+        self.nodes.get(id.index())
+    }
+
+    /// All nodes, those below before those above.
+    pub fn nodes(&self) -> impl Iterator<Item = &TrieNode> {
+        self.nodes.iter()
+    }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// How many paths the nodes make.
+    pub fn paths(&self) -> u64 {
+        let mut counts: Vec<u64> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let below = self.below(node);
+            let counted = below.filter_map(|id| counts.get(id.index()));
+            counts.push(counted.fold(1, |sum, more| sum.saturating_add(*more)));
+        }
+        let roots = self.roots.iter();
+        let counted = roots.filter_map(|(id, _)| counts.get(id.index()));
+        counted.fold(0, |sum, more| sum.saturating_add(*more))
+    }
+
+    fn child(&self, parent: TrieNodeId, label: EdgeLabel<'_>) -> Option<TrieNodeId> {
+        let hash = self.hash(label);
+        let same = |edge: &&Edge| edge.hash == hash && self.is_named(edge, label);
+        if let Some(node) = self.nodes.get(parent.index())
+            && node.count as usize <= MAX_INLINE_EDGES
+        {
+            let mut edges = self.edges_below(node).iter();
+            return edges.find(same).map(|edge| edge.node);
+        }
+        let ours = |&(above, at): &(TrieNodeId, u32)| {
+            above == parent && self.edges.get(at as usize).is_some_and(|edge| same(&edge))
+        };
+        let (_, found) = self.many.find(mix(hash, parent), ours)?;
+        self.edges.get(*found as usize).map(|edge| edge.node)
+    }
+
+    fn is_named(&self, edge: &Edge, label: EdgeLabel<'_>) -> bool {
+        self.text_of(edge).is_some_and(|name| label.is(name))
+    }
+
+    fn hash(&self, label: EdgeLabel<'_>) -> u32 {
+        (self.hasher.hash_one(label) >> 32) as u32
+    }
+
+    /// Adds an edge; returns its number.
+    fn edge(&mut self, label: EdgeLabel<'_>, node: TrieNodeId) -> u32 {
+        let text = self.text.len();
+        label.write(&mut self.text);
+        let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        self.edges.push(Edge {
+            hash: self.hash(label),
+            node,
+            // 4 billion edges, and as many bytes of names, do not fit into memory.
+            text: number(text),
+            length: number(self.text.len() - text),
+        });
+        number(self.edges.len() - 1)
+    }
+
+    /// Puts an edge into the table.
+    fn enter(&mut self, parent: TrieNodeId, edge: u32) {
+        let edges = &self.edges;
+        let hash = |&(above, at): &(TrieNodeId, u32)| {
+            let edge = edges.get(at as usize);
+            mix(edge.map_or(0, |edge| edge.hash), above)
+        };
+        let entry = (parent, edge);
+        self.many.insert_unique(hash(&entry), entry, hash);
+    }
+
+    /// Adds a node above those that are below it, which have been added before.
+    pub(super) fn add(
+        &mut self,
+        (node, level): (NodeId, Level),
+        below: &[(EdgeLabel<'_>, TrieNodeId)],
+    ) -> TrieNodeId {
+        let id = TrieNodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        let first = u32::try_from(self.edges.len()).unwrap_or(u32::MAX);
+        for &(label, child) in below {
+            let edge = self.edge(label, child);
+            if below.len() > MAX_INLINE_EDGES {
+                self.enter(id, edge);
+            }
+        }
+        self.nodes.push(TrieNode {
+            node,
+            level,
+            first,
+            count: u32::try_from(below.len()).unwrap_or(u32::MAX),
+        });
+        id
+    }
+
+    /// Makes a node a root.
+    pub(super) fn add_root(&mut self, label: EdgeLabel<'_>, id: TrieNodeId, root: TrieRoot) {
+        let edge = self.edge(label, id);
+        self.enter(TOP, edge);
+        self.tops.push(edge);
+        self.roots.push((id, root));
+    }
+
+    /// Returns unused memory.
+    pub(super) fn shrink(&mut self) {
+        self.nodes.shrink_to_fit();
+        self.edges.shrink_to_fit();
+        self.text.shrink_to_fit();
+    }
+}
+
+/// The hash of a step below a parent.
+fn mix(hash: u32, parent: TrieNodeId) -> u64 {
+    let both = u64::from(hash) << 32 | u64::from(parent.0);
+    let mixed = both.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    mixed ^ (mixed >> 29)
+}

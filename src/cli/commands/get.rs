@@ -1,0 +1,282 @@
+//! `entail get`: effective policies, path by path.
+
+use std::io::Write;
+
+use clap::Args;
+
+use super::args::is_path;
+use super::document::Document;
+use super::levels::{EffectiveLevels, PathEnd};
+use super::session::{Session, incomplete_line, incomplete_lines};
+use super::text::{Style, count};
+use super::{CliError, ExitStatus, Format, QueryArgs, console, get_text, json, proto_json, yaml};
+use crate::api::v1;
+use v1::get_effective_policies_request::Target;
+
+/// Paths asked for at a time.
+const PAGE: i32 = 10_000;
+
+/// Prints effective policies.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Without NAME all paths are told. Of several paths, each kind is told at the levels whose behaviour
+it changes; of a single path, all that is known is told.
+
+Examples:
+  entail get --manifests examples/bakery
+  entail get httproute/baker/cakes --manifests examples/bakery -o yaml
+  entail get gateways/platform/storefront/listeners/https --manifests examples/bakery
+  entail get service/baker/loaves --kind RetryPolicy --server 127.0.0.1:50051 -o json")]
+pub struct GetArgs {
+    /// What is asked for and how it is printed.
+    #[command(flatten)]
+    pub ask: QueryArgs,
+    /// Tell every kind at every level, also what is only inherited by the levels below.
+    #[arg(long)]
+    pub all_levels: bool,
+}
+
+/// Answers and prints.
+pub(in crate::cli) fn run(args: GetArgs) -> Result<ExitStatus, CliError> {
+    let ask = args.ask.recover_name();
+    let mut session = Session::open(&ask)?;
+    let mut printer = Printer {
+        out: console::stdout(),
+        format: ask.output,
+        style: console::style(),
+        printed: 0,
+        without_policy: 0,
+        skip_empty: true,
+    };
+    let name = ask.name.unwrap_or_default();
+    let states = if is_path(&name) {
+        one(&mut session, &mut printer, &name)?
+    } else {
+        many(&mut session, &mut printer, &name, args.all_levels)?
+    };
+    printer.end()?;
+    Ok(session.exit(&states))
+}
+
+/// One path with all that is known of it.
+fn one<W: Write>(
+    session: &mut Session,
+    printer: &mut Printer<W>,
+    name: &str,
+) -> Result<Vec<v1::KindState>, CliError> {
+    let reply = look_up(session, name)?;
+    let states = session.incomplete(&reply.kinds);
+    printer.skip_empty = false;
+    printer.begin(&reply.version.unwrap_or_default(), &states)?;
+    let policies = reply.result.unwrap_or_default().policies;
+    printer.path(name, &policies)?;
+    Ok(states)
+}
+
+/// Every path through an object, or every path.
+fn many<W: Write>(
+    session: &mut Session,
+    printer: &mut Printer<W>,
+    name: &str,
+    all_levels: bool,
+) -> Result<Vec<v1::KindState>, CliError> {
+    let levels = EffectiveLevels::read(&session.status.kinds, &session.kinds);
+    let mut request = v1::ListPathsRequest {
+        name: name.to_owned(),
+        // Paths that end at an object answer for levels above it, so none is left out there.
+        levels: match name.is_empty() && !all_levels {
+            true => levels.names(),
+            false => Vec::new(),
+        },
+        page_size: PAGE,
+        page_token: String::new(),
+    };
+    let mut states = None;
+    loop {
+        let page = session.ask.list_paths(request.clone())?;
+        session.check_version(page.version.as_ref())?;
+        if states.is_none() {
+            let found = session.incomplete(&page.kinds);
+            printer.begin(&page.version.unwrap_or_default(), &found)?;
+            states = Some(found);
+        }
+        for path in &page.paths {
+            let spot = PathEnd::read(path, name);
+            if !all_levels && spot.is_some_and(|spot| !levels.any_shown(&spot)) {
+                continue;
+            }
+            let reply = look_up(session, path)?;
+            session.check_version(reply.version.as_ref())?;
+            let mut policies = reply.result.unwrap_or_default().policies;
+            if let Some(spot) = spot.filter(|_| !all_levels) {
+                policies.retain(|policy| levels.is_shown(policy, &spot));
+            }
+            printer.path(path, &policies)?;
+        }
+        if page.next_page_token.is_empty() {
+            return Ok(states.unwrap_or_default());
+        }
+        request.page_token = page.next_page_token;
+    }
+}
+
+fn look_up(
+    session: &mut Session,
+    path: &str,
+) -> Result<v1::GetEffectivePoliciesResponse, CliError> {
+    Ok(session.ask.get(v1::GetEffectivePoliciesRequest {
+        target: Some(Target::Path(path.to_owned())),
+        kinds: session.kinds.clone(),
+        if_none_match: String::new(),
+    })?)
+}
+
+/// Prints paths as they come.
+struct Printer<W: Write> {
+    out: W,
+    format: Format,
+    style: Style,
+    /// Paths printed.
+    printed: usize,
+    /// Paths of a table that have no policy.
+    without_policy: usize,
+    /// Whether a table leaves them out.
+    skip_empty: bool,
+}
+
+impl<W: Write> Printer<W> {
+    /// What stands before all paths.
+    fn begin(&mut self, version: &v1::Version, states: &[v1::KindState]) -> Result<(), CliError> {
+        let (version, kinds) = (proto_json::version(version), proto_json::kinds(states));
+        match self.format {
+            Format::Table => {
+                for line in incomplete_lines(states, self.style) {
+                    writeln!(self.out, "{line}")?;
+                }
+                return Ok(());
+            }
+            Format::Json => {
+                write!(self.out, "{{\n  \"version\": ")?;
+                json::write(&mut self.out, &version, 2)?;
+                write!(self.out, ",\n  \"kinds\": ")?;
+                json::write(&mut self.out, &kinds, 2)?;
+                write!(self.out, ",\n  \"paths\": [")?;
+            }
+            Format::Yaml => {
+                let head = Document::map([("version", version), ("kinds", kinds)]);
+                yaml::write(&mut self.out, &head, 0)?;
+            }
+        }
+        for state in states {
+            console::print_error(&format!("warning: {}", incomplete_line(state)));
+        }
+        Ok(())
+    }
+
+    fn path(&mut self, path: &str, policies: &[v1::EffectivePolicy]) -> Result<(), CliError> {
+        match self.format {
+            Format::Table => {
+                if policies.is_empty() && self.skip_empty {
+                    self.without_policy += 1;
+                    return Ok(());
+                }
+                if self.printed > 0 {
+                    writeln!(self.out)?;
+                }
+                get_text::path(&mut self.out, path, policies, self.style)?;
+            }
+            Format::Json => {
+                json::next_line(&mut self.out, self.printed, 4)?;
+                json::write(&mut self.out, &proto_json::path(path, policies), 4)?;
+            }
+            Format::Yaml => {
+                if self.printed == 0 {
+                    writeln!(self.out, "paths:")?;
+                }
+                yaml::write_item(&mut self.out, &proto_json::path(path, policies), 0)?;
+            }
+        }
+        self.printed += 1;
+        Ok(())
+    }
+
+    /// What stands behind all paths.
+    fn end(&mut self) -> Result<(), CliError> {
+        match self.format {
+            Format::Table if self.printed == 0 => {
+                writeln!(
+                    self.out,
+                    "no policy on {}",
+                    count(self.without_policy, "path")
+                )?;
+            }
+            Format::Table if self.without_policy > 0 => {
+                let without_policy = count(self.without_policy, "more path");
+                let verb = if self.without_policy == 1 {
+                    "has"
+                } else {
+                    "have"
+                };
+                writeln!(self.out, "\n{without_policy} {verb} no policy")?;
+            }
+            Format::Table => {}
+            Format::Json => {
+                let line = if self.printed > 0 { "\n  " } else { "" };
+                writeln!(self.out, "{line}]\n}}")?;
+            }
+            Format::Yaml if self.printed == 0 => writeln!(self.out, "paths: []")?,
+            Format::Yaml => {}
+        }
+        self.out.flush()?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn printed(format: Format, paths: &[&str]) -> String {
+        let mut printer = Printer {
+            out: Vec::new(),
+            format,
+            style: Style::new(false),
+            printed: 0,
+            without_policy: 0,
+            skip_empty: true,
+        };
+        printer.begin(&v1::Version::default(), &[]).unwrap();
+        for path in paths {
+            printer.path(path, &[]).unwrap();
+        }
+        printer.end().unwrap();
+        String::from_utf8(printer.out).unwrap()
+    }
+
+    fn expected(paths: &[&str]) -> Value {
+        let paths: Vec<Value> = paths
+            .iter()
+            .map(|p| json!({"path": p, "policies": []}))
+            .collect();
+        json!({"version": {"epoch": "", "generation": "0"}, "kinds": [], "paths": paths})
+    }
+
+    #[test]
+    fn what_is_streamed_is_whole() {
+        for paths in [&[][..], &["a"], &["a", "b"]] {
+            let json: Value = serde_json::from_str(&printed(Format::Json, paths)).unwrap();
+            assert_eq!(json, expected(paths));
+            let yaml: Value = serde_saphyr::from_str(&printed(Format::Yaml, paths)).unwrap();
+            assert_eq!(yaml, expected(paths));
+        }
+    }
+
+    #[test]
+    fn a_table_counts_the_silent() {
+        assert_eq!(
+            printed(Format::Table, &["a", "b"]),
+            "no policy on 2 paths\n"
+        );
+    }
+}

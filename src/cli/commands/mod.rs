@@ -1,0 +1,27 @@
+//! The commands, a file each.
+
+pub(super) mod completion;
+pub(super) mod descriptors;
+pub(super) mod diff;
+pub(super) mod explain;
+pub(super) mod get;
+pub(super) mod health;
+pub(super) mod lint;
+pub(super) mod preview;
+pub(super) mod profiles;
+pub(super) mod reach;
+pub(super) mod resolve;
+pub(super) mod serve;
+pub(super) mod status;
+pub mod test;
+pub(super) mod topology;
+pub(super) mod version;
+
+use super::render::{
+    changes, console, document, explain_summary, explain_text, get_text, insight_json, json,
+    proto_json, report, spec, status_text, text, topology_graph, topology_tree, yaml,
+};
+use super::{
+    CliError, ExitStatus, Format, QueryArgs, SourceArgs, TestArgs, args, connect, levels, policies,
+    session,
+};

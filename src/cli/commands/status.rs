@@ -1,0 +1,80 @@
+//! `entail status`: every policy, whether it is accepted, how far it is in force, and who beats it.
+
+use clap::Args;
+
+use super::args::CommonArgs;
+use super::document::Document;
+use super::policies::{self, NamedPolicy};
+use super::report::{self, Report};
+use super::session::Session;
+use super::text::Style;
+use super::{CliError, ExitStatus, insight_json, status_text};
+use crate::api::v1;
+
+/// Tells the statuses of policies.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Without POLICY all policies are told, by kind; with POLICY also what it refers to.
+
+Examples:
+  entail status --manifests examples/bakery
+  entail status cachepolicy/platform/fresh-daily --manifests examples/bakery
+  entail status --kind RetryPolicy --manifests examples/bakery -o yaml
+  entail status --server 127.0.0.1:50051 -o json")]
+pub struct StatusArgs {
+    /// Only this policy, `kind/namespace/name`.
+    #[arg(value_name = "POLICY")]
+    pub policy: Option<String>,
+    /// Where answers come from and how they are printed.
+    #[command(flatten)]
+    pub read: CommonArgs,
+}
+
+/// Policies with their statuses.
+struct StatusReport {
+    version: Option<v1::Version>,
+    policies: Vec<v1::PolicyStatus>,
+    /// One policy was asked for: all of it is told.
+    whole: bool,
+}
+
+impl Report for StatusReport {
+    fn document(&self, states: &[v1::KindState]) -> Document {
+        insight_json::statuses(self.version.as_ref(), states, &self.policies)
+    }
+
+    fn table(&self, out: &mut dyn std::io::Write, style: Style) -> std::io::Result<()> {
+        status_text::table(out, &self.policies, self.whole, style)
+    }
+}
+
+/// Answers and prints.
+pub(in crate::cli) fn run(args: StatusArgs) -> Result<ExitStatus, CliError> {
+    let ask = args.read.with_name(args.policy).recover_name();
+    let mut session = Session::open(&ask)?;
+    let name = ask.name.as_deref().filter(|name| !name.is_empty());
+    let (statuses, states) = match name {
+        Some(name) => {
+            let NamedPolicy { status, reply } = policies::get_policy(&mut session, name, "")?;
+            let states = session.incomplete(&reply.kinds);
+            let statuses = StatusReport {
+                version: reply.version,
+                policies: vec![status],
+                whole: true,
+            };
+            (statuses, states)
+        }
+        None => {
+            let all = policies::list_policies(&mut session)?;
+            let states = session.incomplete(&all.kinds);
+            let statuses = StatusReport {
+                version: session.status.version.clone(),
+                policies: all.policies,
+                whole: false,
+            };
+            (statuses, states)
+        }
+    };
+    report::print(&statuses, ask.output, &states)?;
+    Ok(session.exit(&states))
+}

@@ -1,0 +1,13 @@
+//! `entail version`.
+
+use std::io::Write;
+
+use super::{CliError, ExitStatus, console};
+
+/// Prints the version.
+pub(in crate::cli) fn run() -> Result<ExitStatus, CliError> {
+    let mut out = console::stdout();
+    writeln!(out, "entail {}", env!("CARGO_PKG_VERSION"))?;
+    out.flush()?;
+    Ok(ExitStatus::Success)
+}

@@ -1,0 +1,138 @@
+//! What a change does, as people read it.
+
+use super::*;
+
+fn origin(name: &str, block: v1::Block) -> Option<v1::Origin> {
+    Some(v1::Origin {
+        policies: vec![v1::PolicyRef {
+            namespace: "a".to_owned(),
+            name: name.to_owned(),
+        }],
+        block: block.into(),
+        ..v1::Origin::default()
+    })
+}
+
+fn unit(before: Option<&str>, after: Option<&str>) -> v1::ChangedUnit {
+    let who = |value: Option<&str>, name| value.and(origin(name, v1::Block::Defaults));
+    v1::ChangedUnit {
+        unit: "x.y".to_owned(),
+        before_json: before.map(str::to_owned),
+        after_json: after.map(str::to_owned),
+        before_origin: who(before, "old"),
+        after_origin: who(after, "new"),
+    }
+}
+
+fn shown(reply: v1::PreviewChangeResponse) -> String {
+    let mut out = Vec::new();
+    let changes = ChangeReport(reply);
+    changes.table(&mut out, Style::new(false)).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+const BACKEND: &str = "gateways/p/g/listeners/l/routes/HTTPRoute/a/r/rules/#0/backends/Service/a/s";
+
+fn reply() -> v1::PreviewChangeResponse {
+    v1::PreviewChangeResponse {
+        changes: vec![v1::ChangedAnswer {
+            kind: "K.g".to_owned(),
+            paths: vec![BACKEND.to_owned()],
+            units: vec![unit(Some("5"), None), unit(Some("5"), Some("\"6 s\""))],
+            newly_rejected: Vec::new(),
+        }],
+        loses: true,
+        ..v1::PreviewChangeResponse::default()
+    }
+}
+
+#[test]
+fn a_change_reads_from_before_to_after() {
+    let expected = "\
+K.g
+  on gateways/p/g/listeners/l/routes/HTTPRoute/a/r/rules/#0/backends/Service/a/s
+    x.y: 5 (a/old) -> nothing  lost
+    x.y: 5 (a/old) -> \"6 s\" (a/new)
+
+lost
+  Service/a/s loses x.y of K on 1 path
+
+1 answer changes on 1 path, 1 value is lost
+";
+    assert_eq!(shown(reply()), expected);
+}
+
+#[test]
+fn nothing_and_the_word_for_it_differ() {
+    let lines = unit_lines(&unit(None, Some("\"nothing\"")));
+    assert_eq!(lines, ["    x.y: nothing -> \"nothing\" (a/new)"]);
+    let null = unit_lines(&unit(Some("null"), Some("\"a\\nb\"")));
+    assert_eq!(null, ["    x.y: null (a/old) -> a\\nb (a/new)"]);
+}
+
+#[test]
+fn a_block_is_told_where_nothing_else_differs() {
+    let mut moved = unit(Some("1"), Some("1"));
+    moved.after_origin = origin("old", v1::Block::Overrides);
+    assert_eq!(
+        unit_lines(&moved),
+        ["    x.y: 1 (a/old, defaults) -> 1 (a/old, overrides)"]
+    );
+}
+
+#[test]
+fn long_values_are_cut_and_names_are_not() {
+    let long = serde_json::json!({"k": "v".repeat(200)}).to_string();
+    let lines = unit_lines(&unit(Some(&long), Some(&long)));
+    assert_eq!(lines.len(), 2);
+    assert!(lines.iter().all(|line| width(line) <= WIDTH), "{lines:#?}");
+    assert!(lines[0].ends_with("... (a/old)") && lines[1].ends_with("... (a/new)"));
+}
+
+#[test]
+fn changes_that_read_the_same_are_told_once() {
+    let mut twice = reply();
+    twice.changes.extend(reply().changes);
+    twice.changes.push(v1::ChangedAnswer {
+        kind: "L.g".to_owned(),
+        ..twice.changes[0].clone()
+    });
+    let changes = ChangeReport::of(twice, &[]).0.changes;
+    let paths: Vec<usize> = changes.iter().map(|change| change.paths.len()).collect();
+    assert_eq!(paths, [2, 1]);
+}
+
+#[test]
+fn the_exit_tells_of_losses() {
+    let changes = |change: fn(&mut v1::PreviewChangeResponse), kinds: &[&str]| {
+        let mut found = reply();
+        change(&mut found);
+        let kinds: Vec<String> = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+        ChangeReport::of(found, &kinds).exit(ExitStatus::Success)
+    };
+    assert_eq!(changes(|_| {}, &[]), ExitStatus::Findings);
+    assert_eq!(changes(|_| {}, &["K.g"]), ExitStatus::Findings);
+    assert_eq!(changes(|_| {}, &["L.g"]), ExitStatus::Success);
+    assert_eq!(
+        changes(|reply| reply.truncated = true, &[]),
+        ExitStatus::Incomplete
+    );
+    let removed = |reply: &mut v1::PreviewChangeResponse| {
+        reply.paths_removed = vec!["gateways/p/g".to_owned()];
+    };
+    assert_eq!(changes(removed, &["L.g"]), ExitStatus::Findings);
+    assert_eq!(
+        ChangeReport(reply()).exit(ExitStatus::Incomplete),
+        ExitStatus::Incomplete
+    );
+}
+
+#[test]
+fn ends_are_objects() {
+    let rule = BACKEND.split("/backends").next().unwrap();
+    assert_eq!(path_end(BACKEND), "Service/a/s");
+    assert_eq!(path_end(&format!("{BACKEND}/ports/80")), "Service/a/s#80");
+    assert_eq!(path_end(rule), "HTTPRoute/a/r##0");
+    assert_eq!(path_end("gateways/p/g"), "gateways/p/g");
+    assert_eq!(path_end("\u{1b}"), "\u{1b}");
+}

@@ -1,0 +1,300 @@
+//! Explanations for people, to be read at night.
+
+use std::io::{self, Write};
+
+use serde_json::Value;
+
+use super::document::Document;
+use super::get_text::{rejected, write_alert};
+use super::json::compact;
+use super::levels::kind_name;
+use super::spec::{self, block_name, on_one_line, origin_name, policy_name};
+use super::text::{Style, WIDTH, beside, column, printable, shortened};
+use crate::api::v1;
+
+/// Paths that are named; the others are counted.
+const MOST_PATHS: usize = 5;
+
+/// The right column begins no further right than this.
+const MOST_LEFT: usize = 46;
+
+/// Writes what a kind comes to on some paths, and why.
+pub(in crate::cli) fn kind(
+    out: &mut dyn Write,
+    paths: &[String],
+    kind: &v1::KindExplanation,
+    style: Style,
+) -> io::Result<()> {
+    let policy = kind.policy.clone().unwrap_or_default();
+    let name = printable(&kind_name(&policy));
+    writeln!(out, "{}", style.bold(&style.cyan(&name)))?;
+    for (at, path) in paths.iter().take(MOST_PATHS).enumerate() {
+        let on = if at == 0 { "on" } else { "  " };
+        writeln!(out, "  {on} {}", printable(path))?;
+    }
+    if paths.len() > MOST_PATHS {
+        writeln!(out, "     and {} more", paths.len() - MOST_PATHS)?;
+    }
+    if policy.inherited_only {
+        let text =
+            "inherited only: the kind acts on a level below; this is what is gathered so far";
+        writeln!(out, "  {}", style.dim(text))?;
+    }
+    if !kind.nodes.is_empty() {
+        writeln!(
+            out,
+            "\n  {}",
+            style.bold("attached, from least to most specific")
+        )?;
+        nodes(out, &kind.nodes, style)?;
+    }
+    if !kind.units.is_empty() {
+        writeln!(out, "\n  {}", style.bold("values"))?;
+        units(out, &kind.units, style)?;
+    }
+    if !policy.listed.is_empty() {
+        writeln!(
+            out,
+            "\n  {}",
+            style.bold("listed in this order, not merged")
+        )?;
+        for (at, listed) in policy.listed.iter().enumerate() {
+            let name = listed.policy.as_ref().map(policy_name).unwrap_or_default();
+            let left = printable(&format!("    {}. {name}", at + 1));
+            let right = printable(&format!("on {}", listed.node));
+            writeln!(out, "{}", beside(&left, &right, MOST_LEFT, style))?;
+        }
+    }
+    remarks(out, &policy, kind, style)?;
+    rejected(out, &policy.rejected, style)?;
+    writeln!(out)
+}
+
+/// What to be aware of: traps, losses, what is not computed.
+fn remarks(
+    out: &mut dyn Write,
+    policy: &v1::EffectivePolicy,
+    kind: &v1::KindExplanation,
+    style: Style,
+) -> io::Result<()> {
+    let nothing_more = policy.rejected.is_empty()
+        && policy.not_computed.is_empty()
+        && kind.losses.is_empty()
+        && kind.warnings.is_empty();
+    if !nothing_more {
+        writeln!(out)?;
+    }
+    for warning in &kind.warnings {
+        write_alert(out, &format!("note: {warning}"), style)?;
+    }
+    for unit in &kind.losses {
+        let text = "is offered by a less specific policy, and the result lacks it";
+        write_alert(out, &format!("lost: {unit} {text}"), style)?;
+    }
+    if !policy.not_computed.is_empty() {
+        write_alert(
+            out,
+            &format!("not computed: {}", policy.not_computed),
+            style,
+        )?;
+    }
+    Ok(())
+}
+
+/// The nodes as a tree: each hangs below the one before.
+fn nodes(out: &mut dyn Write, nodes: &[v1::AttachedNode], style: Style) -> io::Result<()> {
+    for (depth, node) in nodes.iter().enumerate() {
+        let indent = depth * 3;
+        let branch = if depth == 0 { "" } else { "└─ " };
+        let lead = " ".repeat(4 + indent.saturating_sub(3));
+        // The node's own kind often says its level.
+        let says_level = node.node.starts_with(&format!("{}/", node.level));
+        let level = match says_level || node.node == node.level {
+            true => String::new(),
+            false => format!(" ({})", node.level),
+        };
+        writeln!(
+            out,
+            "{lead}{branch}{}",
+            printable(&format!("{}{level}", node.node))
+        )?;
+        let bar = if depth + 1 < nodes.len() {
+            "│  "
+        } else {
+            "   "
+        };
+        for attached in &node.policies {
+            let name = attached
+                .policy
+                .as_ref()
+                .map(policy_name)
+                .unwrap_or_default();
+            let left = format!("{}{bar}* {}", " ".repeat(4 + indent), printable(&name));
+            let right = printable(&attached.blocks.join("; "));
+            writeln!(out, "{}", beside(&left, &right, MOST_LEFT + 8, style))?;
+        }
+    }
+    Ok(())
+}
+
+fn units(out: &mut dyn Write, units: &[v1::UnitExplanation], style: Style) -> io::Result<()> {
+    let lefts: Vec<String> = units.iter().map(|unit| unit_left(unit, 4)).collect();
+    let at = column(lefts.iter().map(String::as_str), MOST_LEFT);
+    for (unit, left) in units.iter().zip(&lefts) {
+        writeln!(out, "{}", beside(left, &winner(unit), at, style))?;
+        if let Some(value) = long_value(unit) {
+            for line in spec::lines(&value, &[], 6).1 {
+                writeln!(out, "{}", shortened(&printable(&line.text), WIDTH))?;
+            }
+        }
+        for beaten in &unit.beaten {
+            lost(out, unit, beaten, style)?;
+        }
+    }
+    Ok(())
+}
+
+/// `unit = value`, `unit =` before a value of many lines, or `unit (no value)`.
+fn unit_left(unit: &v1::UnitExplanation, indent: usize) -> String {
+    let name = match unit.unit.as_str() {
+        "*" => "(the whole)",
+        name => name,
+    };
+    let text = match unit.value_json.as_deref() {
+        None => format!("{:indent$}{name} (no value)", ""),
+        Some(_) if long_value(unit).is_some() => format!("{:indent$}{name} =", ""),
+        Some(json) => {
+            let value = parsed(json);
+            let value = on_one_line(&value).unwrap_or_else(|| compact(&Document::from(value)));
+            format!("{:indent$}{name} = {value}", "")
+        }
+    };
+    printable(&text)
+}
+
+/// The value of a unit if it takes lines of its own.
+fn long_value(unit: &v1::UnitExplanation) -> Option<Value> {
+    let value = parsed(unit.value_json.as_deref()?);
+    on_one_line(&value).is_none().then_some(value)
+}
+
+/// Who won a unit, or why nobody did.
+fn winner(unit: &v1::UnitExplanation) -> String {
+    let text = match (&unit.origin, &unit.value_json) {
+        (Some(origin), Some(_)) => format!("<- {}", origin_text(origin, &unit.strategy)),
+        (Some(origin), None) => format!("<- taken away by {}", origin_text(origin, &unit.strategy)),
+        (None, None) if unit.beaten.is_empty() => "nobody offers one".to_owned(),
+        (None, None) => "no offer holds:".to_owned(),
+        (None, Some(_)) => String::new(),
+    };
+    printable(&text)
+}
+
+fn origin_text(origin: &v1::Origin, strategy: &str) -> String {
+    let comma = if strategy.is_empty() { "" } else { ", " };
+    let block = block_name(origin.block());
+    format!("{} ({block}{comma}{strategy})", origin_name(origin))
+}
+
+/// An offer that lost.
+fn lost(
+    out: &mut dyn Write,
+    unit: &v1::UnitExplanation,
+    beaten: &v1::BeatenPolicy,
+    style: Style,
+) -> io::Result<()> {
+    let word = if unit.origin.is_some() {
+        "beats"
+    } else {
+        "lost"
+    };
+    let name = beaten.policy.as_ref().map(policy_name).unwrap_or_default();
+    // The unit is told only where the loser offered another one than won.
+    let inside = match beaten.unit == unit.unit {
+        true => String::new(),
+        false => format!(" {}", beaten.unit),
+    };
+    let value = compact_value(&beaten.value_json);
+    let (before, after) = (
+        printable(&format!("      {word} {name}{inside}: ")),
+        printable(&format!(" ({})", beaten.reason)),
+    );
+    let used = super::text::width(&before) + super::text::width(&after);
+    let value = shortened(&printable(&value), WIDTH.saturating_sub(used).max(12));
+    let line = format!("{before}{value}{after}");
+    writeln!(out, "{}", style.dim(&shortened(&line, WIDTH)))
+}
+
+/// A value on one line, as short as it reads well.
+fn compact_value(json: &str) -> String {
+    let value = parsed(json);
+    on_one_line(&value).unwrap_or_else(|| compact(&value.into()))
+}
+
+/// The value of a JSON text; the text itself should it be none.
+fn parsed(json: &str) -> Value {
+    serde_json::from_str(json).unwrap_or_else(|_| Value::from(json))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::render::explain_summary::fixtures::{beaten, cakes, unit};
+    use crate::cli::render::text::width;
+
+    fn shown(paths: &[String], explained: &v1::KindExplanation) -> String {
+        let mut out = Vec::new();
+        kind(&mut out, paths, explained, Style::new(false)).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn an_explanation_reads_from_the_top() {
+        let text = shown(&["gateways/a/b".to_owned()], &cakes());
+        for line in [
+            "RetryPolicy.policies.bakery.example",
+            "  on gateways/a/b",
+            "    Namespace/baker",
+            "    └─ HTTPRoute/baker/cakes (Route)",
+            "    attempts = 5  <- baker/be-patient (defaults, PatchDefaults)",
+            "    backoff = 2s  <- baker/let-them-cool (defaults, PatchDefaults)",
+            "      beats baker/be-patient: 250ms (more specific default)",
+            "    lost: timeout is offered by a less specific policy, and the result lacks it",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+        }
+    }
+
+    #[test]
+    fn units_without_value_say_why() {
+        let mut explained = cakes();
+        let mut gone = unit("a", None, None);
+        gone.beaten = vec![beaten("x", "a.b", "1", "unset")];
+        explained.units = vec![gone, unit("b", None, Some("y")), unit("c", None, None)];
+        let text = shown(&[], &explained);
+        for line in [
+            "    a (no value)  no offer holds:",
+            "      lost baker/x a.b: 1 (unset)",
+            "    b (no value)  <- taken away by baker/y (defaults, PatchDefaults)",
+            "    c (no value)  nobody offers one",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+        }
+    }
+
+    #[test]
+    fn all_fits_and_no_path_is_lost() {
+        let long = "long ".repeat(60);
+        let mut explained = cakes();
+        let json = serde_json::json!({"a": {"b": [{"c": long}]}}).to_string();
+        let mut unit = unit(&"unit".repeat(20), Some(&json), Some(&"name".repeat(30)));
+        unit.beaten = vec![beaten(&"name".repeat(20), "*", &json, "older")];
+        explained.units.push(unit);
+        let paths: Vec<String> = (0..8).map(|n| format!("gateways/a/{n}")).collect();
+        let text = shown(&paths, &explained);
+        assert!(text.contains("gateways/a/4\n     and 3 more\n"), "{text}");
+        for line in text.lines() {
+            assert!(width(line) <= WIDTH, "{line}");
+        }
+    }
+}

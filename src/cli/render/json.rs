@@ -1,0 +1,140 @@
+//! Writes documents as JSON.
+
+use std::io::{self, Write};
+
+use super::document::{Document, quoted};
+
+/// Columns that a line fills before a list or map is broken into lines.
+const WIDTH: usize = 110;
+
+/// Writes a document where the cursor stands; further lines are indented.
+pub(in crate::cli) fn write(
+    out: &mut dyn Write,
+    document: &Document,
+    indent: usize,
+) -> io::Result<()> {
+    let (open, close, number) = match document {
+        Document::Null => return out.write_all(b"null"),
+        Document::Bool(bool) => return write!(out, "{bool}"),
+        Document::Number(text) => return out.write_all(text.as_bytes()),
+        Document::Text(text) => return out.write_all(quoted(text).as_bytes()),
+        Document::Json(text) => return out.write_all(text.as_bytes()),
+        Document::List(items) => ("[", "]", items.len()),
+        Document::Map(fields) => ("{", "}", fields.len()),
+    };
+    if number == 0 {
+        return write!(out, "{open}{close}");
+    }
+    if fits(document, WIDTH.saturating_sub(indent)).is_some() {
+        return out.write_all(compact(document).as_bytes());
+    }
+    out.write_all(open.as_bytes())?;
+    match document {
+        Document::List(items) => {
+            for (at, item) in items.iter().enumerate() {
+                next_line(out, at, indent + 2)?;
+                write(out, item, indent + 2)?;
+            }
+        }
+        Document::Map(fields) => {
+            for (at, (name, value)) in fields.iter().enumerate() {
+                next_line(out, at, indent + 2)?;
+                write!(out, "{}: ", quoted(name))?;
+                write(out, value, indent + 2)?;
+            }
+        }
+        _ => {}
+    }
+    write!(out, "\n{:indent$}{close}", "")
+}
+
+/// What is left of a line of this many columns after a document on one line; `None` if it is too
+/// long.
+fn fits(document: &Document, room: usize) -> Option<usize> {
+    let own = match document {
+        Document::Null | Document::Bool(_) => 5,
+        Document::Number(text) | Document::Json(text) => text.len(),
+        Document::Text(text) => text.len() + 2,
+        Document::List(items) => {
+            let rest = items.iter().try_fold(room.checked_sub(2)?, |room, item| {
+                fits(item, room)?.checked_sub(2)
+            });
+            return rest;
+        }
+        Document::Map(fields) => {
+            let rest = fields
+                .iter()
+                .try_fold(room.checked_sub(2)?, |room, (name, value)| {
+                    fits(value, room.checked_sub(name.len() + 4)?)?.checked_sub(2)
+                });
+            return rest;
+        }
+    };
+    room.checked_sub(own)
+}
+
+/// Begins the line of an item.
+pub(in crate::cli) fn next_line(out: &mut dyn Write, at: usize, indent: usize) -> io::Result<()> {
+    let comma = if at > 0 { "," } else { "" };
+    write!(out, "{comma}\n{:indent$}", "")
+}
+
+/// A document on one line, for people.
+pub(in crate::cli) fn compact(document: &Document) -> String {
+    match document {
+        Document::Null => "null".to_owned(),
+        Document::Bool(bool) => bool.to_string(),
+        Document::Number(text) | Document::Json(text) => text.clone(),
+        Document::Text(text) => quoted(text),
+        Document::List(items) => {
+            let items: Vec<String> = items.iter().map(compact).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Document::Map(fields) => {
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|(name, value)| format!("{}: {}", quoted(name), compact(value)))
+                .collect();
+            format!("{{{}}}", fields.join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn documents_read_back() {
+        let value = json!({
+            "a": [1, 2.5, {"b": null}, [], {}, [[true]]],
+            "empty": {}, "list": [], "text": "a\"\n\u{1b}", "": "ä",
+        });
+        let document = Document::from(value.clone());
+        let mut written = Vec::new();
+        write(&mut written, &document, 0).unwrap();
+        assert_eq!(serde_json::from_slice::<Value>(&written).unwrap(), value);
+        assert_eq!(
+            serde_json::from_str::<Value>(&compact(&document)).unwrap(),
+            value
+        );
+    }
+
+    #[test]
+    fn fields_stay_in_order() {
+        let document = Document::map([("z", Document::Null), ("a", Document::Bool(true))]);
+        let mut written = Vec::new();
+        write(&mut written, &document, 0).unwrap();
+        assert_eq!(written, b"{\"z\": null, \"a\": true}");
+        let long = Document::map([
+            ("z", Document::text(&"x".repeat(WIDTH))),
+            ("a", Document::Json("[1,2.50]".to_owned())),
+        ]);
+        let mut written = Vec::new();
+        write(&mut written, &long, 0).unwrap();
+        let text = String::from_utf8(written).unwrap();
+        assert!(text.starts_with("{\n  \"z\": \"xx"), "{text}");
+        assert!(text.ends_with("\",\n  \"a\": [1,2.50]\n}"), "{text}");
+    }
+}

@@ -1,0 +1,21 @@
+//! What commands print: text, tables, JSON and YAML.
+
+pub(super) mod changes;
+pub(super) mod console;
+pub(super) mod document;
+pub(super) mod explain_summary;
+pub(super) mod explain_text;
+pub(super) mod get_text;
+pub(super) mod insight_json;
+pub(super) mod json;
+pub(super) mod proto_json;
+pub(super) mod report;
+pub(super) mod spec;
+pub(super) mod status_text;
+pub(super) mod text;
+pub(super) mod topology_graph;
+pub(super) mod topology_tree;
+pub(super) mod yaml;
+
+use super::commands::topology;
+use super::{CliError, ExitStatus, Format, levels, policies, session};

@@ -1,0 +1,242 @@
+//! From messages to documents: the JSON that docs/api.md describes. Names are those of protobuf
+//! JSON, all fields are always there, and exact JSON stands in place of texts that hold JSON.
+
+use super::document::Document;
+use crate::api::v1;
+
+/// A version. Generations are strings, as 64-bit numbers are in protobuf JSON.
+pub(in crate::cli) fn version(version: &v1::Version) -> Document {
+    Document::map([
+        ("epoch", Document::text(&version.epoch)),
+        ("generation", Document::Text(version.generation.to_string())),
+    ])
+}
+
+/// The kinds of which not everything is known.
+pub(in crate::cli) fn kinds(kinds: &[v1::KindState]) -> Document {
+    Document::list(kinds, |kind| {
+        Document::map([
+            ("kind", Document::text(&kind.kind)),
+            ("state", Document::text(kind.state().as_str_name())),
+        ])
+    })
+}
+
+/// A path with its policies.
+pub(in crate::cli) fn path(path: &str, policies: &[v1::EffectivePolicy]) -> Document {
+    Document::map([
+        ("path", Document::text(path)),
+        ("policies", Document::list(policies, policy)),
+    ])
+}
+
+/// An effective policy.
+pub(in crate::cli) fn policy(policy: &v1::EffectivePolicy) -> Document {
+    Document::map([
+        ("group", Document::text(&policy.group)),
+        ("kind", Document::text(&policy.kind)),
+        ("spec", exact(policy.spec_json.as_deref())),
+        ("etag", Document::text(&policy.etag)),
+        ("origins", Document::list(&policy.origins, origin)),
+        ("listed", Document::list(&policy.listed, listed)),
+        ("rejected", Document::list(&policy.rejected, rejected)),
+        ("inheritedOnly", Document::Bool(policy.inherited_only)),
+        ("notComputed", Document::text(&policy.not_computed)),
+    ])
+}
+
+/// An explanation.
+pub(in crate::cli) fn explanation(
+    response: &v1::ExplainResponse,
+    states: &[v1::KindState],
+) -> Document {
+    let known = response.version.clone().unwrap_or_default();
+    Document::map([
+        ("version", version(&known)),
+        ("kinds", kinds(states)),
+        ("truncated", Document::Bool(response.truncated)),
+        (
+            "paths",
+            Document::list(&response.paths, |path| {
+                Document::map([
+                    (
+                        "paths",
+                        Document::list(&path.paths, |name| Document::text(name)),
+                    ),
+                    ("kinds", Document::list(&path.kinds, kind)),
+                ])
+            }),
+        ),
+    ])
+}
+
+fn kind(kind: &v1::KindExplanation) -> Document {
+    Document::map([
+        (
+            "policy",
+            kind.policy.as_ref().map_or(Document::Null, policy),
+        ),
+        ("nodes", Document::list(&kind.nodes, node)),
+        ("units", Document::list(&kind.units, unit)),
+        (
+            "losses",
+            Document::list(&kind.losses, |unit| Document::text(unit)),
+        ),
+    ])
+}
+
+fn node(node: &v1::AttachedNode) -> Document {
+    Document::map([
+        ("node", Document::text(&node.node)),
+        ("level", Document::text(&node.level)),
+        (
+            "policies",
+            Document::list(&node.policies, |attached| {
+                let created = attached.created.as_ref();
+                Document::map([
+                    ("policy", reference(attached.policy.as_ref())),
+                    (
+                        "blocks",
+                        Document::list(&attached.blocks, |text| Document::text(text)),
+                    ),
+                    (
+                        "created",
+                        created.map_or(Document::Null, |time| Document::Text(time.to_string())),
+                    ),
+                ])
+            }),
+        ),
+    ])
+}
+
+fn unit(unit: &v1::UnitExplanation) -> Document {
+    Document::map([
+        ("unit", Document::text(&unit.unit)),
+        ("value", exact(unit.value_json.as_deref())),
+        (
+            "origin",
+            unit.origin.as_ref().map_or(Document::Null, origin),
+        ),
+        ("strategy", Document::text(&unit.strategy)),
+        (
+            "beaten",
+            Document::list(&unit.beaten, |beaten| {
+                Document::map([
+                    ("policy", reference(beaten.policy.as_ref())),
+                    ("block", Document::text(beaten.block().as_str_name())),
+                    ("unit", Document::text(&beaten.unit)),
+                    ("value", Document::exact(&beaten.value_json)),
+                    ("reason", Document::text(&beaten.reason)),
+                ])
+            }),
+        ),
+    ])
+}
+
+/// Who says a unit.
+pub(in crate::cli) fn origin(origin: &v1::Origin) -> Document {
+    Document::map([
+        ("unit", Document::text(&origin.unit)),
+        (
+            "policies",
+            Document::list(&origin.policies, |policy| reference(Some(policy))),
+        ),
+        ("object", Document::text(&origin.object)),
+        ("block", Document::text(origin.block().as_str_name())),
+    ])
+}
+
+fn listed(listed: &v1::ListedPolicy) -> Document {
+    Document::map([
+        ("policy", reference(listed.policy.as_ref())),
+        ("node", Document::text(&listed.node)),
+        ("spec", Document::exact(&listed.spec_json)),
+    ])
+}
+
+/// A policy that is attached and not accepted.
+pub(in crate::cli) fn rejected(rejected: &v1::RejectedPolicy) -> Document {
+    Document::map([
+        ("policy", reference(rejected.policy.as_ref())),
+        ("reason", Document::text(&rejected.reason)),
+        ("message", Document::text(&rejected.message)),
+    ])
+}
+
+/// The name of a policy.
+pub(in crate::cli) fn reference(policy: Option<&v1::PolicyRef>) -> Document {
+    policy.map_or(Document::Null, |policy| {
+        Document::map([
+            ("namespace", Document::text(&policy.namespace)),
+            ("name", Document::text(&policy.name)),
+        ])
+    })
+}
+
+/// Exact JSON, or null where there is none.
+pub(in crate::cli) fn exact(json: Option<&str>) -> Document {
+    json.map_or(Document::Null, Document::exact)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn every_field_is_there() {
+        let message = v1::EffectivePolicy {
+            group: "g".to_owned(),
+            kind: "K".to_owned(),
+            spec_json: Some("{\"n\":1.10}".to_owned()),
+            origins: vec![v1::Origin {
+                unit: "n".to_owned(),
+                policies: vec![v1::PolicyRef {
+                    namespace: "a".to_owned(),
+                    name: "b".to_owned(),
+                }],
+                block: v1::Block::Defaults.into(),
+                ..v1::Origin::default()
+            }],
+            ..v1::EffectivePolicy::default()
+        };
+        let mut out = Vec::new();
+        super::super::json::write(&mut out, &path("gateways/a/b", &[message]), 0).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        // Exact: the number keeps its text.
+        assert!(text.contains("{\"n\":1.10}"), "{text}");
+        assert_eq!(
+            serde_json::from_str::<Value>(&text.replace("1.10", "1")).unwrap(),
+            json!({"path": "gateways/a/b", "policies": [{
+                "group": "g", "kind": "K", "spec": {"n": 1}, "etag": "",
+                "origins": [{
+                    "unit": "n", "policies": [{"namespace": "a", "name": "b"}],
+                    "object": "", "block": "DEFAULTS",
+                }],
+                "listed": [], "rejected": [], "inheritedOnly": false, "notComputed": "",
+            }]})
+        );
+        let silent = policy(&v1::EffectivePolicy::default());
+        assert!(matches!(silent, Document::Map(fields) if fields.len() == 9));
+    }
+
+    #[test]
+    fn versions_and_states_are_those_of_protobuf() {
+        let found = version(&v1::Version {
+            epoch: "e".to_owned(),
+            generation: u64::MAX,
+        });
+        assert_eq!(
+            super::super::json::compact(&found),
+            "{\"epoch\": \"e\", \"generation\": \"18446744073709551615\"}"
+        );
+        let states = kinds(&[v1::KindState {
+            kind: "K.g".to_owned(),
+            state: v1::kind_state::State::Unknown.into(),
+        }]);
+        assert_eq!(
+            super::super::json::compact(&states),
+            "[{\"kind\": \"K.g\", \"state\": \"UNKNOWN\"}]"
+        );
+    }
+}

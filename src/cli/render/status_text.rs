@@ -1,0 +1,225 @@
+//! Statuses of policies for people.
+
+use std::io::{self, Write};
+
+use super::report::write_wrapped;
+use super::spec::policy_name;
+use super::text::{Style, WIDTH, column, count, printable, width};
+use crate::api::v1;
+
+/// Writes policies grouped by kind; of a single one (`whole`) also what it refers to.
+pub(in crate::cli) fn table(
+    out: &mut dyn Write,
+    policies: &[v1::PolicyStatus],
+    whole: bool,
+    style: Style,
+) -> io::Result<()> {
+    if policies.is_empty() {
+        return writeln!(out, "no policies");
+    }
+    let mut kind = None;
+    let names: Vec<String> = policies.iter().map(name).collect();
+    let rights: Vec<String> = policies.iter().map(conditions).collect();
+    // The column of the conditions leaves room for the widest of them.
+    let widest = rights.iter().map(|right| width(right)).max().unwrap_or(0);
+    let room = WIDTH.saturating_sub(widest + 4);
+    let at = column(names.iter().map(String::as_str), room) + 2;
+    for ((policy, name), right) in policies.iter().zip(&names).zip(&rights) {
+        if kind != Some(&policy.kind) {
+            if kind.is_some() {
+                writeln!(out)?;
+            }
+            writeln!(out, "{}", style.bold(&style.cyan(&printable(&policy.kind))))?;
+            kind = Some(&policy.kind);
+        }
+        heading(out, policy, (name, right), at, style)?;
+        details(out, policy, style)?;
+        if whole {
+            references(out, policy, style)?;
+        }
+    }
+    if !whole {
+        writeln!(out, "\n{}", summary(policies))?;
+    }
+    Ok(())
+}
+
+fn name(policy: &v1::PolicyStatus) -> String {
+    let name = policy.policy.as_ref().map(policy_name);
+    printable(&name.unwrap_or_default())
+}
+
+/// Its conditions, and in one word how far it is in force.
+fn conditions(policy: &v1::PolicyStatus) -> String {
+    let mut told: Vec<String> = policy.conditions.iter().take(2).map(condition).collect();
+    if !policy.in_force.is_empty() {
+        told.push(policy.in_force.clone());
+    }
+    printable(&told.join("  "))
+}
+
+/// A policy with its conditions beside it.
+fn heading(
+    out: &mut dyn Write,
+    policy: &v1::PolicyStatus,
+    (name, right): (&str, &str),
+    at: usize,
+    style: Style,
+) -> io::Result<()> {
+    let right = match is_fine(policy) {
+        true => right.to_owned(),
+        false => style.alert(right),
+    };
+    let gap = at.saturating_sub(width(name) + 2);
+    // Names are never cut: what does not fit beside one stands below it.
+    if gap >= 2 {
+        writeln!(out, "  {name}{}{right}", " ".repeat(gap))
+    } else {
+        writeln!(out, "  {name}\n{:at$}{right}", "")
+    }
+}
+
+/// What there is to say below a policy.
+fn details(out: &mut dyn Write, policy: &v1::PolicyStatus, style: Style) -> io::Result<()> {
+    if !policy.overridden_by.is_empty() {
+        let names: Vec<String> = policy.overridden_by.iter().map(policy_name).collect();
+        write_wrapped(
+            out,
+            &format!("overridden by {}", names.join(", ")),
+            4,
+            str::to_owned,
+        )?;
+    }
+    for message in messages(policy) {
+        write_wrapped(out, message, 4, |line| style.dim(line))?;
+    }
+    for warning in &policy.warnings {
+        write_wrapped(out, &format!("note: {warning}"), 4, |line| style.dim(line))?;
+    }
+    Ok(())
+}
+
+/// `Type=Status/Reason`; what says nothing more than its type, by that alone.
+fn condition(condition: &v1::Condition) -> String {
+    let v1::Condition {
+        r#type,
+        status,
+        reason,
+        ..
+    } = condition;
+    if status == "True" && reason == r#type {
+        return r#type.clone();
+    }
+    format!("{type}={status}/{reason}")
+}
+
+/// Messages of conditions, equal ones once.
+fn messages(policy: &v1::PolicyStatus) -> Vec<&str> {
+    let mut found: Vec<&str> = Vec::new();
+    for condition in &policy.conditions {
+        if !condition.message.is_empty() && !found.contains(&condition.message.as_str()) {
+            found.push(&condition.message);
+        }
+    }
+    found
+}
+
+/// Whether a policy is accepted and does something.
+fn is_fine(policy: &v1::PolicyStatus) -> bool {
+    !matches!(policy.in_force.as_str(), "" | "None" | "NoScope")
+}
+
+/// What a single policy refers to, and whose statuses tell of it.
+fn references(out: &mut dyn Write, policy: &v1::PolicyStatus, style: Style) -> io::Result<()> {
+    if !policy.references.is_empty() {
+        writeln!(out, "\n  {}", style.bold("references"))?;
+    }
+    for reference in &policy.references {
+        let text = format!("{}: {}", reference.place, reference.outcome);
+        writeln!(out, "    {}", printable(&text))?;
+        for node in &reference.nodes {
+            writeln!(out, "      {}", printable(node))?;
+        }
+        if !reference.message.is_empty() {
+            write_wrapped(out, &reference.message, 6, |line| style.dim(line))?;
+        }
+    }
+    if !policy.ancestors.is_empty() {
+        writeln!(out, "\n  {}", style.bold("ancestors"))?;
+    }
+    for ancestor in &policy.ancestors {
+        writeln!(out, "    {}", printable(ancestor))?;
+    }
+    if !policy.lost_units.is_empty() {
+        writeln!(out, "\n  {}", style.bold("lost somewhere"))?;
+    }
+    for unit in &policy.lost_units {
+        writeln!(out, "    {}", printable(unit))?;
+    }
+    Ok(())
+}
+
+fn summary(policies: &[v1::PolicyStatus]) -> String {
+    let number = |wanted: &[&str]| {
+        let states = policies.iter().map(|policy| policy.in_force.as_str());
+        states.filter(|state| wanted.contains(state)).count()
+    };
+    format!(
+        "{}: {} in force, {} in part, {} not at all, {} not accepted",
+        count(policies.len(), "policy"),
+        number(&["All", "AllWithAdditions"]),
+        number(&["Part", "PartWithAdditions"]),
+        number(&["None", "NoScope"]),
+        number(&[""]),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(policy: v1::PolicyStatus) -> String {
+        let mut out = Vec::new();
+        table(&mut out, &[policy], true, Style::new(false)).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn conditions_say_no_more_than_they_must() {
+        let told = |status: &str, reason: &str| {
+            condition(&v1::Condition {
+                r#type: "Programmed".to_owned(),
+                status: status.to_owned(),
+                reason: reason.to_owned(),
+                message: String::new(),
+            })
+        };
+        assert_eq!(told("True", "Programmed"), "Programmed");
+        assert_eq!(told("False", "Programmed"), "Programmed=False/Programmed");
+        assert_eq!(told("True", "Part"), "Programmed=True/Part");
+    }
+
+    #[test]
+    fn a_long_name_is_not_cut() {
+        let name = "n".repeat(120);
+        let text = shown(v1::PolicyStatus {
+            kind: "K.g".to_owned(),
+            policy: Some(v1::PolicyRef {
+                namespace: "a".to_owned(),
+                name: name.clone(),
+            }),
+            conditions: vec![v1::Condition {
+                r#type: "Accepted".to_owned(),
+                status: "False".to_owned(),
+                reason: "Invalid\u{1b}[2J".to_owned(),
+                message: "why".to_owned(),
+            }],
+            ..v1::PolicyStatus::default()
+        });
+        assert!(text.contains(&format!("  a/{name}\n")), "{text}");
+        assert!(
+            text.contains("Accepted=False/Invalid\\u001b[2J\n    why\n"),
+            "{text}"
+        );
+    }
+}

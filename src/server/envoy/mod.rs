@@ -1,0 +1,379 @@
+//! Envoy's external authorization: which policies hold for a request, as metadata and headers, and
+//! whether a rule over them denies it.
+
+mod answer;
+mod check_state;
+mod identity;
+mod request;
+mod settings;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use prost_types::Struct;
+use serde_json::Value as Json;
+use tokio::sync::Semaphore;
+use tonic::metadata::MetadataMap;
+use tonic::{Code, Request, Response, Status};
+
+use crate::api::envoy;
+use crate::api::envoy::authorization_server::Authorization;
+use crate::api::envoy::{
+    AttributeContext, CheckRequest, CheckResponse, DeniedHttpResponse, HttpStatus, OkHttpResponse,
+    check_response::HttpResponse,
+};
+use crate::insight::{AccessScope, RuleRef, matching_rule_paths, rule_paths};
+use crate::server::ServiceContext;
+use crate::server::access::peer::peer_of;
+use crate::snapshot::Snapshot;
+use answer::{AnswerCache, list, object, text};
+use check_state::{CheckState, PathChoice};
+use entail_core::model::PathName;
+use identity::{RuleIdentity, identify_rule};
+use request::{request_value, resolve_request_message};
+use settings::{CheckFailure, DenyRule};
+pub use settings::{EnvoyDialect, EnvoyDocument, EnvoySettings};
+
+/// Threads that wait at once for an index to be made.
+const MAX_INDEX_WAITERS: usize = 4;
+
+/// Envoy asks it about every request.
+#[derive(Clone, Debug)]
+pub(in crate::server) struct AuthorizationHandler {
+    answers: ServiceContext,
+    settings: Arc<EnvoySettings>,
+    answer_cache: Arc<AnswerCache>,
+    /// One permit a request that waits for an index to be made.
+    index_permits: Arc<Semaphore>,
+}
+
+impl AuthorizationHandler {
+    pub fn new(answers: ServiceContext, settings: Arc<EnvoySettings>) -> Self {
+        Self {
+            answers,
+            settings,
+            answer_cache: Arc::default(),
+            index_permits: Arc::new(Semaphore::new(MAX_INDEX_WAITERS)),
+        }
+    }
+
+    fn find(
+        &self,
+        snapshot: &Snapshot,
+        attributes: &AttributeContext,
+        metadata: &MetadataMap,
+        (scope, fast_only): (&AccessScope, bool),
+    ) -> Option<CheckState> {
+        let mut check_state = CheckState::default();
+        let PathChoice { path, is_only } =
+            match self.path(snapshot, attributes, metadata, (scope, fast_only)) {
+                Ok(chosen) => chosen?,
+                Err(trouble) => {
+                    check_state.failures.push(trouble);
+                    return Some(check_state);
+                }
+            };
+        let parsed = PathName::parse(&path).ok();
+        let seen = parsed.filter(|_| scope.has_path(&path));
+        let Some(body) = seen.and_then(|path| snapshot.look_up(&path)) else {
+            let message = format!("`{path}` is no path");
+            check_state.failures.push((CheckFailure::NotFound, message));
+            return Some(check_state);
+        };
+        let wanted = scope.narrow(&self.settings.kinds);
+        let answer = self.answer_cache.of(body, &wanted, &self.settings);
+        if answer.is_too_large {
+            let message = "the policies are larger than metadata and headers may be";
+            check_state
+                .failures
+                .push((CheckFailure::TooLarge, message.to_owned()));
+        }
+        check_state.take_kinds(snapshot, &self.settings.kinds, scope);
+        let (kinds, rules) = (&self.settings.kinds, &self.settings.deny);
+        if !rules.is_empty() && kinds.is_empty() && !scope.has_all_kinds() {
+            let message = "rules may be about kinds that the caller may not see: choose `kinds`";
+            let trouble = (CheckFailure::Incomplete, message.to_owned());
+            check_state.failures.push(trouble);
+        }
+        check_state.path = Some(path);
+        check_state.is_only = is_only;
+        check_state.answer = Some(answer);
+        Some(check_state)
+    }
+
+    /// The path of the rule that a request takes; none if it is not known and there is haste.
+    fn path(
+        &self,
+        snapshot: &Snapshot,
+        attributes: &AttributeContext,
+        metadata: &MetadataMap,
+        (scope, fast_only): (&AccessScope, bool),
+    ) -> Result<Option<PathChoice>, (CheckFailure, String)> {
+        let unidentified = |message: String| (CheckFailure::Unidentified, message);
+        match identify_rule(&self.settings, attributes, metadata) {
+            Err(contradiction) => Err(unidentified(contradiction.0)),
+            Ok(RuleIdentity::Path(path)) => Ok(Some(PathChoice::only(path))),
+            Ok(RuleIdentity::Rule(rule)) => self.one_path(snapshot, &rule, scope),
+            Ok(RuleIdentity::Unknown { gateway, listener }) if self.settings.matches => self
+                .matched(
+                    snapshot,
+                    attributes,
+                    (gateway, listener),
+                    (scope, fast_only),
+                ),
+            Ok(RuleIdentity::Unknown { .. }) => Err(unidentified(
+                "nothing tells which rule the request takes".to_owned(),
+            )),
+        }
+    }
+
+    /// The path of a rule, if it is clear which one is meant: where it serves at several listeners,
+    /// the same has to hold at all of them.
+    fn one_path(
+        &self,
+        snapshot: &Snapshot,
+        rule: &RuleRef,
+        scope: &AccessScope,
+    ) -> Result<Option<PathChoice>, (CheckFailure, String)> {
+        let unidentified = |message: String| (CheckFailure::Unidentified, message);
+        let RuleRef {
+            namespace, name, ..
+        } = rule;
+        let paths = rule_paths(snapshot, rule).ok_or_else(|| {
+            unidentified(format!(
+                "nothing tells the Gateway at which the route {namespace}/{name} serves the request"
+            ))
+        })?;
+        let paths: Vec<String> = paths
+            .into_iter()
+            .filter(|path| scope.has_path(path))
+            .collect();
+        let wanted = scope.narrow(&self.settings.kinds);
+        let etag = |path: &String| {
+            let path = PathName::parse(path).ok()?;
+            Some(snapshot.look_up(&path)?.etag_of(&wanted))
+        };
+        let Some(first) = paths.first() else {
+            let message = format!("the route {namespace}/{name} has no such rule where it serves");
+            return Err((CheckFailure::NotFound, message));
+        };
+        if paths.iter().any(|path| etag(path) != etag(first)) {
+            return Err(unidentified(format!(
+                "the route {namespace}/{name} serves at several listeners, where different \
+                 policies hold"
+            )));
+        }
+        Ok(Some(PathChoice {
+            path: first.clone(),
+            is_only: paths.len() == 1,
+        }))
+    }
+
+    /// The path of the rule that the request itself matches.
+    fn matched(
+        &self,
+        snapshot: &Snapshot,
+        attributes: &AttributeContext,
+        (gateway, listener): (Option<(String, String)>, Option<String>),
+        (scope, fast_only): (&AccessScope, bool),
+    ) -> Result<Option<PathChoice>, (CheckFailure, String)> {
+        let unidentified = |message: String| (CheckFailure::Unidentified, message);
+        let request = resolve_request_message(attributes, gateway, listener);
+        let request = request.map_err(unidentified)?;
+        let paths = matching_rule_paths(snapshot, &request, fast_only);
+        let Some(mut paths) = paths.map_err(|failure| unidentified(failure.message))? else {
+            return Ok(None);
+        };
+        paths.retain(|path| scope.has_path(path));
+        match paths.as_slice() {
+            [one] => Ok(Some(PathChoice::only(one.clone()))),
+            [] => Err((
+                CheckFailure::NotFound,
+                "no rule takes the request".to_owned(),
+            )),
+            _ => Err(unidentified(
+                "several listeners take the request".to_owned(),
+            )),
+        }
+    }
+
+    /// The rule that denies a request, if one does.
+    fn denied(
+        &self,
+        check_state: &mut CheckState,
+        attributes: &AttributeContext,
+    ) -> Option<&DenyRule> {
+        let answer = Arc::clone(check_state.answer.as_ref()?);
+        if self.settings.deny.is_empty() {
+            return None;
+        }
+        let request = request_value(attributes);
+        let path = check_state.path.clone().filter(|_| check_state.is_only);
+        let path = path.map(Json::from);
+        let mut variables = vec![("policies", &answer.specs), ("request", &request)];
+        // A rule about a path that may be another one is in error: there is no such variable then.
+        variables.extend(path.as_ref().map(|path| ("path", path)));
+        for rule in &self.settings.deny {
+            match rule.when.evaluate(&variables) {
+                Ok(Json::Bool(true)) => return Some(rule),
+                Ok(Json::Bool(false)) => {}
+                Ok(_) => {
+                    let message = format!("rule `{}` is neither true nor false", rule.name);
+                    check_state
+                        .failures
+                        .push((CheckFailure::RuleError, message));
+                }
+                Err(error) => {
+                    let message = format!("rule `{}`: {error}", rule.name);
+                    check_state
+                        .failures
+                        .push((CheckFailure::RuleError, message));
+                }
+            }
+        }
+        None
+    }
+
+    /// The trouble for which a request is denied.
+    fn fatal<'f>(&self, check_state: &'f CheckState) -> Option<&'f (CheckFailure, String)> {
+        let open = &self.settings.fail_open;
+        check_state
+            .failures
+            .iter()
+            .find(|(trouble, _)| !open.contains(trouble))
+    }
+
+    fn metadata(
+        &self,
+        snapshot: &Snapshot,
+        check_state: &CheckState,
+        denied: Option<&str>,
+    ) -> Struct {
+        let version = snapshot.version();
+        let version = format!("{}:{}", version.epoch, version.generation);
+        let mut fields = BTreeMap::from([("version".to_owned(), text(&version))]);
+        if let Some(path) = &check_state.path {
+            fields.insert("path".to_owned(), text(path));
+        }
+        if let Some(answer) = check_state
+            .answer
+            .as_ref()
+            .filter(|answer| !answer.is_too_large)
+        {
+            fields.insert("policies".to_owned(), answer.policies.clone());
+        }
+        if !check_state.incomplete.is_empty() {
+            let kinds = check_state.incomplete.iter().map(|kind| text(kind));
+            fields.insert("incomplete".to_owned(), list(kinds.collect()));
+        }
+        if !check_state.failures.is_empty() {
+            let failures = check_state.failures.iter();
+            let failures = failures.map(|(trouble, why)| text(&format!("{trouble:?}: {why}")));
+            fields.insert("troubles".to_owned(), list(failures.collect()));
+        }
+        if let Some(rule) = denied {
+            fields.insert("deniedBy".to_owned(), text(rule));
+        }
+        let fields = BTreeMap::from([(self.settings.key.clone(), object(fields))]);
+        Struct { fields }
+    }
+}
+
+#[tonic::async_trait]
+impl Authorization for AuthorizationHandler {
+    async fn check(
+        &self,
+        request: Request<CheckRequest>,
+    ) -> Result<Response<CheckResponse>, Status> {
+        let scope = peer_of(&request)?.scope();
+        let (metadata, _, message) = request.into_parts();
+        let Some(snapshot) = self.answers.snapshots.load() else {
+            // Envoy takes this for an error and does what it is configured to do then.
+            return Err(self.answers.not_ready(&*scope));
+        };
+        let attributes = message.attributes.unwrap_or_default();
+        let mut check_state = match self.find(&snapshot, &attributes, &metadata, (&scope, true)) {
+            Some(check_state) => check_state,
+            None => {
+                self.find_blocking(&snapshot, &attributes, &metadata, scope)
+                    .await?
+            }
+        };
+        let rule = self.denied(&mut check_state, &attributes);
+        let denied = rule.map(|rule| (rule.status, rule.body.clone(), rule.name.clone()));
+        let denied = denied.or_else(|| {
+            let (trouble, message) = self.fatal(&check_state)?;
+            tracing::debug!(?trouble, message, "a request is denied");
+            Some((503, String::new(), format!("{trouble:?}")))
+        });
+        let by = denied.as_ref().map(|(_, _, by)| by.as_str());
+        let dynamic_metadata = Some(self.metadata(&snapshot, &check_state, by));
+        Ok(Response::new(match denied {
+            Some((status, body, by)) => CheckResponse {
+                status: Some(code(Code::PermissionDenied, &by)),
+                http_response: Some(HttpResponse::DeniedResponse(DeniedHttpResponse {
+                    status: Some(HttpStatus {
+                        code: status.into(),
+                    }),
+                    headers: Vec::new(),
+                    body,
+                })),
+                dynamic_metadata,
+            },
+            None => CheckResponse {
+                status: Some(code(Code::Ok, "")),
+                http_response: Some(HttpResponse::OkResponse(self.ok_response(&check_state))),
+                dynamic_metadata,
+            },
+        }))
+    }
+}
+
+impl AuthorizationHandler {
+    /// Finds out what the first request at a listener has to wait for, beside the workers.
+    async fn find_blocking(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        attributes: &AttributeContext,
+        metadata: &MetadataMap,
+        scope: Arc<AccessScope>,
+    ) -> Result<CheckState, Status> {
+        // As many as wait are bounded by the streams that callers may have; each by its deadline.
+        let room = Arc::clone(&self.index_permits).acquire_owned().await;
+        let room = room.map_err(|_| Status::unavailable("the server stops"))?;
+        let (this, snapshot) = (self.clone(), Arc::clone(snapshot));
+        let (attributes, metadata) = (attributes.clone(), metadata.clone());
+        let thread = tokio::task::spawn_blocking(move || {
+            let _room = room;
+            this.find(&snapshot, &attributes, &metadata, (&scope, false))
+        });
+        let found = thread.await.ok().flatten();
+        found.ok_or_else(|| Status::internal("the request could not be looked at"))
+    }
+
+    /// The headers of a request that passes. Nobody else sets those that are configured.
+    fn ok_response(&self, check_state: &CheckState) -> OkHttpResponse {
+        match &check_state.answer {
+            Some(answer) if !answer.is_too_large => OkHttpResponse {
+                headers: answer.headers.clone(),
+                headers_to_remove: answer.removed.clone(),
+            },
+            _ => OkHttpResponse {
+                headers: Vec::new(),
+                headers_to_remove: self
+                    .settings
+                    .headers
+                    .iter()
+                    .map(|header| header.name.to_string())
+                    .collect(),
+            },
+        }
+    }
+}
+
+fn code(code: Code, message: &str) -> envoy::Status {
+    envoy::Status {
+        code: code.into(),
+        message: message.to_owned(),
+    }
+}

@@ -1,0 +1,151 @@
+//! Questions of people and tools, on a bounded pool of their own.
+
+use std::sync::Arc;
+
+use prost::Message;
+use tonic::{Request, Response, Status};
+
+use crate::api::v1;
+use crate::insight::{
+    Failure, Visibility, explain, get_topology, list_affected, list_findings, list_paths,
+    list_policies, preview_change, server_status,
+};
+use crate::server::access::peer::peer_of;
+use crate::server::access::review::{CallerVisibility, TokenAuthenticator};
+use crate::server::admission::blocking_pool::BlockingPool;
+use crate::server::generated::policy_insight_service_server::PolicyInsightService;
+use crate::server::services::status::{status_of, within};
+use crate::server::{Limits, ServiceContext};
+use crate::snapshot::Snapshot;
+
+/// The service that people and tools ask.
+#[derive(Clone, Debug)]
+pub(in crate::server) struct PolicyInsightHandler {
+    answers: ServiceContext,
+    pool: Arc<BlockingPool>,
+    reply_bytes: usize,
+    /// Tells what callers may get, if they are held to that.
+    reviews: Option<Arc<dyn TokenAuthenticator>>,
+}
+
+impl PolicyInsightHandler {
+    pub fn new(
+        answers: ServiceContext,
+        reviews: Option<Arc<dyn TokenAuthenticator>>,
+        limits: &Limits,
+    ) -> Self {
+        let pool = BlockingPool::new(
+            limits.insight_concurrency,
+            limits.insight_queue,
+            limits.insight_timeout,
+        );
+        Self {
+            answers,
+            pool: Arc::new(pool),
+            reply_bytes: limits.reply_bytes,
+            reviews,
+        }
+    }
+
+    /// Answers from the snapshot that is current when the work begins, with what the caller may see
+    /// of it.
+    async fn answer<R, M>(
+        &self,
+        request: Request<R>,
+        ask: impl FnOnce(&Snapshot, &R, &dyn Visibility) -> Result<M, Failure> + Send + 'static,
+    ) -> Result<Response<M>, Status>
+    where
+        R: Send + 'static,
+        M: Message + 'static,
+    {
+        let peer = peer_of(&request)?;
+        let seen =
+            CallerVisibility::of_request(self.reviews.as_ref(), peer, request.metadata()).await?;
+        let request = request.into_inner();
+        let answers = self.answers.clone();
+        let most = self.reply_bytes;
+        let work = move || {
+            let Some(snapshot) = answers.snapshots.load() else {
+                return Err(answers.not_ready(&seen));
+            };
+            let answer = ask(&snapshot, &request, &seen);
+            seen.check()?;
+            within(answer.map_err(status_of)?, most)
+        };
+        Ok(Response::new(self.pool.run(work).await?))
+    }
+}
+
+#[tonic::async_trait]
+impl PolicyInsightService for PolicyInsightHandler {
+    async fn explain(
+        &self,
+        request: Request<v1::ExplainRequest>,
+    ) -> Result<Response<v1::ExplainResponse>, Status> {
+        self.answer(request, explain).await
+    }
+
+    async fn list_paths(
+        &self,
+        request: Request<v1::ListPathsRequest>,
+    ) -> Result<Response<v1::ListPathsResponse>, Status> {
+        self.answer(request, list_paths).await
+    }
+
+    async fn list_policies(
+        &self,
+        request: Request<v1::ListPoliciesRequest>,
+    ) -> Result<Response<v1::ListPoliciesResponse>, Status> {
+        self.answer(request, list_policies).await
+    }
+
+    async fn list_affected(
+        &self,
+        request: Request<v1::ListAffectedRequest>,
+    ) -> Result<Response<v1::ListAffectedResponse>, Status> {
+        self.answer(request, list_affected).await
+    }
+
+    async fn preview_change(
+        &self,
+        request: Request<v1::PreviewChangeRequest>,
+    ) -> Result<Response<v1::PreviewChangeResponse>, Status> {
+        let change = self.answers.change;
+        self.answer(request, move |snapshot, request, visibility| {
+            preview_change(snapshot, request, change, visibility)
+        })
+        .await
+    }
+
+    async fn list_findings(
+        &self,
+        request: Request<v1::ListFindingsRequest>,
+    ) -> Result<Response<v1::ListFindingsResponse>, Status> {
+        self.answer(request, |snapshot, request, visibility| {
+            Ok(list_findings(snapshot, request, visibility))
+        })
+        .await
+    }
+
+    async fn get_topology(
+        &self,
+        request: Request<v1::GetTopologyRequest>,
+    ) -> Result<Response<v1::GetTopologyResponse>, Status> {
+        self.answer(request, |snapshot, _, visibility| {
+            Ok(get_topology(snapshot, visibility))
+        })
+        .await
+    }
+
+    async fn get_server_status(
+        &self,
+        request: Request<v1::GetServerStatusRequest>,
+    ) -> Result<Response<v1::GetServerStatusResponse>, Status> {
+        let source_problems = self.answers.source_problems.clone();
+        self.answer(request, move |snapshot, _, visibility| {
+            let source_problems = Arc::clone(&source_problems.borrow());
+            Ok(server_status(snapshot, &source_problems, visibility))
+        })
+        .await
+    }
+}

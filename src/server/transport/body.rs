@@ -1,0 +1,172 @@
+//! Bodies of requests, as far as they were read, and of replies.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Request};
+use http_body::Frame;
+use tonic::Status;
+use tonic::body::Body;
+
+const STATUS: HeaderName = HeaderName::from_static("grpc-status");
+const OK: HeaderValue = HeaderValue::from_static("0");
+/// Bytes of a request that are read before a place is taken for it, and before one that is turned
+/// away is told so.
+const MAX_BUFFERED_BYTES: usize = 64 * 1024;
+
+/// What is still to come of a request that is turned away. A reply before its end would reset the
+/// stream, and a connection of which many streams are reset is closed.
+pub(in crate::server) struct RequestDrain {
+    body: Body,
+    read: usize,
+}
+
+/// What was read of a request's body.
+#[derive(Default)]
+pub(in crate::server) struct BufferedBody {
+    /// Most requests are one piece.
+    first: Option<Bytes>,
+    more: VecDeque<Bytes>,
+    bytes: usize,
+    /// What came after the data.
+    last: Option<Result<Frame<Bytes>, Status>>,
+}
+
+/// The body of a request that is passed on: what was read, and the rest.
+pub(in crate::server) struct ReplayBody {
+    pub read: BufferedBody,
+    pub rest: Body,
+}
+
+/// The body of a reply.
+pub(in crate::server) enum ReplyBody {
+    /// One frame, then the trailers.
+    Stored(Option<Bytes>),
+    /// All is sent.
+    Done,
+    /// What the services answer.
+    Forwarded(Body),
+}
+
+impl RequestDrain {
+    pub fn of(request: Request<Body>) -> Self {
+        let body = request.into_body();
+        Self { body, read: 0 }
+    }
+
+    /// Ready at the end of the request, or when more of it has come than is waited for.
+    pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        while self.read <= MAX_BUFFERED_BYTES && !http_body::Body::is_end_stream(&self.body) {
+            let body = Pin::new(&mut self.body);
+            match ready!(http_body::Body::poll_frame(body, context)) {
+                Some(Ok(frame)) => self.read += frame.data_ref().map_or(0, Bytes::len),
+                Some(Err(_)) | None => break,
+            }
+        }
+        Poll::Ready(())
+    }
+}
+
+impl BufferedBody {
+    /// Ready at the end of the body, or when more of it has come than is awaited.
+    pub fn poll(&mut self, body: &mut Body, context: &mut Context<'_>) -> Poll<()> {
+        while self.last.is_none()
+            && self.bytes <= MAX_BUFFERED_BYTES
+            && !http_body::Body::is_end_stream(body)
+        {
+            let Some(piece) = ready!(http_body::Body::poll_frame(Pin::new(body), context)) else {
+                break;
+            };
+            match piece.map(Frame::into_data) {
+                Ok(Ok(data)) => self.take(data),
+                Ok(Err(trailers)) => self.last = Some(Ok(trailers)),
+                Err(error) => self.last = Some(Err(error)),
+            }
+        }
+        Poll::Ready(())
+    }
+
+    fn take(&mut self, data: Bytes) {
+        self.bytes += data.len();
+        match &self.first {
+            _ if data.is_empty() => {}
+            None => self.first = Some(data),
+            Some(_) => self.more.push_back(data),
+        }
+    }
+
+    /// The body, if it came in one piece and nothing after it.
+    pub fn whole(&self) -> Option<&Bytes> {
+        let is_whole =
+            self.more.is_empty() && self.last.is_none() && self.bytes <= MAX_BUFFERED_BYTES;
+        self.first.as_ref().filter(|_| is_whole)
+    }
+}
+
+impl http_body::Body for ReplayBody {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let read = &mut self.read;
+        if let Some(data) = read.first.take().or_else(|| read.more.pop_front()) {
+            return Poll::Ready(Some(Ok(Frame::data(data))));
+        }
+        if let Some(last) = read.last.take() {
+            return Poll::Ready(Some(last));
+        }
+        Pin::new(&mut self.rest).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        let BufferedBody { first, last, .. } = &self.read;
+        first.is_none() && self.read.more.is_empty() && last.is_none() && self.rest.is_end_stream()
+    }
+}
+
+impl http_body::Body for ReplyBody {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let this = self.get_mut();
+        match this {
+            Self::Stored(frame) => {
+                let piece = frame.take().map(Frame::data).unwrap_or_else(|| {
+                    let mut trailers = HeaderMap::with_capacity(1);
+                    trailers.insert(STATUS, OK);
+                    Frame::trailers(trailers)
+                });
+                if piece.is_trailers() {
+                    *this = Self::Done;
+                }
+                Poll::Ready(Some(Ok(piece)))
+            }
+            Self::Done => Poll::Ready(None),
+            Self::Forwarded(body) => Pin::new(body).poll_frame(context),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Stored(_) => false,
+            Self::Done => true,
+            Self::Forwarded(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        match self {
+            Self::Stored(_) | Self::Done => http_body::SizeHint::default(),
+            Self::Forwarded(body) => body.size_hint(),
+        }
+    }
+}

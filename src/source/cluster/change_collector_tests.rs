@@ -1,0 +1,208 @@
+use super::*;
+use serde_json::json;
+
+fn kind(name: &str) -> GroupKind {
+    GroupKind::new("example.com", name)
+}
+
+fn object(kind: &GroupKind, name: &str, number: u64) -> Arc<Object> {
+    let body = json!({
+        "apiVersion": "example.com/v1", "kind": kind.kind,
+        "metadata": {"name": name, "namespace": "ns"}, "spec": {"number": number},
+    });
+    Arc::new(
+        crate::source::object::parse_object(body, None)
+            .unwrap()
+            .unwrap(),
+    )
+}
+
+fn names(change: &Change) -> (Vec<String>, Vec<String>) {
+    let upserts = change.upserts.iter().map(|o| o.key.name.to_string());
+    let deletes = change.deletes.iter().map(|key| key.name.to_string());
+    (upserts.collect(), deletes.collect())
+}
+
+#[test]
+fn a_list_is_one_change_that_has_what_is_gone() {
+    let (a, mut collector) = (kind("A"), ChangeCollector::default());
+    collector.begin(&a);
+    assert!(!collector.is_complete());
+    collector.apply(
+        &a,
+        KindUpdate::Listed(vec![object(&a, "x", 1), object(&a, "y", 1)]),
+    );
+    assert!(collector.is_complete());
+    assert_eq!(names(&collector.take_change().0).0, ["x", "y"]);
+    collector.apply(
+        &a,
+        KindUpdate::Listed(vec![object(&a, "y", 2), object(&a, "z", 1)]),
+    );
+    let (change, _) = collector.take_change();
+    assert_eq!(
+        names(&change),
+        (vec!["y".into(), "z".into()], vec!["x".into()])
+    );
+    assert!(change.states.is_empty() && collector.is_empty());
+}
+
+#[test]
+fn of_one_object_the_last_word_counts() {
+    let (a, mut collector) = (kind("A"), ChangeCollector::default());
+    collector.begin(&a);
+    collector.apply(&a, KindUpdate::Listed(Vec::new()));
+    collector.take_change();
+    collector.apply(&a, KindUpdate::Applied(object(&a, "x", 1)));
+    collector.apply(&a, KindUpdate::Applied(object(&a, "x", 2)));
+    collector.apply(&a, KindUpdate::Applied(object(&a, "y", 1)));
+    collector.apply(&a, KindUpdate::Deleted(object(&a, "y", 1).key.clone()));
+    let (change, decides) = collector.take_change();
+    assert_eq!(names(&change), (vec!["x".into()], vec!["y".into()]));
+    assert_eq!(change.upserts[0].body["spec"]["number"], 2);
+    assert!(!decides);
+}
+
+#[test]
+fn what_is_known_survives_trouble_and_is_stale() {
+    let (a, mut collector) = (kind("A"), ChangeCollector::default());
+    collector.begin(&a);
+    collector.apply(&a, KindUpdate::Error("no route to host".into()));
+    assert!(!collector.is_complete(), "nothing is known yet");
+    collector.apply(&a, KindUpdate::Listed(vec![object(&a, "x", 1)]));
+    assert!(collector.problems().is_empty());
+    collector.take_change();
+    collector.apply(&a, KindUpdate::Error("connection refused".into()));
+    let (change, _) = collector.take_change();
+    assert_eq!(change.states[0].state, SourceState::Stale);
+    assert!(change.upserts.is_empty() && change.deletes.is_empty());
+    assert!(collector.problems()[0].1.contains("stays in use"));
+    collector.apply(&a, KindUpdate::Resumed);
+    assert_eq!(
+        collector.take_change().0.states[0].state,
+        SourceState::Complete
+    );
+    assert!(collector.problems().is_empty());
+}
+
+#[test]
+fn a_forbidden_kind_is_settled_and_told() {
+    let (a, mut collector) = (kind("A"), ChangeCollector::default());
+    collector.begin(&a);
+    collector.apply(&a, KindUpdate::Forbidden("a is forbidden".into()));
+    assert!(collector.is_complete());
+    assert_eq!(
+        collector.take_change().0.states[0].state,
+        SourceState::Forbidden
+    );
+    assert!(collector.problems()[0].1.contains("grant"));
+    collector.apply(&a, KindUpdate::Listed(Vec::new()));
+    assert_eq!(
+        collector.take_change().0.states[0].state,
+        SourceState::Complete
+    );
+}
+
+#[test]
+fn a_kind_that_goes_takes_its_objects_with_it() {
+    let (a, mut collector) = (kind("A"), ChangeCollector::default());
+    collector.begin(&a);
+    collector.apply(&a, KindUpdate::Listed(vec![object(&a, "x", 1)]));
+    collector.take_change();
+    collector.mark_not_served(&a);
+    let (change, _) = collector.take_change();
+    assert_eq!(names(&change).1, ["x"]);
+    assert!(collector.is_complete());
+    collector.end(&a);
+    collector.take_change();
+    // What its watch has still to say is not heard.
+    collector.apply(&a, KindUpdate::Applied(object(&a, "x", 1)));
+    assert!(collector.is_empty());
+}
+
+#[test]
+fn crds_and_profiles_decide_what_is_wanted() {
+    let crds = GroupKind::crd();
+    let mut collector = ChangeCollector::default();
+    collector.begin(&crds);
+    collector.apply(&crds, KindUpdate::Listed(Vec::new()));
+    assert!(collector.take_change().1);
+    assert!(!collector.take_change().1);
+}
+
+#[test]
+fn what_was_known_before_the_start_stays_until_the_first_list() {
+    let (a, b) = (kind("A"), kind("B"));
+    let (x, y) = (object(&a, "x", 1), object(&a, "y", 1));
+    let mut collector = ChangeCollector::default();
+    collector.seed(KnownObjects::from([
+        (a.clone(), [x.key.clone(), y.key.clone()].into()),
+        (b.clone(), BTreeSet::new()),
+    ]));
+    collector.begin(&a);
+    collector.begin(&b);
+    assert!(collector.is_seed(&a) && !collector.is_complete() && collector.has_stale_kinds());
+    // Nothing is told of what is known already.
+    assert!(collector.is_empty());
+    collector.apply(&a, KindUpdate::Error("no".to_owned()));
+    assert!(collector.is_seed(&a));
+    collector.apply(&a, KindUpdate::Listed(vec![object(&a, "y", 2)]));
+    collector.apply(&b, KindUpdate::Listed(Vec::new()));
+    assert!(collector.is_complete() && !collector.has_stale_kinds());
+    let (change, _) = collector.take_change();
+    assert_eq!(names(&change), (vec!["y".into()], vec!["x".into()]));
+    let states: Vec<_> = change.states.iter().map(|told| told.state).collect();
+    assert_eq!(states, [SourceState::Complete; 2]);
+}
+
+#[test]
+fn a_kind_that_is_gone_takes_along_what_was_known_before_the_start() {
+    let a = kind("A");
+    let mut collector = ChangeCollector::default();
+    collector.seed(KnownObjects::from([(
+        a.clone(),
+        [object(&a, "x", 1).key.clone()].into(),
+    )]));
+    collector.mark_not_served(&a);
+    assert!(collector.is_complete());
+    assert_eq!(names(&collector.take_change().0).1, ["x"]);
+}
+
+#[test]
+fn a_list_on_its_way_is_not_in_step() {
+    let (a, mut collector) = (kind("A"), ChangeCollector::default());
+    collector.begin(&a);
+    assert!(collector.is_loading());
+    collector.apply(&a, KindUpdate::Listing);
+    collector.apply(&a, KindUpdate::Listed(vec![object(&a, "x", 1)]));
+    assert!(!collector.has_stale_kinds() && !collector.is_loading());
+    collector.take_change();
+    // What was missed comes with another list.
+    collector.apply(&a, KindUpdate::Listing);
+    assert!(collector.has_stale_kinds() && collector.is_empty());
+    collector.apply(&a, KindUpdate::Listed(vec![object(&a, "x", 1)]));
+    assert!(!collector.has_stale_kinds());
+    // Served at another version: what is known stays.
+    collector.take_change();
+    collector.mark_stale(&a);
+    let (change, _) = collector.take_change();
+    assert!(change.deletes.is_empty());
+    assert_eq!(change.states[0].state, SourceState::Stale);
+}
+
+#[test]
+fn what_cannot_be_read_is_not_on_its_way() {
+    let (a, mut collector) = (kind("A"), ChangeCollector::default());
+    collector.begin(&a);
+    collector.apply(&a, KindUpdate::Error("no".to_owned()));
+    assert!(!collector.is_loading() && !collector.is_complete());
+}
+
+#[test]
+fn what_was_never_kept_does_not_go() {
+    let (a, mut collector) = (kind("A"), ChangeCollector::default());
+    collector.begin(&a);
+    collector.apply(&a, KindUpdate::Listed(Vec::new()));
+    collector.take_change();
+    collector.apply(&a, KindUpdate::Deleted(object(&a, "x", 1).key.clone()));
+    assert!(collector.is_empty());
+}
