@@ -1,5 +1,5 @@
-//! The parts one by one, by criterion: for whoever works on one of them. The promises, with their
-//! targets, are in `benches/promises`. `cargo bench --bench parts [-- FILTER]`.
+//! Benchmarks of single parts with criterion, for optimizing one of them. The performance targets are
+//! in `benches/promises`. `cargo bench --bench parts [-- FILTER]`.
 
 #![allow(
     clippy::unwrap_used,
@@ -27,29 +27,33 @@ use entail_core::expr::Expression;
 use entail_core::model::PathName;
 use serde_json::json;
 
-use bench_world::{framed, made, names, shape, version};
+use bench_world::{framed, generate, names, shape, version};
 use world::World;
 
-/// From a request's frame to the reply's.
+/// The steps of a look-up, from the frame of the request to the frame of the reply.
 fn look_up(c: &mut Criterion) {
-    let snapshot = made("10k").snapshot_builder().snapshot(version());
+    let snapshot = generate("10k").snapshot_builder().snapshot(version());
     let names = names(&snapshot, 10_000);
     let frames: Vec<Vec<u8>> = names.iter().map(|name| framed(name)).collect();
     let mut group = c.benchmark_group("look-up");
     let mut next = 0;
-    let mut turn = || {
+    let mut next_index = || {
         next = (next + 1) % names.len();
         next
     };
     group.bench_function("path of a request", |b| {
-        b.iter(|| black_box(path_only_request(&frames[turn()])).unwrap().len());
+        b.iter(|| {
+            black_box(path_only_request(&frames[next_index()]))
+                .unwrap()
+                .len()
+        });
     });
     group.bench_function("name", |b| {
-        b.iter(|| PathName::parse(black_box(&names[turn()])).is_ok());
+        b.iter(|| PathName::parse(black_box(&names[next_index()])).is_ok());
     });
     group.bench_function("answer", |b| {
         b.iter_batched_ref(
-            || PathName::parse(&names[turn()]).unwrap(),
+            || PathName::parse(&names[next_index()]).unwrap(),
             |path| snapshot.look_up(path).map(|body| body.etag().len()),
             BatchSize::SmallInput,
         );
@@ -62,12 +66,12 @@ fn look_up(c: &mut Criterion) {
     group.finish();
 }
 
-/// What a start consists of.
+/// The steps of a cold start.
 fn cold(c: &mut Criterion) {
     let text = World::generate(&shape("1k")).unwrap().manifests();
     let text = text.iter().find(|file| file.name.starts_with("policies"));
     let text = &text.unwrap().text;
-    let made = made("1k");
+    let world = generate("1k");
     let mut group = c.benchmark_group("cold");
     group.sample_size(20);
     group.throughput(Throughput::Bytes(text.len() as u64));
@@ -76,11 +80,11 @@ fn cold(c: &mut Criterion) {
     });
     group.throughput(Throughput::Elements(1));
     group.bench_function("world", |b| {
-        b.iter(|| Entail::from_store(made.store.clone(), &made.profiles));
+        b.iter(|| Entail::from_store(world.store.clone(), &world.profiles));
     });
     group.bench_function("answers", |b| {
         b.iter_batched(
-            || Entail::from_store(made.store.clone(), &made.profiles),
+            || Entail::from_store(world.store.clone(), &world.profiles),
             SnapshotBuilder::new,
             BatchSize::LargeInput,
         );

@@ -1,11 +1,11 @@
-//! Ten times as many look-ups as are let in: `ENTAIL=path/to/entail cargo bench --bench shed`.
+//! Load shedding under ten times the admitted load: `ENTAIL=path/to/entail cargo bench --bench shed`.
 //!
-//! A server lets in `ADMITTED` look-ups at once. One thread asks as many as that, by turns alone
-//! (quiet) and beside a thread that asks `TIMES` as many (flood), in two ways: in bursts at a fixed
-//! rate, and each again as soon as it is answered, which leaves no core idle. Places are free again
-//! within microseconds, so that 40 times as many callers come to ten times as many look-ups as are
-//! answered. What is told is the time of those look-ups of the first thread that were answered, how
-//! many of all were turned away, and the ratio of the two p99.
+//! The server admits `ADMITTED` concurrent look-ups. One thread sends as many, alternately alone
+//! (quiet) and while another thread sends `TIMES` as many (flood), in two patterns: in bursts at a
+//! fixed rate, and repeated as soon as each is answered, which leaves no core idle. Permits are free
+//! again within microseconds, so 40 times as many callers result in about ten times as many look-ups
+//! as are admitted. Prints the latency of the answered look-ups of the first thread, the share of
+//! rejected look-ups, and the ratio of the two p99.
 
 #![allow(
     clippy::unwrap_used,
@@ -31,11 +31,11 @@ const WORLD: &str = "examples/bakery";
 const PATH: &str =
     "gateways/platform/storefront/listeners/https/routes/HTTPRoute/baker/bread/rules/order";
 const METHOD: &str = "http://entail/entail.v1.EffectivePolicyService/GetEffectivePolicies";
-/// Of each thread.
+/// Connections per thread.
 const CONNECTIONS: usize = 2;
-/// Between two bursts.
+/// Time between two bursts.
 const PERIOD: Duration = Duration::from_millis(10);
-/// Pairs of runs, and how long a run takes.
+/// Number of pairs of runs, and the duration of a run.
 const PAIRS: usize = 9;
 const RUN: Duration = Duration::from_secs(2);
 
@@ -48,18 +48,19 @@ impl Drop for Server {
     }
 }
 
-/// How callers ask.
+/// When callers send the next request.
 #[derive(Clone, Copy)]
 enum CallPattern {
     Bursts,
     Repeat,
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Default)]
 struct Run {
-    /// Of look-ups that were answered.
+    /// Latencies of the answered look-ups.
     micros: Vec<u128>,
+    /// Number of rejected look-ups.
     shed: usize,
 }
 
@@ -75,8 +76,8 @@ impl Run {
     }
 }
 
-/// Asks once; the time that it took if it was answered.
-async fn ask(requests: &SendRequest<Bytes>, message: &Bytes) -> Option<Duration> {
+/// Sends one request; returns its latency, or `None` if it was rejected.
+async fn send(requests: &SendRequest<Bytes>, message: &Bytes) -> Option<Duration> {
     let began = Instant::now();
     let head = Request::post(METHOD)
         .header("content-type", "application/grpc")
@@ -99,12 +100,12 @@ async fn ask(requests: &SendRequest<Bytes>, message: &Bytes) -> Option<Duration>
     Some(began.elapsed())
 }
 
-/// One caller who asks again as soon as it is answered, or once.
+/// Sends requests one after the other until a time, or one request.
 async fn call(requests: SendRequest<Bytes>, message: Bytes, until: Option<Instant>) -> Run {
     let mut run = Run::default();
     loop {
-        match ask(&requests, &message).await {
-            Some(took) => run.micros.push(took.as_micros()),
+        match send(&requests, &message).await {
+            Some(latency) => run.micros.push(latency.as_micros()),
             None => run.shed += 1,
         }
         if until.is_none_or(|until| Instant::now() >= until) {
@@ -113,7 +114,7 @@ async fn call(requests: SendRequest<Bytes>, message: Bytes, until: Option<Instan
     }
 }
 
-/// Callers of one thread, over connections of their own.
+/// Callers on one thread with their own connections.
 struct Callers {
     runtime: Runtime,
     connections: Vec<SendRequest<Bytes>>,
@@ -131,7 +132,7 @@ impl Callers {
             for _ in 0..CONNECTIONS {
                 let socket = TcpStream::connect(address).await.unwrap();
                 socket.set_nodelay(true).unwrap();
-                // A thousand replies may wait to be read.
+                // Large enough for a thousand unread replies.
                 let (requests, connection) = h2::client::Builder::new()
                     .initial_connection_window_size(16 * 1024 * 1024)
                     .handshake(socket)
@@ -156,11 +157,11 @@ impl Callers {
         }
     }
 
-    fn run(&self, message: &Bytes, way: CallPattern) -> Run {
+    fn run(&self, message: &Bytes, pattern: CallPattern) -> Run {
         let until = Instant::now() + RUN;
         self.runtime.block_on(async {
             let mut tasks = JoinSet::new();
-            match way {
+            match pattern {
                 CallPattern::Repeat => self.begin(&mut tasks, message, Some(until)),
                 CallPattern::Bursts => {
                     let mut ticks = tokio::time::interval(PERIOD);
@@ -181,52 +182,52 @@ impl Callers {
 
 fn look_up() -> Bytes {
     let mut message = vec![0; 5];
-    let asked = v1::GetEffectivePoliciesRequest {
+    let request = v1::GetEffectivePoliciesRequest {
         target: Some(v1::get_effective_policies_request::Target::Path(
             PATH.to_owned(),
         )),
         ..Default::default()
     };
-    asked.encode(&mut message).unwrap();
+    request.encode(&mut message).unwrap();
     message[4] = u8::try_from(message.len() - 5).unwrap();
     message.into()
 }
 
-fn measure(own: &Callers, flood: &Callers, way: CallPattern) {
+fn measure(own: &Callers, flood: &Callers, pattern: CallPattern) {
     let message = look_up();
     let (mut quiet, mut flooded, mut ratios) = (Run::default(), Run::default(), Vec::new());
-    let (mut asked, mut shed) = (0, 0);
+    let (mut sent, mut shed) = (0, 0);
     for _ in 0..PAIRS {
-        let mut alone = own.run(&message, way);
+        let mut alone = own.run(&message, pattern);
         let (mut beside, rest) = std::thread::scope(|scope| {
-            // A runtime of one thread runs on whichever thread waits for it.
-            let rest = scope.spawn(|| flood.run(&message, way));
-            (own.run(&message, way), rest.join().unwrap())
+            // A current-thread runtime runs on the thread that blocks on it.
+            let rest = scope.spawn(|| flood.run(&message, pattern));
+            (own.run(&message, pattern), rest.join().unwrap())
         });
         ratios.push(beside.per_mille(990) / alone.per_mille(990));
         shed += beside.shed + rest.shed;
-        asked += beside.shed + rest.shed + beside.micros.len() + rest.micros.len();
+        sent += beside.shed + rest.shed + beside.micros.len() + rest.micros.len();
         quiet.take(alone);
         flooded.take(beside);
     }
     ratios.sort_by(f64::total_cmp);
-    let way = match way {
+    let pattern = match pattern {
         CallPattern::Bursts => "bursts every 10 ms",
-        CallPattern::Repeat => "each again at once",
+        CallPattern::Repeat => "repeated at once",
     };
     for (name, run) in [("quiet", &mut quiet), ("flood", &mut flooded)] {
         println!(
-            "{way}, {name}: {} answered, p50 {:.0} us, p99 {:.0} us",
+            "{pattern}, {name}: {} answered, p50 {:.0} us, p99 {:.0} us",
             run.micros.len(),
             run.per_mille(500),
             run.per_mille(990)
         );
     }
     println!(
-        "{way}: {:.0} asked a second, {:.1} % of them turned away; p99 of flood to quiet, median of \
+        "{pattern}: {:.0} requests/s, {:.1} % of them rejected; p99 of flood to quiet, median of \
          {PAIRS} pairs: {:.2}",
-        asked as f64 / (PAIRS as f64 * RUN.as_secs_f64()),
-        100.0 * shed as f64 / asked as f64,
+        sent as f64 / (PAIRS as f64 * RUN.as_secs_f64()),
+        100.0 * shed as f64 / sent as f64,
         ratios[PAIRS / 2]
     );
 }
@@ -248,7 +249,7 @@ fn serve(folder: &std::path::Path, admitted: usize) -> (Server, String) {
     let address = loop {
         assert!(
             began.elapsed() < Duration::from_secs(20),
-            "it does not start"
+            "the server does not start"
         );
         match std::fs::read_to_string(&port) {
             Ok(address) if !address.is_empty() => break address.trim().to_owned(),
@@ -263,16 +264,16 @@ fn main() {
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }
-    let set = |name, default| {
-        let set: Option<usize> = std::env::var(name).ok().map(|text| text.parse().unwrap());
-        set.unwrap_or(default)
+    let setting = |name, default| {
+        let value: Option<usize> = std::env::var(name).ok().map(|text| text.parse().unwrap());
+        value.unwrap_or(default)
     };
-    let (admitted, times) = (set("ADMITTED", 8), set("TIMES", 40));
+    let (admitted, times) = (setting("ADMITTED", 8), setting("TIMES", 40));
     let folder = tempfile::tempdir().unwrap();
     let (_server, address) = serve(folder.path(), admitted);
     let own = Callers::connect(&address, admitted);
     let flood = Callers::connect(&address, times * admitted);
-    for way in [CallPattern::Bursts, CallPattern::Repeat] {
-        measure(&own, &flood, way);
+    for pattern in [CallPattern::Bursts, CallPattern::Repeat] {
+        measure(&own, &flood, pattern);
     }
 }

@@ -1,8 +1,8 @@
-//! Many streams that follow paths, under changes: `ENTAIL=path/to/entail cargo bench --bench watch`.
+//! Many watch streams while policies change: `ENTAIL=path/to/entail cargo bench --bench watch`.
 //!
-//! A server is started over a folder of manifests; `STREAMS` streams follow a route each; for
-//! `SECONDS` seconds policies are edited `RATE` times a second. At the end every stream has to hold
-//! what the files say. Then a mirror follows all of it and is asked.
+//! Starts a server with manifests, and `STREAMS` streams that each watch one route. For `SECONDS`
+//! seconds, policies are edited `RATE` times per second. At the end every stream must have received
+//! the last state. Then measures look-ups in a mirror of all paths.
 
 #![allow(
     clippy::unwrap_used,
@@ -23,10 +23,10 @@ use entail_client::stubs::effective_policy_service_client::EffectivePolicyServic
 use entail_client::{Mirror, MirrorSettings};
 use tonic::transport::{Channel, Endpoint};
 
-/// Routes, each with a policy of its own.
+/// Number of routes, each with its own policy.
 const ROUTES: usize = 100;
-/// Streams of a connection.
-const A_CONNECTION: usize = 500;
+/// Streams per connection.
+const STREAMS_PER_CONNECTION: usize = 500;
 const KIND: &str = "Marker.bench.example";
 
 struct Server(Child);
@@ -38,7 +38,7 @@ impl Drop for Server {
     }
 }
 
-/// What a stream holds.
+/// The last state that a stream received.
 #[derive(Default)]
 struct ClientStream {
     marker: AtomicU64,
@@ -69,7 +69,7 @@ fn world(folder: &Path) {
     std::fs::write(folder.join("world.yaml"), text).unwrap();
 }
 
-/// A policy's file takes its place in one step.
+/// Writes a policy; the file is replaced atomically.
 fn edit(folder: &Path, route: usize, marker: u64) {
     let text = format!(
         "apiVersion: bench.example/v1\nkind: Marker\nmetadata: {{name: p{route}}}\nspec:\n  targetRefs: [{{group: \
@@ -77,9 +77,9 @@ fn edit(folder: &Path, route: usize, marker: u64) {
          {}}}\n",
         "x".repeat(500)
     );
-    let beside = folder.join(".beside");
-    std::fs::write(&beside, text).unwrap();
-    std::fs::rename(beside, folder.join(format!("policy-{route}.yaml"))).unwrap();
+    let temporary = folder.join(".temporary");
+    std::fs::write(&temporary, text).unwrap();
+    std::fs::rename(temporary, folder.join(format!("policy-{route}.yaml"))).unwrap();
 }
 
 fn path(route: usize) -> String {
@@ -91,7 +91,7 @@ fn marker(policies: &[v1::EffectivePolicy]) -> u64 {
     spec["marker"].as_u64().unwrap()
 }
 
-async fn follow(channel: Channel, route: usize, held: Arc<ClientStream>) {
+async fn follow(channel: Channel, route: usize, state: Arc<ClientStream>) {
     let request = v1::WatchEffectivePoliciesRequest {
         prefixes: vec![path(route)],
         levels: vec!["RouteRule".to_owned()],
@@ -101,16 +101,18 @@ async fn follow(channel: Channel, route: usize, held: Arc<ClientStream>) {
     let mut client = EffectivePolicyServiceClient::new(channel);
     let stream = client.watch_effective_policies(request).await;
     let mut stream = stream.unwrap().into_inner();
-    // At the end the server goes before its streams do.
+    // At the end the server is killed while the streams are open.
     while let Ok(Some(message)) = stream.message().await {
-        held.messages.fetch_add(1, Ordering::Relaxed);
+        state.messages.fetch_add(1, Ordering::Relaxed);
         if let Some(body) = message.bodies.last() {
-            held.marker.store(marker(&body.policies), Ordering::Relaxed);
+            state
+                .marker
+                .store(marker(&body.policies), Ordering::Relaxed);
         }
     }
 }
 
-/// Of a process: megabytes held, and seconds of CPU.
+/// Returns the resident megabytes and CPU seconds of a process.
 fn cost(process: u32) -> (f64, f64) {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status
@@ -181,30 +183,30 @@ async fn main() {
     mirror(address).await;
 }
 
-/// Streams under changes.
+/// Opens the streams and edits policies.
 async fn streams(server: &Server, address: &str, manifests: &Path) {
     let (streams, seconds) = (number("STREAMS", 5_000), number("SECONDS", 60));
     let rate = number("RATE", 100);
     let (empty, _) = cost(server.0.id());
 
-    let held: Vec<Arc<ClientStream>> = (0..streams).map(|_| Arc::default()).collect();
+    let state: Vec<Arc<ClientStream>> = (0..streams).map(|_| Arc::default()).collect();
     let mut channel = None;
-    for (at, held) in held.iter().enumerate() {
-        if at % A_CONNECTION == 0 {
+    for (at, state) in state.iter().enumerate() {
+        if at % STREAMS_PER_CONNECTION == 0 {
             let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
             channel = Some(endpoint.connect().await.unwrap());
         }
         let channel = channel.clone().unwrap();
-        tokio::spawn(follow(channel, at % ROUTES, Arc::clone(held)));
+        tokio::spawn(follow(channel, at % ROUTES, Arc::clone(state)));
     }
     let all_hold = |marker: &dyn Fn(usize) -> u64| {
-        let mut all = held.iter().enumerate();
-        all.all(|(at, held)| held.marker.load(Ordering::Relaxed) == marker(at % ROUTES))
+        let mut all = state.iter().enumerate();
+        all.all(|(at, state)| state.marker.load(Ordering::Relaxed) == marker(at % ROUTES))
     };
-    let began = until("all streams begin", || all_hold(&|_| 1)).await;
+    let began = until("all streams started", || all_hold(&|_| 1)).await;
     let (before, cpu_before) = cost(server.0.id());
     println!(
-        "{streams} streams begin in {began:.1?}: {empty:.0} MB before them, {before:.0} MB after"
+        "{streams} streams started in {began:.1?}: {empty:.0} MB before, {before:.0} MB after"
     );
 
     let mut last = vec![1_u64; ROUTES];
@@ -220,24 +222,24 @@ async fn streams(server: &Server, address: &str, manifests: &Path) {
         }
     }
     let took = start.elapsed();
-    let late = until("all streams hold the last state", || {
+    let late = until("all streams have the last state", || {
         all_hold(&|route| last[route])
     })
     .await;
     let (after, cpu) = cost(server.0.id());
-    let messages: usize = held
+    let messages: usize = state
         .iter()
-        .map(|held| held.messages.load(Ordering::Relaxed))
+        .map(|state| state.messages.load(Ordering::Relaxed))
         .sum();
     println!(
-        "{} changes in {took:.1?}: all {streams} streams hold the last state {late:.0?} after the last one; \
+        "{} changes in {took:.1?}: all {streams} streams have the last state {late:.0?} after the last one; \
          {messages} messages; {most:.0} MB at most, {after:.0} MB after; {:.1} s CPU",
         rate * seconds,
         cpu - cpu_before
     );
 }
 
-/// Look-ups in a mirror.
+/// Measures look-ups in a mirror.
 async fn mirror(address: String) {
     let settings = MirrorSettings {
         server: address,
@@ -248,15 +250,15 @@ async fn mirror(address: String) {
     let names: Vec<String> = (0..ROUTES)
         .map(|route| format!("{}/rules/a", path(route)))
         .collect();
-    let asked = 3_000_000;
+    let look_ups = 3_000_000;
     let began = Instant::now();
-    let mut found = 0;
-    for at in 0..asked {
-        found += mirror
+    let mut policies = 0;
+    for at in 0..look_ups {
+        policies += mirror
             .with(&names[at % ROUTES], |answer| answer.policies.len())
             .unwrap();
     }
-    let each = began.elapsed().as_nanos() / asked as u128;
-    assert_eq!(found, asked);
+    let each = began.elapsed().as_nanos() / look_ups as u128;
+    assert_eq!(policies, look_ups);
     println!("a look-up in a mirror of {} paths: {each} ns", mirror.len());
 }

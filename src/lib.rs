@@ -1,5 +1,5 @@
-//! The server and the commands of entail. Everything that a program outside this repository may use
-//! is in `entail-core` and `entail-client`; this library exists for the binary, tests and benches.
+//! The server and the commands of entail. This library exists for the binary, tests and benches;
+//! the public API for other programs is in `entail-core` and `entail-client`.
 //!
 //! `docs/architecture.md` describes the modules and which of them may import which.
 

@@ -1,4 +1,4 @@
-//! The program: everything is in the library.
+//! The `entail` binary. The commands are in the library, in [`entail::cli`].
 
 use std::process::ExitCode;
 

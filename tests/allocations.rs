@@ -1,5 +1,5 @@
-//! A look-up allocates nothing from the path's name to the reply's bytes. The codec's own buffers
-//! come after that.
+//! Checks that a look-up does not allocate, from the path name to the bytes of the reply. The buffers
+//! of the codec are not included.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,7 +20,7 @@ use prost::Message;
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
-/// A world with a Gateway, a mesh root, named and unnamed rules, and a policy.
+/// Returns a world with a Gateway, a mesh root, named and unnamed rules, and a policy.
 fn snapshots() -> SnapshotCell {
     let objects = serde_json::json!([
         {"apiVersion": "entail.dev/v1alpha1", "kind": "PolicyProfile", "metadata": {"name": "ps"},
@@ -49,7 +49,7 @@ fn snapshots() -> SnapshotCell {
 }
 
 #[test]
-fn from_the_name_to_the_bytes_nothing_is_allocated() {
+fn a_look_up_does_not_allocate() {
     let snapshots = snapshots();
     let names = [
         "gateways/ns/gw",
@@ -63,16 +63,16 @@ fn from_the_name_to_the_bytes_nothing_is_allocated() {
         "namespaces/ns",
     ];
     let mut buffer: Vec<u8> = Vec::with_capacity(1 << 16);
-    // The first load registers this thread with the cell, once for all.
+    // The first load registers this thread with the cell, which allocates once.
     assert!(snapshots.load().is_some() && snapshots.with(|_| ()).is_some());
     let _profiler = dhat::Profiler::builder().testing().build();
     let before = dhat::HeapStats::get();
     for _ in 0..100 {
         for name in names {
-            let found = snapshots.with(|snapshot| get_stored(snapshot, name));
-            let reply = found.flatten();
+            let reply = snapshots.with(|snapshot| get_stored(snapshot, name));
+            let reply = reply.flatten();
             buffer.clear();
-            // What the codec does with it: into a buffer that is there already.
+            // The codec encodes into a buffer that exists already.
             if let Some(reply) = &reply {
                 reply.encode_raw(&mut (&mut buffer).limit(1 << 16));
             }
@@ -81,7 +81,7 @@ fn from_the_name_to_the_bytes_nothing_is_allocated() {
     }
     let after = dhat::HeapStats::get();
     dhat::assert_eq!(after.total_blocks - before.total_blocks, 0);
-    // The counter counts: a reply that is put together anew does allocate.
+    // The counter works: a new string allocates.
     let text = "gateways/ns/gw".to_owned();
     let counted = dhat::HeapStats::get();
     dhat::assert!(counted.total_blocks > after.total_blocks && !text.is_empty());

@@ -1,4 +1,4 @@
-//! The binary as people call it, over the bakery of the examples.
+//! Tests of the binary with the manifests of `examples/bakery`.
 
 #![allow(
     clippy::unwrap_used,
@@ -46,13 +46,13 @@ fn stderr(output: &Output) -> String {
 }
 
 #[track_caller]
-fn fine(output: &Output) -> String {
+fn success(output: &Output) -> String {
     assert_eq!(code(output), 0, "{}{}", stdout(output), stderr(output));
     stdout(output)
 }
 
 fn json(arguments: &[&str]) -> Value {
-    let text = fine(&bakery(arguments));
+    let text = success(&bakery(arguments));
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
@@ -69,8 +69,8 @@ fn list<'v>(value: &'v Value, name: &str) -> &'v Vec<Value> {
     value[name].as_array().unwrap()
 }
 
-/// Paths of an answer with the kinds told there.
-fn told(answer: &Value) -> Vec<(String, Vec<String>)> {
+/// The paths of an answer with the kinds printed at each.
+fn kinds_by_path(answer: &Value) -> Vec<(String, Vec<String>)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     list(answer, "paths")
         .iter()
@@ -82,7 +82,7 @@ fn told(answer: &Value) -> Vec<(String, Vec<String>)> {
 }
 
 #[test]
-fn get_gives_every_field() {
+fn get_prints_every_field() {
     let answer = json(&["get", "-o", "json"]);
     assert_eq!(fields(&answer), ["version", "kinds", "paths"].into());
     assert_eq!(fields(&answer["version"]), ["epoch", "generation"].into());
@@ -122,8 +122,8 @@ fn get_gives_every_field() {
 }
 
 #[test]
-fn each_kind_is_told_at_its_own_level() {
-    for (path, kinds) in told(&json(&["get", "-o", "json"])) {
+fn each_kind_is_printed_at_its_effective_level() {
+    for (path, kinds) in kinds_by_path(&json(&["get", "-o", "json"])) {
         let is_backend = path.contains("/backends/");
         assert!(path.contains("/rules/"), "{path}");
         let is_retry = |kind: &String| kind == "RetryPolicy";
@@ -132,7 +132,7 @@ fn each_kind_is_told_at_its_own_level() {
             "{path} {kinds:?}"
         );
     }
-    let all = told(&json(&["get", "-o", "json", "--all-levels"]));
+    let all = kinds_by_path(&json(&["get", "-o", "json", "--all-levels"]));
     assert!(
         all.iter()
             .any(|(path, _)| path == "gateways/platform/storefront")
@@ -144,9 +144,9 @@ fn each_kind_is_told_at_its_own_level() {
 }
 
 #[test]
-fn a_path_is_told_with_all_that_is_known() {
+fn a_single_path_is_printed_with_every_kind() {
     let answer = json(&["get", LOAVES, "-o", "json"]);
-    let found = told(&answer);
+    let found = kinds_by_path(&answer);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].0, LOAVES);
     let policies = list(&answer["paths"][0], "policies");
@@ -169,11 +169,11 @@ fn a_path_is_told_with_all_that_is_known() {
 }
 
 #[test]
-fn an_object_is_told_by_the_paths_through_it() {
-    // One place before and one behind the manifests: options that take several must not eat it.
+fn an_object_selects_the_paths_through_it() {
+    // NAME before and after `--manifests`, which takes several values.
     let object = "httproute/baker/cakes";
     let before = json(&["get", object, "-o", "json"]);
-    let behind = fine(&entail(&[
+    let after = success(&entail(&[
         "get",
         "-o",
         "json",
@@ -181,11 +181,12 @@ fn an_object_is_told_by_the_paths_through_it() {
         BAKERY,
         object,
     ]));
-    assert_eq!(told(&before), told(&serde_json::from_str(&behind).unwrap()));
-    let found = told(&before);
+    let answer = serde_json::from_str(&after).unwrap();
+    assert_eq!(kinds_by_path(&before), kinds_by_path(&answer));
+    let found = kinds_by_path(&before);
     assert!(found.len() >= 4 && found.iter().all(|(path, _)| path.contains("baker/cakes")));
-    // A kind that acts above the object is told at the path that ends there.
-    let service = told(&json(&[
+    // A kind whose levels are above the object is printed at the path that ends there.
+    let service = kinds_by_path(&json(&[
         "get",
         "service/shop/till",
         "-o",
@@ -203,7 +204,7 @@ fn an_object_is_told_by_the_paths_through_it() {
 }
 
 #[test]
-fn yaml_and_json_say_the_same() {
+fn yaml_and_json_are_equal() {
     for arguments in [
         &["get"][..],
         &["get", LOAVES],
@@ -213,9 +214,9 @@ fn yaml_and_json_say_the_same() {
         with_yaml.extend(["-o", "yaml"]);
         let mut with_json = arguments.to_vec();
         with_json.extend(["-o", "json"]);
-        let mut yaml: Value = serde_saphyr::from_str(&fine(&bakery(&with_yaml))).unwrap();
+        let mut yaml: Value = serde_saphyr::from_str(&success(&bakery(&with_yaml))).unwrap();
         let mut json = json(&with_json);
-        // Each process has an epoch of its own.
+        // The epoch differs between processes.
         yaml["version"]["epoch"] = Value::Null;
         json["version"]["epoch"] = Value::Null;
         assert_eq!(yaml, json);
@@ -223,8 +224,8 @@ fn yaml_and_json_say_the_same() {
 }
 
 #[test]
-fn explain_tells_who_turned_retries_on() {
-    let text = fine(&bakery(&["explain", "httproute/baker/bread"]));
+fn explain_names_the_policy_that_sets_retries() {
+    let text = success(&bakery(&["explain", "httproute/baker/bread"]));
     let retries = text
         .split("RetryPolicy.policies.bakery.example")
         .nth(1)
@@ -238,27 +239,27 @@ fn explain_tells_who_turned_retries_on() {
         text.contains("RetryPolicy: both values come from baker/be-patient on Namespace/baker"),
         "{text}"
     );
-    let cakes = fine(&bakery(&[
+    let cakes = success(&bakery(&[
         "explain",
         "httproute/baker/cakes",
         "--kind",
         "RetryPolicy",
     ]));
     assert!(
-        cakes.contains("beats baker/be-patient: 250ms (more specific default)"),
+        cakes.contains("overrides baker/be-patient: 250ms (more specific default)"),
         "{cakes}"
     );
     assert!(!cakes.contains("CachePolicy"), "{cakes}");
 }
 
 #[test]
-fn text_for_people_fits_and_has_no_colours_in_a_pipe() {
+fn text_fits_and_has_no_colours_in_a_pipe() {
     for arguments in [
         &["get"][..],
         &["explain", "httproute/shop/shop"],
         &["get", LOAVES],
     ] {
-        let text = fine(&bakery(arguments));
+        let text = success(&bakery(arguments));
         assert!(!text.contains('\u{1b}'));
         let paths = ["gateways/", "mesh/", "  on gateways/", "     gateways/"];
         for line in text.lines() {
@@ -269,7 +270,7 @@ fn text_for_people_fits_and_has_no_colours_in_a_pipe() {
 }
 
 #[test]
-fn a_name_that_nothing_has_ends_with_the_nearest() {
+fn an_unknown_name_is_reported_with_the_nearest_path() {
     let wrong = LOAVES.replace("/rules/menu/", "/rules/menus/");
     for command in ["get", "explain"] {
         let output = bakery(&[command, &wrong]);
@@ -284,7 +285,7 @@ fn a_name_that_nothing_has_ends_with_the_nearest() {
 }
 
 #[test]
-fn exit_codes_tell_usage_from_input() {
+fn exit_codes_distinguish_usage_and_input_errors() {
     let output = entail(&["get"]);
     assert_eq!(code(&output), 2);
     assert!(stderr(&output).contains("--manifests") && stderr(&output).contains("--server"));
@@ -300,7 +301,7 @@ fn exit_codes_tell_usage_from_input() {
 }
 
 #[test]
-fn a_kind_that_nobody_knows_is_not_the_same_as_none() {
+fn an_unknown_kind_is_reported_as_unknown() {
     for output in ["table", "json", "yaml"] {
         let output = bakery(&[
             "get",
@@ -316,13 +317,16 @@ fn a_kind_that_nobody_knows_is_not_the_same_as_none() {
     }
     let output = bakery(&["explain", LOAVES, "--kind", "FooPolicy.example.com"]);
     assert_eq!(code(&output), 3);
-    let told = stdout(&output);
-    let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("unknown is not the same as none"), "{told}");
+    let text = stdout(&output);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("it has no profile, so its policies are not evaluated"),
+        "{text}"
+    );
 }
 
 #[test]
-fn a_reader_who_has_read_enough_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_entail"))
         .args(["get", "--all-levels", "-o", "yaml", "--manifests", BAKERY])
         .stdout(Stdio::piped())
@@ -336,7 +340,7 @@ fn a_reader_who_has_read_enough_is_no_error() {
 }
 
 #[test]
-fn the_descriptors_are_those_of_the_api() {
+fn descriptors_contain_the_services() {
     let output = entail(&["descriptors"]);
     assert_eq!(code(&output), 0);
     let set: prost_types::FileDescriptorSet = prost::Message::decode(&*output.stdout).unwrap();
@@ -350,26 +354,26 @@ fn the_descriptors_are_those_of_the_api() {
 }
 
 #[test]
-fn the_small_commands_answer() {
-    let completion = fine(&entail(&["completion", "bash"]));
+fn completion_version_and_profiles_print_their_output() {
+    let completion = success(&entail(&["completion", "bash"]));
     assert!(completion.contains("entail") && completion.contains("--manifests"));
     assert_eq!(
-        fine(&entail(&["version"])),
+        success(&entail(&["version"])),
         format!("entail {}\n", env!("CARGO_PKG_VERSION"))
     );
-    let table = fine(&entail(&["profiles"]));
+    let table = success(&entail(&["profiles"]));
     assert!(
         table
             .lines()
             .any(|line| line.starts_with("BackendTrafficPolicy.gateway.envoyproxy.io"))
     );
-    let yaml = fine(&entail(&["profiles", "BackendTrafficPolicy", "-o", "yaml"]));
+    let yaml = success(&entail(&["profiles", "BackendTrafficPolicy", "-o", "yaml"]));
     assert!(
         yaml.contains("backendtrafficpolicies.gateway.envoyproxy.io"),
         "{yaml}"
     );
     assert!(!yaml.contains("clienttrafficpolicies"), "{yaml}");
-    let json: Value = serde_json::from_str(&fine(&entail(&["profiles", "-o", "json"]))).unwrap();
+    let json: Value = serde_json::from_str(&success(&entail(&["profiles", "-o", "json"]))).unwrap();
     assert!(list(&json, "profiles").len() > 20);
     assert_eq!(code(&entail(&["profiles", "NoSuchPolicy"])), 1);
 }
@@ -385,7 +389,7 @@ fn help_has_examples() {
         "health",
         "completion",
     ] {
-        let help = fine(&entail(&[command, "--help"]));
+        let help = success(&entail(&[command, "--help"]));
         assert!(help.contains("Examples:"), "{command}");
     }
 }

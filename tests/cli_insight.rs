@@ -1,5 +1,5 @@
-//! `status`, `reach`, `lint`, `diff`, `preview` and `topology` as people call them, over the bakery
-//! of the examples.
+//! Tests of `status`, `reach`, `lint`, `diff`, `preview`, `resolve` and `topology` with the manifests
+//! of `examples/bakery`.
 
 #![allow(
     clippy::unwrap_used,
@@ -47,15 +47,15 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// What is printed, with words parted by single spaces wherever lines end.
+/// A text with single spaces in place of line breaks and indentation.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[track_caller]
 fn ends(output: &Output, code: i32) -> String {
-    let told = format!("{}{}", stdout(output), stderr(output));
-    assert_eq!(output.status.code(), Some(code), "{told}");
+    let printed = format!("{}{}", stdout(output), stderr(output));
+    assert_eq!(output.status.code(), Some(code), "{printed}");
     stdout(output)
 }
 
@@ -74,16 +74,16 @@ fn list<'v>(value: &'v Value, name: &str) -> &'v Vec<Value> {
     value[name].as_array().unwrap()
 }
 
-/// Whether some line has all the words.
+/// Returns the first line that contains all parts.
 #[track_caller]
-fn line<'t>(text: &'t str, words: &[&str]) -> &'t str {
+fn line<'t>(text: &'t str, parts: &[&str]) -> &'t str {
     let mut lines = text.lines();
     lines
-        .find(|line| words.iter().all(|word| line.contains(word)))
-        .unwrap_or_else(|| panic!("no line has {words:?}:\n{text}"))
+        .find(|line| parts.iter().all(|part| line.contains(part)))
+        .unwrap_or_else(|| panic!("no line has {parts:?}:\n{text}"))
 }
 
-/// A change that takes nothing away.
+/// A policy that changes a value and removes none.
 const LONGER: &str = "\
 apiVersion: policies.bakery.example/v1
 kind: RetryPolicy
@@ -94,7 +94,7 @@ spec:
   defaults: {strategy: merge, attempts: 7, backoff: 250ms}
 ";
 
-/// A copy of the bakery to be changed.
+/// A copy of the bakery for tests that change it.
 fn copy() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     copy_into(Path::new(BAKERY), folder.path());
@@ -121,7 +121,7 @@ fn edit(folder: &Path, file: &str, change: impl Fn(&str) -> String) {
 }
 
 #[test]
-fn status_tells_who_does_nothing() {
+fn status_shows_how_far_policies_are_in_force() {
     let text = ends(&bakery(&["status"]), 0);
     line(
         &text,
@@ -160,7 +160,7 @@ fn status_tells_who_does_nothing() {
 }
 
 #[test]
-fn status_of_one_policy_tells_what_it_refers_to() {
+fn status_of_one_policy_shows_its_references() {
     let name = "cachepolicy/platform/fresh-daily";
     let text = ends(&bakery(&["status", name]), 0);
     assert!(
@@ -172,9 +172,9 @@ fn status_of_one_policy_tells_what_it_refers_to() {
         "{text}"
     );
     assert!(!text.contains("be-patient"), "{text}");
-    // Options that take several values must not eat the name.
-    let behind = entail(&["status", "--manifests", BAKERY, name]);
-    assert_eq!(ends(&behind, 0), text);
+    // POLICY after `--manifests`, which takes several values.
+    let after = entail(&["status", "--manifests", BAKERY, name]);
+    assert_eq!(ends(&after, 0), text);
 }
 
 #[test]
@@ -213,24 +213,28 @@ fn status_as_json_has_every_field() {
 }
 
 #[test]
-fn reach_tells_where_retries_come_from() {
+fn reach_shows_affected_objects_and_paths() {
     let text = ends(&bakery(&["reach", PATIENT]), 0);
-    let sentence = "RetryPolicy baker/be-patient is partly in force: it reaches 6 paths and loses \
-                    something on 2 of them to baker/let-them-cool affects";
+    let sentence = "RetryPolicy baker/be-patient is partly in force: it applies to 6 paths and is \
+                    overridden in part on 2 of them by baker/let-them-cool affected objects";
     assert!(words(&text).starts_with(sentence), "{text}");
     line(&text, &["  Service/baker/loaves"]);
-    // Equal paths stand together: one block says all, one loses `backoff`.
-    assert_eq!(text.matches("says attempts, backoff").count(), 1, "{text}");
-    assert_eq!(text.matches("loses backoff").count(), 1, "{text}");
+    // Paths with the same result form one group: one sets all units, one is overridden in one.
+    assert_eq!(text.matches("sets attempts, backoff").count(), 1, "{text}");
+    assert_eq!(
+        text.matches("is overridden in backoff").count(),
+        1,
+        "{text}"
+    );
     let other = line(
         &text,
         &["HTTPRoute/shop/shop/rules/#2/backends/Service/baker/loaves"],
     );
     assert!(other.contains("gateways/"), "{other}");
     let unit = ends(&bakery(&["reach", PATIENT, "--unit", "backoff"]), 0);
-    assert!(!unit.contains("says attempts"), "{unit}");
+    assert!(!unit.contains("sets attempts"), "{unit}");
     assert!(
-        words(&unit).contains("It says `backoff` on 4 paths and loses it on 2 paths"),
+        words(&unit).contains("It sets `backoff` on 4 paths and is overridden on 2 paths"),
         "{unit}"
     );
 }
@@ -256,16 +260,16 @@ fn reach_as_json_has_every_field() {
 }
 
 #[test]
-fn a_policy_that_is_not_there_ends_with_those_of_its_namespace() {
+fn an_unknown_policy_is_reported_with_those_of_its_namespace() {
     for command in ["reach", "status"] {
         let output = bakery(&[command, "retrypolicy/baker/be-pateint"]);
         assert_eq!(ends(&output, 1), "");
-        let told = stderr(&output);
+        let error = stderr(&output);
         assert!(
-            told.contains("in `baker` there is `retrypolicy/baker/be-patient`"),
-            "{told}"
+            error.contains("policies in `baker`: `retrypolicy/baker/be-patient`"),
+            "{error}"
         );
-        assert!(!told.contains("platform/"), "{told}");
+        assert!(!error.contains("platform/"), "{error}");
         let output = bakery(&[command, PATIENT, "--kind", "CachePolicy"]);
         assert_eq!(ends(&output, 1), "");
     }
@@ -275,14 +279,14 @@ fn a_policy_that_is_not_there_ends_with_those_of_its_namespace() {
 }
 
 #[test]
-fn lint_reads_like_a_compiler() {
+fn lint_prints_one_line_per_finding() {
     let text = ends(&bakery(&["lint"]), 1);
     let found = line(&text, &["policies/cache.yaml:4: warning: CachePolicy"]);
     assert!(found.contains("it does nothing: on all 7 paths"), "{found}");
     assert!(found.ends_with("[Overridden]"), "{found}");
     assert_eq!(text.lines().last().unwrap(), "0 errors, 1 warning, 0 notes");
-    let fine = ends(&bakery(&["lint", "--kind", "RetryPolicy"]), 0);
-    assert_eq!(fine, "0 errors, 0 warnings, 0 notes\n");
+    let clean = ends(&bakery(&["lint", "--kind", "RetryPolicy"]), 0);
+    assert_eq!(clean, "0 errors, 0 warnings, 0 notes\n");
     let answer = json(&bakery(&["lint", "-o", "json"]), 1);
     assert_eq!(fields(&answer), ["version", "kinds", "findings"].into());
     assert_eq!(
@@ -293,7 +297,7 @@ fn lint_reads_like_a_compiler() {
 }
 
 #[test]
-fn lint_finds_what_points_nowhere() {
+fn lint_reports_missing_targets() {
     let folder = copy();
     edit(folder.path(), "policies/cache.yaml", |text| {
         text.replace("name: bread}", "name: braed}")
@@ -316,7 +320,7 @@ fn lint_finds_what_points_nowhere() {
 }
 
 #[test]
-fn a_kind_that_nobody_knows_outweighs_all_findings() {
+fn an_unknown_kind_takes_precedence_over_findings() {
     let kind = ["--kind", "FooPolicy.example.com"];
     for command in [
         &["lint"][..],
@@ -330,12 +334,15 @@ fn a_kind_that_nobody_knows_outweighs_all_findings() {
     let output = entail(&[&["diff", BAKERY, BAKERY][..], &kind].concat());
     assert!(ends(&output, 3).contains("UNKNOWN"));
     let output = bakery(&[&["topology", "-o", "dot"][..], &kind].concat());
-    assert!(ends(&output, 3).starts_with("digraph"), "a graph stays one");
+    assert!(
+        ends(&output, 3).starts_with("digraph"),
+        "the output is a graph"
+    );
     assert!(stderr(&output).contains("UNKNOWN"));
 }
 
 #[test]
-fn yaml_and_json_say_the_same() {
+fn yaml_and_json_are_equal() {
     for arguments in [
         &["status"][..],
         &["reach", PATIENT],
@@ -346,7 +353,7 @@ fn yaml_and_json_say_the_same() {
         let mut yaml: Value = serde_saphyr::from_str(&stdout(&yaml)).unwrap();
         let json = bakery(&[arguments, &["-o", "json"]].concat());
         let mut json: Value = serde_json::from_str(&stdout(&json)).unwrap();
-        // Each process has an epoch of its own.
+        // The epoch differs between processes.
         yaml["version"]["epoch"] = Value::Null;
         json["version"]["epoch"] = Value::Null;
         assert_eq!(yaml, json);
@@ -354,7 +361,7 @@ fn yaml_and_json_say_the_same() {
 }
 
 #[test]
-fn text_for_people_fits_and_has_no_colours_in_a_pipe() {
+fn text_fits_and_has_no_colours_in_a_pipe() {
     for arguments in [
         &["status"][..],
         &["status", "retrypolicy/shop/one-more-try"],
@@ -365,7 +372,7 @@ fn text_for_people_fits_and_has_no_colours_in_a_pipe() {
         let text = stdout(&bakery(arguments));
         assert!(!text.contains('\u{1b}'));
         for line in text.lines() {
-            // Names of paths stay whole.
+            // Path names are never broken.
             let is_path = line
                 .split_whitespace()
                 .any(|word| word.starts_with("gateways/"));

@@ -1,4 +1,4 @@
-//! The corpus through every door: the library, the command over files, and the gRPC answer.
+//! Runs the conformance cases through the library, through `entail test`, and through a gRPC server.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,25 +21,25 @@ use entail::insight::QueryBackend;
 use entail::server::Limits;
 use entail_client::ClientTls;
 
-/// Checks one case and collects what differs.
-fn hold(case: &Case, ask: &mut dyn QueryBackend, failures: &mut Vec<String>) {
-    for mismatch in check(case, ask) {
+/// Checks one case and collects its mismatches.
+fn check_case(case: &Case, backend: &mut dyn QueryBackend, failures: &mut Vec<String>) {
+    for mismatch in check(case, backend) {
         failures.push(format!("{}\n{mismatch}", case.name));
     }
 }
 
 #[test]
-fn through_the_library() {
+fn cases_pass_through_the_library() {
     let mut failures = Vec::new();
     for case in corpus::cases() {
         let mut local = load_values(&case.inputs(), &[]).unwrap();
-        hold(&case, &mut local, &mut failures);
+        check_case(&case, &mut local, &mut failures);
     }
     assert!(failures.is_empty(), "{}", failures.concat());
 }
 
 #[test]
-fn through_the_command() {
+fn cases_pass_through_the_command() {
     let output = Command::new(env!("CARGO_BIN_EXE_entail"))
         .arg("test")
         .args(corpus::files())
@@ -53,7 +53,7 @@ fn through_the_command() {
 }
 
 #[test]
-fn through_the_service() {
+fn cases_pass_through_a_server() {
     let served = served::serve(Limits::default());
     let mut remote = RemoteBackend::connect(
         &served.address,
@@ -63,55 +63,55 @@ fn through_the_service() {
     .unwrap();
     let mut failures = Vec::new();
     for case in corpus::cases() {
-        // One server for all: each case is its next snapshot.
+        // One server runs all cases: each is its next snapshot.
         let local = load_values(&case.inputs(), &[]).unwrap();
         served.snapshots.publish(local.snapshot);
-        hold(&case, &mut remote, &mut failures);
+        check_case(&case, &mut remote, &mut failures);
     }
     assert!(failures.is_empty(), "{}", failures.concat());
 }
 
 #[test]
-fn a_wrong_expectation_is_found() {
-    // The check itself can fail: each kind of expectation, wrong once.
-    let right = corpus::cases()
+fn wrong_expectations_are_detected() {
+    // One wrong expectation each of a status, a path, and the affecting policies.
+    let correct = corpus::cases()
         .into_iter()
         .find(|case| case.name == "semantics/10-part")
         .unwrap();
     let mut local = load_values(&right.inputs(), &[]).unwrap();
-    assert_eq!(check(&right, &mut local), []);
-    let mut wrong = right.clone();
+    assert_eq!(check(&correct, &mut local), []);
+    let mut wrong = correct.clone();
     wrong.expect.status[0].in_force = Some("All".to_owned());
     wrong.expect.paths.valid.push("gateways/ns/nope".to_owned());
     wrong
         .expect
         .affected
         .insert("Gateway/ns/gw".to_owned(), Vec::new());
-    let found = check(&wrong, &mut local);
-    assert_eq!(found.len(), 3, "{found:?}");
+    let mismatches = check(&wrong, &mut local);
+    assert_eq!(mismatches.len(), 3, "{mismatches:?}");
 }
 
 #[test]
 fn every_built_in_profile_has_a_case() {
     let cases = corpus::cases();
-    let of = |object: &serde_json::Value| {
+    let kind_of = |object: &serde_json::Value| {
         let version = object["apiVersion"].as_str().unwrap_or_default();
         let group = version.split_once('/').map_or("", |(group, _)| group);
         format!("{}.{group}", object["kind"].as_str().unwrap_or_default())
     };
-    let known: std::collections::BTreeSet<String> = cases
+    let covered: std::collections::BTreeSet<String> = cases
         .iter()
         .flat_map(|case| &case.objects)
-        .map(of)
+        .map(kind_of)
         .collect();
     let missing: Vec<String> = entail_core::profile::built_in()
         .iter()
         .flatten()
         .map(|(_, document)| document.policy().to_string())
-        .filter(|kind| !known.contains(kind))
+        .filter(|kind| !covered.contains(kind))
         .collect();
     assert!(missing.is_empty(), "no case for {missing:?}");
-    // A case that names a built-in profile relies on one that there is.
+    // Every built-in profile that a case names exists.
     let names: Vec<&str> = entail_core::profile::built_in()
         .iter()
         .flatten()

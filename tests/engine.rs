@@ -24,7 +24,7 @@ use entail_core::model::{Change, GroupKind, Object, PathName};
 use entail_core::store::{ProfileSources, Store};
 use serde_json::json;
 
-use bench_world::{BenchWorld, made, version};
+use bench_world::{BenchWorld, generate, version};
 
 /// What a step did.
 fn done(
@@ -53,7 +53,7 @@ fn bytes(snapshot: &Snapshot, name: &str) -> bytes::Bytes {
 
 #[test]
 fn one_route_policy_among_ten_thousand_routes_merges_its_own_stacks() {
-    let mut made = made("many");
+    let mut made = generate("many");
     let mut snapshot_builder = made.snapshot_builder();
     let first = snapshot_builder.snapshot(version());
     assert!(first.paths() > 100_000, "{}", first.paths());
@@ -88,7 +88,7 @@ fn one_route_policy_among_ten_thousand_routes_merges_its_own_stacks() {
 
 #[test]
 fn a_status_merges_nothing() {
-    let mut made = made("1k");
+    let mut made = generate("1k");
     let mut snapshot_builder = made.snapshot_builder();
     let gateway = |kind: &str| GroupKind::new("gateway.networking.k8s.io", kind);
     let policy = made.edited("HTTPRoute", 1).1.kind;
@@ -110,7 +110,7 @@ type Edit = fn(&mut Object);
 
 #[test]
 fn what_no_answer_rests_on_is_not_read() {
-    let mut made = made("1k");
+    let mut made = generate("1k");
     let mut snapshot_builder = made.snapshot_builder();
     let gateway = |kind: &str| GroupKind::new("gateway.networking.k8s.io", kind);
     let edit = |made: &BenchWorld, kind: &GroupKind, edit: Edit| {
@@ -156,7 +156,7 @@ fn what_no_answer_rests_on_is_not_read() {
 
 #[test]
 fn what_moves_paths_merges_only_new_stacks() {
-    let mut made = made("1k");
+    let mut made = generate("1k");
     let mut snapshot_builder = made.snapshot_builder();
     let kind = GroupKind::new("gateway.networking.k8s.io", "HTTPRoute");
     let (_, entry) = made.store.of_kind(&kind).next().unwrap();
@@ -178,7 +178,7 @@ fn what_moves_paths_merges_only_new_stacks() {
 
 #[test]
 fn nothing_is_left_of_what_is_gone() {
-    let mut made = made("1k");
+    let mut made = generate("1k");
     let mut snapshot_builder = made.snapshot_builder();
     assert!(snapshot_builder.stats().parts > 100);
     let kinds: Vec<GroupKind> = made.store.kinds().cloned().collect();

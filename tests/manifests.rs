@@ -1,4 +1,4 @@
-//! Manifests on disk: what is read, what is kept, what is told, and how changes are followed.
+//! Tests of the manifest source: reading, problems, last good versions, and changes.
 
 #![allow(
     clippy::unwrap_used,
@@ -32,8 +32,8 @@ fn manifests(paths: &[&Path]) -> Manifests {
     Manifests::new(paths, KindScopes::default())
 }
 
-/// `+key=v` for what is new or different, `-key` for what is gone.
-fn told(scan: &Scan) -> Vec<String> {
+/// The changes of a scan: `+key=v` for new and changed objects, `-key` for deleted ones.
+fn changes(scan: &Scan) -> Vec<String> {
     let upserts = scan.change.upserts.iter().map(|object| {
         let value = object
             .body
@@ -79,7 +79,7 @@ fn the_first_scan_yields_everything_and_the_next_only_differences() {
     let mut manifests = manifests(&[dir.path()]);
     let scan = manifests.scan();
     assert_eq!(
-        told(&scan),
+        changes(&scan),
         [
             "+Service/default/a=1",
             "+Service/default/b=1",
@@ -91,17 +91,18 @@ fn the_first_scan_yields_everything_and_the_next_only_differences() {
         (2, 0, false)
     );
     assert!(manifests.scan().change.is_empty());
-    // The same second, the same length: it still shows. Moved lines are no change.
+    // A change within the same second and of the same length is detected. Moved objects do not
+    // count as changed.
     fs::write(
         dir.path().join("a.yaml"),
         service("b", "2") + &service("a", "1"),
     )
     .unwrap();
-    assert_eq!(told(&manifests.scan()), ["+Service/default/b=2"]);
+    assert_eq!(changes(&manifests.scan()), ["+Service/default/b=2"]);
     fs::write(dir.path().join("a.yaml"), service("a", "1")).unwrap();
-    assert_eq!(told(&manifests.scan()), ["-Service/default/b"]);
+    assert_eq!(changes(&manifests.scan()), ["-Service/default/b"]);
     fs::remove_dir_all(dir.path().join("sub")).unwrap();
-    assert_eq!(told(&manifests.scan()), ["-Service/x/c"]);
+    assert_eq!(changes(&manifests.scan()), ["-Service/x/c"]);
 }
 
 #[test]
@@ -119,7 +120,7 @@ fn an_old_file_that_changes_is_read_again() {
             .set_modified(old)
             .unwrap();
         assert_eq!(
-            told(&manifests.scan()),
+            changes(&manifests.scan()),
             [format!("+Service/default/a={value}")]
         );
     }
@@ -142,20 +143,26 @@ fn a_broken_file_keeps_its_last_good_version() {
             [(ProblemKind::Broken, true), (ProblemKind::Broken, false)]
         );
         assert!(scan.is_partial());
-        let told: Vec<_> = scan.problems.iter().map(Problem::to_string).collect();
-        assert!(told[0].contains("a.yaml:5: this is no YAML"), "{told:?}");
-        assert!(told[0].contains("last good version"), "{told:?}");
-        assert!(told[1].contains("b.yaml:2: this is no UTF-8"), "{told:?}");
+        let problems: Vec<_> = scan.problems.iter().map(Problem::to_string).collect();
+        assert!(
+            problems[0].contains("a.yaml:5: this is no YAML"),
+            "{problems:?}"
+        );
+        assert!(problems[0].contains("last good version"), "{problems:?}");
+        assert!(
+            problems[1].contains("b.yaml:2: this is no UTF-8"),
+            "{problems:?}"
+        );
     }
     fs::write(&path, service("a", "2")).unwrap();
     fs::remove_file(dir.path().join("b.yaml")).unwrap();
     let scan = manifests.scan();
-    assert_eq!(told(&scan), ["+Service/default/a=2"]);
+    assert_eq!(changes(&scan), ["+Service/default/a=2"]);
     assert_eq!(scan.problems, []);
 }
 
 #[test]
-fn duplicates_are_told_and_the_later_one_wins() {
+fn duplicates_are_reported_and_the_later_one_wins() {
     let dir = folder();
     fs::write(dir.path().join("a.yaml"), service("x", "1")).unwrap();
     let twice =
@@ -163,22 +170,22 @@ fn duplicates_are_told_and_the_later_one_wins() {
     fs::write(dir.path().join("b.yaml"), twice).unwrap();
     let mut manifests = manifests(&[dir.path()]);
     let scan = manifests.scan();
-    assert_eq!(told(&scan), ["+Service/default/x=3"]);
+    assert_eq!(changes(&scan), ["+Service/default/x=3"]);
     assert_eq!(kinds(&scan), [(ProblemKind::Duplicate, false); 2]);
-    let told_of: Vec<_> = scan.problems.iter().map(Problem::to_string).collect();
+    let problems: Vec<_> = scan.problems.iter().map(Problem::to_string).collect();
     assert!(
-        told_of[0].contains("b.yaml:2: Service/default/x is also at"),
-        "{told_of:?}"
+        problems[0].contains("b.yaml:2: Service/default/x is also at"),
+        "{problems:?}"
     );
     assert!(
-        told_of[1].contains("b.yaml:2: this one is used"),
-        "{told_of:?}"
+        problems[1].contains("b.yaml:2: this one is used"),
+        "{problems:?}"
     );
     assert!(!scan.is_partial());
     fs::remove_file(dir.path().join("b.yaml")).unwrap();
     let scan = manifests.scan();
     assert_eq!(
-        (told(&scan), scan.problems),
+        (changes(&scan), scan.problems),
         (vec!["+Service/default/x=1".to_owned()], vec![])
     );
 }
@@ -191,18 +198,18 @@ fn files_are_in_byte_order_of_their_paths() {
         fs::write(dir.path().join(file), service("x", value)).unwrap();
     }
     assert_eq!(
-        told(&manifests(&[dir.path()]).scan()),
+        changes(&manifests(&[dir.path()]).scan()),
         ["+Service/default/x=3"]
     );
     let one = dir.path().join("a-b.yaml");
     assert_eq!(
-        told(&manifests(&[&dir.path().join("a"), &one]).scan()),
+        changes(&manifests(&[&dir.path().join("a"), &one]).scan()),
         ["+Service/default/x=1"]
     );
 }
 
 #[test]
-fn scopes_come_from_crds_profiles_and_what_is_well_known() {
+fn scopes_come_from_crds_profiles_and_well_known_kinds() {
     let dir = folder();
     let crd = dir.path().join("z.yaml");
     let objects = "
@@ -223,13 +230,13 @@ fn scopes_come_from_crds_profiles_and_what_is_well_known() {
         "+Q.q.io/c=null".into(),
     ];
     let scan = manifests.scan();
-    let mut all = told(&scan);
-    all.retain(|told| !told.contains(crd_key));
+    let mut all = changes(&scan);
+    all.retain(|change| !change.contains(crd_key));
     all.sort();
     assert_eq!(all, expected);
-    // Without its CRD a kind is namespaced again, and what was written counts.
+    // Without its CRD the kind is namespaced again, and the namespace in the manifest applies.
     fs::remove_file(crd).unwrap();
-    let mut all = told(&manifests.scan());
+    let mut all = changes(&manifests.scan());
     all.sort();
     assert_eq!(
         all,
@@ -247,7 +254,7 @@ fn standard_input_is_read_once() {
     let mut manifests = manifests(&[Path::new("-"), Path::new("-")])
         .with_stdin(Box::new(std::io::Cursor::new(text)));
     let scan = manifests.scan();
-    assert_eq!(told(&scan), ["+Service/default/a=1"]);
+    assert_eq!(changes(&scan), ["+Service/default/a=1"]);
     assert_eq!(
         scan.change.upserts[0].location.as_deref(),
         Some("<stdin>:2")
@@ -279,7 +286,7 @@ fn numbers_keep_every_digit() {
 }
 
 #[test]
-fn hostile_files_cost_only_themselves() {
+fn a_malicious_file_does_not_affect_others() {
     let dir = folder();
     fs::write(dir.path().join("deep.yaml"), "[".repeat(100_000)).unwrap();
     let mut laughs = "a: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
@@ -292,7 +299,7 @@ fn hostile_files_cost_only_themselves() {
     let large = fs::File::create(dir.path().join("large.yaml")).unwrap();
     large.set_len(65 * 1024 * 1024).unwrap();
     let scan = manifests(&[dir.path()]).scan();
-    assert_eq!(told(&scan), ["+Service/default/x=1"]);
+    assert_eq!(changes(&scan), ["+Service/default/x=1"]);
     assert_eq!(kinds(&scan), [(ProblemKind::Broken, false); 4]);
 }
 
@@ -304,8 +311,9 @@ mod unix {
 
     use super::*;
 
-    /// As kubelet's AtomicWriter: a new directory, then `..data` swapped by a rename.
-    pub fn publish(mount: &Path, version: &str, files: &[(&str, String)]) {
+    /// Publishes files like the AtomicWriter of the kubelet: a new directory, then a rename of the
+    /// `..data` link.
+    fn publish(mount: &Path, version: &str, files: &[(&str, String)]) {
         let real = mount.join(version);
         fs::create_dir(&real).unwrap();
         for (name, text) in files {
@@ -335,17 +343,20 @@ mod unix {
         let mut manifests = manifests(&[mount.path()]);
         let scan = manifests.scan();
         assert_eq!(
-            told(&scan),
+            changes(&scan),
             ["+Service/default/a=1", "+Service/default/b=1"]
         );
         assert_eq!((scan.files, scan.problems.len()), (2, 0));
         publish(mount.path(), "..2024_2", &[("a.yaml", service("a", "2"))]);
         let scan = manifests.scan();
-        assert_eq!(told(&scan), ["+Service/default/a=2", "-Service/default/b"]);
+        assert_eq!(
+            changes(&scan),
+            ["+Service/default/a=2", "-Service/default/b"]
+        );
     }
 
     #[test]
-    fn links_in_circles_end() {
+    fn cyclic_links_are_followed_once() {
         let dir = folder();
         fs::create_dir(dir.path().join("sub")).unwrap();
         fs::write(dir.path().join("sub/a.yaml"), service("a", "1")).unwrap();
@@ -354,12 +365,12 @@ mod unix {
         symlink("self.yaml", dir.path().join("self.yaml")).unwrap();
         symlink("nowhere", dir.path().join("lost.yaml")).unwrap();
         let scan = manifests(&[dir.path()]).scan();
-        assert_eq!((told(&scan).len(), scan.files), (1, 1));
+        assert_eq!((changes(&scan).len(), scan.files), (1, 1));
         assert_eq!(kinds(&scan), [(ProblemKind::Unreadable, false); 2]);
     }
 
     #[test]
-    fn names_that_are_no_unicode_are_told_as_far_as_can_be() {
+    fn file_names_that_are_not_unicode_are_reported_lossily() {
         let dir = folder();
         fs::write(
             dir.path().join(OsStr::from_bytes(b"\xff.yaml")),
@@ -369,12 +380,12 @@ mod unix {
         fs::write(dir.path().join(OsStr::from_bytes(b"\xfe.yaml")), "a: [").unwrap();
         fs::create_dir(dir.path().join(OsStr::from_bytes(b"\xfd"))).unwrap();
         let scan = manifests(&[dir.path()]).scan();
-        assert_eq!(told(&scan), ["+Service/default/a=1"]);
+        assert_eq!(changes(&scan), ["+Service/default/a=1"]);
         assert!(only(&scan.problems).path.ends_with("\u{fffd}.yaml"));
     }
 
     #[test]
-    fn a_source_that_is_gone_keeps_its_last_good_version() {
+    fn a_missing_root_keeps_its_last_good_version() {
         let dir = folder();
         let (root, file) = (dir.path().join("root"), dir.path().join("f.yaml"));
         fs::create_dir(&root).unwrap();
@@ -386,10 +397,10 @@ mod unix {
         let scan = manifests.scan();
         assert!(scan.change.is_empty());
         assert_eq!(kinds(&scan), [(ProblemKind::Unreadable, true)]);
-        // A file that is gone takes its objects along.
+        // A missing file is reported, and its objects are deleted.
         fs::remove_file(&file).unwrap();
         let scan = manifests.scan();
-        assert_eq!(told(&scan), ["-Service/default/f"]);
+        assert_eq!(changes(&scan), ["-Service/default/f"]);
         assert_eq!(
             kinds(&scan),
             [

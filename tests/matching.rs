@@ -1,5 +1,5 @@
-//! Which rule a request takes: worlds that say again what the Gateway API's own conformance tests
-//! say, and its fine print.
+//! Tests of request routing, with the requests of `tests/matching`. They restate the conformance
+//! tests of the Gateway API, and cover the details of its specification.
 
 #![allow(
     clippy::unwrap_used,
@@ -98,13 +98,13 @@ impl Request {
             "tls" => Protocol::Tls,
             "tcp" => Protocol::Tcp,
             "udp" => Protocol::Udp,
-            other => panic!("{other} is no protocol"),
+            other => panic!("unknown protocol {other}"),
         };
         let precedence = match &*self.hostname_precedence {
             "" => HostnamePrecedence::Unspecified,
             "Route" => HostnamePrecedence::Route,
             "Intersection" => HostnamePrecedence::Intersection,
-            other => panic!("{other} is no precedence"),
+            other => panic!("unknown precedence {other}"),
         };
         let headers = self.headers.iter().map(|header| v1::RequestHeader {
             name: header.name.clone(),
@@ -129,31 +129,31 @@ impl Request {
         }
     }
 
-    /// What differs from what is wanted.
-    fn check(&self, ask: &mut dyn QueryBackend) -> Option<String> {
-        let reply = match ask.resolve(self.message()) {
+    /// Resolves the request; returns the reply if it differs from the expected one.
+    fn check(&self, backend: &mut dyn QueryBackend) -> Option<String> {
+        let reply = match backend.resolve(self.message()) {
             Ok(reply) => reply,
             Err(error) => return Some(error.to_string()),
         };
         let found: Vec<_> = reply.resolved.iter().collect();
-        let same = found.len() == self.want.len()
+        let is_expected = found.len() == self.want.len()
             && found
                 .iter()
                 .zip(&self.want)
-                .all(|(found, wanted)| wanted.is(found));
-        let told = reply.unresolved.iter().all(|not| !not.reason.is_empty());
-        let why = !found.is_empty() || !reply.unresolved.is_empty();
-        let consistent = self.none == self.want.is_empty() && told && why;
-        (!same || !consistent).then(|| format!("{found:#?}\n{:#?}", reply.unresolved))
+                .all(|(found, expected)| expected.matches(found));
+        let has_reasons = reply.unresolved.iter().all(|miss| !miss.reason.is_empty());
+        let has_result = !found.is_empty() || !reply.unresolved.is_empty();
+        let is_consistent = self.none == self.want.is_empty() && has_reasons && has_result;
+        (!is_expected || !is_consistent).then(|| format!("{found:#?}\n{:#?}", reply.unresolved))
     }
 }
 
 impl ExpectedRoute {
-    fn is(&self, found: &v1::ResolvedRequest) -> bool {
+    fn matches(&self, found: &v1::ResolvedRequest) -> bool {
         let parts = found.r#ref.clone().unwrap_or_default();
         let policies = found.policies.as_ref();
         let same =
-            |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|w| w == found);
+            |expected: &Option<String>, found: &str| expected.as_deref().is_none_or(|e| e == found);
         same(&self.gateway, &parts.gateway)
             && same(&self.service, &parts.service)
             && same(&self.listener, &parts.listener)
@@ -183,35 +183,35 @@ fn worlds() -> Vec<(World, LocalBackend)> {
     worlds.collect()
 }
 
-/// Checks all requests; `served` says who answers for a world.
-fn check(mut served: impl FnMut(LocalBackend) -> Box<dyn QueryBackend>) {
+/// Checks all requests; `connect` returns the backend for a world.
+fn check(mut connect: impl FnMut(LocalBackend) -> Box<dyn QueryBackend>) {
     let mut wrong = Vec::new();
     let mut count = 0;
     for (world, local) in worlds() {
-        let mut ask = served(local);
+        let mut backend = connect(local);
         for request in &world.requests {
             count += 1;
-            if let Some(found) = request.check(&mut *ask) {
+            if let Some(found) = request.check(&mut *backend) {
                 wrong.push(format!("{}: {}\n{found}", world.name, request.name));
             }
         }
     }
-    let told = wrong.join("\n");
-    assert!(wrong.is_empty(), "{} of {count}:\n{told}", wrong.len());
+    let details = wrong.join("\n");
+    assert!(wrong.is_empty(), "{} of {count}:\n{details}", wrong.len());
     assert!(count > 300, "{count}");
 }
 
 #[test]
-fn requests_take_the_rules_that_the_gateway_api_says() {
+fn requests_match_the_rules_that_the_gateway_api_specifies() {
     check(|local| Box::new(local));
 }
 
 #[test]
-fn a_server_says_the_same() {
+fn a_server_resolves_requests_the_same_way() {
     let served = served::serve(Limits::default());
     check(|local| {
         served.snapshots.publish(local.snapshot);
-        let patience = Duration::from_secs(30);
-        Box::new(RemoteBackend::connect(&served.address, &ClientTls::default(), patience).unwrap())
+        let timeout = Duration::from_secs(30);
+        Box::new(RemoteBackend::connect(&served.address, &ClientTls::default(), timeout).unwrap())
     });
 }

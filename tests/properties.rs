@@ -1,4 +1,4 @@
-//! Properties: what holds for any input, not for one case.
+//! Property tests: invariants for arbitrary inputs, and for all conformance cases.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,7 +16,7 @@ use entail_core::effective::World;
 use entail_core::model::PathName;
 use proptest::prelude::*;
 
-/// Every path with the bytes of its answer, in the order in which they are walked.
+/// Returns every path with the bytes of its answer, in the order of the topology.
 fn answers(world: World) -> Vec<(String, Vec<u8>)> {
     let version = Version {
         epoch: "test".into(),
@@ -24,16 +24,16 @@ fn answers(world: World) -> Vec<(String, Vec<u8>)> {
         synced_at: Default::default(),
     };
     let snapshot = Snapshot::build(world, version);
-    let mut found = Vec::new();
+    let mut answers = Vec::new();
     snapshot.world().topology().visit(&mut |name, _| {
         let path = PathName::parse(name).unwrap();
         let body = snapshot.look_up(&path).unwrap();
-        found.push((name.to_owned(), snapshot.reply(body).result.to_vec()));
+        answers.push((name.to_owned(), snapshot.reply(body).result.to_vec()));
     });
-    found
+    answers
 }
 
-/// A permutation that depends on a seed alone.
+/// Returns a permutation that depends only on the seed.
 fn shuffled<T: Clone>(items: &[T], seed: u64) -> Vec<T> {
     let mut keyed: Vec<(u64, &T)> = (1_u64..)
         .zip(items)
@@ -48,19 +48,19 @@ fn shuffled<T: Clone>(items: &[T], seed: u64) -> Vec<T> {
 }
 
 #[test]
-fn order_of_arrival_does_not_change_a_byte() {
+fn answers_do_not_depend_on_the_order_of_objects() {
     for case in corpus::cases() {
         let inputs = case.inputs();
-        let straight = answers(entail::app::world_of(&inputs));
+        let expected = answers(entail::app::world_of(&inputs));
         for seed in 1..=3 {
-            let mixed = answers(entail::app::world_of(&shuffled(&inputs, seed)));
-            assert_eq!(straight, mixed, "{} with seed {seed}", case.name);
+            let actual = answers(entail::app::world_of(&shuffled(&inputs, seed)));
+            assert_eq!(expected, actual, "{} with seed {seed}", case.name);
         }
     }
 }
 
 #[test]
-fn every_path_that_is_walked_is_located_and_answers_alike() {
+fn visited_and_located_paths_have_the_same_steps_and_chains() {
     for case in corpus::cases() {
         let world = entail::app::world_of(&case.inputs());
         world.topology().visit(&mut |name, trail| {
@@ -91,20 +91,20 @@ fn explanations_agree_with_answers() {
                 let answer = world.answer(kind, &chain);
                 let explained = world.explain(kind, &chain);
                 assert_eq!(answer, explained.effective, "{}: {name}", case.name);
-                // Every unit has a winner or somebody who lost it.
+                // Every unit has an origin or an overridden policy.
                 for unit in &explained.units {
-                    let told = unit.origin.is_some() || !unit.beaten.is_empty();
-                    assert!(told, "{}: {name}: {}", case.name, unit.unit);
+                    let is_explained = unit.origin.is_some() || !unit.beaten.is_empty();
+                    assert!(is_explained, "{}: {name}: {}", case.name, unit.unit);
                 }
-                // Every loss is explained: somebody is told to have lost it, or more of it.
+                // Every loss is explained: some unit that overlaps it has an overridden policy.
                 for lost in world.losses(kind, &chain) {
                     let beaten = explained.units.iter().flat_map(|u| &u.beaten);
-                    let meets = |b: &entail_core::model::BeatenPolicy| {
+                    let overlaps = |b: &entail_core::model::BeatenPolicy| {
                         b.unit.covers(&lost) || lost.covers(&b.unit)
                     };
                     assert!(
-                        beaten.clone().any(meets),
-                        "{}: {name}: nobody is told to have lost {lost}",
+                        beaten.clone().any(overlaps),
+                        "{}: {name}: no overridden policy explains the loss of {lost}",
                         case.name
                     );
                 }
@@ -125,7 +125,7 @@ fn kind() -> impl Strategy<Value = String> {
     ]
 }
 
-/// The name of a path, grown level by level.
+/// Generates path names of all levels.
 fn name() -> impl Strategy<Value = String> {
     let rule = prop_oneof![part(), (0_u32..99).prop_map(|i| format!("#{i}"))];
     let root = prop_oneof![
@@ -180,13 +180,13 @@ fn name() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn a_parsed_name_prints_as_it_was(name in name()) {
+    fn a_parsed_name_prints_as_the_original(name in name()) {
         let path = PathName::parse(&name);
         prop_assert_eq!(path.map(|p| p.to_string()), Ok(name));
     }
 
     #[test]
-    fn any_text_is_parsed_or_refused_inside_it(text in "\\PC{0,200}|(gateways|mesh|/|listeners|rules|#|0){0,40}") {
+    fn any_text_is_parsed_or_rejected_at_an_offset_inside_it(text in "\\PC{0,200}|(gateways|mesh|/|listeners|rules|#|0){0,40}") {
         match PathName::parse(&text) {
             Ok(path) => prop_assert_eq!(path.to_string(), text),
             Err(error) => prop_assert!(error.offset <= text.len()),
@@ -194,20 +194,20 @@ proptest! {
     }
 
     #[test]
-    fn hostile_conditions_are_refused_or_evaluated(
+    fn arbitrary_conditions_are_rejected_or_evaluated(
         parts in proptest::collection::vec(token(), 0..60),
         depth in 0_usize..40,
     ) {
         let text = "(".repeat(depth) + &parts.concat() + &")".repeat(depth);
         if let Ok(condition) = entail_core::expr::Expression::compile(&text) {
             prop_assert!(depth <= 16, "{}", text);
-            // Whatever it says, it says so: no panic, no run away.
+            // The result does not matter: evaluation must terminate without a panic.
             let _ = condition.is_true(&[("self", &serde_json::json!({"a": [1, {"b": "x"}], "n": null}))]);
         }
     }
 }
 
-/// What conditions are made of, in any order.
+/// Generates tokens of conditions.
 fn token() -> impl Strategy<Value = &'static str> {
     proptest::sample::select(vec![
         "self",

@@ -1,7 +1,7 @@
-//! The sessions that the README and the user documentation show are real: each `console` block is
-//! run, and what it shows is what the binary prints.
+//! Checks the `console` blocks of the README and the user documentation: runs their commands, and
+//! compares the output.
 //!
-//! With `UPDATE_DOCS=1` the blocks are written anew.
+//! With `UPDATE_DOCS=1` the blocks are rewritten instead.
 
 #![allow(
     clippy::unwrap_used,
@@ -17,7 +17,7 @@ use std::process::Command;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-/// Splits a command as a shell does: words in single quotes stay whole.
+/// Splits a command line into words like a shell; supports single quotes only.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quoted = false;
@@ -32,12 +32,15 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// The files that a document tells its reader to write: each YAML block is the file that is named
-/// last before it; one that is a list of objects joins the objects of the last file.
+/// Writes the files that a document shows. A `yaml` block is the content of the file that is named
+/// last before it; a block that is a list is inserted into the objects of the previous file.
 #[derive(Default)]
 struct Files {
+    /// The file named last, until its block is written.
     named: Option<String>,
+    /// The file written last.
     last: Option<String>,
+    /// The block being read.
     block: Option<String>,
 }
 
@@ -78,13 +81,10 @@ impl Files {
     }
 }
 
-/// What a command prints.
+/// Runs a command and returns what it prints.
 fn output(folder: &Path, line: &str) -> String {
     let words = words(line);
-    assert_eq!(
-        words[0], "entail",
-        "only our own commands are shown: {line}"
-    );
+    assert_eq!(words[0], "entail", "not a command of entail: {line}");
     let output = Command::new(env!("CARGO_BIN_EXE_entail"))
         .args(&words[1..])
         .current_dir(folder)
@@ -94,8 +94,8 @@ fn output(folder: &Path, line: &str) -> String {
     String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
 }
 
-/// The document with every `console` block as the binary answers now.
-fn answered(folder: &Path, text: &str) -> (String, usize) {
+/// Returns the document with the current output in its `console` blocks, and the number of commands.
+fn with_current_output(folder: &Path, text: &str) -> (String, usize) {
     let mut out = String::new();
     let mut files = Files::default();
     let (mut inside, mut commands) = (false, 0);
@@ -121,9 +121,14 @@ fn answered(folder: &Path, text: &str) -> (String, usize) {
 }
 
 #[test]
-fn sessions_are_real() {
+fn console_blocks_match_the_output() {
     let mut commands = 0;
-    for name in ["README.md", "docs/testing.md", "docs/profiles.md"] {
+    for name in [
+        "README.md",
+        "docs/concepts.md",
+        "docs/testing.md",
+        "docs/profiles.md",
+    ] {
         let sandbox = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(
             Path::new(ROOT).join("examples"),
@@ -132,22 +137,22 @@ fn sessions_are_real() {
         .unwrap();
         let path = Path::new(ROOT).join(name);
         let text = std::fs::read_to_string(&path).unwrap();
-        let (now, count) = answered(sandbox.path(), &text);
+        let (current, count) = with_current_output(sandbox.path(), &text);
         commands += count;
         if std::env::var_os("UPDATE_DOCS").is_some() {
-            std::fs::write(&path, &now).unwrap();
+            std::fs::write(&path, &current).unwrap();
             continue;
         }
-        let mut lines = text.lines().zip(now.lines());
+        let mut lines = text.lines().zip(current.lines());
         let first = lines.find(|(shown, printed)| shown != printed);
         assert_eq!(
             first, None,
-            "{name} shows what the binary does not print: run with UPDATE_DOCS=1"
+            "{name} differs from the output of the binary: run with UPDATE_DOCS=1"
         );
         assert_eq!(
             text.len(),
-            now.len(),
-            "{name} ends otherwise: run with UPDATE_DOCS=1"
+            current.len(),
+            "{name} differs at its end: run with UPDATE_DOCS=1"
         );
     }
     assert!(commands >= 3, "{commands} commands were run");

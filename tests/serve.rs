@@ -1,4 +1,4 @@
-//! The server as its callers meet it: started in this process over a directory of manifests, asked by gRPC.
+//! Tests of the server over gRPC. Each starts a server in this process on a directory of manifests.
 
 #![allow(
     clippy::unwrap_used,
@@ -66,7 +66,7 @@ use tonic_types::StatusExt;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_served_answer_is_the_librarys() {
+async fn a_server_answers_as_the_local_backend() {
     let running = start(|_| {}).await;
     let served = running.get(by_path(PATH)).await.unwrap();
     let inputs = Inputs {
@@ -86,7 +86,7 @@ async fn a_served_answer_is_the_librarys() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn wrong_questions_get_statuses_with_details() {
+async fn invalid_requests_get_statuses_with_details() {
     let running = start(|_| {}).await;
     let missing = running
         .get(by_path("gateways/default/gw/listeners/none"))
@@ -123,7 +123,7 @@ async fn wrong_questions_get_statuses_with_details() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_path_that_is_no_text_gets_a_status_and_disturbs_nothing() {
+async fn a_path_that_is_not_utf8_gets_a_status_and_the_connection_stays_usable() {
     let running = start(|_| {}).await;
     let path = b"gateways/\xff\xfe/gw".to_vec();
     let status = running
@@ -136,7 +136,7 @@ async fn a_path_that_is_no_text_gets_a_status_and_disturbs_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn batches_share_bodies_and_are_bounded() {
+async fn batches_share_bodies_and_have_a_maximum_size() {
     let running = start(|_| {}).await;
     let mut client = running.policies();
     let several = client.batch_get_effective_policies(batch_of([PATH, "gateways/x/y", PATH, "?"]));
@@ -166,7 +166,7 @@ async fn batches_share_bodies_and_are_bounded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kinds_and_etags_narrow_the_answer() {
+async fn kinds_and_etags_reduce_the_reply() {
     let running = start(|_| {}).await;
     let narrow = v1::GetEffectivePoliciesRequest {
         kinds: vec!["APolicy.p.example".to_owned(), "Nope.example".to_owned()],
@@ -197,7 +197,7 @@ async fn kinds_and_etags_narrow_the_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn messages_over_a_limit_get_a_status_and_the_connection_lives() {
+async fn messages_over_a_limit_get_a_status_and_the_connection_stays_usable() {
     let running = start(|settings| settings.limits.reply_bytes = 60_000).await;
     let huge = running
         .get(by_path(&"x".repeat(5 * 1024 * 1024)))
@@ -257,7 +257,7 @@ async fn health_follows_the_first_snapshot() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn partial_manifests_may_be_allowed() {
+async fn partial_manifests_can_be_allowed() {
     let running = start(|settings| {
         std::fs::write(settings.inputs.manifests[0].join("z.yaml"), "a: [").unwrap();
         settings.inputs.allow_partial = true;
@@ -275,13 +275,13 @@ async fn partial_manifests_may_be_allowed() {
 async fn reflection_lists_the_services() {
     let running = start(|_| {}).await;
     let symbol = "entail.v1.EffectivePolicyService".to_owned();
-    let questions = tokio_stream::iter([
+    let requests = tokio_stream::iter([
         list_services(),
-        ask_reflection(MessageRequest::FileContainingSymbol(symbol)),
+        reflection_request(MessageRequest::FileContainingSymbol(symbol)),
     ]);
     let mut client = ServerReflectionClient::new(running.channel().await);
     let replies = client
-        .server_reflection_info(questions)
+        .server_reflection_info(requests)
         .await
         .unwrap()
         .into_inner();
@@ -297,7 +297,7 @@ async fn reflection_lists_the_services() {
     ] {
         assert!(names.contains(name), "{names:?}");
     }
-    // It is not switched on.
+    // The service for Envoy is not enabled.
     assert!(!names.contains("envoy.service.auth.v3.Authorization"));
     let Some(MessageResponse::FileDescriptorResponse(file)) = &replies[1].message_response else {
         panic!("{replies:?}");
@@ -307,16 +307,16 @@ async fn reflection_lists_the_services() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_unix_socket_serves_and_is_gone_afterwards() {
+async fn a_unix_socket_serves_and_is_removed_at_shutdown() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("entail.sock");
-    let wanted = format!("unix:{}", socket.display());
-    let listen = wanted.clone();
+    let address = format!("unix:{}", socket.display());
+    let listen = address.clone();
     let running = start(move |settings| settings.listen.push(listen)).await;
     let answer = tokio::task::spawn_blocking(move || {
-        let healthy = entail::cli::health(&wanted, &ClientTls::default(), "", PATIENCE);
+        let healthy = entail::cli::health(&address, &ClientTls::default(), "", PATIENCE);
         assert_eq!(healthy, Ok(true));
-        RemoteBackend::connect(&wanted, &ClientTls::default(), PATIENCE)
+        RemoteBackend::connect(&address, &ClientTls::default(), PATIENCE)
             .unwrap()
             .get(by_path(PATH))
             .unwrap()
@@ -331,14 +331,14 @@ async fn a_unix_socket_serves_and_is_gone_afterwards() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_remote_side_of_ask_answers_as_the_local_one() {
+async fn the_remote_backend_answers_as_the_local_one() {
     let running = start(|_| {}).await;
     let inputs = Inputs {
         manifests: vec![running.manifests()],
         ..Inputs::default()
     };
     let address = running.address.clone();
-    let asked = tokio::task::spawn_blocking(move || {
+    let compared = tokio::task::spawn_blocking(move || {
         let mut local = load(&inputs).unwrap().local;
         let mut remote = RemoteBackend::connect(&address, &ClientTls::default(), PATIENCE).unwrap();
         let paths = v1::ListPathsRequest::default();
@@ -350,11 +350,11 @@ async fn the_remote_side_of_ask_answers_as_the_local_one() {
             name: PATH.to_owned(),
             kinds: Vec::new(),
         };
-        let told = [local.explain(explain()), remote.explain(explain())];
-        let told = told.map(|reply| reply.unwrap().paths);
-        assert_eq!(told[0], told[1]);
-        let wrong = by_path("gateways/default/none");
-        let failures = [local.get(wrong.clone()), remote.get(wrong)].map(Result::unwrap_err);
+        let explained = [local.explain(explain()), remote.explain(explain())];
+        let explained = explained.map(|reply| reply.unwrap().paths);
+        assert_eq!(explained[0], explained[1]);
+        let missing = by_path("gateways/default/none");
+        let failures = [local.get(missing.clone()), remote.get(missing)].map(Result::unwrap_err);
         assert_eq!(failures[0], failures[1]);
         assert!(matches!(&failures[1], QueryError::Failure(f) if f.code == FailureCode::NotFound));
         let health = entail::cli::health(
@@ -369,40 +369,40 @@ async fn the_remote_side_of_ask_answers_as_the_local_one() {
             local.server_status().unwrap().paths
         );
     });
-    asked.await.unwrap();
+    compared.await.unwrap();
     running.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_served_is_an_error() {
-    let refused = |adjust: fn(&mut entail::app::ServeSettings)| async move {
+async fn invalid_settings_are_errors_at_the_start() {
+    let exit_code = |adjust: fn(&mut entail::app::ServeSettings)| async move {
         start(adjust).error().await.exit_code()
     };
     assert_eq!(
-        refused(|s| s.listen = vec!["0.0.0.0:0".to_owned()]).await,
+        exit_code(|s| s.listen = vec!["0.0.0.0:0".to_owned()]).await,
         2
     );
     assert_eq!(
-        refused(|s| s.inputs.profiles.push("/nowhere.yaml".into())).await,
+        exit_code(|s| s.inputs.profiles.push("/nowhere.yaml".into())).await,
         3
     );
     assert_eq!(
-        refused(|s| s.listen.push("unix:/nowhere/x.sock".to_owned())).await,
+        exit_code(|s| s.listen.push("unix:/nowhere/x.sock".to_owned())).await,
         3
     );
     assert_eq!(
-        refused(|s| s.port_file = Some("/nowhere/port".into())).await,
+        exit_code(|s| s.port_file = Some("/nowhere/port".into())).await,
         3
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stopping_server_lets_requests_end_and_watchers_know() {
+async fn a_stopping_server_ends_health_streams_and_waits_for_requests() {
     use tonic_health::pb::health_check_response::ServingStatus;
     let folder = tempfile::tempdir().unwrap();
     let port_file = folder.path().join("port");
-    let wanted = port_file.clone();
-    let running = start(move |settings| settings.port_file = Some(wanted)).await;
+    let setting = port_file.clone();
+    let running = start(move |settings| settings.port_file = Some(setting)).await;
     assert_eq!(
         std::fs::read_to_string(&port_file).unwrap().trim(),
         running.address
@@ -414,12 +414,12 @@ async fn a_stopping_server_lets_requests_end_and_watchers_know() {
     let mut watched = health.watch(request).await.unwrap().into_inner();
     let first = watched.message().await.unwrap().unwrap();
     assert_eq!(first.status(), ServingStatus::Serving);
-    // A stream whose first reply is here is under way for certain.
-    let (questions, asked) = tokio::sync::mpsc::channel(1);
+    // A stream whose first reply has arrived is certainly in progress.
+    let (requests, receiver) = tokio::sync::mpsc::channel(1);
     let mut reflection = ServerReflectionClient::new(channel);
-    questions.send(list_services()).await.unwrap();
+    requests.send(list_services()).await.unwrap();
     let replies = reflection
-        .server_reflection_info(ReceiverStream::new(asked))
+        .server_reflection_info(ReceiverStream::new(receiver))
         .await
         .unwrap();
     let mut replies = replies.into_inner();
@@ -435,47 +435,47 @@ async fn a_stopping_server_lets_requests_end_and_watchers_know() {
     let last = watched.message().await.unwrap().unwrap();
     assert_eq!(last.status(), ServingStatus::NotServing);
     assert!(watched.message().await.unwrap().is_none());
-    // Nothing new is accepted, and the server waits for what is under way.
+    // The server accepts no new connections and waits for the open stream.
     while tokio::net::TcpStream::connect(&address).await.is_ok() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let early = tokio::time::timeout(Duration::from_millis(300), &mut task).await;
-    assert!(early.is_err(), "it did not wait: {early:?}");
-    questions.send(list_services()).await.unwrap();
+    assert!(early.is_err(), "the server did not wait: {early:?}");
+    requests.send(list_services()).await.unwrap();
     assert!(replies.message().await.unwrap().is_some());
-    drop(questions);
+    drop(requests);
     assert!(replies.message().await.unwrap().is_none());
     let ended = tokio::time::timeout(Duration::from_secs(5), task).await;
     ended.unwrap().unwrap().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_does_not_end_is_cut_off_after_the_drain_timeout() {
+async fn open_streams_are_closed_after_the_drain_timeout() {
     let drain = Duration::from_millis(400);
     let running = start(move |settings| settings.drain_timeout = drain).await;
-    let (questions, asked) = tokio::sync::mpsc::channel(1);
+    let (requests, receiver) = tokio::sync::mpsc::channel(1);
     let mut reflection = ServerReflectionClient::new(running.channel().await);
-    questions.send(list_services()).await.unwrap();
+    requests.send(list_services()).await.unwrap();
     let replies = reflection
-        .server_reflection_info(ReceiverStream::new(asked))
+        .server_reflection_info(ReceiverStream::new(receiver))
         .await
         .unwrap();
     assert!(replies.into_inner().message().await.unwrap().is_some());
-    let began = Instant::now();
+    let started = Instant::now();
     running.stop().await;
-    let took = began.elapsed();
-    // It has ended at all, and not before its time.
-    assert!(took >= drain, "{took:?}");
-    drop(questions);
+    let elapsed = started.elapsed();
+    // The server stopped, and not before the timeout.
+    assert!(elapsed >= drain, "{elapsed:?}");
+    drop(requests);
 }
 
 fn list_services() -> ServerReflectionRequest {
-    ask_reflection(MessageRequest::ListServices(String::new()))
+    reflection_request(MessageRequest::ListServices(String::new()))
 }
 
-fn ask_reflection(question: MessageRequest) -> ServerReflectionRequest {
+fn reflection_request(message: MessageRequest) -> ServerReflectionRequest {
     ServerReflectionRequest {
         host: String::new(),
-        message_request: Some(question),
+        message_request: Some(message),
     }
 }

@@ -1,11 +1,12 @@
-//! Instructions that the parts take, counted by callgrind: figures that do not depend on what else
-//! the machine does, held against budgets in `budgets.txt`.
-//! `cargo run --release --features counts --bin counts` fails if one takes 5 % more than its budget;
-//! `-- --record` writes what it takes now. `-- look-up` counts some alone, and `COUNTS_OUT` names a folder for callgrind's own files, to be read with
-//! `callgrind_annotate`.
+//! Counts the instructions of parts of entail with callgrind and compares them with the budgets in
+//! `budgets.txt`. Unlike times, instruction counts do not depend on the load of the machine.
 //!
-//! A part is run some times in one process and not at all in another that prepares the same; the
-//! difference is what it takes. So nothing has to be marked, and a stripped binary will do.
+//! `cargo run --release --features counts --bin counts` fails if a part exceeds its budget by more
+//! than 5 %; `-- --record` writes the current counts as budgets. `-- NAME` counts only some parts.
+//! `COUNTS_OUT` is a directory for the output files of callgrind, for `callgrind_annotate`.
+//!
+//! A part runs several times in one process, and not at all in a second process with the same
+//! preparation. The difference is the count of the part, so the binary needs no markers or symbols.
 
 #![allow(
     clippy::unwrap_used,
@@ -32,9 +33,9 @@ use std::process::{Command, ExitCode};
 use parts::{PARTS, Part};
 
 const BUDGETS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/counts/budgets.txt");
-/// What a part may take more than its budget.
+/// Share by which a part may exceed its budget.
 const TOLERANCE: f64 = 0.05;
-/// What ten times as much may take (DESIGN §3).
+/// Maximum ratio of the instructions for ten times as many paths.
 const GROWTH: f64 = 13.0;
 
 fn main() -> ExitCode {
@@ -57,7 +58,7 @@ fn main() -> ExitCode {
     report(&counts)
 }
 
-/// Instructions of one run of a part.
+/// Returns the instructions of one operation of a part.
 fn count(part: &Part) -> u64 {
     let name = format!("entail-counts-{}.json", std::process::id());
     let file = std::env::temp_dir().join(name);
@@ -68,7 +69,7 @@ fn count(part: &Part) -> u64 {
     all.saturating_sub(prepared) / part.times as u64 / part.each
 }
 
-/// Instructions of a process that runs a part so many times.
+/// Returns the instructions of a process that runs a part `times` times.
 fn under_callgrind(part: &str, objects: &Path, times: usize) -> u64 {
     let out = match std::env::var("COUNTS_OUT") {
         Ok(folder) => format!("{folder}/{}.{times}.out", part.replace(' ', "-")),
@@ -81,14 +82,14 @@ fn under_callgrind(part: &str, objects: &Path, times: usize) -> u64 {
         .arg(objects)
         .arg(times.to_string())
         .output()
-        .expect("valgrind counts: install it");
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}");
-    let collected = told.lines().find_map(|line| {
+        .expect("valgrind is required");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    let collected = stderr.lines().find_map(|line| {
         let (_, count) = line.split_once("Collected : ")?;
         count.trim().parse().ok()
     });
-    collected.unwrap_or_else(|| panic!("no count in:\n{told}"))
+    collected.unwrap_or_else(|| panic!("no count in:\n{stderr}"))
 }
 
 fn budgets() -> BTreeMap<String, u64> {
@@ -120,7 +121,7 @@ fn record(counts: &[(&str, u64)]) {
 fn report(counts: &[(&str, u64)]) -> ExitCode {
     let budgets = budgets();
     let mut missed = 0;
-    let mut tell = |name: &str, target: String, figure: String, met: bool| {
+    let mut print_row = |name: &str, target: String, figure: String, met: bool| {
         missed += usize::from(!met);
         let verdict = if met { "pass" } else { "MISS" };
         println!("{name:<44} {target:>24} {figure:>30}  {verdict}");
@@ -129,7 +130,7 @@ fn report(counts: &[(&str, u64)]) -> ExitCode {
     for (name, count) in counts {
         let budget = budgets.get(*name).copied();
         let share = budget.map(|budget| *count as f64 / budget as f64 - 1.0);
-        tell(
+        print_row(
             name,
             budget.map_or("none recorded".to_owned(), |budget| budget.to_string()),
             share.map_or(count.to_string(), |share| {
@@ -141,7 +142,7 @@ fn report(counts: &[(&str, u64)]) -> ExitCode {
     let of = |wanted: &str| counts.iter().find(|(name, _)| *name == wanted);
     if let (Some((_, small)), Some((_, large))) = (of(parts::SMALL), of(parts::LARGE)) {
         let growth = *large as f64 / *small as f64;
-        tell(
+        print_row(
             "growth to ten times as many paths",
             format!("<= {GROWTH} x"),
             format!("{growth:.1} x"),
@@ -149,7 +150,7 @@ fn report(counts: &[(&str, u64)]) -> ExitCode {
         );
     }
     if missed > 0 {
-        println!("{missed} missed: make it cheaper, or record what it is worth with `-- --record`");
+        println!("{missed} missed: optimize, or accept the counts with `-- --record`");
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS

@@ -1,19 +1,19 @@
-//! A world's objects in a file that is read with few instructions: YAML would take more than what
-//! is counted.
+//! Stores the objects of a world in a file that is cheap to read: parsing YAML would take more
+//! instructions than the counted parts.
 
 use std::path::Path;
 
 use entail_core::model::{GroupKind, Object, ObjectKey, Timestamp};
 use serde_json::{Value, json};
 
-use crate::bench_world::{BenchWorld, made};
+use crate::bench_world::{BenchWorld, generate};
 
 /// Writes the objects of a shape.
 pub fn write(shape: &'static str, file: &Path) {
-    let made = made(shape);
+    let world = generate(shape);
     let mut all = Vec::new();
-    for kind in made.store.kinds() {
-        for (_, entry) in made.store.of_kind(kind) {
+    for kind in world.store.kinds() {
+        for (_, entry) in world.store.of_kind(kind) {
             let Object {
                 key,
                 labels,
@@ -35,7 +35,7 @@ pub fn write(shape: &'static str, file: &Path) {
     std::fs::write(file, Value::from(all).to_string()).unwrap();
 }
 
-/// The world of such a file.
+/// Reads the world of such a file.
 pub fn read(shape: &'static str, file: &Path) -> BenchWorld {
     let text = std::fs::read_to_string(file).unwrap();
     let all: Vec<Value> = serde_json::from_str(&text).unwrap();

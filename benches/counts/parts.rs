@@ -8,26 +8,26 @@ use entail_core::effective::World as Entail;
 use crate::bench_world::{BenchWorld, look_up, names, version};
 use crate::objects;
 
-/// A part, on the world of a shape.
+/// A part of entail that is counted, with its world.
 pub struct Part {
     pub name: &'static str,
     pub shape: &'static str,
-    /// So many runs are counted.
+    /// Number of counted runs.
     pub times: usize,
-    /// What one run does so often.
+    /// Number of operations per run.
     pub each: u64,
-    /// Prepares what is needed and does it so many times.
+    /// Prepares the world and runs the part a number of times.
     run: fn(BenchWorld, usize),
 }
 
-/// Computing worlds of which one has ten times as many paths.
+/// Two parts that differ in the number of paths, by a factor of ten.
 pub const SMALL: &str = "cold compute, 1 000 paths";
 pub const LARGE: &str = "cold compute, 10 000 paths";
 
 const NAMES: usize = 20_000;
 const EDITS: usize = 50;
 const WIDE_EDITS: usize = 3;
-/// Runs of the parts that edit.
+/// Number of runs of the parts that edit.
 const TIMES: usize = 2;
 
 const fn part(
@@ -52,53 +52,54 @@ pub const PARTS: [Part; 6] = [
     part(
         "step: a route's policy",
         ("1k", TIMES, EDITS),
-        |made, times| edits(made, "HTTPRoute", times, EDITS),
+        |world, times| edits(world, "HTTPRoute", times, EDITS),
     ),
     part(
         "step: a Gateway's policy",
         ("1k", TIMES, WIDE_EDITS),
-        |made, times| edits(made, "Gateway", times, WIDE_EDITS),
+        |world, times| edits(world, "Gateway", times, WIDE_EDITS),
     ),
 ];
 
-/// Prepares what a part needs and runs it so many times.
+/// Prepares a part and runs it `times` times.
 pub fn run(name: &str, file: &Path, times: usize) {
     let part = PARTS.iter().find(|part| part.name == name).unwrap();
     (part.run)(objects::read(part.shape, file), times);
 }
 
-fn look_ups(made: BenchWorld, times: usize) {
-    let snapshot = made.snapshot_builder().snapshot(version());
+fn look_ups(world: BenchWorld, times: usize) {
+    let snapshot = world.snapshot_builder().snapshot(version());
     let names = names(&snapshot, NAMES);
     for _ in 0..times {
         black_box(look_up(&snapshot, &names));
     }
 }
 
-fn reading(made: BenchWorld, times: usize) {
+fn reading(world: BenchWorld, times: usize) {
     for _ in 0..times {
         drop(black_box(Entail::from_store(
-            made.store.clone(),
-            &made.profiles,
+            world.store.clone(),
+            &world.profiles,
         )));
     }
 }
 
-fn cold(made: BenchWorld, times: usize) {
+fn cold(world: BenchWorld, times: usize) {
     for _ in 0..times {
-        drop(black_box(made.snapshot_builder()));
+        drop(black_box(world.snapshot_builder()));
     }
 }
 
-/// From an edited policy to the published snapshot. The edits are made before, be they used or not.
-fn edits(mut made: BenchWorld, target: &str, times: usize, each: usize) {
-    let mut snapshot_builder = made.snapshot_builder();
+/// From an edited policy to the published snapshot. All edits are prepared in both processes, so that
+/// their preparation is not counted.
+fn edits(mut world: BenchWorld, target: &str, times: usize, each: usize) {
+    let mut snapshot_builder = world.snapshot_builder();
     let all: Vec<_> = (0..TIMES * each)
-        .map(|number| made.edited(target, number).0)
+        .map(|number| world.edited(target, number).0)
         .collect();
     for object in all.into_iter().take(times * each) {
-        let changed = made.apply(object);
-        snapshot_builder.update(made.store.clone(), &changed);
+        let changed = world.apply(object);
+        snapshot_builder.update(world.store.clone(), &changed);
         black_box(snapshot_builder.snapshot(version()));
     }
 }

@@ -17,7 +17,7 @@ use tonic::{Request, Response, Status};
 
 use crate::raw::Raw;
 
-/// Asks for the server instead of the table; the size follows.
+/// Argument that starts the server instead of the benchmark; followed by the size of a reply.
 pub const FLAG: &str = "--constant";
 
 /// Replies with the same bytes to every request.
@@ -52,7 +52,7 @@ impl Service<http::Request<Body>> for Constant {
     }
 }
 
-/// Serves until the process is ended; prints its address first.
+/// Prints the address and serves until the process is killed.
 pub fn serve(bytes: usize) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

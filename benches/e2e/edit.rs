@@ -1,4 +1,4 @@
-//! A policy that changes again and again, in a file of its own.
+//! Edits a policy repeatedly.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,22 +10,22 @@ use serde_json::Value;
 
 use crate::bench_world::{self, mark};
 
-/// A policy of the world, moved to a file of its own.
+/// A policy of the world, moved to its own file.
 pub struct EditedPolicy {
     file: PathBuf,
     policy: Value,
-    /// Grows with every edit, so that each is a change.
+    /// Increases with every edit, so that each is a change.
     number: usize,
 }
 
-/// Edits that go on until this is stopped.
+/// A thread that edits a policy until it is stopped.
 pub struct EditLoop {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<(EditedPolicy, u64)>,
 }
 
 impl EditedPolicy {
-    /// Takes the first policy on a whole object of a kind out of the manifests.
+    /// Moves the first policy that targets a whole object of a kind to its own file.
     pub fn take(manifests: &Path, target: &str) -> Self {
         let mut files: Vec<PathBuf> = std::fs::read_dir(manifests)
             .unwrap()
@@ -49,43 +49,43 @@ impl EditedPolicy {
         panic!("no policy on a {target}");
     }
 
-    /// The policy with a number in its rules that was not there. The file is replaced at once, as
-    /// mounted files are.
+    /// Writes the policy with a new number in its rules. The file is replaced atomically, as in
+    /// mounted volumes.
     fn write(&self) {
         let mut policy = self.policy.clone();
         mark(&mut policy, self.number);
-        let made = self.file.with_extension("new");
-        std::fs::write(&made, policy.to_string()).unwrap();
-        std::fs::rename(&made, &self.file).unwrap();
+        let temporary = self.file.with_extension("new");
+        std::fs::write(&temporary, policy.to_string()).unwrap();
+        std::fs::rename(&temporary, &self.file).unwrap();
     }
 
-    /// Edits it every so often.
-    pub fn every(mut self, pause: Duration) -> EditLoop {
+    /// Starts to edit the policy at an interval.
+    pub fn every(mut self, interval: Duration) -> EditLoop {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
-            let mut made = 0;
+            let mut edits = 0;
             while !stopped.load(Ordering::Relaxed) {
-                made += 1;
+                edits += 1;
                 self.number += 1;
                 self.write();
-                std::thread::sleep(pause);
+                std::thread::sleep(interval);
             }
-            (self, made)
+            (self, edits)
         });
         EditLoop { stop, thread }
     }
 }
 
 impl EditLoop {
-    /// Ends it; returns the policy and how many edits there were.
+    /// Stops the thread; returns the policy and the number of edits.
     pub fn end(self) -> (EditedPolicy, u64) {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap()
     }
 }
 
-/// Whether a line is a policy of the bench on a whole object of a kind.
+/// Reports whether a line is a policy of the benchmark that targets a whole object of a kind.
 fn is_on(line: &str, target: &str) -> bool {
     let Ok(policy) = serde_json::from_str::<Value>(line) else {
         return false;

@@ -1,4 +1,4 @@
-//! The load: bounded in number, over a few connections, always the same.
+//! The load generator: a fixed number of requests over a few connections.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use tonic::{Request, Response, Status, client::Grpc};
 use crate::bench_world;
 use crate::raw::{METHOD, Raw};
 
-/// Connections, and requests under way on each.
+/// Number of connections, and of concurrent requests on each.
 const CONNECTIONS: usize = 4;
 const STREAMS: usize = 8;
-/// Clock ticks a second, as /proc counts CPU time.
+/// Clock ticks per second, the unit of CPU time in /proc.
 const TICKS: f64 = 100.0;
 
-/// Requests for paths at random.
+/// Requests for random paths.
 pub struct Load {
     requests: Arc<Vec<Bytes>>,
     many: usize,
     runtime: tokio::runtime::Runtime,
 }
 
-/// What a run came to.
+/// Result of a run.
 pub struct Run {
-    /// CPU time of the server.
+    /// CPU time of the server per request.
     pub cpu_micros: f64,
     pub per_second: f64,
     pub p50_micros: f64,
@@ -67,73 +67,73 @@ impl Load {
         }
     }
 
-    /// The mean size of a reply.
+    /// Returns the mean size of a reply.
     pub fn mean_size(&self, address: &str) -> usize {
         let many = 2_000;
         let sizes = AtomicUsize::new(0);
         let sizes = Arc::new(sizes);
         self.runtime
-            .block_on(self.ask(address, many, Arc::clone(&sizes)));
+            .block_on(self.send_all(address, many, Arc::clone(&sizes)));
         sizes.load(Ordering::Relaxed) / many
     }
 
-    /// One run against a server.
+    /// Measures one run against a server as fast as possible.
     pub fn run(&self, address: &str, server: u32) -> Run {
-        self.measured(server, self.ask(address, self.many, Arc::default()))
+        self.measured(server, self.send_all(address, self.many, Arc::default()))
     }
 
-    fn measured(&self, server: u32, asking: impl Future<Output = Vec<u64>>) -> Run {
+    fn measured(&self, server: u32, load: impl Future<Output = Vec<u64>>) -> Run {
         let before = cpu_seconds(server);
         let began = Instant::now();
-        let times = self.runtime.block_on(asking);
+        let times = self.runtime.block_on(load);
         let elapsed = began.elapsed();
         Run::of(times, cpu_seconds(server) - before, elapsed)
     }
 
-    /// So many requests a second for some seconds, whether or not the ones before are answered.
+    /// Measures a fixed rate of requests, sent whether or not the previous ones are answered.
     pub fn at_rate(&self, address: &str, server: u32, per_second: usize, seconds: usize) -> Run {
-        self.measured(server, self.ask_at(address, per_second, seconds))
+        self.measured(server, self.send_at_rate(address, per_second, seconds))
     }
 
-    /// The generation that a server answers from.
+    /// Returns the generation of the current snapshot of a server.
     pub fn generation(&self, address: &str) -> u64 {
         let request = self.requests[0].clone();
         let reply = self
             .runtime
-            .block_on(async { one(connected(address).await, request).await });
+            .block_on(async { send(connect(address).await, request).await });
         let reply = v1::GetEffectivePoliciesResponse::decode(reply).unwrap();
         reply.version.unwrap().generation
     }
 
-    /// Whether the server that a port file names answers yet.
+    /// Reports whether the server of a port file answers requests.
     pub fn is_answered(&self, port: &Path) -> bool {
         let Ok(address) = std::fs::read_to_string(port) else {
             return false;
         };
         let request = self.requests[0].clone();
         self.runtime
-            .block_on(async { try_one(connected(address.trim()).await, request).await })
+            .block_on(async { try_send(connect(address.trim()).await, request).await })
             .is_ok()
     }
 
-    async fn ask_at(&self, address: &str, per_second: usize, seconds: usize) -> Vec<u64> {
-        // Some at once: the timer knows no shorter pauses.
-        let at_once = per_second.div_ceil(500);
+    async fn send_at_rate(&self, address: &str, per_second: usize, seconds: usize) -> Vec<u64> {
+        // Several requests per tick, because the resolution of the timer is limited.
+        let per_tick = per_second.div_ceil(500);
         let mut tick =
-            tokio::time::interval(Duration::from_secs(1) * at_once as u32 / per_second as u32);
+            tokio::time::interval(Duration::from_secs(1) * per_tick as u32 / per_second as u32);
         let mut channels = Vec::new();
         for _ in 0..CONNECTIONS {
-            channels.push(connected(address).await);
+            channels.push(connect(address).await);
         }
         let mut tasks = Vec::new();
         while tasks.len() < per_second * seconds {
             tick.tick().await;
-            for _ in 0..at_once {
+            for _ in 0..per_tick {
                 let channel = channels[tasks.len() % CONNECTIONS].clone();
                 let request = self.requests[tasks.len() % self.requests.len()].clone();
                 let began = Instant::now();
                 tasks.push(tokio::spawn(async move {
-                    one(channel, request).await;
+                    send(channel, request).await;
                     began.elapsed().as_micros() as u64
                 }));
             }
@@ -145,12 +145,12 @@ impl Load {
         times
     }
 
-    /// Asks so often; returns how many microseconds each took.
-    async fn ask(&self, address: &str, many: usize, sizes: Arc<AtomicUsize>) -> Vec<u64> {
+    /// Sends `many` requests; returns their latencies in microseconds.
+    async fn send_all(&self, address: &str, many: usize, sizes: Arc<AtomicUsize>) -> Vec<u64> {
         let next = Arc::new(AtomicUsize::new(0));
         let mut tasks = Vec::new();
         for _ in 0..CONNECTIONS {
-            let channel = connected(address).await;
+            let channel = connect(address).await;
             for _ in 0..STREAMS {
                 let (requests, next) = (Arc::clone(&self.requests), Arc::clone(&next));
                 let (channel, sizes) = (channel.clone(), Arc::clone(&sizes));
@@ -163,7 +163,7 @@ impl Load {
                         }
                         let request = requests[number % requests.len()].clone();
                         let began = Instant::now();
-                        let size = one(channel.clone(), request).await.len();
+                        let size = send(channel.clone(), request).await.len();
                         times.push(began.elapsed().as_micros() as u64);
                         sizes.fetch_add(size, Ordering::Relaxed);
                     }
@@ -178,13 +178,13 @@ impl Load {
     }
 }
 
-async fn connected(address: &str) -> Channel {
+async fn connect(address: &str) -> Channel {
     let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
     endpoint.connect().await.unwrap()
 }
 
-/// Asks once.
-async fn try_one(channel: Channel, request: Bytes) -> Result<Bytes, Status> {
+/// Sends one request.
+async fn try_send(channel: Channel, request: Bytes) -> Result<Bytes, Status> {
     let mut client = Grpc::new(channel);
     client.ready().await.unwrap();
     let path = PathAndQuery::from_static(METHOD);
@@ -192,15 +192,15 @@ async fn try_one(channel: Channel, request: Bytes) -> Result<Bytes, Status> {
     reply.map(Response::into_inner)
 }
 
-/// Asks a server that answers.
-async fn one(channel: Channel, request: Bytes) -> Bytes {
-    try_one(channel, request).await.unwrap()
+/// Sends one request; panics if it fails.
+async fn send(channel: Channel, request: Bytes) -> Bytes {
+    try_send(channel, request).await.unwrap()
 }
 
-/// The CPU time of a process so far.
+/// Returns the CPU time of a process.
 fn cpu_seconds(process: u32) -> f64 {
     let text = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
-    // The name, in brackets, may hold anything; what follows does not.
+    // The name of the process, in parentheses, may contain spaces and parentheses.
     let fields: Vec<&str> = text
         .rsplit(')')
         .next()

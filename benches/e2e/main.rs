@@ -1,12 +1,13 @@
-//! What a look-up costs a server, against a server that costs nothing else: `entail serve` with a
-//! large world, asked at random paths, and a plain tonic server that returns constant bytes of the
-//! same size, with the same settings of the transport. Both run at once and are loaded in turn
-//! (A B A B), so that what the machine does meanwhile hits both. The gate is the ratio of the
-//! servers' CPU time a request, which does not depend on the load generator.
+//! The cost of a look-up, compared with the minimal cost of a gRPC request: `entail serve` with a
+//! large world and random paths, and a plain tonic server that returns constant bytes of the same
+//! size, with the same transport settings. Both servers run at the same time and are loaded
+//! alternately (A B A B), so that other load of the machine affects both. The target is the ratio of
+//! the CPU times per request, which does not depend on the load generator.
 //!
-//! Then a fixed rate of look-ups while policies change, against the same when all is quiet.
+//! Then a fixed rate of look-ups while policies change, compared with the same rate without changes.
 //!
-//! `cargo bench --bench e2e`; `E2E_PAIRS`, `E2E_REQUESTS` and `E2E_QUIET_PAIRS` set how long it takes.
+//! `cargo bench --bench e2e`; `E2E_PAIRS`, `E2E_REQUESTS` and `E2E_QUIET_PAIRS` set the number of runs
+//! and requests.
 
 #![allow(
     clippy::unwrap_used,
@@ -18,7 +19,7 @@
 )]
 
 #[path = "../promises/bench_world.rs"]
-#[allow(dead_code, reason = "the other bench uses the rest")]
+#[allow(dead_code, reason = "the other benches use the rest")]
 mod bench_world;
 mod constant;
 mod edit;
@@ -37,10 +38,10 @@ use servers::{Constant, Entail, first_answer};
 use table::Table;
 use tools::{ghz, h2load};
 
-/// The fixed rate of the promises, in requests a second.
+/// The fixed rate in requests per second.
 const RATE: usize = 2_000;
 
-/// Pairs of runs, and requests a run.
+/// Reads a number from an environment variable.
 fn setting(name: &str, default: usize) -> usize {
     let set = std::env::var(name).ok();
     set.map_or(default, |text| text.parse().unwrap())
@@ -65,7 +66,7 @@ fn main() {
         &mut table,
         entail,
         Duration::from_millis(100),
-        "a route's policy, 10 a second",
+        "10 edits of the policy of a route per second",
         None,
     );
     let wide = Entail::start("wide", "Gateway");
@@ -73,20 +74,20 @@ fn main() {
         &mut table,
         wide,
         Duration::from_secs(1),
-        "a Gateway's policy, every second",
+        "1 edit of the policy of a Gateway per second",
         Some(2.0),
     );
     table.end();
 }
 
-/// Both servers in turn, as fast as they go; then what other tools say of them.
+/// Loads both servers alternately, as fast as possible; also with h2load and ghz.
 fn against_constant(table: &mut Table, entail: &Entail) {
     let pairs = setting("E2E_PAIRS", 11);
     let requests = setting("E2E_REQUESTS", 40_000);
     let load = Load::new(&entail.names, requests);
     let size = load.mean_size(&entail.address);
     let constant = Constant::start(size);
-    // Both are warm before anything is measured.
+    // Warm-up.
     load.run(&entail.address, entail.process.id());
     load.run(&constant.address, constant.process.id());
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
@@ -102,7 +103,7 @@ fn against_constant(table: &mut Table, entail: &Entail) {
             .extend(h2load(&constant.address, &entail.names[0], requests));
     }
     let of = format!("{pairs} pairs of {requests} requests at random, {size} bytes a reply");
-    table.told("Get against constant bytes", of);
+    table.info("Get against constant bytes", of);
     table.compared("CPU a request", Some(1.03), &ours, &theirs, "us", |run| {
         run.cpu_micros
     });
@@ -113,7 +114,7 @@ fn against_constant(table: &mut Table, entail: &Entail) {
     table.compared("p99", None, &ours, &theirs, "us", |run| run.p99_micros);
     table.compared("p99.9", None, &ours, &theirs, "us", |run| run.p999_micros);
     if limits.0.is_empty() {
-        table.told(
+        table.info(
             "requests a second by h2load",
             "h2load is not installed".to_owned(),
         );
@@ -127,10 +128,10 @@ fn against_constant(table: &mut Table, entail: &Entail) {
             |rate| *rate,
         );
     }
-    let asked = entail.names.iter().take(1_000).cloned().collect::<Vec<_>>();
-    table.told(
+    let paths = entail.names.iter().take(1_000).cloned().collect::<Vec<_>>();
+    table.info(
         &format!("ghz, {RATE} requests a second"),
-        ghz(&entail.address, &asked, RATE, 5).map_or("ghz is not installed".to_owned(), |ghz| {
+        ghz(&entail.address, &paths, RATE, 5).map_or("ghz is not installed".to_owned(), |ghz| {
             format!(
                 "{}; {:.0} a second, p50 {:.0} us, p99 {:.0} us",
                 ghz.statuses, ghz.per_second, ghz.p50_micros, ghz.p99_micros
@@ -139,7 +140,7 @@ fn against_constant(table: &mut Table, entail: &Entail) {
     );
 }
 
-/// A fixed rate, quiet and while a policy changes, in turn.
+/// Loads the server at a fixed rate, alternately without changes and while a policy changes.
 fn while_changing(
     table: &mut Table,
     mut entail: Entail,
@@ -159,13 +160,13 @@ fn while_changing(
         let editing = entail.edited.take().unwrap().every(pause);
         busy.push(run(&entail));
         let (edited, many) = editing.end();
-        // What was edited last may still be on its way.
+        // Waits until the last edit is published.
         std::thread::sleep(Duration::from_millis(500));
         edits += many;
         published += load.generation(&entail.address) - before;
         entail.edited = Some(edited);
     }
-    table.told(
+    table.info(
         &format!("{RATE} requests a second, {what}"),
         format!("{edits} edits, {published} snapshots"),
     );

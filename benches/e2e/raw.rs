@@ -1,13 +1,13 @@
-//! A codec of plain bytes: neither side spends time on messages.
+//! A codec that passes bytes through, so that no time is spent on encoding messages.
 
 use bytes::{Buf, BufMut, Bytes};
 use tonic::Status;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 
-/// The method that is asked.
+/// The method of all requests.
 pub const METHOD: &str = "/entail.v1.EffectivePolicyService/GetEffectivePolicies";
 
-/// Messages as they are on the wire.
+/// Encoded messages.
 #[derive(Clone, Copy, Default)]
 pub struct Raw;
 

@@ -1,22 +1,22 @@
-//! The two servers as processes. They end with the bench.
+//! The two servers as child processes, which are killed at the end of the benchmark.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::bench_world::{made, names, shape, version};
+use crate::bench_world::{generate, names, shape, version};
 use crate::edit::EditedPolicy;
 use crate::load::Load;
 use crate::world::World;
 
-/// `entail serve` with a world in a folder.
+/// `entail serve` with a generated world.
 pub struct Entail {
     pub process: Child,
     pub address: String,
-    /// Names of paths, at random.
+    /// Random path names.
     pub names: Vec<String>,
-    /// A policy of its own file.
+    /// A policy in its own file, for edits.
     pub edited: Option<EditedPolicy>,
     _folder: tempfile::TempDir,
 }
@@ -28,7 +28,8 @@ pub struct Constant {
 }
 
 impl Entail {
-    /// With a world of a shape, of which one policy on an object of a kind can be edited.
+    /// Starts a server with a world of a shape. A policy that targets an object of the kind `target`
+    /// can be edited.
     pub fn start(name: &'static str, target: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = |file: &str| folder.path().join(file);
@@ -40,7 +41,7 @@ impl Entail {
             &at("world/profiles.yaml"),
             &at("port"),
         );
-        let snapshot = made(name).snapshot_builder().snapshot(version());
+        let snapshot = generate(name).snapshot_builder().snapshot(version());
         let names = names(&snapshot, 100_000);
         let address = ready(&at("port"));
         Self {
@@ -53,8 +54,8 @@ impl Entail {
     }
 }
 
-/// The time from the start of `entail serve` to its first answer, over a folder of a world's
-/// manifests, each in a file of its own; and what that is.
+/// Measures the time from the start of `entail serve` to its first answer, with one file per object.
+/// Returns the median, and a description of the world.
 pub fn first_answer(name: &'static str) -> (Duration, String) {
     let folder = tempfile::tempdir().unwrap();
     let manifests = folder.path().join("manifests");
@@ -69,8 +70,8 @@ pub fn first_answer(name: &'static str) -> (Duration, String) {
     }
     let profiles = folder.path().join("profiles.yaml");
     std::fs::write(&profiles, world.shape.profiles().text).unwrap();
-    let made = made(name).snapshot_builder().snapshot(version());
-    let load = Load::new(&names(&made, 1), 1);
+    let snapshot = generate(name).snapshot_builder().snapshot(version());
+    let load = Load::new(&names(&snapshot, 1), 1);
     let times = (0..9).map(|run| {
         let port = folder.path().join(format!("port-{run}"));
         let began = Instant::now();
@@ -104,7 +105,7 @@ fn serve(manifests: &Path, profiles: &Path, port: &Path) -> Child {
         .unwrap()
 }
 
-/// The address in the port file, once the server is ready.
+/// Waits until the server is ready; returns the address in the port file.
 fn ready(file: &Path) -> String {
     for _ in 0..600 {
         let found = std::fs::read_to_string(file).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! The figures as they are printed.
+//! Prints the results.
 
 use std::time::Duration;
 
-/// Rows with a target, a figure and a verdict.
+/// A table of rows with a target, a figure and a verdict.
 pub struct Table {
     missed: usize,
 }
@@ -17,16 +17,16 @@ impl Table {
         println!("{} missed", self.missed);
     }
 
-    /// Something without a target.
-    pub fn told(&mut self, what: &str, figure: String) {
+    /// Prints a row without a target.
+    pub fn info(&mut self, what: &str, figure: String) {
         println!("{what:<62} {:>9} {figure:>60}", "-");
     }
 
-    /// A time.
+    /// Prints a time.
     pub fn timed(&mut self, what: &str, most: Option<Duration>, time: Duration) {
         let figure = format!("{} ms", time.as_millis());
         let Some(most) = most else {
-            return self.told(what, figure);
+            return self.info(what, figure);
         };
         let verdict = if time <= most { "pass" } else { "MISS" };
         self.missed += usize::from(time > most);
@@ -34,8 +34,8 @@ impl Table {
         println!("{what:<62} {target:>9} {figure:>60}  {verdict}");
     }
 
-    /// A value of paired runs: the median of the pairs' ratios with the least and the largest, and
-    /// the medians of both.
+    /// Prints a value of paired runs: the median, minimum and maximum of the ratios, and the medians
+    /// of both sides.
     pub fn compared<R>(
         &mut self,
         what: &str,

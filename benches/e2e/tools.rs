@@ -1,4 +1,4 @@
-//! Load generators that others wrote: h2load for limits, ghz for correct replies at a fixed rate.
+//! External load generators: h2load for the maximum rate, ghz for a fixed rate with decoded replies.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::bench_world::framed;
 use crate::raw::METHOD;
 
-/// What ghz saw.
+/// Result of ghz.
 pub struct Ghz {
     pub per_second: f64,
     pub p50_micros: f64,
@@ -17,7 +17,7 @@ pub struct Ghz {
     pub statuses: String,
 }
 
-/// A tool on the path, or among those that the gate has built.
+/// Finds a tool in `PATH`, or in the cache directory of the test scripts.
 fn tool(name: &str) -> Option<PathBuf> {
     let cache = std::env::var("XDG_CACHE_HOME").map(PathBuf::from);
     let cache =
@@ -28,8 +28,8 @@ fn tool(name: &str) -> Option<PathBuf> {
     folders.find_map(|folder| Some(folder.join(name)).filter(|file| file.is_file()))
 }
 
-/// Requests a second at the limit, over 4 connections with 8 requests under way each. All ask for
-/// one path: h2load sends the same data again and again.
+/// Returns the maximum rate in requests per second, over 4 connections with 8 concurrent requests
+/// each. All requests have the same path, because h2load always sends the same data.
 pub fn h2load(address: &str, path: &str, requests: usize) -> Option<f64> {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("request");
@@ -49,7 +49,7 @@ pub fn h2load(address: &str, path: &str, requests: usize) -> Option<f64> {
     Some(rate.unwrap().parse().unwrap())
 }
 
-/// Asks for paths in turn, so many a second.
+/// Sends requests for the paths in turn, at a fixed rate.
 pub fn ghz(address: &str, paths: &[String], per_second: usize, seconds: usize) -> Option<Ghz> {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("requests.json");
@@ -76,19 +76,19 @@ pub fn ghz(address: &str, paths: &[String], per_second: usize, seconds: usize) -
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let at = |percent: u64| {
-        let all = told["latencyDistribution"].as_array().unwrap();
-        let found = all.iter().find(|point| point["percentage"] == percent);
-        found.unwrap()["latency"].as_f64().unwrap() / 1_000.0
+        let all = report["latencyDistribution"].as_array().unwrap();
+        let point = all.iter().find(|point| point["percentage"] == percent);
+        point.unwrap()["latency"].as_f64().unwrap() / 1_000.0
     };
-    let statuses = told["statusCodeDistribution"].as_object().unwrap();
+    let statuses = report["statusCodeDistribution"].as_object().unwrap();
     let statuses: Vec<String> = statuses
         .iter()
         .map(|(code, n)| format!("{n} {code}"))
         .collect();
     Some(Ghz {
-        per_second: told["rps"].as_f64().unwrap(),
+        per_second: report["rps"].as_f64().unwrap(),
         p50_micros: at(50),
         p99_micros: at(99),
         statuses: statuses.join(", "),

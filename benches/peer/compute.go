@@ -10,25 +10,25 @@ import (
 	"github.com/samber/lo"
 )
 
-// variant is what may be left out of the library's ordinary work, to see what it costs, and whether
-// the paths come from one walk instead of the library's own search.
+// variant selects optional work of the library, to measure its cost, and whether paths are enumerated
+// by one walk instead of by the search of the library.
 type variant struct {
 	services, loopCheck, walk bool
 }
 
-// answer is one path and what is in effect at its end; no policy where none is on the path.
+// answer is a path and its effective policy; nil if no policy is attached on the path.
 type answer struct {
 	path   []machinery.Targetable
 	policy *TestPolicy
 }
 
-// outcome is all answers, and how long each step took.
+// outcome contains all answers and the duration of each step.
 type outcome struct {
 	answers                []answer
 	topology, paths, merge time.Duration
 }
 
-// compute does the three steps. time.Now carries a monotonic reading, which is what Sub uses.
+// compute runs the three steps.
 func compute(w *world, v variant) (outcome, error) {
 	start := time.Now()
 	topology, err := build(w, v)
@@ -51,8 +51,8 @@ func compute(w *world, v variant) (outcome, error) {
 	}, nil
 }
 
-// build takes the options that the library's own controller builds its topology with, but for
-// GRPCRoutes, of which there are none.
+// build creates the topology with the options of the library's own controller, without GRPCRoutes,
+// which the world does not contain.
 func build(w *world, v variant) (*machinery.Topology, error) {
 	options := []machinery.GatewayAPITopologyOptionsFunc{
 		machinery.WithGatewayClasses(w.class),
@@ -77,8 +77,8 @@ func build(w *world, v variant) (*machinery.Topology, error) {
 	return topology, nil
 }
 
-// enumerate asks for the paths from each class to each rule, one pair at a time, as controllers
-// that are written with the library do.
+// enumerate searches the paths from each class to each rule, one pair at a time, as controllers that
+// use the library do.
 func enumerate(topology *machinery.Topology, walk bool) [][]machinery.Targetable {
 	targetables := topology.Targetables()
 	classes := targetables.Items(isA[*machinery.GatewayClass])
@@ -98,8 +98,8 @@ func enumerate(topology *machinery.Topology, walk bool) [][]machinery.Targetable
 	return paths
 }
 
-// walkDown finds the same paths by visiting each node once a path. No controller is known to do it;
-// it tells what the library's search costs beside its graph.
+// walkDown finds the same paths by visiting each node once per path. No known controller does this; it
+// separates the cost of the library's search from that of its graph.
 func walkDown(topology *machinery.Topology, path []machinery.Targetable, paths [][]machinery.Targetable) [][]machinery.Targetable {
 	last := path[len(path)-1]
 	if isA[*machinery.HTTPRouteRule](last) {
@@ -116,14 +116,14 @@ func isA[T machinery.Object](object machinery.Object) bool {
 	return ok
 }
 
-// effective folds the policies of a path from the most specific to the least.
+// effective merges the policies of a path from the most specific to the least specific.
 func effective(path []machinery.Targetable) *TestPolicy {
 	policies := policiesOn(path)
 	if len(policies) == 0 {
 		return nil
 	}
-	// The fold begins with the most specific policy and meets it once more: with itself it merges to
-	// itself, and gains its origins that way.
+	// The most specific policy is first merged with itself, which does not change its rules and sets
+	// their origins.
 	last := policies[len(policies)-1]
 	folded := lo.ReduceRight(policies, func(below, policy machinery.Policy, _ int) machinery.Policy {
 		return below.Merge(policy)
@@ -131,7 +131,7 @@ func effective(path []machinery.Targetable) *TestPolicy {
 	return folded.(*TestPolicy)
 }
 
-// policiesOn is the policies of a path from the least specific to the most; on one node by age.
+// policiesOn returns the policies of a path from the least to the most specific; on one node by age.
 func policiesOn(path []machinery.Targetable) []machinery.Policy {
 	return lo.FlatMap(path, func(node machinery.Targetable, _ int) []machinery.Policy {
 		policies := lo.Filter(node.Policies(), func(p machinery.Policy, _ int) bool {

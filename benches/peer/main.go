@@ -1,8 +1,8 @@
-// Command peer computes effective policies with the library policy-machinery, as a yardstick.
+// Command peer computes effective policies with the library policy-machinery, for comparison.
 //
-// It makes a world from a seed, in memory, and times three steps apart: building the topology,
-// enumerating the paths, and merging the policies of each path. The same world can be written as
-// manifests, and the answers as lines, so that another engine can be held to the same work.
+// It generates a world from a seed in memory and measures three steps separately: building the
+// topology, enumerating the paths, and merging the policies of each path. It can also write the world
+// as manifests and the answers as lines, so that another engine can compute the same.
 package main
 
 import (
@@ -21,7 +21,7 @@ type options struct {
 	variant   variant
 }
 
-// report is the one line that a run prints.
+// report is the line that a run prints.
 type report struct {
 	Paths      int     `json:"paths"`
 	Policies   int     `json:"policies"`

@@ -1,6 +1,6 @@
-//! The same worlds computed by the library policy-machinery (the Go program beside this file) and
-//! by entail, in one run: the answers of all paths have to be equal, then the times are compared.
-//! `cargo bench --bench peer`; it needs Go.
+//! Compares entail with the library policy-machinery (the Go program in this directory): both compute
+//! the same worlds, the answers of all paths must be equal, and the times are printed.
+//! `cargo bench --bench peer`; requires Go.
 
 #![allow(
     clippy::unwrap_used,
@@ -31,9 +31,9 @@ use prost::Message;
 use serde_json::Value;
 
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peer");
-/// Routes of four rules, and policies.
+/// Numbers of routes, with four rules each, and of policies.
 const SIZES: [(usize, usize); 3] = [(25, 40), (75, 120), (250, 400)];
-/// How the library finds paths: as its authors do, and by one walk from each class.
+/// How the library enumerates paths: as its authors do, or by one walk from each class.
 const WAYS: [(&str, &[&str]); 2] = [
     ("as its authors use it", &[]),
     (
@@ -52,10 +52,7 @@ fn main() {
         .current_dir(SOURCES)
         .env("GOTOOLCHAIN", "local")
         .status();
-    assert!(
-        built.is_ok_and(|status| status.success()),
-        "the peer needs Go"
-    );
+    assert!(built.is_ok_and(|status| status.success()), "Go is required");
     println!(
         "{:<28} {:<24} {:>12} {:>12} {:>10}",
         "world", "the library", "its time", "entail", "ratio"
@@ -77,7 +74,7 @@ fn main() {
     println!("all answers are equal; entail's time includes encoding them with their origins");
 }
 
-/// The least of three runs.
+/// Runs the library three times; returns the report of the fastest run.
 fn theirs(peer: &Path, at: &Path, routes: usize, policies: usize, flags: &[&str]) -> Value {
     std::fs::create_dir_all(at.join("manifests")).unwrap();
     let run = || {
@@ -93,7 +90,7 @@ fn theirs(peer: &Path, at: &Path, routes: usize, policies: usize, flags: &[&str]
             .arg("-answers")
             .arg(at.join("answers"))
             .args(flags)
-            // The library computes on one thread: with one processor its times vary less.
+            // The library computes on one thread; its times vary less with one processor.
             .env("GOMAXPROCS", "1")
             .output()
             .unwrap();
@@ -112,7 +109,7 @@ fn theirs(peer: &Path, at: &Path, routes: usize, policies: usize, flags: &[&str]
     all.iter().min_by(least).unwrap().clone()
 }
 
-/// The least time from objects to encoded answers, and the answers.
+/// Returns the minimum time from objects to encoded answers, and the answers.
 fn ours(at: &Path) -> (f64, Snapshot) {
     let profiles = std::fs::read_to_string(at.join("profile.yaml")).unwrap();
     let files = std::fs::read_dir(at.join("manifests")).unwrap();
@@ -120,19 +117,19 @@ fn ours(at: &Path) -> (f64, Snapshot) {
         let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
         bench_world::read(&text, "manifests")
     });
-    let made = BenchWorld::with("peer", &profiles, objects);
+    let world = BenchWorld::with("peer", &profiles, objects);
     let mut least = f64::MAX;
     let mut last = None;
     for _ in 0..9 {
         let began = Instant::now();
-        let mut snapshot_builder = black_box(made.snapshot_builder());
+        let mut snapshot_builder = black_box(world.snapshot_builder());
         least = least.min(began.elapsed().as_secs_f64() * 1_000.0);
         last = Some(snapshot_builder.snapshot(version()));
     }
     (least, last.unwrap())
 }
 
-/// Compares the answers of all rules; returns how many there are.
+/// Compares the answers of all rules; returns the number of rules.
 fn compare(snapshot: &Snapshot, file: &Path) -> usize {
     let text = std::fs::read_to_string(file).unwrap();
     let theirs: BTreeMap<&str, Value> = text

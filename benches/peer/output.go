@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// documents a manifest holds at most: parsers have budgets, and they must not decide about a world.
+// documents is the maximum number per manifest, so that no limit of a parser affects a world.
 const documents = 250
 
-// profile says in entail's words what TestPolicy means to the strategies in policy.go.
+// profile is the PolicyProfile of TestPolicy, with the strategies of policy.go.
 const profile = `apiVersion: entail.dev/v1alpha1
 kind: PolicyProfile
 metadata: {name: testpolicies.bench.example.com}
@@ -40,7 +40,7 @@ spec:
   ruleMaps: [rules]
 `
 
-// describe gives a line for each path, sorted, and the number of distinct answers.
+// describe returns one line per path, sorted, and the number of distinct answers.
 func describe(answers []answer) ([]string, int, error) {
 	lines := make([]string, 0, len(answers))
 	distinct := make(map[string]struct{})
@@ -49,7 +49,7 @@ func describe(answers []answer) ([]string, int, error) {
 		if a.policy != nil {
 			rules = a.policy.block().Rules
 		}
-		// Maps are written with sorted keys, so equal answers are equal texts.
+		// json sorts the keys of maps, so equal answers are equal texts.
 		text, err := json.Marshal(rules)
 		if err != nil {
 			return nil, 0, fmt.Errorf("answer: %w", err)
@@ -65,7 +65,7 @@ func describe(answers []answer) ([]string, int, error) {
 	return lines, len(distinct), nil
 }
 
-// pathName writes a path as entail addresses it, which leaves the class out.
+// pathName returns the path name of entail, which does not contain the class.
 func pathName(path []machinery.Targetable) (string, error) {
 	if len(path) != 5 {
 		return "", fmt.Errorf("a path of %d nodes instead of 5", len(path))
@@ -85,8 +85,8 @@ func writeLines(lines []string, file string) error {
 	return os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644)
 }
 
-// writeWorld writes the objects to a directory and the profile beside it, not into it: a directory
-// of manifests is read whole.
+// writeWorld writes the objects to a directory, and the profile next to it: entail reads all files of
+// a directory of manifests.
 func writeWorld(w *world, directory string) error {
 	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return err
@@ -138,7 +138,7 @@ func writeObjects(objects []any, file string) error {
 	return os.WriteFile(file, []byte(text.String()), 0o644)
 }
 
-// toYAML leaves out the empty status that typed objects are written with: nobody writes one by hand.
+// toYAML omits the empty status of typed objects.
 func toYAML(object any) ([]byte, error) {
 	raw, err := yaml.Marshal(object)
 	if err != nil {

@@ -15,7 +15,7 @@ const (
 	merge       = "merge"
 )
 
-// TestPolicy is an inherited policy of defaults or overrides, typed as a controller's own kind is.
+// TestPolicy is an inherited policy with defaults or overrides, typed like the kind of a controller.
 type TestPolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -23,34 +23,34 @@ type TestPolicy struct {
 	Spec TestPolicySpec `json:"spec"`
 }
 
-// TestPolicySpec carries one of the two blocks.
+// TestPolicySpec has one of the two blocks.
 type TestPolicySpec struct {
 	TargetRef gwapiv1alpha2.LocalPolicyTargetReferenceWithSectionName `json:"targetRef"`
 	Defaults  *Block                                                  `json:"defaults,omitempty"`
 	Overrides *Block                                                  `json:"overrides,omitempty"`
 }
 
-// Block is rules by name and how they join those of other policies.
+// Block contains rules by name, and how they are merged with those of other policies.
 type Block struct {
 	Strategy string          `json:"strategy"`
 	Rules    map[string]Rule `json:"rules"`
 }
 
-// Rule is one unit. Its fields stand in the order of their names, which makes its JSON canonical.
+// Rule is one unit. Its fields are sorted by name, so that its JSON is canonical.
 type Rule struct {
 	N     int64  `json:"n"`
 	Value string `json:"value"`
-	// Source is the locator of the policy that a merged rule is from: an answer without its origins
-	// would be less work than the one that it is compared with.
+	// Source is the locator of the policy that set a merged rule. The answers of entail have origins,
+	// so the comparison requires the same work here.
 	Source string `json:"-"`
 }
 
 var _ machinery.Policy = &TestPolicy{}
 
-// GetLocator is the policy's identity in the topology.
+// GetLocator returns the identity of the policy in the topology.
 func (p *TestPolicy) GetLocator() string { return machinery.LocatorFromObject(p) }
 
-// GetTargetRefs is what the policy is attached to.
+// GetTargetRefs returns the targets of the policy.
 func (p *TestPolicy) GetTargetRefs() []machinery.PolicyTargetReference {
 	return []machinery.PolicyTargetReference{
 		machinery.LocalPolicyTargetReferenceWithSectionName{
@@ -60,7 +60,7 @@ func (p *TestPolicy) GetTargetRefs() []machinery.PolicyTargetReference {
 	}
 }
 
-// GetMergeStrategy is how this policy, as the less specific one, joins what stands below it.
+// GetMergeStrategy returns how this policy is merged with more specific ones.
 func (p *TestPolicy) GetMergeStrategy() machinery.MergeStrategy {
 	overrides := p.Spec.Overrides != nil
 	switch {
@@ -75,7 +75,7 @@ func (p *TestPolicy) GetMergeStrategy() machinery.MergeStrategy {
 	}
 }
 
-// Merge lets a less specific policy join this one: the less specific one says how.
+// Merge merges a less specific policy into this one, with the strategy of the less specific one.
 func (p *TestPolicy) Merge(other machinery.Policy) machinery.Policy {
 	source, ok := other.(*TestPolicy)
 	if !ok {
@@ -91,8 +91,8 @@ func (p *TestPolicy) block() *Block {
 	return p.Spec.Defaults
 }
 
-// deepCopy is what generated code does: nothing of the copy is shared with the original, which
-// belongs to the cache of a controller and must not change.
+// deepCopy copies the policy as generated code does: the original belongs to the cache of a
+// controller and must not change.
 func (p *TestPolicy) deepCopy() *TestPolicy {
 	dup := &TestPolicy{TypeMeta: p.TypeMeta}
 	p.ObjectMeta.DeepCopyInto(&dup.ObjectMeta)
@@ -109,14 +109,14 @@ func (b *Block) deepCopy() *Block {
 	return &Block{Strategy: b.Strategy, Rules: maps.Clone(b.Rules)}
 }
 
-// withRules is a copy of the policy that has other rules.
+// withRules returns a copy of the policy with other rules.
 func (p *TestPolicy) withRules(rules map[string]Rule) *TestPolicy {
 	dup := p.deepCopy()
 	dup.block().Rules = rules
 	return dup
 }
 
-// rules is a copy of the policy's rules, each with its origin; merged ones keep the one they have.
+// rules returns a copy of the rules with their origins; merged rules keep theirs.
 func (p *TestPolicy) rules() map[string]Rule {
 	locator := p.GetLocator()
 	rules := make(map[string]Rule, len(p.block().Rules))
@@ -129,7 +129,7 @@ func (p *TestPolicy) rules() map[string]Rule {
 	return rules
 }
 
-// joined is all rules of winner, and those of loser that winner lacks.
+// joined returns all rules of winner, and the rules of loser with other names.
 func joined(winner, loser *TestPolicy) map[string]Rule {
 	rules := winner.rules()
 	for name, rule := range loser.rules() {
@@ -140,7 +140,7 @@ func joined(winner, loser *TestPolicy) map[string]Rule {
 	return rules
 }
 
-// In the four strategies, source is the less specific policy and target what is gathered below it.
+// In the four strategies, source is the less specific policy, and target the merged policies below it.
 
 func atomicDefaults(source, target machinery.Policy) machinery.Policy {
 	below := target.(*TestPolicy)

@@ -15,18 +15,18 @@ import (
 const (
 	namespace = "default"
 	className = "bench"
-	// ruleKeys is how many names of rules there are, and keysEach how many a policy has of them:
-	// with half of them, any two policies share some and differ in some.
+	// ruleKeys is the number of rule names, and keysEach the number of rules per policy: with half
+	// of the names, two policies usually share some rules and differ in others.
 	ruleKeys = 16
 	keysEach = 8
 )
 
-// shape is how much of everything a world has.
+// shape contains the number of objects of each kind.
 type shape struct {
 	gateways, listeners, routes, rules, policies int
 }
 
-// world is all objects, as a controller would hold them after reading a cluster.
+// world contains all objects, as a controller has them after reading a cluster.
 type world struct {
 	class    *gwapiv1.GatewayClass
 	gateways []*gwapiv1.Gateway
@@ -46,7 +46,7 @@ type form struct {
 	strategy  string
 }
 
-// clock hands out creationTimestamps, each a second after the one before, so that age never ties.
+// clock returns creationTimestamps at intervals of one second, so that no two objects have the same.
 type clock struct{ now time.Time }
 
 func (c *clock) tick() metav1.Time {
@@ -58,7 +58,7 @@ func (c *clock) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: namespace, CreationTimestamp: c.tick()}
 }
 
-// newWorld makes the world of a shape and seed; the same arguments give the same bytes.
+// newWorld generates the world of a shape and seed; equal arguments give equal bytes.
 func newWorld(s shape, seed uint64) (*world, error) {
 	if s.gateways < 1 || s.listeners < 1 || s.routes < 1 || s.rules < 1 || s.policies < 0 {
 		return nil, fmt.Errorf("gateways, listeners, routes and rules are at least 1: %+v", s)
@@ -125,7 +125,7 @@ func newService(c *clock, name string) *core.Service {
 	}
 }
 
-// newRoute joins one listener: routes go round all listeners of all Gateways in turn.
+// newRoute attaches a route to one listener: routes are distributed over all listeners in turn.
 func newRoute(c *clock, r int, s shape) *gwapiv1.HTTPRoute {
 	slot := r % (s.gateways * s.listeners)
 	listener := gwapiv1.SectionName(listenerName(slot % s.listeners))
@@ -161,8 +161,8 @@ type place struct {
 	form   form
 }
 
-// placesFor takes targets from the four levels in turn, so that every level has its share until it
-// is full: stacks of policies are as deep as the number of policies lets them be.
+// placesFor chooses targets from the four levels in turn until they are used up, so that the stacks of
+// policies are as deep as possible.
 func placesFor(rng *rand.Rand, s shape) ([]place, error) {
 	levels := targets(s)
 	all := 0
@@ -207,8 +207,8 @@ func targets(s shape) [4][]place {
 	return levels
 }
 
-// dealt puts the targets of a level in random order and gives them forms: two defaults for each
-// overrides, half of each merged and half atomic, exactly so for every six of a level.
+// dealt shuffles the targets of a level and assigns forms: two thirds defaults and one third
+// overrides, half of each merged and half atomic, exactly so for every six targets.
 func dealt(rng *rand.Rand, level []place, fixed bool) []place {
 	deck := []form{
 		{false, merge}, {true, merge}, {false, atomic},

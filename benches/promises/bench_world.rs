@@ -1,4 +1,4 @@
-//! Worlds in memory, and what is asked of them.
+//! Worlds in memory, with requests and edits for them.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use serde_json::Value;
 
 use crate::world::{Join, Rng, Shape, World};
 
-/// A world's objects.
+/// The objects and profiles of a world.
 pub struct BenchWorld {
     pub name: &'static str,
     pub profiles: ProfileSources,
     pub store: Store,
 }
 
-/// The world of a shape.
-pub fn made(name: &'static str) -> BenchWorld {
+/// Generates the world of a shape.
+pub fn generate(name: &'static str) -> BenchWorld {
     let world = World::generate(&shape(name)).unwrap();
     let files = world.manifests();
     BenchWorld::of(
@@ -32,14 +32,14 @@ pub fn made(name: &'static str) -> BenchWorld {
     )
 }
 
-/// The objects of a manifest, in which nothing is wrong.
+/// Reads the objects of a manifest; panics if it has problems.
 pub fn read(text: &str, name: &str) -> Vec<Object> {
     let parsed = read_objects(text, name).unwrap();
     assert!(parsed.problems.is_empty(), "{:?}", parsed.problems);
     parsed.objects.into_iter().map(|read| read.object).collect()
 }
 
-/// The shapes of the promises.
+/// Returns the shape with a name.
 pub fn shape(name: &str) -> Shape {
     let even = |routes: usize, policies: usize| Shape {
         gateways: routes.div_ceil(100),
@@ -51,12 +51,12 @@ pub fn shape(name: &str) -> Shape {
     };
     match name {
         "1k" => even(100, 300),
-        // A third are policies; and two thirds.
+        // One third of the objects are policies; two thirds.
         "start" => even(440, 320),
         "start-dense" => even(230, 650),
         "10k" => even(1_000, 3_000),
-        // One more policy on the namespace of all Gateways is more to do for every path. Without
-        // any, ten times as much of everything is ten times the same.
+        // Without policies on namespaces: each policy on the namespace of the Gateways adds work to
+        // every path, so the work would not grow linearly with the number of objects.
         "even-1k" => Shape {
             shares: [0, 2, 5, 43, 25, 15, 10],
             ..even(100, 300)
@@ -69,7 +69,7 @@ pub fn shape(name: &str) -> Shape {
             spec_bytes: (512, 512),
             ..even(1_000, 3_000)
         },
-        // Few policies and large ones: at most 5 000 different answers.
+        // Few and large policies: at most 5 000 distinct answers.
         "100k" => Shape {
             policies: 900,
             spec_bytes: (1_800, 2_200),
@@ -88,7 +88,7 @@ pub fn shape(name: &str) -> Shape {
             ..even(10_000, 300)
         },
         "100k-dense" => even(10_000, 30_000),
-        // One Gateway, and policies on little else: what is above changes everything below.
+        // One Gateway with many policies: an edit of its policy changes most answers.
         "wide" => Shape {
             gateways: 1,
             listeners: 4,
@@ -116,12 +116,12 @@ pub fn version() -> Version {
 }
 
 impl BenchWorld {
-    /// Objects of a shape that were read already.
+    /// Creates a world from objects, with the profiles of a shape.
     pub fn of(name: &'static str, objects: impl IntoIterator<Item = Object>) -> Self {
         Self::with(name, &shape(name).profiles().text, objects)
     }
 
-    /// Objects with a file of profiles.
+    /// Creates a world from objects and a file of profiles.
     pub fn with(
         name: &'static str,
         profiles_file: &str,
@@ -142,12 +142,12 @@ impl BenchWorld {
         }
     }
 
-    /// The publisher of the world.
+    /// Computes all answers of the world.
     pub fn snapshot_builder(&self) -> SnapshotBuilder {
         SnapshotBuilder::new(Entail::from_store(self.store.clone(), &self.profiles))
     }
 
-    /// A policy whose first target is of a kind, with a number in its rules that was not there.
+    /// Returns a policy that targets an object of a kind, with a new number in its rules.
     pub fn edited(&self, target: &str, number: usize) -> (Object, ObjectKey) {
         let found = self
             .store
@@ -164,7 +164,7 @@ impl BenchWorld {
         (object, key)
     }
 
-    /// Applies an edit.
+    /// Applies an edit to the store.
     pub fn apply(&mut self, object: Object) -> ChangeSet {
         self.store.apply(Change {
             upserts: vec![Arc::new(object)],
@@ -173,14 +173,14 @@ impl BenchWorld {
     }
 }
 
-/// Whether a policy's first target is a whole object of a kind.
+/// Reports whether the first target of a policy is a whole object of a kind.
 pub fn is_on(policy: &Value, target: &str) -> bool {
     let first = policy.pointer("/spec/targetRefs/0");
     let first = first.or(policy.pointer("/spec/targetRef"));
     first.is_some_and(|t| t["kind"] == target && t.get("sectionName").is_none())
 }
 
-/// Puts a number into a policy's rules that was not there.
+/// Sets a number in the rules of a policy.
 pub fn mark(policy: &mut Value, number: usize) {
     let spec = policy["spec"].as_object_mut().unwrap();
     let block = ["defaults", "overrides"]
@@ -193,7 +193,7 @@ pub fn mark(policy: &mut Value, number: usize) {
     rules.insert("edited".to_owned(), number.into());
 }
 
-/// The request for a path.
+/// Returns the request for a path.
 pub fn request(path: &str) -> v1::GetEffectivePoliciesRequest {
     v1::GetEffectivePoliciesRequest {
         target: Some(Target::Path(path.to_owned())),
@@ -201,14 +201,14 @@ pub fn request(path: &str) -> v1::GetEffectivePoliciesRequest {
     }
 }
 
-/// The same as a frame.
+/// Returns the gRPC frame of the request for a path.
 pub fn framed(path: &str) -> Vec<u8> {
     let message = request(path).encode_to_vec();
     let length = (message.len() as u32).to_be_bytes();
     [&[0], &length[..], &message].concat()
 }
 
-/// Names of paths, at random.
+/// Returns `many` random path names, with repetitions if the world has fewer paths.
 pub fn names(snapshot: &Snapshot, many: usize) -> Vec<String> {
     let mut all = Vec::new();
     let mut rng = Rng::stream(7, "names");
@@ -225,7 +225,7 @@ pub fn names(snapshot: &Snapshot, many: usize) -> Vec<String> {
         }
     });
     rng.shuffle(&mut all);
-    // As many of a small world: only what they find differs.
+    // Worlds of different size are compared with the same number of names.
     let few = all.len();
     let more = if many == usize::MAX { 0 } else { many - few };
     all.extend(
@@ -236,11 +236,11 @@ pub fn names(snapshot: &Snapshot, many: usize) -> Vec<String> {
     all
 }
 
-/// Looks names up; returns how many bytes were found, so that nothing is left out.
+/// Looks names up; returns the number of bytes, so that the compiler cannot remove the work.
 pub fn look_up(snapshot: &Snapshot, names: &[String]) -> usize {
-    let found = names.iter().filter_map(|name| {
+    let sizes = names.iter().filter_map(|name| {
         let path = PathName::parse(name).ok()?;
         Some(snapshot.reply(snapshot.look_up(&path)?).result.len())
     });
-    found.sum()
+    sizes.sum()
 }

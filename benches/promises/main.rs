@@ -1,9 +1,9 @@
-//! The promises of the design, measured in one run: worlds of a known shape, and for each row the
-//! target, the figure, and whether it is met. `cargo bench --bench promises [-- ROW...]`.
+//! Measures the performance targets of the design on generated worlds, and prints the target, the
+//! figure and the verdict of each. `cargo bench --bench promises [-- ROW...]`.
 //!
-//! Times are the least of several runs, of one thread but for what is computed from scratch; memory
-//! is the growth of what is resident, in a process of its own. Figures of different machines do not
-//! compare; ratios inside one run do.
+//! Times are the minimum of several runs, on one thread except for computing from scratch. Memory is
+//! the growth of the resident set, in a separate process. Figures of different machines are not
+//! comparable; ratios within one run are.
 
 #![allow(
     clippy::unwrap_used,

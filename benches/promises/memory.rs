@@ -1,13 +1,13 @@
-//! What a world holds in memory, measured in a process of its own.
+//! Measures the memory of a world in a separate process.
 
 use std::process::Command;
 
-use crate::bench_world::{made, version};
+use crate::bench_world::{generate, version};
 
-/// Asks for a measurement instead of the table.
+/// Argument that starts a measurement instead of the benchmark.
 pub const FLAG: &str = "--memory-of";
 
-/// Resident bytes of this process.
+/// Returns the resident bytes of this process.
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:"));
@@ -15,12 +15,12 @@ fn resident() -> usize {
     kilobytes.unwrap().parse::<usize>().unwrap() * 1_024
 }
 
-/// Prints what a snapshot and its engine hold: bytes, paths, different answers.
+/// Prints the bytes, paths and distinct answers of a snapshot with its engine.
 pub fn measure(shape: &str) {
     let shape: &'static str = shape.to_owned().leak();
-    let made = made(shape);
+    let world = generate(shape);
     let before = resident();
-    let mut snapshot_builder = made.snapshot_builder();
+    let mut snapshot_builder = world.snapshot_builder();
     let snapshot = snapshot_builder.snapshot(version());
     let after = resident();
     println!(
@@ -31,7 +31,7 @@ pub fn measure(shape: &str) {
     );
 }
 
-/// Bytes, paths and different answers of a world.
+/// Measures the bytes, paths and distinct answers of a world.
 pub fn of(shape: &str) -> (usize, u64, usize) {
     let exe = std::env::current_exe().unwrap();
     let output = Command::new(exe).args([FLAG, shape]).output().unwrap();

@@ -1,4 +1,4 @@
-//! Rows of what is asked for many paths at once, and by people.
+//! Rows of batches and explanations.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -6,12 +6,12 @@ use std::time::Instant;
 use entail::api::v1;
 use entail::insight::{AccessScope, batch, explain};
 
-use crate::bench_world::{made, names, request, version};
+use crate::bench_world::{generate, names, request, version};
 use crate::rows::{Row, least, millis, row};
 
-/// A batch of as many paths as one may have, and one of ten.
+/// Batches of ten paths, and of the maximum number of paths.
 pub fn batches() -> Vec<Row> {
-    let snapshot = made("100k").snapshot_builder().snapshot(version());
+    let snapshot = generate("100k").snapshot_builder().snapshot(version());
     let names = names(&snapshot, 10_000);
     let rows = [10, 10_000].map(|many| {
         let requests = names.iter().take(many).map(|name| request(name));
@@ -43,16 +43,17 @@ pub fn batches() -> Vec<Row> {
     rows.into()
 }
 
-/// Why a path has what it has.
+/// Explanations of single paths.
 pub fn explained() -> Vec<Row> {
-    let mut snapshot_builder = made("100k").snapshot_builder();
-    // Names are taken from the world behind another snapshot: it is read once for each.
+    let mut snapshot_builder = generate("100k").snapshot_builder();
+    // A snapshot builds its world on first use: the names come from another snapshot, so that the
+    // time is measured below.
     let names = names(&snapshot_builder.snapshot(version()), 200);
     let snapshot = snapshot_builder.snapshot(version());
     let began = Instant::now();
     snapshot.world();
     let read = began.elapsed();
-    let ask = |name: &String| {
+    let explain_path = |name: &String| {
         let request = v1::ExplainRequest {
             name: name.clone(),
             kinds: Vec::new(),
@@ -61,7 +62,7 @@ pub fn explained() -> Vec<Row> {
     };
     let time = least(3, || {
         let began = Instant::now();
-        names.iter().for_each(|name| drop(ask(name)));
+        names.iter().for_each(|name| drop(explain_path(name)));
         began.elapsed()
     });
     let figure = format!(

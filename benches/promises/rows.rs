@@ -1,4 +1,4 @@
-//! The rows.
+//! The rows of the table.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use entail::snapshot::SnapshotBuilder;
 use entail_core::effective::World as Entail;
 use entail_core::model::{GroupKind, Object};
 
-use crate::bench_world::{BenchWorld, look_up, made, names, version};
+use crate::bench_world::{BenchWorld, generate, look_up, names, version};
 use crate::memory;
 use crate::questions::{batches, explained};
 
@@ -45,7 +45,7 @@ pub fn row(promise: &str, target: &str, figure: String, met: impl Into<Option<bo
     }
 }
 
-/// The least time of some runs.
+/// Returns the minimum time of several runs.
 pub fn least(runs: usize, mut run: impl FnMut() -> Duration) -> Duration {
     (0..runs).map(|_| run()).min().unwrap_or_default()
 }
@@ -56,7 +56,7 @@ pub fn millis(time: Duration) -> f64 {
 
 fn look_ups() -> Vec<Row> {
     let per_look_up = |shape: &'static str| {
-        let snapshot = made(shape).snapshot_builder().snapshot(version());
+        let snapshot = generate(shape).snapshot_builder().snapshot(version());
         let names = names(&snapshot, 100_000);
         let time = least(15, || {
             let began = Instant::now();
@@ -78,15 +78,15 @@ fn look_ups() -> Vec<Row> {
     )]
 }
 
-/// Reading, computing and encoding everything.
-fn compute(made: &BenchWorld) -> (Duration, SnapshotBuilder) {
+/// Reads, computes and encodes everything.
+fn compute(world: &BenchWorld) -> (Duration, SnapshotBuilder) {
     let began = Instant::now();
-    let snapshot_builder = made.snapshot_builder();
+    let snapshot_builder = world.snapshot_builder();
     (began.elapsed(), snapshot_builder)
 }
 
 fn cold() -> Vec<Row> {
-    let small = made("10k");
+    let small = generate("10k");
     let mut first = small.snapshot_builder();
     let (snapshot, work) = (first.snapshot(version()), first.stats());
     let read = least(5, || {
@@ -95,10 +95,10 @@ fn cold() -> Vec<Row> {
         began.elapsed()
     });
     let time = least(5, || compute(&small).0);
-    let light = made("10k-small");
+    let light = generate("10k-small");
     let lightly = least(5, || compute(&light).0);
     let light = light.snapshot_builder().stats();
-    let large = made("100k-dense");
+    let large = generate("100k-dense");
     let (tenfold, mut snapshot_builder) = compute(&large);
     let many = snapshot_builder.snapshot(version());
     let growth = tenfold.as_secs_f64() / time.as_secs_f64();
@@ -108,7 +108,7 @@ fn cold() -> Vec<Row> {
     let encoded = work.encoded as f64 / 1e6;
     vec![
         row(
-            "cold compute: what it makes",
+            "cold compute: work",
             "-",
             format!("{} merged, {encoded:.0} MB", work.merged),
             None,
@@ -133,22 +133,22 @@ fn cold() -> Vec<Row> {
             &format!("growth in time to {}", of(&many)),
             "-",
             format!("{growth:.1} x ({:.0} ms)", millis(tenfold)),
-            // In instructions it has a target: `benches/counts`.
+            // `benches/counts` has a target for it, in instructions.
             None,
         ),
     ]
 }
 
 fn fan_out() -> Vec<Row> {
-    let made = made("fanout");
+    let world = generate("fanout");
     let mut paths = (0, 0);
     let time = least(3, || {
-        let (time, mut snapshot_builder) = compute(&made);
+        let (time, mut snapshot_builder) = compute(&world);
         let snapshot = snapshot_builder.snapshot(version());
         paths = (snapshot.paths(), snapshot.distinct_answers());
         time
     });
-    let (bytes, ..) = memory::of(made.name);
+    let (bytes, ..) = memory::of(world.name);
     let megabytes = bytes as f64 / 1e6;
     let promise = format!("fan-out, {} paths, {} answers", paths.0, paths.1);
     vec![
@@ -167,10 +167,10 @@ fn fan_out() -> Vec<Row> {
     ]
 }
 
-/// The time from an edit to the published snapshot, and what was done.
+/// Measures the time from an edit to the published snapshot, and counts the work.
 fn edit(shape: &'static str, target: &str, runs: usize) -> (Duration, u64, u64, String) {
-    let mut made = made(shape);
-    let mut snapshot_builder = made.snapshot_builder();
+    let mut world = generate(shape);
+    let mut snapshot_builder = world.snapshot_builder();
     let first = snapshot_builder.snapshot(version());
     let of = format!(
         "{} paths, {} answers",
@@ -182,11 +182,11 @@ fn edit(shape: &'static str, target: &str, runs: usize) -> (Duration, u64, u64, 
     let mut number = 0;
     let time = least(runs, || {
         number += 1;
-        let (object, _) = made.edited(target, number);
+        let (object, _) = world.edited(target, number);
         let before = snapshot_builder.stats();
         let began = Instant::now();
-        let changed = made.apply(object);
-        snapshot_builder.update(made.store.clone(), &changed);
+        let changed = world.apply(object);
+        snapshot_builder.update(world.store.clone(), &changed);
         let snapshot = black_box(snapshot_builder.snapshot(version()));
         let time = began.elapsed();
         let after = snapshot_builder.stats();
@@ -213,22 +213,22 @@ fn one_policy() -> Vec<Row> {
     )]
 }
 
-/// A route that changes lets the world be read anew.
+/// A changed route.
 fn one_route() -> Vec<Row> {
-    let mut made = made("100k");
-    let mut snapshot_builder = made.snapshot_builder();
+    let mut world = generate("100k");
+    let mut snapshot_builder = world.snapshot_builder();
     let kind = GroupKind::new("gateway.networking.k8s.io", "HTTPRoute");
     let mut number = 0;
     let mut merged = 0;
     let time = least(5, || {
         number += 1;
-        let (_, entry) = made.store.of_kind(&kind).next().unwrap();
+        let (_, entry) = world.store.of_kind(&kind).next().unwrap();
         let mut object = Object::clone(&entry.object);
         object.labels.insert("edit".to_owned(), number.to_string());
         let before = snapshot_builder.stats();
         let began = Instant::now();
-        let changed = made.apply(object);
-        snapshot_builder.update(made.store.clone(), &changed);
+        let changed = world.apply(object);
+        snapshot_builder.update(world.store.clone(), &changed);
         black_box(snapshot_builder.snapshot(version()));
         merged = snapshot_builder.stats().merged - before.merged;
         began.elapsed()

@@ -1,13 +1,13 @@
-//! How much there is in a world: objects, paths, policies and distinct stacks.
+//! Counts of a world: objects, paths, policies and distinct stacks.
 
 use super::{Join, Kind, Level, Route, Target, World};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Numbers of a world, computed from its model and not from an engine.
+/// Counts of a world, computed from its model and not by an engine.
 ///
-/// A path is a prefix of a walk from the GatewayClass to a backend port; aliases (a named rule by
-/// its index) do not count twice, and `namespaces/..` scopes are counted apart.
+/// A path is a prefix of a walk from the GatewayClass to a backend port. Aliases (a named rule by its
+/// index) are not counted, and `namespaces/..` scopes are counted separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counts {
     /// Namespaces, `edge` included; as many `namespaces/..` scopes, which are not in `addressable`.
@@ -22,7 +22,7 @@ pub struct Counts {
     pub rules: usize,
     /// Service objects.
     pub services: usize,
-    /// Paths that end at a route: one for each listener that it joins.
+    /// Paths that end at a route: one for each listener that it attaches to.
     pub route_paths: usize,
     /// Paths that end at a rule.
     pub rule_paths: usize,
@@ -34,8 +34,8 @@ pub struct Counts {
     pub addressable: usize,
     /// Policies by kind (order of [`Kind::ALL`]) and level (order of [`Level::ALL`]).
     pub policies: [[usize; 7]; 5],
-    /// Distinct stacks of policies on all paths and namespace scopes, by kind, the empty stack
-    /// included: the most results that the kind can have.
+    /// Distinct stacks of policies on all paths and namespace scopes by kind, including the empty
+    /// stack: the maximum number of results of the kind.
     pub stacks: [usize; 5],
 }
 
@@ -45,7 +45,7 @@ type Top = [Option<Target>; 3];
 /// Nodes with policies from the route's namespace to a backend port.
 type Bottom = [Option<Target>; 5];
 
-/// Small numbers for bottoms: pairs of them are many.
+/// Numbers for bottoms, because many pairs of them are stored.
 #[derive(Default)]
 struct Bottoms(BTreeMap<Bottom, usize>);
 
@@ -97,18 +97,18 @@ impl World {
         paths
     }
 
-    /// Distinct stacks of one kind. Equal bottoms are folded before they meet the listeners, so the
-    /// work follows distinct stacks and not paths.
+    /// Counts the distinct stacks of one kind. Equal bottoms are merged before they are combined with
+    /// the listeners, so the work is proportional to distinct stacks and not to paths.
     fn stacks(&self, kind: Kind) -> usize {
         let policies = self.policies.iter().filter(|policy| policy.kind == kind);
-        let held: BTreeSet<Target> = policies.map(|policy| policy.target).collect();
+        let targets: BTreeSet<Target> = policies.map(|policy| policy.target).collect();
         if kind.is_direct(&self.shape) {
-            return held.len() + 1; // the node alone decides
+            return targets.len() + 1; // the node alone decides
         }
-        let on = |target: Target| held.contains(&target).then_some(target);
+        let on = |target: Target| targets.contains(&target).then_some(target);
         let mut bottoms = Bottoms::default();
         let empty = bottoms.number([None; 5]);
-        // Routes that join the same listeners share them.
+        // Grouped by the listeners that the routes attach to.
         let mut below: BTreeMap<(usize, Option<usize>), BTreeSet<usize>> = BTreeMap::new();
         for (number, route) in self.routes.iter().enumerate() {
             let found = below.entry((route.gateway, route.listener)).or_default();
@@ -140,13 +140,13 @@ impl World {
 }
 
 impl Bottoms {
-    /// The number of a bottom.
+    /// Returns the number of a bottom.
     fn number(&mut self, bottom: Bottom) -> usize {
         let next = self.0.len();
         *self.0.entry(bottom).or_insert(next)
     }
 
-    /// Puts the bottoms of all paths through one route into `found`.
+    /// Adds the bottoms of all paths through one route to `found`.
     fn of_route(
         &mut self,
         number: usize,
@@ -176,7 +176,7 @@ impl Bottoms {
 }
 
 impl fmt::Display for Counts {
-    /// One `name value` pair a line, then the table of policies by kind and level.
+    /// Writes one `name value` pair per line, then a table of policies by kind and level.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines = [
             ("namespaces", self.namespaces),

@@ -1,4 +1,4 @@
-//! Manifests: compact JSON documents, which are YAML, between `---` markers.
+//! Writes manifests: compact JSON documents, which are YAML, separated by `---`.
 
 use super::{Kind, Route, Shape, Target, World};
 use std::fmt::Write as _;
@@ -7,24 +7,25 @@ use std::path::Path;
 /// One file of a world.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// Its name, without a directory.
+    /// File name, without a directory.
     pub name: String,
-    /// Its whole text, UTF-8 (in fact ASCII).
+    /// Content, in ASCII.
     pub text: String,
 }
 
-/// Documents a file holds at most, so that no parser's budget decides about a world.
+/// Maximum number of documents per file, so that no limit of a parser affects a world.
 const DOCUMENTS: usize = 250;
 
-/// creationTimestamp of the first object, in seconds since 1970 (2024-01-01T00:00:00Z), and the
-/// seconds between one object and the next.
+/// creationTimestamp of the first object, in seconds since the Unix epoch (2024-01-01T00:00:00Z), and
+/// the seconds between two objects.
 const EPOCH: u64 = 1_704_067_200;
 const STEP: u64 = 10;
 
 const GROUP: &str = "gateway.networking.k8s.io";
 
 impl World {
-    /// The manifests, in a fixed order: class, namespaces, gateways, services, routes, policies.
+    /// Returns the manifests in a fixed order: class, namespaces, gateways, services, routes,
+    /// policies.
     pub fn manifests(&self) -> Vec<File> {
         let shape = &self.shape;
         let mut files = Vec::new();
@@ -48,7 +49,7 @@ impl World {
         chunk(
             &mut files,
             "routes",
-            routes.map(|(number, made)| route(shape, number, made)),
+            routes.map(|(number, value)| route(shape, number, value)),
         );
         for kind in Kind::ALL {
             let stem = format!("policies-{}", kind.stem());
@@ -58,9 +59,9 @@ impl World {
         files
     }
 
-    /// Writes `profiles.yaml` and the directory `manifests` below `out`, which is made where it is
-    /// missing and must be empty: files of another world would mix with these. Answers the number
-    /// of bytes written.
+    /// Writes `profiles.yaml` and the directory `manifests` to `out`, which is created if it does not
+    /// exist and must be empty, so that files of another world are not mixed with these. Returns the
+    /// number of bytes written.
     pub fn write(&self, out: &Path) -> Result<usize, String> {
         let manifests = out.join("manifests");
         std::fs::create_dir_all(out).map_err(failed("create", out))?;
@@ -81,7 +82,7 @@ impl World {
 }
 
 impl Shape {
-    /// The PolicyProfile documents of the five kinds, `profiles.yaml`.
+    /// Returns the PolicyProfile documents of the five kinds, `profiles.yaml`.
     pub fn profiles(&self) -> File {
         let profiles = Kind::ALL.map(|kind| format!("---\n{}", kind.profile(self)));
         File {
@@ -91,19 +92,19 @@ impl Shape {
     }
 }
 
-/// Writes one file and answers its size in bytes.
+/// Writes one file; returns its size in bytes.
 fn write_file(directory: &Path, file: &File) -> Result<usize, String> {
     let path = directory.join(&file.name);
     std::fs::write(&path, &file.text).map_err(failed("write", &path))?;
     Ok(file.text.len())
 }
 
-/// Words an input or output error.
+/// Formats an I/O error.
 fn failed(what: &str, path: &Path) -> impl FnOnce(std::io::Error) -> String {
     move |error| format!("cannot {what} `{}`: {error}", path.display())
 }
 
-/// Packs documents into files `stem-000.yaml` and so on.
+/// Distributes documents over files `stem-000.yaml` and so on.
 fn chunk(files: &mut Vec<File>, stem: &str, documents: impl IntoIterator<Item = String>) {
     for (number, document) in documents.into_iter().enumerate() {
         if number % DOCUMENTS == 0 {
@@ -119,7 +120,7 @@ fn chunk(files: &mut Vec<File>, stem: &str, documents: impl IntoIterator<Item = 
     }
 }
 
-/// The name of a namespace by number.
+/// Returns the name of a namespace by number.
 pub(super) fn namespace_name(number: usize) -> String {
     match number {
         0 => "edge".into(),
@@ -127,19 +128,20 @@ pub(super) fn namespace_name(number: usize) -> String {
     }
 }
 
-/// creationTimestamp of the policy that is the `age`-th youngest but all other objects, in seconds
-/// since 1970.
+/// Returns the creationTimestamp of the policy number `age` by age, after all other objects, in
+/// seconds since the Unix epoch.
 pub(super) fn policy_created(shape: &Shape, age: usize) -> u64 {
     created(2 + shape.namespaces + shape.gateways + shape.services + shape.routes + age)
 }
 
-/// creationTimestamp of the object at a place in the order class, namespaces, gateways, services,
-/// routes, policies.
+/// Returns the creationTimestamp of the object at a position in the order class, namespaces,
+/// gateways, services, routes, policies.
 fn created(place: usize) -> u64 {
     EPOCH + STEP * place as u64
 }
 
-/// RFC 3339, in whole seconds and UTC. Days to dates after Hinnant's `civil_from_days`.
+/// Formats a time as RFC 3339, in whole seconds and UTC. Uses the algorithm `civil_from_days` by Howard
+/// Hinnant.
 fn rfc3339(seconds: u64) -> String {
     let days = seconds / 86_400 + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
@@ -158,7 +160,7 @@ fn rfc3339(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// An object from its parts; `spec` is JSON. Cluster-scoped where there is no namespace.
+/// Formats an object; `spec` is JSON. Cluster-scoped without a namespace.
 fn object(kind: (&str, &str), namespace: Option<usize>, name: &str, at: u64, spec: &str) -> String {
     let (version, kind) = kind;
     let place = namespace
@@ -170,7 +172,7 @@ fn object(kind: (&str, &str), namespace: Option<usize>, name: &str, at: u64, spe
     )
 }
 
-/// The GatewayClass `bench`.
+/// Formats the GatewayClass `bench`.
 fn class() -> String {
     let kind = ("gateway.networking.k8s.io/v1", "GatewayClass");
     object(
@@ -182,7 +184,7 @@ fn class() -> String {
     )
 }
 
-/// A Namespace, with the label that the API server gives it.
+/// Formats a Namespace, with the label that the API server sets.
 fn namespace(number: usize) -> String {
     let name = namespace_name(number);
     let at = rfc3339(created(1 + number));
@@ -191,8 +193,8 @@ fn namespace(number: usize) -> String {
     )
 }
 
-/// A Gateway: listeners on ports of their own, every second one with a wildcard host name that
-/// holds all routes' host names.
+/// Formats a Gateway: each listener has its own port, and every second one a wildcard hostname that
+/// matches the hostnames of all routes.
 fn gateway(shape: &Shape, number: usize) -> String {
     let listeners = (0..shape.listeners).map(|listener| {
         let host = if listener % 2 == 1 { r#""hostname":"*.bench.example","# } else { "" };
@@ -215,7 +217,7 @@ fn gateway(shape: &Shape, number: usize) -> String {
     )
 }
 
-/// A Service with its ports named.
+/// Formats a Service with named ports.
 fn service(shape: &Shape, number: usize) -> String {
     let ports = (0..shape.ports).map(|port| {
         let tcp = port_number(port);
@@ -234,18 +236,18 @@ fn service(shape: &Shape, number: usize) -> String {
     )
 }
 
-/// The TCP port of a Service's port by number.
+/// Returns the TCP port of a Service port by number.
 fn port_number(port: usize) -> usize {
     8080 + port
 }
 
-/// An HTTPRoute with a host name of its own and a path prefix a rule.
-fn route(shape: &Shape, number: usize, made: &Route) -> String {
-    let section = made
+/// Formats an HTTPRoute with its own hostname and a path prefix per rule.
+fn route(shape: &Shape, number: usize, value: &Route) -> String {
+    let section = value
         .listener
         .map(|listener| format!(r#","sectionName":"l-{listener:02}""#))
         .unwrap_or_default();
-    let rules = made.rules.iter().enumerate().map(|(rule, refs)| {
+    let rules = value.rules.iter().enumerate().map(|(rule, refs)| {
         let name = match rule < shape.named_rules() {
             true => format!(r#""name":"step-{rule:02}","#),
             false => String::new(),
@@ -259,21 +261,21 @@ fn route(shape: &Shape, number: usize, made: &Route) -> String {
     });
     let spec = format!(
         r#"{{"parentRefs":[{{"name":"gw-{:03}","namespace":"edge"{section}}}],"hostnames":["r-{number:06}.bench.example"],"rules":[{}]}}"#,
-        made.gateway,
+        value.gateway,
         joined(rules)
     );
     let at = created(2 + shape.namespaces + shape.gateways + shape.services + number);
     let kind = ("gateway.networking.k8s.io/v1", "HTTPRoute");
     object(
         kind,
-        Some(made.namespace),
+        Some(value.namespace),
         &format!("route-{number:06}"),
         at,
         &spec,
     )
 }
 
-/// A policy.
+/// Formats a policy.
 fn policy(policy: &super::Policy) -> String {
     let kind = ("bench.example/v1", policy.kind.name());
     let name = format!("{}-{:05}", policy.kind.stem(), policy.number);
@@ -286,7 +288,7 @@ fn policy(policy: &super::Policy) -> String {
     )
 }
 
-/// The targetRef that names a node, as JSON.
+/// Formats the targetRef of a node as JSON.
 pub(super) fn target_ref(target: Target) -> String {
     let (group, kind, name, section) = match target {
         Target::Namespace(number) => ("", "Namespace", namespace_name(number), None),
@@ -318,7 +320,7 @@ pub(super) fn target_ref(target: Target) -> String {
     format!(r#"{{"group":"{group}","kind":"{kind}","name":"{name}"{section}}}"#)
 }
 
-/// Items with commas between them.
+/// Joins items with commas.
 fn joined(items: impl Iterator<Item = String>) -> String {
     items.collect::<Vec<_>>().join(",")
 }

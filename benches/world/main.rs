@@ -1,4 +1,4 @@
-//! `world`: writes a generated world as manifests and prints how much is in it.
+//! `world`: writes a generated world as manifests and prints its counts.
 
 #[path = "mod.rs"]
 mod world;
@@ -8,23 +8,23 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use world::{Join, Shape, World};
 
-/// What the command line asks for.
+/// What to do, as parsed from the command line.
 enum Invocation {
-    /// The help text.
+    /// Print the help text.
     Help,
-    /// A world, written to the directory if there is one.
+    /// Generate a world, and write it to a directory if there is one.
     World(Box<Shape>, Option<PathBuf>),
 }
 
-/// Why the command stops: exit code and message.
+/// An error with its exit code and message.
 struct Stop(u8, String);
 
 const HELP: &str = "\
-Writes a generated world as manifests and prints how much is in it.
+Write a generated world as manifests and print its counts.
 
 Usage: world [OPTIONS]
 
-  --shape NAME         small, medium (default) or fanout; other options change it
+  --shape NAME         small, medium (default) or fanout; other options override it
   --out DIR            write DIR/profiles.yaml and DIR/manifests/*.yaml; DIR must be
                        missing or empty; without it only the counts are printed
   --seed N             seed of every random choice [1]
@@ -32,17 +32,17 @@ Usage: world [OPTIONS]
   --listeners N        listeners of each Gateway, 1 to 64
   --namespaces N       namespaces with routes and Services
   --routes N           HTTPRoutes in all
-  --join one|all       listeners of its Gateway that a route joins
+  --join one|all       listeners of its Gateway that a route attaches to
   --rules N            rules of each route, 1 to 16, the first half named
   --backends N         backendRefs of each rule, 1 to 16
   --services N         Services in all
   --ports N            ports of each Service, 1 to 100
-  --policies N         policies in all, shared out evenly to the five kinds
+  --policies N         policies in all, evenly distributed over the five kinds
   --shares LIST        per cent of policies on namespaces, gateways, listeners, routes,
                        rules, services, ports, e.g. 3,2,5,40,25,15,10
   --spec-bytes A[-B]   size of a policy's spec as compact JSON, in bytes, 512 to 65536
-  --direct             make Limit a Direct kind (strategy None, one policy a node)
-  --help, -h           print this
+  --direct             make Limit a Direct kind (strategy None, one policy per node)
+  --help, -h           print this help
 
 Examples:
   world --out /tmp/medium
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does what the arguments ask for.
+/// Parses and executes the arguments.
 fn run(args: Vec<String>) -> Result<(), Stop> {
     let usage = |message| Stop(2, message);
     let (shape, out) = match parse(&args).map_err(usage)? {
@@ -74,14 +74,14 @@ fn run(args: Vec<String>) -> Result<(), Stop> {
     print(&format!("seed{:>24}\n{}", shape.seed, world.counts()))
 }
 
-/// Prints to standard output; a closed pipe is an error and no panic.
+/// Prints to standard output; a closed pipe is an error, not a panic.
 fn print(text: &str) -> Result<(), Stop> {
     let mut out = std::io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.map_err(|error| Stop(3, format!("cannot print: {error}")))
 }
 
-/// Reads the arguments: `--name value`, `--name=value` or a flag.
+/// Parses the arguments: `--name value`, `--name=value` or a flag.
 fn parse(args: &[String]) -> Result<Invocation, String> {
     let mut given = Vec::new();
     let mut rest = args.iter();
@@ -104,7 +104,7 @@ fn parse(args: &[String]) -> Result<Invocation, String> {
             }
         }
     }
-    // The preset goes first wherever it stands.
+    // The preset is applied first, independent of its position.
     let preset = given.iter().rev().find(|(name, _)| *name == "--shape");
     let mut shape = preset.map_or(Ok(Shape::default()), |(_, name)| {
         let known = Shape::PRESETS.join(", ");
@@ -158,9 +158,9 @@ fn set(shape: &mut Shape, name: &str, value: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads a whole number.
+/// Parses an integer.
 fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, String> {
     value
         .parse()
-        .map_err(|_| format!("`{name}` needs a whole number, not `{value}`"))
+        .map_err(|_| format!("`{name}` needs an integer, not `{value}`"))
 }

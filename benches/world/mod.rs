@@ -1,8 +1,8 @@
-//! Worlds for benches and tests: valid manifests of any size from a shape and a seed.
+//! Generates worlds for benchmarks and tests: valid manifests of any size from a shape and a seed.
 //!
 //! One GatewayClass; Gateways in the namespace `edge`; HTTPRoutes and their Services in the
-//! namespaces `app-001`.. (so that no backend needs a grant and every route joins); policies of five
-//! kinds of the group `bench.example`, each with one target in its own namespace:
+//! namespaces `app-001`.. (so that no backend needs a ReferenceGrant and every route attaches);
+//! policies of five kinds of the group `bench.example`, each with one target in its own namespace:
 //!
 //! | Kind | Strategies | Rules |
 //! |---|---|---|
@@ -12,10 +12,11 @@
 //! | Cors | AtomicDefaults, AtomicOverrides | blocks |
 //! | Limit | FieldDefaults (Direct with None, by [`Shape::direct`]) | bare |
 //!
-//! Placement: [`Shape::shares`] gives the per cent of each kind's policies by level. Within a level
-//! the nodes are shuffled, by kind, and taken in turn: no node has two policies of a kind before all
-//! have one. From the listener up half of the policies hold defaults, a quarter overrides, a quarter
-//! both; below, seven in eight defaults and the rest overrides. Age has nothing to do with level.
+//! Placement: [`Shape::shares`] is the percentage of the policies of each kind by level. Within a
+//! level the nodes are shuffled by kind and used in turn: no node has two policies of a kind before
+//! all have one. On listeners and above, half of the policies have defaults, a quarter overrides, and
+//! a quarter both; below, seven eighths have defaults and the others overrides. Age is independent of
+//! level.
 //!
 //! Standard library only; use it with `#[path = "../benches/world/mod.rs"] mod world;`.
 #![allow(
@@ -25,7 +26,7 @@
 )]
 #![allow(
     clippy::indexing_slicing,
-    reason = "indexes are places in lists made here; no input chooses them"
+    reason = "indexes are positions in lists of this module; no input determines them"
 )]
 
 mod count;
@@ -42,12 +43,12 @@ pub use rng::Rng;
 pub use shape::{Join, Level, Shape};
 pub use spec::Kind;
 
-/// A generated world. Objects without state of their own follow from the shape.
+/// A generated world. Only routes and policies are stored; the other objects follow from the shape.
 #[derive(Debug, Clone)]
 pub struct World {
-    /// What it was made from.
+    /// Parameters of the generator.
     pub shape: Shape,
-    /// The HTTPRoutes; a route's place is its number in names.
+    /// The HTTPRoutes; the position of a route is the number in its name.
     pub routes: Vec<Route>,
     /// The policies, by kind and then by level.
     pub policies: Vec<Policy>,
@@ -60,14 +61,17 @@ pub struct Route {
     pub namespace: usize,
     /// Number of its Gateway.
     pub gateway: usize,
-    /// Number of the listener that its parentRef names; none where it joins all.
+    /// Number of the listener of its parentRef; `None` if it attaches to all listeners.
     pub listener: Option<usize>,
-    /// Its rules; of each the backendRefs as numbers of Service and port, without doubles.
+    /// The backendRefs of each rule, as numbers of Service and port without duplicates.
     pub rules: Vec<Vec<(usize, usize)>>,
 }
 
 impl World {
-    /// Makes the world of a shape, or says why there is none.
+    /// Generates the world of a shape.
+    ///
+    /// # Errors
+    /// Returns a message if the shape is invalid.
     pub fn generate(shape: &Shape) -> Result<World, String> {
         shape.check()?;
         let routes = routes(shape);
@@ -80,16 +84,16 @@ impl World {
     }
 }
 
-/// Deals the routes out over listeners and namespaces and gives their rules backends.
+/// Distributes the routes over listeners and namespaces, and draws the backends of their rules.
 fn routes(shape: &Shape) -> Vec<Route> {
     let slots = shape.gateways * shape.listeners;
     let mut parents: Vec<usize> = (0..shape.routes).map(|route| route % slots).collect();
     Rng::stream(shape.seed, "parents").shuffle(&mut parents);
     let mut rng = Rng::stream(shape.seed, "backends");
-    let mut made = Vec::with_capacity(shape.routes);
+    let mut routes = Vec::with_capacity(shape.routes);
     for (number, slot) in parents.into_iter().enumerate() {
         let namespace = 1 + number % shape.namespaces;
-        made.push(Route {
+        routes.push(Route {
             namespace,
             gateway: slot % shape.gateways,
             listener: (shape.join == Join::One).then_some(slot / shape.gateways),
@@ -98,11 +102,11 @@ fn routes(shape: &Shape) -> Vec<Route> {
                 .collect(),
         });
     }
-    made
+    routes
 }
 
-/// Draws the backendRefs of one rule from its namespace: neighbours in a ring of all Services at
-/// their first port, then all at their second, and so on, hence no port twice.
+/// Draws the backendRefs of one rule from its namespace: neighbors in a ring of the first ports of all
+/// Services, then the second ports, and so on, so that no port occurs twice.
 fn backends(shape: &Shape, namespace: usize, rng: &mut Rng) -> Vec<(usize, usize)> {
     let first = namespace - 1;
     let services = (shape.services - first).div_ceil(shape.namespaces);

@@ -1,10 +1,10 @@
-//! Which policy is attached where, when it was created and what it holds.
+//! Places policies: their targets, creation times and specs.
 
 use super::spec::{self, Blocks, Kind};
 use super::{Level, Rng, Route, Shape, emit};
 use std::collections::BTreeSet;
 
-/// A node that a policy may name as its target; every number counts from 0.
+/// A possible target of a policy; all numbers are zero-based.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
     /// A Namespace; 0 is `edge`.
@@ -28,23 +28,23 @@ pub enum Target {
 pub struct Policy {
     /// Its kind.
     pub kind: Kind,
-    /// Its place among the policies of its kind, which its name is made from.
+    /// Position among the policies of its kind, which is part of its name.
     pub number: usize,
-    /// Number of its namespace, which is that of its target.
+    /// Number of the namespace of the policy and its target.
     pub namespace: usize,
-    /// The one node that it is attached to.
+    /// The target.
     pub target: Target,
-    /// creationTimestamp, in seconds since 1970; no two objects of a world share one.
+    /// creationTimestamp in seconds since the Unix epoch, unique in a world.
     pub created: u64,
-    /// Its `spec` as compact JSON.
+    /// The `spec` as compact JSON.
     pub spec: String,
 }
 
-/// The nodes of a world that policies may be attached to, by level.
+/// The possible targets of a world, by level.
 struct Nodes([Vec<Target>; 7]);
 
 impl Target {
-    /// The target's level.
+    /// Returns the level of the target.
     pub fn level(self) -> Level {
         match self {
             Target::Namespace(_) => Level::Namespace,
@@ -59,8 +59,8 @@ impl Target {
 }
 
 impl Nodes {
-    /// Lists the nodes. Services and ports count only where a rule names them: a policy elsewhere
-    /// would stand on no path.
+    /// Lists the nodes. Only Services and ports that a rule refers to are included: a policy on
+    /// another one would be on no path.
     fn of(shape: &Shape, routes: &[Route]) -> Self {
         let listener = |slot| Target::Listener(slot / shape.listeners, slot % shape.listeners);
         let named = shape.named_rules();
@@ -86,7 +86,7 @@ impl Nodes {
         ])
     }
 
-    /// Chooses the targets of one kind's `count` policies, level by level.
+    /// Chooses the targets of the `count` policies of a kind, level by level.
     fn choose(&self, shape: &Shape, kind: Kind, count: usize) -> Result<Vec<Target>, String> {
         let mut quotas = quotas(count, &shape.shares);
         if kind.is_direct(shape) {
@@ -102,8 +102,8 @@ impl Nodes {
         Ok(chosen)
     }
 
-    /// Moves what is more than one policy a node to levels with free nodes, the lowest first: of a
-    /// Direct kind a second policy on a node would be Conflicted.
+    /// Moves surplus policies to levels with free nodes, the most specific first: the second policy
+    /// of a Direct kind on a node would be Conflicted.
     fn spill(&self, quotas: &mut [usize; 7]) -> Result<(), String> {
         let mut rest = 0;
         for (quota, nodes) in quotas.iter_mut().zip(&self.0) {
@@ -117,12 +117,12 @@ impl Nodes {
         }
         match rest {
             0 => Ok(()),
-            _ => Err(format!("{rest} direct policies more than there are nodes")),
+            _ => Err(format!("{rest} more direct policies than nodes")),
         }
     }
 }
 
-/// Splits `count` by per cent: the whole parts first, then one each to the largest remainders.
+/// Splits `count` by percentages, with the largest remainder method.
 fn quotas(count: usize, shares: &[usize; 7]) -> [usize; 7] {
     let mut quotas = shares.map(|share| count * share / 100);
     let mut order: Vec<usize> = (0..shares.len()).collect();
@@ -139,7 +139,7 @@ pub(super) fn policies(shape: &Shape, routes: &[Route]) -> Result<Vec<Policy>, S
     let nodes = Nodes::of(shape, routes);
     let mut ages: Vec<usize> = (0..shape.policies).collect();
     Rng::stream(shape.seed, "ages").shuffle(&mut ages);
-    let mut made = Vec::with_capacity(shape.policies);
+    let mut policies = Vec::with_capacity(shape.policies);
     for (place, kind) in Kind::ALL.into_iter().enumerate() {
         let count = (shape.policies + Kind::ALL.len() - 1 - place) / Kind::ALL.len();
         let mut rng = Rng::stream(shape.seed, &format!("spec {}", kind.name()));
@@ -147,20 +147,20 @@ pub(super) fn policies(shape: &Shape, routes: &[Route]) -> Result<Vec<Policy>, S
             let blocks = blocks(kind, target.level(), &mut rng);
             let bytes = rng.between(shape.spec_bytes.0, shape.spec_bytes.1);
             let reference = emit::target_ref(target);
-            made.push(Policy {
+            policies.push(Policy {
                 kind,
                 number,
                 namespace: namespace(shape, routes, target),
                 target,
-                created: emit::policy_created(shape, ages[made.len()]),
+                created: emit::policy_created(shape, ages[policies.len()]),
                 spec: spec::text(kind, &reference, blocks, bytes, &mut rng),
             });
         }
     }
-    Ok(made)
+    Ok(policies)
 }
 
-/// The namespace that a target lives in.
+/// Returns the namespace of a target.
 fn namespace(shape: &Shape, routes: &[Route], target: Target) -> usize {
     match target {
         Target::Namespace(namespace) => namespace,
@@ -170,7 +170,7 @@ fn namespace(shape: &Shape, routes: &[Route], target: Target) -> usize {
     }
 }
 
-/// Draws which blocks a policy has; overrides belong to those who own gateways and namespaces.
+/// Draws the blocks of a policy; overrides are more frequent on Gateways and namespaces.
 fn blocks(kind: Kind, level: Level, rng: &mut Rng) -> Blocks {
     if kind == Kind::Limit {
         return Blocks::Bare;

@@ -1,9 +1,9 @@
-//! How big a world is and where its policies sit: options, presets, limits.
+//! Parameters of a world: size, placement of policies, presets and limits.
 
 /// Levels that a policy may be attached to, from least to most specific.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// A whole Namespace, the gateways' own one included.
+    /// A whole Namespace, including that of the Gateways.
     Namespace,
     /// A whole Gateway.
     Gateway,
@@ -13,61 +13,63 @@ pub enum Level {
     Route,
     /// A named rule section of an HTTPRoute.
     Rule,
-    /// A whole Service that some rule names as backend.
+    /// A whole Service that is a backend of a rule.
     Service,
-    /// A port section of a Service that some rule names as backend.
+    /// A port section of a Service that is a backend of a rule.
     Port,
 }
 
-/// Which listeners of its Gateway a route joins.
+/// Which listeners of its Gateway a route attaches to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Join {
-    /// One listener, by `sectionName`; routes are dealt out evenly.
+    /// One listener, by `sectionName`; routes are distributed evenly.
     One,
-    /// Every listener: the parentRef names the Gateway alone.
+    /// Every listener: the parentRef has no `sectionName`.
     All,
 }
 
-/// Everything that a world is made from. The same shape gives the same bytes.
+/// All parameters of a world. Equal shapes give equal bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
     /// Gateways, all of one class and in the namespace `edge`.
     pub gateways: usize,
     /// Listeners of each Gateway, 1 to 64.
     pub listeners: usize,
-    /// Namespaces that hold routes and Services; `edge` comes on top.
+    /// Namespaces with routes and Services, in addition to `edge`.
     pub namespaces: usize,
-    /// HTTPRoutes in all, dealt out over the namespaces.
+    /// HTTPRoutes in all, distributed over the namespaces.
     pub routes: usize,
-    /// Which listeners of its Gateway each route joins.
+    /// Which listeners of its Gateway each route attaches to.
     pub join: Join,
     /// Rules of each route, 1 to 16; the first half (rounded up) is named.
     pub rules: usize,
-    /// backendRefs of each rule, 1 to 16; different Services as far as the namespace has them.
+    /// backendRefs of each rule, 1 to 16; different Services if the namespace has enough.
     pub backends: usize,
-    /// Services in all, dealt out over the namespaces.
+    /// Services in all, distributed over the namespaces.
     pub services: usize,
     /// Ports of each Service, 1 to 100.
     pub ports: usize,
-    /// Policies in all, dealt out over the five kinds.
+    /// Policies in all, distributed over the five kinds.
     pub policies: usize,
-    /// Per cent of each kind's policies by level, in the order of [`Level::ALL`]; sums to 100.
+    /// Percentage of the policies of each kind by level, in the order of [`Level::ALL`]; the sum is
+    /// 100.
     pub shares: [usize; 7],
-    /// Least and greatest size of a policy's `spec` as compact JSON, in bytes; drawn evenly.
+    /// Minimum and maximum size of the `spec` of a policy as compact JSON in bytes; uniformly
+    /// distributed.
     pub spec_bytes: (usize, usize),
-    /// Makes Limit a Direct kind (strategy None, one policy a node) in place of FieldDefaults.
+    /// Makes Limit a Direct kind (strategy None, one policy per node) instead of FieldDefaults.
     pub direct: bool,
     /// Seed of every random choice.
     pub seed: u64,
 }
 
-/// Shares of the ordinary placement: most policies on routes and their rules.
+/// Default shares: most policies are on routes and their rules.
 const SHARES: [usize; 7] = [3, 2, 5, 40, 25, 15, 10];
 
-/// Shares of `small`: about even, so that few policies still reach every level.
+/// Shares of `small`: about even, so that a small number of policies reaches every level.
 const SHARES_SMALL: [usize; 7] = [14, 14, 14, 16, 14, 14, 14];
 
-/// Shares of `fanout`: fewer at the bottom, since stacks multiply with those at the top.
+/// Shares of `fanout`: fewer on specific levels, because the numbers of stacks multiply.
 const SHARES_FANOUT: [usize; 7] = [5, 5, 10, 40, 30, 5, 5];
 
 impl Level {
@@ -82,7 +84,7 @@ impl Level {
         Level::Port,
     ];
 
-    /// The level's name in tables, lower case.
+    /// Returns the name of the level in tables.
     pub fn name(self) -> &'static str {
         match self {
             Level::Namespace => "namespace",
@@ -122,7 +124,7 @@ impl Shape {
     /// Names of the presets.
     pub const PRESETS: [&'static str; 3] = ["small", "medium", "fanout"];
 
-    /// The preset called `name`, if there is one.
+    /// Returns a preset by name.
     pub fn preset(name: &str) -> Option<Self> {
         match name {
             "small" => Some(Shape {
@@ -153,12 +155,12 @@ impl Shape {
         }
     }
 
-    /// Rules of each route that have a name.
+    /// Returns the number of named rules of each route.
     pub fn named_rules(&self) -> usize {
         self.rules.div_ceil(2)
     }
 
-    /// Says the first reason why no valid world has this shape.
+    /// Checks the shape; returns the first error.
     pub fn check(&self) -> Result<(), String> {
         let ranges = [
             ("gateways", self.gateways, 1, 10_000),
@@ -181,12 +183,12 @@ impl Shape {
         self.check_together()
     }
 
-    /// The part of [`Shape::check`] that looks at several options at once.
+    /// Checks combinations of options, as a part of [`Shape::check`].
     fn check_together(&self) -> Result<(), String> {
         if self.routes < self.namespaces || self.services < self.namespaces {
             return Err("each namespace needs a route and a service".into());
         }
-        // The namespace with the fewest Services must serve a rule without naming a port twice.
+        // The namespace with the fewest Services must have enough ports for a rule.
         let choices = self.services / self.namespaces * self.ports;
         if self.backends > choices {
             return Err(format!(

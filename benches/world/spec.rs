@@ -1,4 +1,4 @@
-//! The five policy kinds: their profiles and what stands in their specs.
+//! The five policy kinds: their profiles and specs.
 
 use super::{Rng, Shape};
 use std::fmt::Write as _;
@@ -18,10 +18,10 @@ pub enum Kind {
     Limit,
 }
 
-/// Which blocks a policy has.
+/// The blocks of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Blocks {
-    /// None: the rules stand beside the reference.
+    /// No blocks: the rules are fields of the spec.
     Bare,
     /// `defaults`.
     Defaults,
@@ -31,14 +31,14 @@ pub(super) enum Blocks {
     Both,
 }
 
-/// Least and greatest size of a unit, in bytes; the last one of a block fills the rest.
+/// Minimum and maximum size of a unit in bytes; the last unit of a block fills the remaining bytes.
 const UNIT: (usize, usize) = (96, 208);
 
-/// Names that the units of a kind are drawn from, without doubles in a block: few enough that
-/// policies of a path overlap, enough that they also add to each other.
+/// Number of names of units, which are unique in a block: few enough that the policies of a path
+/// overlap, and enough that they also have different units.
 const NAMES: usize = 48;
 
-/// From this many bytes on, the rules of Auth fill both rule maps.
+/// Minimum size in bytes of Auth rules in both rule maps.
 const TWO_MAPS: usize = 640;
 
 impl Kind {
@@ -51,7 +51,7 @@ impl Kind {
         Kind::Limit,
     ];
 
-    /// The Kubernetes kind.
+    /// Returns the Kubernetes kind.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Retry => "Retry",
@@ -62,7 +62,7 @@ impl Kind {
         }
     }
 
-    /// The name of the kind in lower case, which policies' names begin with.
+    /// Returns the kind in lower case, the prefix of the names of its policies.
     pub fn stem(self) -> &'static str {
         match self {
             Kind::Retry => "retry",
@@ -73,7 +73,7 @@ impl Kind {
         }
     }
 
-    /// The resource name, which the profile's name begins with.
+    /// Returns the resource name, the prefix of the name of the profile.
     pub fn plural(self) -> &'static str {
         match self {
             Kind::Retry => "retries",
@@ -84,12 +84,12 @@ impl Kind {
         }
     }
 
-    /// Whether the kind is Direct in a world of this shape.
+    /// Reports whether the kind is Direct in a world of this shape.
     pub fn is_direct(self, shape: &Shape) -> bool {
         self == Kind::Limit && shape.direct
     }
 
-    /// The kind's PolicyProfile, as a YAML document without its marker.
+    /// Returns the PolicyProfile of the kind, as a YAML document without `---`.
     pub fn profile(self, shape: &Shape) -> String {
         let name = self.name();
         let plural = self.plural();
@@ -139,7 +139,7 @@ const BARE_DIRECT: &str = "  class: Direct
   sameTarget: RejectNewer
 ";
 
-/// Writes a spec of exactly `bytes` bytes (at least 512); `reference` is the one targetRef.
+/// Writes a spec of exactly `bytes` bytes (at least 512); `reference` is its targetRef.
 pub(super) fn text(
     kind: Kind,
     reference: &str,
@@ -164,7 +164,7 @@ pub(super) fn text(
     out
 }
 
-/// Appends a block of exactly `bytes` bytes, its name included.
+/// Appends a block of exactly `bytes` bytes, including its name.
 fn block(out: &mut String, name: &str, kind: Kind, bytes: usize, rng: &mut Rng) {
     wrapped(out, &format!(r#""{name}":{{"#), "}", bytes, |out, left| {
         rules(out, kind, left, rng)
@@ -187,7 +187,7 @@ fn rules(out: &mut String, kind: Kind, bytes: usize, rng: &mut Rng) {
     });
 }
 
-/// Appends a rule map of exactly `bytes` bytes, its name included.
+/// Appends a rule map of exactly `bytes` bytes, including its name.
 fn rule_map(out: &mut String, name: &str, bytes: usize, rng: &mut Rng) {
     let open = format!(r#""{name}":{{"#);
     wrapped(out, &open, "}", bytes, |out, left| {
@@ -195,7 +195,7 @@ fn rule_map(out: &mut String, name: &str, bytes: usize, rng: &mut Rng) {
     });
 }
 
-/// Appends `open`, what `inner` writes into the bytes that remain, and `close`.
+/// Appends `open`, the output of `inner` for the remaining bytes, and `close`.
 fn wrapped(
     out: &mut String,
     open: &str,
@@ -208,7 +208,7 @@ fn wrapped(
     out.push_str(close);
 }
 
-/// Appends units with different names, exactly `bytes` bytes with their commas.
+/// Appends units with different names, exactly `bytes` bytes including commas.
 fn units(out: &mut String, kind: Kind, bytes: usize, rng: &mut Rng) {
     let mut names: Vec<usize> = (0..NAMES).collect();
     rng.shuffle(&mut names);
@@ -223,8 +223,8 @@ fn units(out: &mut String, kind: Kind, bytes: usize, rng: &mut Rng) {
     }
 }
 
-/// Appends one unit of exactly `bytes` bytes: scalars, a list and an object, so that every
-/// granularity sees something else in it.
+/// Appends one unit of exactly `bytes` bytes: scalars, a list and an object, so that each granularity
+/// treats it differently.
 fn unit(out: &mut String, kind: Kind, name: usize, bytes: usize, rng: &mut Rng) {
     let end = out.len() + bytes;
     let (stem, weight, code) = (kind.stem(), rng.below(1000), rng.between(500, 599));

@@ -1,13 +1,13 @@
-//! Manifests of any content: what is not good costs only itself, and the rest is a world that
-//! answers on each of its paths.
+//! Reads arbitrary manifests: invalid objects are skipped, and the world of the others has an answer
+//! and an equal explanation on each path.
 
 #![no_main]
 
 use std::sync::{Arc, LazyLock};
 
-use entail_core::model::Change;
-use entail_core::effective::World;
 use entail::source::manifests::read_objects;
+use entail_core::effective::World;
+use entail_core::model::Change;
 use entail_core::store::{ProfileSources, Store};
 use libfuzzer_sys::fuzz_target;
 
@@ -29,13 +29,13 @@ fuzz_target!(|text: &str| {
     let world = World::from_store(store, &SHIPPED);
     let statuses = world.statuses();
     assert_eq!(statuses.kinds.len(), world.kinds().len());
-    let mut left = 100;
+    let mut remaining = 100;
     world.topology().visit(&mut |_, trail| {
-        // Enough to see that none breaks; a world of many paths is not the point here.
-        if left == 0 {
+        // Bounds the time per input: a world can have very many paths.
+        if remaining == 0 {
             return;
         }
-        left -= 1;
+        remaining -= 1;
         for kind in world.kinds() {
             if let Some(chain) = world.attachment_chain(kind, trail) {
                 assert_eq!(

@@ -1,5 +1,5 @@
-//! Path names come from every client: each is read, or refused with an offset inside it, and what is
-//! read is printed as it was.
+//! Parses arbitrary path names: each is parsed, or rejected with an offset inside it, and a parsed
+//! name prints as a name that parses to the same path.
 
 #![no_main]
 
@@ -10,8 +10,12 @@ fuzz_target!(|text: &str| {
     match PathName::parse(text) {
         Ok(path) => {
             let printed = path.to_string();
-            let again = PathName::parse(&printed);
-            assert_eq!(again.as_ref(), Ok(&path), "{text:?} printed as {printed:?}");
+            let reparsed = PathName::parse(&printed);
+            assert_eq!(
+                reparsed.as_ref(),
+                Ok(&path),
+                "{text:?} printed as {printed:?}"
+            );
         }
         Err(error) => assert!(error.offset <= text.len(), "{text:?}: {error:?}"),
     }

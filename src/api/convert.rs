@@ -1,4 +1,4 @@
-//! From the model to messages.
+//! Conversions from model types to protobuf messages.
 
 use prost::Message;
 
@@ -6,14 +6,14 @@ use super::etag::etag;
 use super::v1;
 use entail_core::model::{BlockName, EffectivePolicy, GroupKind, Origin, PolicyRef, Timestamp};
 
-/// The message of an answer, with its etags. Fields are in a fixed order and there are no maps:
-/// equal answers have equal bytes.
+/// Converts an effective policy, and computes its etags. Fields are in a fixed order and there are
+/// no maps, so equal policies have equal bytes.
 pub fn effective_policy(kind: &GroupKind, effective: &EffectivePolicy) -> v1::EffectivePolicy {
     let spec_json = effective.spec.as_ref().map(ToString::to_string);
     effective_policy_with_spec(kind, effective, spec_json)
 }
 
-/// The same, of an answer whose spec is written already: compact JSON, its keys sorted.
+/// Converts an effective policy whose spec is serialized already: compact JSON with sorted keys.
 pub fn effective_policy_with_spec(
     kind: &GroupKind,
     effective: &EffectivePolicy,
@@ -58,7 +58,7 @@ pub fn effective_policy_with_spec(
     message
 }
 
-/// The message of an origin.
+/// Converts the origin of a unit.
 pub fn origin(origin: &Origin) -> v1::Origin {
     v1::Origin {
         unit: origin.unit.to_string(),
@@ -72,7 +72,7 @@ pub fn origin(origin: &Origin) -> v1::Origin {
     }
 }
 
-/// The message of a policy's name.
+/// Converts a reference to a policy.
 pub fn policy_ref(policy: &PolicyRef) -> v1::PolicyRef {
     v1::PolicyRef {
         namespace: policy.namespace.to_string(),
@@ -80,7 +80,7 @@ pub fn policy_ref(policy: &PolicyRef) -> v1::PolicyRef {
     }
 }
 
-/// The message of a block's name.
+/// Converts the name of a block.
 pub fn block(block: BlockName) -> v1::Block {
     match block {
         BlockName::Bare => v1::Block::Rules,
@@ -90,7 +90,7 @@ pub fn block(block: BlockName) -> v1::Block {
     }
 }
 
-/// The message of a time.
+/// Converts a time in whole seconds.
 pub fn timestamp(time: Timestamp) -> prost_types::Timestamp {
     prost_types::Timestamp {
         seconds: time.0,

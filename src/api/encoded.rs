@@ -1,36 +1,36 @@
-//! Replies that are encoded already: bytes that are shared by all look-ups of equal answers, and
-//! the fields that a snapshot's replies share.
+//! Replies made of encoded fields. All look-ups of equal answers share the bytes of the answer, and
+//! all replies of a snapshot share the bytes of its version and kinds.
 //!
-//! On the wire they are the plain messages: protobuf fields may be concatenated.
+//! On the wire they are the plain messages, because protobuf fields can be concatenated.
 
 use bytes::{Buf, BufMut, Bytes};
 use prost::DecodeError;
 use prost::encoding::{DecodeContext, WireType};
 
-/// A `GetEffectivePoliciesResponse` of stored bytes.
+/// A `GetEffectivePoliciesResponse` of encoded fields.
 #[derive(Clone, Debug, Default)]
 pub struct EncodedGetEffectivePoliciesResponse {
-    /// Field `result` with its key and length.
+    /// Field `result`, with its key and length.
     pub result: Bytes,
     /// Fields `version`, `synced_at` and `kinds`.
     pub tail: Bytes,
 }
 
-/// A `BatchGetEffectivePoliciesResponse` of stored bytes.
+/// A `BatchGetEffectivePoliciesResponse` of encoded fields.
 #[derive(Clone, Debug, Default)]
 pub struct EncodedBatchGetEffectivePoliciesResponse {
-    /// Fields `results`.
+    /// The `results` fields.
     pub results: Bytes,
-    /// Fields `bodies`, each with its key and length.
+    /// The `bodies` fields: for each, its key and length, and its content.
     pub bodies: Vec<(Bytes, Bytes)>,
     /// Fields `version`, `synced_at` and `kinds`.
     pub tail: Bytes,
 }
 
-/// A `WatchEffectivePoliciesResponse`.
+/// An encoded `WatchEffectivePoliciesResponse`.
 #[derive(Clone, Debug, Default)]
 pub struct EncodedWatchEffectivePoliciesResponse {
-    /// All of it.
+    /// The whole message.
     pub message: Bytes,
 }
 
@@ -54,21 +54,21 @@ impl EncodedWatchEffectivePoliciesResponse {
     }
 }
 
-/// Replies are never decoded by the server.
+/// Returns an error: the server never decodes replies.
 fn decoding_error() -> Result<(), DecodeError> {
-    let mut nothing: &[u8] = &[];
-    // Decoding a key from nothing is the error that prost lets others make.
-    prost::encoding::decode_key(&mut nothing).map(drop)?;
+    let mut empty: &[u8] = &[];
+    // prost has no public constructor for `DecodeError`; decoding a key from no bytes returns one.
+    prost::encoding::decode_key(&mut empty).map(drop)?;
     Ok(())
 }
 
-/// A message that is sent as its chunks stand.
+/// Implements `prost::Message` for a type that is encoded as the concatenation of its chunks.
 macro_rules! impl_message {
     ($message:ty) => {
         impl prost::Message for $message {
             fn encode_raw(&self, buffer: &mut impl BufMut) {
-                for piece in self.chunks() {
-                    buffer.put_slice(piece);
+                for chunk in self.chunks() {
+                    buffer.put_slice(chunk);
                 }
             }
 

@@ -1,9 +1,9 @@
-//! Entity tags: equal for equal bytes on every replica.
+//! Entity tags. Equal bytes have equal etags on every replica.
 
 use sha2::{Digest, Sha256};
 
-/// The first 128 bits of the SHA-256 of bytes, hexadecimal. A cryptographic hash, since tenants
-/// write the policies and a collision would hide a change.
+/// Returns the first 128 bits of the SHA-256 of bytes, as 32 hexadecimal digits. The hash is
+/// cryptographic because tenants write the policies and a collision would hide a change.
 pub fn etag(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     let mut text = String::with_capacity(32);
@@ -15,8 +15,8 @@ pub fn etag(bytes: &[u8]) -> String {
     text
 }
 
-/// The etag of several entries together: of their etags, one after the other. What it covers has not
-/// to be hashed again.
+/// Returns the etag of several entries together: the hash of their concatenated etags. The entries
+/// themselves are not hashed again.
 pub fn combined_etag<'e>(etags: impl Iterator<Item = &'e str>) -> String {
     etag(etags.collect::<String>().as_bytes())
 }
@@ -24,7 +24,7 @@ pub fn combined_etag<'e>(etags: impl Iterator<Item = &'e str>) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn known_value() {
+    fn an_etag_is_the_start_of_the_sha256_digest() {
         assert_eq!(super::etag(b""), "e3b0c44298fc1c149afbf4c8996fb924");
     }
 }

@@ -1,4 +1,4 @@
-//! Protobuf: the messages of `proto/entail/v1`, and encoding of answers.
+//! The messages of `proto/entail/v1`, and encoding of replies.
 
 mod convert;
 mod encoded;
@@ -32,15 +32,15 @@ pub use entail_client::v1;
     reason = "generated"
 )]
 pub mod envoy {
-    include!(concat!(env!("OUT_DIR"), "/envoy.service.auth.v3.rs"));
+    include!("generated/envoy.service.auth.v3.rs");
 }
 
-/// The descriptors of the API, those of its imports among them: an encoded
-/// `google.protobuf.FileDescriptorSet`. Envoy's service comes `with_envoy` only: what is here of its
-/// protocol is what entail reads and writes of it.
+/// Returns the descriptors of the API and of its imports: an encoded
+/// `google.protobuf.FileDescriptorSet`. Envoy's service is included only if `with_envoy` is set,
+/// because `proto/envoy` declares only the fields that entail reads and writes.
 pub fn descriptors(with_envoy: bool) -> Vec<u8> {
-    const ALL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/entail.v1.bin"));
-    // The build script has encoded it.
+    const ALL: &[u8] = include_bytes!("generated/entail.v1.bin");
+    // Decoding cannot fail: the build script encoded the set.
     let mut set = prost_types::FileDescriptorSet::decode(ALL).unwrap_or_default();
     set.file
         .retain(|file| with_envoy || !file.name().starts_with("envoy/"));

@@ -1,4 +1,4 @@
-//! The parts of replies, encoded apart so that they can be shared.
+//! Encoding of the parts of replies. Parts are encoded separately so that replies can share them.
 
 use bytes::Bytes;
 use prost::Message;
@@ -6,14 +6,14 @@ use prost::encoding::WireType;
 
 use super::v1;
 
-/// A length-delimited field with its key.
+/// Encodes a length-delimited field with its key and length.
 pub fn field(number: u32, bytes: &[u8]) -> Vec<u8> {
     let mut out = field_header(number, bytes.len());
     out.extend_from_slice(bytes);
     out
 }
 
-/// Key and length of a length-delimited field.
+/// Encodes the key and the length of a length-delimited field, with capacity for its content.
 pub fn field_header(number: u32, length: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(length + 6);
     prost::encoding::encode_key(number, WireType::LengthDelimited, &mut out);
@@ -21,21 +21,21 @@ pub fn field_header(number: u32, length: usize) -> Vec<u8> {
     out
 }
 
-/// Field `policies`, of `PathPolicies` and `PolicyBody` alike.
+/// Encodes a `policies` field, which is the same in `PathPolicies` and `PolicyBody`.
 pub fn policies_field(policy: &v1::EffectivePolicy) -> Vec<u8> {
     let mut out = field_header(1, policy.encoded_len());
     policy.encode_raw(&mut out);
     out
 }
 
-/// The policies that fields `policies` hold; they are our own bytes.
+/// Decodes `policies` fields that [`policies_field`] encoded.
 pub fn decode_policies<'p>(fields: impl Iterator<Item = &'p Bytes>) -> Vec<v1::EffectivePolicy> {
     let bytes: Vec<u8> = fields.flatten().copied().collect();
-    let read = v1::PolicyBody::decode(&*bytes);
-    read.unwrap_or_default().policies
+    let body = v1::PolicyBody::decode(&*bytes);
+    body.unwrap_or_default().policies
 }
 
-/// Field `result` of a Get reply: fields `policies` as they are, and their etag.
+/// Encodes field `result` of a Get reply from encoded `policies` fields and their etag.
 pub fn result_field<'p>(policies: impl Iterator<Item = &'p [u8]> + Clone, etag: &str) -> Vec<u8> {
     let rest = v1::PathPolicies {
         etag: etag.to_owned(),
@@ -50,7 +50,7 @@ pub fn result_field<'p>(policies: impl Iterator<Item = &'p [u8]> + Clone, etag: 
     out
 }
 
-/// Field `result` of a Get reply whose caller holds the current policies.
+/// Encodes field `result` of a Get reply to a caller that holds the current policies.
 pub fn not_modified_field(etag: &str) -> Vec<u8> {
     let result = v1::PathPolicies {
         etag: etag.to_owned(),
@@ -60,7 +60,7 @@ pub fn not_modified_field(etag: &str) -> Vec<u8> {
     field(1, &result.encode_to_vec())
 }
 
-/// The fields that a Get reply ends with.
+/// Encodes the fields of a Get reply that follow `result`.
 pub fn get_tail(
     version: v1::Version,
     synced_at: prost_types::Timestamp,
@@ -75,7 +75,7 @@ pub fn get_tail(
     tail.encode_to_vec()
 }
 
-/// The fields that a Batch reply ends with.
+/// Encodes the fields of a Batch reply that follow `bodies`.
 pub fn batch_tail(
     version: v1::Version,
     synced_at: prost_types::Timestamp,

@@ -1,16 +1,16 @@
-//! Requests and replies as they are on the wire, for the method that is asked most.
+//! The gRPC frames of `GetEffectivePolicies`, for the fast path of the server.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::EncodedGetEffectivePoliciesResponse;
 
-/// The flag and the length that stand before a message (the gRPC protocol over HTTP/2).
+/// Bytes before a message in its frame: the compression flag and the length (gRPC over HTTP/2).
 const PREFIX: usize = 5;
-/// Key of field `path` of a `GetEffectivePoliciesRequest`: number 1, length-delimited.
+/// Key of field `path` of `GetEffectivePoliciesRequest`: number 1, length-delimited.
 const PATH: u8 = 0x0a;
 
-/// The path of a `GetEffectivePoliciesRequest` that says nothing else, taken in place from its
-/// frame; `None` for every other request, be it well formed or not.
+/// Returns the path of a `GetEffectivePoliciesRequest` that sets no other field, borrowed from the
+/// request's frame. Returns `None` for every other request, well formed or not. Allocates nothing.
 pub fn path_only_request(frame: &[u8]) -> Option<&str> {
     let (prefix, message) = frame.split_at_checked(PREFIX)?;
     let [compressed, length @ ..] = prefix.first_chunk::<PREFIX>()?;
@@ -26,13 +26,14 @@ pub fn path_only_request(frame: &[u8]) -> Option<&str> {
 }
 
 impl EncodedGetEffectivePoliciesResponse {
-    /// The reply as a frame, uncompressed; `None` if its message has more than `most` bytes.
-    pub fn to_frame(&self, most: usize) -> Option<Bytes> {
+    /// Encodes the reply as an uncompressed frame. Returns `None` if its message has more than
+    /// `max_bytes` bytes.
+    pub fn to_frame(&self, max_bytes: usize) -> Option<Bytes> {
         let length = self.result.len() + self.tail.len();
-        let told = u32::try_from(length).ok().filter(|_| length <= most)?;
+        let prefix = u32::try_from(length).ok().filter(|_| length <= max_bytes)?;
         let mut frame = BytesMut::with_capacity(PREFIX + length);
         frame.put_u8(0);
-        frame.put_u32(told);
+        frame.put_u32(prefix);
         frame.put_slice(&self.result);
         frame.put_slice(&self.tail);
         Some(frame.freeze())
@@ -59,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_alone_is_taken_in_place() {
+    fn a_request_with_only_a_path_returns_the_path() {
         for path in ["", "gateways/ns/gw", &"x".repeat(300)] {
             let frame = framed(&request(path).encode_to_vec());
             assert_eq!(path_only_request(&frame), Some(path));
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_is_a_path_alone() {
+    fn every_other_request_returns_none() {
         let other = |change: fn(&mut v1::GetEffectivePoliciesRequest)| {
             let mut message = request("gateways/ns/gw");
             change(&mut message);
@@ -81,7 +82,7 @@ mod tests {
             other(|m| m.if_none_match.push('x')),
             other(|m| m.target = None),
             other(|m| m.target = Some(Target::Ref(v1::PathRef::default()))),
-            // Of a field that comes twice the last one counts.
+            // The last of two `path` fields counts, so this is not a path alone.
             framed(&[&path[5..], &path[5..]].concat()),
             framed(&[PATH, 2, 0xff, 0xfe]),
             framed(&[

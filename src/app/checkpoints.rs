@@ -1,4 +1,4 @@
-//! Checkpoints: written behind the writer, read at the start.
+//! Restores the last checkpoint at the start and writes new ones in the background.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,13 +20,13 @@ use crate::source::cluster::{Cluster, KnownObjects};
 use entail_core::model::{Change, GroupKind, KindState, SourceState};
 use entail_core::store::Store;
 
-/// How long the last checkpoint may hold up the end of the process.
+/// Maximum time to wait at shutdown for the last checkpoint.
 const FINAL_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long to wait, at least, after a checkpoint that could not be written.
+/// Minimum time between attempts to write a checkpoint after a failure.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What is to be written.
+/// The content of a checkpoint to be written.
 #[derive(Clone, Debug)]
 pub(super) struct CheckpointData {
     pub store: Store,
@@ -34,24 +34,26 @@ pub(super) struct CheckpointData {
     pub synced_at: SystemTime,
 }
 
-/// Writes what it is given; of what has gathered meanwhile, the last.
+/// Writes the latest [`CheckpointData`] of a channel to a file; values that were replaced before
+/// they could be written are skipped.
 #[derive(Debug)]
 pub(super) struct CheckpointWriter {
     path: PathBuf,
     source: String,
-    /// How long to wait after each.
-    pause: Duration,
+    /// Minimum time between checkpoints.
+    interval: Duration,
     progress: Arc<ReconcilerProgress>,
 }
 
-/// A checkpointer at work.
+/// A running [`CheckpointWriter`].
 #[derive(Debug)]
 pub(super) struct CheckpointTask {
     task: JoinHandle<()>,
-    end: CancellationToken,
+    /// Cancelled at shutdown, so that the task does not wait any longer.
+    shutdown: CancellationToken,
 }
 
-/// What a checkpoint says, ready for the intake and for the source.
+/// The part of a restored checkpoint that the source needs.
 #[derive(Debug)]
 pub(super) struct RestoredCheckpoint {
     pub known: KnownObjects,
@@ -62,25 +64,25 @@ impl CheckpointWriter {
     pub fn new(
         path: PathBuf,
         source: String,
-        pause: Duration,
+        interval: Duration,
         progress: Arc<ReconcilerProgress>,
     ) -> Self {
         Self {
             path,
             source,
-            pause,
+            interval,
             progress,
         }
     }
 
-    /// Puts what was known last into the intake, as stale. A checkpoint that cannot be used is told
-    /// in the log, and the start is cold.
+    /// Adds the objects of the checkpoint to the object cache; kinds that were complete become
+    /// stale. Returns `None` if there is no checkpoint, or if it cannot be used, which is logged.
     pub fn restore(&self, cache: &mut ObjectCache) -> Option<RestoredCheckpoint> {
         let path = self.path.display();
         let read = match Checkpoint::read(&self.path, &self.source) {
             Ok(read) => read?,
             Err(error) => {
-                tracing::warn!("checkpoint {path} is refused, the start is cold: {error}");
+                tracing::warn!("ignoring checkpoint {path}: {error}");
                 return None;
             }
         };
@@ -103,7 +105,7 @@ impl CheckpointWriter {
             let kind = known.entry(object.key.kind.clone()).or_default();
             kind.insert(object.key.clone());
         }
-        // Whatever clock it was written by: nothing is in step in the future.
+        // The clock may have been set back since the checkpoint was written.
         let synced_at = read.synced_at.min(SystemTime::now());
         let objects = read.objects.len();
         cache.apply(Change {
@@ -113,75 +115,80 @@ impl CheckpointWriter {
         });
         tracing::info!(
             objects,
-            "starting from checkpoint {path}, stale until the source is read"
+            "restored checkpoint {path}; kinds are STALE until the source has been read"
         );
         Some(RestoredCheckpoint { known, synced_at })
     }
 
-    /// Writes from now on what the channel has last.
-    pub fn start(self, mut inputs: watch::Receiver<Option<CheckpointData>>) -> CheckpointTask {
+    /// Starts the task that writes the values of a channel until the channel is closed.
+    pub fn start(self, mut latest: watch::Receiver<Option<CheckpointData>>) -> CheckpointTask {
         let this = Arc::new(self);
-        let end = CancellationToken::new();
-        let ending = end.clone();
+        let shutdown = CancellationToken::new();
+        let stopping = shutdown.clone();
         let task = tokio::spawn(async move {
-            // What was not seen when the channel closes is written all the same.
-            while inputs.changed().await.is_ok() {
-                let now = inputs.borrow_and_update().clone();
-                let Some(now) = now else { continue };
-                // Where the disk refuses it is tried again, unless there is something newer.
-                while !this.write(now.clone()).await && !ending.is_cancelled() {
-                    let _ended = timeout(this.pause.max(RETRY_INTERVAL), ending.cancelled()).await;
-                    if inputs.has_changed().unwrap_or(true) {
+            // `changed` returns an unseen value even after the channel is closed, so the last
+            // value is always written.
+            while latest.changed().await.is_ok() {
+                let data = latest.borrow_and_update().clone();
+                let Some(data) = data else { continue };
+                // Retries until there is newer data.
+                while !this.write(data.clone()).await && !stopping.is_cancelled() {
+                    let retry_interval = this.interval.max(RETRY_INTERVAL);
+                    let _elapsed = timeout(retry_interval, stopping.cancelled()).await;
+                    if latest.has_changed().unwrap_or(true) {
                         break;
                     }
                 }
-                let _ended = timeout(this.pause, ending.cancelled()).await;
+                let _elapsed = timeout(this.interval, stopping.cancelled()).await;
             }
         });
-        CheckpointTask { task, end }
+        CheckpointTask { task, shutdown }
     }
 
-    /// Whether it is on the disk.
-    async fn write(self: &Arc<Self>, inputs: CheckpointData) -> bool {
+    /// Writes a checkpoint; returns whether it succeeded.
+    async fn write(self: &Arc<Self>, data: CheckpointData) -> bool {
         let this = Arc::clone(self);
-        let written = tokio::task::spawn_blocking(move || {
-            let objects = inputs.store.objects().cloned().collect();
+        let write = tokio::task::spawn_blocking(move || {
+            let objects = data.store.objects().cloned().collect();
             let checkpoint = Checkpoint {
                 source: this.source.clone(),
-                synced_at: inputs.synced_at,
-                states: inputs.states,
+                synced_at: data.synced_at,
+                states: data.states,
                 objects,
             };
             checkpoint.write(&this.path)
         });
         let path = self.path.display();
-        let written = written
+        let result = write
             .await
             .unwrap_or_else(|error| Err(io::Error::from(error).into()));
-        match written {
+        match result {
             Ok(()) => record_now(&self.progress.checkpoint),
             Err(ref error) => {
                 let failures = &self.progress.checkpoint_failures;
                 failures.fetch_add(1, Ordering::Relaxed);
-                tracing::warn!("checkpoint {path} cannot be written: {error}");
+                tracing::warn!("failed to write checkpoint {path}: {error}");
             }
         }
-        written.is_ok()
+        result.is_ok()
     }
 }
 
-/// What keeps checkpoints, and what the last one said.
+/// The restored checkpoint, and the task that writes new ones. Without `--checkpoint` it is empty.
 #[derive(Default)]
 pub(super) struct CheckpointManager {
+    /// When the source of the restored checkpoint was last in sync.
     pub synced_at: Option<SystemTime>,
+    /// The objects of the restored checkpoint.
     pub known: KnownObjects,
-    pub inputs: Option<watch::Sender<Option<CheckpointData>>>,
-    keeping: Option<CheckpointTask>,
+    /// The channel of the task.
+    pub sender: Option<watch::Sender<Option<CheckpointData>>>,
+    task: Option<CheckpointTask>,
 }
 
 impl CheckpointManager {
-    /// Puts the last checkpoint into the intake and begins to keep others, if that is wanted.
-    pub fn of(
+    /// Restores the last checkpoint and starts to write new ones, if `--checkpoint` is set.
+    pub fn start(
         settings: &ServeSettings,
         cluster: Option<&Cluster>,
         cache: &mut ObjectCache,
@@ -190,28 +197,29 @@ impl CheckpointManager {
         let (Some(path), Some(cluster)) = (&settings.checkpoint, cluster) else {
             return Self::default();
         };
-        let checkpoints = CheckpointWriter::new(
+        let writer = CheckpointWriter::new(
             path.clone(),
             format!("{}{}", cluster.url, cluster.filter),
             settings.checkpoint_pause,
             Arc::clone(progress),
         );
-        let warm = checkpoints.restore(cache);
-        let (inputs, taken) = watch::channel(None);
+        let restored = writer.restore(cache);
+        let (sender, receiver) = watch::channel(None);
         Self {
-            synced_at: warm.as_ref().map(|warm| warm.synced_at),
-            known: warm.map(|warm| warm.known).unwrap_or_default(),
-            inputs: Some(inputs),
-            keeping: Some(checkpoints.start(taken)),
+            synced_at: restored.as_ref().map(|restored| restored.synced_at),
+            known: restored.map(|restored| restored.known).unwrap_or_default(),
+            sender: Some(sender),
+            task: Some(writer.start(receiver)),
         }
     }
 
-    /// Waits for the last checkpoint. Whoever gives work has ended before.
-    pub async fn end(self) {
-        let Some(keeping) = self.keeping else { return };
-        keeping.end.cancel();
-        if timeout(FINAL_WRITE_TIMEOUT, keeping.task).await.is_err() {
-            tracing::warn!("the last checkpoint took too long and may be missing");
+    /// Waits until the last checkpoint is written, at most [`FINAL_WRITE_TIMEOUT`]. The sender of
+    /// the channel must have been dropped.
+    pub async fn shut_down(self) {
+        let Some(running) = self.task else { return };
+        running.shutdown.cancel();
+        if timeout(FINAL_WRITE_TIMEOUT, running.task).await.is_err() {
+            tracing::warn!("timed out while writing the last checkpoint");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A cluster as source: connecting, and reading it once for commands.
+//! Connects to a cluster, and reads it once for commands.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use entail_core::model::Str;
 
 pub(super) use crate::source::cluster::watch;
 
-/// How long a cluster may take until all that is wanted of it is known.
+/// Maximum time that a command waits until all desired kinds are in sync.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The cluster to follow, if one is to be followed.
+/// Creates the client of the configured cluster; `None` if the inputs are manifests.
 pub(super) async fn connect_if_configured(inputs: &Inputs) -> Result<Option<Cluster>, AppError> {
     match &inputs.cluster {
         Some(access) => Ok(Some(connect(access).await?)),
@@ -25,7 +25,7 @@ pub(super) async fn connect_if_configured(inputs: &Inputs) -> Result<Option<Clus
     }
 }
 
-/// Prepares the connection.
+/// Creates the client of a cluster. The API server is not contacted yet.
 async fn connect(access: &ClusterSettings) -> Result<Cluster, AppError> {
     let names = |names: &[String]| names.iter().map(|name| Str::from(name.as_str())).collect();
     let gateways = access.gateways.iter();
@@ -44,20 +44,20 @@ async fn connect(access: &ClusterSettings) -> Result<Cluster, AppError> {
     connected.map_err(|error| AppError::Input(vec![error.to_string()]))
 }
 
-/// The channel that tells a cluster what is wanted.
-pub(super) fn wanted(
+/// Creates the channel through which the cluster watch learns the desired kinds.
+pub(super) fn desired_kinds(
     cache: &ObjectCache,
 ) -> (
     channel::Sender<DesiredKinds>,
     channel::Receiver<DesiredKinds>,
 ) {
     channel::channel(DesiredKinds {
-        kinds: cache.wanted().clone(),
+        kinds: cache.desired_kinds().clone(),
         after: 0,
     })
 }
 
-/// Reads a cluster once. Returns what is wrong, and whether all is known that is wanted.
+/// Reads a cluster once. Returns its problems, and whether all desired kinds are in sync.
 pub(super) fn read(
     cache: &mut ObjectCache,
     access: &ClusterSettings,
@@ -66,34 +66,37 @@ pub(super) fn read(
         .worker_threads(1)
         .enable_all()
         .build()
-        .map_err(|error| AppError::Process(format!("threads cannot be started: {error}")))?;
+        .map_err(|error| AppError::Process(format!("failed to start the runtime: {error}")))?;
     runtime.block_on(async {
         let cluster = connect(access).await?;
-        let (wanted, wanting) = wanted(cache);
-        let (tx, mut steps) = mpsc::channel(1);
+        let (desired, desired_receiver) = desired_kinds(cache);
+        let (sender, mut updates) = mpsc::channel(1);
         let url = cluster.url.clone();
-        tokio::spawn(watch(cluster, wanting, KnownObjects::default(), tx));
+        tokio::spawn(watch(
+            cluster,
+            desired_receiver,
+            KnownObjects::default(),
+            sender,
+        ));
         let end = Instant::now() + READ_TIMEOUT;
         let mut source_problems = SourceProblems::default();
-        while let Ok(Some(step)) = timeout_at(end, steps.recv()).await {
-            cache.apply(step.change);
-            source_problems.problems = step.problems;
-            if step.is_complete {
+        while let Ok(Some(update)) = timeout_at(end, updates.recv()).await {
+            cache.apply(update.change);
+            source_problems.problems = update.problems;
+            if update.is_complete {
                 return Ok((source_problems, true));
             }
-            wanted.send_replace(DesiredKinds {
-                kinds: cache.wanted().clone(),
-                after: step.number,
+            desired.send_replace(DesiredKinds {
+                kinds: cache.desired_kinds().clone(),
+                after: update.number,
             });
         }
         if cache.objects() == 0 {
-            let why = source_problems
-                .problems
-                .iter()
-                .map(|(place, why)| format!("{place}: {why}"));
-            let mut told = vec![format!("the cluster {url} does not answer")];
-            told.extend(why);
-            return Err(AppError::Input(told));
+            let problems = source_problems.problems.iter();
+            let problems = problems.map(|(place, message)| format!("{place}: {message}"));
+            let mut messages = vec![format!("the API server {url} does not respond")];
+            messages.extend(problems);
+            return Err(AppError::Input(messages));
         }
         Ok((source_problems, false))
     })

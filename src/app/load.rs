@@ -1,4 +1,4 @@
-//! Reading inputs once, for commands.
+//! Reads the inputs once, for commands.
 
 use std::fs;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::cluster;
-use super::object_cache::{ObjectCache, epoch, now, refusals};
+use super::object_cache::{ObjectCache, epoch, now, profile_problems};
 use super::values::change_world;
 use super::{AppError, Inputs};
 use crate::insight::{LocalBackend, SourceProblems};
@@ -15,46 +15,47 @@ use crate::source::manifests::{Manifests, Problem};
 use entail_core::profile::parse_documents;
 use entail_core::store::{ProfileSources, Store};
 
-/// Inputs, read.
+/// The snapshot of the inputs of a command, with their problems.
 #[derive(Debug)]
 pub struct LoadedInputs {
-    /// Who answers questions about them.
+    /// Answers queries from the snapshot.
     pub local: LocalBackend,
-    /// What is wrong with them: `path:line: message`, for standard error.
+    /// Problems of the inputs for standard error: `path:line: message`.
     pub warnings: Vec<String>,
-    /// Whether something could not be read at all and the inputs do not allow that: the answers
-    /// are still right for what could be, but the command ends with exit code 3.
+    /// Whether some input could not be read and `--allow-partial` is not set. The answers are
+    /// correct for the readable inputs, but the command ends with exit code 3.
     pub incomplete: bool,
 }
 
-/// Reads inputs and computes all answers.
+/// Reads the inputs and computes all effective policies.
 ///
 /// # Errors
-/// Wrong inputs, or refused profiles of `--profiles`.
+/// Returns an error if the inputs or the profiles of `--profiles` are invalid, or if the cluster
+/// does not respond.
 pub fn load(inputs: &Inputs) -> Result<LoadedInputs, AppError> {
     inputs.check().map_err(AppError::Usage)?;
     let mut cache = ObjectCache::new(read_profiles(&inputs.profiles)?);
-    let (problems, is_whole) = match &inputs.cluster {
+    let (problems, is_complete) = match &inputs.cluster {
         Some(access) => {
             cache = cache.with_kind_states();
             cluster::read(&mut cache, access)?
         }
         None => {
             let scan = Manifests::new(inputs.manifests.clone(), cache.scopes()).scan();
-            let is_whole = !scan.is_partial();
+            let is_complete = !scan.is_partial();
             cache.apply(scan.change);
-            (source_problems(&scan.problems), is_whole)
+            (source_problems(&scan.problems), is_complete)
         }
     };
-    let incomplete = !is_whole && !inputs.allow_partial;
+    let incomplete = !is_complete && !inputs.allow_partial;
     let snapshot = cache.into_snapshot(Version {
         epoch: epoch(),
         generation: 1,
         synced_at: now(),
     });
-    let refused = refusals(snapshot.world());
-    let told = problems.problems.iter();
-    let warnings = told
+    let refused = profile_problems(snapshot.world());
+    let warnings = problems.problems.iter();
+    let warnings = warnings
         .map(|(place, message)| format!("{place}: {message}"))
         .chain(refused)
         .collect();
@@ -69,9 +70,9 @@ pub fn load(inputs: &Inputs) -> Result<LoadedInputs, AppError> {
     })
 }
 
-/// The problems of a source as notes.
+/// Converts problems of manifests to pairs of location and message.
 pub(super) fn source_problems(problems: &[Problem]) -> SourceProblems {
-    let note = |problem: &Problem| {
+    let located = |problem: &Problem| {
         let place = match problem.line {
             Some(line) => format!("{}:{line}", problem.path),
             None => problem.path.clone(),
@@ -84,15 +85,15 @@ pub(super) fn source_problems(problems: &[Problem]) -> SourceProblems {
         (place, format!("{}{kept}", problem.message))
     };
     SourceProblems {
-        problems: problems.iter().map(note).collect(),
+        problems: problems.iter().map(located).collect(),
     }
 }
 
-/// The built-in profiles with those of files. They are read once: profiles that are to change
-/// while a server runs belong among the manifests, as PolicyProfile objects.
+/// Returns the built-in profiles and the profiles of files. The files are read once: to change a
+/// profile while a server runs, add it to the manifests as a PolicyProfile object.
 ///
 /// # Errors
-/// All documents that are refused, with file, line and reason.
+/// Returns all invalid documents, each with file, line and reason.
 pub(super) fn read_profiles(paths: &[PathBuf]) -> Result<ProfileSources, AppError> {
     let mut profiles = ProfileSources::shipped();
     let mut refused = Vec::new();
@@ -106,7 +107,7 @@ pub(super) fn read_profiles(paths: &[PathBuf]) -> Result<ProfileSources, AppErro
             Err(error) => refused.push(format!("{}: {error}", path.display())),
         }
     }
-    // Contradictions show when profiles are resolved. Those that are built in have none.
+    // Conflicts between documents appear when the profiles are resolved.
     let problems = profiles.resolve(&Store::default()).problems;
     refused.extend(
         problems
@@ -129,17 +130,19 @@ fn read_profile_file(file: &Path, profiles: &mut ProfileSources, refused: &mut V
             return;
         }
     };
-    for found in parse_documents(&text, &name) {
-        match found {
+    for parsed in parse_documents(&text, &name) {
+        match parsed {
             Ok(document) => profiles.configure([document]),
             Err(problem) => refused.push(format!("{}: {}", problem.place, problem.reason)),
         }
     }
 }
 
-/// A file, or the YAML and JSON files of a directory by name, as `kubectl -f` takes them.
+/// Returns the file at `path`, or the YAML and JSON files of a directory sorted by name, as
+/// `kubectl -f` does.
 ///
-/// Fails if the file or the directory cannot be read.
+/// # Errors
+/// Returns an error if the file or the directory cannot be read.
 pub fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
     if !fs::metadata(path)?.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -168,29 +171,29 @@ mod tests {
     }
 
     #[test]
-    fn all_refused_profiles_are_told_at_once() {
+    fn all_invalid_profiles_are_reported_at_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path();
         let head = "apiVersion: entail.dev/v1alpha1\nkind: PolicyProfile\nmetadata: {name: x}\n";
         let good = format!("{head}spec: {{policy: {{group: g, kind: Good}}}}\n");
-        let torn = format!("{head}spec: {{policy: {{group: g, kind: A}}, fold: TopDown}}\n");
+        let invalid = format!("{head}spec: {{policy: {{group: g, kind: A}}, fold: TopDown}}\n");
         fs::write(path.join("a.yaml"), "kind: [").unwrap();
-        fs::write(path.join("b.yaml"), &torn).unwrap();
+        fs::write(path.join("b.yaml"), &invalid).unwrap();
         fs::write(path.join("c.yaml"), &good).unwrap();
-        fs::write(path.join("notes.txt"), "no profile").unwrap();
-        let told = refused(read_profiles(&[path.into(), path.join("gone")]));
-        assert_eq!(told.len(), 3, "{told:#?}");
-        for word in ["a.yaml:1", "gone", "bothBlocks"] {
+        fs::write(path.join("notes.txt"), "not a profile").unwrap();
+        let messages = refused(read_profiles(&[path.into(), path.join("missing")]));
+        assert_eq!(messages.len(), 3, "{messages:#?}");
+        for expected in ["a.yaml:1", "missing", "bothBlocks"] {
             assert!(
-                told.iter().any(|told| told.contains(word)),
-                "{word}: {told:#?}"
+                messages.iter().any(|message| message.contains(expected)),
+                "{expected}: {messages:#?}"
             );
         }
         assert!(read_profiles(&[path.join("c.yaml")]).is_ok());
     }
 
     #[test]
-    fn what_cannot_be_read_makes_inputs_incomplete() {
+    fn an_unreadable_file_makes_the_inputs_incomplete() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path();
         fs::write(path.join("a.yaml"), "a: [").unwrap();

@@ -1,5 +1,6 @@
-//! The metrics, each read where it arises when somebody asks. `docs/operations.md` says what they
-//! mean.
+//! Collects the metrics and the readiness of the server when they are requested.
+//!
+//! `docs/operations.md` describes each metric.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,9 +17,11 @@ use crate::server::{
 };
 use crate::snapshot::{BuildStats, Snapshot};
 use crate::source::cluster::{ApiRequestCounts, ApiRequestRecorder};
-use crate::telemetry::{AdminServer, AdminState, Metric, Metrics, Readiness, log_control};
+use crate::telemetry::{
+    AdminServer, AdminState, HistogramValue, Metric, Metrics, Readiness, log_control,
+};
 
-/// Where the figures are read.
+/// Everything that metrics and readiness are read from.
 pub(super) struct MetricsSource {
     pub shared: SharedState,
     pub source_problems: watch::Receiver<Arc<SourceProblems>>,
@@ -31,12 +34,12 @@ pub(super) struct MetricsSource {
 type Labels = Vec<(&'static str, String)>;
 
 impl MetricsSource {
-    /// All metrics but those that are gathered over time.
+    /// Collects all metrics except the histograms of [`Metrics`].
     pub fn read(&self) -> Vec<Metric> {
         let build = vec![("version", env!("CARGO_PKG_VERSION").to_owned())];
         let mut metrics = vec![Metric::gauges(
             "entail_build_info",
-            "The version that runs",
+            "Version of the running server",
             vec![(build, 1.0)],
         )];
         metrics.extend(
@@ -54,9 +57,10 @@ impl MetricsSource {
         });
         metrics.push(Metric::counters(
             "entail_requests",
-            "Requests answered; a stream counts by how it begins",
+            "Requests by service and code; a stream is counted by its first reply",
             requests.collect(),
         ));
+        metrics.push(self.request_durations());
         metrics.extend(self.request_metrics());
         let counts = self
             .calls
@@ -68,31 +72,52 @@ impl MetricsSource {
         metrics
     }
 
-    /// What callers have going on.
+    /// Latencies of requests, by service and method.
+    fn request_durations(&self) -> Metric {
+        let durations = self.request_counters.durations().into_iter();
+        let durations = durations.map(|durations| {
+            let labels = vec![
+                ("service", durations.service.to_owned()),
+                ("method", durations.method.to_owned()),
+            ];
+            let value = HistogramValue {
+                sum: durations.sum,
+                buckets: durations.buckets,
+            };
+            (labels, value)
+        });
+        Metric::histograms(
+            "entail_request_duration_seconds",
+            "Seconds from the headers of a request to its reply; a stream counts by its start",
+            durations.collect(),
+        )
+    }
+
+    /// Requests in flight and watch streams.
     fn request_metrics(&self) -> [Metric; 3] {
         let requests = self.concurrency.requests().into_iter();
-        let requests = requests.map(|(what, count)| (vec![("for", what.to_owned())], count as f64));
+        let requests = requests.map(|(pool, count)| (vec![("for", pool.to_owned())], count as f64));
         [
             Metric::gauges(
                 "entail_requests_under_way",
-                "Requests that are worked on",
+                "Requests in flight",
                 requests.collect(),
             ),
             Metric::gauge(
                 "entail_watches",
-                "Streams that follow paths",
+                "Open watch streams",
                 self.concurrency.watches() as f64,
             ),
             Metric::gauge(
                 "entail_watched_paths",
-                "Paths that are listed for them; equal lists once",
+                "Paths followed by watch streams; equal subscriptions count once",
                 self.shared.snapshots.watched_paths() as f64,
             ),
         ]
     }
 
-    /// Objects, policies, and what was done. Waits for the writer, and holds it up for as long as
-    /// counting takes.
+    /// Counts objects and policies, and reads the counters of the work. Locks the object cache:
+    /// waits for the reconciler, and blocks it for the time of counting.
     fn object_metrics(&self) -> Vec<Metric> {
         let cache = self.shared.cache();
         let changes = self.shared.progress.changes.load(Ordering::Relaxed);
@@ -101,18 +126,18 @@ impl MetricsSource {
         metrics
     }
 
-    /// Sources, checkpoints and certificates.
+    /// Metrics of sources, checkpoints and certificates.
     fn source_metrics(&self) -> Vec<Metric> {
         let problems = self.source_problems.borrow().problems.len();
         let mut metrics = vec![Metric::gauge(
             "entail_source_problems",
-            "What is wrong in the sources",
+            "Problems in the sources",
             problems as f64,
         )];
         let progress = &self.shared.progress;
         metrics.push(Metric::gauge(
             "entail_checkpoint_written_timestamp_seconds",
-            "When a checkpoint was written last; 0 for never",
+            "Unix time of the last checkpoint; 0 for none",
             seconds(&progress.checkpoint),
         ));
         metrics.push(Metric::counter(
@@ -120,35 +145,36 @@ impl MetricsSource {
             "Checkpoints that could not be written",
             progress.checkpoint_failures.load(Ordering::Relaxed),
         ));
-        // Without certificates they stay at 0: alerts find them all the same.
+        // Reported as 0 without certificates, so that alerts can refer to them.
         let (reloads, failures) = self.certificates.as_ref().map_or((0, 0), |c| c.reloads());
         metrics.push(Metric::counter(
             "entail_tls_reloads",
-            "Times that changed certificates were taken into use",
+            "Certificate reloads",
             reloads,
         ));
         metrics.push(Metric::counter(
             "entail_tls_reload_failures",
-            "Times that changed certificates were refused",
+            "Failed certificate reloads",
             failures,
         ));
         let published = seconds(&progress.published);
         metrics.push(Metric::gauge(
             "entail_snapshot_published_timestamp_seconds",
-            "When a snapshot was published last; 0 for never",
+            "Unix time of the last published snapshot; 0 for none",
             published,
         ));
         metrics
     }
 
-    /// Whether look-ups are answered, and what is wrong all the same.
+    /// Whether the server answers look-ups, with the state of each kind and the problems of the
+    /// sources.
     pub fn readiness(&self) -> Readiness {
         let mut lines = Vec::new();
         let is_stopping = self.shared.progress.is_stopping.load(Ordering::Relaxed);
         if is_stopping {
             lines.push("stopping".to_owned());
         }
-        let told = self.shared.snapshots.with(|snapshot| {
+        let has_snapshot = self.shared.snapshots.with(|snapshot| {
             let version = snapshot.version();
             lines.push(format!("generation {}", version.generation));
             lines.push(format!("synced at {}", version.synced_at));
@@ -156,21 +182,22 @@ impl MetricsSource {
                 lines.push(format!("{} {}", kind.kind, kind.state().as_str_name()));
             }
         });
-        if told.is_none() {
+        let has_snapshot = has_snapshot.is_some();
+        if !has_snapshot {
             lines.push("no snapshot yet".to_owned());
         }
         let source_problems = self.source_problems.borrow();
         let problems = source_problems.problems.iter();
         let problems = problems.map(|(place, message)| format!("{place}: {message}"));
         Readiness {
-            is_ready: told.is_some() && !is_stopping,
+            is_ready: has_snapshot && !is_stopping,
             lines,
             problems: problems.collect(),
         }
     }
 }
 
-/// Objects and policies.
+/// Metrics of objects and policies by kind.
 fn kind_metrics(cache: &ObjectCache) -> Vec<Metric> {
     let store = cache.store();
     let objects = store.kinds().map(|kind| {
@@ -194,24 +221,24 @@ fn kind_metrics(cache: &ObjectCache) -> Vec<Metric> {
         (labels, 1.0)
     });
     vec![
-        Metric::gauges("entail_objects", "Objects known", objects),
+        Metric::gauges("entail_objects", "Objects by kind", objects),
         Metric::gauges(
             "entail_policies",
-            "Policies by what their references come to",
+            "Policies by the outcome of their references",
             policies,
         ),
         Metric::gauges(
             "entail_kind_state",
-            "How much is known of each kind: 1 for the state that holds",
+            "State of each kind; 1 for the current state",
             states.collect(),
         ),
     ]
 }
 
-/// What was done.
+/// Counters of the work since the start.
 fn work_metrics(changes: u64, work: BuildStats) -> Vec<Metric> {
     vec![
-        Metric::counter("entail_changes", "Objects that truly changed", changes),
+        Metric::counter("entail_changes", "Objects changed", changes),
         Metric::counter(
             "entail_stacks_merged",
             "Stacks of policies merged",
@@ -227,11 +254,7 @@ fn work_metrics(changes: u64, work: BuildStats) -> Vec<Metric> {
             "Answers of states replaced",
             work.replaced,
         ),
-        Metric::counter(
-            "entail_worlds_read",
-            "Times that everything was read from scratch",
-            work.rebuilds,
-        ),
+        Metric::counter("entail_worlds_read", "Full rebuilds", work.rebuilds),
     ]
 }
 
@@ -242,24 +265,25 @@ fn snapshot_metrics(snapshot: &Snapshot) -> Vec<Metric> {
     vec![
         Metric::gauge(
             "entail_snapshot_generation",
-            "The generation of the snapshot in use",
+            "Generation of the current snapshot",
             version.generation as f64,
         ),
         Metric::gauge(
             "entail_snapshot_synced_timestamp_seconds",
-            "When all sources were last known to be in step",
+            "Unix time at which all sources were last in sync",
             synced_at,
         ),
         Metric::gauge("entail_paths", "Addressable paths", snapshot.paths() as f64),
         Metric::gauge(
             "entail_answers",
-            "Distinct answers that paths share",
+            "Distinct answers",
             snapshot.distinct_answers() as f64,
         ),
     ]
 }
 
-/// Without a cluster there are none: alerts find their names all the same.
+/// Metrics of requests to the API server. Without a cluster they have no values, but their names
+/// are reported, so that alerts can refer to them.
 fn api_metrics(counts: &BTreeMap<String, ApiRequestCounts>) -> Vec<Metric> {
     let of = |count: fn(&ApiRequestCounts) -> u64| {
         let counts = counts.iter();
@@ -272,58 +296,59 @@ fn api_metrics(counts: &BTreeMap<String, ApiRequestCounts>) -> Vec<Metric> {
     vec![
         Metric::counters(
             "entail_api_lists",
-            "Lists asked for, a page each",
+            "List requests to the API server, by page",
             of(|c| c.lists),
         ),
         Metric::counters(
             "entail_api_watches",
-            "Watches asked for, the first and those that resume it",
+            "Watch requests to the API server",
             of(|c| c.watches),
         ),
         Metric::counters(
             "entail_api_watches_opened",
-            "Watches that the API server resumed",
+            "Watch requests accepted by the API server",
             of(|c| c.opened),
         ),
         Metric::counters(
             "entail_api_reviews",
-            "Questions about tokens and rights of callers",
+            "TokenReview and SubjectAccessReview requests",
             of(|c| c.reviews),
         ),
         Metric::counters(
             "entail_api_writes",
-            "Requests that would change something: there are none",
+            "Write requests to the API server; always 0",
             of(|c| c.writes),
         ),
     ]
 }
 
-fn seconds(moment: &AtomicU64) -> f64 {
-    moment.load(Ordering::Relaxed) as f64 / 1e3
+/// Converts milliseconds to seconds.
+fn seconds(millis: &AtomicU64) -> f64 {
+    millis.load(Ordering::Relaxed) as f64 / 1e3
 }
 
-/// The metrics, and the server that tells them if there are listeners for it.
+/// Creates the metrics, and starts the admin server if it has listeners.
 ///
 /// # Errors
-/// The server cannot be started.
+/// Returns an error if the admin server cannot be started.
 pub(super) fn serve_metrics(
-    figures: MetricsSource,
+    source: MetricsSource,
     listeners: Vec<BoundListener>,
 ) -> Result<(Arc<Metrics>, Option<AdminServer>), AppError> {
-    let figures = Arc::new(figures);
-    let tells = Arc::clone(&figures);
-    let metrics = Arc::new(Metrics::new(move || figures.read()));
+    let source = Arc::new(source);
+    let readiness_source = Arc::clone(&source);
+    let metrics = Arc::new(Metrics::new(move || source.read()));
     if listeners.is_empty() {
         return Ok((metrics, None));
     }
-    let watched = AdminState {
+    let state = AdminState {
         metrics: Arc::clone(&metrics),
-        ready: Arc::new(move || tells.readiness()),
+        ready: Arc::new(move || readiness_source.readiness()),
         log: log_control(),
     };
     let listeners: Result<Vec<StdListener>, _> =
         listeners.into_iter().map(BoundListener::into_std).collect();
-    let started = listeners.and_then(|listeners| AdminServer::start(&watched, listeners));
-    let failed = |error| AppError::Process(format!("the admin server cannot be started: {error}"));
+    let started = listeners.and_then(|listeners| AdminServer::start(&state, listeners));
+    let failed = |error| AppError::Process(format!("failed to start the admin server: {error}"));
     Ok((metrics, Some(started.map_err(failed)?)))
 }

@@ -1,4 +1,4 @@
-//! The wiring: from inputs to a snapshot, once for commands and again and again for the server.
+//! Builds snapshots from the inputs: once for commands, after every change for the server.
 
 mod checkpoints;
 mod cluster;
@@ -22,28 +22,28 @@ pub use serve::{run, serve};
 pub use sockets::BoundAddresses;
 pub use values::{change_world, load_values, read_values, world_of};
 
-/// Why a command or the server cannot go on.
+/// Why a command or the server ends with an error.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
-    /// Settings are wrong: each with what to do.
+    /// Invalid settings, one message each.
     #[error("{}", .0.join("\n"))]
     Usage(Vec<String>),
-    /// Inputs cannot be read or are refused: each with its place.
+    /// Unreadable or invalid inputs, one message each with its location.
     #[error("{}", .0.join("\n"))]
     Input(Vec<String>),
-    /// An address cannot be listened on, or its file not be written.
+    /// Failed to listen on an address, or to write the port file.
     #[error("{0}")]
     Listen(String),
-    /// The server stopped by itself.
+    /// The server failed.
     #[error("{0}")]
     Serve(#[from] ServeError),
-    /// The process cannot do what it needs.
+    /// The process failed to start a thread or to install a signal handler.
     #[error("{0}")]
     Process(String),
 }
 
 impl AppError {
-    /// The exit code: 2 for wrong settings, 3 for the rest.
+    /// The exit code of the process: 2 for invalid settings, 3 otherwise.
     pub fn exit_code(&self) -> u8 {
         match self {
             AppError::Usage(_) => 2,

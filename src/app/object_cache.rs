@@ -1,4 +1,4 @@
-//! The objects that are known, put where they belong, with the profiles that read them.
+//! The objects of the source and the profiles; builds worlds and snapshots from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,38 +10,39 @@ use entail_core::effective::World;
 use entail_core::model::{Change, GroupKind, KindState, Object, Outcome, SourceState, Str, groups};
 use entail_core::store::{ChangeSet, ProfileSources, Store, required_kinds};
 
-/// Takes changes and makes worlds of them.
+/// Applies changes of the source to the store and builds worlds and snapshots from it.
 #[derive(Debug)]
 pub(super) struct ObjectCache {
     profiles: ProfileSources,
     store: Store,
-    /// The kinds that profiles call cluster-scoped. Sources know those that were known at the
-    /// start; PolicyProfiles among the objects may add others.
+    /// The kinds that profiles declare as cluster-scoped. Sources use those of the start;
+    /// PolicyProfiles among the objects may add others.
     cluster_scoped: BTreeSet<GroupKind>,
     scopes: KindScopes,
-    /// The kinds that answers rest on.
-    wanted: BTreeSet<GroupKind>,
-    /// Whether a source tells how much it knows of each kind: one that was not told of is unknown.
-    is_watched: bool,
-    /// Made with the first snapshot.
+    /// The kinds that effective policies depend on.
+    desired_kinds: BTreeSet<GroupKind>,
+    /// Whether the source reports the state of each kind; a kind without a report is unknown.
+    has_kind_states: bool,
+    /// Created with the first snapshot.
     snapshot_builder: Option<SnapshotBuilder>,
-    /// Objects that the publisher does not know of.
+    /// Changes of the store that no snapshot contains yet.
     pending: ChangeSet,
 }
 
 impl ObjectCache {
+    /// Creates a cache without objects.
     pub fn new(profiles: ProfileSources) -> Self {
         Self::with_store(profiles, Store::default())
     }
 
-    /// With objects that are known already.
+    /// Creates a cache with the objects of a store.
     pub fn with_store(profiles: ProfileSources, store: Store) -> Self {
-        let (cluster_scoped, wanted) = kinds_of(&profiles, &store);
+        let (cluster_scoped, desired_kinds) = kinds_of(&profiles, &store);
         Self {
             scopes: scopes_of(&cluster_scoped, &store),
             cluster_scoped,
-            wanted,
-            is_watched: false,
+            desired_kinds,
+            has_kind_states: false,
             profiles,
             store,
             snapshot_builder: None,
@@ -49,24 +50,25 @@ impl ObjectCache {
         }
     }
 
-    /// The same for a source that tells how much it knows of each kind.
+    /// Marks all desired kinds as unknown until the source reports their state.
     pub fn with_kind_states(mut self) -> Self {
-        self.is_watched = true;
+        self.has_kind_states = true;
         self.mark_unknown_kinds();
         self
     }
 
-    /// The kinds that answers rest on: those of the topology, policies and what they may name.
-    pub fn wanted(&self) -> &BTreeSet<GroupKind> {
-        &self.wanted
+    /// The kinds to read from the source: those of the topology, all policy kinds, and the kinds
+    /// that policies may target.
+    pub fn desired_kinds(&self) -> &BTreeSet<GroupKind> {
+        &self.desired_kinds
     }
 
-    /// Kinds of which nothing was told are unknown.
+    /// Sets the state of desired kinds without a state to unknown.
     fn mark_unknown_kinds(&mut self) {
-        if !self.is_watched {
+        if !self.has_kind_states {
             return;
         }
-        let new = self.wanted.iter();
+        let new = self.desired_kinds.iter();
         let new = new.filter(|kind| self.store.state(kind).is_none());
         let states = new.map(|kind| KindState {
             kind: kind.clone(),
@@ -79,7 +81,7 @@ impl ObjectCache {
         });
     }
 
-    /// What is known of the scopes of kinds.
+    /// The scopes of the kinds, by profiles and CRDs.
     pub fn scopes(&self) -> KindScopes {
         self.scopes.clone()
     }
@@ -89,13 +91,15 @@ impl ObjectCache {
         &self.store
     }
 
-    /// How much is known of each kind that answers rest on.
+    /// The state of each desired kind.
     pub fn states(&self) -> impl Iterator<Item = (&GroupKind, SourceState)> {
         let state = |kind| self.store.state(kind).unwrap_or(SourceState::Complete);
-        self.wanted.iter().map(move |kind| (kind, state(kind)))
+        self.desired_kinds
+            .iter()
+            .map(move |kind| (kind, state(kind)))
     }
 
-    /// How many policies of each kind there are, by outcome.
+    /// The number of policies by kind and outcome.
     pub fn outcomes(&self) -> BTreeMap<(GroupKind, Outcome), usize> {
         let snapshot_builder = self.snapshot_builder.as_ref();
         snapshot_builder
@@ -103,7 +107,7 @@ impl ObjectCache {
             .unwrap_or_default()
     }
 
-    /// What was done since the start.
+    /// Counters of the work since the start.
     pub fn stats(&self) -> BuildStats {
         let snapshot_builder = self.snapshot_builder.as_ref();
         snapshot_builder
@@ -111,21 +115,21 @@ impl ObjectCache {
             .unwrap_or_default()
     }
 
-    /// How many objects there are.
+    /// The number of objects.
     pub fn objects(&self) -> usize {
         self.store.len()
     }
 
-    /// Applies a change; returns how many objects truly changed.
+    /// Applies a change; returns the number of objects and kind states that differ from before.
     pub fn apply(&mut self, mut change: Change) -> usize {
         for object in &mut change.upserts {
-            place(&self.scopes, object);
+            assign_namespace(&self.scopes, object);
         }
         for key in &mut change.deletes {
             key.namespace = self.scopes.namespace(&key.kind, &key.namespace);
         }
-        let told = change.states.iter();
-        let states = told.filter(|told| self.store.state(&told.kind) != Some(told.state));
+        let states = change.states.iter();
+        let states = states.filter(|new| self.store.state(&new.kind) != Some(new.state));
         let states = states.count();
         let changed = self.store.apply(change);
         let moved = if changed.keys().any(|key| key.kind.defines_kinds()) {
@@ -138,19 +142,21 @@ impl ObjectCache {
         count
     }
 
-    /// Keeps what changed for the next snapshot.
+    /// Adds changes to those that the next snapshot has to apply.
     fn add_pending(&mut self, changed: ChangeSet) {
         for (key, difference) in changed {
-            let known = self.pending.entry(key).or_insert(difference);
-            *known = difference.max(*known);
+            let pending = self.pending.entry(key).or_insert(difference);
+            *pending = difference.max(*pending);
         }
     }
 
-    /// Learns the scopes of kinds anew; returns how many objects moved. Kinds that stop being
-    /// cluster-scoped move when they are read the next time: where they were written is not known
-    /// here.
+    /// Recomputes the scopes of the kinds and the desired kinds, and removes the namespace of
+    /// objects whose kind became cluster-scoped; returns the number of those objects.
+    ///
+    /// Objects whose kind became namespaced keep their keys until the source sends them again,
+    /// because their original namespace is not stored.
     fn update_scopes(&mut self) -> usize {
-        (self.cluster_scoped, self.wanted) = kinds_of(&self.profiles, &self.store);
+        (self.cluster_scoped, self.desired_kinds) = kinds_of(&self.profiles, &self.store);
         self.mark_unknown_kinds();
         self.scopes = scopes_of(&self.cluster_scoped, &self.store);
         let mut moves = Change::default();
@@ -165,7 +171,7 @@ impl ObjectCache {
                 }
                 let mut object = Arc::clone(&entry.object);
                 moves.deletes.push(object.key.clone());
-                place(&self.scopes, &mut object);
+                assign_namespace(&self.scopes, &mut object);
                 moves.upserts.push(object);
             }
         }
@@ -175,20 +181,21 @@ impl ObjectCache {
         moved
     }
 
-    /// The world of what is known now.
+    /// Builds the world of the current objects.
     pub fn world(&self) -> World {
         World::from_store(self.store.clone(), &self.profiles)
     }
 
-    /// A snapshot of what is known now, and then no other.
+    /// Builds one snapshot from scratch.
     pub fn into_snapshot(self, version: Version) -> Snapshot {
         Snapshot::build(self.world(), version)
     }
 
-    /// A snapshot of what is known now; it shares what did not change with the one before.
+    /// Builds the next snapshot, which shares everything that did not change with the previous one.
     pub fn snapshot(&mut self, version: Version) -> Snapshot {
         let changed = std::mem::take(&mut self.pending);
-        // It is put back when all went well: after a panic half-way all is read anew.
+        // The builder is put back after success only: after a panic, the next snapshot is built
+        // from scratch.
         let snapshot_builder = match self.snapshot_builder.take() {
             Some(mut snapshot_builder) => {
                 snapshot_builder.update(self.store.clone(), &changed);
@@ -201,27 +208,28 @@ impl ObjectCache {
             .snapshot(version)
     }
 
-    /// Why profiles are refused.
+    /// The problems of the profiles in the last snapshot, one line each.
     pub fn problems(&self) -> BTreeSet<String> {
         let worlds = self.snapshot_builder.iter().map(SnapshotBuilder::world);
-        worlds.flat_map(refusals).collect()
+        worlds.flat_map(profile_problems).collect()
     }
 }
 
-/// Why profiles of a world are refused, a line each.
-pub(super) fn refusals(world: &World) -> impl Iterator<Item = String> {
+/// The problems of the profiles of a world, one line each.
+pub(super) fn profile_problems(world: &World) -> impl Iterator<Item = String> {
     let problems = world.problems().iter();
     problems.map(|p| format!("{}: profile refused: {}", p.place, p.reason))
 }
 
-fn place(scopes: &KindScopes, object: &mut Arc<Object>) {
+/// Removes or sets the namespace of an object according to the scope of its kind.
+fn assign_namespace(scopes: &KindScopes, object: &mut Arc<Object>) {
     let key = &object.key;
     if scopes.namespace(&key.kind, &key.namespace) != key.namespace {
         scopes.assign_namespace(Arc::make_mut(object));
     }
 }
 
-/// The scopes of kinds, by profiles and CRDs.
+/// Returns the scopes of kinds, by profiles and CRDs.
 fn scopes_of(cluster_scoped: &BTreeSet<GroupKind>, store: &Store) -> KindScopes {
     let mut scopes = KindScopes::new(cluster_scoped.clone());
     let crds = GroupKind::crd();
@@ -229,27 +237,27 @@ fn scopes_of(cluster_scoped: &BTreeSet<GroupKind>, store: &Store) -> KindScopes 
     scopes
 }
 
-/// The kinds that are cluster-scoped by their profiles, and all that answers rest on.
+/// Returns the kinds that are cluster-scoped by their profiles, and all desired kinds.
 fn kinds_of(
     profiles: &ProfileSources,
     store: &Store,
 ) -> (BTreeSet<GroupKind>, BTreeSet<GroupKind>) {
     let registry = profiles.resolve(store);
     let mut cluster_scoped = BTreeSet::new();
-    let mut wanted: BTreeSet<GroupKind> = required_kinds().collect();
+    let mut desired: BTreeSet<GroupKind> = required_kinds().collect();
     for profile in registry.profiles.values() {
         if profile.cluster_scoped {
             cluster_scoped.insert(profile.policy.clone());
         }
-        wanted.insert(profile.policy.clone());
-        wanted.extend(profile.target_kinds().cloned());
+        desired.insert(profile.policy.clone());
+        desired.extend(profile.target_kinds().cloned());
     }
-    // Whatever a profile says: nobody's secrets are read.
-    wanted.remove(&GroupKind::new(groups::CORE, "Secret"));
-    (cluster_scoped, wanted)
+    // Secrets are never read, not even if a profile allows them as targets.
+    desired.remove(&GroupKind::new(groups::CORE, "Secret"));
+    (cluster_scoped, desired)
 }
 
-/// A name for this start of the process: unlike that of any other start.
+/// Returns a unique identifier for this run of the process.
 pub(super) fn epoch() -> Str {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let nanoseconds = since.map_or(0, |since| since.as_nanos());
@@ -258,7 +266,7 @@ pub(super) fn epoch() -> Str {
     hash.chars().take(16).collect::<String>().into()
 }
 
-/// The moment, as messages tell it.
+/// The current time as a protobuf timestamp.
 pub(super) fn now() -> prost_types::Timestamp {
     SystemTime::now().into()
 }
@@ -295,14 +303,14 @@ mod tests {
     }
 
     #[test]
-    fn profiles_among_the_objects_say_where_policies_live() {
+    fn a_policy_profile_among_the_objects_sets_the_scope_of_its_kind() {
         let mut cache = ObjectCache::new(ProfileSources::shipped());
         assert_eq!(cache.apply(change(POLICY)), 1);
         assert_eq!(keys(&cache), ["P.p.io/x/a"]);
         assert_eq!(cache.apply(change(PROFILE)), 2);
         assert_eq!(keys(&cache), ["P.p.io/a"]);
         assert_eq!(cache.apply(change(POLICY)), 0);
-        // The source deletes by the name that it knows.
+        // The source deletes by the key as it is written in the manifest.
         let deletes = vec![ObjectKey::new(GroupKind::parse("P.p.io"), "x", "a")];
         let gone = Change {
             deletes,

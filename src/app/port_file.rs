@@ -1,22 +1,22 @@
-//! The file that tells others where a server listens.
+//! The file of `--port-file`, which contains the address that a server listens on.
 
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes an address: whoever finds the file finds all of it.
+/// Writes an address atomically: a reader never finds a partial file.
 pub(super) fn write(path: &Path, address: &str) -> io::Result<()> {
-    let mut beside = OsString::from(path);
-    beside.push(format!(".{}", std::process::id()));
-    let written = fs::File::create(&beside).and_then(|mut file| {
+    let mut temporary = OsString::from(path);
+    temporary.push(format!(".{}", std::process::id()));
+    let written = fs::File::create(&temporary).and_then(|mut file| {
         writeln!(file, "{address}")?;
         file.sync_all()
     });
-    let result = written.and_then(|()| fs::rename(&beside, path));
+    let result = written.and_then(|()| fs::rename(&temporary, path));
     if result.is_err() {
-        // The error that matters is the first one.
-        let _gone = fs::remove_file(&beside);
+        // The first error is the one to report.
+        let _removed = fs::remove_file(&temporary);
     }
     result
 }
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_stays_beside_the_file() {
+    fn no_temporary_file_is_left() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("port");
         write(&path, "127.0.0.1:1").unwrap();

@@ -1,4 +1,5 @@
-//! The one writer: from changes of the sources to the next snapshot.
+//! Applies updates of the source to the object cache and publishes snapshots. One task does both, so
+//! snapshots are published in order.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,21 +21,23 @@ use crate::source::manifests::Scan;
 use crate::telemetry::Metrics;
 use entail_core::model::{Change, GroupKind, Str};
 
-/// How much later the same objects have to be in step to be kept once more.
+/// How often a checkpoint is written if only the sync time changes.
 const CHECKPOINT_REFRESH_INTERVAL: Duration = Duration::from_secs(600);
 
-/// One step of a source.
+/// One update of a source.
 pub(super) struct SourceUpdate {
-    /// Its number, if the source counts them.
+    /// Sequence number of the update; 0 if the source does not count them.
     number: u64,
     change: Change,
-    /// All that is wrong now: where, and what.
+    /// All current problems of the source, with their locations.
     problems: SourceProblems,
-    /// Whether less is known than there is: a server that has just started is then not ready.
+    /// Whether some input is missing. Before the first snapshot the server is then not ready,
+    /// unless partial answers are allowed.
     is_partial: bool,
-    /// Whether more is on its way: it is waited for, even by a server that may be partial.
+    /// Whether the first read of some kinds is in progress. The first snapshot waits for it, even
+    /// if partial answers are allowed.
     is_loading: bool,
-    /// When the source was known to be in step last, if it tells.
+    /// When the source was last in sync, if it reports that.
     synced_at: Option<SystemTime>,
 }
 
@@ -46,76 +49,80 @@ impl From<Scan> for SourceUpdate {
             is_loading: false,
             problems: source_problems(&scan.problems),
             change: scan.change,
-            // What a look at files found is in step with them.
+            // A completed scan is in sync with the files.
             synced_at: Some(SystemTime::now()),
         }
     }
 }
 
 impl From<cluster::ClusterUpdate> for SourceUpdate {
-    fn from(step: cluster::ClusterUpdate) -> Self {
+    fn from(update: cluster::ClusterUpdate) -> Self {
         Self {
-            number: step.number,
-            is_partial: !step.is_complete,
-            is_loading: step.is_loading,
+            number: update.number,
+            is_partial: !update.is_complete,
+            is_loading: update.is_loading,
             problems: SourceProblems {
-                problems: step.problems,
+                problems: update.problems,
             },
-            change: step.change,
-            synced_at: step.synced_at,
+            change: update.change,
+            synced_at: update.synced_at,
         }
     }
 }
 
-/// Publishes snapshots.
+/// Publishes a snapshot after every change of the source.
 ///
-/// `synced_at` of a snapshot is when its source was last known to be in step: for files when
-/// something new was found, for a cluster when the server last said something of the kind that it
-/// has been silent about longest. A snapshot that only that changes of keeps its generation.
+/// The `synced_at` of a snapshot is the time at which its source was last in sync: for files, the
+/// last scan that found a change; for a cluster, the oldest of the times at which each kind last
+/// received an event. If only `synced_at` changes, the snapshot keeps its generation.
 pub(super) struct Reconciler {
     pub shared: SharedState,
     pub source_problems: watch::Sender<Arc<SourceProblems>>,
     pub health: Health,
-    /// Whether to publish although something could not be read at the start.
+    /// Whether to publish the first snapshot even if some input cannot be read.
     pub allow_partial: bool,
-    /// When the process began, for the log.
+    /// When the process started, for the log.
     pub started: Instant,
-    /// Tells a cluster which kinds to follow.
-    pub wanted: Option<watch::Sender<DesiredKinds>>,
-    /// When what the intake has from before the start was in step.
+    /// Channel of the kinds that the cluster source should watch.
+    pub desired_kinds: Option<watch::Sender<DesiredKinds>>,
+    /// When the source of the restored checkpoint was last in sync.
     pub restored_at: Option<SystemTime>,
-    /// Where what is known goes to be kept.
+    /// Channel of the checkpoint writer.
     pub checkpoint_channel: Option<watch::Sender<Option<CheckpointData>>>,
     pub metrics: Arc<Metrics>,
 }
 
-/// What the writer remembers between changes.
+/// State of the reconciler between updates.
 struct ReconcilerState {
     reconciler: Reconciler,
     epoch: Str,
     generation: u64,
-    /// When the source was in step last.
+    /// When the source was last in sync.
     synced_at: Option<SystemTime>,
-    /// Objects changed that no snapshot has.
+    /// Number of changed objects that no snapshot contains yet.
     pending: usize,
     problem_log: ProblemLog,
-    /// The generation that was given away to be kept last, and when it was in step.
+    /// Generation and sync time of the data that was last sent to the checkpoint writer.
     last_checkpoint: Option<(u64, SystemTime)>,
 }
 
-/// What was built, and from how many objects.
+/// Result of applying changes to the object cache.
 struct BuildResult {
+    /// The new snapshot, if one was needed.
     snapshot: Option<Snapshot>,
-    /// Why profiles are refused.
-    refused: BTreeSet<String>,
+    /// Problems of the profiles.
+    profile_problems: BTreeSet<String>,
+    /// Number of objects and kind states that changed.
     changed: usize,
+    /// Number of objects.
     objects: usize,
-    wanted: Option<BTreeSet<GroupKind>>,
+    /// The kinds to read, for a cluster source.
+    desired_kinds: Option<BTreeSet<GroupKind>>,
 }
 
 impl Reconciler {
-    /// Takes steps until there are no more.
-    pub async fn run<S: Into<SourceUpdate>>(self, mut steps: mpsc::Receiver<S>) {
+    /// Processes updates until the source closes the channel.
+    pub async fn run<S: Into<SourceUpdate>>(self, mut updates: mpsc::Receiver<S>) {
         let mut running = ReconcilerState {
             synced_at: self.restored_at,
             reconciler: self,
@@ -128,11 +135,11 @@ impl Reconciler {
         if running.reconciler.restored_at.is_some() {
             running.publish_restored().await;
         }
-        while let Some(first) = steps.recv().await {
-            // What has gathered while the last snapshot was built is one step.
+        while let Some(first) = updates.recv().await {
+            // Updates that arrived while the last snapshot was built are applied together.
             let mut changes = Vec::new();
             let mut last: SourceUpdate = first.into();
-            while let Ok(next) = steps.try_recv() {
+            while let Ok(next) = updates.try_recv() {
                 changes.push(std::mem::take(&mut last.change));
                 last = next.into();
             }
@@ -144,18 +151,20 @@ impl Reconciler {
 }
 
 impl ReconcilerState {
-    /// Publishes what is known from before the start.
+    /// Publishes a snapshot of the restored checkpoint.
     async fn publish_restored(&mut self) {
-        let began = Instant::now();
+        let started = Instant::now();
         let version = self.next_version();
         match self.build(Vec::new(), version, false).await {
             Ok(BuildResult {
                 snapshot: Some(snapshot),
                 objects,
                 ..
-            }) => self.publish(snapshot, objects, began).await,
+            }) => self.publish(snapshot, objects, started).await,
             Ok(_) => {}
-            Err(error) => tracing::error!(%error, "the checkpoint cannot be used"),
+            Err(error) => {
+                tracing::error!(%error, "failed to build a snapshot from the checkpoint");
+            }
         }
     }
 
@@ -167,64 +176,68 @@ impl ReconcilerState {
         }
     }
 
-    /// Takes one step.
-    async fn reconcile(&mut self, changes: Vec<Change>, input: &SourceUpdate) {
-        let began = Instant::now();
-        self.report_problems(input);
-        // A clock that was set back must not pin the time in the future.
+    /// Applies the changes of one or more updates, the last of which is `update`, and publishes a
+    /// snapshot if something changed.
+    async fn reconcile(&mut self, changes: Vec<Change>, update: &SourceUpdate) {
+        let started = Instant::now();
+        self.report_problems(update);
+        // The clock may have been set back: `synced_at` must not stay in the future.
         let before = self.synced_at.map(|at| at.min(SystemTime::now()));
-        let is_later = input.synced_at > before;
-        self.synced_at = input.synced_at.max(before);
+        let is_later = update.synced_at > before;
+        self.synced_at = update.synced_at.max(before);
         let is_first = self.generation == 0;
-        let waits = input.is_loading || !self.reconciler.allow_partial;
-        let hold = is_first && input.is_partial && waits;
-        let built = match self.build(changes, self.next_version(), hold).await {
-            Ok(built) => built,
+        let must_be_complete = update.is_loading || !self.reconciler.allow_partial;
+        let hold = is_first && update.is_partial && must_be_complete;
+        let result = match self.build(changes, self.next_version(), hold).await {
+            Ok(result) => result,
             Err(error) => {
-                tracing::error!(%error, "no snapshot could be built: the last one stays in use");
-                // It is not known what was applied: the next change builds anew.
+                tracing::error!(%error, "failed to build a snapshot; the last one stays in use");
+                // Some changes may have been applied: the next update builds a snapshot even if
+                // it changes nothing.
                 self.pending += 1;
                 return;
             }
         };
-        self.pending += built.changed;
+        self.pending += result.changed;
         let changes = &self.reconciler.shared.progress.changes;
-        changes.fetch_add(built.changed as u64, Ordering::Relaxed);
-        if let (Some(channel), Some(kinds)) = (&self.reconciler.wanted, built.wanted) {
-            let after = input.number;
+        changes.fetch_add(result.changed as u64, Ordering::Relaxed);
+        if let (Some(channel), Some(kinds)) = (&self.reconciler.desired_kinds, result.desired_kinds)
+        {
+            let after = update.number;
             let _ = channel.send_replace(DesiredKinds { kinds, after });
         }
-        if let Some(snapshot) = built.snapshot {
-            self.problem_log.log_new(built.refused, "profile");
-            self.publish(snapshot, built.objects, began).await;
-        } else if hold && !input.is_loading && !input.problems.problems.is_empty() {
+        if let Some(snapshot) = result.snapshot {
+            self.problem_log.log_new(result.profile_problems, "profile");
+            self.publish(snapshot, result.objects, started).await;
+        } else if hold && !update.is_loading && !update.problems.problems.is_empty() {
             tracing::error!(
-                problems = input.problems.problems.len(),
-                "not ready: something cannot be read; correct it, or allow partial answers \
-                 with `--allow-partial`"
+                problems = update.problems.problems.len(),
+                "not ready: some input cannot be read; fix it or set `--allow-partial`"
             );
         } else if is_later && !is_first {
             self.publish_sync_time();
         }
-        self.save_checkpoint(input);
+        self.save_checkpoint(update);
     }
 
-    /// Publishes the same answers as in step at a later time.
+    /// Publishes the current answers again with the new `synced_at`.
     fn publish_sync_time(&self) {
         let at = self.synced_at.map(Into::into).unwrap_or_default();
         if let Some(snapshot) = self
             .reconciler
             .shared
             .snapshots
-            .with(|now| now.with_synced_at(at))
+            .with(|current| current.with_synced_at(at))
         {
             self.reconciler.shared.snapshots.publish(Arc::new(snapshot));
         }
     }
 
-    /// Gives what is known to whoever keeps it, if it is all that is wanted.
-    fn save_checkpoint(&mut self, input: &SourceUpdate) {
-        let (Some(kept), Some(synced_at)) = (&self.reconciler.checkpoint_channel, self.synced_at)
+    /// Sends the current objects to the checkpoint writer, if they are complete and differ from the
+    /// last checkpoint.
+    fn save_checkpoint(&mut self, update: &SourceUpdate) {
+        let (Some(channel), Some(synced_at)) =
+            (&self.reconciler.checkpoint_channel, self.synced_at)
         else {
             return;
         };
@@ -232,20 +245,21 @@ impl ReconcilerState {
             let later = synced_at.duration_since(at).unwrap_or_default();
             generation != self.generation || later >= CHECKPOINT_REFRESH_INTERVAL
         });
-        if input.is_partial || self.generation == 0 || !is_new {
+        if update.is_partial || self.generation == 0 || !is_new {
             return;
         }
         self.last_checkpoint = Some((self.generation, synced_at));
         let cache = self.reconciler.shared.cache();
         let states = cache.states();
-        kept.send_replace(Some(CheckpointData {
+        channel.send_replace(Some(CheckpointData {
             store: cache.store().clone(),
             states: states.map(|(kind, state)| (kind.clone(), state)).collect(),
             synced_at,
         }));
     }
 
-    /// Applies changes and builds a snapshot, if something changed or there is none yet.
+    /// Applies changes, and builds a snapshot if something changed or there is none yet. With
+    /// `hold` no snapshot is built.
     async fn build(
         &self,
         changes: Vec<Change>,
@@ -253,32 +267,32 @@ impl ReconcilerState {
         hold: bool,
     ) -> Result<BuildResult, tokio::task::JoinError> {
         let shared = self.reconciler.shared.clone();
-        let asks = self.reconciler.wanted.is_some();
-        let needed = version.generation == 1 || self.pending > 0;
+        let is_cluster = self.reconciler.desired_kinds.is_some();
+        let is_needed = version.generation == 1 || self.pending > 0;
         tokio::task::spawn_blocking(move || {
             let mut cache = shared.cache();
             let changed = changes.into_iter().map(|change| cache.apply(change)).sum();
-            let build = !hold && (needed || changed > 0);
+            let must_build = !hold && (is_needed || changed > 0);
             BuildResult {
-                snapshot: build.then(|| cache.snapshot(version)),
-                refused: cache.problems(),
+                snapshot: must_build.then(|| cache.snapshot(version)),
+                profile_problems: cache.problems(),
                 changed,
                 objects: cache.objects(),
-                wanted: asks.then(|| cache.wanted().clone()),
+                desired_kinds: is_cluster.then(|| cache.desired_kinds().clone()),
             }
         })
         .await
     }
 
-    async fn publish(&mut self, snapshot: Snapshot, objects: usize, began: Instant) {
+    async fn publish(&mut self, snapshot: Snapshot, objects: usize, started: Instant) {
         self.generation = snapshot.version().generation;
         let (paths, answers) = (snapshot.paths(), snapshot.distinct_answers());
         let old = self.reconciler.shared.snapshots.publish(Arc::new(snapshot));
-        // Freeing a large snapshot takes its time: not here, and never a reader's.
+        // Freeing a large snapshot is slow, so it is neither done here nor by the last reader.
         drop(tokio::task::spawn_blocking(move || drop(old)));
-        self.reconciler.metrics.observe_publish(began.elapsed());
+        self.reconciler.metrics.observe_publish(started.elapsed());
         record_now(&self.reconciler.shared.progress.published);
-        let millis = began.elapsed().as_millis();
+        let millis = started.elapsed().as_millis();
         let changed = std::mem::take(&mut self.pending);
         let generation = self.generation;
         tracing::info!(
@@ -297,33 +311,35 @@ impl ReconcilerState {
         }
     }
 
-    /// Tells the problems of a scan to those who ask for the status, and new ones to the log.
-    fn report_problems(&mut self, input: &SourceUpdate) {
-        let now = Arc::new(input.problems.clone());
-        self.reconciler.source_problems.send_if_modified(|before| {
-            let differs = **before != *now;
-            *before = Arc::clone(&now);
-            differs
-        });
-        let problems = input.problems.problems.iter();
+    /// Makes the problems of the source available to GetServerStatus and logs the new ones.
+    fn report_problems(&mut self, update: &SourceUpdate) {
+        let current = Arc::new(update.problems.clone());
+        self.reconciler
+            .source_problems
+            .send_if_modified(|previous| {
+                let differs = **previous != *current;
+                *previous = Arc::clone(&current);
+                differs
+            });
+        let problems = update.problems.problems.iter();
         let lines = problems.map(|(place, message)| format!("{place}: {message}"));
         self.problem_log.log_new(lines.collect(), "source");
     }
 
-    /// The source has ended, which it never should.
+    /// Reports that the source stopped, unless the server is shutting down.
     fn source_ended(&self) {
         let is_stopping = &self.reconciler.shared.progress.is_stopping;
         if is_stopping.load(Ordering::Relaxed) {
             return;
         }
-        tracing::error!("the source is no longer followed: the last snapshot stays in use");
+        tracing::error!("the source stopped; the last snapshot stays in use");
         self.reconciler
             .source_problems
             .send_modify(|source_problems| {
-                let mut now = SourceProblems::clone(source_problems);
-                let message = "no longer followed: restart the server, and see its log".to_owned();
-                now.problems.push(("source".to_owned(), message));
-                *source_problems = Arc::new(now);
+                let mut current = SourceProblems::clone(source_problems);
+                let message = "source stopped: restart the server and see its log".to_owned();
+                current.problems.push(("source".to_owned(), message));
+                *source_problems = Arc::new(current);
             });
     }
 }

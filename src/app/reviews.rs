@@ -1,22 +1,22 @@
-//! Holds callers to what a cluster lets them get.
+//! Authenticates and authorizes clients with access reviews of a cluster.
 
 use std::sync::Arc;
 
 use crate::server::{Authorizer, ResourceAttributes, ReviewFuture, TokenAuthenticator};
 use crate::source::cluster::{AuthenticatedUser, Cluster, ReviewClient};
 
-/// Asks a cluster.
+/// Authenticates tokens with TokenReviews of a cluster.
 #[derive(Debug)]
 struct ClusterReviews(ReviewClient);
 
-/// An account, and whom to ask of it.
+/// Authorizes one user with SubjectAccessReviews of a cluster.
 #[derive(Debug)]
 struct ClusterAccount {
     reviewer: ReviewClient,
     user: Arc<AuthenticatedUser>,
 }
 
-/// Reviews by a cluster.
+/// Returns an authenticator that uses the access reviews of `cluster`.
 pub(super) fn cluster_reviews(cluster: &Cluster) -> Arc<dyn TokenAuthenticator> {
     Arc::new(ClusterReviews(ReviewClient::of(cluster)))
 }
@@ -37,9 +37,11 @@ impl TokenAuthenticator for ClusterReviews {
 impl Authorizer for ClusterAccount {
     fn may_get(&self, right: ResourceAttributes) -> ReviewFuture<'_, bool> {
         Box::pin(async move {
-            let of = (&*right.namespace, &*right.name);
+            let name = (&*right.namespace, &*right.name);
             let reviewer = &self.reviewer;
-            reviewer.may_get(&self.user, right.kind.as_ref(), of).await
+            reviewer
+                .may_get(&self.user, right.kind.as_ref(), name)
+                .await
         })
     }
 }

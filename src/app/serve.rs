@@ -1,4 +1,4 @@
-//! The server as a whole: listeners, the source, the writer.
+//! Assembles and runs the server: listeners, source and reconciler.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -23,18 +23,18 @@ use crate::server::{
     AccessRules, Certificates, EnvoySettings, Health, Security, Server, ServiceContext,
 };
 use crate::source::cluster::{Cluster, DesiredKinds, KnownObjects};
-use crate::source::manifests::{KindScopes, Manifests, watch as follow};
+use crate::source::manifests::{KindScopes, Manifests, watch as watch_manifests};
 use crate::telemetry;
 
-/// Steps of the source that may wait for the writer.
+/// Maximum number of updates of the source that wait for the reconciler.
 const UPDATE_QUEUE_CAPACITY: usize = 4;
-/// How long work that nobody waits for may hold up the end of the process.
+/// Maximum time that background work may delay the end of the process.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Runs the server until SIGTERM or SIGINT: logging, threads and all.
+/// Initializes logging, starts a runtime and serves until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// Wrong settings, refused profiles, or listeners that fail.
+/// Returns an error if the settings or profiles are invalid, or if a listener fails.
 pub fn run(settings: ServeSettings) -> Result<(), AppError> {
     settings.check().map_err(AppError::Usage)?;
     telemetry::init(&settings.log).map_err(|error| AppError::Usage(vec![error]))?;
@@ -42,21 +42,23 @@ pub fn run(settings: ServeSettings) -> Result<(), AppError> {
         .enable_all()
         .thread_name("entail")
         .build()
-        .map_err(|error| AppError::Process(format!("threads cannot be started: {error}")))?;
-    let ended = runtime.block_on(async {
-        let stop = stop_signal()
-            .map_err(|error| AppError::Process(format!("signals cannot be caught: {error}")))?;
+        .map_err(|error| AppError::Process(format!("failed to start the runtime: {error}")))?;
+    let result = runtime.block_on(async {
+        let stop = stop_signal().map_err(|error| {
+            AppError::Process(format!("failed to install signal handlers: {error}"))
+        })?;
         serve(settings, |_| {}, stop).await
     });
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
-    match &ended {
+    match &result {
         Ok(()) => tracing::info!("stopped"),
         Err(error) => tracing::error!(%error, "stopped"),
     }
-    ended
+    result
 }
 
-/// Catches the signals before anything else begins: one that comes early counts.
+/// Installs the handlers of SIGTERM and SIGINT and returns a future that completes on the first
+/// signal. A signal that arrives before the future is polled is not lost.
 fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -68,14 +70,16 @@ fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Serves until `shutdown` is done. `bound` is told where, as soon as callers may connect; until
-/// the first snapshot they are told UNAVAILABLE and health is NOT_SERVING.
+/// Serves until `shutdown` completes.
 ///
-/// Manifests are followed. The files of `--profiles` are read once; profiles that are to change
-/// while the server runs belong among the manifests.
+/// Calls `bound` with the addresses as soon as clients may connect. Until the first snapshot is
+/// published, requests fail with UNAVAILABLE and health is NOT_SERVING.
+///
+/// Manifests and clusters are watched. The files of `--profiles` are read once; to change a profile
+/// while the server runs, add it to the manifests as a PolicyProfile object.
 ///
 /// # Errors
-/// Wrong settings, refused profiles, or listeners that fail.
+/// Returns an error if the settings or profiles are invalid, or if a listener fails.
 pub async fn serve(
     settings: ServeSettings,
     bound: impl FnOnce(&BoundAddresses),
@@ -90,42 +94,43 @@ pub async fn serve(
     bound(&sockets.announce(&settings)?);
 
     let progress = Arc::<ReconcilerProgress>::default();
-    let mut checkpoints = CheckpointManager::of(&settings, cluster.as_ref(), &mut cache, &progress);
+    let mut checkpoints =
+        CheckpointManager::start(&settings, cluster.as_ref(), &mut cache, &progress);
     let scopes = cache.scopes();
-    let (wanted, wanting) = cluster::wanted(&cache);
+    let (desired, desired_receiver) = cluster::desired_kinds(&cache);
     let shared = SharedState::of(cache, &progress);
-    let (source_problems, told) = watch::channel(Arc::<SourceProblems>::default());
-    let answers = ServiceContext {
+    let (source_problems, problems_receiver) = watch::channel(Arc::<SourceProblems>::default());
+    let context = ServiceContext {
         change: super::change_world,
         snapshots: Arc::clone(&shared.snapshots),
-        source_problems: told.clone(),
+        source_problems: problems_receiver.clone(),
     };
     let (certificates, health) = (security.certificates.clone(), Health::new().await);
     let server =
-        Server::new(answers, health.clone(), settings.limits.clone(), security).with_envoy(envoy);
-    let source_of_metrics = MetricsSource {
+        Server::new(context, health.clone(), settings.limits.clone(), security).with_envoy(envoy);
+    let metrics_source = MetricsSource {
         shared: shared.clone(),
-        source_problems: told,
+        source_problems: problems_receiver,
         request_counters: server.request_counters(),
         concurrency: server.concurrency(),
         calls: cluster.as_ref().map(|cluster| cluster.calls.clone()),
         certificates: certificates.clone(),
     };
-    let (metrics, _admin) = metrics::serve_metrics(source_of_metrics, sockets.admin)?;
+    let (metrics, _admin) = metrics::serve_metrics(metrics_source, sockets.admin)?;
     let reconciler = Reconciler {
         shared,
         source_problems,
         health,
         allow_partial: settings.inputs.allow_partial,
         started,
-        wanted: cluster.is_some().then_some(wanted),
+        desired_kinds: cluster.is_some().then_some(desired),
         restored_at: checkpoints.synced_at,
-        checkpoint_channel: checkpoints.inputs.take(),
+        checkpoint_channel: checkpoints.sender.take(),
         metrics,
     };
     let known = std::mem::take(&mut checkpoints.known);
-    let source = cluster.map(|cluster| Source::Cluster(cluster, wanting, known));
-    let source = source.unwrap_or_else(|| Source::files(&settings, scopes));
+    let source = cluster.map(|cluster| Source::Cluster(cluster, desired_receiver, known));
+    let source = source.unwrap_or_else(|| Source::manifests(&settings, scopes));
     let mut background = start_background(source, reconciler, certificates);
     let shutdown = async {
         shutdown.await;
@@ -133,30 +138,30 @@ pub async fn serve(
         background.shutdown().await;
     };
     let (all, health) = (sockets.all, sockets.health);
-    let ended = server
+    let result = server
         .run(all, health, settings.drain_timeout, shutdown)
         .await;
-    // Where a listener failed, nobody has told the rest to end.
+    // If a listener failed, `shutdown` did not complete and the background tasks still run.
     background.shutdown().await;
-    checkpoints.end().await;
-    Ok(ended?)
+    checkpoints.shut_down().await;
+    Ok(result?)
 }
 
-/// Where objects come from.
+/// The source of objects to watch.
 enum Source {
     Cluster(Cluster, watch::Receiver<DesiredKinds>, KnownObjects),
     Manifests(Manifests, Duration),
 }
 
 impl Source {
-    fn files(settings: &ServeSettings, scopes: KindScopes) -> Self {
+    fn manifests(settings: &ServeSettings, scopes: KindScopes) -> Self {
         let manifests = settings.inputs.manifests.clone();
         Self::Manifests(Manifests::new(manifests, scopes), settings.poll)
     }
 }
 
-/// Begins to follow the source. All of it ends with the set: nothing is published while the server
-/// drains.
+/// Starts the tasks that watch the source, publish snapshots and reload certificates. They end with
+/// the returned set, so nothing is published while the server drains.
 fn start_background(
     source: Source,
     reconciler: Reconciler,
@@ -167,21 +172,21 @@ fn start_background(
         background.spawn(certificates.watch_files());
     }
     match source {
-        Source::Cluster(cluster, wanting, known) => {
-            let (steps, taken) = mpsc::channel(UPDATE_QUEUE_CAPACITY);
-            background.spawn(cluster::watch(cluster, wanting, known, steps));
-            background.spawn(reconciler.run(taken));
+        Source::Cluster(cluster, desired_kinds, known) => {
+            let (sender, updates) = mpsc::channel(UPDATE_QUEUE_CAPACITY);
+            background.spawn(cluster::watch(cluster, desired_kinds, known, sender));
+            background.spawn(reconciler.run(updates));
         }
-        Source::Manifests(manifests, poll) => {
-            let (scans, taken) = mpsc::channel(UPDATE_QUEUE_CAPACITY);
-            background.spawn(follow(manifests, scans, poll));
-            background.spawn(reconciler.run(taken));
+        Source::Manifests(manifests, poll_interval) => {
+            let (sender, scans) = mpsc::channel(UPDATE_QUEUE_CAPACITY);
+            background.spawn(watch_manifests(manifests, sender, poll_interval));
+            background.spawn(reconciler.run(scans));
         }
     }
     background
 }
 
-/// What takes objects, and the cluster that they are of if they are of one.
+/// Creates the object cache, and the client of the cluster if one is configured.
 async fn inputs(settings: &ServeSettings) -> Result<(ObjectCache, Option<Cluster>), AppError> {
     let cache = ObjectCache::new(read_profiles(&settings.inputs.profiles)?);
     Ok(
@@ -192,13 +197,13 @@ async fn inputs(settings: &ServeSettings) -> Result<(ObjectCache, Option<Cluster
     )
 }
 
-/// What Envoy is told, if it may ask.
+/// Reads the file of `--envoy-config`, if it is set.
 fn envoy(settings: &ServeSettings) -> Result<Option<EnvoySettings>, AppError> {
     let read = settings.envoy.as_deref().map(read_envoy);
     read.transpose().map_err(AppError::Input)
 }
 
-/// Who may connect, and ask what.
+/// Loads certificates and access rules.
 fn security(
     settings: &ServeSettings,
     checked: &ListenConfig,
@@ -207,17 +212,17 @@ fn security(
     let files = settings.tls.clone();
     let loaded = files.map(Certificates::load).transpose();
     let loaded = loaded.map_err(|error| AppError::Input(vec![error.to_string()]))?;
-    let rows = settings.callers.as_deref().map(read_callers);
-    let callers = match rows.transpose().map_err(AppError::Input)? {
-        Some(rows) => AccessRules::Rules(rows),
+    let rules = settings.callers.as_deref().map(read_callers);
+    let callers = match rules.transpose().map_err(AppError::Input)? {
+        Some(rules) => AccessRules::Rules(rules),
         None => AccessRules::AllowLists(checked.lists.clone()),
     };
     let is_open = checked.all.iter().any(|address| !address.is_local());
     let is_listed = settings.callers.is_some() || !checked.lists.data_plane.is_empty();
     if settings.insight_auth == InsightAuth::Kubernetes && is_open && !is_listed {
         tracing::warn!(
-            "questions of people are held to rights in the cluster, look-ups are not: say who may \
-             look up with `--data-plane-san` or `--callers`"
+            "PolicyInsightService requires Kubernetes authorization, but every client may use \
+             EffectivePolicyService: restrict it with `--data-plane-san` or `--callers`"
         );
     }
     Ok(Security {

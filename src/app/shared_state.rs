@@ -1,4 +1,4 @@
-//! How far the writer is: what metrics and probes read while it works.
+//! State that the reconciler shares with metrics and probes.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use super::object_cache::ObjectCache;
 use crate::snapshot::SnapshotCell;
 
-/// What the writer works on and others look at.
+/// The objects, the current snapshot and the progress of the reconciler.
 #[derive(Clone)]
 pub(super) struct SharedState {
     pub cache: Arc<Mutex<ObjectCache>>,
@@ -15,23 +15,23 @@ pub(super) struct SharedState {
     pub progress: Arc<ReconcilerProgress>,
 }
 
-/// Counted by the writer and those beside it.
+/// Counters and times of the reconciler and of the checkpoint writer.
 #[derive(Debug, Default)]
 pub(super) struct ReconcilerProgress {
-    /// Objects that truly changed.
+    /// Number of objects whose content changed.
     pub changes: AtomicU64,
-    /// When a snapshot was published last, in milliseconds since 1970; 0 for never.
+    /// Time of the last published snapshot, in milliseconds since the Unix epoch; 0 for none.
     pub published: AtomicU64,
-    /// When a checkpoint was written last, likewise.
+    /// Time of the last written checkpoint, in milliseconds since the Unix epoch; 0 for none.
     pub checkpoint: AtomicU64,
-    /// Checkpoints that could not be written.
+    /// Number of checkpoints that could not be written.
     pub checkpoint_failures: AtomicU64,
-    /// The server stops.
+    /// Whether the server is shutting down.
     pub is_stopping: AtomicBool,
 }
 
 impl SharedState {
-    /// Of an intake, before the first snapshot.
+    /// Creates the state before the first snapshot.
     pub fn of(cache: ObjectCache, progress: &Arc<ReconcilerProgress>) -> Self {
         Self {
             cache: Arc::new(Mutex::new(cache)),
@@ -40,15 +40,15 @@ impl SharedState {
         }
     }
 
-    /// The intake, once the writer is not at it.
+    /// Locks the object cache; blocks while the reconciler builds a snapshot.
     pub fn cache(&self) -> MutexGuard<'_, ObjectCache> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Sets a moment to now.
-pub(super) fn record_now(moment: &AtomicU64) {
+/// Stores the current time in milliseconds since the Unix epoch.
+pub(super) fn record_now(time: &AtomicU64) {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let millis = since.as_ref().map_or(0, Duration::as_millis);
-    moment.store(u64::try_from(millis).unwrap_or(u64::MAX), Ordering::Relaxed);
+    time.store(u64::try_from(millis).unwrap_or(u64::MAX), Ordering::Relaxed);
 }

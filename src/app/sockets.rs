@@ -1,42 +1,42 @@
-//! Where the server listens.
+//! Binds the listeners of the server.
 
 use super::{AppError, ServeSettings, port_file};
 use crate::config::ListenConfig;
 use crate::server::{Address, BoundListener};
 
-/// Bound listeners.
+/// The bound listeners of a server.
 pub(super) struct BoundListeners {
-    /// With all services.
+    /// Listeners of all gRPC services.
     pub all: Vec<BoundListener>,
-    /// With health alone.
+    /// Listener of the health service alone.
     pub health: Option<BoundListener>,
-    /// With metrics and readiness.
+    /// Listeners of the admin server: metrics and readiness over HTTP.
     pub admin: Vec<BoundListener>,
 }
 
-/// Where a server listens.
+/// The addresses that a server listens on, with the ports that the system assigned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoundAddresses {
-    /// With all services.
+    /// Addresses of all gRPC services.
     pub all: Vec<Address>,
-    /// With health alone.
+    /// Address of the health service alone.
     pub health: Option<Address>,
-    /// With metrics and readiness.
+    /// Addresses of the admin server: metrics and readiness over HTTP.
     pub admin: Vec<Address>,
 }
 
 impl BoundListeners {
-    /// Listens wherever it is wanted.
-    pub async fn bind(settings: &ServeSettings, wanted: &ListenConfig) -> Result<Self, AppError> {
-        let mut all = Vec::with_capacity(wanted.all.len());
-        for address in &wanted.all {
+    /// Binds all configured addresses.
+    pub async fn bind(settings: &ServeSettings, config: &ListenConfig) -> Result<Self, AppError> {
+        let mut all = Vec::with_capacity(config.all.len());
+        for address in &config.all {
             all.push(bind(address).await?);
         }
-        let health = match &wanted.health {
+        let health = match &config.health {
             Some(address) => Some(bind(address).await?),
             None => None,
         };
-        let tcp = wanted.admin.map(Address::Tcp);
+        let tcp = config.admin.map(Address::Tcp);
         let unix = settings.admin_socket.clone().map(Address::Unix);
         let mut admin = Vec::new();
         for address in tcp.into_iter().chain(unix) {
@@ -54,7 +54,7 @@ impl BoundListeners {
         }
     }
 
-    /// Logs where the server listens and writes it to the port file.
+    /// Logs the bound addresses and writes the port file.
     pub fn announce(&self, settings: &ServeSettings) -> Result<BoundAddresses, AppError> {
         let addresses = self.addresses();
         let first = addresses.all.iter().find(|a| matches!(a, Address::Tcp(_)));

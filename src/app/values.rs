@@ -1,4 +1,4 @@
-//! Objects and values outside manifests, for the `test` command.
+//! Worlds from values instead of manifests: for the `test` command, and for previews of changes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use entail_core::effective::World;
 use entail_core::model::{Change, ObjectKey};
 use entail_core::store::ProfileSources;
 
-/// Reads the documents of a YAML or JSON file as values with the lines on which they begin.
+/// Reads the documents of a YAML or JSON file, each with the line on which it begins.
 ///
 /// # Errors
-/// The file cannot be read, or is no YAML.
+/// Returns an error if the file cannot be read or parsed.
 pub fn read_values(path: &Path) -> Result<Vec<(u32, Value)>, AppError> {
     let name = path.to_string_lossy();
     let text = fs::read_to_string(path)
@@ -27,17 +27,19 @@ pub fn read_values(path: &Path) -> Result<Vec<(u32, Value)>, AppError> {
     manifests::read_values(&text, &name).map_err(|error| AppError::Input(vec![error.to_string()]))
 }
 
-/// The world of objects given as values, read as manifests are: a malformed one costs only itself,
-/// the later of two with one name counts, PolicyProfiles and CRDs among them say what kinds are.
-/// Beside them there are the built-in profiles.
+/// Builds the world of objects given as values, with the built-in profiles.
+///
+/// The values are read as manifests are: a malformed object is skipped, the later of two objects
+/// with the same key applies, and PolicyProfiles and CRDs among the objects define kinds.
 pub fn world_of(values: &[Value]) -> World {
     cache_of(values, ProfileSources::shipped()).world()
 }
 
-/// The same with profiles of files, and ready to answer.
+/// Builds a query backend for objects given as values, as [`world_of`] does, with additional
+/// profiles from files.
 ///
 /// # Errors
-/// Profiles of files that are refused.
+/// Returns an error if a profile file is unreadable or invalid.
 pub fn load_values(values: &[Value], profiles: &[PathBuf]) -> Result<LocalBackend, AppError> {
     let cache = cache_of(values, read_profiles(profiles)?);
     let snapshot = cache.into_snapshot(Version {
@@ -52,8 +54,8 @@ pub fn load_values(values: &[Value], profiles: &[PathBuf]) -> Result<LocalBacken
     })
 }
 
-/// The world that another one would be if manifests were applied and objects deleted, with what is
-/// wrong with the manifests.
+/// Returns the world after applying manifests and deleting objects, and the problems of the
+/// manifests. Objects for which `may` returns false are ignored and reported as problems.
 pub fn change_world(
     world: &World,
     text: &str,
@@ -67,15 +69,15 @@ pub fn change_world(
     let mut problems = Vec::new();
     match manifests::read_objects(text, "change") {
         Ok(parsed) => {
-            let told = parsed.problems.iter();
-            problems.extend(told.map(|p| (p.path.clone(), p.message.clone())));
+            let parse_problems = parsed.problems.iter();
+            problems.extend(parse_problems.map(|p| (p.path.clone(), p.message.clone())));
             for read in parsed.objects {
                 let key = &read.object.key;
                 if may(key) {
                     change.upserts.push(Arc::new(read.object));
                 } else {
-                    let why = format!("`{key}` is left out: the caller may not see it");
-                    problems.push(("change".to_owned(), why));
+                    let message = format!("`{key}` is ignored: access denied");
+                    problems.push(("change".to_owned(), message));
                 }
             }
         }
@@ -89,7 +91,7 @@ pub fn change_world(
 fn cache_of(values: &[Value], profiles: ProfileSources) -> ObjectCache {
     let mut change = Change::default();
     for value in values {
-        // Each value is a text of its own, so that a broken one costs no other.
+        // Each value is parsed separately, so that a malformed one does not affect the others.
         if let Ok(parsed) = manifests::read_objects(&value.to_string(), "objects") {
             let objects = parsed.objects.into_iter();
             change

@@ -1,4 +1,4 @@
-//! Options that several commands share.
+//! Command line options that several commands share.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,10 @@ use super::CliError;
 use crate::config::ClusterSettings;
 use entail_client::ClientTls;
 
-/// Heading of the options that name the source.
+/// Help heading of the options that select the source.
 const SOURCE: &str = "Source";
 
-/// Where answers come from.
+/// The source of answers: manifests, a cluster, or a running server.
 #[derive(Args, Clone, Debug, Default)]
 pub struct SourceArgs {
     /// Manifests to read: files, directories, or `-` for standard input. May be repeated.
@@ -23,7 +23,8 @@ pub struct SourceArgs {
         help_heading = SOURCE
     )]
     pub manifests: Vec<PathBuf>,
-    /// Profiles of policy kinds, beside those in the manifests: files or directories.
+    /// Profiles of policy kinds, in addition to those in the manifests: files or directories.
+    /// May be repeated.
     #[arg(
         long,
         value_name = "PATH",
@@ -32,20 +33,20 @@ pub struct SourceArgs {
         help_heading = SOURCE
     )]
     pub profiles: Vec<PathBuf>,
-    /// A cluster instead of manifests.
+    /// Options that read from a cluster instead of manifests.
     #[command(flatten)]
     pub cluster: ClusterArgs,
-    /// A running server to ask: `host:port`, `https://host:port` or `unix:PATH`.
+    /// Address of a running server: `host:port`, `https://host:port` or `unix:PATH`.
     #[arg(long, value_name = "ADDR", help_heading = SOURCE, conflicts_with_all = ["kube", "kubeconfig", "context", "namespaces", "gateways", "classes"])]
     pub server: Option<String>,
-    /// Certificates for a server that speaks TLS.
+    /// Certificates for `--server`.
     #[command(flatten)]
     pub tls: TlsArgs,
-    /// A token of the cluster, for a server that tells callers what they may get there
-    /// (`--insight-auth kubernetes`); it is sent over TLS, to this machine and to Unix sockets only.
+    /// File with a ServiceAccount token, for a server with `--insight-auth kubernetes`. The token
+    /// is sent only over TLS, to loopback addresses, and to Unix sockets.
     #[arg(long, value_name = "FILE", requires = "server", help_heading = SOURCE)]
     pub token_file: Option<PathBuf>,
-    /// Answer from what can be read, even if some files cannot.
+    /// Use the readable files even if some files cannot be read.
     #[arg(long, conflicts_with = "server", help_heading = SOURCE)]
     pub allow_partial: bool,
 }
@@ -53,22 +54,22 @@ pub struct SourceArgs {
 /// Certificates for `--server https://host:port`, in PEM.
 #[derive(Args, Clone, Debug, Default)]
 pub struct TlsArgs {
-    /// The CA of the server's certificate.
+    /// CA certificate that signed the server certificate, in PEM.
     #[arg(long, value_name = "FILE", requires = "server", help_heading = SOURCE)]
     pub tls_ca: Option<PathBuf>,
-    /// The certificate to show to the server.
+    /// Client certificate, in PEM.
     #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = SOURCE)]
     pub tls_cert: Option<PathBuf>,
-    /// The key of the certificate.
+    /// Private key of the client certificate, in PEM.
     #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = SOURCE)]
     pub tls_key: Option<PathBuf>,
-    /// The name in the server's certificate, where it is not that of the address.
+    /// Name expected in the server certificate, if it differs from the host of the address.
     #[arg(long, value_name = "NAME", requires = "server", help_heading = SOURCE)]
     pub tls_server_name: Option<String>,
 }
 
 impl TlsArgs {
-    /// The certificates.
+    /// Returns the certificate files in the form of the client library.
     pub(super) fn files(&self) -> ClientTls {
         ClientTls {
             ca: self.tls_ca.clone(),
@@ -78,96 +79,95 @@ impl TlsArgs {
     }
 }
 
-/// A cluster as source.
+/// Options that select a cluster, and the objects to read from it.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ClusterArgs {
-    /// Read the cluster: that of the current context, or the one that this runs in.
+    /// Read from a cluster: the current context, or the cluster of this pod.
     #[arg(long, conflicts_with = "manifests", help_heading = SOURCE)]
     pub kube: bool,
-    /// The kubeconfig that says where the cluster is.
+    /// Path of the kubeconfig file.
     #[arg(long, value_name = "FILE", conflicts_with = "manifests", help_heading = SOURCE)]
     pub kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig.
+    /// Context of the kubeconfig.
     #[arg(long, conflicts_with = "manifests", help_heading = SOURCE)]
     pub context: Option<String>,
-    /// Of a cluster, keep objects of these namespaces alone. May be repeated.
+    /// Only objects in this namespace of the cluster. May be repeated.
     #[arg(long = "namespace", value_name = "NAMESPACE", conflicts_with = "manifests", help_heading = SOURCE)]
     pub namespaces: Vec<String>,
-    /// Of a cluster, keep these Gateways alone. May be repeated.
+    /// Only this Gateway of the cluster. May be repeated.
     #[arg(long = "gateway", value_name = "NAMESPACE/NAME", value_parser = gateway_name, conflicts_with = "manifests", help_heading = SOURCE)]
     pub gateways: Vec<(String, String)>,
-    /// Of a cluster, keep these GatewayClasses and their Gateways alone. May be repeated.
+    /// Only this GatewayClass of the cluster and its Gateways. May be repeated.
     #[arg(long = "gateway-class", value_name = "NAME", conflicts_with = "manifests", help_heading = SOURCE)]
     pub classes: Vec<String>,
 }
 
-/// What is asked for and how it is printed.
+/// The options of a query: the name, the source, the policy kinds, and the output format.
 #[derive(Args, Clone, Debug)]
 pub struct QueryArgs {
     /// A path (`gateways/...`, `mesh/...`, `gatewayclasses/...`, `namespaces/...`) or an object
     /// (`kind/namespace/name`, such as `httproute/baker/bread`).
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
-    /// Where answers come from.
+    /// The source of answers.
     #[command(flatten)]
     pub source: SourceArgs,
-    /// Only this policy kind, as `Kind.group`, or `Kind` alone if that is clear. May be repeated.
+    /// Only this policy kind, as `Kind.group`, or as `Kind` if it is unambiguous. May be repeated.
     #[arg(long = "kind", value_name = "KIND")]
     pub kinds: Vec<String>,
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     pub output: Format,
 }
 
-/// Where an answer comes from, what it is about, and how it is printed: for commands whose NAME, if
-/// they take one, means something of its own.
+/// [`QueryArgs`] without a name: for commands that take no NAME, or define their own.
 #[derive(Args, Clone, Debug)]
 pub struct CommonArgs {
-    /// Where answers come from.
+    /// The source of answers.
     #[command(flatten)]
     pub source: SourceArgs,
-    /// Only this policy kind, as `Kind.group`, or `Kind` alone if that is clear. May be repeated.
+    /// Only this policy kind, as `Kind.group`, or as `Kind` if it is unambiguous. May be repeated.
     #[arg(long = "kind", value_name = "KIND")]
     pub kinds: Vec<String>,
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     pub output: Format,
 }
 
-/// How to print.
+/// Output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people.
+    /// Human-readable table.
     #[default]
     Table,
-    /// For people and programs.
+    /// YAML.
     Yaml,
-    /// For programs.
+    /// JSON.
     Json,
 }
 
-/// Runs conformance cases.
+/// Options of `entail test`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
   entail test tests/conformance/gwctl.yaml
   entail test tests/conformance/*.yaml")]
 pub struct TestArgs {
-    /// Files of cases.
+    /// Test case files.
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
-    /// A list of cases that need a part that is not built yet.
+    /// List of cases that fail because a feature is missing.
     #[arg(long, value_name = "FILE")]
     pub pending: Option<PathBuf>,
-    /// A list of cases whose expectation contradicts the rules.
+    /// List of cases whose expectation contradicts the specification.
     #[arg(long, value_name = "FILE")]
     pub disputed: Option<PathBuf>,
-    /// Profiles of policy kinds, beside those in the cases. May be repeated.
+    /// Profiles of policy kinds, in addition to those in the cases. May be repeated.
     #[arg(long, value_name = "PATH")]
     pub profiles: Vec<PathBuf>,
 }
 
-/// Whether a name is one of a path.
+/// Whether a name is a path name: begins with the root of one.
 pub(super) fn is_path(name: &str) -> bool {
     ["gateways/", "gatewayclasses/", "namespaces/", "mesh/"]
         .iter()
@@ -175,7 +175,7 @@ pub(super) fn is_path(name: &str) -> bool {
 }
 
 impl CommonArgs {
-    /// The question about a name, or about nothing in particular.
+    /// Adds a name.
     #[must_use]
     pub(super) fn with_name(self, name: Option<String>) -> QueryArgs {
         QueryArgs {
@@ -188,8 +188,10 @@ impl CommonArgs {
 }
 
 impl QueryArgs {
-    /// Options that take several values swallow a name that follows them, as in
-    /// `get --manifests FOLDER NAME`: it is given back if it reads like a name and is no file.
+    /// Moves NAME back from a list option that consumed it, as in `get --manifests FOLDER NAME`.
+    ///
+    /// `--manifests` and `--profiles` take several values, so that they also match a NAME that
+    /// follows them. Their last value is NAME if it looks like a name and no such file exists.
     #[must_use]
     pub(super) fn recover_name(mut self) -> Self {
         let lists = [&mut self.source.manifests, &mut self.source.profiles];
@@ -197,8 +199,8 @@ impl QueryArgs {
             if self.name.is_some() || list.len() < 2 {
                 continue;
             }
-            let swallowed = list.last().filter(|path| is_name(path));
-            if let Some(name) = swallowed.and_then(|path| path.to_str()) {
+            let last = list.last().filter(|path| is_name(path));
+            if let Some(name) = last.and_then(|path| path.to_str()) {
                 self.name = Some(name.to_owned());
                 list.pop();
             }
@@ -208,11 +210,12 @@ impl QueryArgs {
 }
 
 impl ClusterArgs {
-    /// The cluster, if one is named, or if this runs in one and no manifests are named.
+    /// Returns how to reach the cluster, if an option selects one, or if this process runs in a pod
+    /// and no manifests are given.
     pub(super) fn access(&self, manifests: &[PathBuf]) -> Option<ClusterSettings> {
-        let is_named = self.kube || self.kubeconfig.is_some() || self.context.is_some();
+        let is_selected = self.kube || self.kubeconfig.is_some() || self.context.is_some();
         let is_pod = || std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
-        (is_named || manifests.is_empty() && is_pod()).then(|| ClusterSettings {
+        (is_selected || manifests.is_empty() && is_pod()).then(|| ClusterSettings {
             kubeconfig: self.kubeconfig.clone(),
             context: self.context.clone(),
             namespaces: self.namespaces.clone(),
@@ -223,10 +226,10 @@ impl ClusterArgs {
 }
 
 impl SourceArgs {
-    /// Fails if no source is given.
+    /// Checks that a source is given.
     ///
     /// # Errors
-    /// What to do.
+    /// [`CliError::Usage`] if there is none.
     pub(super) fn check(&self) -> Result<(), CliError> {
         if self.server.is_some()
             || !self.manifests.is_empty()
@@ -235,25 +238,25 @@ impl SourceArgs {
             return Ok(());
         }
         Err(CliError::Usage(
-            "no source is given: name manifests with `--manifests PATH`, a cluster with `--kube` or \
-             a running server with `--server ADDR`"
+            "no source: use `--manifests PATH` for manifests, `--kube` for a cluster, or \
+             `--server ADDR` for a running server"
                 .to_owned(),
         ))
     }
 }
 
-/// Reads `NAMESPACE/NAME`.
+/// Parses `NAMESPACE/NAME`.
 fn gateway_name(text: &str) -> Result<(String, String), String> {
     let is_name = |part: &str| !part.is_empty() && !part.contains('/');
     match text.split_once('/') {
         Some((namespace, name)) if is_name(namespace) && is_name(name) => {
             Ok((namespace.to_owned(), name.to_owned()))
         }
-        _ => Err("write `NAMESPACE/NAME`, such as `platform/storefront`".to_owned()),
+        _ => Err("use `NAMESPACE/NAME`, such as `platform/storefront`".to_owned()),
     }
 }
 
-/// Whether a value of `--manifests` reads like a name, and not like a file.
+/// Whether a value of `--manifests` looks like a name and is not an existing file.
 fn is_name(path: &Path) -> bool {
     let Some(text) = path.to_str() else {
         return false;
@@ -275,31 +278,31 @@ mod tests {
         args: QueryArgs,
     }
 
-    fn settled(line: &[&str]) -> (Option<String>, usize) {
+    fn parse(line: &[&str]) -> (Option<String>, usize) {
         let all = std::iter::once("x").chain(line.iter().copied());
         let args = Line::try_parse_from(all).unwrap().args.recover_name();
         (args.name, args.source.manifests.len())
     }
 
     #[test]
-    fn a_name_may_stand_before_and_behind_the_manifests() {
+    fn a_name_may_precede_or_follow_the_manifests() {
         let name = Some("httproute/a/b".to_owned());
         assert_eq!(
-            settled(&["httproute/a/b", "--manifests", "x", "y"]),
+            parse(&["httproute/a/b", "--manifests", "x", "y"]),
             (name.clone(), 2)
         );
-        assert_eq!(settled(&["--manifests", "x", "httproute/a/b"]), (name, 1));
-        assert_eq!(settled(&["--manifests", "x", "./a/b"]), (None, 2));
-        assert_eq!(settled(&["--manifests", "httproute/a/b"]), (None, 1));
+        assert_eq!(parse(&["--manifests", "x", "httproute/a/b"]), (name, 1));
+        assert_eq!(parse(&["--manifests", "x", "./a/b"]), (None, 2));
+        assert_eq!(parse(&["--manifests", "httproute/a/b"]), (None, 1));
         let path = Some("gateways/a/b/listeners/c".to_owned());
         assert_eq!(
-            settled(&["--manifests", "x", "gateways/a/b/listeners/c"]),
+            parse(&["--manifests", "x", "gateways/a/b/listeners/c"]),
             (path, 1)
         );
     }
 
     #[test]
-    fn a_source_is_needed() {
+    fn exactly_one_source_is_required() {
         assert!(SourceArgs::default().check().is_err());
         let line = ["x", "--manifests", "a", "--server", "b"];
         assert!(Line::try_parse_from(line).is_err());

@@ -1,4 +1,4 @@
-//! All contact of the commands with the wiring: loading manifests, asking a server, serving.
+//! Connects the commands to [`app`]: loads manifests, connects to servers, runs the server.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,22 +15,22 @@ use crate::insight::{self, AccessScope, QueryBackend};
 use crate::{app, config};
 use entail_client::ClientTls;
 
-/// Where a server listens unless it is told otherwise.
+/// The default address of a server.
 pub(super) const DEFAULT_SERVER: &str = config::DEFAULT_LISTEN;
 
-/// How long a server has to answer.
+/// Timeout of connections and requests to a server.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Who answers, and whether its inputs could be read whole.
+/// A backend, and whether its inputs were read completely.
 pub(super) struct Connection {
-    /// Who answers.
-    pub(super) ask: Box<dyn QueryBackend>,
-    /// Something could not be read, and that was not allowed: the command ends with exit code 3.
+    /// Answers the queries.
+    pub(super) backend: Box<dyn QueryBackend>,
+    /// Some input could not be read and `--allow-partial` is not set: the exit code is 3.
     pub(super) incomplete: bool,
 }
 
-/// Reads the manifests or reaches the server, whichever is named. What is wrong in the manifests
-/// is told on standard error.
+/// Connects to the server, or loads the manifests or the cluster, whichever the options select.
+/// Prints problems of the inputs on standard error.
 pub(super) fn connect(source: &SourceArgs) -> Result<Connection, CliError> {
     source.check()?;
     if let Some(address) = &source.server {
@@ -39,7 +39,7 @@ pub(super) fn connect(source: &SourceArgs) -> Result<Connection, CliError> {
             remote = remote.with_token(token)?;
         }
         return Ok(Connection {
-            ask: Box::new(remote),
+            backend: Box::new(remote),
             incomplete: false,
         });
     }
@@ -50,12 +50,12 @@ pub(super) fn connect(source: &SourceArgs) -> Result<Connection, CliError> {
         cluster: source.cluster.access(&source.manifests),
     })?;
     Ok(Connection {
-        ask: Box::new(loaded.local),
+        backend: Box::new(loaded.local),
         incomplete: loaded.incomplete,
     })
 }
 
-/// Reads inputs and tells on standard error what is wrong with them.
+/// Loads inputs and prints their problems on standard error.
 fn load(inputs: &app::Inputs) -> Result<app::LoadedInputs, CliError> {
     let loaded = app::load(inputs)?;
     for warning in &loaded.warnings {
@@ -64,17 +64,17 @@ fn load(inputs: &app::Inputs) -> Result<app::LoadedInputs, CliError> {
     Ok(loaded)
 }
 
-/// What differs between two sets of manifests.
+/// The differences between two sets of manifests.
 pub(super) struct Comparison {
     /// The differences.
     pub(super) reply: v1::PreviewChangeResponse,
-    /// Who answers for the second set, and whether both could be read whole.
+    /// The backend of the second set; `incomplete` covers both sets.
     pub(super) after: Connection,
-    /// The kinds that the first set knows.
-    pub(super) known: Vec<v1::KindStatus>,
+    /// The policy kinds of the first set.
+    pub(super) kinds_before: Vec<v1::KindStatus>,
 }
 
-/// Reads two sets of manifests and compares what they come to.
+/// Loads two sets of manifests and compares their effective policies.
 pub(super) fn compare(
     sets: [&Path; 2],
     profiles: &[PathBuf],
@@ -93,25 +93,25 @@ pub(super) fn compare(
     let reply = insight::compare(old.world(), new.world(), &AccessScope::default());
     Ok(Comparison {
         reply,
-        known: before.local.server_status()?.kinds,
+        kinds_before: before.local.server_status()?.kinds,
         after: Connection {
-            ask: Box::new(after.local),
+            backend: Box::new(after.local),
             incomplete: before.incomplete || after.incomplete,
         },
     })
 }
 
-/// Whether a server says that it, or one of its services, serves.
+/// Whether a server, or one of its services, is SERVING.
 pub(super) fn health(
     address: &str,
     tls: &ClientTls,
     service: &str,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<bool, CliError> {
-    Ok(remote::health(address, tls, service, patience)?)
+    Ok(remote::health(address, tls, service, timeout)?)
 }
 
-/// Serves until it is told to stop.
+/// Runs the server until SIGTERM or SIGINT.
 pub(super) fn serve(args: &ServeArgs) -> Result<ExitStatus, CliError> {
     let settings = config::ServeSettings {
         inputs: app::Inputs {
@@ -152,36 +152,36 @@ pub(super) fn serve(args: &ServeArgs) -> Result<ExitStatus, CliError> {
     Ok(ExitStatus::Success)
 }
 
-/// Runs conformance cases.
+/// Runs test cases.
 pub(super) fn test(args: &TestArgs) -> Result<ExitStatus, CliError> {
     super::commands::test::run(args)
 }
 
-/// The values of a YAML file with the lines on which they begin.
+/// Returns the documents of a YAML file with the lines on which they begin.
 pub(super) fn read_values(path: &Path) -> Result<Vec<(u32, Value)>, CliError> {
     Ok(app::read_values(path)?)
 }
 
-/// Holds cases against the answers of their own small worlds.
+/// Runs test cases, each against a backend with only the objects of the case.
 pub(super) struct CaseRunner {
     profiles: Vec<PathBuf>,
 }
 
 impl CaseRunner {
-    /// With profiles beside those of the cases.
+    /// Uses `profiles` in addition to those of the cases.
     pub(super) fn new(profiles: &[PathBuf]) -> Result<Self, CliError> {
         Ok(Self {
             profiles: profiles.to_vec(),
         })
     }
 
-    /// What is not as a case expects.
+    /// Returns the differences between the answers and what a case expects.
     pub(super) fn run(&self, case: &Case) -> Vec<Mismatch> {
         match app::load_values(&case.inputs(), &self.profiles) {
             Ok(mut local) => check(case, &mut local),
             Err(error) => vec![Mismatch {
-                about: "the case's objects".to_owned(),
-                expected: "they can be read".to_owned(),
+                about: "objects of the case".to_owned(),
+                expected: "readable".to_owned(),
                 found: error.to_string(),
             }],
         }

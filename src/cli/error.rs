@@ -1,4 +1,4 @@
-//! How commands end.
+//! Exit statuses and errors of commands.
 
 use std::io;
 use std::process::ExitCode;
@@ -6,45 +6,44 @@ use std::process::ExitCode;
 use crate::app::AppError;
 use crate::insight::{FailureCode, QueryError};
 
-/// How a command that did its work ends.
+/// The exit status of a command that ran to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitStatus {
-    /// All is fine.
+    /// Exit code 0.
     Success,
-    /// It found what it looks for, such as a failed case.
+    /// Exit code 1: findings such as a failed test case or a lost value, or a name that is not found.
     Findings,
-    /// The command line is wrong.
+    /// Exit code 2: the command line is invalid.
     Usage,
-    /// Not everything is known.
+    /// Exit code 3: some input is unreadable, or the answer is incomplete.
     Incomplete,
 }
 
-/// Why a command could not do its work. Messages are lower case: what was wrong, where, what to
-/// do.
+/// An error that ends a command. Messages are in lower case: what failed, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
-    /// The command line is wrong.
+    /// The command line is invalid.
     #[error("{0}")]
     Usage(String),
-    /// Nothing has that name.
+    /// No object, path or policy has the name.
     #[error("{0}")]
     NotFound(String),
-    /// Input cannot be read, or nobody answers.
+    /// Input is unreadable, or the server is unreachable.
     #[error("{0}")]
     Unreadable(String),
-    /// The answer cannot be written.
-    #[error("the answer cannot be written: {0}")]
+    /// Standard output cannot be written.
+    #[error("failed to write the output: {0}")]
     Output(#[from] io::Error),
 }
 
 impl CliError {
-    /// The exit that it means.
+    /// The exit status of this error.
     pub fn exit(&self) -> ExitStatus {
         match self {
             CliError::Usage(_) => ExitStatus::Usage,
             CliError::NotFound(_) => ExitStatus::Findings,
             CliError::Unreadable(_) => ExitStatus::Incomplete,
-            // Whoever reads has read enough, as in `entail get | head`.
+            // The reader closed the pipe, as in `entail get | head`.
             CliError::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 ExitStatus::Success
             }
@@ -52,7 +51,7 @@ impl CliError {
         }
     }
 
-    /// Tells it to people and gives the exit code.
+    /// Prints the error on standard error, and returns the exit code.
     pub fn report(&self) -> ExitCode {
         let exit = self.exit();
         if exit != ExitStatus::Success {
@@ -101,7 +100,7 @@ mod tests {
     use crate::insight::Failure;
 
     #[test]
-    fn failures_have_their_exits() {
+    fn errors_have_their_exit_statuses() {
         let wrong = QueryError::from(Failure::invalid("X", "wrong"));
         assert_eq!(CliError::from(wrong).exit(), ExitStatus::Usage);
         let gone = QueryError::Unreachable("gone".to_owned());

@@ -1,10 +1,11 @@
-//! Which kinds are told at which paths: each at its effective levels (specification 2.3), so that a
-//! kind that acts on rules is not told again for every backend.
+//! The levels at which each policy kind is printed: its effective levels (specification 2.3).
+//!
+//! A kind that takes effect on route rules is thus not repeated for every backend below them.
 
 use crate::api::v1;
 use entail_core::model::{BackendStep, Level, PathName, Root, RuleStep, TrafficPath};
 
-/// The effective levels of the kinds.
+/// The effective levels of policy kinds.
 #[derive(Debug, Default)]
 pub(super) struct EffectiveLevels {
     kinds: Vec<KindLevels>,
@@ -18,17 +19,17 @@ struct KindLevels {
 }
 
 impl EffectiveLevels {
-    /// The levels of the kinds that are wanted.
-    pub(super) fn read(kinds: &[v1::KindStatus], wanted: &[String]) -> Self {
+    /// Reads the levels of the `selected` kinds; of all kinds if `selected` is empty.
+    pub(super) fn read(kinds: &[v1::KindStatus], selected: &[String]) -> Self {
         let kinds = kinds
             .iter()
-            .filter(|kind| wanted.is_empty() || wanted.contains(&kind.kind))
+            .filter(|kind| selected.is_empty() || selected.contains(&kind.kind))
             .map(|kind| KindLevels {
                 kind: kind.kind.clone(),
                 levels: kind
                     .scope_levels
                     .iter()
-                    .filter_map(|word| level(word))
+                    .filter_map(|name| Level::parse(name))
                     .collect(),
                 has_policies: kind.policies > 0,
             })
@@ -36,30 +37,30 @@ impl EffectiveLevels {
         Self { kinds }
     }
 
-    /// The words of the levels at which some kind that has policies is told; none means all.
+    /// The names of the levels at which any kind with policies is printed. Empty means all levels.
     pub(super) fn names(&self) -> Vec<String> {
-        let used = |kind: &&KindLevels| kind.has_policies;
+        let has_policies = |kind: &&KindLevels| kind.has_policies;
         let in_use = |level: &&Level| {
-            let mut kinds = self.kinds.iter().filter(used);
+            let mut kinds = self.kinds.iter().filter(has_policies);
             kinds.any(|kind| kind.levels.contains(*level))
         };
         let levels = Level::ALL.iter().filter(in_use);
         levels.map(|level| level.as_str().to_owned()).collect()
     }
 
-    /// Whether a kind is told at a path, of all that go through an object. Where the kind's levels
-    /// are all above the object, the path that ends at the object answers for it.
+    /// Whether a policy is printed at a path, one of several through an object. If all levels of its
+    /// kind are above the object, it is printed at the path that ends at the object.
     pub(super) fn is_shown(&self, policy: &v1::EffectivePolicy, path: &PathEnd) -> bool {
         let name = kind_name(policy);
         let Some(kind) = self.kinds.iter().find(|kind| kind.kind == name) else {
-            // Nothing is known of its levels: better told too often.
+            // Its levels are unknown. Repeating it is better than omitting it.
             return true;
         };
         kind.levels.contains(&path.level)
             || path.at_object && kind.levels.iter().all(|level| *level < path.level)
     }
 
-    /// Whether anything can be told at a path.
+    /// Whether any kind can be printed at a path.
     pub(super) fn any_shown(&self, path: &PathEnd) -> bool {
         self.kinds.iter().any(|kind| {
             kind.has_policies
@@ -69,18 +70,18 @@ impl EffectiveLevels {
     }
 }
 
-/// Where a path ends.
+/// The end of a path: its level, and whether it is the queried object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PathEnd {
-    /// At which level.
+    /// The level of the last step.
     pub(super) level: Level,
-    /// At the object that was asked for.
+    /// Whether the last step is the queried object.
     pub(super) at_object: bool,
 }
 
 impl PathEnd {
-    /// Reads where a path ends; `None` for what is no path. `object` is empty, or the name of an
-    /// object.
+    /// Parses a path name; `None` if it is malformed. `object` is the name of the queried object, or
+    /// empty.
     pub(super) fn read(path: &str, object: &str) -> Option<Self> {
         let path = PathName::parse(path).ok()?;
         Some(Self {
@@ -99,18 +100,14 @@ pub(super) fn kind_name(policy: &v1::EffectivePolicy) -> String {
     }
 }
 
-fn level(word: &str) -> Option<Level> {
-    Level::parse(word)
-}
-
 /// Whether a path ends at an object, `kind/namespace/name[#section]`. Kinds are compared without
-/// group and case, as people write them.
+/// group and case.
 fn ends_at(path: &PathName<'_>, object: &str) -> bool {
     let (object, section) = match object.split_once('#') {
         Some((object, section)) => (object, Some(section)),
         None => (object, None),
     };
-    let same = |kind: &str, namespace: &str, name: &str, here: Option<&str>| {
+    let same = |kind: &str, namespace: &str, name: &str, path_section: Option<&str>| {
         let mut parts = object.split('/');
         let base = |kind: &'_ str| kind.split('.').next().unwrap_or_default().to_lowercase();
         let is_kind = parts.next().map(base) == Some(base(kind));
@@ -119,40 +116,40 @@ fn ends_at(path: &PathName<'_>, object: &str) -> bool {
             && is_namespace
             && parts.next() == Some(name)
             && parts.next().is_none()
-            && here == section
+            && path_section == section
     };
     match path {
         PathName::GatewayClass(name) => same("GatewayClass", "", name, None),
         PathName::Namespace(name) => same("Namespace", "", name, None),
-        PathName::Traffic(walk) => walk_ends_at(walk, same),
+        PathName::Traffic(traffic) => traffic_path_ends_at(traffic, same),
     }
 }
 
-fn walk_ends_at(
-    walk: &TrafficPath<'_>,
+fn traffic_path_ends_at(
+    traffic: &TrafficPath<'_>,
     same: impl Fn(&str, &str, &str, Option<&str>) -> bool,
 ) -> bool {
     if let Some(BackendStep {
         kind,
         namespace,
         name,
-    }) = walk.backend
+    }) = traffic.backend
     {
-        let port = walk.port.map(|port| port.to_string());
+        let port = traffic.port.map(|port| port.to_string());
         return same(kind, namespace, name, port.as_deref());
     }
-    if let Some(route) = walk.route {
-        let rule = walk.rule.map(|rule| match rule {
+    if let Some(route) = traffic.route {
+        let rule = traffic.rule.map(|rule| match rule {
             RuleStep::Index(index) => format!("#{index}"),
             RuleStep::Name(name) => name.to_owned(),
         });
         return same(route.kind, route.namespace, route.name, rule.as_deref());
     }
-    if let Some(set) = walk.listener_set {
-        return same("ListenerSet", set.namespace, set.name, walk.listener);
+    if let Some(set) = traffic.listener_set {
+        return same("ListenerSet", set.namespace, set.name, traffic.listener);
     }
-    match walk.root {
-        Root::Gateway { namespace, name } => same("Gateway", namespace, name, walk.listener),
+    match traffic.root {
+        Root::Gateway { namespace, name } => same("Gateway", namespace, name, traffic.listener),
         Root::Mesh {
             namespace,
             name,
@@ -203,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_told_at_their_levels() {
+    fn kinds_are_printed_at_their_effective_levels() {
         let status = |kind: &str, level: &str, policies| v1::KindStatus {
             kind: kind.to_owned(),
             scope_levels: vec![level.to_owned()],

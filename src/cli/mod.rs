@@ -1,5 +1,7 @@
-//! The commands: a file each. They print what the room `insight` says, whether a snapshot in this
-//! process answers or a running server.
+//! The command line: parses arguments, runs a command, and maps its result to an exit code.
+//!
+//! Commands query a [`QueryBackend`](crate::insight::QueryBackend): a snapshot in this process
+//! ([`LocalBackend`](crate::insight::LocalBackend)) or a running server ([`RemoteBackend`]).
 
 mod args;
 mod commands;
@@ -27,7 +29,7 @@ use commands::{
 pub use error::{CliError, ExitStatus};
 pub use remote::{RemoteBackend, health};
 
-/// Knows which policies are in effect on every Gateway > Route > Backend path, and why.
+/// Show the effective policies of every Gateway > Route > Backend path, and explain every value.
 #[derive(Debug, Parser)]
 #[command(name = "entail", version, max_term_width = 100, after_help = EXIT_CODES)]
 struct Cli {
@@ -36,38 +38,38 @@ struct Cli {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 fine; 1 findings, or nothing has that name; 2 wrong usage;
-3 input that cannot be read, a server out of reach, or a kind of which not everything is known.";
+Exit codes: 0 success; 1 findings, or not found; 2 usage error; 3 unreadable input, unreachable
+server, or incomplete answer.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run the server that data planes and people ask.
+    /// Run the gRPC server for data planes and operators.
     Serve(Box<ServeArgs>),
     /// Print the effective policies of a path, of every path through an object, or of all paths.
     Get(get::GetArgs),
-    /// Tell for each value who said it, what it beat, and why.
+    /// Explain each value of an effective policy: the policy that sets it, and those that it overrides.
     Explain(explain::ExplainArgs),
-    /// Tell which rule a request takes, and what holds there.
+    /// Show the rule that matches a request, and the effective policies of that rule.
     Resolve(Box<resolve::ResolveArgs>),
-    /// Tell which policies are accepted, how far each is in force, and who beats it.
+    /// List policies with their conditions, how far each is in force, and what overrides it.
     Status(status::StatusArgs),
-    /// Tell every path and object that a policy affects.
+    /// List the paths and objects that a policy affects.
     Reach(reach::ReachArgs),
-    /// List what is worth a look: invalid policies, dangling targets, silent losses, traps.
+    /// Check policies for problems: invalid specs, missing targets, lost values, ambiguous settings.
     Lint(lint::LintArgs),
-    /// Tell what changes between two sets of manifests; exit code 1 if something gets lost.
+    /// Show how effective policies differ between two sets of manifests; exit code 1 if any is lost.
     Diff(diff::DiffArgs),
-    /// Tell what a change would do before anyone applies it; exit code 1 if something gets lost.
+    /// Show the effect of a change before it is applied; exit code 1 if a value or a path is lost.
     Preview(preview::PreviewArgs),
     /// Print the topology with the policies attached to it.
     Topology(topology::TopologyArgs),
-    /// Run conformance cases; the last line is `N passed, N failed`.
+    /// Check policies against test cases; the last line is `N passed, N failed`.
     Test(TestArgs),
     /// List the built-in profiles of policy kinds.
     Profiles(profiles::ProfilesArgs),
-    /// Ask a server whether it serves; for probes.
+    /// Check the health of a server; for probes.
     Health(health::HealthArgs),
-    /// Write the descriptors of the API: a FileDescriptorSet, for tools that take one.
+    /// Print the API descriptors as a FileDescriptorSet.
     #[command(after_help = "\
 Examples:
   entail descriptors > entail.binpb
@@ -75,15 +77,15 @@ Examples:
     Descriptors,
     /// Print the version.
     Version,
-    /// Print a script that completes commands in a shell.
+    /// Print a shell completion script.
     Completion(completion::CompletionArgs),
 }
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let called = arguments.first().map(Path::new);
-    let is_plugin = called
+    let program = arguments.first().map(Path::new);
+    let is_plugin = program
         .and_then(Path::file_stem)
         .is_some_and(|stem| stem.to_string_lossy().starts_with("kubectl-entail"));
     let mut command = Cli::command();
@@ -96,7 +98,7 @@ pub fn main() -> ExitCode {
     let result = match parsed {
         Ok(cli) => run(cli.command, is_plugin),
         Err(error) => {
-            // Help and version are no errors; nothing is left to do if they cannot be printed.
+            // `--help` and `--version` also end here. A failed write cannot be reported.
             let _ = error.print();
             return if error.use_stderr() {
                 ExitStatus::Usage.into()

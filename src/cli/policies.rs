@@ -1,4 +1,4 @@
-//! Policies with their statuses, one by name or all page by page.
+//! Queries for policy statuses: one by name, or all page by page.
 
 use super::CliError;
 use super::render::spec::policy_name;
@@ -7,61 +7,65 @@ use crate::api::v1;
 use crate::insight::{FailureCode, QueryError};
 use v1::list_affected_request::Subject;
 
-/// Policies asked for at a time.
+/// Page size of the list requests.
 const PAGE: i32 = 10_000;
 
-/// Most policies that are offered in place of one that is not there.
-const MOST_OFFERED: usize = 5;
+/// Maximum number of suggestions for a name that is not found.
+const MAX_SUGGESTIONS: usize = 5;
 
-/// A policy that was asked for by name.
+/// A policy that was queried by name.
 pub(super) struct NamedPolicy {
     /// Its status.
     pub(super) status: v1::PolicyStatus,
-    /// All that was told of it.
+    /// The complete reply.
     pub(super) reply: v1::ListAffectedResponse,
 }
 
-/// All policies of the kinds that are wanted.
+/// All policies of the selected kinds.
 pub(super) struct PolicyList {
     /// In the order of the reply.
     pub(super) policies: Vec<v1::PolicyStatus>,
-    /// What is known of which kind.
+    /// The states of the kinds.
     pub(super) kinds: Vec<v1::KindState>,
 }
 
-/// Asks for a policy by its name, and where it, or one unit of it, reaches.
+/// Queries a policy by name, with the paths that it, or one of its units, affects.
+///
+/// # Errors
+/// [`CliError::NotFound`] with suggestions if there is no such policy, or if `--kind` excludes it.
 pub(super) fn get_policy(
     session: &mut Session,
     name: &str,
     unit: &str,
 ) -> Result<NamedPolicy, CliError> {
-    let asked = session.ask.list_affected(v1::ListAffectedRequest {
+    let result = session.backend.list_affected(v1::ListAffectedRequest {
         subject: Some(Subject::Policy(name.to_owned())),
         unit: unit.to_owned(),
     });
-    let reply = match asked {
+    let reply = match result {
         Ok(reply) => reply,
         Err(QueryError::Failure(failure)) if failure.code == FailureCode::NotFound => {
-            let near = suggestions_in_namespace(session, name);
-            return Err(CliError::NotFound(format!("{}{near}", failure.message)));
+            let suggestions = suggestions_in_namespace(session, name);
+            let message = format!("{}{suggestions}", failure.message);
+            return Err(CliError::NotFound(message));
         }
         Err(error) => return Err(error.into()),
     };
     let Some(status) = reply.status.clone() else {
         return Err(CliError::Unreadable(format!(
-            "the server tells no status of `{name}`: it is older than this program"
+            "the server returned no status for `{name}`: it is older than this program"
         )));
     };
     if !session.kinds.is_empty() && !session.kinds.contains(&status.kind) {
         return Err(CliError::NotFound(format!(
-            "`{name}` is a {}, which `--kind` leaves out",
+            "`{name}` is a {}, which `--kind` excludes",
             status.kind
         )));
     }
     Ok(NamedPolicy { status, reply })
 }
 
-/// Asks for all policies, page by page.
+/// Queries all policies, page by page.
 pub(super) fn list_policies(session: &mut Session) -> Result<PolicyList, CliError> {
     let mut request = v1::ListPoliciesRequest {
         kinds: session.kinds.clone(),
@@ -73,7 +77,7 @@ pub(super) fn list_policies(session: &mut Session) -> Result<PolicyList, CliErro
         kinds: Vec::new(),
     };
     loop {
-        let page = session.ask.list_policies(request.clone())?;
+        let page = session.backend.list_policies(request.clone())?;
         session.check_version(page.version.as_ref())?;
         all.policies.extend(page.policies);
         all.kinds = page.kinds;
@@ -84,7 +88,7 @@ pub(super) fn list_policies(session: &mut Session) -> Result<PolicyList, CliErro
     }
 }
 
-/// `kind/namespace/name` of a policy, as it is asked for.
+/// `kind/namespace/name` of a policy, the form that commands accept.
 pub(super) fn query_name(status: &v1::PolicyStatus) -> String {
     let kind = short_kind(&status.kind).to_lowercase();
     let name = status.policy.as_ref().map(policy_name).unwrap_or_default();
@@ -96,43 +100,43 @@ pub(super) fn short_kind(kind: &str) -> &str {
     kind.split_once('.').map_or(kind, |(short, _)| short)
 }
 
-/// The policies in the namespace of a name, for one who has mistyped it. Those of other namespaces
-/// are nobody's business.
+/// Suggests policies for a name that is not found: those of the same namespace, those of the same
+/// kind first. Empty if there are none.
 fn suggestions_in_namespace(session: &mut Session, name: &str) -> String {
     let parts: Vec<&str> = name.split('/').collect();
     let [kind, namespace, _] = parts.as_slice() else {
         return String::new();
     };
-    // Without this help the failure itself is still told.
+    // Suggestions are optional: the caller reports its own failure.
     let Ok(all) = list_policies(session) else {
         return String::new();
     };
-    let here = |status: &&v1::PolicyStatus| {
+    let in_namespace = |status: &&v1::PolicyStatus| {
         let policy = status.policy.as_ref();
         policy.is_some_and(|policy| policy.namespace == *namespace)
     };
-    let mut found: Vec<(bool, String)> = all
+    let mut candidates: Vec<(bool, String)> = all
         .policies
         .iter()
-        .filter(here)
+        .filter(in_namespace)
         .map(|status| {
-            let other = !short_kind(&status.kind).eq_ignore_ascii_case(short_kind(kind));
-            (other, query_name(status))
+            let is_other_kind = !short_kind(&status.kind).eq_ignore_ascii_case(short_kind(kind));
+            (is_other_kind, query_name(status))
         })
         .collect();
-    // Those of the same kind first.
-    found.sort();
-    let named: Vec<String> = found
+    // `false` sorts first: policies of the same kind.
+    candidates.sort();
+    let names: Vec<String> = candidates
         .iter()
-        .take(MOST_OFFERED)
+        .take(MAX_SUGGESTIONS)
         .map(|(_, name)| format!("`{name}`"))
         .collect();
-    match found.len().saturating_sub(MOST_OFFERED) {
-        _ if named.is_empty() => String::new(),
-        0 => format!("; in `{namespace}` there is {}", named.join(", ")),
+    match candidates.len().saturating_sub(MAX_SUGGESTIONS) {
+        _ if names.is_empty() => String::new(),
+        0 => format!("; policies in `{namespace}`: {}", names.join(", ")),
         more => format!(
-            "; in `{namespace}` there is {} and {more} more",
-            named.join(", ")
+            "; policies in `{namespace}`: {} and {more} more",
+            names.join(", ")
         ),
     }
 }

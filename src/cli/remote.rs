@@ -1,4 +1,4 @@
-//! Asking a running server: the other side of [`QueryBackend`].
+//! [`RemoteBackend`]: a [`QueryBackend`] that calls a running server.
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -22,7 +22,7 @@ use entail_client::stubs::effective_policy_service_client::EffectivePolicyServic
 use entail_client::stubs::policy_insight_service_client::PolicyInsightServiceClient;
 use entail_client::{ClientTls, ConnectError, MAX_REPLY_BYTES};
 
-/// A running server.
+/// A connection to a running server.
 #[derive(Debug)]
 pub struct RemoteBackend {
     address: String,
@@ -32,16 +32,16 @@ pub struct RemoteBackend {
     insight: PolicyInsightServiceClient<InterceptedService<Channel, BearerToken>>,
 }
 
-/// Shows a token with each question of people, if there is one.
+/// Adds a bearer token, if there is one, to the requests to PolicyInsightService.
 #[derive(Clone, Debug, Default)]
 struct BearerToken(Option<MetadataValue<Ascii>>);
 
 impl RemoteBackend {
     /// Connects to a server: `host:port`, `http://host:port`, `https://host:port` or `unix:PATH`.
-    /// `timeout` is how long it may take to connect, and then to give each reply.
+    /// `timeout` limits the connection attempt, and each request.
     ///
     /// # Errors
-    /// It is no address, a certificate cannot be used, or nobody answers there.
+    /// The address is malformed, a certificate is invalid, or the connection fails.
     pub fn connect(address: &str, tls: &ClientTls, timeout: Duration) -> Result<Self, QueryError> {
         let runtime = runtime()?;
         let channel = runtime.block_on(connect(address, tls, timeout))?;
@@ -55,26 +55,26 @@ impl RemoteBackend {
         })
     }
 
-    /// The same, which shows the token in a file with each question of people.
+    /// Sends the bearer token in a file with requests to PolicyInsightService.
     ///
     /// # Errors
-    /// The file has none, or the server is one that tokens are not sent to: others could read them
-    /// on their way.
+    /// The file contains no token, or the connection is neither over TLS, to a loopback address, nor
+    /// to a Unix socket: others could read the token.
     pub fn with_token(mut self, file: &Path) -> Result<Self, QueryError> {
-        let wrong = |why: String| QueryError::Unreachable(format!("{}: {why}", file.display()));
+        let failure = |why: String| QueryError::Unreachable(format!("{}: {why}", file.display()));
         if !is_private(&self.address) {
-            return Err(wrong(format!(
-                "a token is sent over TLS, to this machine or to a Unix socket, and not to {}: use `https://`",
+            return Err(failure(format!(
+                "refusing to send the token to {} without TLS: use `https://`",
                 self.address
             )));
         }
-        let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+        let text = std::fs::read_to_string(file).map_err(|error| failure(error.to_string()))?;
         let token = text.trim();
         let header = format!("Bearer {token}").parse();
         let mut header: MetadataValue<Ascii> = header
             .ok()
             .filter(|_| !token.is_empty() && !token.contains(char::is_whitespace))
-            .ok_or_else(|| wrong("it holds no token".to_owned()))?;
+            .ok_or_else(|| failure("the file contains no token".to_owned()))?;
         header.set_sensitive(true);
         self.insight = insight(&self.channel, BearerToken(Some(header)));
         Ok(self)
@@ -109,7 +109,7 @@ fn insight(
         .max_decoding_message_size(MAX_REPLY_BYTES)
 }
 
-/// Whether nobody else can read what is sent to an address.
+/// Whether others cannot read what is sent to an address: TLS, a Unix socket, or loopback.
 fn is_private(address: &str) -> bool {
     if address.starts_with("https://") || address.starts_with("unix:") {
         return true;
@@ -196,18 +196,18 @@ impl QueryBackend for RemoteBackend {
     }
 }
 
-/// Asks a server for the health of a service; `""` is the server as a whole. Tells whether it is
+/// Checks the health of a service of a server; `""` is the server as a whole. Returns whether it is
 /// SERVING.
 ///
 /// # Errors
-/// Nobody answers in time, or there is no such service.
+/// The server does not answer within `timeout`, or has no such service.
 pub fn health(
     address: &str,
     tls: &ClientTls,
     service: &str,
     timeout: Duration,
 ) -> Result<bool, QueryError> {
-    let asked = async {
+    let check = async {
         let channel = connect(address, tls, timeout).await?;
         let request = HealthCheckRequest {
             service: service.to_owned(),
@@ -217,7 +217,7 @@ pub fn health(
             Code::NotFound => QueryError::Failure(Failure {
                 code: FailureCode::NotFound,
                 reason: "ServiceNotFound".to_owned(),
-                message: format!("the server at {address} knows no health of `{service}`"),
+                message: format!("the server at {address} has no health service `{service}`"),
                 nearest: String::new(),
             }),
             _ => query_error(address, &status),
@@ -225,8 +225,8 @@ pub fn health(
         Ok(reply.into_inner().status() == ServingStatus::Serving)
     };
     runtime()?.block_on(async {
-        match tokio::time::timeout(timeout, asked).await {
-            Ok(told) => told,
+        match tokio::time::timeout(timeout, check).await {
+            Ok(result) => result,
             Err(_) => Err(QueryError::Unreachable(format!(
                 "the server at {address} does not answer within {timeout:?}"
             ))),
@@ -238,7 +238,9 @@ fn runtime() -> Result<Runtime, QueryError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| QueryError::Unreachable(format!("no connection can be made: {error}")))
+        .map_err(|error| {
+            QueryError::Unreachable(format!("failed to start the client runtime: {error}"))
+        })
 }
 
 async fn connect(address: &str, tls: &ClientTls, timeout: Duration) -> Result<Channel, QueryError> {
@@ -254,7 +256,7 @@ impl From<ConnectError> for QueryError {
     }
 }
 
-/// What a status means to whoever asked.
+/// Converts a gRPC status to an error with a message that names the server.
 fn query_error(address: &str, status: &Status) -> QueryError {
     let code = match status.code() {
         Code::InvalidArgument => FailureCode::InvalidArgument,
@@ -280,13 +282,15 @@ fn unreachable_message(address: &str, code: Code, message: &str) -> String {
     match code {
         Code::Unavailable => format!("the server at {address} is not available: {message}"),
         Code::Unimplemented => {
-            format!("what listens at {address} is no entail, or one of another version: {message}")
+            format!(
+                "the server at {address} is not an entail server, or has another version: {message}"
+            )
         }
         Code::DeadlineExceeded | Code::Cancelled => {
             format!("the server at {address} did not answer in time: {message}")
         }
         Code::ResourceExhausted | Code::OutOfRange => {
-            format!("the server at {address} refuses to do so much: {message}")
+            format!("the server at {address} rejected the request because of its limits: {message}")
         }
         _ => format!("the server at {address} failed ({code:?}): {message}"),
     }
@@ -297,7 +301,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_are_sent_where_nobody_else_can_read_them() {
+    fn tokens_are_sent_only_where_others_cannot_read_them() {
         for (address, is_sent) in [
             ("https://entail.example:1", true),
             ("unix:/run/entail.sock", true),
@@ -314,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_told_in_words() {
+    fn an_unreachable_server_has_a_helpful_error() {
         let error =
             RemoteBackend::connect("127.0.0.1:1", &ClientTls::default(), Duration::from_secs(5))
                 .map(drop)

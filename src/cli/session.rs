@@ -1,4 +1,4 @@
-//! A command's questions: who answers, which kinds it is about, and what is not known of them.
+//! [`Session`]: the backend of one command, its policy kinds, and their states.
 
 use super::render::text::{Style, printable, wrapped};
 use super::{CliError, ExitStatus, QueryArgs, connect};
@@ -6,50 +6,51 @@ use crate::api::v1;
 use crate::insight::QueryBackend;
 use v1::kind_state::State;
 
-/// Who answers, and what was asked.
+/// The backend of one command, and the policy kinds that it selects.
 pub(super) struct Session {
-    /// Who answers.
-    pub(super) ask: Box<dyn QueryBackend>,
-    /// What is known at the start.
+    /// Answers the queries.
+    pub(super) backend: Box<dyn QueryBackend>,
+    /// The status of the backend at the start of the command.
     pub(super) status: v1::GetServerStatusResponse,
-    /// Only these kinds, as `Kind.group`; all if empty.
+    /// The selected kinds, as `Kind.group`; all kinds if empty.
     pub(super) kinds: Vec<String>,
-    /// Some input could not be read: the answers hold for the rest.
+    /// Some input could not be read: the answers cover the rest.
     pub(super) is_partial: bool,
 }
 
 impl Session {
-    /// Reads the manifests or reaches the server.
+    /// Connects to the source, and resolves the names of the selected kinds.
     pub(super) fn open(args: &QueryArgs) -> Result<Self, CliError> {
         let connect::Connection {
-            mut ask,
+            mut backend,
             incomplete,
         } = connect::connect(&args.source)?;
-        let status = ask.server_status()?;
+        let status = backend.server_status()?;
         let mut kinds = Vec::with_capacity(args.kinds.len());
         for text in &args.kinds {
             kinds.push(resolve_kind(&status, text)?);
         }
         Ok(Self {
-            ask,
+            backend,
             status,
             kinds,
             is_partial: incomplete,
         })
     }
 
-    /// The kinds that were asked for and of which not everything is known: those that a reply
-    /// names and those that nobody knows.
-    pub(super) fn incomplete(&self, told: &[v1::KindState]) -> Vec<v1::KindState> {
-        let is_wanted = |kind: &str| self.kinds.is_empty() || self.kinds.iter().any(|k| k == kind);
-        let mut states: Vec<v1::KindState> = told
+    /// Returns the selected kinds whose state is not COMPLETE. A selected kind that the backend does
+    /// not list is UNKNOWN.
+    pub(super) fn incomplete(&self, reported: &[v1::KindState]) -> Vec<v1::KindState> {
+        let is_selected =
+            |kind: &str| self.kinds.is_empty() || self.kinds.iter().any(|k| k == kind);
+        let mut states: Vec<v1::KindState> = reported
             .iter()
-            .filter(|state| is_wanted(&state.kind) && state.state() != State::Complete)
+            .filter(|state| is_selected(&state.kind) && state.state() != State::Complete)
             .cloned()
             .collect();
         for kind in &self.kinds {
-            let is_known = self.status.kinds.iter().any(|known| known.kind == *kind);
-            if !is_known && !states.iter().any(|state| state.kind == *kind) {
+            let is_listed = self.status.kinds.iter().any(|listed| listed.kind == *kind);
+            if !is_listed && !states.iter().any(|state| state.kind == *kind) {
                 states.push(v1::KindState {
                     kind: kind.clone(),
                     state: State::Unknown.into(),
@@ -61,7 +62,7 @@ impl Session {
         states
     }
 
-    /// The exit of an answer: whether all that it rests on is known.
+    /// The exit status of an answer with these incomplete kinds.
     pub(super) fn exit(&self, states: &[v1::KindState]) -> ExitStatus {
         if states.is_empty() && !self.is_partial {
             ExitStatus::Success
@@ -70,51 +71,59 @@ impl Session {
         }
     }
 
-    /// Fails if a reply is of another snapshot than the first: parts of two never make a whole.
+    /// Checks that a reply is of the same snapshot as the first one.
+    ///
+    /// # Errors
+    /// The snapshot changed. Pages of different snapshots do not form a consistent answer.
     pub(super) fn check_version(&self, version: Option<&v1::Version>) -> Result<(), CliError> {
         if version == self.status.version.as_ref() {
             return Ok(());
         }
         Err(CliError::Unreadable(
-            "the server has published a new snapshot since the answer began: ask again, or ask \
-             for less"
-                .to_owned(),
+            "the snapshot changed while the answer was read: retry, or narrow the query".to_owned(),
         ))
     }
 }
 
-/// The full name of a kind that people write without its group.
+/// Returns the full name, `Kind.group`, of a kind that may be given without its group.
+///
+/// # Errors
+/// The name is empty or ambiguous.
 fn resolve_kind(status: &v1::GetServerStatusResponse, text: &str) -> Result<String, CliError> {
-    let known = || status.kinds.iter().map(|kind| kind.kind.as_str());
+    let all = || status.kinds.iter().map(|kind| kind.kind.as_str());
     if text.is_empty() {
         return Err(CliError::Usage(
-            "`--kind` is empty: name a kind as `Kind.group`".to_owned(),
+            "`--kind` is empty: use `Kind.group`".to_owned(),
         ));
     }
-    if let Some(kind) = known().find(|kind| kind.eq_ignore_ascii_case(text)) {
+    if let Some(kind) = all().find(|kind| kind.eq_ignore_ascii_case(text)) {
         return Ok(kind.to_owned());
     }
     let short = |kind: &str| {
         kind.split_once('.')
             .map_or(kind.to_owned(), |(k, _)| k.to_owned())
     };
-    let same: Vec<&str> = known()
+    let matching: Vec<&str> = all()
         .filter(|kind| short(kind).eq_ignore_ascii_case(text))
         .collect();
-    match same.as_slice() {
+    match matching.as_slice() {
         [] => Ok(text.to_owned()),
         [kind] => Ok((*kind).to_owned()),
         several => {
-            // Built-in profiles stand for many kinds; those with policies are the ones meant.
-            let policies = |kind: &str| {
-                let found = status.kinds.iter().find(|known| known.kind == kind);
-                found.is_some_and(|known| known.policies > 0)
+            // Built-in profiles share kind names. Prefer the only kind that has policies.
+            let has_policies = |kind: &str| {
+                let listed = status.kinds.iter().find(|listed| listed.kind == kind);
+                listed.is_some_and(|listed| listed.policies > 0)
             };
-            let meant: Vec<&str> = several.iter().copied().filter(|k| policies(k)).collect();
-            match meant.as_slice() {
+            let in_use: Vec<&str> = several
+                .iter()
+                .copied()
+                .filter(|k| has_policies(k))
+                .collect();
+            match in_use.as_slice() {
                 [kind] => Ok((*kind).to_owned()),
                 _ => Err(CliError::Usage(format!(
-                    "`{text}` stands for several kinds: name one of {}",
+                    "`{text}` is ambiguous: use one of {}",
                     several.join(", ")
                 ))),
             }
@@ -122,7 +131,7 @@ fn resolve_kind(status: &v1::GetServerStatusResponse, text: &str) -> Result<Stri
     }
 }
 
-/// Lines that tell what is not known, for people.
+/// Returns the `INCOMPLETE` lines of human-readable output, wrapped.
 pub(super) fn incomplete_lines(states: &[v1::KindState], style: Style) -> Vec<String> {
     let mut lines = Vec::new();
     for state in states {
@@ -136,16 +145,18 @@ pub(super) fn incomplete_lines(states: &[v1::KindState], style: Style) -> Vec<St
     lines
 }
 
-/// What a kind's state means.
+/// Describes the state of a kind that is not COMPLETE.
 pub(super) fn incomplete_line(state: &v1::KindState) -> String {
     let meaning = match state.state() {
-        State::Unknown => "there is no profile for it; unknown is not the same as none",
-        State::Forbidden => "the server may not read it; what is not seen is not the same as none",
-        State::Stale => "its source does not answer at present; this is the last good state",
-        State::Complete | State::Unspecified => "the server does not say how much it knows of it",
+        State::Unknown => "it has no profile, so its policies are not evaluated",
+        State::Forbidden => {
+            "the server is not allowed to read it, so its policies are missing here"
+        }
+        State::Stale => "its source is not available; this is the last known state",
+        State::Complete | State::Unspecified => "the server did not report its state",
     };
-    let word = state.state().as_str_name();
-    format!("{} is {word}: {meaning}", state.kind)
+    let name = state.state().as_str_name();
+    format!("{} is {name}: {meaning}", state.kind)
 }
 
 #[cfg(test)]
@@ -167,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_may_be_written_without_group() {
+    fn kinds_may_be_given_without_group() {
         let status = status(&[("A.x", 0), ("A.y", 2), ("B.x", 0), ("C.x", 1), ("C.y", 1)]);
         assert_eq!(resolve_kind(&status, "a").unwrap(), "A.y");
         assert_eq!(resolve_kind(&status, "B").unwrap(), "B.x");

@@ -5,10 +5,10 @@ use std::path::Path;
 use super::document;
 use crate::server::{AccessRule, AccessRulesDocument};
 
-/// Reads who may ask what.
+/// Reads the access rules.
 ///
 /// # Errors
-/// The file cannot be read, or what is wrong in it: one sentence each.
+/// Returns all errors in the file, one message each.
 pub fn read_callers(path: &Path) -> Result<Vec<AccessRule>, Vec<String>> {
     document::read(path, parse)
 }
@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_read() {
+    fn access_rules_are_parsed() {
         let text = "
 callers:
 - names: [spiffe://cluster.local/ns/shop/sa/*, proxy.shop.svc]
@@ -37,8 +37,8 @@ callers:
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
-        for (row, told) in [
+    fn invalid_rules_are_reported() {
+        for (rule, expected) in [
             (
                 "names: [a], services: [envoy], prefixes: []",
                 "`prefixes` is empty",
@@ -52,11 +52,14 @@ callers:
                 "`callers[0]`: `names` is empty",
             ),
             ("names: [a], services: []", "`services` is empty"),
-            ("names: [a b], services: [envoy]", "no name of a caller"),
+            (
+                "names: [a b], services: [envoy]",
+                "not the name of a caller",
+            ),
             ("names: [a], services: [health]", "health"),
             (
                 "names: [a], services: [envoy], prefixes: [gateways/a]",
-                "no path name",
+                "not a path name",
             ),
             (
                 "names: [a], services: [envoy], kinds: ['']",
@@ -68,12 +71,12 @@ callers:
             ),
             ("names: [a], services: [envoy], kind: [A.x]", "kind"),
         ] {
-            let text = format!("callers: [{{{row}}}]");
-            let wrong = parse(&text).map(drop).unwrap_err().join("\n");
-            assert!(wrong.contains(told), "{text}: {wrong}");
+            let text = format!("callers: [{{{rule}}}]");
+            let errors = parse(&text).map(drop).unwrap_err().join("\n");
+            assert!(errors.contains(expected), "{text}: {errors}");
         }
         let nobody = parse("callers: []").map(drop).unwrap_err().join("\n");
-        assert!(nobody.contains("nobody could ask"), "{nobody}");
+        assert!(nobody.contains("no caller would be permitted"), "{nobody}");
         assert!(parse("").is_err());
     }
 }

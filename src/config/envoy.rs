@@ -5,22 +5,22 @@ use std::path::Path;
 use super::document;
 use crate::server::{EnvoyDialect, EnvoyDocument, EnvoySettings};
 
-/// How data planes name rules, where they need no definition.
+/// The built-in dialects, which a file can use by name.
 const DIALECTS: &str = include_str!("dialects.yaml");
 
-/// Reads what Envoy is told.
+/// Reads the settings of the Envoy external authorization service.
 ///
 /// # Errors
-/// The file cannot be read, or what is wrong in it: one sentence each.
+/// Returns all errors in the file, one message each.
 pub fn read_envoy(path: &Path) -> Result<EnvoySettings, Vec<String>> {
     document::read(path, parse)
 }
 
 fn parse(text: &str) -> Result<EnvoySettings, Vec<String>> {
-    let known: Vec<EnvoyDialect> = document::parse(DIALECTS)?;
-    // A file of comments alone says nothing, and that is fine.
+    let dialects: Vec<EnvoyDialect> = document::parse(DIALECTS)?;
+    // A file without content is valid.
     let settings: Option<EnvoyDocument> = document::parse(text)?;
-    settings.unwrap_or_default().check(&known)
+    settings.unwrap_or_default().check(&dialects)
 }
 
 #[cfg(test)]
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_are_read() {
+    fn settings_are_parsed() {
         for text in [
             "",
             "# nothing",
@@ -44,8 +44,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
-        for (text, told) in [
+    fn invalid_settings_are_reported() {
+        for (text, expected) in [
             ("kind: [A.x]", "kind"),
             (
                 "headers: [{name: Host, kind: A.x, value: a}]",
@@ -55,16 +55,19 @@ mod tests {
                 "headers: [{name: 'x y', kind: A.x, value: a}]",
                 "cannot be set",
             ),
-            ("headers: [{name: x-a, kind: A.x, value: '.a'}]", "no field"),
+            (
+                "headers: [{name: x-a, kind: A.x, value: '.a'}]",
+                "not a field",
+            ),
             (
                 "deny: [{name: a, when: 'x ==', status: 403}]",
                 "does not parse",
             ),
             (
                 "deny: [{name: a, when: 'true', status: 200}]",
-                "no status of a denial",
+                "not a status for a denial",
             ),
-            ("dialects: [linkerd]", "none of envoy-gateway, istio"),
+            ("dialects: [linkerd]", "not one of envoy-gateway, istio"),
             ("dialects: [{name: own, routeName: '('}]", "own"),
             ("dialects: [{name: own, routeName: 'a'}]", "needs groups"),
             ("dialects: [{name: own}]", "needs `metadata` or `routeName`"),
@@ -72,10 +75,13 @@ mod tests {
             ("listener: http", "set `gateway`"),
             ("metadata: {key: ext_authz_duration}", "cannot be used"),
             ("failOpen: [Whatever]", "Whatever"),
-            ("grpcMetadata: {route: 'a b'}", "no name of gRPC metadata"),
+            (
+                "grpcMetadata: {route: 'a b'}",
+                "not a name of gRPC metadata",
+            ),
         ] {
-            let wrong = parse(text).map(drop).unwrap_err().join("\n");
-            assert!(wrong.contains(told), "{text}: {wrong}");
+            let errors = parse(text).map(drop).unwrap_err().join("\n");
+            assert!(errors.contains(expected), "{text}: {errors}");
         }
     }
 }

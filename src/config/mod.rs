@@ -1,4 +1,4 @@
-//! Settings: plain data that the command line fills, and what is wrong with them.
+//! Settings of the commands, filled from the command line, and their validation.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -16,108 +16,109 @@ pub use crate::telemetry::{LogFormat, LogSettings};
 pub use callers::read_callers;
 pub use envoy::read_envoy;
 
-/// Where a server listens unless it is told otherwise.
+/// Default of `--listen`.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:50051";
-/// How long requests may take to end after the signal to stop, unless told otherwise.
+/// Default of `--drain-timeout`.
 pub const DEFAULT_DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often manifests are looked at even if the file system tells of no change.
+/// How often manifests are scanned even if the file system reports no change.
 pub const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(10);
-/// How long to wait after a checkpoint before the next, unless told otherwise.
+/// Default of `--checkpoint-interval`.
 pub const DEFAULT_CHECKPOINT_INTERVAL: Duration = Duration::from_secs(10);
-/// Longer drains are mistakes of the unit.
+/// Maximum drain timeout; a longer one is probably given in the wrong unit.
 const MAX_DRAIN: Duration = Duration::from_secs(3600);
 
-/// What a command reads.
+/// The inputs of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inputs {
-    /// Manifests: files, directories with all below them, `-` for standard input.
+    /// Manifests: files, directories (recursively), or `-` for standard input.
     pub manifests: Vec<PathBuf>,
-    /// Files of PolicyProfile documents, or directories of such files.
+    /// Files with PolicyProfile documents, or directories of such files.
     pub profiles: Vec<PathBuf>,
-    /// Whether to go on with what can be read.
+    /// Whether to use the readable inputs if others cannot be read.
     pub allow_partial: bool,
     /// The cluster to read instead of manifests.
     pub cluster: Option<ClusterSettings>,
 }
 
-/// How to reach a cluster, and what is kept of it.
+/// How to connect to a cluster, and which of its objects to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterSettings {
-    /// The kubeconfig; else `KUBECONFIG`, the user's own one, or the pod's account.
+    /// Path of the kubeconfig. Default: `KUBECONFIG`, then `~/.kube/config`, then the service
+    /// account of the pod.
     pub kubeconfig: Option<PathBuf>,
-    /// A context of the kubeconfig; else its current one.
+    /// Context of the kubeconfig. Default: the current context.
     pub context: Option<String>,
-    /// Namespaces to keep objects of; all if there are none.
+    /// Only objects in these namespaces; all if empty.
     pub namespaces: Vec<String>,
-    /// Gateways to keep, by namespace and name; all if there are none.
+    /// Only these Gateways, by namespace and name; all if empty.
     pub gateways: Vec<(String, String)>,
-    /// GatewayClasses to keep, with their Gateways; all if there are none.
+    /// Only these GatewayClasses and their Gateways; all if empty.
     pub classes: Vec<String>,
 }
 
-/// What callers are held to who ask what people ask.
+/// Authorization for PolicyInsightService.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InsightAuth {
-    /// To nothing but their certificates.
+    /// No authorization besides client certificates.
     #[default]
     None,
-    /// To what their account may `get` in the cluster.
+    /// Kubernetes authorization: TokenReview and SubjectAccessReview.
     Kubernetes,
 }
 
 /// Settings of `serve`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeSettings {
-    /// What to read and follow.
+    /// Sources of objects and profiles.
     pub inputs: Inputs,
-    /// Where to listen: `IP:PORT` or `unix:PATH`.
+    /// Addresses of all services: `IP:PORT` or `unix:PATH`.
     pub listen: Vec<String>,
-    /// Where to serve health alone.
+    /// Address of the health service alone.
     pub health_listen: Option<String>,
-    /// Where to serve metrics and readiness over HTTP: `IP:PORT`.
+    /// Address of the HTTP server for metrics and readiness: `IP:PORT`.
     pub admin_listen: Option<String>,
-    /// A Unix socket for the same, and for the log's filter.
+    /// Unix socket of the same HTTP server, which also changes the log filter.
     pub admin_socket: Option<PathBuf>,
-    /// Certificates: TCP listeners then speak TLS, but for health and admin.
+    /// Certificates. If set, TCP listeners require TLS, except those of health and metrics.
     pub tls: Option<TlsFiles>,
-    /// Names of callers that may look up effective policies; all that are let in if there are none.
+    /// Client certificate names that may use EffectivePolicyService; every client if empty.
     pub data_plane_sans: Vec<String>,
-    /// Names of callers that may ask what people ask; likewise.
+    /// Client certificate names that may use PolicyInsightService; every client if empty.
     pub insight_sans: Vec<String>,
-    /// A file of rows that say who may ask what, in place of both.
+    /// File of access rules, instead of both lists of names.
     pub callers: Option<PathBuf>,
-    /// What callers over TCP are held to who ask what people ask.
+    /// Authorization for PolicyInsightService over TCP.
     pub insight_auth: InsightAuth,
-    /// What Envoy is told that asks about requests; it is not answered without it.
+    /// File of the Envoy external authorization service, which is disabled without it.
     pub envoy: Option<PathBuf>,
-    /// A file to keep what is known of a cluster in.
+    /// File for checkpoints of a cluster.
     pub checkpoint: Option<PathBuf>,
-    /// How long to wait after a checkpoint before the next.
+    /// Minimum time between checkpoints.
     pub checkpoint_pause: Duration,
-    /// Whether others than this machine may connect without TLS.
+    /// Whether to allow listeners on non-loopback addresses without client authentication.
     pub insecure_listen: bool,
-    /// A file to write the address of the first TCP listener to.
+    /// File to write the address of the first TCP listener to.
     pub port_file: Option<PathBuf>,
-    /// How long requests may take to end after the signal to stop.
+    /// Maximum time to wait for requests in flight at shutdown.
     pub drain_timeout: Duration,
-    /// How often to look at manifests even if the file system tells of no change.
+    /// How often to scan manifests even if the file system reports no change.
     pub poll: Duration,
-    /// What one caller may cost.
+    /// Limits of clients and requests.
     pub limits: Limits,
-    /// What to log.
+    /// Settings of the log.
     pub log: LogSettings,
 }
 
-/// Addresses to listen on and who may ask there, checked.
+/// The validated addresses and allow lists of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenConfig {
-    /// For all services.
+    /// Addresses of all services.
     pub all: Vec<Address>,
-    /// For health alone.
+    /// Address of the health service alone.
     pub health: Option<Address>,
-    /// For metrics.
+    /// Address of the admin server.
     pub admin: Option<SocketAddr>,
-    /// Who may ask what, if no file says it.
+    /// Client certificate names by service, if there is no file of access rules.
     pub lists: AllowLists,
 }
 
@@ -154,82 +155,83 @@ impl Inputs {
     /// Checks the inputs.
     ///
     /// # Errors
-    /// All that is wrong, one sentence each.
+    /// Returns all errors, one message each.
     pub fn check(&self) -> Result<(), Vec<String>> {
-        let mut wrong = Vec::new();
+        let mut errors = Vec::new();
         match (&self.cluster, self.manifests.is_empty()) {
-            (None, true) => wrong.push(
-                "nothing to read: name files or directories with `--manifests`, or a cluster with \
-                 `--kube`"
-                    .to_owned(),
-            ),
+            (None, true) => errors.push("no source: set `--manifests` or `--kube`".to_owned()),
             (Some(_), false) => {
-                wrong.push("`--manifests` beside a cluster: name one of the two".to_owned());
+                errors.push("`--manifests` and `--kube` cannot be combined".to_owned());
             }
             _ => {}
         }
         let is_stdin = |path: &&PathBuf| path.as_path() == Path::new("-");
         if self.manifests.iter().filter(is_stdin).count() > 1 {
-            wrong.push("`--manifests -` stands twice: standard input is read once".to_owned());
+            errors
+                .push("`--manifests -` is given twice: standard input can be read once".to_owned());
         }
-        if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+        if errors.is_empty() {
+            Ok(())
+        } else {
+            Err(errors)
+        }
     }
 }
 
 impl ServeSettings {
-    /// Checks all settings and reads the addresses.
+    /// Checks all settings and parses the addresses.
     ///
     /// # Errors
-    /// All that is wrong, one sentence each.
+    /// Returns all errors, one message each.
     pub fn check(&self) -> Result<ListenConfig, Vec<String>> {
-        let mut wrong = self.inputs.check().err().unwrap_or_default();
+        let mut errors = self.inputs.check().err().unwrap_or_default();
         let mut all: Vec<Address> = Vec::new();
         if self.listen.is_empty() {
-            wrong.push("nowhere to listen: give `--listen`".to_owned());
+            errors.push("no address to listen on: set `--listen`".to_owned());
         }
         for text in &self.listen {
             match self.listen_address(text) {
                 Ok(address) if all.contains(&address) && !is_port_zero(&address) => {
-                    wrong.push(format!("`--listen {text}` stands twice: remove one"));
+                    errors.push(format!("`--listen {text}` is given twice: remove one"));
                 }
                 Ok(address) => all.push(address),
-                Err(message) => wrong.push(message),
+                Err(message) => errors.push(message),
             }
         }
-        // Probes come from the node and speak no TLS, so health alone may be open to it.
+        // The kubelet probes from the node without TLS, so any address is allowed for health.
         let health = match self.health_listen.as_deref().map(str::parse::<Address>) {
             None => None,
             Some(Ok(address)) if all.contains(&address) && !is_port_zero(&address) => {
-                wrong.push(format!(
-                    "`--health-listen {address}` is taken by `--listen`"
+                errors.push(format!(
+                    "`--health-listen {address}` is also an address of `--listen`"
                 ));
                 None
             }
             Some(Ok(address)) => Some(address),
             Some(Err(error)) => {
-                wrong.push(format!("--health-listen: {error}"));
+                errors.push(format!("--health-listen: {error}"));
                 None
             }
         };
         let admin = self.admin_address().unwrap_or_else(|message| {
-            wrong.push(message);
+            errors.push(message);
             None
         });
-        let lists = self.allow_lists(&mut wrong);
-        wrong.extend(self.missing_cluster_problems());
-        wrong.extend(self.exposed_token_problem(&all));
+        let lists = self.allow_lists(&mut errors);
+        errors.extend(self.missing_cluster_problems());
+        errors.extend(self.exposed_token_problem(&all));
         if self.port_file.is_some() && !all.iter().any(|a| matches!(a, Address::Tcp(_))) {
-            wrong.push("`--port-file` needs a TCP address in `--listen`".to_owned());
+            errors.push("`--port-file` needs a TCP address in `--listen`".to_owned());
         }
         if self.drain_timeout > MAX_DRAIN {
-            wrong.push(format!(
-                "`--drain-timeout` is over {} s",
+            errors.push(format!(
+                "`--drain-timeout` is longer than {} s",
                 MAX_DRAIN.as_secs()
             ));
         }
-        wrong.extend(self.zero_limit_problems());
-        wrong.extend(self.log.check().err());
-        if wrong.is_empty() {
+        errors.extend(self.zero_limit_problems());
+        errors.extend(self.log.check().err());
+        if errors.is_empty() {
             Ok(ListenConfig {
                 all,
                 health,
@@ -237,20 +239,24 @@ impl ServeSettings {
                 lists,
             })
         } else {
-            Err(wrong)
+            Err(errors)
         }
     }
 
     fn listen_address(&self, text: &str) -> Result<Address, String> {
         let address: Address = text.parse().map_err(|error| format!("--listen: {error}"))?;
-        let knows_callers = self.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
-        if address.is_local() || self.insecure_listen || knows_callers {
+        if address.is_local() || self.insecure_listen || self.authenticates_clients() {
             return Ok(address);
         }
         Err(format!(
-            "`--listen {text}` would be open to whoever reaches it: give `--tls-cert`, `--tls-key` and \
-             `--tls-client-ca`, listen on loopback or `unix:PATH`, or give `--insecure-listen`"
+            "`--listen {text}` would accept unauthenticated clients: set `--tls-cert`, `--tls-key` \
+             and `--tls-client-ca`, use loopback or `unix:PATH`, or set `--insecure-listen`"
         ))
+    }
+
+    /// Reports whether clients over TCP need a certificate.
+    fn authenticates_clients(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some())
     }
 
     fn admin_address(&self) -> Result<Option<SocketAddr>, String> {
@@ -260,19 +266,19 @@ impl ServeSettings {
         match text.parse::<Address>() {
             Ok(Address::Tcp(address)) => Ok(Some(address)),
             Ok(Address::Unix(_)) => Err(format!(
-                "`--admin-listen {text}` is a Unix socket: give it with `--admin-socket`"
+                "`--admin-listen {text}` is a Unix socket: use `--admin-socket`"
             )),
             Err(error) => Err(format!("--admin-listen: {error}")),
         }
     }
 
-    fn allow_lists(&self, wrong: &mut Vec<String>) -> AllowLists {
+    fn allow_lists(&self, errors: &mut Vec<String>) -> AllowLists {
         let mut read = |option: &str, names: &[String]| {
             let mut list: Vec<SanPattern> = Vec::with_capacity(names.len());
             for name in names {
                 match name.parse() {
                     Ok(name) => list.push(name),
-                    Err(error) => wrong.push(format!("{option}: {error}")),
+                    Err(error) => errors.push(format!("{option}: {error}")),
                 }
             }
             list
@@ -282,53 +288,47 @@ impl ServeSettings {
             insight: read("--insight-san", &self.insight_sans),
         };
         let has_lists = lists != AllowLists::default();
-        let knows_callers = self.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
-        if (has_lists || self.callers.is_some()) && !knows_callers {
-            wrong.push(
-                "`--data-plane-san`, `--insight-san` and `--callers` are about names in client \
-                 certificates: they need `--tls-client-ca`"
+        if (has_lists || self.callers.is_some()) && !self.authenticates_clients() {
+            errors.push(
+                "`--data-plane-san`, `--insight-san` and `--callers` match client certificates: \
+                 set `--tls-client-ca`"
                     .to_owned(),
             );
         }
         if has_lists && self.callers.is_some() {
-            wrong.push(
-                "`--callers` beside `--data-plane-san` or `--insight-san`: make rows of them"
+            errors.push(
+                "`--callers` cannot be combined with `--data-plane-san` or `--insight-san`: move \
+                 the names into the file"
                     .to_owned(),
             );
         }
         lists
     }
 
-    /// Whether others could read the tokens of callers.
+    /// Returns an error if bearer tokens would be sent in plain text.
     fn exposed_token_problem(&self, all: &[Address]) -> Option<String> {
-        let is_open = self.tls.is_none() && !all.iter().all(Address::is_local);
-        (is_open && self.insight_auth == InsightAuth::Kubernetes).then(|| {
-            "`--insight-auth kubernetes` off loopback without TLS: others could read the tokens on \
-             their way; give `--tls-cert` and `--tls-key`"
+        let is_plain_text = self.tls.is_none() && !all.iter().all(Address::is_local);
+        (is_plain_text && self.insight_auth == InsightAuth::Kubernetes).then(|| {
+            "`--insight-auth kubernetes` on a non-loopback address would send tokens in plain \
+             text: set `--tls-cert` and `--tls-key`"
                 .to_owned()
         })
     }
 
-    /// What makes no sense without a cluster.
+    /// Returns an error for each setting that needs a cluster, if there is none.
     fn missing_cluster_problems(&self) -> impl Iterator<Item = String> {
-        let asks = self.insight_auth == InsightAuth::Kubernetes;
-        let given = [
-            (
-                self.checkpoint.is_some(),
-                "`--checkpoint` keeps what a cluster said: it needs `--kube`",
-            ),
-            (
-                asks,
-                "`--insight-auth kubernetes` asks a cluster what callers may get: it needs `--kube`",
-            ),
-        ];
-        let has_none = self.inputs.cluster.is_none();
-        let wrong = given
-            .into_iter()
-            .filter(move |(given, _)| *given && has_none);
-        wrong.map(|(_, why)| why.to_owned())
+        let uses_reviews = self.insight_auth == InsightAuth::Kubernetes;
+        let has_cluster = self.inputs.cluster.is_some();
+        [
+            (self.checkpoint.is_some(), "`--checkpoint` needs `--kube`"),
+            (uses_reviews, "`--insight-auth kubernetes` needs `--kube`"),
+        ]
+        .into_iter()
+        .filter(move |(is_set, _)| *is_set && !has_cluster)
+        .map(|(_, message)| message.to_owned())
     }
 
+    /// Returns an error for each limit that is zero, with which no request could be served.
     fn zero_limit_problems(&self) -> impl Iterator<Item = String> {
         let limits = &self.limits;
         [
@@ -336,22 +336,25 @@ impl ServeSettings {
             ("request bytes", limits.request_bytes == 0),
             ("reply bytes", limits.reply_bytes == 0),
             ("streams", limits.streams == 0),
-            ("look-ups at once", limits.requests == 0),
+            ("concurrent look-ups", limits.requests == 0),
             (
-                "requests of a client at once",
+                "concurrent requests per connection",
                 limits.requests_per_connection == 0,
             ),
             ("request timeout", limits.request_timeout.is_zero()),
             ("header bytes", limits.header_bytes == 0),
             ("keepalive", limits.keepalive.is_zero()),
             ("keepalive timeout", limits.keepalive_timeout.is_zero()),
-            ("insight questions at once", limits.insight_concurrency == 0),
+            (
+                "concurrent insight requests",
+                limits.insight_concurrency == 0,
+            ),
             ("insight timeout", limits.insight_timeout.is_zero()),
-            ("batches at once", limits.batch_concurrency == 0),
+            ("concurrent batches", limits.batch_concurrency == 0),
         ]
         .into_iter()
         .filter(|(_, is_zero)| *is_zero)
-        .map(|(name, _)| format!("the limit of {name} is 0: nothing could be answered"))
+        .map(|(name, _)| format!("the limit `{name}` must be greater than 0"))
     }
 }
 

@@ -1,8 +1,9 @@
-//! The gRPC services: a look-up is parsed, a snapshot loaded, its bytes sent.
+//! The gRPC server: listeners, TLS, admission, access control and services.
 //!
-//! This room answers from snapshots and cannot reach the engine. Every reply is of one snapshot,
-//! loaded once; no guard is held over an await. Questions of people run on a bounded pool, so
-//! that they cannot slow down look-ups.
+//! The server answers from snapshots and has no access to the engine. Every reply is taken from one
+//! snapshot, which is loaded once per request; no guard of a snapshot is held across an await.
+//! Requests to `PolicyInsightService` run on a bounded thread pool, so they cannot slow down
+//! look-ups.
 
 mod access;
 mod admission;
@@ -31,9 +32,10 @@ pub use server::{Security, ServeError, Server};
 pub use services::health::Health;
 pub use tls::certificates::{Certificates, TlsError, TlsFiles};
 pub use transport::listener::{Address, AddressError, BoundListener, SocketFile, StdListener};
-pub use transport::request_counters::RequestCounters;
+pub use transport::request_counters::{RequestCounters, RequestDurations};
 
-/// The server stubs. Their look-ups reply with bytes that are encoded already.
+/// The generated server stubs. The replies of `EffectivePolicyService` are the encoded types of
+/// [`crate::api`].
 #[allow(
     missing_docs,
     unused_qualifications,
@@ -45,23 +47,23 @@ pub use transport::request_counters::RequestCounters;
     reason = "generated"
 )]
 pub(crate) mod generated {
-    include!(concat!(env!("OUT_DIR"), "/entail.v1.rs"));
+    include!("../api/generated/entail.v1.rs");
 }
 
-/// What the services answer from; one writer fills it.
+/// The state that all services answer from. The reconciler updates it.
 #[derive(Clone, Debug)]
 pub struct ServiceContext {
     /// The current snapshot.
     pub snapshots: Arc<SnapshotCell>,
-    /// What is wrong in the sources.
+    /// The current problems in the sources.
     pub source_problems: watch::Receiver<Arc<SourceProblems>>,
-    /// How a world would be after a change.
+    /// Computes the world after a change, for `PreviewChange`.
     pub change: PreviewFn,
 }
 
 impl ServiceContext {
-    /// The status before the first snapshot; it says what the server waits for, if that is known.
-    /// Where what is wrong stands is told to those who see everything.
+    /// Returns the status of requests before the first snapshot. Only callers with unrestricted
+    /// visibility receive the first problem in the sources, because it names files and objects.
     fn not_ready(&self, visibility: &dyn Visibility) -> Status {
         let source_problems = self.source_problems.borrow();
         let first = source_problems

@@ -1,4 +1,4 @@
-//! The server: services on listeners, until it is told to stop.
+//! The server: runs the services on listeners until shutdown.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -31,18 +31,18 @@ use crate::server::{
     TokenAuthenticator,
 };
 
-/// Why the server stopped by itself.
+/// Error that stops the server before its shutdown.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The descriptors for reflection are broken.
-    #[error("reflection cannot be served: {0}")]
+    /// The descriptors for reflection cannot be decoded.
+    #[error("failed to build the reflection service: {0}")]
     Reflection(#[from] tonic_reflection::server::Error),
-    /// A listener's task failed.
-    #[error("serving failed: {0}")]
+    /// The task of a listener failed.
+    #[error("a listener failed: {0}")]
     Task(#[from] tokio::task::JoinError),
 }
 
-/// Services with their limits.
+/// The gRPC services with their limits and access rules.
 #[derive(Debug)]
 pub struct Server {
     answers: ServiceContext,
@@ -54,19 +54,20 @@ pub struct Server {
     concurrency: Arc<ConcurrencyLimiter>,
 }
 
-/// Who may connect, and ask what.
+/// TLS and access control.
 #[derive(Clone, Debug, Default)]
 pub struct Security {
-    /// TCP listeners speak TLS with these, but for the one of health alone.
+    /// Certificates for TLS on all TCP listeners except the health listener; plain TCP without.
     pub certificates: Option<Arc<Certificates>>,
-    /// Who may ask what, of those who connect over TLS.
+    /// What callers over TLS may call and see.
     pub callers: AccessRules,
-    /// Tells what callers over TCP may get, if questions of people are held to that.
+    /// Authenticates tokens for access reviews of `PolicyInsightService` over TCP; without it, that
+    /// service does not restrict replies by the rights of the caller in the cluster.
     pub reviews: Option<Arc<dyn TokenAuthenticator>>,
 }
 
 impl Server {
-    /// A server that answers from snapshots and tells its health.
+    /// Creates a server without the service for Envoy.
     pub fn new(
         answers: ServiceContext,
         health: Health,
@@ -85,28 +86,29 @@ impl Server {
         }
     }
 
-    /// The same, which Envoy may ask about requests if there are settings for it.
+    /// Adds the external authorization service for Envoy if there are settings for it.
     #[must_use]
     pub fn with_envoy(self, settings: Option<EnvoySettings>) -> Self {
         let envoy = settings.map(Arc::new);
         Self { envoy, ..self }
     }
 
-    /// The requests that it has answered.
+    /// Returns the counters of answered requests.
     pub fn request_counters(&self) -> Arc<RequestCounters> {
         Arc::clone(&self.request_counters)
     }
 
-    /// What it works on now.
+    /// Returns the limiter that counts the requests in progress.
     pub fn concurrency(&self) -> Arc<ConcurrencyLimiter> {
         Arc::clone(&self.concurrency)
     }
 
-    /// Serves on listeners, and health alone on another, until `shutdown` is done; then the health
-    /// is NOT_SERVING, nothing more is accepted and what is under way may end within `drain`.
+    /// Serves all services on `listeners`, and only health on `health_alone`, until `shutdown`
+    /// completes. Then sets the health to NOT_SERVING, stops accepting connections, and waits up to
+    /// `drain` for the requests in progress.
     ///
     /// # Errors
-    /// A listener failed.
+    /// Returns an error if a listener failed.
     pub async fn run(
         self,
         listeners: Vec<BoundListener>,
@@ -129,7 +131,7 @@ impl Server {
         let mut probes = JoinSet::new();
         if let Some(listener) = health_alone {
             let health = Routes::new(self.health.probe_service()).prepare();
-            // Probes speak no TLS, and have room of their own.
+            // Kubelet probes do not use TLS. Their connections have a limit of their own.
             let accept_config = AcceptConfig {
                 certificates: None,
                 ..self.accept_config()
@@ -143,22 +145,22 @@ impl Server {
         }
         tokio::select! {
             () = shutdown => {}
-            Some(ended) = serving.join_next() => ended?,
-            Some(ended) = probes.join_next() => ended?,
+            Some(result) = serving.join_next() => result?,
+            Some(result) = probes.join_next() => result?,
         }
         tracing::info!(drain_seconds = drain.as_secs(), "stopping");
         self.health.stopping().await;
         stop.cancel();
-        if tokio::time::timeout(drain, all(&mut serving))
+        if tokio::time::timeout(drain, join_all(&mut serving))
             .await
             .is_err()
         {
             tracing::warn!(
-                "requests were still under way after the drain timeout: they are cut off"
+                "requests were still in progress after the drain timeout; closing their connections"
             );
         }
         stop_health.cancel();
-        // Probes that watch never end their streams.
+        // Streams of `Health/Watch` on the probe listener never end by themselves.
         probes.abort_all();
         Ok(())
     }
@@ -172,11 +174,11 @@ impl Server {
         }
     }
 
-    /// Services with the short way to stored bytes before them.
+    /// Wraps the services in the fast path for look-ups.
     fn fast_path(&self, services: Routes) -> FastPathService {
         let snapshots = Arc::clone(&self.answers.snapshots);
-        let counted = (self.request_counters(), self.concurrency());
-        FastPathService::new(snapshots, &self.limits, services, counted)
+        let counters = (self.request_counters(), self.concurrency());
+        FastPathService::new(snapshots, &self.limits, services, counters)
     }
 
     fn services(&self, stop: &CancellationToken) -> Result<Routes, ServeError> {
@@ -232,15 +234,15 @@ impl Server {
     }
 }
 
-async fn all(tasks: &mut JoinSet<()>) {
-    while let Some(ended) = tasks.join_next().await {
-        if let Err(error) = ended {
-            tracing::warn!(%error, "a listener ended badly");
+async fn join_all(tasks: &mut JoinSet<()>) {
+    while let Some(result) = tasks.join_next().await {
+        if let Err(error) = result {
+            tracing::warn!(%error, "listener failed");
         }
     }
 }
 
-/// Serves on one listener until it is told to stop and its connections are done.
+/// Serves on one listener until `stop` is cancelled and its connections are closed.
 async fn accept<S, B>(
     (listener, accept_config): (BoundListener, AcceptConfig),
     services: S,

@@ -1,8 +1,9 @@
-//! What was known last, on a disk: the objects as a manifest of `kind: List`, and how much was known
-//! of each kind. A server that starts answers from it at once.
+//! Checkpoints of a source on disk, from which a restarted server answers at once.
 //!
-//! The last line is a YAML comment with a checksum of all before it: a file without it is torn. A
-//! file is written beside its place, synced, and renamed; only its owner may read it.
+//! A checkpoint is a manifest of `kind: List` with the objects, and the [`SourceState`] of each kind.
+//! The last line is a YAML comment with the checksum of everything before it; a file without a valid
+//! checksum is not used. A checkpoint is written to a temporary file in the same directory, synced,
+//! and renamed. Only the owner can read it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -18,38 +19,38 @@ use sha2::{Digest, Sha256};
 use super::object::parse_object;
 use entail_core::model::{GroupKind, Object, SourceState};
 
-/// Before the checksum. Another number stands for another form.
+/// Prefix of the checksum line, with the version of the format.
 const CHECKSUM_PREFIX: &str = "# entail checkpoint 1 sha256:";
-/// Who may read it: specs are nobody else's business.
+/// File mode: the specs of objects may be confidential.
 const MODE: u32 = 0o600;
 
-/// What was known.
+/// The objects and states of a source at a point in time.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
-    /// Of which source: one that follows another takes it for foreign.
+    /// Identity of the source; a checkpoint of another source is not used.
     pub source: String,
-    /// When all was in step.
+    /// When the source was last in sync.
     pub synced_at: SystemTime,
-    /// The kinds, and how much was known of each.
+    /// State of each kind.
     pub states: BTreeMap<GroupKind, SourceState>,
-    /// The objects.
+    /// All objects.
     pub objects: Vec<Arc<Object>>,
 }
 
-/// Why a checkpoint is not used.
+/// Why a checkpoint cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
-    /// It cannot be read or written.
+    /// The file cannot be read or written.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// It ends early, or was changed.
-    #[error("it is torn or was changed: its checksum is not that of its content")]
+    /// The file is truncated or was changed.
+    #[error("the checksum does not match the content")]
     Corrupt,
-    /// It is whole and says something else than it should.
-    #[error("it is no checkpoint of this version: {0}")]
+    /// The checksum is valid, but the content is not a checkpoint of this version.
+    #[error("unsupported or malformed checkpoint: {0}")]
     InvalidFormat(String),
-    /// It is of another source.
-    #[error("it is foreign: it is of `{0}`")]
+    /// The checkpoint belongs to another source.
+    #[error("checkpoint of another source: `{0}`")]
     OtherSource(String),
 }
 
@@ -72,13 +73,13 @@ impl<W: Write> Write for HashingWriter<W> {
 }
 
 impl Checkpoint {
-    /// Writes it: whoever reads the path finds the one before or this one, whole.
+    /// Writes the checkpoint atomically: a reader finds the previous checkpoint or this one.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// Returns an error if the file cannot be written, synced or renamed.
     pub fn write(&self, path: &Path) -> Result<(), CheckpointError> {
-        let beside = temporary_path(path);
-        match fs::remove_file(&beside) {
+        let temporary = temporary_path(path);
+        match fs::remove_file(&temporary) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
@@ -87,31 +88,31 @@ impl Checkpoint {
             .write(true)
             .create_new(true)
             .mode(MODE)
-            .open(&beside)?;
-        // Whatever the umask takes away.
+            .open(&temporary)?;
+        // The umask may have removed bits.
         file.set_permissions(Permissions::from_mode(MODE))?;
-        let mut sealed = HashingWriter {
+        let mut hashing = HashingWriter {
             out: BufWriter::new(&file),
             hash: Sha256::new(),
         };
-        self.content(&mut sealed)?;
-        let HashingWriter { mut out, hash } = sealed;
+        self.content(&mut hashing)?;
+        let HashingWriter { mut out, hash } = hashing;
         writeln!(out, "{CHECKSUM_PREFIX}{}", hex(&hash.finalize()))?;
         out.flush()?;
         drop(out);
         file.sync_all()?;
-        fs::rename(&beside, path)?;
-        // The name is on the disk with its folder.
-        let folder = path
+        fs::rename(&temporary, path)?;
+        // The rename is durable once the directory is synced.
+        let directory = path
             .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+            .filter(|directory| !directory.as_os_str().is_empty());
+        File::open(directory.unwrap_or(Path::new(".")))?.sync_all()?;
         Ok(())
     }
 
-    /// A manifest, an object a line.
+    /// Writes everything before the checksum, one object per line.
     fn content(&self, out: &mut impl Write) -> Result<(), CheckpointError> {
-        let told = |error: serde_json::Error| CheckpointError::Io(error.into());
+        let to_io_error = |error: serde_json::Error| CheckpointError::Io(error.into());
         let since = self.synced_at.duration_since(SystemTime::UNIX_EPOCH);
         let millis = since.unwrap_or_default().as_millis();
         let states = self.states.iter();
@@ -127,79 +128,81 @@ impl Checkpoint {
             out,
             "{{\"apiVersion\":\"v1\",\"kind\":\"List\",\"metadata\":{{}},\"entail\":"
         )?;
-        serde_json::to_writer(&mut *out, &head).map_err(told)?;
+        serde_json::to_writer(&mut *out, &head).map_err(to_io_error)?;
         write!(out, ",\"items\":[")?;
         for (number, object) in self.objects.iter().enumerate() {
             out.write_all(if number == 0 { b"\n" } else { b",\n" })?;
-            serde_json::to_writer(&mut *out, &object.body).map_err(told)?;
+            serde_json::to_writer(&mut *out, &object.body).map_err(to_io_error)?;
         }
         out.write_all(b"\n]}\n")?;
         Ok(())
     }
 
-    /// Reads one of a source; `None` if there is none.
+    /// Reads the checkpoint of a source; returns `None` if the file does not exist.
     ///
     /// # Errors
-    /// It cannot be read, is torn, or is of another source.
-    pub fn read(path: &Path, of: &str) -> Result<Option<Self>, CheckpointError> {
+    /// Returns an error if the file cannot be read, is corrupt or malformed, or belongs to another
+    /// source.
+    pub fn read(path: &Path, expected_source: &str) -> Result<Option<Self>, CheckpointError> {
         let bytes = match fs::read(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             read => read?,
         };
-        let mut whole: Value = serde_json::from_slice(verify_checksum(&bytes)?)
+        let mut list: Value = serde_json::from_slice(verify_checksum(&bytes)?)
             .map_err(|error| CheckpointError::InvalidFormat(error.to_string()))?;
-        let head = whole.get("entail").cloned().unwrap_or_default();
-        let found = head.get("of").and_then(Value::as_str).unwrap_or_default();
-        if found != of {
-            return Err(CheckpointError::OtherSource(found.to_owned()));
+        let head = list.get("entail").cloned().unwrap_or_default();
+        let source = head.get("of").and_then(Value::as_str).unwrap_or_default();
+        if source != expected_source {
+            return Err(CheckpointError::OtherSource(source.to_owned()));
         }
-        let unreadable = |what: &str| CheckpointError::InvalidFormat(what.to_owned());
+        let source = source.to_owned();
+        let malformed = |problem: &str| CheckpointError::InvalidFormat(problem.to_owned());
         let millis = head.get("syncedAtMillis").and_then(Value::as_u64);
         let since = millis.map(Duration::from_millis);
         let synced_at = since.and_then(|since| SystemTime::UNIX_EPOCH.checked_add(since));
         let states = head.get("states").and_then(Value::as_object);
-        let states = states.ok_or_else(|| unreadable("`states` is missing"))?;
+        let states = states.ok_or_else(|| malformed("`states` is missing"))?;
         let states = states.iter().map(|(kind, state)| {
             let state = state.as_str().and_then(SourceState::parse);
-            let state = state.ok_or_else(|| unreadable("a state has no such name"))?;
+            let state = state.ok_or_else(|| malformed("unknown state"))?;
             Ok((GroupKind::parse(kind), state))
         });
         let states: Result<_, CheckpointError> = states.collect();
-        let items = whole.get_mut("items").and_then(Value::as_array_mut);
-        let items = items.ok_or_else(|| unreadable("`items` is missing"))?;
+        let items = list.get_mut("items").and_then(Value::as_array_mut);
+        let items = items.ok_or_else(|| malformed("`items` is missing"))?;
         let mut objects = Vec::with_capacity(items.len());
         for item in items.drain(..) {
-            let read = parse_object(item, None);
-            let read = read.map_err(|defect| CheckpointError::InvalidFormat(defect.message))?;
-            objects.extend(read.map(Arc::new));
+            let object = parse_object(item, None)
+                .map_err(|invalid| CheckpointError::InvalidFormat(invalid.message))?;
+            objects.extend(object.map(Arc::new));
         }
         Ok(Some(Self {
-            source: found.to_owned(),
-            synced_at: synced_at.ok_or_else(|| unreadable("`syncedAtMillis` is missing"))?,
+            source,
+            synced_at: synced_at.ok_or_else(|| malformed("`syncedAtMillis` is missing"))?,
             states: states?,
             objects,
         }))
     }
 }
 
-/// What a file holds, without its seal.
+/// Verifies the checksum line and returns the content before it.
 fn verify_checksum(bytes: &[u8]) -> Result<&[u8], CheckpointError> {
     let body = bytes.strip_suffix(b"\n").ok_or(CheckpointError::Corrupt)?;
     let end = body.iter().rposition(|byte| *byte == b'\n');
-    let (content, seal) = end
+    let (content, checksum) = end
         .and_then(|end| body.split_at_checked(end + 1))
         .ok_or(CheckpointError::Corrupt)?;
-    let seal = seal
+    let checksum = checksum
         .strip_prefix(CHECKSUM_PREFIX.as_bytes())
         .ok_or(CheckpointError::Corrupt)?;
-    if hex(&Sha256::digest(content)).as_bytes() == seal {
+    if hex(&Sha256::digest(content)).as_bytes() == checksum {
         Ok(content)
     } else {
         Err(CheckpointError::Corrupt)
     }
 }
 
-/// Where it is written before it takes its place.
+/// Path of the file that is written before it is renamed to `path`.
 fn temporary_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");

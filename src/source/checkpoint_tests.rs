@@ -1,7 +1,7 @@
 use super::*;
 use crate::source::manifests::read_objects;
 
-fn one() -> Checkpoint {
+fn example() -> Checkpoint {
     let text = "{apiVersion: p.io/v1, kind: P, metadata: {name: a, namespace: x}, \
                 spec: {big: 12345678901234567890.5}}";
     let read = read_objects(text, "a.yaml").unwrap().objects;
@@ -19,13 +19,13 @@ fn one() -> Checkpoint {
 fn written() -> (tempfile::TempDir, PathBuf, Checkpoint) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("checkpoint.yaml");
-    let checkpoint = one();
+    let checkpoint = example();
     checkpoint.write(&path).unwrap();
     (folder, path, checkpoint)
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn a_written_checkpoint_is_read_back() {
     let (folder, path, checkpoint) = written();
     let read = Checkpoint::read(&path, &checkpoint.source)
         .unwrap()
@@ -37,16 +37,16 @@ fn what_is_written_is_read() {
     let mode = fs::metadata(&path).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-    // It is a manifest, too.
+    // A checkpoint is also a valid manifest.
     let text = fs::read_to_string(&path).unwrap();
     let parsed = read_objects(&text, "checkpoint.yaml").unwrap();
     assert_eq!(parsed.objects.len(), 1);
 }
 
 #[test]
-fn a_second_one_takes_its_place() {
+fn a_second_checkpoint_replaces_the_first() {
     let (_folder, path, mut checkpoint) = written();
-    // What an earlier process left half-way is in nobody's way.
+    // A temporary file that an earlier process left behind is overwritten.
     fs::write(temporary_path(&path), "half").unwrap();
     checkpoint.objects.clear();
     checkpoint.write(&path).unwrap();
@@ -57,7 +57,7 @@ fn a_second_one_takes_its_place() {
 }
 
 #[test]
-fn every_torn_file_is_refused() {
+fn truncated_and_changed_files_are_rejected() {
     let (_folder, path, checkpoint) = written();
     let whole = fs::read(&path).unwrap();
     for end in 0..whole.len() {
@@ -78,7 +78,7 @@ fn every_torn_file_is_refused() {
 }
 
 #[test]
-fn foreign_ones_are_refused_and_missing_ones_are_none() {
+fn a_checkpoint_of_another_source_is_rejected_and_a_missing_file_is_none() {
     let (_folder, path, checkpoint) = written();
     let read = Checkpoint::read(&path, "https://other");
     assert!(

@@ -1,5 +1,7 @@
-//! Where objects come from. A source yields [`Change`](entail_core::model::Change)s and interprets
-//! nothing: it knows neither topology nor policies.
+//! Sources of objects: manifests, clusters and checkpoints.
+//!
+//! A source yields [`Change`](entail_core::model::Change)s. It does not interpret objects: topology
+//! and policies are the business of `entail_core`.
 
 pub mod checkpoint;
 pub mod cluster;

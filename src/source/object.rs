@@ -1,4 +1,4 @@
-//! From a JSON value to an object: what every Kubernetes object has to have.
+//! Parses a JSON value into an object and checks the fields that every Kubernetes object has.
 
 use std::collections::BTreeMap;
 
@@ -6,25 +6,26 @@ use serde_json::{Map, Value};
 
 use entail_core::model::{GroupKind, Object, ObjectKey, Str, Timestamp, groups};
 
-/// As in the API server: names become segments of URLs.
+/// Maximum length of a name in bytes, as in the API server.
 const MAX_NAME: usize = 253;
 
 type Fields = Map<String, Value>;
 
-/// Why a value is no object, and of which object it says so.
+/// Why a value is not a valid object.
 #[derive(Debug)]
 pub(super) struct InvalidObject {
-    /// What is wrong and what to do.
+    /// The problem and how to fix it.
     pub message: String,
-    /// Whose fault, where that much can be read.
+    /// The key of the object, if it could be read.
     pub key: Option<ObjectKey>,
 }
 
-/// The object that a value describes, its namespace as written; `None` for a core Secret, which
-/// is not looked at.
+/// Parses a value into an object. The namespace stays as written, also for cluster-scoped kinds.
+///
+/// Returns `None` for a core Secret: the contents of Secrets are never stored.
 ///
 /// # Errors
-/// A value that no API server would take for an object.
+/// Returns an error if the value is not an object that an API server would accept.
 pub(super) fn parse_object(
     value: Value,
     location: Option<Str>,
@@ -34,21 +35,21 @@ pub(super) fn parse_object(
     }
     let Value::Object(mut body) = value else {
         return Err(anonymous(
-            "this is no object: write a mapping with `apiVersion`, `kind` and `metadata`",
+            "not a Kubernetes object: `apiVersion`, `kind` and `metadata` are required",
         ));
     };
     let key = key(&body).map_err(anonymous)?;
-    let about = |message: String| InvalidObject {
+    let with_key = |message: String| InvalidObject {
         message,
         key: Some(key.clone()),
     };
-    let metadata = fields_of(&body, "metadata").map_err(about)?;
-    let labels = strings(metadata, "labels").map_err(about)?;
-    let annotations = strings(metadata, "annotations").map_err(about)?;
-    let created = created(metadata).map_err(about)?;
+    let metadata = fields_of(&body, "metadata").map_err(with_key)?;
+    let labels = strings(metadata, "labels").map_err(with_key)?;
+    let annotations = strings(metadata, "annotations").map_err(with_key)?;
+    let created = created(metadata).map_err(with_key)?;
     let generation = metadata.get("generation").and_then(Value::as_i64);
     if let Some(Value::Object(metadata)) = body.get_mut("metadata") {
-        // Bookkeeping of the API server, and often the larger half of an exported object.
+        // Only the API server uses these, and they are often half of an exported object.
         metadata.remove("managedFields");
     }
     Ok(Some(Object {
@@ -69,7 +70,7 @@ fn anonymous(message: impl Into<String>) -> InvalidObject {
     }
 }
 
-/// Whether it may be a core Secret. In doubt it is one.
+/// Reports whether the value may be a core Secret; true if `apiVersion` is missing.
 fn is_secret(value: &Value) -> bool {
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     text("kind") == Some("Secret")
@@ -87,10 +88,10 @@ fn key(body: &Fields) -> Result<ObjectKey, String> {
             .all(|c| c.is_ascii_alphanumeric() || more.contains(&c))
     };
     if !letters(group, &['-', '.']) || version.ends_with('/') || version.starts_with('/') {
-        return Err("`apiVersion` is not `group/version` or `version`: correct it".to_owned());
+        return Err("`apiVersion` is not `group/version` or `version`".to_owned());
     }
     if !letters(kind, &['-']) {
-        return Err("`kind` has characters that no kind has: correct it".to_owned());
+        return Err("`kind` contains invalid characters".to_owned());
     }
     let metadata = fields_of(body, "metadata")?;
     let name = text(metadata, "name", "metadata.name")?;
@@ -109,15 +110,13 @@ fn key(body: &Fields) -> Result<ObjectKey, String> {
 fn text<'b>(fields: &'b Fields, field: &str, path: &str) -> Result<&'b str, String> {
     match fields.get(field) {
         Some(Value::String(text)) if !text.is_empty() => Ok(text),
-        None | Some(Value::Null | Value::String(_)) => {
-            Err(format!("`{path}` is missing: write one"))
-        }
+        None | Some(Value::Null | Value::String(_)) => Err(format!("`{path}` is missing")),
         Some(_) => Err(not_text(path)),
     }
 }
 
 fn not_text(path: &str) -> String {
-    format!("`{path}` is not text: quote it")
+    format!("`{path}` is not a string: quote it")
 }
 
 fn segment(name: &str, path: &str) -> Result<(), String> {
@@ -129,7 +128,7 @@ fn segment(name: &str, path: &str) -> Result<(), String> {
     let bad = name.contains(|c: char| matches!(c, '/' | '%') || c.is_control());
     if bad || matches!(name, "." | "..") {
         return Err(format!(
-            "`{path}` is no name (`/`, `%`, `.` and `..` are not allowed): correct it"
+            "`{path}` is not a valid name: `/`, `%`, `.` and `..` are not allowed"
         ));
     }
     Ok(())
@@ -138,23 +137,23 @@ fn segment(name: &str, path: &str) -> Result<(), String> {
 fn fields_of<'b>(fields: &'b Fields, name: &str) -> Result<&'b Fields, String> {
     match fields.get(name) {
         Some(Value::Object(inner)) => Ok(inner),
-        None | Some(Value::Null) => Err(format!("`{name}` is missing: write one")),
-        Some(_) => Err(format!("`{name}` is not a mapping: correct it")),
+        None | Some(Value::Null) => Err(format!("`{name}` is missing")),
+        Some(_) => Err(format!("`{name}` is not a mapping")),
     }
 }
 
-/// Labels and annotations. As in the API server, null is an empty text.
+/// Parses labels or annotations. As in the API server, null is an empty string.
 fn strings(metadata: &Fields, name: &str) -> Result<BTreeMap<String, String>, String> {
     let entries = match metadata.get(name) {
         None | Some(Value::Null) => return Ok(BTreeMap::new()),
         Some(Value::Object(entries)) => entries,
-        Some(_) => return Err(format!("`metadata.{name}` is not a mapping: correct it")),
+        Some(_) => return Err(format!("`metadata.{name}` is not a mapping")),
     };
     let pairs = entries.iter().map(|(key, value)| match value {
         Value::String(text) => Ok((key.clone(), text.clone())),
         Value::Null => Ok((key.clone(), String::new())),
         _ => Err(format!(
-            "`metadata.{name}` has a value that is not text: quote it"
+            "`metadata.{name}` has a value that is not a string: quote it"
         )),
     });
     pairs.collect()
@@ -165,7 +164,7 @@ fn created(metadata: &Fields) -> Result<Option<Timestamp>, String> {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => match Timestamp::parse(text) {
             Some(created) => Ok(Some(created)),
-            None => Err("`metadata.creationTimestamp` is no RFC 3339 time: correct it".to_owned()),
+            None => Err("`metadata.creationTimestamp` is not an RFC 3339 time".to_owned()),
         },
         Some(_) => Err(not_text("metadata.creationTimestamp")),
     }
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_is_read_and_bookkeeping_dropped() {
+    fn metadata_is_parsed_and_managed_fields_are_dropped() {
         let object = read(json!({
             "apiVersion": "g.io/v1", "kind": "P",
             "metadata": {
@@ -201,51 +200,51 @@ mod tests {
     }
 
     #[track_caller]
-    fn refused(value: Value, word: &str, known: bool) {
-        let defect = read(value).unwrap_err();
-        assert!(defect.message.contains(word), "{}", defect.message);
-        assert_eq!(defect.key.is_some(), known, "{}", defect.message);
+    fn assert_invalid(value: Value, expected: &str, has_key: bool) {
+        let invalid = read(value).unwrap_err();
+        assert!(invalid.message.contains(expected), "{}", invalid.message);
+        assert_eq!(invalid.key.is_some(), has_key, "{}", invalid.message);
     }
 
     #[test]
-    fn what_has_no_identity_says_why() {
-        refused(json!([1]), "no object", false);
-        refused(json!({}), "apiVersion", false);
-        refused(json!({"apiVersion": "v1"}), "kind", false);
-        refused(json!({"apiVersion": "v1", "kind": "a/b"}), "kind", false);
-        refused(
+    fn values_without_an_object_key_are_rejected() {
+        assert_invalid(json!([1]), "not a Kubernetes object", false);
+        assert_invalid(json!({}), "apiVersion", false);
+        assert_invalid(json!({"apiVersion": "v1"}), "kind", false);
+        assert_invalid(json!({"apiVersion": "v1", "kind": "a/b"}), "kind", false);
+        assert_invalid(
             json!({"apiVersion": "a/b/c", "kind": "K"}),
             "apiVersion",
             false,
         );
-        refused(json!({"apiVersion": "v1", "kind": "K"}), "metadata", false);
-        for (metadata, word) in [
+        assert_invalid(json!({"apiVersion": "v1", "kind": "K"}), "metadata", false);
+        for (metadata, expected) in [
             (json!({}), "metadata.name"),
             (json!({"name": 1}), "quote"),
-            (json!({"name": "a/b"}), "no name"),
+            (json!({"name": "a/b"}), "not a valid name"),
             (json!({"name": "x".repeat(254)}), "longer"),
             (json!({"name": "a", "namespace": "a/b"}), "namespace"),
         ] {
             let value = json!({"apiVersion": "v1", "kind": "K", "metadata": metadata});
-            refused(value, word, false);
+            assert_invalid(value, expected, false);
         }
     }
 
     #[test]
-    fn what_has_bad_metadata_says_whose() {
-        for (field, bad, word) in [
+    fn errors_in_metadata_have_the_key_of_the_object() {
+        for (field, bad, expected) in [
             ("labels", json!({"a": 1}), "labels"),
             ("annotations", json!([]), "annotations"),
             ("creationTimestamp", json!("x"), "RFC 3339"),
         ] {
             let metadata = json!({"name": "a", field: bad});
             let value = json!({"apiVersion": "v1", "kind": "K", "metadata": metadata});
-            refused(value, word, true);
+            assert_invalid(value, expected, true);
         }
     }
 
     #[test]
-    fn secrets_are_not_looked_at() {
+    fn core_secrets_are_dropped_without_checks() {
         assert!(
             read(json!({"apiVersion": "v1", "kind": "Secret", "metadata": 1}))
                 .unwrap()

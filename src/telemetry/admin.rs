@@ -1,6 +1,6 @@
-//! What operators and Prometheus ask over HTTP: metrics, health, readiness, and the log's filter.
+//! The admin server: metrics, liveness, readiness and the log filter over HTTP.
 //!
-//! It has a thread and a runtime of its own: when everything else is busy it still answers.
+//! It has its own thread and runtime, so that it responds when the rest of the process is busy.
 
 use std::fmt;
 use std::future::Future;
@@ -26,32 +26,32 @@ use crate::server::StdListener;
 /// The content type of OpenMetrics.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// How long what is under way may hold up the end.
+/// Maximum time to wait for requests in flight at shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Whether the server is ready, and what there is to say about it.
+/// Readiness of the server, with details.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Readiness {
     /// Whether look-ups are answered.
     pub is_ready: bool,
-    /// What is in use, a line each.
+    /// Version of the snapshot and state of each kind, one line each.
     pub lines: Vec<String>,
-    /// What is wrong in the sources, a line each.
+    /// Problems of the sources, one line each.
     pub problems: Vec<String>,
 }
 
-/// What is asked.
+/// Everything that the handlers read.
 #[derive(Clone)]
 pub struct AdminState {
     /// The metrics.
     pub metrics: Arc<Metrics>,
-    /// Whether the server is ready.
+    /// Returns the current readiness.
     pub ready: Arc<dyn Fn() -> Readiness + Send + Sync>,
-    /// The log, to be changed by whoever may open the Unix socket.
+    /// The log filter, which clients of the Unix socket may change.
     pub log: Option<LogControl>,
 }
 
-/// A server of its own thread; it ends when this is dropped.
+/// The admin server on its own thread; it stops when this value is dropped.
 #[derive(Debug)]
 pub struct AdminServer {
     stop: CancellationToken,
@@ -67,7 +67,7 @@ impl fmt::Debug for AdminState {
 impl Drop for AdminServer {
     fn drop(&mut self) {
         self.stop.cancel();
-        // So that the socket's file is gone; it takes no longer than `SHUTDOWN_TIMEOUT`.
+        // Waits until the socket file is removed, at most `SHUTDOWN_TIMEOUT`.
         if let Some(thread) = self.thread.take() {
             let _panicked = thread.join();
         }
@@ -75,33 +75,33 @@ impl Drop for AdminServer {
 }
 
 impl AdminServer {
-    /// Answers on listeners that are bound already: of TCP all but what is wrong in detail and the
-    /// log, of a Unix socket all.
+    /// Starts to serve on bound listeners. The problems in `/readyz` and the `/log` endpoint are
+    /// served on Unix sockets only.
     ///
     /// # Errors
-    /// The thread cannot be started.
-    pub fn start(watched: &AdminState, listeners: Vec<StdListener>) -> io::Result<Self> {
+    /// Returns an error if the runtime or the thread cannot be started.
+    pub fn start(state: &AdminState, listeners: Vec<StdListener>) -> io::Result<Self> {
         let stop = CancellationToken::new();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        let (watched, stopping) = (watched.clone(), stop.clone());
+        let (state, stopping) = (state.clone(), stop.clone());
         let thread = std::thread::Builder::new()
             .name("entail-admin".to_owned())
             .spawn(move || {
                 runtime.block_on(async {
                     let mut serving = JoinSet::new();
                     for listener in listeners {
-                        serving.spawn(serve(watched.clone(), listener, stopping.clone()));
+                        serving.spawn(serve(state.clone(), listener, stopping.clone()));
                     }
                     let all = async { while serving.join_next().await.is_some() {} };
-                    let end = async {
+                    let deadline = async {
                         stopping.cancelled().await;
                         tokio::time::sleep(SHUTDOWN_TIMEOUT).await;
                     };
                     tokio::select! {
                         () = all => {}
-                        () = end => {}
+                        () = deadline => {}
                     }
                 });
                 runtime.shutdown_background();
@@ -113,28 +113,28 @@ impl AdminServer {
     }
 }
 
-async fn serve(watched: AdminState, listener: StdListener, stop: CancellationToken) {
+async fn serve(state: AdminState, listener: StdListener, stop: CancellationToken) {
     let stopped = stop.cancelled_owned();
-    let open = Router::new()
+    let common = Router::new()
         .route("/metrics", get(metrics))
         .route("/healthz", get(|| async { "ok\n" }));
     match listener {
         StdListener::Tcp(listener) => {
-            let app = open.route("/readyz", get(ready)).with_state(watched);
-            answer(TcpListener::from_std(listener), app, stopped).await;
+            let app = common.route("/readyz", get(ready)).with_state(state);
+            serve_router(TcpListener::from_std(listener), app, stopped).await;
         }
         StdListener::Unix(listener, _file) => {
-            let app = open
-                .route("/readyz", get(ready_in_detail))
+            let app = common
+                .route("/readyz", get(ready_with_problems))
                 .route("/log", get(log_filter).put(set_log_filter))
-                .with_state(watched);
-            answer(UnixListener::from_std(listener), app, stopped).await;
+                .with_state(state);
+            serve_router(UnixListener::from_std(listener), app, stopped).await;
         }
     }
 }
 
-/// Answers on a listener until it is told to stop.
-async fn answer<L>(
+/// Serves on a listener until `stopped` completes.
+async fn serve_router<L>(
     listener: io::Result<L>,
     app: Router,
     stopped: impl Future<Output = ()> + Send + 'static,
@@ -148,29 +148,34 @@ async fn answer<L>(
             .await
     };
     if let Err(error) = served.await {
-        tracing::error!(%error, "the admin server ended");
+        tracing::error!(%error, "admin server failed");
     }
 }
 
-/// Reading them may wait for the writer: not on the thread that answers probes.
-async fn metrics(State(watched): State<AdminState>) -> Response {
-    let read = tokio::task::spawn_blocking(move || watched.metrics.text());
-    match read.await {
+/// Renders the metrics on another thread: reading them may wait for the reconciler, and this thread
+/// answers probes.
+async fn metrics(State(state): State<AdminState>) -> Response {
+    let text = tokio::task::spawn_blocking(move || state.metrics.text());
+    match text.await {
         Ok(text) => ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
 
-/// For whoever may connect: no names of objects.
-async fn ready(State(watched): State<AdminState>) -> Response {
-    let told = (watched.ready)();
-    reply(told.is_ready, &told.lines)
+/// Readiness for TCP clients: without problems, which contain names of objects.
+async fn ready(State(state): State<AdminState>) -> Response {
+    let readiness = (state.ready)();
+    reply(readiness.is_ready, &readiness.lines)
 }
 
-/// For whoever may open the Unix socket.
-async fn ready_in_detail(State(watched): State<AdminState>) -> Response {
-    let told = (watched.ready)();
-    reply(told.is_ready, &[told.lines, told.problems].concat())
+/// Readiness for clients of the Unix socket.
+async fn ready_with_problems(State(state): State<AdminState>) -> Response {
+    let Readiness {
+        is_ready,
+        lines,
+        problems,
+    } = (state.ready)();
+    reply(is_ready, &[lines, problems].concat())
 }
 
 fn reply(is_ready: bool, lines: &[String]) -> Response {
@@ -184,20 +189,20 @@ fn reply(is_ready: bool, lines: &[String]) -> Response {
     (status, text).into_response()
 }
 
-async fn log_filter(State(watched): State<AdminState>) -> Response {
-    match &watched.log {
+async fn log_filter(State(state): State<AdminState>) -> Response {
+    match &state.log {
         Some(log) => format!("{}\n", log.filter()).into_response(),
         None => StatusCode::NOT_FOUND.into_response(),
     }
 }
 
-async fn set_log_filter(State(watched): State<AdminState>, filter: String) -> Response {
-    let Some(log) = &watched.log else {
+async fn set_log_filter(State(state): State<AdminState>, filter: String) -> Response {
+    let Some(log) = &state.log else {
         return StatusCode::NOT_FOUND.into_response();
     };
     match log.set(filter.trim()) {
         Ok(()) => {
-            tracing::info!(filter = log.filter(), "the log's filter is changed");
+            tracing::info!(filter = log.filter(), "log filter changed");
             StatusCode::NO_CONTENT.into_response()
         }
         Err(message) => (StatusCode::BAD_REQUEST, format!("{message}\n")).into_response(),

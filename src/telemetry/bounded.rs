@@ -1,5 +1,5 @@
-//! Listeners that let few in, and nobody who says nothing: the admin server is for scrapers and
-//! probes, and must not eat the process's file descriptors.
+//! A listener with a bounded number of connections and an idle timeout, for the admin server: its
+//! clients must not exhaust the file descriptors of the process.
 
 use std::io;
 use std::pin::Pin;
@@ -12,19 +12,19 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Most connections of a listener; more wait to be accepted.
+/// Maximum number of connections of a listener; further ones wait to be accepted.
 const MAX_CONNECTIONS: usize = 32;
-/// How long a connection may be silent.
+/// Time without received bytes after which a connection is closed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A listener with few connections.
+/// A listener with at most [`MAX_CONNECTIONS`] connections.
 #[derive(Debug)]
 pub(super) struct BoundedListener<L> {
     inner: L,
     permits: Arc<Semaphore>,
 }
 
-/// A connection that ends when it is silent for long.
+/// A connection whose reads fail after [`IDLE_TIMEOUT`] without received bytes.
 #[derive(Debug)]
 pub(super) struct IdleTimeoutStream<S> {
     inner: S,
@@ -70,8 +70,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for IdleTimeoutStream<S> {
     ) -> Poll<io::Result<()>> {
         let read = Pin::new(&mut self.inner).poll_read(context, buffer);
         if read.is_ready() {
-            let later = Instant::now() + IDLE_TIMEOUT;
-            self.deadline.as_mut().reset(later);
+            let deadline = Instant::now() + IDLE_TIMEOUT;
+            self.deadline.as_mut().reset(deadline);
             return read;
         }
         match self.deadline.as_mut().poll(context) {
@@ -105,14 +105,14 @@ mod tests {
     use tokio::io::AsyncReadExt;
 
     #[tokio::test]
-    async fn who_is_silent_is_let_go() {
-        let (_silent, inner) = tokio::io::duplex(64);
-        let mut patient = IdleTimeoutStream {
+    async fn an_idle_connection_times_out() {
+        let (_idle, inner) = tokio::io::duplex(64);
+        let mut stream = IdleTimeoutStream {
             inner,
             deadline: Box::pin(sleep(Duration::from_millis(1))),
             _permit: None,
         };
-        let error = patient.read_u8().await.unwrap_err();
+        let error = stream.read_u8().await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 }

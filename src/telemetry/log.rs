@@ -1,4 +1,4 @@
-//! Logs on standard error; what is logged can be changed while the process runs.
+//! Logs on standard error, with a filter that can be changed while the process runs.
 
 use std::fmt;
 use std::io::IsTerminal;
@@ -9,38 +9,38 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Registry, reload};
 
-/// What is logged unless somebody asks for more.
+/// The filter if neither `--log` nor `ENTAIL_LOG` is set.
 const DEFAULT_FILTER: &str = "info";
-/// What the client of the API server says of each attempt to reach it is told once by us; a filter
-/// that names it has it all the same.
+/// Directives before those of the filter. The Kubernetes client logs every failed attempt, which
+/// entail logs once as a problem of the source; a filter that names `kube_client` overrides this.
 const BASE_DIRECTIVES: &str = "kube_client=off";
-/// The variable that sets the filter where `--log` does not.
+/// The environment variable with the filter, if `--log` is not set.
 const FILTER_VARIABLE: &str = "ENTAIL_LOG";
 
-/// Of the process's one log.
+/// The control of the log of this process.
 static CONTROL: OnceLock<LogControl> = OnceLock::new();
 
-/// What to log.
+/// Settings of the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogSettings {
-    /// A level, or levels by target, such as `info,entail::app=debug`; where it is missing
-    /// `ENTAIL_LOG` counts, then `info`.
+    /// A level, or levels by target, such as `info,entail::app=debug`. Default: `ENTAIL_LOG`, then
+    /// `info`.
     pub filter: Option<String>,
-    /// How a line is written.
+    /// Format of the log lines.
     pub format: LogFormat,
 }
 
-/// How a line of the log is written.
+/// Format of the log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people.
+    /// Human-readable text.
     #[default]
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// Changes what is logged.
+/// Reads and changes the log filter.
 #[derive(Clone)]
 pub struct LogControl {
     filter: Arc<Mutex<String>>,
@@ -51,17 +51,17 @@ impl LogSettings {
     /// Checks the filter.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns a message if the filter is invalid.
     pub fn check(&self) -> Result<(), String> {
         self.directives().map(drop)
     }
 
     fn directives(&self) -> Result<EnvFilter, String> {
         let (source, text) = self.text();
-        read(&text).map_err(|error| wrong(source, &text, &error))
+        parse(&text).map_err(|error| invalid_filter(source, &text, &error))
     }
 
-    /// Where the filter is from, and what it says.
+    /// Returns the origin of the filter and its text.
     fn text(&self) -> (&'static str, String) {
         let (source, text) = match &self.filter {
             Some(text) => ("--log", text.clone()),
@@ -82,13 +82,15 @@ impl LogSettings {
     }
 }
 
-/// Reads a filter.
-fn read(text: &str) -> Result<EnvFilter, ParseError> {
+fn parse(text: &str) -> Result<EnvFilter, ParseError> {
     EnvFilter::try_new(format!("{BASE_DIRECTIVES},{text}"))
 }
 
-fn wrong(source: &str, text: &str, error: &dyn fmt::Display) -> String {
-    format!("{source} is `{text}`, no log filter: {error}; write `debug` or `entail=debug`")
+fn invalid_filter(source: &str, text: &str, error: &dyn fmt::Display) -> String {
+    format!(
+        "{source} is not a valid log filter, `{text}`: {error}; for example `debug` or \
+         `entail=debug`"
+    )
 }
 
 impl fmt::Debug for LogControl {
@@ -98,50 +100,51 @@ impl fmt::Debug for LogControl {
 }
 
 impl LogControl {
-    /// What is logged.
+    /// Returns the current filter.
     pub fn filter(&self) -> String {
         let filter = self.filter.lock();
         filter.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Logs something else from now on.
+    /// Changes the filter.
     ///
     /// # Errors
-    /// The filter is wrong.
+    /// Returns a message if the filter is invalid.
     pub fn set(&self, filter: &str) -> Result<(), String> {
         if filter.is_empty() {
-            return Err("the filter is empty: write `debug` or `entail=debug`".to_owned());
+            return Err("the filter is empty; for example `debug` or `entail=debug`".to_owned());
         }
-        let read = read(filter).map_err(|error| wrong("the filter", filter, &error))?;
-        let changed = self.reload.reload(read);
-        changed.map_err(|error| format!("the filter is not changed: {error}"))?;
-        let mut told = self.filter.lock().unwrap_or_else(PoisonError::into_inner);
-        filter.clone_into(&mut told);
+        let directives =
+            parse(filter).map_err(|error| invalid_filter("the filter", filter, &error))?;
+        let reloaded = self.reload.reload(directives);
+        reloaded.map_err(|error| format!("failed to change the log filter: {error}"))?;
+        let mut current = self.filter.lock().unwrap_or_else(PoisonError::into_inner);
+        filter.clone_into(&mut current);
         Ok(())
     }
 }
 
-/// The control of the process's log, once it has begun.
+/// Returns the control of the log; `None` before [`init`].
 pub fn log_control() -> Option<LogControl> {
     CONTROL.get().cloned()
 }
 
-/// Begins to log on standard error. Later calls change nothing.
+/// Starts to log on standard error. Later calls have no effect.
 ///
 /// # Errors
-/// The filter is wrong.
+/// Returns a message if the filter is invalid.
 pub fn init(settings: &LogSettings) -> Result<(), String> {
     let (filter, handle) = reload::Layer::new(settings.directives()?);
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
-        .with_ansi(coloured());
+        .with_ansi(use_color());
     let log = tracing_subscriber::registry().with(filter);
-    // A second subscriber is refused: the process has one log, and who was first keeps it.
-    let first = match settings.format {
+    // A process can have one subscriber: `try_init` fails if there is one already.
+    let initialized = match settings.format {
         LogFormat::Text => log.with(lines.compact()).try_init(),
         LogFormat::Json => log.with(lines.json().flatten_event(true)).try_init(),
     };
-    if first.is_ok() {
+    if initialized.is_ok() {
         let filter = Arc::new(Mutex::new(settings.text().1));
         CONTROL.get_or_init(|| LogControl {
             filter,
@@ -151,8 +154,8 @@ pub fn init(settings: &LogSettings) -> Result<(), String> {
     Ok(())
 }
 
-/// Colours for people alone, and not for those who refuse them.
-fn coloured() -> bool {
-    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    !refused && std::io::stderr().is_terminal()
+/// Reports whether to color the log: on a terminal, unless `NO_COLOR` is set.
+fn use_color() -> bool {
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    !no_color && std::io::stderr().is_terminal()
 }

@@ -1,6 +1,8 @@
-//! Metrics in the OpenMetrics text format. Most are read where they arise when somebody asks; what
-//! has to be gathered over time is gathered here. Labels are kinds, codes and resources, never names
-//! of policies or objects.
+//! Metrics in the OpenMetrics text format.
+//!
+//! Most metrics are read from their sources when they are requested; histograms are stored here.
+//! Labels are kinds, codes and resources, never names of policies or objects, so that the number of
+//! time series is bounded.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,22 +15,22 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-/// Seconds from the first change taken to the snapshot published.
+/// Upper bounds of the buckets of `entail_publish_seconds`.
 const PUBLISH_BUCKETS: [f64; 12] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
 ];
 
-/// How old an answer may be.
+/// How long a rendered text is served again.
 const CACHE_TTL: Duration = Duration::from_millis(250);
 
-/// A metric as it is now.
+/// A metric with its current values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
-    /// Its name, without the `_total` of counters.
+    /// Name, without the `_total` suffix of counters.
     pub name: &'static str,
-    /// What it counts, one sentence without the full stop.
+    /// Help text, without a full stop.
     pub help: &'static str,
-    /// Its values.
+    /// Current values.
     pub values: MetricValues,
 }
 
@@ -38,32 +40,45 @@ type Labels = Vec<(&'static str, String)>;
 /// The values of a metric, by labels.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MetricValues {
-    /// It only grows.
+    /// Values that only increase.
     Counter(Vec<(Labels, u64)>),
-    /// It goes up and down.
+    /// Values that can increase and decrease.
     Gauge(Vec<(Labels, f64)>),
+    /// Distributions of observed values.
+    Histogram(Vec<(Labels, HistogramValue)>),
 }
 
-/// All metrics.
+/// A distribution of observed values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HistogramValue {
+    /// Sum of all values.
+    pub sum: f64,
+    /// Upper bound of each bucket and the number of values in it, not cumulative. The bound of the
+    /// last bucket is `f64::INFINITY`, which is rendered as `+Inf`.
+    pub buckets: Vec<(f64, u64)>,
+}
+
+/// All metrics of the process.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
     publish: Histogram,
-    /// What was told last, and when: who asks all the time does not hold up the writer.
+    /// The last rendered text and its time, so that frequent scrapes do not block the reconciler.
     cached: Mutex<Option<(Instant, String)>>,
 }
 
-/// Reads metrics where they arise.
+/// Collector that reads the metrics from a function.
 struct MetricSource<F>(F);
 
 impl Metrics {
-    /// Metrics that `read` tells when somebody asks, beside those that are gathered.
+    /// Creates the metrics. `read` returns the current values of all metrics that are not stored
+    /// here; it is called for each rendered text.
     pub fn new(read: impl Fn() -> Vec<Metric> + Send + Sync + 'static) -> Self {
         let mut registry = Registry::default();
         let publish = Histogram::new(PUBLISH_BUCKETS);
         registry.register(
             "entail_publish_seconds",
-            "Seconds from the first change taken to the snapshot published",
+            "Seconds from the first change to the published snapshot",
             publish.clone(),
         );
         registry.register_collector(Box::new(MetricSource(Arc::new(read))));
@@ -74,12 +89,13 @@ impl Metrics {
         }
     }
 
-    /// Takes note of a snapshot's publication.
-    pub fn observe_publish(&self, took: Duration) {
-        self.publish.observe(took.as_secs_f64());
+    /// Records the time from the first change to the published snapshot.
+    pub fn observe_publish(&self, duration: Duration) {
+        self.publish.observe(duration.as_secs_f64());
     }
 
-    /// All metrics as text, at most `CACHE_TTL` old. May wait for what it reads.
+    /// Renders all metrics as OpenMetrics text, which is at most `CACHE_TTL` old. May block while
+    /// the values are read.
     pub fn text(&self) -> String {
         let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, text)) = cached.as_ref().filter(|(at, _)| at.elapsed() < CACHE_TTL) {
@@ -115,6 +131,16 @@ impl Metric {
         let values = MetricValues::Gauge(values);
         Self { name, help, values }
     }
+
+    /// A histogram with labels.
+    pub fn histograms(
+        name: &'static str,
+        help: &'static str,
+        values: Vec<(Labels, HistogramValue)>,
+    ) -> Self {
+        let values = MetricValues::Histogram(values);
+        Self { name, help, values }
+    }
 }
 
 impl<F> fmt::Debug for MetricSource<F> {
@@ -132,6 +158,7 @@ where
             let kind = match metric.values {
                 MetricValues::Counter(_) => MetricType::Counter,
                 MetricValues::Gauge(_) => MetricType::Gauge,
+                MetricValues::Histogram(_) => MetricType::Histogram,
             };
             let mut encoder = encoder.encode_descriptor(metric.name, metric.help, None, kind)?;
             match &metric.values {
@@ -146,6 +173,13 @@ where
                         encoder.encode_family(labels)?.encode_gauge(value)?;
                     }
                 }
+                MetricValues::Histogram(values) => {
+                    for (labels, HistogramValue { sum, buckets }) in values {
+                        let count = buckets.iter().map(|(_, count)| count).sum();
+                        let mut one = encoder.encode_family(labels)?;
+                        one.encode_histogram::<NoLabelSet>(*sum, count, buckets, None)?;
+                    }
+                }
             }
         }
         Ok(())
@@ -157,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metrics_are_written_as_open_metrics() {
+    fn metrics_are_rendered_as_open_metrics() {
         let metrics = Metrics::new(|| {
             vec![
                 Metric::counters(
@@ -166,6 +200,17 @@ mod tests {
                     vec![(vec![("kind", "a\"b".into())], 3)],
                 ),
                 Metric::gauge("entail_y", "Others", 1.5),
+                Metric::histograms(
+                    "entail_z_seconds",
+                    "Durations",
+                    vec![(
+                        vec![("method", "Get".into())],
+                        HistogramValue {
+                            sum: 4.5,
+                            buckets: vec![(0.000_01, 2), (1.0, 0), (f64::INFINITY, 1)],
+                        },
+                    )],
+                ),
             ]
         });
         metrics.observe_publish(Duration::from_millis(2));
@@ -179,9 +224,15 @@ mod tests {
             "entail_x_total{kind=\"a\\\"b\"} 3",
             "# TYPE entail_y gauge",
             "entail_y{} 1.5",
+            "# TYPE entail_z_seconds histogram",
+            "entail_z_seconds_sum{method=\"Get\"} 4.5",
+            "entail_z_seconds_count{method=\"Get\"} 3",
+            "entail_z_seconds_bucket{le=\"1e-5\",method=\"Get\"} 2",
+            "entail_z_seconds_bucket{le=\"1.0\",method=\"Get\"} 2",
+            "entail_z_seconds_bucket{le=\"+Inf\",method=\"Get\"} 3",
             "# EOF",
         ] {
-            assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+            assert!(text.lines().any(|other| other == line), "{line}\n{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the process tells of itself: logs on standard error, metrics, and whether it is ready.
+//! Observability of the process: logs on standard error, metrics, and readiness.
 
 mod admin;
 mod bounded;
@@ -7,4 +7,4 @@ mod metrics;
 
 pub use admin::{AdminServer, AdminState, Readiness};
 pub use log::{LogControl, LogFormat, LogSettings, init, log_control};
-pub use metrics::{Metric, MetricValues, Metrics};
+pub use metrics::{HistogramValue, Metric, MetricValues, Metrics};

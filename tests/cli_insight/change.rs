@@ -1,4 +1,4 @@
-//! What changes: `preview` and `diff`.
+//! Tests of `preview` and `diff`.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use super::{
 };
 
 #[test]
-fn preview_tells_who_loses_retries() {
+fn preview_lists_changed_and_lost_values() {
     let text = ends(&bakery(&["preview", "--delete", PATIENT]), 1);
     let cakes = "  Service/baker/cakes loses attempts of RetryPolicy on 2 paths";
     let loaves = "  Service/baker/loaves loses attempts, backoff of RetryPolicy on 4 paths";
@@ -22,15 +22,21 @@ fn preview_tells_who_loses_retries() {
     );
     line(
         &text,
-        &["backoff: 250ms (baker/be-patient) -> nothing  lost"],
+        &["backoff: 250ms (baker/be-patient) -> (none)  lost"],
     );
     let last = text.lines().last().unwrap();
-    assert_eq!(last, "3 answers change on 6 paths, 4 values are lost");
+    assert_eq!(
+        last,
+        "3 effective policies change on 6 paths, 4 values are lost"
+    );
     let other = ends(
         &bakery(&["preview", "--delete", PATIENT, "--kind", "CachePolicy"]),
         0,
     );
-    assert_eq!(other, "0 answers change on 0 paths, 0 values are lost\n");
+    assert_eq!(
+        other,
+        "0 effective policies change on 0 paths, 0 values are lost\n"
+    );
 }
 
 #[test]
@@ -101,18 +107,18 @@ fn preview_reads_manifests() {
 }
 
 #[test]
-fn preview_refuses_what_it_cannot_read() {
+fn preview_reports_unreadable_manifests() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("torn.yaml");
+    let file = folder.path().join("broken.yaml");
     std::fs::write(&file, "a: 1\nb: [").unwrap();
     let output = bakery(&["preview", "-f", file.to_str().unwrap()]);
     assert_eq!(ends(&output, 3), "");
     assert!(
-        stderr(&output).contains("torn.yaml:2"),
+        stderr(&output).contains("broken.yaml:2"),
         "{}",
         stderr(&output)
     );
-    // Well written, but no object: it costs only itself, and the answer is not the whole one.
+    // Valid YAML, but not an object: it is skipped, and the answer is incomplete.
     std::fs::write(&file, "apiVersion: v1\nkind: Service\n").unwrap();
     let output = bakery(&["preview", "-f", file.to_str().unwrap()]);
     assert!(ends(&output, 3).ends_with("0 values are lost\n"));
@@ -126,7 +132,7 @@ fn preview_refuses_what_it_cannot_read() {
 }
 
 #[test]
-fn diff_compares_what_manifests_come_to() {
+fn diff_compares_effective_policies() {
     let folder = copy();
     edit(folder.path(), "policies/timeouts.yaml", |text| {
         text.replace("request: 10s", "request: 20s")
@@ -141,14 +147,17 @@ fn diff_compares_what_manifests_come_to() {
         &["client.request: 10s (platform/nobody-waits) -> 20s (platform/nobody-waits)"],
     );
     assert!(!text.contains("RetryPolicy"), "{text}");
-    // Four more paths than are named, and one answer, whoever was beaten on some of them.
+    // One change for all paths, although the overridden policies differ; four paths are counted.
     line(&text, &["     and 4 more"]);
     assert!(
-        text.ends_with("1 answer changes on 7 paths, 0 values are lost\n"),
+        text.ends_with("1 effective policy changes on 7 paths, 0 values are lost\n"),
         "{text}"
     );
     let same = ends(&entail(&["diff", BAKERY, BAKERY]), 0);
-    assert_eq!(same, "0 answers change on 0 paths, 0 values are lost\n");
+    assert_eq!(
+        same,
+        "0 effective policies change on 0 paths, 0 values are lost\n"
+    );
     let answer = json(&entail(&["diff", BAKERY, other, "-o", "json"]), 0);
     assert_eq!(answer["version"], Value::Null);
     assert_eq!(answer["loses"], false);
@@ -156,7 +165,7 @@ fn diff_compares_what_manifests_come_to() {
 }
 
 #[test]
-fn diff_tells_what_gets_lost() {
+fn diff_lists_lost_values_and_removed_paths() {
     let folder = copy();
     std::fs::remove_file(folder.path().join("policies/cache.yaml")).unwrap();
     let other = folder.path().to_str().unwrap();
@@ -166,8 +175,8 @@ fn diff_tells_what_gets_lost() {
         &["HTTPRoute/baker/bread#menu loses staleFor, ttl of CachePolicy on 1 path"],
     );
     let back = ends(&entail(&["diff", other, BAKERY]), 0);
-    line(&back, &["ttl: nothing -> 1h (baker/still-warm)"]);
-    // A path that is gone is lost, whatever was said on it.
+    line(&back, &["ttl: (none) -> 1h (baker/still-warm)"]);
+    // A removed path counts as lost, with or without policies.
     edit(folder.path(), "routes.yaml", |text| {
         text.replace("name: order\n", "name: orders\n")
     });

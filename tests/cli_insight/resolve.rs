@@ -1,4 +1,4 @@
-//! `resolve`: which rule a request takes.
+//! Tests of `resolve`.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ fn resolve(arguments: &[&str]) -> std::process::Output {
 }
 
 #[test]
-fn a_request_is_told_its_rule_and_what_holds_there() {
+fn a_request_resolves_to_its_rule_and_effective_policies() {
     let order = [
         "--host",
         "Bread.bakery.example:443",
@@ -22,14 +22,14 @@ fn a_request_is_told_its_rule_and_what_holds_there() {
     let rule =
         "gateways/platform/storefront/listeners/https/routes/HTTPRoute/baker/bread/rules/order";
     assert!(text.starts_with(rule), "{text}");
-    let told = words(&text);
+    let printed = words(&text);
     for part in [
         "TimeoutPolicy.policies.bakery.example",
         "matched by path prefix `/order`, method POST (match 0 of the rule)",
-        "comes in by port 443",
-        "goes to Service/baker/loaves#8080",
+        "port 443",
+        "backend Service/baker/loaves#8080",
     ] {
-        assert!(told.contains(part), "{part}: {text}");
+        assert!(printed.contains(part), "{part}: {text}");
     }
 
     let json = ends(&resolve(&[&order[..], &["-o", "json"]].concat()), 0);
@@ -53,7 +53,7 @@ fn a_request_is_told_its_rule_and_what_holds_there() {
 }
 
 #[test]
-fn a_request_that_no_rule_takes_is_told_what_it_lacks() {
+fn a_request_without_a_rule_is_reported_with_the_nearest_rules() {
     let text = ends(
         &resolve(&[
             "--host",
@@ -65,10 +65,10 @@ fn a_request_that_no_rule_takes_is_told_what_it_lacks() {
         ]),
         1,
     );
-    let told = words(&text);
-    assert!(told.starts_with("no rule takes the request"), "{text}");
+    let printed = words(&text);
+    assert!(printed.starts_with("no rule matches the request"), "{text}");
     assert!(
-        told.contains("HTTPRoute/baker/bread rule 1 asks for method POST"),
+        printed.contains("HTTPRoute/baker/bread rule 1 requires method POST"),
         "{text}"
     );
     let text = ends(
@@ -81,30 +81,33 @@ fn a_request_that_no_rule_takes_is_told_what_it_lacks() {
         1,
     );
     assert_eq!(
-        text.matches("no listener takes the host").count(),
+        text.matches("no listener accepts the host").count(),
         1,
         "{text}"
     );
     let text = ends(&resolve(&["--at", "mesh/shop/services/baker/loaves"]), 1);
-    assert!(text.contains("no route names the Service"), "{text}");
+    assert!(text.contains("no route references the Service"), "{text}");
 }
 
 #[test]
-fn what_is_no_request_is_said() {
-    for (arguments, told) in [
-        (&["--host", "a/b"][..], "no host"),
+fn invalid_requests_are_usage_errors() {
+    for (arguments, message) in [
+        (&["--host", "a/b"][..], "not a valid host"),
         (&["--path", "/a//b"], "double slashes"),
         (&["--path", "x"], "begins with `/`"),
         (&["--header", "x"], "name: value"),
         (&["--at", "gateways/platform"], "gateways/ns/name"),
-        (&["--at", "namespaces/baker"], "nothing comes in there"),
+        (
+            &["--at", "namespaces/baker"],
+            "requests do not enter at this path",
+        ),
         (&["--grpc", "a/b", "--path", "/x"], "cannot be used with"),
         (&["--port", "99999"], "99999"),
     ] {
         let output = resolve(arguments);
         ends(&output, 2);
         assert!(
-            stderr(&output).contains(told),
+            stderr(&output).contains(message),
             "{arguments:?}: {}",
             stderr(&output)
         );

@@ -1,11 +1,11 @@
-//! What is below what: `topology`.
+//! Tests of `topology`.
 
 use std::collections::BTreeSet;
 
 use super::{LONGER, bakery, copy, ends, entail, fields, json, line, list};
 
 #[test]
-fn a_tree_tells_each_thing_once() {
+fn a_tree_prints_each_object_in_full_once() {
     let text = ends(&bakery(&["topology"]), 0);
     assert!(
         text.starts_with("GatewayClass/bakery\n  Gateway/platform/backdoor\n"),
@@ -24,7 +24,7 @@ fn a_tree_tells_each_thing_once() {
     assert_eq!(text.matches("RetryPolicy baker/be-patient").count(), 1);
     assert!(
         !text.contains("Namespace/kitchen"),
-        "it holds no policy: {text}"
+        "a Namespace without policies: {text}"
     );
     assert_eq!(ends(&bakery(&["topology"]), 0), text);
     let some = ends(&bakery(&["topology", "--kind", "CachePolicy"]), 0);
@@ -35,22 +35,22 @@ fn a_tree_tells_each_thing_once() {
 }
 
 #[test]
-fn a_tree_marks_what_is_not_accepted() {
+fn policies_that_are_not_accepted_are_marked() {
     let folder = copy();
-    let torn = LONGER
-        .replace("be-patient", "torn")
+    let invalid = LONGER
+        .replace("be-patient", "invalid")
         .replace("strategy: merge", "strategy: x");
-    std::fs::write(folder.path().join("policies/more.yaml"), torn).unwrap();
+    std::fs::write(folder.path().join("policies/more.yaml"), invalid).unwrap();
     let folder = folder.path().to_str().unwrap();
     for (shape, marked) in [
-        ("tree", "  * RetryPolicy baker/torn (not accepted)"),
+        ("tree", "  * RetryPolicy baker/invalid (not accepted)"),
         (
             "dot",
-            "[label=\"RetryPolicy baker/torn (not accepted)\", shape=note, color=red];",
+            "[label=\"RetryPolicy baker/invalid (not accepted)\", shape=note, color=red];",
         ),
         (
             "mermaid",
-            "([\"RetryPolicy baker/torn (not accepted)\"]):::refused",
+            "([\"RetryPolicy baker/invalid (not accepted)\"]):::refused",
         ),
     ] {
         let text = ends(
@@ -60,18 +60,18 @@ fn a_tree_marks_what_is_not_accepted() {
         line(&text, &[marked]);
     }
     let status = ends(&entail(&["status", "--manifests", folder]), 0);
-    line(&status, &["baker/torn", "Accepted=False/Invalid"]);
+    line(&status, &["baker/invalid", "Accepted=False/Invalid"]);
     let reach = ends(
-        &entail(&["reach", "retrypolicy/baker/torn", "--manifests", folder]),
+        &entail(&["reach", "retrypolicy/baker/invalid", "--manifests", folder]),
         0,
     );
     assert!(
-        reach.starts_with("RetryPolicy baker/torn is not accepted: "),
+        reach.starts_with("RetryPolicy baker/invalid is not accepted: "),
         "{reach}"
     );
 }
 
-/// The nodes that are declared and the edges between them, of lines that begin with an id.
+/// Parses a graph: the declared nodes, and the edges with whether they are dashed.
 fn graph(text: &str, arrows: [&str; 2]) -> (BTreeSet<String>, Vec<(String, String, bool)>) {
     let id = |text: &str| {
         let end = text.find(|c: char| !c.is_ascii_alphanumeric());
@@ -96,7 +96,7 @@ fn graph(text: &str, arrows: [&str; 2]) -> (BTreeSet<String>, Vec<(String, Strin
 }
 
 #[test]
-fn graphs_are_whole() {
+fn graphs_are_well_formed() {
     let dot = ends(&bakery(&["topology", "-o", "dot"]), 0);
     assert!(
         dot.starts_with("digraph entail {\n") && dot.ends_with("\n}\n"),

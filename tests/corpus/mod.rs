@@ -1,11 +1,11 @@
-//! The cases of `tests/conformance`.
+//! Reads the cases of `tests/conformance`.
 
 use std::path::{Path, PathBuf};
 
 use entail::cli::test::Case;
 
-/// The files of a folder whose stems are, or are not, those of lists.
-fn folder(lists: bool) -> Vec<PathBuf> {
+/// Returns the YAML files of the folder: the lists of expected failures, or the case files.
+fn yaml_files(lists: bool) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance");
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
         .unwrap()
@@ -20,18 +20,18 @@ fn folder(lists: bool) -> Vec<PathBuf> {
     files
 }
 
-/// The files of cases.
+/// The case files.
 pub fn files() -> Vec<PathBuf> {
-    folder(false)
+    yaml_files(false)
 }
 
-/// The lists of cases that may fail.
-#[allow(dead_code, reason = "not every test that shares the corpus needs it")]
+/// The lists of expected failures.
+#[allow(dead_code, reason = "not every test that includes this module uses it")]
 pub fn lists() -> Vec<PathBuf> {
-    folder(true)
+    yaml_files(true)
 }
 
-/// Every case.
+/// All cases.
 pub fn cases() -> Vec<Case> {
     files()
         .iter()

@@ -1,18 +1,34 @@
-//! Metrics, readiness and the log's filter over HTTP.
+//! The admin server: metrics, readiness and the log filter over HTTP. Also the latency histograms
+//! and the tracing spans of requests.
 
-use std::io::{Read, Write};
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use entail::api::v1;
 use entail::app::serve;
 use entail::config::ServeSettings;
 use tokio::sync::oneshot;
+use tonic::{Code, Request};
+use tonic_prost::ProstCodec;
+use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
+use tracing_subscriber::fmt::MakeWriter;
 
-use super::server::{PATH, by_path, start, world};
+use super::envoy::{check_at, check_request_of_path};
+use super::scope::with_kinds;
+use super::server::{PATH, Running, batch_of, by_path, start, world};
 
-/// Asks over a connection of its own; returns the status and the body.
-fn ask(mut stream: impl Read + Write, method: &str, path: &str, body: &str) -> (u16, String) {
+/// Sends one HTTP request over a connection; returns the status code and the body.
+fn http_request(
+    mut stream: impl Read + Write,
+    method: &str,
+    path: &str,
+    body: &str,
+) -> (u16, String) {
     let length = body.len();
     let request = format!(
         "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
@@ -28,7 +44,7 @@ fn ask(mut stream: impl Read + Write, method: &str, path: &str, body: &str) -> (
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn metrics_and_readiness_are_told() {
+async fn metrics_and_readiness_are_served() {
     let sockets = tempfile::tempdir().unwrap();
     let socket = sockets.path().join("admin.sock");
     let unix = socket.clone();
@@ -43,25 +59,27 @@ async fn metrics_and_readiness_are_told() {
     .await;
     running.get(by_path(PATH)).await.unwrap();
     running.get(by_path("gateways/no/such")).await.unwrap_err();
-    let told = tokio::task::spawn_blocking(move || {
-        let over_tcp =
-            |method, path, body| ask(TcpStream::connect(port).unwrap(), method, path, body);
-        let over_unix =
-            |method, path, body| ask(UnixStream::connect(&socket).unwrap(), method, path, body);
+    let metrics = tokio::task::spawn_blocking(move || {
+        let over_tcp = |method, path, body| {
+            http_request(TcpStream::connect(port).unwrap(), method, path, body)
+        };
+        let over_unix = |method, path, body| {
+            http_request(UnixStream::connect(&socket).unwrap(), method, path, body)
+        };
         let (code, metrics) = over_tcp("GET", "/metrics", "");
         assert_eq!(code, 200);
         assert_eq!(over_tcp("GET", "/healthz", ""), (200, "ok\n".to_owned()));
         let (code, ready) = over_tcp("GET", "/readyz", "");
         assert_eq!(code, 200, "{ready}");
         assert!(ready.contains("generation 1\n"), "{ready}");
-        // Who can reach a port may not change the log.
+        // The log filter can be changed only over the Unix socket.
         assert_eq!(over_tcp("GET", "/log", "").0, 404);
         assert_eq!(over_tcp("PUT", "/log", "debug").0, 404);
         assert_eq!(over_unix("GET", "/readyz", "").0, 200);
         assert_eq!(over_unix("GET", "/nonsense", "").0, 404);
         metrics
     });
-    let metrics = told.await.unwrap();
+    let metrics = metrics.await.unwrap();
     for line in [
         "entail_requests_total{service=\"policies\",code=\"OK\"} 1",
         "entail_requests_total{service=\"policies\",code=\"NOT_FOUND\"} 1",
@@ -72,11 +90,11 @@ async fn metrics_and_readiness_are_told() {
         "# EOF",
     ] {
         assert!(
-            metrics.lines().any(|found| found == line),
+            metrics.lines().any(|candidate| candidate == line),
             "{line}\n{metrics}"
         );
     }
-    // Objects have no names here.
+    // Labels contain no names of objects.
     assert!(
         !metrics.contains("default") && !metrics.contains("\"gw\""),
         "{metrics}"
@@ -85,7 +103,7 @@ async fn metrics_and_readiness_are_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_not_ready_before_the_first_snapshot() {
+async fn the_server_is_not_ready_before_the_first_snapshot() {
     let folder = world();
     std::fs::write(folder.path().join("broken.yaml"), "a: [").unwrap();
     let socket = folder.path().join("admin.sock");
@@ -95,28 +113,243 @@ async fn it_is_not_ready_before_the_first_snapshot() {
         ..ServeSettings::default()
     };
     settings.inputs.manifests = vec![folder.path().join("broken.yaml")];
-    let (tell, bound) = oneshot::channel();
+    let (sender, bound) = oneshot::channel();
     let (stop, stopped) = oneshot::channel::<()>();
     let task = tokio::spawn(async move {
         let stopped = async move { drop(stopped.await) };
-        serve(settings, |_| tell.send(()).unwrap(), stopped).await
+        serve(settings, |_| sender.send(()).unwrap(), stopped).await
     });
     bound.await.unwrap();
-    let asked = tokio::task::spawn_blocking(move || {
+    let waiting = tokio::task::spawn_blocking(move || {
         let end = Instant::now() + Duration::from_secs(10);
         loop {
-            let (code, told) = ask(UnixStream::connect(&socket).unwrap(), "GET", "/readyz", "");
-            assert_eq!(code, 503, "{told}");
-            assert!(told.starts_with("not ready\nno snapshot yet\n"), "{told}");
-            // The socket tells what is wrong.
-            if told.contains("broken.yaml:1: ") {
+            let socket = UnixStream::connect(&socket).unwrap();
+            let (code, body) = http_request(socket, "GET", "/readyz", "");
+            assert_eq!(code, 503, "{body}");
+            assert!(body.starts_with("not ready\nno snapshot yet\n"), "{body}");
+            // The Unix socket also reports the problems.
+            if body.contains("broken.yaml:1: ") {
                 return;
             }
-            assert!(Instant::now() < end, "{told}");
+            assert!(Instant::now() < end, "{body}");
             std::thread::sleep(Duration::from_millis(20));
         }
     });
-    asked.await.unwrap();
+    waiting.await.unwrap();
     stop.send(()).unwrap();
     task.await.unwrap().unwrap();
+}
+
+/// Calls each method of the API once, except health.
+async fn call_every_method(running: &Running) {
+    let mut policies = running.policies();
+    policies
+        .batch_get_effective_policies(batch_of([PATH]))
+        .await
+        .unwrap();
+    let watch = v1::WatchEffectivePoliciesRequest::default();
+    policies.watch_effective_policies(watch).await.unwrap();
+    let resolve = v1::ResolveRequestRequest::default();
+    policies.resolve_request(resolve).await.unwrap();
+    let mut insight = running.insight();
+    let explain = v1::ExplainRequest {
+        name: PATH.to_owned(),
+        ..Default::default()
+    };
+    insight.explain(explain).await.unwrap();
+    insight
+        .list_policies(v1::ListPoliciesRequest::default())
+        .await
+        .unwrap();
+    insight
+        .list_affected(v1::ListAffectedRequest::default())
+        .await
+        .unwrap_err();
+    insight
+        .preview_change(v1::PreviewChangeRequest::default())
+        .await
+        .unwrap();
+    insight
+        .list_findings(v1::ListFindingsRequest::default())
+        .await
+        .unwrap();
+    insight
+        .get_topology(v1::GetTopologyRequest {})
+        .await
+        .unwrap();
+    insight
+        .list_paths(v1::ListPathsRequest::default())
+        .await
+        .unwrap();
+    insight
+        .get_server_status(v1::GetServerStatusRequest {})
+        .await
+        .unwrap();
+    let channel = running.channel().await;
+    check_at(channel.clone(), check_request_of_path(PATH), &[])
+        .await
+        .unwrap();
+    let list = tokio_stream::iter([super::list_services()]);
+    let mut reflection = ServerReflectionClient::new(channel.clone());
+    reflection.server_reflection_info(list).await.unwrap();
+    let mut client = tonic::client::Grpc::new(channel);
+    client.ready().await.unwrap();
+    let path = http::uri::PathAndQuery::from_static("/entail.v1.EffectivePolicyService/Nope");
+    let codec = ProstCodec::<v1::GetTopologyRequest, v1::GetTopologyRequest>::default();
+    let unknown = client.unary(Request::new(v1::GetTopologyRequest {}), path, codec);
+    assert_eq!(unknown.await.unwrap_err().code(), Code::Unimplemented);
+}
+
+/// The values of a metric by its labels, without the label `drop`, which are added up.
+fn sums(metrics: &str, name: &str, drop: &str) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for line in metrics.lines() {
+        let Some((labels, value)) = line
+            .strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix('{')?.split_once("} "))
+        else {
+            continue;
+        };
+        let kept = labels.split(',').filter(|label| !label.starts_with(drop));
+        let kept: Vec<&str> = kept.collect();
+        *sums.entry(kept.join(",")).or_default() += value.parse::<u64>().unwrap();
+    }
+    sums
+}
+
+async fn metrics_of(socket: &Path) -> String {
+    let socket = socket.to_owned();
+    let reply = tokio::task::spawn_blocking(move || {
+        http_request(UnixStream::connect(socket).unwrap(), "GET", "/metrics", "")
+    });
+    reply.await.unwrap().1
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_request_is_counted_in_the_histogram_of_its_method() {
+    let folder = tempfile::tempdir().unwrap();
+    let (socket, envoy) = (
+        folder.path().join("admin.sock"),
+        folder.path().join("envoy"),
+    );
+    std::fs::write(&envoy, "").unwrap();
+    let admin = socket.clone();
+    let running = start(|settings| {
+        settings.admin_socket = Some(admin);
+        settings.envoy = Some(envoy);
+    })
+    .await;
+    // On the fast path, by the services, and an error.
+    running.get(by_path(PATH)).await.unwrap();
+    running
+        .get(with_kinds(PATH, &["APolicy.p.example"]))
+        .await
+        .unwrap();
+    running.get(by_path("gateways/no/such")).await.unwrap_err();
+    call_every_method(&running).await;
+    let metrics = metrics_of(&socket).await;
+
+    let name = "entail_request_duration_seconds_count";
+    let counts = sums(&metrics, name, "nothing");
+    let mut expected = BTreeMap::from([(
+        "service=\"policies\",method=\"GetEffectivePolicies\"".to_owned(),
+        3,
+    )]);
+    for (service, method) in [
+        ("policies", "BatchGetEffectivePolicies"),
+        ("policies", "WatchEffectivePolicies"),
+        ("policies", "ResolveRequest"),
+        ("policies", "other"),
+        ("insight", "Explain"),
+        ("insight", "ListPolicies"),
+        ("insight", "ListAffected"),
+        ("insight", "PreviewChange"),
+        ("insight", "ListFindings"),
+        ("insight", "GetTopology"),
+        ("insight", "ListPaths"),
+        ("insight", "GetServerStatus"),
+        ("envoy", "Check"),
+        ("other", "other"),
+    ] {
+        expected.insert(format!("service=\"{service}\",method=\"{method}\""), 1);
+    }
+    let is_health = |labels: &String| labels.contains("health");
+    let others: BTreeMap<_, _> = counts
+        .clone()
+        .into_iter()
+        .filter(|(l, _)| !is_health(l))
+        .collect();
+    assert_eq!(others, expected, "{metrics}");
+    // How often `start` asks for health is not known; the counters have the same number.
+    let by_service = sums(&metrics, name, "method");
+    assert_eq!(by_service, sums(&metrics, "entail_requests_total", "code"));
+    assert!(by_service["service=\"health\""] > 0);
+    // The last bucket has all requests.
+    let last = "entail_request_duration_seconds_bucket";
+    for (labels, count) in &counts {
+        let bucket = format!("{last}{{le=\"+Inf\",{labels}}} {count}");
+        assert!(
+            metrics.lines().any(|line| line == bucket),
+            "{bucket}\n{metrics}"
+        );
+    }
+    running.stop().await;
+}
+
+/// A log in memory.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl MakeWriter<'_> for Log {
+    type Writer = Self;
+
+    fn make_writer(&self) -> Self {
+        self.clone()
+    }
+}
+
+/// On one thread, because a default subscriber applies to its thread.
+#[tokio::test]
+async fn a_request_has_a_span_with_its_method_its_peer_and_its_code() {
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::DEBUG)
+        .with_ansi(false)
+        .with_writer(log.clone())
+        .finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let running = start(|_| {}).await;
+    running.get(by_path(PATH)).await.unwrap();
+    running.get(by_path("gateways/no/such")).await.unwrap_err();
+    let mut insight = running.insight();
+    insight
+        .get_topology(v1::GetTopologyRequest {})
+        .await
+        .unwrap();
+    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    for (service, method, code) in [
+        ("policies", "GetEffectivePolicies", "OK"),
+        ("policies", "GetEffectivePolicies", "NOT_FOUND"),
+        ("insight", "GetTopology", "OK"),
+    ] {
+        let span = format!(
+            "request{{service=\"{service}\" method=\"{method}\" peer=\"tcp\" code=\"{code}\"}}"
+        );
+        let finished: Vec<&str> = text
+            .lines()
+            .filter(|line| line.contains(&span) && line.contains("request finished"))
+            .collect();
+        assert_eq!(finished.len(), 1, "{span}\n{text}");
+    }
+    running.stop().await;
 }

@@ -1,4 +1,4 @@
-//! What happens to requests when the server stops.
+//! Requests in progress at shutdown.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use tonic_prost::ProstCodec;
 
 use super::server::{PATH, Running, batch_of, by_path, start};
 
-/// A batch of which the server has the headers before it stops and the message only afterwards.
+/// The server receives the headers of a batch before it stops, and the message afterwards.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_has_begun_is_answered() {
+async fn a_request_that_started_before_shutdown_is_answered() {
     let running = start(|_| {}).await;
-    let (polled, begun) = oneshot::channel::<()>();
+    let (polled, started) = oneshot::channel::<()>();
     let (go, wait) = oneshot::channel::<()>();
     let mut once = Some((polled, wait));
     let message = tokio_stream::iter([()]).then(move |()| {
@@ -39,9 +39,9 @@ async fn a_request_that_has_begun_is_answered() {
             )
             .await
     });
-    // The body is polled once the headers are queued; frames of a connection keep their order, so
-    // after a later reply the server has them.
-    begun.await.unwrap();
+    // The body is polled after the headers are queued. Frames of a connection keep their order, so
+    // a later reply shows that the server has received the headers.
+    started.await.unwrap();
     running.get(by_path(PATH)).await.unwrap();
 
     let Running {
@@ -54,9 +54,9 @@ async fn a_request_that_has_begun_is_answered() {
     while tokio::net::TcpStream::connect(&address).await.is_ok() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    // Time for both GOAWAY frames and the ping between them.
+    // Leave time for both GOAWAY frames and the ping between them.
     tokio::time::sleep(Duration::from_millis(200)).await;
-    assert!(!task.is_finished(), "it did not wait");
+    assert!(!task.is_finished(), "the server did not wait");
     go.send(()).unwrap();
     let reply = call.await.unwrap().unwrap().into_inner();
     assert_eq!(reply.results.len(), 10_000);

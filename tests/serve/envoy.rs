@@ -1,4 +1,4 @@
-//! What Envoy is told when it asks about a request.
+//! The external authorization service for Envoy.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use tonic::{Code, Request, Status};
 use super::follow::put;
 use super::server::{PATH, Running, start};
 
-/// A server with some settings for Envoy.
-async fn with(settings: &str) -> Running {
+/// Starts a server with settings for Envoy.
+async fn start_with(settings: &str) -> Running {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), settings).unwrap();
     let path = file.path().to_owned();
@@ -23,7 +23,8 @@ async fn with(settings: &str) -> Running {
     running
 }
 
-pub fn about(path: &str, headers: &[(&str, &str)]) -> CheckRequest {
+/// A `Check` call for a request to `example.com`.
+pub fn check_request(path: &str, headers: &[(&str, &str)]) -> CheckRequest {
     let headers = headers
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -42,8 +43,9 @@ pub fn about(path: &str, headers: &[(&str, &str)]) -> CheckRequest {
     }
 }
 
-pub fn named(path: &str) -> CheckRequest {
-    let mut request = about("/", &[]);
+/// A `Check` call whose context extension names the path.
+pub fn check_request_of_path(path: &str) -> CheckRequest {
+    let mut request = check_request("/", &[]);
     let attributes = request.attributes.as_mut().unwrap();
     attributes
         .context_extensions
@@ -76,28 +78,28 @@ pub async fn check_at(
     Ok(client.unary(request, path, codec).await?.into_inner())
 }
 
-/// All texts of the metadata, by their place.
-pub fn told(reply: &CheckResponse) -> BTreeMap<String, String> {
-    fn walk(fields: &Struct, place: &str, found: &mut BTreeMap<String, String>) {
+/// The scalar values of the dynamic metadata, by their field path.
+pub fn metadata_values(reply: &CheckResponse) -> BTreeMap<String, String> {
+    fn collect(fields: &Struct, prefix: &str, values: &mut BTreeMap<String, String>) {
         for (name, value) in &fields.fields {
-            let place = format!("{place}{name}");
+            let path = format!("{prefix}{name}");
             match &value.kind {
-                Some(Kind::StructValue(inner)) => walk(inner, &format!("{place}/"), found),
+                Some(Kind::StructValue(inner)) => collect(inner, &format!("{path}/"), values),
                 Some(Kind::ListValue(list)) => {
                     for value in &list.values {
-                        found.insert(place.clone(), shown(value));
+                        values.insert(path.clone(), scalar(value));
                     }
                 }
-                _ => drop(found.insert(place, shown(value))),
+                _ => drop(values.insert(path, scalar(value))),
             }
         }
     }
-    let mut found = BTreeMap::new();
-    walk(reply.dynamic_metadata.as_ref().unwrap(), "", &mut found);
-    found
+    let mut values = BTreeMap::new();
+    collect(reply.dynamic_metadata.as_ref().unwrap(), "", &mut values);
+    values
 }
 
-fn shown(value: &Value) -> String {
+fn scalar(value: &Value) -> String {
     match &value.kind {
         Some(Kind::StringValue(text)) => text.clone(),
         Some(Kind::NumberValue(number)) => number.to_string(),
@@ -105,7 +107,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// The status of a denial, and why; none if the request passes.
+/// The HTTP status and the reason of a denial; `None` if the request is allowed.
 pub fn denial(reply: &CheckResponse) -> Option<(i32, String)> {
     let status = reply.status.as_ref().unwrap();
     match reply.http_response.as_ref().unwrap() {
@@ -121,22 +123,27 @@ pub fn denial(reply: &CheckResponse) -> Option<(i32, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_path_is_named_and_its_policies_are_told() {
+async fn the_policies_of_a_named_path_are_returned() {
     let settings = "kinds: [APolicy.p.example]\nheaders:\n- {name: X-Marker, kind: APolicy.p.example, value: marker}\n\
                     - {name: x-none, kind: APolicy.p.example, value: nothing}\n";
-    let running = with(settings).await;
-    let reply = check(&running, named(PATH), &[]).await.unwrap();
+    let running = start_with(settings).await;
+    let reply = check(&running, check_request_of_path(PATH), &[])
+        .await
+        .unwrap();
     assert_eq!(denial(&reply), None);
-    let told = told(&reply);
-    assert_eq!(told["entail/path"], PATH);
-    assert_eq!(told["entail/policies/APolicy.p.example/spec/marker"], "1");
+    let metadata = metadata_values(&reply);
+    assert_eq!(metadata["entail/path"], PATH);
     assert_eq!(
-        told["entail/policies/APolicy.p.example/json"],
+        metadata["entail/policies/APolicy.p.example/spec/marker"],
+        "1"
+    );
+    assert_eq!(
+        metadata["entail/policies/APolicy.p.example/json"],
         r#"{"marker":1}"#
     );
     assert!(
-        !told.keys().any(|place| place.contains("BPolicy")),
-        "{told:?}"
+        !metadata.keys().any(|path| path.contains("BPolicy")),
+        "{metadata:?}"
     );
     let Some(HttpResponse::OkResponse(ok)) = reply.http_response else {
         panic!("denied")
@@ -145,48 +152,65 @@ async fn a_path_is_named_and_its_policies_are_told() {
     assert_eq!((&*header.key, &*header.value), ("x-marker", "1"));
     assert_eq!(ok.headers_to_remove, ["x-none"]);
 
-    let missing = check(&running, named("gateways/default/gw/listeners/none"), &[])
-        .await
-        .unwrap();
+    let missing = check(
+        &running,
+        check_request_of_path("gateways/default/gw/listeners/none"),
+        &[],
+    )
+    .await
+    .unwrap();
     assert_eq!(denial(&missing), Some((503, "NotFound".to_owned())));
     running.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_data_plane_says_of_a_route_is_found() {
-    let running = with("dialects: [envoy-gateway, istio]\ngateway: default/gw").await;
+async fn a_rule_is_identified_by_the_name_of_the_envoy_route() {
+    let running = start_with("dialects: [envoy-gateway, istio]\ngateway: default/gw").await;
     for name in ["httproute/default/r/rule/0/match/-1/*", "default.r.0"] {
-        let reply = check(&running, about("/", &[]), &[("x-entail-route", name)])
-            .await
-            .unwrap();
+        let reply = check(
+            &running,
+            check_request("/", &[]),
+            &[("x-entail-route", name)],
+        )
+        .await
+        .unwrap();
         assert_eq!(denial(&reply), None, "{name}");
-        assert_eq!(told(&reply)["entail/path"], PATH, "{name}");
+        assert_eq!(metadata_values(&reply)["entail/path"], PATH, "{name}");
     }
-    // Where it comes in, as the virtual host says.
+    // The Gateway is identified by the objects of the virtual host.
     let gateway =
         |name: &str| format!(r#"[{{"kind":"Gateway","namespace":"default","name":"{name}"}}]"#);
-    for (host, denied) in [(gateway("gw"), None), (gateway("other"), Some("NotFound"))] {
+    for (objects, denied) in [(gateway("gw"), None), (gateway("other"), Some("NotFound"))] {
         let metadata = [
             ("x-entail-route", "default.r.0"),
-            ("x-entail-gateway", &*host),
+            ("x-entail-gateway", &*objects),
         ];
-        let reply = check(&running, about("/", &[]), &metadata).await.unwrap();
-        assert_eq!(denial(&reply).map(|(_, why)| why).as_deref(), denied);
-    }
-    for name in ["httproute/default/r/rule/7/match/0/x", "default.none.0"] {
-        let reply = check(&running, about("/", &[]), &[("x-entail-route", name)])
+        let reply = check(&running, check_request("/", &[]), &metadata)
             .await
             .unwrap();
+        assert_eq!(denial(&reply).map(|(_, reason)| reason).as_deref(), denied);
+    }
+    for name in ["httproute/default/r/rule/7/match/0/x", "default.none.0"] {
+        let reply = check(
+            &running,
+            check_request("/", &[]),
+            &[("x-entail-route", name)],
+        )
+        .await
+        .unwrap();
         assert_eq!(denial(&reply), Some((503, "NotFound".to_owned())), "{name}");
     }
-    // Names that say nothing, and what a client says.
-    let forged = about(
+    // Names that match no dialect do not identify a rule, and headers of the client are not used.
+    let forged = check_request(
         "/",
         &[("x-entail-route", "default.r.0"), ("entail.path", PATH)],
     );
     for (message, metadata) in [
-        (about("/", &[]), &[("x-entail-route", "vhost-7")][..]),
-        (about("/", &[]), &[]),
+        (
+            check_request("/", &[]),
+            &[("x-entail-route", "vhost-7")][..],
+        ),
+        (check_request("/", &[]), &[]),
         (forged, &[]),
     ] {
         let reply = check(&running, message, metadata).await.unwrap();
@@ -196,15 +220,17 @@ async fn what_the_data_plane_says_of_a_route_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_are_matched_only_where_that_is_switched_on() {
-    let running = with("match: true").await;
-    let reply = check(&running, about("/any?x=1", &[("x-env", "a")]), &[])
+async fn requests_are_matched_if_the_settings_enable_it() {
+    let running = start_with("match: true").await;
+    let reply = check(&running, check_request("/any?x=1", &[("x-env", "a")]), &[])
         .await
         .unwrap();
     assert_eq!(denial(&reply), None);
-    assert_eq!(told(&reply)["entail/path"], PATH);
+    assert_eq!(metadata_values(&reply)["entail/path"], PATH);
     for path in ["/a//b", "/a%2fb", "/../a", "*"] {
-        let reply = check(&running, about(path, &[]), &[]).await.unwrap();
+        let reply = check(&running, check_request(path, &[]), &[])
+            .await
+            .unwrap();
         assert_eq!(
             denial(&reply),
             Some((503, "Unidentified".to_owned())),
@@ -215,7 +241,7 @@ async fn requests_are_matched_only_where_that_is_switched_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rules_deny_and_troubles_fail_closed_unless_told_otherwise() {
+async fn rules_deny_and_failures_fail_closed_by_default() {
     let rules = |more: &str| {
         format!(
             "kinds: [APolicy.p.example{more}]\ndeny:\n- {{name: marked, when: 'policies[\"APolicy.p.example\"].marker == 1 \
@@ -223,58 +249,64 @@ async fn rules_deny_and_troubles_fail_closed_unless_told_otherwise() {
         )
     };
     let at = |path: &str| {
-        let mut request = named(PATH);
+        let mut request = check_request_of_path(PATH);
         let attributes = request.attributes.as_mut().unwrap();
-        attributes.request = about(path, &[]).attributes.unwrap().request;
+        attributes.request = check_request(path, &[]).attributes.unwrap().request;
         request
     };
-    let closed = with(&rules("")).await;
+    let closed = start_with(&rules("")).await;
     let reply = check(&closed, at("/closed"), &[]).await.unwrap();
     assert_eq!(denial(&reply), Some((451, "marked".to_owned())));
-    assert_eq!(told(&reply)["entail/deniedBy"], "marked");
+    assert_eq!(metadata_values(&reply)["entail/deniedBy"], "marked");
     let reply = check(&closed, at("/"), &[]).await.unwrap();
     assert_eq!(denial(&reply), Some((503, "RuleError".to_owned())));
     closed.stop().await;
 
-    let open = with(&format!(
+    let open = start_with(&format!(
         "{}failOpen: [RuleError, Unidentified]\n",
         rules("")
     ))
     .await;
     let reply = check(&open, at("/"), &[]).await.unwrap();
     assert_eq!(denial(&reply), None);
-    assert!(told(&reply)["entail/troubles"].starts_with("RuleError: rule `broken`"));
-    let reply = check(&open, about("/", &[]), &[]).await.unwrap();
+    assert!(metadata_values(&reply)["entail/troubles"].starts_with("RuleError: rule `broken`"));
+    let reply = check(&open, check_request("/", &[]), &[]).await.unwrap();
     assert_eq!(denial(&reply), None);
     open.stop().await;
 
-    // A kind that nobody knows is not the same as no policy.
-    let unknown = with(&rules(", Nobody.knows")).await;
+    // A kind without a profile is not the same as a kind without policies.
+    let unknown = start_with(&rules(", Nobody.knows")).await;
     let reply = check(&unknown, at("/"), &[]).await.unwrap();
     assert_eq!(denial(&reply), Some((503, "Incomplete".to_owned())));
     unknown.stop().await;
 
-    let small = with("metadata: {maxBytes: 10}").await;
-    let reply = check(&small, named(PATH), &[]).await.unwrap();
+    let small = start_with("metadata: {maxBytes: 10}").await;
+    let reply = check(&small, check_request_of_path(PATH), &[])
+        .await
+        .unwrap();
     assert_eq!(denial(&reply), Some((503, "TooLarge".to_owned())));
     small.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rule_about_a_path_that_may_be_another_fails_closed() {
+async fn a_rule_about_an_ambiguous_path_fails_closed() {
     let settings = "dialects: [istio]\ngateway: default/gw\ndeny:\n- {name: own, when: 'path == \"nowhere\"'}\n";
-    let running = with(settings).await;
-    let named = [("x-entail-route", "default.r.0")];
-    let reply = check(&running, about("/", &[]), &named).await.unwrap();
+    let running = start_with(settings).await;
+    let metadata = [("x-entail-route", "default.r.0")];
+    let reply = check(&running, check_request("/", &[]), &metadata)
+        .await
+        .unwrap();
     assert_eq!(denial(&reply), None);
-    // The same holds at a second listener, so it is not known at which one the request came in.
+    // A second listener has equal policies, so the listener of the request is unknown.
     let file = running.manifests().join("world.yaml");
     let world = std::fs::read_to_string(file).unwrap();
     let one = "{name: http, port: 80, protocol: HTTP}";
     let two = format!("{one}, {{name: alt, port: 81, protocol: HTTP}}");
     put(&running, "world.yaml", &world.replace(one, &two));
     for attempt in 0.. {
-        let reply = check(&running, about("/", &[]), &named).await.unwrap();
+        let reply = check(&running, check_request("/", &[]), &metadata)
+            .await
+            .unwrap();
         if denial(&reply) == Some((503, "RuleError".to_owned())) {
             break;
         }
@@ -285,9 +317,11 @@ async fn a_rule_about_a_path_that_may_be_another_fails_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_settings_envoy_is_not_answered() {
+async fn the_service_for_envoy_is_disabled_without_settings() {
     let running = start(|_| {}).await;
-    let refused = check(&running, named(PATH), &[]).await.unwrap_err();
-    assert_eq!(refused.code(), Code::Unimplemented);
+    let error = check(&running, check_request_of_path(PATH), &[])
+        .await
+        .unwrap_err();
+    assert_eq!(error.code(), Code::Unimplemented);
     running.stop().await;
 }

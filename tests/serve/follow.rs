@@ -1,4 +1,4 @@
-//! Manifests that change under a running server.
+//! Changes of manifests while the server runs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,17 +8,17 @@ use entail::api::v1;
 
 use super::server::{PATH, Running, batch_of, by_path, policies, start};
 
-/// The marker of a policy.
+/// The field `marker` of a policy.
 pub fn marker(policy: &v1::EffectivePolicy) -> u64 {
     let spec: serde_json::Value = serde_json::from_str(policy.spec_json()).unwrap();
     spec["marker"].as_u64().unwrap()
 }
 
-/// Writes as editors and ConfigMaps do: whoever reads the file reads all of it.
+/// Replaces a file atomically, as editors and ConfigMap volumes do.
 pub fn put(running: &Running, name: &str, text: &str) {
-    let beside = running.manifests().join(".beside");
-    std::fs::write(&beside, text).unwrap();
-    std::fs::rename(beside, running.manifests().join(name)).unwrap();
+    let temporary = running.manifests().join(".temporary");
+    std::fs::write(&temporary, text).unwrap();
+    std::fs::rename(temporary, running.manifests().join(name)).unwrap();
 }
 
 async fn current(running: &Running) -> u64 {
@@ -26,28 +26,28 @@ async fn current(running: &Running) -> u64 {
     marker(&reply.result.unwrap().policies[0])
 }
 
-/// Waits until the marker is served.
-async fn until(running: &Running, wanted: u64) {
-    let began = Instant::now();
-    while current(running).await != wanted {
+/// Waits until policies with the marker are served.
+async fn until(running: &Running, marker: u64) {
+    let started = Instant::now();
+    while current(running).await != marker {
         assert!(
-            began.elapsed() < Duration::from_secs(10),
-            "{wanted} is never served"
+            started.elapsed() < Duration::from_secs(10),
+            "{marker} is never served"
         );
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_changed_file_counts() {
+async fn a_changed_file_changes_the_answer() {
     let running = start(|_| {}).await;
     put(&running, "policies.yaml", &policies(2));
-    // How fast is measured where nothing else runs: tests/e2e/run.
+    // tests/e2e/run measures how long this takes.
     until(&running, 2).await;
     let version = running.get(by_path(PATH)).await.unwrap().version.unwrap();
     assert_eq!(version.generation, 2);
 
-    // What says the same publishes nothing.
+    // A change without effect publishes no snapshot.
     put(
         &running,
         "policies.yaml",
@@ -60,7 +60,7 @@ async fn a_changed_file_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broken_file_keeps_the_answer_and_is_told() {
+async fn a_broken_file_keeps_the_answer_and_is_reported() {
     let running = start(|_| {}).await;
     put(&running, "policies.yaml", "{{{ not yaml: [\n\t\"");
     let status = async || {
@@ -70,17 +70,17 @@ async fn a_broken_file_keeps_the_answer_and_is_told() {
             .await;
         status.unwrap().into_inner()
     };
-    let began = Instant::now();
+    let started = Instant::now();
     while status().await.problems.is_empty() {
         assert!(
-            began.elapsed() < Duration::from_secs(5),
-            "the problem is never told"
+            started.elapsed() < Duration::from_secs(5),
+            "the problem is never reported"
         );
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    let told = status().await.problems;
-    assert!(told[0].place.contains("policies.yaml:"), "{told:?}");
-    assert!(told[0].message.contains("last good"), "{told:?}");
+    let problems = status().await.problems;
+    assert!(problems[0].place.contains("policies.yaml:"), "{problems:?}");
+    assert!(problems[0].message.contains("last good"), "{problems:?}");
     assert_eq!(current(&running).await, 1);
     assert!(running.health(&running.address, "").await);
 
@@ -88,7 +88,7 @@ async fn a_broken_file_keeps_the_answer_and_is_told() {
     until(&running, 3).await;
     assert!(status().await.problems.is_empty());
     std::fs::remove_file(running.manifests().join("policies.yaml")).unwrap();
-    let began = Instant::now();
+    let started = Instant::now();
     while !running
         .get(by_path(PATH))
         .await
@@ -99,15 +99,15 @@ async fn a_broken_file_keeps_the_answer_and_is_told() {
         .is_empty()
     {
         assert!(
-            began.elapsed() < Duration::from_secs(5),
-            "deleted policies stay"
+            started.elapsed() < Duration::from_secs(5),
+            "deleted policies are still served"
         );
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     running.stop().await;
 }
 
-/// One caller: every reply holds equal markers, and versions never go back.
+/// Calls until `done`. Every reply has equal markers, and versions never decrease.
 async fn call_until(
     mut client: entail_client::stubs::effective_policy_service_client::EffectivePolicyServiceClient<
         tonic::transport::Channel,
@@ -124,7 +124,7 @@ async fn call_until(
         let result = reply.result.unwrap();
         let generation = reply.version.unwrap().generation;
         let markers = [marker(&result.policies[0]), marker(&result.policies[1])];
-        assert_eq!(markers[0], markers[1], "one reply of two versions");
+        assert_eq!(markers[0], markers[1], "a reply mixes two versions");
         assert!(
             newest <= (generation, markers[0]),
             "{newest:?}, then {generation}"
@@ -143,7 +143,7 @@ async fn call_until(
             .flat_map(|body| &body.policies)
             .map(marker);
         let all: std::collections::BTreeSet<u64> = all.collect();
-        assert_eq!(all.len(), 1, "one batch of two versions: {all:?}");
+        assert_eq!(all.len(), 1, "a batch mixes two versions: {all:?}");
         calls += 1;
     }
     calls
@@ -172,6 +172,9 @@ async fn no_reply_mixes_versions_while_files_change() {
         .version
         .unwrap()
         .generation;
-    assert!(generation > 4, "changes were hardly followed: {generation}");
+    assert!(
+        generation > 4,
+        "too few changes were published: {generation}"
+    );
     running.stop().await;
 }

@@ -1,5 +1,5 @@
-//! Get by hand-made frames: however a request comes in, the reply is the same. A frame that holds a
-//! path alone takes a shorter way through the server than the others.
+//! `GetEffectivePolicies` over hand-written frames. The reply is the same for the fast path, which
+//! answers a frame with only a path, and for the services behind it.
 
 use bytes::Bytes;
 use entail::api::v1;
@@ -12,7 +12,7 @@ use super::server::{PATH, Running, by_path, start};
 
 const GET: &str = "/entail.v1.EffectivePolicyService/GetEffectivePolicies";
 
-/// What came back.
+/// A reply.
 #[derive(Debug, PartialEq)]
 struct Reply {
     headers: HeaderMap,
@@ -20,22 +20,22 @@ struct Reply {
     trailers: Option<HeaderMap>,
 }
 
-/// A connection that sends what it is told.
+/// A client connection that sends given bytes.
 struct Caller {
     requests: h2::client::SendRequest<Bytes>,
     task: tokio::task::JoinHandle<()>,
 }
 
 impl Caller {
-    async fn to(running: &Running) -> Self {
+    async fn connect(running: &Running) -> Self {
         let socket = TcpStream::connect(&running.address).await.unwrap();
         let (requests, connection) = h2::client::handshake(socket).await.unwrap();
         let task = tokio::spawn(async move { connection.await.unwrap() });
         Self { requests, task }
     }
 
-    /// Sends pieces as frames of their own; ends the stream with the last one or after it.
-    async fn ask(&self, pieces: &[&[u8]], end_after: bool) -> Reply {
+    /// Sends chunks, each in a DATA frame. Ends the stream with the last chunk, or with trailers.
+    async fn call(&self, chunks: &[&[u8]], with_trailers: bool) -> Reply {
         let mut requests = self.requests.clone().ready().await.unwrap();
         let request = Request::post(format!("http://entail{GET}"))
             .header("content-type", "application/grpc")
@@ -43,13 +43,14 @@ impl Caller {
         let (reply, mut body) = requests
             .send_request(request.body(()).unwrap(), false)
             .unwrap();
-        for (at, piece) in pieces.iter().enumerate() {
-            // Each is on its way before the next, so that none are put together.
+        for (index, chunk) in chunks.iter().enumerate() {
+            // Yield so that consecutive chunks are not combined into one frame.
             tokio::task::yield_now().await;
-            let last = at + 1 == pieces.len() && !end_after;
-            body.send_data(Bytes::copy_from_slice(piece), last).unwrap();
+            let is_end = index + 1 == chunks.len() && !with_trailers;
+            body.send_data(Bytes::copy_from_slice(chunk), is_end)
+                .unwrap();
         }
-        if end_after {
+        if with_trailers {
             body.send_trailers(HeaderMap::new()).unwrap();
         }
         let (parts, body) = reply.await.unwrap().into_parts();
@@ -80,16 +81,16 @@ fn frame(message: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_way_to_ask_gets_the_same_reply() {
+async fn the_reply_does_not_depend_on_how_the_request_is_framed() {
     let running = start(|_| {}).await;
-    let caller = Caller::to(&running).await;
+    let caller = Caller::connect(&running).await;
     let short = by_path(PATH).encode_to_vec();
-    // Another field, so the codec reads it; it says nothing that would change the reply.
+    // Another field disables the fast path without changing the reply.
     let long = v1::GetEffectivePoliciesRequest {
-        if_none_match: "held by nobody".to_owned(),
+        if_none_match: "unknown".to_owned(),
         ..by_path(PATH)
     };
-    let expected = caller.ask(&[&frame(&long.encode_to_vec())], false).await;
+    let expected = caller.call(&[&frame(&long.encode_to_vec())], false).await;
     assert_eq!(expected.trailers.as_ref().unwrap()["grpc-status"], "0");
     let message = &expected.frames[5..];
     assert_eq!(frame(message), expected.frames);
@@ -97,16 +98,19 @@ async fn every_way_to_ask_gets_the_same_reply() {
     assert_eq!(reply.result.unwrap().policies.len(), 2);
 
     let whole = frame(&short);
-    for end_after in [false, true] {
-        assert_eq!(caller.ask(&[&whole], end_after).await, expected);
-        assert_eq!(caller.ask(&[&[], &whole, &[]], end_after).await, expected);
+    for with_trailers in [false, true] {
+        assert_eq!(caller.call(&[&whole], with_trailers).await, expected);
+        assert_eq!(
+            caller.call(&[&[], &whole, &[]], with_trailers).await,
+            expected
+        );
         for cut in 1..whole.len() {
             let (head, rest) = whole.split_at(cut);
-            let told = caller.ask(&[head, rest], end_after).await;
-            assert_eq!(told, expected, "cut at {cut}");
+            let reply = caller.call(&[head, rest], with_trailers).await;
+            assert_eq!(reply, expected, "cut at {cut}");
         }
         let three = [&whole[..2], &whole[2..9], &whole[9..]];
-        assert_eq!(caller.ask(&three, end_after).await, expected);
+        assert_eq!(caller.call(&three, with_trailers).await, expected);
     }
     drop(caller.requests);
     caller.task.await.unwrap();
@@ -114,9 +118,9 @@ async fn every_way_to_ask_gets_the_same_reply() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn broken_frames_get_a_status_and_cost_only_themselves() {
+async fn malformed_frames_get_a_status_and_the_connection_stays_usable() {
     let running = start(|_| {}).await;
-    let caller = Caller::to(&running).await;
+    let caller = Caller::connect(&running).await;
     let whole = frame(&by_path(PATH).encode_to_vec());
     let mut compressed = whole.clone();
     compressed[0] = 1;
@@ -125,14 +129,14 @@ async fn broken_frames_get_a_status_and_cost_only_themselves() {
     let mut inner = whole.clone();
     inner[6] += 1;
     let twice = [whole.clone(), whole.clone()].concat();
-    let wrong: [&[u8]; 6] = [&compressed, &longer, &inner, &twice, &whole[..3], &[]];
-    for bytes in wrong {
-        let told = caller.ask(&[bytes], false).await;
-        let status = told.trailers.as_ref().unwrap_or(&told.headers)["grpc-status"].clone();
-        // What follows a message of a unary call is not read; a client that sends it gets its reply.
-        assert_eq!(status == "0", bytes == twice, "{bytes:?}: {told:?}");
+    let frames: [&[u8]; 6] = [&compressed, &longer, &inner, &twice, &whole[..3], &[]];
+    for bytes in frames {
+        let reply = caller.call(&[bytes], false).await;
+        let status = reply.trailers.as_ref().unwrap_or(&reply.headers)["grpc-status"].clone();
+        // The server does not read beyond the message of a unary call.
+        assert_eq!(status == "0", bytes == twice, "{bytes:?}: {reply:?}");
     }
-    assert_eq!(caller.ask(&[&whole], false).await.frames[0], 0);
+    assert_eq!(caller.call(&[&whole], false).await.frames[0], 0);
     drop(caller.requests);
     caller.task.await.unwrap();
     running.stop().await;

@@ -1,4 +1,4 @@
-//! Callers that do what no caller should: each costs itself alone.
+//! Misbehaving clients. The server rejects them and keeps answering other clients.
 
 use std::time::Duration;
 
@@ -33,7 +33,8 @@ pub fn frame(message: &[u8]) -> Bytes {
     [&[0], &length.to_be_bytes()[..], message].concat().into()
 }
 
-/// The status of a reply to some bytes; `None` if the stream was reset.
+/// Sends bytes as the body of a request. Returns the gRPC status, or `None` if the stream was
+/// reset.
 async fn status(requests: &Requests, method: &str, bytes: Bytes) -> Option<String> {
     let mut requests = requests.clone().ready().await.ok()?;
     let (reply, mut body) = requests.send_request(request(method), false).ok()?;
@@ -51,13 +52,13 @@ async fn status(requests: &Requests, method: &str, bytes: Bytes) -> Option<Strin
 }
 
 async fn still_answers(running: &Running) {
-    let asked = running.get(by_path(PATH));
-    let reply = tokio::time::timeout(Duration::from_secs(5), asked).await;
-    assert!(reply.expect("it answers nobody any more").is_ok());
+    let call = running.get(by_path(PATH));
+    let reply = tokio::time::timeout(Duration::from_secs(5), call).await;
+    assert!(reply.expect("the server no longer answers").is_ok());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn frames_that_are_none_get_a_status() {
+async fn malformed_messages_get_a_status() {
     let running = start(|_| {}).await;
     let requests = connection(&running).await;
     let mut longer = frame(b"x").to_vec();
@@ -73,9 +74,9 @@ async fn frames_that_are_none_get_a_status() {
             Bytes::from_static(&[9; 40]),
             Bytes::new(),
         ] {
-            let told = status(&requests, method, bytes.clone()).await;
+            let status = status(&requests, method, bytes.clone()).await;
             assert!(
-                told.is_some_and(|status| status != "0"),
+                status.is_some_and(|status| status != "0"),
                 "{method}: {bytes:?}"
             );
         }
@@ -85,7 +86,7 @@ async fn frames_that_are_none_get_a_status() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn metadata_without_end_is_refused() {
+async fn oversized_headers_are_rejected() {
     let running = start(|_| {}).await;
     let requests = connection(&running).await;
     let mut requests = requests.ready().await.unwrap();
@@ -97,17 +98,17 @@ async fn metadata_without_end_is_refused() {
             .insert(name, "v".repeat(1_024).parse().unwrap());
     }
     let (reply, _) = requests.send_request(large, true).unwrap();
-    let refused = match reply.await {
+    let is_rejected = match reply.await {
         Ok(reply) => reply.status() == 431,
         Err(_) => true,
     };
-    assert!(refused);
+    assert!(is_rejected);
     still_answers(&running).await;
     running.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn streams_that_never_ask_hold_up_nobody_else() {
+async fn streams_without_a_message_do_not_block_other_callers() {
     let running = start(|_| {}).await;
     let requests = connection(&running).await;
     let mut open = Vec::new();
@@ -119,7 +120,7 @@ async fn streams_that_never_ask_hold_up_nobody_else() {
         ][at % 3];
         let mut requests = requests.clone().ready().await.unwrap();
         let (reply, mut body) = requests.send_request(request(method), false).unwrap();
-        // Half of a frame's head, and then nothing.
+        // Half of the prefix of a frame, and then nothing.
         body.send_data(Bytes::from_static(&[0, 0]), false).unwrap();
         open.push((reply, body));
     }
@@ -129,7 +130,7 @@ async fn streams_that_never_ask_hold_up_nobody_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_thousand_subscriptions_of_one_client_are_bounded() {
+async fn the_number_of_streams_per_connection_is_limited() {
     let running = start(|settings| settings.limits.watches_per_connection = 100).await;
     let requests = connection(&running).await;
     let message = frame(&v1::WatchEffectivePoliciesRequest::default().encode_to_vec());
@@ -162,9 +163,9 @@ async fn resolve(running: &Running, request: v1::ResolveRequestRequest) -> Resul
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_to_resolve_are_read_in_one_way_or_refused() {
+async fn ambiguous_requests_to_resolve_are_rejected() {
     let running = start(|_| {}).await;
-    let about = |host: &str, path: &str| v1::ResolveRequestRequest {
+    let request_to = |host: &str, path: &str| v1::ResolveRequestRequest {
         host: host.to_owned(),
         path: path.to_owned(),
         ..Default::default()
@@ -177,7 +178,7 @@ async fn requests_to_resolve_are_read_in_one_way_or_refused() {
         ("", "/a"),
     ] {
         assert_eq!(
-            resolve(&running, about(host, path)).await.unwrap(),
+            resolve(&running, request_to(host, path)).await.unwrap(),
             1,
             "{host} {path}"
         );
@@ -193,10 +194,10 @@ async fn requests_to_resolve_are_read_in_one_way_or_refused() {
         ("a:b", "/"),
         ("a..b", "/"),
     ] {
-        let refused = resolve(&running, about(host, path)).await.unwrap_err();
-        assert_eq!(refused.code(), Code::InvalidArgument, "{host} {path}");
+        let error = resolve(&running, request_to(host, path)).await.unwrap_err();
+        assert_eq!(error.code(), Code::InvalidArgument, "{host} {path}");
     }
-    let mut large = about("a", "/");
+    let mut large = request_to("a", "/");
     let header = |name: String| v1::RequestHeader {
         name,
         value: "v".to_owned(),

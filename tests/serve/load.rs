@@ -1,4 +1,4 @@
-//! Callers that ask more than is answered.
+//! Admission: limits for concurrent requests, deadlines and connection age.
 
 use std::time::Duration;
 
@@ -13,11 +13,14 @@ use super::server::{PATH, Running, batch_of, by_path, start};
 
 type Replies = h2::client::ResponseFuture;
 
-/// Bytes of a request after which it has a place, though it has not ended.
-const HELD: usize = 80 * 1024;
+/// Number of bytes of a request after which it holds permits, although its message is incomplete.
+const PREFIX: usize = 80 * 1024;
 
-/// A look-up, its frame still to come.
-async fn begun(requests: &Requests, timeout: Option<&str>) -> (Replies, h2::SendStream<Bytes>) {
+/// Starts a look-up: sends its headers.
+async fn begin_lookup(
+    requests: &Requests,
+    timeout: Option<&str>,
+) -> (Replies, h2::SendStream<Bytes>) {
     let mut head = request("GetEffectivePolicies");
     if let Some(timeout) = timeout {
         head.headers_mut()
@@ -28,51 +31,60 @@ async fn begun(requests: &Requests, timeout: Option<&str>) -> (Replies, h2::Send
     (reply, body)
 }
 
-/// A batch of which so much has come that it has a place, and what is still to come of it.
+/// A request that holds permits, and the part of its message that has not been sent.
 struct OpenRequest {
     reply: Replies,
     body: h2::SendStream<Bytes>,
     rest: Bytes,
 }
 
-/// Begins a call with so much of its message that it has a place, if one is free.
-async fn hold(requests: &Requests, url: &str, message: &Bytes, timeout: &str) -> OpenRequest {
+/// Starts a call and sends enough of its message that it holds permits if the server has any left.
+async fn begin_request(
+    requests: &Requests,
+    url: &str,
+    message: &Bytes,
+    timeout: &str,
+) -> OpenRequest {
     let mut head = request("BatchGetEffectivePolicies");
     *head.uri_mut() = format!("http://entail/{url}").parse().unwrap();
     let timeout = timeout.parse().unwrap();
     head.headers_mut().insert("grpc-timeout", timeout);
     let mut requests = requests.clone().ready().await.unwrap();
     let (reply, mut body) = requests.send_request(head, false).unwrap();
-    body.send_data(message.slice(..HELD), false).unwrap();
+    body.send_data(message.slice(..PREFIX), false).unwrap();
     OpenRequest {
         reply,
         body,
-        rest: message.slice(HELD..),
+        rest: message.slice(PREFIX..),
     }
 }
 
-/// Batches on these connections that have places. Nobody may ask meanwhile: one who does might have
-/// the last place just then, and a batch would be turned away.
-async fn held(running: &Running, connections: &[&Requests], timeout: &str) -> Vec<OpenRequest> {
+/// Starts a batch that holds permits on each of the connections. No other request may run
+/// meanwhile: it could hold the last permit, and a batch would be rejected.
+async fn begin_batches(
+    running: &Running,
+    connections: &[&Requests],
+    timeout: &str,
+) -> Vec<OpenRequest> {
     let message = frame(&batch_of([PATH; 2_000]).encode_to_vec());
     let url = "entail.v1.EffectivePolicyService/BatchGetEffectivePolicies";
     for _ in 0..100 {
         let mut all = Vec::new();
         for requests in connections {
-            all.push(hold(requests, url, &message, timeout).await);
+            all.push(begin_request(requests, url, &message, timeout).await);
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
-        let probe = answered(begun(connections[0], None).await).await;
-        let mut is_held = probe == Code::ResourceExhausted;
-        for held in &mut all {
-            is_held &= held.is_open().await;
+        let probe = finish_lookup(begin_lookup(connections[0], None).await).await;
+        let mut are_all_open = probe == Code::ResourceExhausted;
+        for request in &mut all {
+            are_all_open &= request.is_open().await;
         }
-        if is_held {
+        if are_all_open {
             return all;
         }
     }
     panic!(
-        "{} have no places at {}",
+        "{} requests do not hold permits at {}",
         connections.len(),
         running.address
     );
@@ -84,7 +96,7 @@ impl OpenRequest {
         reply.is_err()
     }
 
-    async fn end(mut self) -> Code {
+    async fn finish(mut self) -> Code {
         self.body.send_data(self.rest, true).unwrap();
         code(self.reply.await.unwrap()).await
     }
@@ -94,7 +106,7 @@ fn message() -> Bytes {
     frame(&by_path(PATH).encode_to_vec())
 }
 
-/// The code of a reply; that of a good one stands in its trailers.
+/// The gRPC code of a reply, from its headers or trailers.
 async fn code(reply: Response<h2::RecvStream>) -> Code {
     let (parts, mut body) = reply.into_parts();
     if let Some(status) = parts.headers.get("grpc-status") {
@@ -108,15 +120,16 @@ async fn code(reply: Response<h2::RecvStream>) -> Code {
     Code::from_bytes(trailers["grpc-status"].as_bytes())
 }
 
-async fn answered(begun: (Replies, h2::SendStream<Bytes>)) -> Code {
-    let (reply, mut body) = begun;
+/// Sends the message of a look-up; returns the code of the reply.
+async fn finish_lookup(lookup: (Replies, h2::SendStream<Bytes>)) -> Code {
+    let (reply, mut body) = lookup;
     body.send_data(message(), true).unwrap();
     code(reply.await.unwrap()).await
 }
 
-/// Health is told under any load. Frames of a connection keep their order: what was sent before is
-/// with the server when this is answered.
-async fn is_serving(requests: &Requests) {
+/// Calls health, which responds under any load. Frames of a connection keep their order, so the
+/// reply shows that the server has received everything sent before.
+async fn check_health(requests: &Requests) {
     let mut head = request("Check");
     *head.uri_mut() = "http://entail/grpc.health.v1.Health/Check".parse().unwrap();
     let mut requests = requests.clone().ready().await.unwrap();
@@ -125,53 +138,57 @@ async fn is_serving(requests: &Requests) {
     assert_eq!(code(reply.await.unwrap()).await, Code::Ok);
 }
 
-async fn limited(all: usize, own: usize) -> Running {
+/// Starts a server with limits for all requests and for the requests of one connection.
+async fn start_with_limits(total: usize, per_connection: usize) -> Running {
     start(move |settings| {
-        settings.limits.requests = all;
-        settings.limits.requests_per_connection = own;
+        settings.limits.requests = total;
+        settings.limits.requests_per_connection = per_connection;
     })
     .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_more_than_all_may_ask_at_once_is_turned_away() {
-    let running = limited(2, 10).await;
+async fn requests_over_the_limit_of_the_server_are_rejected() {
+    let running = start_with_limits(2, 10).await;
     let (one, other) = (connection(&running).await, connection(&running).await);
-    let held = held(&running, &[&one, &other], "1H").await;
-    let (reply, mut body) = begun(&other, None).await;
+    let open = begin_batches(&running, &[&one, &other], "1H").await;
+    let (reply, mut body) = begin_lookup(&other, None).await;
     body.send_data(message(), true).unwrap();
     let reply = reply.await.unwrap();
     assert_eq!(reply.headers()["grpc-retry-pushback-ms"], "100");
     assert_eq!(code(reply).await, Code::ResourceExhausted);
-    // Nothing is taken from those that were let in, nor from questions of people and health.
-    let told = running.explain(PATH).await;
-    assert!(told.is_ok(), "{told:?}");
-    is_serving(&one).await;
-    for held in held {
-        assert_eq!(held.end().await, Code::Ok);
+    // Admitted requests, PolicyInsightService and health are not affected.
+    let explained = running.explain(PATH).await;
+    assert!(explained.is_ok(), "{explained:?}");
+    check_health(&one).await;
+    for request in open {
+        assert_eq!(request.finish().await, Code::Ok);
     }
-    assert_eq!(answered(begun(&one, None).await).await, Code::Ok);
+    assert_eq!(
+        finish_lookup(begin_lookup(&one, None).await).await,
+        Code::Ok
+    );
     running.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_that_are_turned_away_cost_no_connection() {
-    let running = limited(1, 1).await;
+async fn a_connection_with_many_rejected_requests_stays_usable() {
+    let running = start_with_limits(1, 1).await;
     let requests = connection(&running).await;
-    let held = held(&running, &[&requests], "1H").await;
+    let open = begin_batches(&running, &[&requests], "1H").await;
     for _ in 0..5_000 {
-        let refused = answered(begun(&requests, None).await).await;
-        assert_eq!(refused, Code::ResourceExhausted);
+        let code = finish_lookup(begin_lookup(&requests, None).await).await;
+        assert_eq!(code, Code::ResourceExhausted);
     }
-    for held in held {
-        assert_eq!(held.end().await, Code::Ok);
+    for request in open {
+        assert_eq!(request.finish().await, Code::Ok);
     }
     running.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_never_sends_a_message_takes_no_place() {
-    let running = limited(2, 100).await;
+async fn requests_without_a_message_hold_no_permits() {
+    let running = start_with_limits(2, 100).await;
     let (idle, other) = (connection(&running).await, connection(&running).await);
     let mut open = Vec::new();
     for method in [
@@ -186,22 +203,25 @@ async fn who_never_sends_a_message_takes_no_place() {
             open.push((reply, body));
         }
     }
-    is_serving(&idle).await;
-    // Each was let in for as long as it took to see that there is no message.
+    check_health(&idle).await;
+    // Each request holds permits only until the server finds no message.
     let mut last = Code::ResourceExhausted;
     while last == Code::ResourceExhausted {
-        last = answered(begun(&other, None).await).await;
+        last = finish_lookup(begin_lookup(&other, None).await).await;
     }
     for _ in 0..50 {
-        assert_eq!(answered(begun(&other, None).await).await, Code::Ok);
+        assert_eq!(
+            finish_lookup(begin_lookup(&other, None).await).await,
+            Code::Ok
+        );
     }
     drop(open);
     running.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn streams_take_no_places_of_look_ups() {
-    let running = limited(1, 1).await;
+async fn streams_do_not_use_the_permits_of_lookups() {
+    let running = start_with_limits(1, 1).await;
     let requests = connection(&running).await;
     let message = frame(&v1::WatchEffectivePoliciesRequest::default().encode_to_vec());
     let mut streams = Vec::new();
@@ -212,7 +232,10 @@ async fn streams_take_no_places_of_look_ups() {
         body.send_data(message.clone(), true).unwrap();
         streams.push(reply);
     }
-    assert_eq!(answered(begun(&requests, None).await).await, Code::Ok);
+    assert_eq!(
+        finish_lookup(begin_lookup(&requests, None).await).await,
+        Code::Ok
+    );
     for reply in streams {
         let reply = reply.await.unwrap();
         assert!(reply.headers().get("grpc-status").is_none(), "{reply:?}");
@@ -221,113 +244,120 @@ async fn streams_take_no_places_of_look_ups() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_has_its_share_and_no_more() {
-    let running = limited(100, 3).await;
+async fn the_requests_of_one_connection_are_limited() {
+    let running = start_with_limits(100, 3).await;
     let (greedy, other) = (connection(&running).await, connection(&running).await);
-    let all = held(&running, &[&greedy; 3], "1H").await;
+    let all = begin_batches(&running, &[&greedy; 3], "1H").await;
     for _ in 0..20 {
         assert_eq!(
-            answered(begun(&greedy, None).await).await,
+            finish_lookup(begin_lookup(&greedy, None).await).await,
             Code::ResourceExhausted
         );
-        assert_eq!(answered(begun(&other, None).await).await, Code::Ok);
+        assert_eq!(
+            finish_lookup(begin_lookup(&other, None).await).await,
+            Code::Ok
+        );
     }
-    // Who gives up gives its places back.
+    // Cancelled requests return their permits.
     drop(all);
     let mut last = Code::ResourceExhausted;
     while last == Code::ResourceExhausted {
-        last = answered(begun(&greedy, None).await).await;
+        last = finish_lookup(begin_lookup(&greedy, None).await).await;
     }
     assert_eq!(last, Code::Ok);
     running.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deadline_ends_what_it_is_for() {
-    let running = limited(1, 1).await;
+async fn a_request_ends_at_its_deadline() {
+    let running = start_with_limits(1, 1).await;
     let requests = connection(&running).await;
-    let mut held = held(&running, &[&requests], "2S").await;
-    let late = held.pop().unwrap().reply;
+    let mut open = begin_batches(&running, &[&requests], "2S").await;
+    let late = open.pop().unwrap().reply;
     assert_eq!(code(late.await.unwrap()).await, Code::DeadlineExceeded);
-    // Its place is free again.
-    let whole = answered(begun(&requests, Some("9H")).await).await;
-    assert_eq!(whole, Code::Ok);
-    // No work is begun for one whose caller has stopped to wait.
-    let late = answered(begun(&requests, Some("0n")).await).await;
+    // Its permits are free again.
+    let code_in_time = finish_lookup(begin_lookup(&requests, Some("9H")).await).await;
+    assert_eq!(code_in_time, Code::Ok);
+    // No work is started for a request whose timeout has expired.
+    let late = finish_lookup(begin_lookup(&requests, Some("0n")).await).await;
     assert_eq!(late, Code::DeadlineExceeded);
     running.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_without_a_deadline_has_that_of_the_server() {
+async fn a_request_without_a_timeout_has_that_of_the_server() {
     let running = start(|settings| {
         settings.limits.request_timeout = Duration::from_millis(20);
     })
     .await;
     let requests = connection(&running).await;
-    let (reply, _body) = begun(&requests, None).await;
+    let (reply, _body) = begin_lookup(&requests, None).await;
     assert_eq!(code(reply.await.unwrap()).await, Code::DeadlineExceeded);
     running.stop().await;
 }
 
-/// tonic's own server cuts such a connection off; a caller that is told to go loses nothing.
+/// A connection that reaches its maximum age gets GOAWAY, and its requests complete. The server of
+/// tonic would close it at once.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_connection_that_is_too_old_ends_in_peace() {
+async fn an_old_connection_is_closed_after_its_requests() {
     let running = start(|settings| {
         settings.limits.connection_age = Duration::from_millis(100);
     })
     .await;
     let requests = connection(&running).await;
-    let held = begun(&requests, None).await;
-    // It is told to go: after that no request is sent on it any more.
-    let mut gone = requests.clone();
-    while let Ok(ready) = gone.clone().ready().await {
-        gone = ready;
+    let lookup = begin_lookup(&requests, None).await;
+    // After GOAWAY the client sends no further request on the connection.
+    let mut sender = requests.clone();
+    while let Ok(ready) = sender.clone().ready().await {
+        sender = ready;
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    assert_eq!(answered(held).await, Code::Ok);
+    assert_eq!(finish_lookup(lookup).await, Code::Ok);
     running.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn questions_of_people_take_nothing_from_look_ups() {
+async fn insight_requests_do_not_use_the_permits_of_lookups() {
     let running = start(|settings| {
         settings.limits.insight_concurrency = 1;
         settings.limits.insight_queue = 1;
     })
     .await;
     let requests = connection(&running).await;
-    // Of a message that never ends.
-    let large = Bytes::from([&[0, 0, 4, 0, 0][..], &vec![0; HELD]].concat());
+    // The start of a message that never ends.
+    let large = Bytes::from([&[0, 0, 4, 0, 0][..], &vec![0; PREFIX]].concat());
     let url = "entail.v1.PolicyInsightService/Explain";
-    let mut refused = running.explain(PATH).await;
-    let mut held = Vec::new();
+    let mut explained = running.explain(PATH).await;
+    let mut open = Vec::new();
     for _ in 0..100 {
-        if refused.is_err() {
+        if explained.is_err() {
             break;
         }
-        held = vec![
-            hold(&requests, url, &large, "1H").await,
-            hold(&requests, url, &large, "1H").await,
+        open = vec![
+            begin_request(&requests, url, &large, "1H").await,
+            begin_request(&requests, url, &large, "1H").await,
         ];
         tokio::time::sleep(Duration::from_millis(50)).await;
-        refused = running.explain(PATH).await;
+        explained = running.explain(PATH).await;
     }
-    assert_eq!(answered(begun(&requests, None).await).await, Code::Ok);
-    assert_eq!(refused.unwrap_err().code(), Code::ResourceExhausted);
+    assert_eq!(
+        finish_lookup(begin_lookup(&requests, None).await).await,
+        Code::Ok
+    );
+    assert_eq!(explained.unwrap_err().code(), Code::ResourceExhausted);
     let reply = running.get(by_path(PATH)).await;
     assert!(reply.is_ok(), "{reply:?}");
-    drop(held);
+    drop(open);
     running.stop().await;
 }
 
 impl Running {
     async fn explain(&self, name: &str) -> Result<v1::ExplainResponse, tonic::Status> {
-        let asked = v1::ExplainRequest {
+        let request = v1::ExplainRequest {
             name: name.to_owned(),
             ..Default::default()
         };
-        let reply = self.insight().explain(asked).await;
+        let reply = self.insight().explain(request).await;
         Ok(reply?.into_inner())
     }
 }

@@ -1,4 +1,5 @@
-//! What callers are told whose row names prefixes or kinds: what is out of scope is to them as if it were not there.
+//! Look-ups of callers whose access rule has prefixes or kinds. Paths and kinds out of scope are
+//! answered as if they did not exist.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -14,16 +15,16 @@ use tonic_types::StatusExt;
 use super::server::{PATH, batch_of, by_path, policies};
 use super::tls::{Ca, TlsServer};
 
-/// A path of the other Gateway, whose name begins as that of the first.
+/// A path of the second Gateway, whose name starts with the name of the first.
 pub const FAR: &str = "gateways/default/gw2/listeners/http/routes/HTTPRoute/default/far/rules/#0";
-/// A path of a route that both Gateways take.
+/// A path of a route that is attached to both Gateways.
 pub const BOTH: &str = "gateways/default/gw/listeners/http/routes/HTTPRoute/default/both/rules/pay";
 pub const A: &str = "APolicy.p.example";
 pub const B: &str = "BPolicy.p.example";
-/// No kind at all.
+/// A kind that does not exist.
 pub const X: &str = "XPolicy.p.example";
 
-/// What stands beside `world()`. No name contains `gwx` or `fax`.
+/// Manifests in addition to those of `world()`. No name contains `gwx` or `fax`.
 const MORE: &str = "
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
@@ -69,60 +70,66 @@ metadata: {name: lost}
 spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: nowhere}], defaults: {marker: 9}}
 ";
 
-/// Rows that the tests share.
-const ROWS: &str = "
+/// The access rules that the tests share.
+const RULES: &str = "
 - {names: [gw.test], services: [policies, envoy, insight], prefixes: [gateways/default/gw]}
 - {names: [deep.test], services: [policies, insight], prefixes: [ROUTE, gateways/default/gw/listeners/gone]}
 - {names: [a.test], services: [policies, envoy, insight], kinds: [APolicy.p.example]}
 - {names: [x.test], services: [policies, envoy, insight], kinds: [XPolicy.p.example]}
 ";
 
-/// A server over the larger world, with rows.
-pub struct Rows {
+/// A TLS server with access rules and the larger set of manifests.
+pub struct RulesServer {
     ca: Ca,
-    pub secured: TlsServer,
+    pub tls: TlsServer,
 }
 
-impl Rows {
-    /// Starts one. The last row is of `all.test`, who sees everything.
-    pub async fn start(rows: &str, adjust: impl FnOnce(&mut ServeSettings)) -> Self {
+impl RulesServer {
+    /// Starts a server. Adds a last rule that permits `all.test` everything.
+    pub async fn start(rules: &str, adjust: impl FnOnce(&mut ServeSettings)) -> Self {
         let ca = Ca::new();
-        let secured = TlsServer::start(&ca, |settings| {
-            let file = settings.tls.as_ref().unwrap().cert.with_file_name("rows");
+        let tls = TlsServer::start(&ca, |settings| {
+            let file = settings
+                .tls
+                .as_ref()
+                .unwrap()
+                .cert
+                .with_file_name("callers.yaml");
             let all = "- {names: [all.test], services: [policies, envoy, insight]}\n";
-            std::fs::write(&file, format!("callers:\n{rows}\n{all}")).unwrap();
+            std::fs::write(&file, format!("callers:\n{rules}\n{all}")).unwrap();
             settings.callers = Some(file);
             larger(settings);
             adjust(settings);
         });
-        let secured = secured.await;
-        secured.until(&ca, &ca.sign(&["all.test"]), true).await;
-        Self { ca, secured }
+        let tls = tls.await;
+        tls.until(&ca, &ca.sign(&["all.test"]), true).await;
+        Self { ca, tls }
     }
 
-    /// One with the rows that the tests share.
+    /// Starts a server with the access rules that the tests share.
     pub async fn shared(adjust: impl FnOnce(&mut ServeSettings)) -> Self {
         let route = PATH.strip_suffix("/rules/#0").unwrap();
-        Self::start(&ROWS.replace("ROUTE", route), adjust).await
+        Self::start(&RULES.replace("ROUTE", route), adjust).await
     }
 
-    /// A connection of a caller with these names.
+    /// Connects as a caller with these names in its certificate.
     pub async fn named(&self, names: &[&str]) -> Channel {
         let own = self.ca.sign(names);
-        self.secured.connect(&self.ca, Some(&own)).await.unwrap()
+        self.tls.connect(&self.ca, Some(&own)).await.unwrap()
     }
 
+    /// Connects as a caller with this name.
     pub async fn caller(&self, name: &str) -> Channel {
         self.named(&[name]).await
     }
 
-    /// Connections of a caller and of the one who sees everything.
+    /// Connects as a caller with this name, and as `all.test`, which may see everything.
     pub async fn beside_all(&self, name: &str) -> (Channel, Channel) {
         (self.caller(name).await, self.caller("all.test").await)
     }
 }
 
-/// Adds the second Gateway, with policies of its own.
+/// Adds the second Gateway and its policies to the manifests.
 pub fn larger(settings: &mut ServeSettings) {
     let folder = settings.inputs.manifests[0].clone();
     let others = policies(2)
@@ -148,9 +155,9 @@ pub async fn look_up(
     Ok(reply?.into_inner())
 }
 
-/// All that is told, headers and details as well, but for the header that says when.
-pub fn shown(told: &impl Debug) -> String {
-    let text = format!("{told:?}");
+/// The debug text of a reply or status, with headers and details, but without the `date` header.
+pub fn shown(actual: &impl Debug) -> String {
+    let text = format!("{actual:?}");
     let Some((before, rest)) = text.split_once("\"date\": \"") else {
         return text;
     };
@@ -158,10 +165,10 @@ pub fn shown(told: &impl Debug) -> String {
     format!("{before}{after}")
 }
 
-/// The same once a name is replaced by another of its length.
-pub fn renamed(told: &impl Debug, from: &str, to: &str) -> String {
+/// The debug text with a name replaced by another one of the same length.
+pub fn renamed(actual: &impl Debug, from: &str, to: &str) -> String {
     assert_eq!(from.len(), to.len());
-    shown(told).replace(from, to)
+    shown(actual).replace(from, to)
 }
 
 /// Code, reason and metadata of a status.
@@ -178,8 +185,8 @@ pub fn with_kinds(path: &str, kinds: &[&str]) -> v1::GetEffectivePoliciesRequest
     }
 }
 
-/// All ways to ask for a path: the fast one, and those that are not.
-fn ways(path: &str) -> Vec<v1::GetEffectivePoliciesRequest> {
+/// Requests for a path: the one of the fast path, and variants with other fields.
+fn request_variants(path: &str) -> Vec<v1::GetEffectivePoliciesRequest> {
     let etag = |etag: &str| v1::GetEffectivePoliciesRequest {
         if_none_match: etag.to_owned(),
         ..by_path(path)
@@ -193,7 +200,8 @@ fn ways(path: &str) -> Vec<v1::GetEffectivePoliciesRequest> {
     ]
 }
 
-/// The same by parts, as far as the rule of `far` or of another route.
+/// A request for a prefix of the path `FAR`, in parts; `depth` is the number of steps below the
+/// Gateway.
 fn by_parts(gateway: &str, depth: usize) -> v1::GetEffectivePoliciesRequest {
     let upto = |at: usize, text: &str| if at <= depth { text } else { "" }.to_owned();
     let parts = v1::PathRef {
@@ -211,15 +219,18 @@ fn by_parts(gateway: &str, depth: usize) -> v1::GetEffectivePoliciesRequest {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_path_out_of_scope_is_told_as_one_without_its_gateway() {
-    let rows = Rows::shared(|_| {}).await;
-    let (own, all) = rows.beside_all("gw.test").await;
+async fn a_path_out_of_scope_is_answered_as_if_its_gateway_did_not_exist() {
+    let server = RulesServer::shared(|_| {}).await;
+    let (own, all) = server.beside_all("gw.test").await;
     let gateway = "gateways/default/gw2";
-    let mut asked: Vec<_> = [gateway, FAR].into_iter().flat_map(ways).collect();
-    asked.extend(ways("gateways/default/gw2/listeners/none"));
-    asked.extend(ways(&BOTH.replace("gw/", "gw2/")));
-    asked.extend((0..4).map(|depth| by_parts("gw2", depth)));
-    let mut absent: Vec<_> = asked.clone();
+    let mut requested: Vec<_> = [gateway, FAR]
+        .into_iter()
+        .flat_map(request_variants)
+        .collect();
+    requested.extend(request_variants("gateways/default/gw2/listeners/none"));
+    requested.extend(request_variants(&BOTH.replace("gw/", "gw2/")));
+    requested.extend((0..4).map(|depth| by_parts("gw2", depth)));
+    let mut absent: Vec<_> = requested.clone();
     for request in &mut absent {
         use v1::get_effective_policies_request::Target;
         match request.target.as_mut().unwrap() {
@@ -227,41 +238,41 @@ async fn a_path_out_of_scope_is_told_as_one_without_its_gateway() {
             Target::Ref(parts) => parts.gateway = parts.gateway.replace("gw2", "gwx"),
         }
     }
-    for (asked, absent) in asked.into_iter().zip(absent) {
-        // What one caller was told is nothing to the next.
-        let seen = look_up(&all, asked.clone()).await;
-        let refused = look_up(&own, asked.clone()).await.unwrap_err();
+    for (requested, absent) in requested.into_iter().zip(absent) {
+        // The reply to one caller does not affect the reply to another.
+        let unrestricted = look_up(&all, requested.clone()).await;
+        let refused = look_up(&own, requested.clone()).await.unwrap_err();
         let missing = look_up(&all, absent.clone()).await.unwrap_err();
-        let (code, word, metadata) = reason(&missing);
-        assert_eq!((code, &*word), (Code::NotFound, "GatewayNotFound"));
+        let (code, text, metadata) = reason(&missing);
+        assert_eq!((code, &*text), (Code::NotFound, "GatewayNotFound"));
         assert!(!metadata.contains_key("nearest"), "{metadata:?}");
         let expected = renamed(&missing, "gwx", "gw2");
-        assert_eq!(renamed(&refused, "gwx", "gw2"), expected, "{asked:?}");
+        assert_eq!(renamed(&refused, "gwx", "gw2"), expected, "{requested:?}");
         assert_eq!(
             reason(&refused).2.len(),
             metadata.len(),
-            "{asked:?}: {refused:?}"
+            "{requested:?}: {refused:?}"
         );
         let nowhere = look_up(&own, absent).await.unwrap_err();
         assert_eq!(shown(&nowhere), shown(&missing));
-        let again = look_up(&all, asked).await;
-        assert_eq!(again.is_ok(), seen.is_ok());
+        let repeated = look_up(&all, requested).await;
+        assert_eq!(repeated.is_ok(), unrestricted.is_ok());
     }
     assert!(look_up(&all, by_path(FAR)).await.is_ok());
-    for request in ways(PATH) {
-        let (told, expected) = (
+    for request in request_variants(PATH) {
+        let (actual, expected) = (
             look_up(&own, request.clone()).await,
             look_up(&all, request).await,
         );
-        assert_eq!(told.unwrap(), expected.unwrap());
+        assert_eq!(actual.unwrap(), expected.unwrap());
     }
-    rows.secured.stop().await;
+    server.tls.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_roots_out_of_scope_are_told_as_absent() {
-    let rows = Rows::shared(|_| {}).await;
-    let (own, all) = rows.beside_all("gw.test").await;
+async fn namespaces_out_of_scope_are_answered_as_absent() {
+    let server = RulesServer::shared(|_| {}).await;
+    let (own, all) = server.beside_all("gw.test").await;
     for (there, absent) in [("default", "nowhere"), ("elsewhere", "nobodyyyy")] {
         let path = |name: &str| by_path(&format!("namespaces/{name}"));
         assert!(look_up(&all, path(there)).await.is_ok(), "{there}");
@@ -269,13 +280,13 @@ async fn other_roots_out_of_scope_are_told_as_absent() {
         let missing = look_up(&all, path(absent)).await.unwrap_err();
         assert_eq!(shown(&refused), renamed(&missing, absent, there), "{there}");
     }
-    rows.secured.stop().await;
+    server.tls.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mesh_paths_out_of_scope_are_told_as_absent() {
-    let rows = Rows::shared(|_| {}).await;
-    let (own, all) = rows.beside_all("gw.test").await;
+async fn mesh_paths_out_of_scope_are_answered_as_absent() {
+    let server = RulesServer::shared(|_| {}).await;
+    let (own, all) = server.beside_all("gw.test").await;
     let client = "mesh/elsewhere/services/default";
     let call = "routes/HTTPRoute/elsewhere/near/rules/call";
     for rest in ["", call] {
@@ -289,49 +300,49 @@ async fn mesh_paths_out_of_scope_are_told_as_absent() {
             "{rest}"
         );
     }
-    rows.secured.stop().await;
+    server.tls.stop().await;
 }
 
-/// Why a route does not join tells that there is one.
+/// The reason why a route is not attached would reveal that the route exists.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_route_of_others_is_told_as_one_that_is_nowhere() {
-    let rows = Rows::shared(|_| {}).await;
-    let (own, all) = rows.beside_all("gw.test").await;
+async fn a_route_out_of_scope_is_answered_as_absent() {
+    let server = RulesServer::shared(|_| {}).await;
+    let (own, all) = server.beside_all("gw.test").await;
     let routes = PATH.split("/default/r/").next().unwrap();
     let [there, nowhere] = ["far", "fax"].map(|name| by_path(&format!("{routes}/default/{name}")));
-    let told = look_up(&own, there.clone()).await.unwrap_err();
+    let actual = look_up(&own, there.clone()).await.unwrap_err();
     let expected = look_up(&own, nowhere).await.unwrap_err();
-    assert_eq!(shown(&told).replace("/far", "/fax"), shown(&expected));
+    assert_eq!(shown(&actual).replace("/far", "/fax"), shown(&expected));
     let all = look_up(&all, there).await.unwrap_err();
-    assert_ne!(reason(&all).1, reason(&told).1);
+    assert_ne!(reason(&all).1, reason(&actual).1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_path_name_stays_wrong_and_nearest_stays_in_scope() {
-    let rows = Rows::shared(|_| {}).await;
-    let (own, all) = rows.beside_all("gw.test").await;
+async fn malformed_names_are_invalid_and_the_nearest_path_is_in_scope() {
+    let server = RulesServer::shared(|_| {}).await;
+    let (own, all) = server.beside_all("gw.test").await;
     for path in [
         "gateways/default/gw2/listners/x",
         "gateways/default",
         "?",
         "",
     ] {
-        let told = look_up(&own, by_path(path)).await.unwrap_err();
+        let actual = look_up(&own, by_path(path)).await.unwrap_err();
         let expected = look_up(&all, by_path(path)).await.unwrap_err();
-        assert_eq!(told.code(), Code::InvalidArgument, "{path}");
-        assert_eq!(shown(&told), shown(&expected));
+        assert_eq!(actual.code(), Code::InvalidArgument, "{path}");
+        assert_eq!(shown(&actual), shown(&expected));
     }
     let routes = PATH.split("/default/r/").next().unwrap();
     let absent = by_path(&format!("{routes}/default/none"));
-    let told = look_up(&own, absent.clone()).await.unwrap_err();
+    let actual = look_up(&own, absent.clone()).await.unwrap_err();
     assert_eq!(
-        reason(&told).2["nearest"],
+        reason(&actual).2["nearest"],
         "gateways/default/gw/listeners/http"
     );
     let expected = look_up(&all, absent).await.unwrap_err();
-    assert_eq!(shown(&told), shown(&expected));
+    assert_eq!(shown(&actual), shown(&expected));
 
-    let deep = rows.caller("deep.test").await;
+    let deep = server.caller("deep.test").await;
     let near = look_up(&deep, by_path(&PATH.replace("#0", "none"))).await;
     let near = reason(&near.unwrap_err());
     assert_eq!(near.2["nearest"], PATH.strip_suffix("/rules/#0").unwrap());
@@ -339,35 +350,35 @@ async fn what_is_no_path_name_stays_wrong_and_nearest_stays_in_scope() {
         "gateways/default/gw/listeners/gone",
         "gateways/default/gw/listeners/gone/routes/HTTPRoute/default/r",
     ] {
-        // There is no such listener: its Gateway is the nearest, and out of scope.
+        // The nearest path is that of the Gateway, which is out of scope.
         let all = look_up(&all, by_path(path)).await.unwrap_err();
         assert_eq!(reason(&all).2["nearest"], "gateways/default/gw");
-        let told = look_up(&deep, by_path(path)).await.unwrap_err();
-        assert_eq!(told.code(), Code::NotFound);
-        assert!(!reason(&told).2.contains_key("nearest"), "{told:?}");
+        let actual = look_up(&deep, by_path(path)).await.unwrap_err();
+        assert_eq!(actual.code(), Code::NotFound);
+        assert!(!reason(&actual).2.contains_key("nearest"), "{actual:?}");
         let batch = policies_of(&deep)
             .batch_get_effective_policies(batch_of([path]))
             .await;
         let error = batch.unwrap().into_inner().results.remove(0).error.unwrap();
         assert_eq!((error.code, &*error.nearest), (5, ""));
     }
-    // What stands above a prefix is out of scope, too.
+    // A path above a prefix is out of scope.
     let above = look_up(&deep, by_path("gateways/default/gw")).await;
     let missing = look_up(&all, by_path("gateways/default/zz")).await;
     assert_eq!(
         shown(&above.unwrap_err()),
         renamed(&missing.unwrap_err(), "default/zz", "default/gw")
     );
-    rows.secured.stop().await;
+    server.tls.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn paths_of_a_batch_are_out_of_scope_each_alone() {
-    let rows = Rows::shared(|_| {}).await;
-    let (own, all) = rows.beside_all("gw.test").await;
+async fn each_path_of_a_batch_is_checked_against_the_scope() {
+    let server = RulesServer::shared(|_| {}).await;
+    let (own, all) = server.beside_all("gw.test").await;
     let batch = async |channel: &Channel, gateway: &str, kinds: &[&str]| {
-        let mut requests = ways(&FAR.replace("gw2", gateway));
-        requests.extend(ways(PATH));
+        let mut requests = request_variants(&FAR.replace("gw2", gateway));
+        requests.extend(request_variants(PATH));
         requests.extend([by_path("?"), by_parts(gateway, 3), by_path(BOTH)]);
         let request = v1::BatchGetEffectivePoliciesRequest {
             requests,
@@ -379,13 +390,17 @@ async fn paths_of_a_batch_are_out_of_scope_each_alone() {
         reply.unwrap().into_inner()
     };
     for kinds in [&[][..], &[A], &[B, X]] {
-        let told = batch(&own, "gw2", kinds).await;
+        let actual = batch(&own, "gw2", kinds).await;
         let expected = batch(&all, "gwx", kinds).await;
-        let error = told.results[0].error.as_ref().unwrap();
+        let error = actual.results[0].error.as_ref().unwrap();
         let found = (error.code, &*error.reason, &*error.nearest);
         assert_eq!(found, (5, "GatewayNotFound", ""));
-        assert!(told.results[5].error.is_none());
-        assert_eq!(shown(&told), renamed(&expected, "gwx", "gw2"), "{kinds:?}");
+        assert!(actual.results[5].error.is_none());
+        assert_eq!(
+            shown(&actual),
+            renamed(&expected, "gwx", "gw2"),
+            "{kinds:?}"
+        );
     }
-    rows.secured.stop().await;
+    server.tls.stop().await;
 }

@@ -1,4 +1,4 @@
-//! What people with a scope are told, and that they are told nothing else.
+//! `PolicyInsightService` for callers whose access rule has prefixes or kinds.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -7,13 +7,17 @@ use entail::api::v1;
 use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
 
-use super::scope::{A, B, BOTH, FAR, Rows, X, insight_of, larger, look_up, reason, renamed, shown};
+use super::scope::{
+    A, B, BOTH, FAR, RulesServer, X, insight_of, larger, look_up, reason, renamed, shown,
+};
 use super::server::{PATH, by_path, start};
 
-pub fn own(kinds: &[&str]) -> Vec<String> {
+/// Owned kinds of a request.
+pub fn to_strings(kinds: &[&str]) -> Vec<String> {
     kinds.iter().map(|kind| (*kind).to_owned()).collect()
 }
 
+/// The message of a reply.
 pub fn body<T>(reply: Result<Response<T>, Status>) -> Result<T, Status> {
     reply.map(Response::into_inner)
 }
@@ -23,7 +27,7 @@ async fn explain(
     name: &str,
     kinds: &[&str],
 ) -> Result<v1::ExplainResponse, Status> {
-    let (name, kinds) = (name.to_owned(), own(kinds));
+    let (name, kinds) = (name.to_owned(), to_strings(kinds));
     let request = v1::ExplainRequest { name, kinds };
     body(insight_of(channel).explain(request).await)
 }
@@ -38,19 +42,21 @@ async fn paths(channel: &Channel, name: &str) -> Result<v1::ListPathsResponse, S
 
 async fn listed(channel: &Channel, kinds: &[&str]) -> v1::ListPoliciesResponse {
     let request = v1::ListPoliciesRequest {
-        kinds: own(kinds),
+        kinds: to_strings(kinds),
         ..Default::default()
     };
     body(insight_of(channel).list_policies(request).await).unwrap()
 }
 
 async fn findings(channel: &Channel, kinds: &[&str]) -> Vec<v1::Finding> {
-    let request = v1::ListFindingsRequest { kinds: own(kinds) };
+    let request = v1::ListFindingsRequest {
+        kinds: to_strings(kinds),
+    };
     let reply = body(insight_of(channel).list_findings(request).await);
     reply.unwrap().findings
 }
 
-async fn reach(channel: &Channel, name: &str) -> Result<v1::ListAffectedResponse, Status> {
+async fn list_affected(channel: &Channel, name: &str) -> Result<v1::ListAffectedResponse, Status> {
     use v1::list_affected_request::Subject;
     let subject = match name.strip_prefix("object ") {
         Some(object) => Subject::Object(object.to_owned()),
@@ -78,32 +84,32 @@ async fn status(channel: &Channel) -> v1::GetServerStatusResponse {
     .unwrap()
 }
 
-/// What is told of something out of scope is what is told of something that is not there.
+/// Asserts that the reply for a name out of scope equals the reply for a name that does not exist.
 pub fn as_absent<T: Debug>(
-    told: &Result<T, Status>,
+    actual: &Result<T, Status>,
     absent: &Result<T, Status>,
     names: (&str, &str),
 ) {
     let expected = renamed(absent, names.1, names.0);
-    assert_eq!(shown(&told), expected, "{names:?}");
+    assert_eq!(shown(&actual), expected, "{names:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn explanations_are_of_paths_in_scope() {
-    let rows = Rows::shared(|_| {}).await;
-    let (own, all) = rows.beside_all("gw.test").await;
+async fn explanations_contain_only_paths_in_scope() {
+    let server = RulesServer::shared(|_| {}).await;
+    let (own, all) = server.beside_all("gw.test").await;
     for path in ["gateways/default/gw2", FAR] {
         assert!(explain(&all, path, &[]).await.is_ok());
         for kinds in [&[][..], &[A], &[X]] {
-            let told = explain(&own, path, kinds).await;
+            let actual = explain(&own, path, kinds).await;
             let absent = explain(&all, &path.replace("gw2", "gwx"), kinds).await;
-            assert_eq!(told.as_ref().unwrap_err().code(), Code::NotFound);
-            as_absent(&told, &absent, ("gw2", "gwx"));
+            assert_eq!(actual.as_ref().unwrap_err().code(), Code::NotFound);
+            as_absent(&actual, &absent, ("gw2", "gwx"));
         }
     }
     let wrong = explain(&own, "gateways/default/gw2/listners/x", &[]).await;
     assert_eq!(wrong.unwrap_err().code(), Code::InvalidArgument);
-    // Objects: the paths in scope, and nothing if there is none.
+    // The explanation of an object has the paths in scope; an object without any does not exist.
     let objects = [
         ("HTTPRoute/default/far", ("far", "fax")),
         ("httproute/default/far##0", ("far", "fax")),
@@ -113,44 +119,44 @@ async fn explanations_are_of_paths_in_scope() {
     ];
     for (object, (there, absent)) in objects {
         assert!(explain(&all, object, &[]).await.is_ok(), "{object}");
-        let told = explain(&own, object, &[]).await;
+        let actual = explain(&own, object, &[]).await;
         let missing = explain(&all, &object.replace(there, absent), &[]).await;
-        assert_eq!(told.as_ref().unwrap_err().code(), Code::NotFound);
-        as_absent(&told, &missing, (there, absent));
+        assert_eq!(actual.as_ref().unwrap_err().code(), Code::NotFound);
+        as_absent(&actual, &missing, (there, absent));
     }
-    let both = |told: &v1::ExplainResponse| {
-        let paths = told.paths.iter().flat_map(|path| path.paths.clone());
+    let both = |actual: &v1::ExplainResponse| {
+        let paths = actual.paths.iter().flat_map(|path| path.paths.clone());
         paths.collect::<BTreeSet<_>>()
     };
-    let wide = explain(&all, "HTTPRoute/default/both", &[]).await.unwrap();
-    assert_eq!(both(&wide).len(), 2);
-    let told = explain(&own, "HTTPRoute/default/both", &[]).await.unwrap();
-    assert_eq!(both(&told), BTreeSet::from([BOTH.to_owned()]));
-    assert!(!shown(&told).contains("gw2"), "{told:?}");
-    let deep = rows.caller("deep.test").await;
-    let told = explain(&deep, "Gateway/default/gw", &[]).await.unwrap();
-    assert_eq!(both(&told), BTreeSet::from([PATH.to_owned()]));
+    let unrestricted = explain(&all, "HTTPRoute/default/both", &[]).await.unwrap();
+    assert_eq!(both(&unrestricted).len(), 2);
+    let actual = explain(&own, "HTTPRoute/default/both", &[]).await.unwrap();
+    assert_eq!(both(&actual), BTreeSet::from([BOTH.to_owned()]));
+    assert!(!shown(&actual).contains("gw2"), "{actual:?}");
+    let deep = server.caller("deep.test").await;
+    let actual = explain(&deep, "Gateway/default/gw", &[]).await.unwrap();
+    assert_eq!(both(&actual), BTreeSet::from([PATH.to_owned()]));
     let gone = "gateways/default/gw/listeners/gone";
     let gone = explain(&deep, gone, &[]).await.unwrap_err();
     assert_eq!(gone.code(), Code::NotFound);
     assert!(!reason(&gone).2.contains_key("nearest"), "{gone:?}");
     let path = explain(&own, PATH, &[]).await.unwrap();
     assert_eq!(path, explain(&all, PATH, &[]).await.unwrap());
-    rows.secured.stop().await;
+    server.tls.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn paths_are_listed_in_scope() {
-    let rows = Rows::shared(|_| {}).await;
-    let (own, all) = rows.beside_all("gw.test").await;
-    let wide = paths(&all, "").await.unwrap().paths;
-    assert!(wide.iter().any(|path| path == FAR));
+async fn only_paths_in_scope_are_listed() {
+    let server = RulesServer::shared(|_| {}).await;
+    let (own, all) = server.beside_all("gw.test").await;
+    let unrestricted = paths(&all, "").await.unwrap().paths;
+    assert!(unrestricted.iter().any(|path| path == FAR));
     let (gw, below) = ("gateways/default/gw", "gateways/default/gw/");
     let is_own = |path: &&String| *path == gw || path.starts_with(below);
-    let expected: Vec<String> = wide.iter().filter(is_own).cloned().collect();
-    assert!(expected.len() > 4 && expected.len() < wide.len());
+    let expected: Vec<String> = unrestricted.iter().filter(is_own).cloned().collect();
+    assert!(expected.len() > 4 && expected.len() < unrestricted.len());
     assert_eq!(paths(&own, "").await.unwrap().paths, expected);
-    // Page by page as well.
+    // The same with pages.
     let mut request = v1::ListPathsRequest {
         page_size: 1,
         ..Default::default()
@@ -180,27 +186,27 @@ async fn paths_are_listed_in_scope() {
         ("Gateway/default/gw2", ("gw2", "gwx")),
     ] {
         assert!(!paths(&all, name).await.unwrap().paths.is_empty());
-        let told = paths(&own, name).await;
+        let actual = paths(&own, name).await;
         let missing = paths(&all, &name.replace(there, absent)).await;
-        as_absent(&told, &missing, (there, absent));
+        as_absent(&actual, &missing, (there, absent));
     }
-    rows.secured.stop().await;
+    server.tls.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_row_with_prefixes_sees_no_objects_for_themselves() {
-    let rows = Rows::shared(|settings| {
+async fn a_rule_with_prefixes_permits_no_listings_of_objects() {
+    let server = RulesServer::shared(|settings| {
         let file = settings.inputs.manifests[0].join("z.yaml");
         std::fs::write(file, "a: [").unwrap();
         settings.inputs.allow_partial = true;
     })
     .await;
-    let (own, all) = rows.beside_all("gw.test").await;
+    let (own, all) = server.beside_all("gw.test").await;
     assert_eq!(listed(&all, &[]).await.policies.len(), 6);
     assert!(!findings(&all, &[]).await.is_empty());
     for kinds in [&[][..], &[A], &[X]] {
-        let told = listed(&own, kinds).await;
-        assert!(told.policies.is_empty() && told.next_page_token.is_empty());
+        let actual = listed(&own, kinds).await;
+        assert!(actual.policies.is_empty() && actual.next_page_token.is_empty());
         assert!(findings(&own, kinds).await.is_empty());
     }
     for name in [
@@ -208,30 +214,34 @@ async fn a_row_with_prefixes_sees_no_objects_for_themselves() {
         "apolicy/default/q",
         "bpolicy/default/q",
     ] {
-        assert!(reach(&all, name).await.is_ok());
-        let told = reach(&own, name).await;
-        assert_eq!(told.as_ref().unwrap_err().code(), Code::NotFound, "{name}");
+        assert!(list_affected(&all, name).await.is_ok());
+        let actual = list_affected(&own, name).await;
+        assert_eq!(
+            actual.as_ref().unwrap_err().code(),
+            Code::NotFound,
+            "{name}"
+        );
         let (start, last) = name.split_at(name.len() - 1);
-        let missing = reach(&all, &format!("{start}x")).await;
-        as_absent(&told, &missing, (&format!("default/{last}"), "default/x"));
+        let missing = list_affected(&all, &format!("{start}x")).await;
+        as_absent(&actual, &missing, (&format!("default/{last}"), "default/x"));
     }
-    let far = reach(&own, "object HTTPRoute/default/far").await;
-    let missing = reach(&all, "object HTTPRoute/default/fax").await;
+    let far = list_affected(&own, "object HTTPRoute/default/far").await;
+    let missing = list_affected(&all, "object HTTPRoute/default/fax").await;
     as_absent(&far, &missing, ("far", "fax"));
     assert_eq!(status(&all).await.problems.len(), 1);
     assert!(status(&own).await.problems.is_empty());
-    rows.secured.stop().await;
+    server.tls.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_topology_has_what_is_on_paths_in_scope() {
-    let rows = Rows::shared(|_| {}).await;
-    let (own, all) = rows.beside_all("gw.test").await;
-    let names = |told: &v1::GetTopologyResponse| {
-        let names = told.nodes.iter().map(|node| node.name.clone());
+async fn a_topology_contains_only_nodes_on_paths_in_scope() {
+    let server = RulesServer::shared(|_| {}).await;
+    let (own, all) = server.beside_all("gw.test").await;
+    let names = |actual: &v1::GetTopologyResponse| {
+        let names = actual.nodes.iter().map(|node| node.name.clone());
         names.collect::<BTreeSet<_>>()
     };
-    let (wide, told) = (topology(&all).await, topology(&own).await);
+    let (unrestricted, actual) = (topology(&all).await, topology(&own).await);
     let there = [
         "Gateway/default/gw",
         "Gateway/default/gw#http",
@@ -239,91 +249,106 @@ async fn a_topology_has_what_is_on_paths_in_scope() {
     ];
     let more = ["HTTPRoute/default/both", "Service/default/s"];
     for name in there.into_iter().chain(more) {
-        assert!(names(&told).contains(name), "{name}: {:?}", names(&told));
+        assert!(
+            names(&actual).contains(name),
+            "{name}: {:?}",
+            names(&actual)
+        );
     }
     let hidden = ["gw2", "default/far", "Service/default/t", "elsewhere"];
     for name in hidden {
         let is_hidden =
-            |told: &v1::GetTopologyResponse| names(told).iter().any(|node| node.contains(name));
-        assert!(is_hidden(&wide) && !is_hidden(&told), "{name}: {told:?}");
+            |actual: &v1::GetTopologyResponse| names(actual).iter().any(|node| node.contains(name));
+        assert!(
+            is_hidden(&unrestricted) && !is_hidden(&actual),
+            "{name}: {actual:?}"
+        );
     }
-    // The policies of the other Gateway, and the one without a target.
+    // The policies of the other Gateway, and those with a missing target.
     for name in ["\"q\"", "\"lost\"", "nowhere"] {
-        assert!(!shown(&told).contains(name), "{name}: {told:?}");
+        assert!(!shown(&actual).contains(name), "{name}: {actual:?}");
     }
-    let deep = topology(&rows.caller("deep.test").await).await;
+    let deep = topology(&server.caller("deep.test").await).await;
     assert!(names(&deep).contains("HTTPRoute/default/r"), "{deep:?}");
     assert!(!shown(&deep).contains("both"), "{deep:?}");
-    let ids: BTreeSet<u32> = told.nodes.iter().map(|node| node.id).collect();
-    let places: BTreeSet<u32> = (0..).take(told.nodes.len()).collect();
-    assert_eq!(ids, places);
-    assert!(!told.edges.is_empty());
-    let ends = told.edges.iter().flat_map(|edge| [edge.from, edge.to]);
-    assert!(ends.into_iter().all(|id| ids.contains(&id)), "{told:?}");
-    rows.secured.stop().await;
+    let ids: BTreeSet<u32> = actual.nodes.iter().map(|node| node.id).collect();
+    let indexes: BTreeSet<u32> = (0..).take(actual.nodes.len()).collect();
+    assert_eq!(ids, indexes);
+    assert!(!actual.edges.is_empty());
+    let ends = actual.edges.iter().flat_map(|edge| [edge.from, edge.to]);
+    assert!(ends.into_iter().all(|id| ids.contains(&id)), "{actual:?}");
+    server.tls.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn people_with_kinds_are_told_of_these_kinds() {
-    let rows = Rows::shared(|_| {}).await;
-    let (own, all) = rows.beside_all("a.test").await;
+async fn a_rule_with_kinds_permits_only_these_kinds() {
+    let server = RulesServer::shared(|_| {}).await;
+    let (own, all) = server.beside_all("a.test").await;
     let cases: [(&[&str], &[&str]); 4] =
         [(&[], &[A]), (&[A], &[A]), (&[B], &[X]), (&[A, B], &[A, X])];
-    for (asked, same) in cases {
+    for (requested, equivalent) in cases {
         for name in [PATH, "HTTPRoute/default/both", "gateway/default/gw2"] {
-            let told = explain(&own, name, asked).await;
-            let expected = explain(&all, name, same).await;
-            let (told, expected) = (shown(&told), renamed(&expected, X, B));
-            assert_eq!(told, expected, "{name}: {asked:?}");
+            let actual = explain(&own, name, requested).await;
+            let expected = explain(&all, name, equivalent).await;
+            let (actual, expected) = (shown(&actual), renamed(&expected, X, B));
+            assert_eq!(actual, expected, "{name}: {requested:?}");
         }
-        let (told, expected) = (listed(&own, asked).await, listed(&all, same).await);
-        assert_eq!(shown(&told), renamed(&expected, X, B), "{asked:?}");
-        let (told, expected) = (findings(&own, asked).await, findings(&all, same).await);
-        assert_eq!(told, expected, "{asked:?}");
+        let (actual, expected) = (
+            listed(&own, requested).await,
+            listed(&all, equivalent).await,
+        );
+        assert_eq!(shown(&actual), renamed(&expected, X, B), "{requested:?}");
+        let (actual, expected) = (
+            findings(&own, requested).await,
+            findings(&all, equivalent).await,
+        );
+        assert_eq!(actual, expected, "{requested:?}");
     }
     assert_eq!(listed(&own, &[]).await.policies.len(), 3);
     assert!(!findings(&own, &[]).await.is_empty() && !findings(&all, &[B]).await.is_empty());
-    let told = reach(&own, "bpolicy/default/p").await;
-    assert_eq!(told.as_ref().unwrap_err().code(), Code::NotFound);
-    assert!(reach(&own, "apolicy/default/p").await.is_ok());
-    let affecting = reach(&own, "object HTTPRoute/default/r").await.unwrap();
+    let actual = list_affected(&own, "bpolicy/default/p").await;
+    assert_eq!(actual.as_ref().unwrap_err().code(), Code::NotFound);
+    assert!(list_affected(&own, "apolicy/default/p").await.is_ok());
+    let affecting = list_affected(&own, "object HTTPRoute/default/r")
+        .await
+        .unwrap();
     let kinds: Vec<_> = affecting
         .policies
         .iter()
         .map(|policy| &*policy.kind)
         .collect();
     assert_eq!(kinds, [A]);
-    let told = topology(&own).await;
-    let held = told.nodes.iter().flat_map(|node| &node.policies);
-    assert!(held.clone().count() > 0 && held.into_iter().all(|policy| policy.kind == A));
-    assert_eq!(told.nodes.len(), topology(&all).await.nodes.len());
-    let told: Vec<String> = status(&own)
+    let actual = topology(&own).await;
+    let attached = actual.nodes.iter().flat_map(|node| &node.policies);
+    assert!(attached.clone().count() > 0 && attached.into_iter().all(|policy| policy.kind == A));
+    assert_eq!(actual.nodes.len(), topology(&all).await.nodes.len());
+    let actual: Vec<String> = status(&own)
         .await
         .kinds
         .into_iter()
         .map(|kind| kind.kind)
         .collect();
     assert!(
-        told.iter().any(|kind| kind == A) && !told.iter().any(|kind| kind == B),
-        "{told:?}"
+        actual.iter().any(|kind| kind == A) && !actual.iter().any(|kind| kind == B),
+        "{actual:?}"
     );
-    rows.secured.stop().await;
+    server.tls.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn over_plain_tcp_all_is_seen() {
+async fn callers_over_plain_tcp_see_everything() {
     let running = start(larger).await;
     let channel = running.channel().await;
     for path in [PATH, FAR, BOTH, "namespaces/default"] {
-        let told = look_up(&channel, by_path(path)).await;
-        assert!(told.is_ok(), "{path}: {told:?}");
+        let actual = look_up(&channel, by_path(path)).await;
+        assert!(actual.is_ok(), "{path}: {actual:?}");
     }
-    let told = look_up(&channel, by_path(FAR))
+    let actual = look_up(&channel, by_path(FAR))
         .await
         .unwrap()
         .result
         .unwrap();
-    assert_eq!(told.policies.len(), 2);
+    assert_eq!(actual.policies.len(), 2);
     assert_eq!(listed(&channel, &[]).await.policies.len(), 6);
     assert!(
         paths(&channel, "")

@@ -1,16 +1,19 @@
-//! Kinds that are out of a caller's scope are to it as kinds without a profile.
+//! Look-ups of callers whose access rule has kinds. Kinds out of scope are answered as kinds
+//! without a profile.
 
 use entail::api::v1;
 use tonic::transport::Channel;
 
-use super::scope::{A, B, BOTH, FAR, Rows, X, look_up, policies_of, renamed, shown, with_kinds};
+use super::scope::{
+    A, B, BOTH, FAR, RulesServer, X, look_up, policies_of, renamed, shown, with_kinds,
+};
 use super::scope_streams::begin;
 use super::server::{PATH, batch_of, by_path};
 use super::watch::update;
 
 const C: &str = "CPolicy.p.example";
 
-/// A profile that is refused: its kind is known, and nothing of it.
+/// A profile with an error, so that its kind is UNKNOWN.
 const REFUSED: &str = "
 apiVersion: entail.dev/v1alpha1
 kind: PolicyProfile
@@ -22,15 +25,15 @@ spec:
 ";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kinds_out_of_scope_are_told_as_kinds_without_a_profile() {
-    let rows = Rows::shared(|_| {}).await;
-    let (own, all) = rows.beside_all("a.test").await;
+async fn kinds_out_of_scope_are_answered_as_kinds_without_a_profile() {
+    let server = RulesServer::shared(|_| {}).await;
+    let (own, all) = server.beside_all("a.test").await;
     let plain = look_up(&own, by_path(PATH)).await.unwrap();
     let result = plain.result.clone().unwrap();
     assert_eq!(result.policies.len(), 1);
     assert_eq!(result.policies[0].kind, "APolicy");
     assert!(plain.kinds.is_empty(), "{:?}", plain.kinds);
-    // What it asks for, and what somebody without a row asks for who gets the same.
+    // The kinds that the caller requests, and those with which `all.test` gets an equal reply.
     let (x, none): (&str, &[&str]) = (X, &[]);
     let cases: [(&[&str], &[&str]); 6] = [
         (none, &[A]),
@@ -41,17 +44,17 @@ async fn kinds_out_of_scope_are_told_as_kinds_without_a_profile() {
         (&[B, "Nope.example"], &[x, "Nope.example"]),
     ];
     for path in [PATH, FAR, "gateways/default/gw", "gateways/default/none"] {
-        for (asked, same) in cases {
+        for (requested, equivalent) in cases {
             let etags = [String::new(), result.etag.clone()];
             for if_none_match in etags {
                 let request = |kinds: &[&str]| v1::GetEffectivePoliciesRequest {
                     if_none_match: if_none_match.clone(),
                     ..with_kinds(path, kinds)
                 };
-                let told = look_up(&own, request(asked)).await;
-                let expected = look_up(&all, request(same)).await;
+                let actual = look_up(&own, request(requested)).await;
+                let expected = look_up(&all, request(equivalent)).await;
                 let expected = renamed(&expected, x, B);
-                assert_eq!(shown(&told), expected, "{path}: {asked:?}");
+                assert_eq!(shown(&actual), expected, "{path}: {requested:?}");
             }
         }
     }
@@ -66,19 +69,19 @@ async fn kinds_out_of_scope_are_told_as_kinds_without_a_profile() {
     assert_eq!((nothing.kinds.len(), &*nothing.kinds[0].kind), (1, B));
     assert_eq!(nothing.kinds[0].state(), v1::kind_state::State::Unknown);
 
-    // No kind that there is: nothing, and never everything.
-    let nobody = rows.caller("x.test").await;
-    let told = look_up(&nobody, by_path(PATH)).await.unwrap();
+    // A rule with only an unknown kind permits no kind, not every kind.
+    let stranger = server.caller("x.test").await;
+    let actual = look_up(&stranger, by_path(PATH)).await.unwrap();
     let expected = look_up(&all, with_kinds(PATH, &[x])).await.unwrap();
-    assert!(told.result.as_ref().unwrap().policies.is_empty());
-    assert_eq!(told.result, expected.result);
-    rows.secured.stop().await;
+    assert!(actual.result.as_ref().unwrap().policies.is_empty());
+    assert_eq!(actual.result, expected.result);
+    server.tls.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn batches_hold_kinds_in_scope() {
-    let rows = Rows::shared(|_| {}).await;
-    let (own, all) = rows.beside_all("a.test").await;
+async fn batches_contain_only_kinds_in_scope() {
+    let server = RulesServer::shared(|_| {}).await;
+    let (own, all) = server.beside_all("a.test").await;
     let batch = async |channel: &Channel, kinds: &[&str]| {
         let request = v1::BatchGetEffectivePoliciesRequest {
             kinds: kinds.iter().map(|kind| (*kind).to_owned()).collect(),
@@ -91,35 +94,35 @@ async fn batches_hold_kinds_in_scope() {
     let x = X;
     let cases: [(&[&str], &[&str]); 4] =
         [(&[], &[A]), (&[A], &[A]), (&[B], &[x]), (&[B, A], &[x, A])];
-    for (asked, same) in cases {
-        let told = batch(&own, asked).await;
-        assert!(!shown(&told).contains("\"BPolicy\""), "{asked:?}");
-        let expected = batch(&all, same).await;
-        assert_eq!(shown(&told), renamed(&expected, x, B), "{asked:?}");
+    for (requested, equivalent) in cases {
+        let actual = batch(&own, requested).await;
+        assert!(!shown(&actual).contains("\"BPolicy\""), "{requested:?}");
+        let expected = batch(&all, equivalent).await;
+        assert_eq!(shown(&actual), renamed(&expected, x, B), "{requested:?}");
     }
-    rows.secured.stop().await;
+    server.tls.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kinds_that_are_not_known_are_told_in_scope_alone() {
-    let rows = "- {names: [c.test], services: [policies, insight], kinds: [CPolicy.p.example]}\n\
+async fn incomplete_kinds_are_reported_only_in_scope() {
+    let rules = "- {names: [c.test], services: [policies, insight], kinds: [CPolicy.p.example]}\n\
                 - {names: [a.test], services: [policies, insight], kinds: [APolicy.p.example]}\n";
-    let rows = Rows::start(rows, |settings| {
+    let server = RulesServer::start(rules, |settings| {
         let file = settings.inputs.manifests[0].join("refused.yaml");
         std::fs::write(file, REFUSED).unwrap();
         settings.inputs.allow_partial = true;
     })
     .await;
     let kinds = async |name: &str| {
-        let channel = rows.caller(name).await;
-        let told = look_up(&channel, by_path(PATH)).await.unwrap().kinds;
+        let channel = server.caller(name).await;
+        let actual = look_up(&channel, by_path(PATH)).await.unwrap().kinds;
         let mut stream = begin(&channel, &[PATH], &[]).await;
         let watched = update(&mut stream).await.pop().unwrap().kinds;
-        assert_eq!(told, watched, "{name}");
-        told.into_iter().map(|kind| kind.kind).collect::<Vec<_>>()
+        assert_eq!(actual, watched, "{name}");
+        actual.into_iter().map(|kind| kind.kind).collect::<Vec<_>>()
     };
     assert_eq!(kinds("all.test").await, [C]);
     assert_eq!(kinds("c.test").await, [C]);
     assert!(kinds("a.test").await.is_empty());
-    rows.secured.stop().await;
+    server.tls.stop().await;
 }

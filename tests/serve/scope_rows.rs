@@ -1,4 +1,5 @@
-//! Rows of callers: whose row counts, which services it opens, how much it may ask at once, and rows that are wrong.
+//! Access rules: which rule applies, which services it permits, its limit for concurrent requests,
+//! and invalid rules.
 
 use std::future::Future;
 
@@ -14,8 +15,8 @@ use tonic_health::pb::health_client::HealthClient;
 use tonic_prost::ProstCodec;
 use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
 
-use super::envoy::{check_at, named};
-use super::scope::{A, FAR, Rows, insight_of, look_up, policies_of, with_kinds};
+use super::envoy::{check_at, check_request_of_path};
+use super::scope::{A, FAR, RulesServer, insight_of, look_up, policies_of, with_kinds};
 use super::server::{PATH, batch_of, by_path, world};
 use super::tls::Ca;
 
@@ -23,8 +24,8 @@ async fn code<T>(call: impl Future<Output = Result<Response<T>, Status>>) -> Cod
     call.await.map_or_else(|status| status.code(), |_| Code::Ok)
 }
 
-/// Codes of all that data planes ask.
-async fn as_data_plane(channel: &Channel) -> Vec<Code> {
+/// The codes of all calls of `EffectivePolicyService`.
+async fn policies_codes(channel: &Channel) -> Vec<Code> {
     let mut client = policies_of(channel);
     vec![
         code(client.get_effective_policies(by_path(PATH))).await,
@@ -36,8 +37,8 @@ async fn as_data_plane(channel: &Channel) -> Vec<Code> {
     ]
 }
 
-/// Codes of what people ask.
-async fn as_people(channel: &Channel) -> Vec<Code> {
+/// The codes of all calls of `PolicyInsightService`.
+async fn insight_codes(channel: &Channel) -> Vec<Code> {
     let mut client = insight_of(channel);
     let explain = v1::ExplainRequest {
         name: PATH.to_owned(),
@@ -55,14 +56,15 @@ async fn as_people(channel: &Channel) -> Vec<Code> {
     ]
 }
 
-/// Which services a caller may ask: policies, envoy, insight. Health and reflection are everybody's.
-async fn services(channel: &Channel) -> [bool; 3] {
-    let envoy = check_at(channel.clone(), named(PATH), &[]).await;
+/// Whether a caller may call the services `policies`, `envoy` and `insight`. Asserts that it may
+/// call health and reflection.
+async fn permitted_services(channel: &Channel) -> [bool; 3] {
+    let envoy = check_at(channel.clone(), check_request_of_path(PATH), &[]).await;
     let envoy = envoy.map_or_else(|status| status.code(), |_| Code::Ok);
     let of = [
-        as_data_plane(channel).await,
+        policies_codes(channel).await,
         vec![envoy],
-        as_people(channel).await,
+        insight_codes(channel).await,
     ];
     let mut health = HealthClient::new(channel.clone());
     assert_eq!(
@@ -71,11 +73,12 @@ async fn services(channel: &Channel) -> [bool; 3] {
     );
     let list = super::list_services();
     let mut reflection = ServerReflectionClient::new(channel.clone());
-    let told = reflection
+    let actual = reflection
         .server_reflection_info(tokio_stream::iter([list]))
         .await;
     assert!(
-        told.unwrap()
+        actual
+            .unwrap()
             .into_inner()
             .message()
             .await
@@ -91,73 +94,74 @@ async fn services(channel: &Channel) -> [bool; 3] {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_row_with_a_name_of_the_caller_says_what_it_may_ask() {
+async fn the_first_rule_with_a_name_of_the_caller_selects_its_services() {
     let settings = tempfile::NamedTempFile::new().unwrap();
     let file = settings.path().to_owned();
-    let rows = "
+    let rules = "
 - {names: ['spiffe://cluster.local/ns/shop/sa/*', proxy.shop.svc], services: [policies, envoy]}
 - {names: ['*.ops.example'], services: [insight]}
 - {names: ['*.shop.svc', both.example], services: [policies, insight]}
 - {names: [proxy.shop.svc, envoy.example], services: [envoy]}
 ";
-    let rows = Rows::start(rows, |settings| settings.envoy = Some(file)).await;
-    let (planes, people, both) = (
+    let server = RulesServer::start(rules, |settings| settings.envoy = Some(file)).await;
+    let (policies, insight, both) = (
         [true, true, false],
         [false, false, true],
         [true, false, true],
     );
     let none = [false; 3];
     let cases: [(&[&str], [bool; 3]); 15] = [
-        (&["spiffe://cluster.local/ns/shop/sa/cart"], planes),
-        (&["spiffe://cluster.local/ns/shop/sa/cart/of/it"], planes),
+        (&["spiffe://cluster.local/ns/shop/sa/cart"], policies),
+        (&["spiffe://cluster.local/ns/shop/sa/cart/of/it"], policies),
         (&["spiffe://cluster.local/ns/shop2/sa/cart"], none),
         (&["spiffe://cluster.local/ns/shop/sax/cart"], none),
         (&["spiffe://other.local/ns/shop/sa/cart"], none),
-        (&["proxy.shop.svc"], planes),
+        (&["proxy.shop.svc"], policies),
         (&["other.shop.svc"], both),
-        (&["a.ops.example"], people),
+        (&["a.ops.example"], insight),
         (&["a.b.ops.example"], none),
         (&["ops.example"], none),
         (&["a.ops.example.evil"], none),
         (&["nobody.example"], none),
-        // The order of the rows counts, and not that of the names.
-        (&["both.example", "a.ops.example"], people),
+        // The order of the rules counts, not the order of the names.
+        (&["both.example", "a.ops.example"], insight),
         (&["nobody.example", "envoy.example"], [false, true, false]),
         (&["all.test"], [true; 3]),
     ];
     for (names, expected) in cases {
-        let channel = rows.named(names).await;
-        assert_eq!(services(&channel).await, expected, "{names:?}");
+        let channel = server.named(names).await;
+        assert_eq!(permitted_services(&channel).await, expected, "{names:?}");
     }
-    rows.secured.stop().await;
+    server.tls.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_row_says_the_scope_as_well() {
-    let rows = "
+async fn the_first_rule_with_a_name_of_the_caller_selects_its_scope() {
+    let rules = "
 - {names: ['*.shop.svc'], services: [policies], prefixes: [gateways/default/gw], kinds: [APolicy.p.example]}
 - {names: [proxy.shop.svc], services: [policies]}
 ";
-    let rows = Rows::start(rows, |_| {}).await;
-    let (own, all) = rows.beside_all("proxy.shop.svc").await;
+    let server = RulesServer::start(rules, |_| {}).await;
+    let (own, all) = server.beside_all("proxy.shop.svc").await;
     let refused = look_up(&own, by_path(FAR)).await.unwrap_err();
     assert_eq!(refused.code(), Code::NotFound);
-    let told = look_up(&own, by_path(PATH)).await.unwrap();
+    let actual = look_up(&own, by_path(PATH)).await.unwrap();
     let expected = look_up(&all, with_kinds(PATH, &[A])).await.unwrap();
-    assert_eq!(told, expected);
-    rows.secured.stop().await;
+    assert_eq!(actual, expected);
+    server.tls.stop().await;
 }
 
-/// A batch of which the server has the message, and the end when it is told to.
+/// A batch whose message the server has received, and its end when `finish` is called.
 struct OpenRequest {
-    go: oneshot::Sender<()>,
+    end_stream: oneshot::Sender<()>,
     reply: tokio::task::JoinHandle<Code>,
 }
 
-async fn held(channel: &Channel) -> OpenRequest {
-    let (go, wait) = oneshot::channel::<()>();
+/// Starts a batch that holds permits.
+async fn begin_batch(channel: &Channel) -> OpenRequest {
+    let (end_stream, wait) = oneshot::channel::<()>();
     let mut wait = Some(wait);
-    // So large that it has a place before its end.
+    // The message is so large that the request holds permits before its end.
     let large = std::iter::once(batch_of([PATH; 2_000]));
     let message = tokio_stream::iter(large).chain(
         tokio_stream::once(())
@@ -175,110 +179,113 @@ async fn held(channel: &Channel) -> OpenRequest {
         let codec: ProstCodec<_, v1::BatchGetEffectivePoliciesResponse> = ProstCodec::default();
         code(client.client_streaming(Request::new(message), path, codec)).await
     });
-    // Nobody asks until it has its place: it would be turned away otherwise.
+    // Wait until the request holds permits. Another request could make the server reject it.
     tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     let mut health = HealthClient::new(channel.clone());
     health.check(HealthCheckRequest::default()).await.unwrap();
-    OpenRequest { go, reply }
+    OpenRequest { end_stream, reply }
 }
 
 impl OpenRequest {
-    async fn end(self) -> Code {
-        self.go.send(()).unwrap();
+    async fn finish(self) -> Code {
+        self.end_stream.send(()).unwrap();
         self.reply.await.unwrap()
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn callers_of_a_row_share_what_it_may_ask_at_once() {
-    let rows = "
+async fn callers_of_a_rule_share_its_limit() {
+    let rules = "
 - {names: ['*.busy.test'], services: [policies, insight], maxConcurrency: 2}
 - {names: [calm.test], services: [policies], maxConcurrency: 2}
 ";
-    let rows = Rows::start(rows, |_| {}).await;
+    let server = RulesServer::start(rules, |_| {}).await;
     let [one, two, three] = ["one.busy.test", "two.busy.test", "three.busy.test"];
-    let (one, two) = (rows.caller(one).await, rows.caller(two).await);
-    let (three, all) = rows.beside_all(three).await;
-    let calm = rows.caller("calm.test").await;
-    let ask = async |channel: &Channel| {
+    let (one, two) = (server.caller(one).await, server.caller(two).await);
+    let (three, all) = server.beside_all(three).await;
+    let calm = server.caller("calm.test").await;
+    let look_up_code = async |channel: &Channel| {
         code(policies_of(channel).get_effective_policies(by_path(PATH))).await
     };
-    let first = held(&one).await;
-    let second = held(&two).await;
+    let first = begin_batch(&one).await;
+    let second = begin_batch(&two).await;
     for channel in [&one, &two, &three] {
-        assert_eq!(ask(channel).await, Code::ResourceExhausted);
-        let mut told = as_data_plane(channel).await;
-        assert_eq!(told.remove(4), Code::Ok, "streams have places of their own");
+        assert_eq!(look_up_code(channel).await, Code::ResourceExhausted);
+        let mut actual = policies_codes(channel).await;
+        assert_eq!(actual.remove(4), Code::Ok, "streams have separate permits");
         assert!(
-            told.iter().all(|code| *code == Code::ResourceExhausted),
-            "{told:?}"
+            actual.iter().all(|code| *code == Code::ResourceExhausted),
+            "{actual:?}"
         );
-        // Others have places of their own.
-        assert_eq!((ask(&all).await, ask(&calm).await), (Code::Ok, Code::Ok));
+        // Callers of other rules are not affected.
+        assert_eq!(
+            (look_up_code(&all).await, look_up_code(&calm).await),
+            (Code::Ok, Code::Ok)
+        );
     }
-    assert_eq!(first.end().await, Code::Ok);
-    let mut told = ask(&three).await;
+    assert_eq!(first.finish().await, Code::Ok);
+    let mut actual = look_up_code(&three).await;
     for _ in 0..500 {
-        if told == Code::Ok {
+        if actual == Code::Ok {
             break;
         }
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        told = ask(&three).await;
+        actual = look_up_code(&three).await;
     }
-    assert_eq!(told, Code::Ok, "the place is never free again");
-    assert_eq!(second.end().await, Code::Ok);
-    rows.secured.stop().await;
+    assert_eq!(actual, Code::Ok, "the permit is never returned");
+    assert_eq!(second.finish().await, Code::Ok);
+    server.tls.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn questions_of_people_take_places_of_their_row() {
-    let rows = "- {names: [busy.test], services: [policies, insight], maxConcurrency: 1}\n";
-    let rows = Rows::start(rows, |_| {}).await;
-    let busy = rows.caller("busy.test").await;
-    let first = held(&busy).await;
-    let told = as_people(&busy).await;
+async fn insight_requests_use_the_permits_of_the_rule() {
+    let rules = "- {names: [busy.test], services: [policies, insight], maxConcurrency: 1}\n";
+    let server = RulesServer::start(rules, |_| {}).await;
+    let busy = server.caller("busy.test").await;
+    let first = begin_batch(&busy).await;
+    let actual = insight_codes(&busy).await;
     assert!(
-        told.iter().all(|code| *code == Code::ResourceExhausted),
-        "{told:?}"
+        actual.iter().all(|code| *code == Code::ResourceExhausted),
+        "{actual:?}"
     );
-    assert_eq!(first.end().await, Code::Ok);
-    rows.secured.stop().await;
+    assert_eq!(first.finish().await, Code::Ok);
+    server.tls.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn over_a_unix_socket_there_is_no_row() {
+async fn access_rules_do_not_apply_to_unix_sockets() {
     let folder = tempfile::tempdir().unwrap();
     let socket = format!("unix:{}", folder.path().join("entail.sock").display());
     let listen = socket.clone();
     let settings = tempfile::NamedTempFile::new().unwrap();
     let file = settings.path().to_owned();
-    let row = "- {names: ['*.test'], services: [policies], prefixes: [gateways/default/gw]}\n";
-    let rows = Rows::start(row, move |settings| {
+    let rule = "- {names: ['*.test'], services: [policies], prefixes: [gateways/default/gw]}\n";
+    let server = RulesServer::start(rule, move |settings| {
         settings.listen.push(listen);
         settings.envoy = Some(file);
     });
-    let rows = rows.await;
-    let own = rows.caller("any.test").await;
-    assert_eq!(services(&own).await, [true, false, false]);
+    let server = server.await;
+    let own = server.caller("any.test").await;
+    assert_eq!(permitted_services(&own).await, [true, false, false]);
     let channel = Endpoint::from_shared(socket)
         .unwrap()
         .connect()
         .await
         .unwrap();
-    assert_eq!(services(&channel).await, [true; 3]);
-    let told = look_up(&channel, by_path(FAR))
+    assert_eq!(permitted_services(&channel).await, [true; 3]);
+    let actual = look_up(&channel, by_path(FAR))
         .await
         .unwrap()
         .result
         .unwrap();
-    assert_eq!(told.policies.len(), 2);
+    assert_eq!(actual.policies.len(), 2);
     let refused = look_up(&own, by_path(FAR)).await.unwrap_err();
     assert_eq!(refused.code(), Code::NotFound);
-    rows.secured.stop().await;
+    server.tls.stop().await;
 }
 
-/// Starts a server that is not to start.
-async fn refused(rows: Option<&str>, adjust: impl FnOnce(&mut ServeSettings)) -> AppError {
+/// Starts a server with invalid settings; returns the error.
+async fn start_error(rules: Option<&str>, adjust: impl FnOnce(&mut ServeSettings)) -> AppError {
     let folder = world();
     let at = |name: &str| folder.path().join(name);
     let ca = Ca::new();
@@ -290,12 +297,12 @@ async fn refused(rows: Option<&str>, adjust: impl FnOnce(&mut ServeSettings)) ->
     ] {
         std::fs::write(at(name), text).unwrap();
     }
-    if let Some(rows) = rows {
-        std::fs::write(at("rows"), rows).unwrap();
+    if let Some(rules) = rules {
+        std::fs::write(at("callers.yaml"), rules).unwrap();
     }
     let mut settings = ServeSettings {
         listen: vec!["127.0.0.1:0".to_owned()],
-        callers: Some(at("rows")),
+        callers: Some(at("callers.yaml")),
         tls: Some(TlsFiles {
             cert: at("tls.crt"),
             key: at("tls.key"),
@@ -307,40 +314,42 @@ async fn refused(rows: Option<&str>, adjust: impl FnOnce(&mut ServeSettings)) ->
     adjust(&mut settings);
     let ended = serve(settings, |_| {}, std::future::pending());
     let ended = tokio::time::timeout(std::time::Duration::from_secs(20), ended).await;
-    ended.expect("it started").expect_err("it ended")
+    ended
+        .expect("the server started")
+        .expect_err("the server stopped without an error")
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_need_certificates_of_callers() {
-    let rows = Some("callers:\n- {names: [a.test], services: [policies]}\n");
-    let told = refused(rows, |settings| settings.tls = None).await;
-    assert!(matches!(told, AppError::Usage(_)), "{told:?}");
-    let told = refused(rows, |settings| {
+async fn access_rules_need_client_certificates() {
+    let rules = Some("callers:\n- {names: [a.test], services: [policies]}\n");
+    let error = start_error(rules, |settings| settings.tls = None).await;
+    assert!(matches!(error, AppError::Usage(_)), "{error:?}");
+    let error = start_error(rules, |settings| {
         settings.tls.as_mut().unwrap().client_ca = None
     })
     .await;
-    assert!(matches!(told, AppError::Usage(_)), "{told:?}");
-    assert!(told.to_string().contains("callers"), "{told}");
+    assert!(matches!(error, AppError::Usage(_)), "{error:?}");
+    assert!(error.to_string().contains("callers"), "{error}");
 }
 
-/// Rows of which the second is wrong are refused with its place; those that are not.
-async fn not_told_by_place(rows: &[&str], place: &str) -> Vec<(String, String)> {
-    let mut wrong = Vec::new();
-    for row in rows {
-        let text = format!("callers:\n- {{names: [a.test], services: [policies]}}\n- {row}\n");
-        let told = refused(Some(&text), |_| {}).await;
-        let is_input = matches!(told, AppError::Input(_));
-        let told = told.to_string();
-        if !is_input || !told.contains("/rows") || !told.contains(place) {
-            wrong.push(((*row).to_owned(), told));
+/// Returns the invalid rules for which the error does not contain the file and `place`.
+async fn without_place(rules: &[&str], place: &str) -> Vec<(String, String)> {
+    let mut missing = Vec::new();
+    for rule in rules {
+        let text = format!("callers:\n- {{names: [a.test], services: [policies]}}\n- {rule}\n");
+        let error = start_error(Some(&text), |_| {}).await;
+        let is_input = matches!(error, AppError::Input(_));
+        let message = error.to_string();
+        if !is_input || !message.contains("/callers.yaml") || !message.contains(place) {
+            missing.push(((*rule).to_owned(), message));
         }
     }
-    wrong
+    missing
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_with_wrong_values_are_told_by_their_place() {
-    let wrong = not_told_by_place(
+async fn rules_with_invalid_values_are_reported_with_their_place() {
+    let missing = without_place(
         &[
             "{names: [], services: [policies]}",
             "{names: [''], services: [policies]}",
@@ -354,12 +363,12 @@ async fn rows_with_wrong_values_are_told_by_their_place() {
         ],
         "callers[1]",
     );
-    assert_eq!(wrong.await, []);
+    assert_eq!(missing.await, []);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_of_the_wrong_shape_are_told_by_their_place() {
-    let wrong = not_told_by_place(
+async fn malformed_rules_are_reported_with_their_place() {
+    let missing = without_place(
         &[
             "7",
             "{services: [policies]}",
@@ -372,15 +381,18 @@ async fn rows_of_the_wrong_shape_are_told_by_their_place() {
         ],
         ": line 3 column",
     );
-    assert_eq!(wrong.await, []);
+    assert_eq!(missing.await, []);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_that_is_none_is_told_at_the_start() {
+async fn a_malformed_file_is_an_error_at_the_start() {
     let broken = ["callers: [", "caller: []", "callers: 7"];
     for text in broken.into_iter().map(Some).chain([None]) {
-        let told = refused(text, |_| {}).await;
-        assert!(matches!(told, AppError::Input(_)), "{text:?}: {told:?}");
-        assert!(told.to_string().contains("/rows"), "{text:?}: {told}");
+        let error = start_error(text, |_| {}).await;
+        assert!(matches!(error, AppError::Input(_)), "{text:?}: {error:?}");
+        assert!(
+            error.to_string().contains("/callers.yaml"),
+            "{text:?}: {error}"
+        );
     }
 }

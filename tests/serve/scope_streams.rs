@@ -1,4 +1,5 @@
-//! Streams of callers with a scope, and requests that they let resolve.
+//! `WatchEffectivePolicies` and `ResolveRequest` for callers whose access rule has prefixes or
+//! kinds.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,7 @@ use tonic::transport::Channel;
 use tonic::{Code, Status};
 
 use super::follow::marker;
-use super::scope::{A, B, BOTH, FAR, Rows, X, look_up, policies_of, renamed, shown};
+use super::scope::{A, B, BOTH, FAR, RulesServer, X, look_up, policies_of, renamed, shown};
 use super::server::{PATH, by_path, policies};
 use super::watch::{Messages, Update, bodies, names, update};
 
@@ -30,31 +31,31 @@ async fn first(channel: &Channel, prefixes: &[&str], kinds: &[&str]) -> Update {
     update(&mut begin(channel, prefixes, kinds).await).await
 }
 
-/// Paths with the policies that hold there.
+/// The paths of an update with their effective policies.
 fn answers(update: &Update) -> BTreeSet<String> {
     let bodies = bodies(update);
     let paths = update.iter().flat_map(|message| &message.paths);
-    let told = paths.map(|path| {
+    let actual = paths.map(|path| {
         let body = bodies.iter().find(|body| body.number == path.body).unwrap();
         format!(
             "{} {:?} {} {:?}",
             path.path, path.rule_index, body.etag, body.policies
         )
     });
-    told.collect()
+    actual.collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn streams_follow_what_row_and_request_have_in_common() {
-    let rows = Rows::shared(|_| {}).await;
-    let all = rows.caller("all.test").await;
+async fn streams_follow_the_intersection_of_rule_and_request() {
+    let server = RulesServer::shared(|_| {}).await;
+    let all = server.caller("all.test").await;
     let (gw, gw2, route) = (
         "gateways/default/gw",
         "gateways/default/gw2",
         PATH.strip_suffix("/rules/#0").unwrap(),
     );
     let listener = "gateways/default/gw/listeners/http";
-    // Who asks for what, and what somebody without a row asks for who gets the same.
+    // The prefixes that a caller requests, and those with which `all.test` gets an equal reply.
     let cases: [(&str, &[&str], &[&str]); 8] = [
         ("gw.test", &[], &[gw]),
         ("gw.test", &[gw], &[gw]),
@@ -65,88 +66,99 @@ async fn streams_follow_what_row_and_request_have_in_common() {
         ("deep.test", &[gw, gw2], &[route]),
         ("deep.test", &[PATH, listener], &[route]),
     ];
-    for (name, asked, same) in cases {
-        let own = rows.caller(name).await;
-        let told = first(&own, asked, &[]).await;
-        let expected = first(&all, same, &[]).await;
-        assert!(told[0].reset && !names(&told).is_empty(), "{asked:?}");
-        assert_eq!(answers(&told), answers(&expected), "{name}: {asked:?}");
-        let last = told.last().unwrap();
+    for (name, requested, equivalent) in cases {
+        let own = server.caller(name).await;
+        let actual = first(&own, requested, &[]).await;
+        let expected = first(&all, equivalent, &[]).await;
+        assert!(
+            actual[0].reset && !names(&actual).is_empty(),
+            "{requested:?}"
+        );
+        assert_eq!(
+            answers(&actual),
+            answers(&expected),
+            "{name}: {requested:?}"
+        );
+        let last = actual.last().unwrap();
         let apart = last.clients_apart.clone().unwrap_or_default();
         assert!(apart.roots.is_empty(), "{apart:?}");
-        assert!(!shown(&told).contains("gw2"), "{told:?}");
+        assert!(!shown(&actual).contains("gw2"), "{actual:?}");
     }
     let apart = first(&all, &[], &[]).await.pop().unwrap().clients_apart;
     assert_eq!(apart.unwrap().roots.len(), 1);
-    rows.secured.stop().await;
+    server.tls.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_without_anything_in_scope_is_complete_and_empty() {
-    let rows = Rows::shared(|_| {}).await;
-    let (own, all) = rows.beside_all("gw.test").await;
+async fn a_stream_with_nothing_in_scope_is_complete_and_empty() {
+    let server = RulesServer::shared(|_| {}).await;
+    let (own, all) = server.beside_all("gw.test").await;
     for prefix in [
         "gateways/default/gw2",
         FAR,
         "namespaces/default",
         "mesh/*/services/default/t",
     ] {
-        let told = first(&own, &[prefix], &[]).await;
-        assert!(told[0].reset, "{prefix}: {told:?}");
+        let actual = first(&own, &[prefix], &[]).await;
+        assert!(actual[0].reset, "{prefix}: {actual:?}");
         assert!(
-            names(&told).is_empty() && bodies(&told).is_empty(),
-            "{prefix}: {told:?}"
+            names(&actual).is_empty() && bodies(&actual).is_empty(),
+            "{prefix}: {actual:?}"
         );
-        let roots = told.last().unwrap().clients_apart.clone();
+        let roots = actual.last().unwrap().clients_apart.clone();
         assert!(roots.unwrap_or_default().roots.is_empty());
     }
-    // What is no path name is wrong all the same.
+    // Malformed path names are still invalid.
     for prefix in ["gateways/default/gw2/listners/x", "?"] {
         let refused = async |channel: &Channel| {
             let request = following(&[prefix], &[]);
             let stream = policies_of(channel).watch_effective_policies(request).await;
             stream.unwrap_err()
         };
-        let told: Status = refused(&own).await;
-        assert_eq!(told.code(), Code::InvalidArgument);
-        assert_eq!(shown(&told), shown(&refused(&all).await));
+        let actual: Status = refused(&own).await;
+        assert_eq!(actual.code(), Code::InvalidArgument);
+        assert_eq!(shown(&actual), shown(&refused(&all).await));
     }
-    rows.secured.stop().await;
+    server.tls.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn streams_hold_kinds_in_scope() {
-    let rows = Rows::shared(|_| {}).await;
-    let (own, all) = rows.beside_all("a.test").await;
+async fn streams_contain_only_kinds_in_scope() {
+    let server = RulesServer::shared(|_| {}).await;
+    let (own, all) = server.beside_all("a.test").await;
     let x = X;
     let cases: [(&[&str], &[&str]); 4] =
         [(&[], &[A]), (&[A], &[A]), (&[B], &[x]), (&[A, B], &[A, x])];
-    for (asked, same) in cases {
-        let told = first(&own, &[], asked).await;
-        let expected = first(&all, &[], same).await;
-        assert!(!names(&told).is_empty());
-        assert_eq!(answers(&told), answers(&expected), "{asked:?}");
+    for (requested, equivalent) in cases {
+        let actual = first(&own, &[], requested).await;
+        let expected = first(&all, &[], equivalent).await;
+        assert!(!names(&actual).is_empty());
+        assert_eq!(answers(&actual), answers(&expected), "{requested:?}");
         let kinds = |update: &Update| format!("{:?}", update.last().unwrap().kinds);
-        assert_eq!(kinds(&told), kinds(&expected).replace(x, B), "{asked:?}");
+        assert_eq!(
+            kinds(&actual),
+            kinds(&expected).replace(x, B),
+            "{requested:?}"
+        );
     }
-    rows.secured.stop().await;
+    server.tls.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_changes_out_of_scope_is_not_told() {
-    let rows = Rows::shared(|_| {}).await;
-    let own = rows.caller("gw.test").await;
+async fn changes_out_of_scope_are_not_sent() {
+    let server = RulesServer::shared(|_| {}).await;
+    let own = server.caller("gw.test").await;
     let mut stream = begin(&own, &[], &[]).await;
     update(&mut stream).await;
     let put = |name: &str, text: &str| {
-        let folder = rows.secured.file("..");
-        std::fs::write(folder.join(".beside"), text).unwrap();
-        std::fs::rename(folder.join(".beside"), folder.join(name)).unwrap();
+        let folder = server.tls.file("..");
+        std::fs::write(folder.join(".temporary"), text).unwrap();
+        std::fs::rename(folder.join(".temporary"), folder.join(name)).unwrap();
     };
     let others = policies(7).replace("name: p}", "name: q}");
     put("others.yaml", &others.replace("name: gw}", "name: gw2}"));
-    // It is published before the next is written.
-    let all = rows.caller("all.test").await;
+    // Wait until the first change is published before the second is written.
+    let all = server.caller("all.test").await;
     for attempt in 0.. {
         let reply = look_up(&all, by_path(FAR)).await.unwrap();
         if marker(&reply.result.unwrap().policies[0]) == 7 {
@@ -156,19 +168,19 @@ async fn what_changes_out_of_scope_is_not_told() {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
     put("policies.yaml", &policies(3));
-    let mut told = Update::new();
-    while !bodies(&told)
+    let mut actual = Update::new();
+    while !bodies(&actual)
         .iter()
         .any(|body| body.policies.iter().any(|policy| marker(policy) == 3))
     {
-        told.extend(update(&mut stream).await);
+        actual.extend(update(&mut stream).await);
     }
-    let spec = shown(&told);
+    let spec = shown(&actual);
     assert!(
         !spec.contains("gw2") && !spec.contains("marker\\\":7"),
-        "{told:?}"
+        "{actual:?}"
     );
-    let seen: BTreeSet<&str> = names(&told).into_iter().collect();
+    let seen: BTreeSet<&str> = names(&actual).into_iter().collect();
     assert!(
         seen.contains(PATH)
             && seen
@@ -176,7 +188,7 @@ async fn what_changes_out_of_scope_is_not_told() {
                 .all(|path| format!("{path}/").starts_with("gateways/default/gw/")),
         "{seen:?}"
     );
-    rows.secured.stop().await;
+    server.tls.stop().await;
 }
 
 fn request_to(host: &str, path: &str, gateway: &str) -> v1::ResolveRequestRequest {
@@ -197,35 +209,38 @@ async fn resolve(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_resolve_to_what_is_in_scope() {
-    let rows = Rows::shared(|_| {}).await;
-    let (own, all) = rows.beside_all("gw.test").await;
-    let deep = rows.caller("deep.test").await;
-    let places = |reply: &v1::ResolveRequestResponse| {
-        let resolved = reply.resolved.iter().map(|place| place.path.clone());
-        let unresolved = reply.unresolved.iter().map(|place| place.path.clone());
+async fn requests_resolve_to_rules_in_scope() {
+    let server = RulesServer::shared(|_| {}).await;
+    let (own, all) = server.beside_all("gw.test").await;
+    let deep = server.caller("deep.test").await;
+    let paths = |reply: &v1::ResolveRequestResponse| {
+        let resolved = reply.resolved.iter().map(|entry| entry.path.clone());
+        let unresolved = reply.unresolved.iter().map(|entry| entry.path.clone());
         (resolved.collect::<Vec<_>>(), unresolved.collect::<Vec<_>>())
     };
-    let wide = resolve(&all, request_to("two.example", "/", "")).await;
-    assert_eq!(places(&wide).0, [PATH, FAR]);
-    let told = resolve(&own, request_to("two.example", "/", "")).await;
-    assert_eq!(told.resolved, wide.resolved[..1]);
-    assert!(told.unresolved.is_empty());
+    let unrestricted = resolve(&all, request_to("two.example", "/", "")).await;
+    assert_eq!(paths(&unrestricted).0, [PATH, FAR]);
+    let actual = resolve(&own, request_to("two.example", "/", "")).await;
+    assert_eq!(actual.resolved, unrestricted.resolved[..1]);
+    assert!(actual.unresolved.is_empty());
 
-    let wide = resolve(&all, request_to("one.example", "/both", "")).await;
+    let unrestricted = resolve(&all, request_to("one.example", "/both", "")).await;
     assert_eq!(
-        (wide.resolved.len(), wide.unresolved.len()),
+        (unrestricted.resolved.len(), unrestricted.unresolved.len()),
         (1, 1),
-        "{wide:?}"
+        "{unrestricted:?}"
     );
-    let told = resolve(&own, request_to("one.example", "/both", "")).await;
-    assert_eq!(places(&told), (vec![BOTH.to_owned()], Vec::new()));
-    assert_eq!(told.resolved, wide.resolved);
+    let actual = resolve(&own, request_to("one.example", "/both", "")).await;
+    assert_eq!(paths(&actual), (vec![BOTH.to_owned()], Vec::new()));
+    assert_eq!(actual.resolved, unrestricted.resolved);
     for gateway in ["default/gw2", "default/gwx"] {
         for host in ["one.example", "two.example"] {
-            let told = resolve(&own, request_to(host, "/", gateway)).await;
-            assert_eq!(places(&told), (Vec::new(), Vec::new()), "{gateway}");
-            assert_eq!((&told.version, &told.kinds), (&wide.version, &wide.kinds));
+            let actual = resolve(&own, request_to(host, "/", gateway)).await;
+            assert_eq!(paths(&actual), (Vec::new(), Vec::new()), "{gateway}");
+            assert_eq!(
+                (&actual.version, &actual.kinds),
+                (&unrestricted.version, &unrestricted.kinds)
+            );
         }
     }
     let mesh = v1::ResolveRequestRequest {
@@ -234,35 +249,35 @@ async fn requests_resolve_to_what_is_in_scope() {
         ..request_to("", "/", "")
     };
     assert_eq!(resolve(&all, mesh.clone()).await.resolved.len(), 1);
-    assert_eq!(places(&resolve(&own, mesh).await), (Vec::new(), Vec::new()));
+    assert_eq!(paths(&resolve(&own, mesh).await), (Vec::new(), Vec::new()));
 
-    // Only one of the Gateway's routes is in scope.
-    let told = resolve(&deep, request_to("two.example", "/", "")).await;
-    assert_eq!(places(&told), (vec![PATH.to_owned()], Vec::new()));
-    let told = resolve(&deep, request_to("two.example", "/both", "")).await;
-    assert_eq!(places(&told), (Vec::new(), Vec::new()));
+    // Only one route of the Gateway is in scope.
+    let actual = resolve(&deep, request_to("two.example", "/", "")).await;
+    assert_eq!(paths(&actual), (vec![PATH.to_owned()], Vec::new()));
+    let actual = resolve(&deep, request_to("two.example", "/both", "")).await;
+    assert_eq!(paths(&actual), (Vec::new(), Vec::new()));
     let mut client = policies_of(&own);
     let wrong = client.resolve_request(request_to("a..b", "/", "default/gw2"));
     assert_eq!(wrong.await.unwrap_err().code(), Code::InvalidArgument);
-    rows.secured.stop().await;
+    server.tls.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn resolved_requests_hold_kinds_in_scope() {
-    let rows = Rows::shared(|_| {}).await;
-    let (own, all) = rows.beside_all("a.test").await;
+async fn resolved_requests_contain_only_kinds_in_scope() {
+    let server = RulesServer::shared(|_| {}).await;
+    let (own, all) = server.beside_all("a.test").await;
     let x = X;
     let cases: [(&[&str], &[&str]); 4] =
         [(&[], &[A]), (&[A], &[A]), (&[B], &[x]), (&[A, B], &[A, x])];
-    for (asked, same) in cases {
+    for (requested, equivalent) in cases {
         let request = |kinds: &[&str]| v1::ResolveRequestRequest {
             kinds: kinds.iter().map(|kind| (*kind).to_owned()).collect(),
             ..request_to("two.example", "/", "")
         };
-        let told = resolve(&own, request(asked)).await;
-        assert_eq!(told.resolved.len(), 2);
-        let expected = resolve(&all, request(same)).await;
-        assert_eq!(shown(&told), renamed(&expected, x, B), "{asked:?}");
+        let actual = resolve(&own, request(requested)).await;
+        assert_eq!(actual.resolved.len(), 2);
+        let expected = resolve(&all, request(equivalent)).await;
+        assert_eq!(shown(&actual), renamed(&expected, x, B), "{requested:?}");
     }
-    rows.secured.stop().await;
+    server.tls.stop().await;
 }

@@ -1,4 +1,4 @@
-//! A server in this process, over manifests of its own.
+//! A server in this process on a temporary directory of manifests.
 
 use std::future::{Future, IntoFuture};
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
 
-/// A path with an answer of both kinds.
+/// A path with effective policies of both kinds.
 pub const PATH: &str = "gateways/default/gw/listeners/http/routes/HTTPRoute/default/r/rules/#0";
 
 const WORLD: &str = "
@@ -39,7 +39,7 @@ metadata: {name: s}
 spec: {ports: [{port: 80}]}
 ";
 
-/// Two policies of two kinds that always hold the same marker.
+/// Two policies of two kinds with the same field `marker`.
 pub fn policies(marker: u64) -> String {
     let policy = |kind: &str| {
         format!(
@@ -62,14 +62,14 @@ fn profiles() -> String {
     profile("APolicy") + &profile("BPolicy")
 }
 
-/// A look-up whose path is no UTF-8: on the wire a string is bytes.
+/// A `GetEffectivePoliciesRequest` whose path may be invalid UTF-8.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct RawLookUp {
     #[prost(bytes = "vec", tag = "1")]
     pub path: Vec<u8>,
 }
 
-/// A server that was told to start.
+/// A server that is starting.
 pub struct Starting {
     folder: TempDir,
     bound: oneshot::Receiver<(String, Option<String>)>,
@@ -77,7 +77,7 @@ pub struct Starting {
     task: JoinHandle<Result<(), AppError>>,
 }
 
-/// A server that listens.
+/// A server that listens, and a connection to it.
 pub struct Running {
     folder: TempDir,
     pub address: String,
@@ -87,7 +87,7 @@ pub struct Running {
     channel: Channel,
 }
 
-/// A folder with a world's manifests.
+/// Creates a directory of manifests, profiles and policies.
 pub fn world() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in [
@@ -100,7 +100,7 @@ pub fn world() -> TempDir {
     folder
 }
 
-/// Starts a server on a free port; awaited, it is SERVING.
+/// Starts a server on a free port. Awaiting it waits until it is SERVING.
 pub fn start(adjust: impl FnOnce(&mut ServeSettings)) -> Starting {
     let folder = world();
     let mut settings = ServeSettings {
@@ -112,14 +112,14 @@ pub fn start(adjust: impl FnOnce(&mut ServeSettings)) -> Starting {
         ..ServeSettings::default()
     };
     adjust(&mut settings);
-    let (tell, bound) = oneshot::channel();
+    let (sender, bound) = oneshot::channel();
     let (stop, stopped) = oneshot::channel::<()>();
     let task = tokio::spawn(serve(
         settings,
         move |addresses| {
             let first = addresses.all[0].to_string();
             let health = addresses.health.as_ref().map(ToString::to_string);
-            tell.send((first, health)).unwrap();
+            sender.send((first, health)).unwrap();
         },
         async move { drop(stopped.await) },
     ));
@@ -131,14 +131,14 @@ pub fn start(adjust: impl FnOnce(&mut ServeSettings)) -> Starting {
     }
 }
 
-/// Starts a server at an address that another one has left.
+/// Starts a server on an address that another one used before.
 pub fn start_at(address: &str) -> Starting {
     let address = address.to_owned();
     start(move |settings| settings.listen = vec![address])
 }
 
 impl Starting {
-    /// Waits until it listens.
+    /// Waits until the server listens.
     pub async fn await_bound(self) -> Running {
         let (address, health_address) = self.bound.await.unwrap();
         let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
@@ -152,7 +152,7 @@ impl Starting {
         }
     }
 
-    /// The error with which it ends.
+    /// Waits for the error with which the server stops.
     pub async fn error(self) -> AppError {
         self.task.await.unwrap().unwrap_err()
     }
@@ -198,7 +198,7 @@ impl Running {
 
     pub async fn health(&self, address: &str, service: &str) -> bool {
         let (address, service) = (address.to_owned(), service.to_owned());
-        let asked = tokio::task::spawn_blocking(move || {
+        let health = tokio::task::spawn_blocking(move || {
             entail::cli::health(
                 &address,
                 &entail_client::ClientTls::default(),
@@ -206,7 +206,7 @@ impl Running {
                 Duration::from_secs(5),
             )
         });
-        asked.await.unwrap().unwrap()
+        health.await.unwrap().unwrap()
     }
 
     pub async fn until_serving(&self) {
@@ -222,7 +222,7 @@ impl Running {
     pub async fn stop(self) {
         self.stop.send(()).unwrap();
         let ended = tokio::time::timeout(Duration::from_secs(8), self.task).await;
-        ended.expect("it does not end").unwrap().unwrap();
+        ended.expect("the server does not stop").unwrap().unwrap();
     }
 }
 
@@ -244,7 +244,7 @@ pub fn batch_of<'p>(
 }
 
 impl Running {
-    /// Sends a look-up as it is.
+    /// Sends a look-up without checking that the path is UTF-8.
     pub async fn get_raw(
         &self,
         request: RawLookUp,

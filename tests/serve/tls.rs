@@ -1,4 +1,4 @@
-//! TLS as callers meet it: who is let in, who may ask what, and certificates that change while the server runs.
+//! TLS: authentication of clients, permissions by certificate name, and reloads of certificates.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -19,10 +19,10 @@ use tonic::{Code, Status};
 
 use super::server::{PATH, by_path, world};
 
-/// How long a change of files may take to count.
+/// Maximum time until changed files are loaded.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A CA.
+/// A certificate authority.
 pub struct Ca(CertifiedIssuer<'static, KeyPair>);
 
 /// A certificate and its key.
@@ -32,7 +32,7 @@ pub struct Pair {
     pub key: String,
 }
 
-/// A server that speaks TLS, and its files.
+/// A server with TLS, and its files.
 pub struct TlsServer {
     folder: TempDir,
     address: String,
@@ -52,7 +52,7 @@ impl Ca {
         self.0.pem()
     }
 
-    /// A certificate for names; those with `://` are URIs.
+    /// Signs a certificate for some names; names with `://` are URIs.
     pub fn sign(&self, names: &[&str]) -> Pair {
         let (uris, hosts): (Vec<&str>, Vec<&str>) = names.iter().partition(|n| n.contains("://"));
         let hosts: Vec<String> = hosts.iter().map(|&name| name.to_owned()).collect();
@@ -90,11 +90,11 @@ impl TlsServer {
         };
         settings.inputs.manifests = vec![folder.path().to_owned()];
         adjust(&mut settings);
-        let (tell, bound) = oneshot::channel();
+        let (sender, bound) = oneshot::channel();
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(async move {
             let bound = |addresses: &entail::app::BoundAddresses| {
-                tell.send(addresses.all[0].to_string()).unwrap();
+                sender.send(addresses.all[0].to_string()).unwrap();
             };
             let stopped = async move { drop(stopped.await) };
             serve(settings, bound, stopped).await.unwrap();
@@ -128,14 +128,15 @@ impl TlsServer {
         connected.map_err(|error| format!("{error:?}"))
     }
 
-    /// A look-up over a connection of its own. TLS 1.3 refuses callers after the handshake.
+    /// Looks up a path over a new connection. With TLS 1.3, a client certificate is rejected only
+    /// after the handshake of the client, so connecting is not enough.
     async fn get(&self, ca: &Ca, own: Option<&Pair>) -> Result<(), String> {
         let channel = self.connect(ca, own).await?;
-        let told = get(&channel).await;
-        told.map_err(|status| format!("{status:?}"))
+        let result = get(&channel).await;
+        result.map_err(|status| format!("{status:?}"))
     }
 
-    /// Waits until a look-up over a new connection is answered, or is not.
+    /// Waits until look-ups over new connections succeed, or fail.
     pub async fn until(&self, ca: &Ca, own: &Pair, is_answered: bool) {
         let end = Instant::now() + PATIENCE;
         while self.get(ca, Some(own)).await.is_ok() != is_answered {
@@ -161,56 +162,56 @@ async fn status(channel: &Channel) -> Result<(), Status> {
     client.get_server_status(request).await.map(drop)
 }
 
-/// As mounted Secrets change: the new file takes the name of the old one.
+/// Replaces a file by renaming, as mounted Secrets change.
 fn write(folder: &Path, name: &str, text: &str) {
-    let beside = folder.join(format!("{name}.new"));
-    std::fs::write(&beside, text).unwrap();
-    std::fs::rename(beside, folder.join(name)).unwrap();
+    let temporary = folder.join(format!("{name}.new"));
+    std::fs::write(&temporary, text).unwrap();
+    std::fs::rename(temporary, folder.join(name)).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_callers_with_a_certificate_of_the_ca_are_let_in() {
+async fn only_clients_with_a_certificate_of_the_ca_are_accepted() {
     let (ca, other) = (Ca::new(), Ca::new());
-    let secured = TlsServer::start(&ca, |_| {}).await;
+    let server = TlsServer::start(&ca, |_| {}).await;
     let caller = ca.sign(&["proxy.shop.svc"]);
-    secured.until(&ca, &caller, true).await;
+    server.until(&ca, &caller, true).await;
     for own in [None, Some(&other.sign(&["proxy.shop.svc"]))] {
-        let refused = secured.get(&ca, own).await.unwrap_err();
+        let refused = server.get(&ca, own).await.unwrap_err();
         assert!(!refused.contains("PermissionDenied"), "{refused}");
     }
-    // Who takes another server for it is not answered either, nor who speaks no TLS.
-    secured.get(&other, Some(&caller)).await.unwrap_err();
-    let plain = Endpoint::from_shared(format!("http://{}", secured.address)).unwrap();
-    let refused = match plain.connect().await {
+    // A client that trusts another CA rejects the server, and a client without TLS fails.
+    server.get(&other, Some(&caller)).await.unwrap_err();
+    let plain = Endpoint::from_shared(format!("http://{}", server.address)).unwrap();
+    let is_rejected = match plain.connect().await {
         Ok(channel) => get(&channel).await.is_err(),
         Err(_) => true,
     };
-    assert!(refused);
+    assert!(is_rejected);
 
-    // The commands show theirs.
-    secured.write("own.crt", &caller.cert);
-    secured.write("own.key", &caller.key);
+    // The commands can use a client certificate.
+    server.write("own.crt", &caller.cert);
+    server.write("own.key", &caller.key);
     let tls = ClientTls {
-        ca: Some(secured.file("ca.crt")),
-        identity: Some((secured.file("own.crt"), secured.file("own.key"))),
+        ca: Some(server.file("ca.crt")),
+        identity: Some((server.file("own.crt"), server.file("own.key"))),
         server_name: Some("localhost".to_owned()),
     };
-    let address = format!("https://{}", secured.address);
-    let asked = tokio::task::spawn_blocking(move || health(&address, &tls, "", PATIENCE));
-    assert!(asked.await.unwrap().unwrap());
-    secured.stop().await;
+    let address = format!("https://{}", server.address);
+    let is_healthy = tokio::task::spawn_blocking(move || health(&address, &tls, "", PATIENCE));
+    assert!(is_healthy.await.unwrap().unwrap());
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_in_certificates_say_who_may_ask_what() {
+async fn names_in_certificates_select_the_permitted_services() {
     let ca = Ca::new();
-    let secured = TlsServer::start(&ca, |settings| {
+    let server = TlsServer::start(&ca, |settings| {
         settings.data_plane_sans = vec!["*.shop.svc".to_owned()];
         settings.insight_sans = vec!["spiffe://a/ns/people/*".to_owned()];
     })
     .await;
     let proxy = ca.sign(&["proxy.shop.svc"]);
-    secured.until(&ca, &proxy, true).await;
+    server.until(&ca, &proxy, true).await;
     let cases = [
         (proxy, (Code::Ok, Code::PermissionDenied)),
         (
@@ -227,53 +228,54 @@ async fn names_in_certificates_say_who_may_ask_what() {
         ),
     ];
     for (own, expected) in cases {
-        let channel = secured.connect(&ca, Some(&own)).await.unwrap();
+        let channel = server.connect(&ca, Some(&own)).await.unwrap();
         let code =
-            |told: Result<(), Status>| told.map_or_else(|status| status.code(), |()| Code::Ok);
-        let found = (code(get(&channel).await), code(status(&channel).await));
-        assert_eq!(found, expected);
+            |result: Result<(), Status>| result.map_or_else(|status| status.code(), |()| Code::Ok);
+        let codes = (code(get(&channel).await), code(status(&channel).await));
+        assert_eq!(codes, expected);
     }
-    secured.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn certificates_are_rotated_without_a_failed_look_up() {
     let (old, new) = (Ca::new(), Ca::new());
-    let secured = TlsServer::start(&old, |_| {}).await;
+    let server = TlsServer::start(&old, |_| {}).await;
     let (before, after) = (old.sign(&["proxy.svc"]), new.sign(&["proxy.svc"]));
-    secured.until(&old, &before, true).await;
-    let open = secured.connect(&old, Some(&before)).await.unwrap();
+    server.until(&old, &before, true).await;
+    let open = server.connect(&old, Some(&before)).await.unwrap();
     get(&open).await.unwrap();
-    secured.until(&old, &after, false).await;
+    server.until(&old, &after, false).await;
 
-    // What is no certificate changes nothing.
-    secured.write(
+    // A malformed certificate changes nothing.
+    server.write(
         "tls.crt",
         "-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n",
     );
     tokio::time::sleep(Duration::from_secs(3)).await;
-    secured.get(&old, Some(&before)).await.unwrap();
+    server.get(&old, Some(&before)).await.unwrap();
 
-    // Both CAs, then a server certificate of the new one, then the new CA alone.
-    secured.write("ca.crt", &format!("{}{}", old.0.pem(), new.0.pem()));
+    // First trust both CAs, then use a server certificate of the new one, then trust only the new
+    // one.
+    server.write("ca.crt", &format!("{}{}", old.0.pem(), new.0.pem()));
     let pair = new.sign(&["localhost"]);
-    secured.write("tls.crt", &pair.cert);
-    secured.write("tls.key", &pair.key);
-    secured.until(&new, &after, true).await;
+    server.write("tls.crt", &pair.cert);
+    server.write("tls.key", &pair.key);
+    server.until(&new, &after, true).await;
     get(&open).await.unwrap();
-    secured.get(&new, Some(&before)).await.unwrap();
+    server.get(&new, Some(&before)).await.unwrap();
 
-    secured.write("ca.crt", &new.0.pem());
-    secured.until(&new, &before, false).await;
-    secured.get(&new, Some(&after)).await.unwrap();
-    // Nor may who came in with the old one stay.
+    server.write("ca.crt", &new.0.pem());
+    server.until(&new, &before, false).await;
+    server.get(&new, Some(&after)).await.unwrap();
+    // Open connections with a certificate of the old CA are rejected.
     let refused = get(&open).await.unwrap_err();
     assert_eq!(refused.code(), Code::Unauthenticated, "{refused:?}");
-    secured.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn wrong_files_are_told_at_the_start() {
+async fn invalid_files_are_errors_at_the_start() {
     let folder = world();
     let pair = Ca::new().sign(&["localhost"]);
     write(folder.path(), "tls.crt", &pair.cert);
@@ -289,11 +291,11 @@ async fn wrong_files_are_told_at_the_start() {
     };
     settings.inputs.manifests = vec![folder.path().to_owned()];
     let error = serve(settings.clone(), |_| {}, std::future::pending()).await;
-    let told = error.unwrap_err().to_string();
-    assert!(told.contains("tls.key: no private key"), "{told}");
+    let message = error.unwrap_err().to_string();
+    assert!(message.contains("tls.key: no private key"), "{message}");
     let other = Ca::new().sign(&["localhost"]);
     write(folder.path(), "tls.key", &other.key);
     let error = serve(settings, |_| {}, std::future::pending()).await;
-    let told = error.unwrap_err().to_string();
-    assert!(told.contains("cannot be used"), "{told}");
+    let message = error.unwrap_err().to_string();
+    assert!(message.contains("cannot be used"), "{message}");
 }

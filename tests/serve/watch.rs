@@ -1,4 +1,4 @@
-//! Streams of those who follow paths.
+//! `WatchEffectivePolicies`, and the mirror of the client.
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ pub type Update = Vec<v1::WatchEffectivePoliciesResponse>;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-fn about(prefix: &str) -> v1::WatchEffectivePoliciesRequest {
+/// A request for the paths below a prefix.
+fn watch_request(prefix: &str) -> v1::WatchEffectivePoliciesRequest {
     v1::WatchEffectivePoliciesRequest {
         prefixes: vec![prefix.to_owned()],
         ..Default::default()
@@ -30,20 +31,24 @@ async fn begin(running: &Running, request: v1::WatchEffectivePoliciesRequest) ->
         .into_inner()
 }
 
-async fn refused(running: &Running, request: v1::WatchEffectivePoliciesRequest) -> tonic::Status {
+/// The error of a request that the server rejects.
+async fn watch_error(
+    running: &Running,
+    request: v1::WatchEffectivePoliciesRequest,
+) -> tonic::Status {
     let mut client = running.policies();
     client.watch_effective_policies(request).await.unwrap_err()
 }
 
-/// The messages up to the end of an update.
+/// Receives the messages of one update.
 pub async fn update(messages: &mut Messages) -> Update {
     let mut update = Vec::new();
     loop {
         let next = tokio::time::timeout(PATIENCE, messages.message()).await;
         let message = next
-            .expect("nothing is told")
+            .expect("the server sends no message")
             .unwrap()
-            .expect("the stream ends");
+            .expect("the stream ended");
         let is_complete = message.complete;
         update.push(message);
         if is_complete {
@@ -72,13 +77,13 @@ fn mirror(running: &Running, prefixes: &[&str]) -> Mirror<u64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_is_told_first_and_then_what_changes() {
+async fn a_stream_sends_all_paths_first_and_then_changes() {
     let running = start(|_| {}).await;
-    let mut messages = begin(&running, about(PATH)).await;
+    let mut messages = begin(&running, watch_request(PATH)).await;
     let first = update(&mut messages).await;
     assert!(first[0].reset);
     assert_eq!(names(&first).len(), 3, "the rule, a backend, its port");
-    // All of them are answered alike: one body.
+    // All paths share one answer.
     assert_eq!(bodies(&first).len(), 1);
     assert_eq!(marker(&bodies(&first)[0].policies[0]), 1);
 
@@ -94,38 +99,35 @@ async fn all_is_told_first_and_then_what_changes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn paths_come_and_go() {
+async fn added_and_removed_paths_are_sent() {
     let running = start(|_| {}).await;
     let gateway = v1::WatchEffectivePoliciesRequest {
         levels: vec!["RouteRule".to_owned()],
-        ..about("gateways/default/gw")
+        ..watch_request("gateways/default/gw")
     };
     let mut messages = begin(&running, gateway).await;
     assert_eq!(names(&update(&mut messages).await), [PATH]);
     let route = "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: new}\nspec: \
                  {parentRefs: [{name: gw}], rules: [{name: pay}]}\n";
     put(&running, "route.yaml", route);
-    let came = update(&mut messages).await;
+    let added = update(&mut messages).await;
     let pay = "gateways/default/gw/listeners/http/routes/HTTPRoute/default/new/rules/pay";
-    assert_eq!(names(&came), [pay]);
-    assert_eq!(came[0].paths[0].rule_index, Some(0));
-    assert!(
-        bodies(&came).is_empty(),
-        "it is answered like the other one"
-    );
+    assert_eq!(names(&added), [pay]);
+    assert_eq!(added[0].paths[0].rule_index, Some(0));
+    assert!(bodies(&added).is_empty(), "the paths share one answer");
     std::fs::remove_file(running.manifests().join("route.yaml")).unwrap();
-    let went = update(&mut messages).await;
-    assert_eq!(went[0].removed, [pay]);
-    assert!(names(&went).is_empty());
+    let removed = update(&mut messages).await;
+    assert_eq!(removed[0].removed, [pay]);
+    assert!(names(&removed).is_empty());
     running.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_not_touched_is_not_told_but_that_all_is_well() {
+async fn a_stream_without_changes_gets_only_heartbeats() {
     let running = start(|settings| settings.limits.watch_heartbeat = Duration::from_secs(2)).await;
     let other = v1::WatchEffectivePoliciesRequest {
         kinds: vec!["APolicy.p.example".to_owned()],
-        ..about(PATH)
+        ..watch_request(PATH)
     };
     let mut messages = begin(&running, other).await;
     let first = update(&mut messages).await;
@@ -140,37 +142,37 @@ async fn who_is_not_touched_is_not_told_but_that_all_is_well() {
     put(&running, "policies.yaml", &mixed);
     let second = update(&mut messages).await;
     assert!(names(&second).is_empty() && bodies(&second).is_empty());
-    // By the time of the heartbeat the change was published.
+    // The change was published before the heartbeat.
     assert_eq!(second[0].version.as_ref().unwrap().generation, 2);
     assert!(second[0].synced_at.is_some());
     running.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_resumes_where_nothing_has_changed() {
+async fn a_stream_resumes_if_nothing_has_changed() {
     let running = start(|_| {}).await;
-    let mut messages = begin(&running, about(PATH)).await;
+    let mut messages = begin(&running, watch_request(PATH)).await;
     let token = update(&mut messages).await.pop().unwrap().resume_token;
     let resumed = |prefix: &str| v1::WatchEffectivePoliciesRequest {
         resume_token: token.clone(),
-        ..about(prefix)
+        ..watch_request(prefix)
     };
-    let mut again = begin(&running, resumed(PATH)).await;
-    let first = update(&mut again).await;
+    let mut resumed_stream = begin(&running, resumed(PATH)).await;
+    let first = update(&mut resumed_stream).await;
     assert!(!first[0].reset && names(&first).is_empty());
-    // A token is of the request that it was given to.
+    // A token is valid only for the same request.
     let mut other = begin(&running, resumed("gateways/default/gw")).await;
     assert!(update(&mut other).await[0].reset);
 
     put(&running, "policies.yaml", &policies(2));
-    let changed = update(&mut again).await;
+    let changed = update(&mut resumed_stream).await;
     assert_eq!((names(&changed).len(), bodies(&changed).len()), (3, 1));
     let mut late = begin(&running, resumed(PATH)).await;
     assert!(update(&mut late).await[0].reset);
     running.stop().await;
 }
 
-/// A policy on some routes, beside the others.
+/// A manifest of another policy, on some routes.
 fn extra(routes: &[&str]) -> String {
     let targets = routes
         .iter()
@@ -184,12 +186,12 @@ fn extra(routes: &[&str]) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_resumed_stream_tells_every_answer_that_it_points_to() {
+async fn a_resumed_stream_sends_every_answer_that_it_refers_to() {
     let running = start(|_| {}).await;
     put(&running, "extra.yaml", &extra(&["r"]));
     let rules = v1::WatchEffectivePoliciesRequest {
         levels: vec!["RouteRule".to_owned()],
-        ..about("gateways/default/gw")
+        ..watch_request("gateways/default/gw")
     };
     let mut messages = begin(&running, rules.clone()).await;
     let mut last = update(&mut messages).await;
@@ -202,8 +204,8 @@ async fn a_resumed_stream_tells_every_answer_that_it_points_to() {
     };
     let mut messages = begin(&running, resumed).await;
     assert!(!update(&mut messages).await[0].reset);
-    let mut told = Vec::new();
-    // A route of another answer, and then one that gets the answer that is held since before.
+    let mut sent = Vec::new();
+    // A new route has a new answer; then it gets the answer that the first stream sent.
     let route = "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: new}\nspec: \
                  {parentRefs: [{name: gw}], rules: [{}]}\n";
     for (file, text) in [
@@ -212,65 +214,69 @@ async fn a_resumed_stream_tells_every_answer_that_it_points_to() {
     ] {
         put(&running, file, &text);
         let update = update(&mut messages).await;
-        told.extend(bodies(&update).iter().map(|body| body.number));
+        sent.extend(bodies(&update).iter().map(|body| body.number));
         assert_eq!(names(&update).len(), 1, "{update:?}");
         let number = update[0].paths[0].body;
-        assert!(told.contains(&number), "{number} is not among {told:?}");
+        assert!(sent.contains(&number), "{number} is not among {sent:?}");
     }
     running.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_followed_is_said() {
+async fn invalid_and_excess_streams_are_rejected() {
     let running = start(|settings| {
         settings.limits.watch_paths.per_watch = 4;
         settings.limits.watches_per_connection = 2;
     })
     .await;
-    let wrong = refused(&running, about("gateways/default/gw/listners/x")).await;
-    assert_eq!(wrong.code(), Code::InvalidArgument);
-    assert!(wrong.message().contains("byte"), "{}", wrong.message());
+    let error = watch_error(&running, watch_request("gateways/default/gw/listners/x")).await;
+    assert_eq!(error.code(), Code::InvalidArgument);
+    assert!(error.message().contains("byte"), "{}", error.message());
     let level = v1::WatchEffectivePoliciesRequest {
         levels: vec!["Rule".to_owned()],
         ..Default::default()
     };
-    let wrong = refused(&running, level).await;
-    assert_eq!(wrong.code(), Code::InvalidArgument);
-    assert!(wrong.message().contains("RouteRule"), "{}", wrong.message());
-    let wrong = refused(&running, Default::default()).await;
-    assert_eq!(wrong.code(), Code::ResourceExhausted);
+    let error = watch_error(&running, level).await;
+    assert_eq!(error.code(), Code::InvalidArgument);
+    assert!(error.message().contains("RouteRule"), "{}", error.message());
+    let error = watch_error(&running, Default::default()).await;
+    assert_eq!(error.code(), Code::ResourceExhausted);
     assert!(
-        wrong.message().contains("more than 4 paths"),
+        error.message().contains("more than 4 paths"),
         "{}",
-        wrong.message()
+        error.message()
     );
 
-    let first = begin(&running, about(PATH)).await;
-    let _second = begin(&running, about("gateways/none/none")).await;
-    let wrong = refused(&running, about(PATH)).await;
-    assert_eq!(wrong.code(), Code::ResourceExhausted);
-    // Room comes back with the stream that ends.
+    let first = begin(&running, watch_request(PATH)).await;
+    let _second = begin(&running, watch_request("gateways/none/none")).await;
+    let error = watch_error(&running, watch_request(PATH)).await;
+    assert_eq!(error.code(), Code::ResourceExhausted);
+    // A stream that ends returns its permits.
     drop(first);
     for attempt in 0.. {
         let mut client = running.policies();
-        if client.watch_effective_policies(about(PATH)).await.is_ok() {
+        if client
+            .watch_effective_policies(watch_request(PATH))
+            .await
+            .is_ok()
+        {
             break;
         }
-        assert!(attempt < 200, "the stream that has ended still counts");
+        assert!(attempt < 200, "the ended stream still holds its permits");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     running.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_does_not_read_is_told_the_last_state_once() {
+async fn a_caller_that_does_not_read_gets_the_last_state_once() {
     let running = start(|_| {}).await;
-    let mut messages = begin(&running, about(PATH)).await;
+    let mut messages = begin(&running, watch_request(PATH)).await;
     update(&mut messages).await;
     for number in 2..12 {
         put(&running, "policies.yaml", &policies(number));
-        let told = mirror(&running, &[PATH]);
-        while told.get(PATH).map(|marker| *marker) != Ok(number) {
+        let mirror = mirror(&running, &[PATH]);
+        while mirror.get(PATH).map(|marker| *marker) != Ok(number) {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     }
@@ -284,9 +290,9 @@ async fn who_does_not_read_is_told_the_last_state_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stopping_server_ends_its_streams_and_a_mirror_finds_the_next() {
+async fn a_stopping_server_ends_its_streams_and_mirrors_reconnect() {
     let running = start(|_| {}).await;
-    let mut messages = begin(&running, about(PATH)).await;
+    let mut messages = begin(&running, watch_request(PATH)).await;
     update(&mut messages).await;
     let mirror = mirror(&running, &[PATH]);
     mirror.ready().await;
@@ -305,7 +311,11 @@ async fn a_stopping_server_ends_its_streams_and_a_mirror_finds_the_next() {
     assert_eq!(ended.code(), Code::Unavailable);
     let lost = tokio::time::timeout(PATIENCE, mirror.wait_for(|now| !now.connected)).await;
     assert!(lost.unwrap().error.is_some());
-    assert_eq!(mirror.get(PATH).as_deref(), Ok(&1), "the last copy stays");
+    assert_eq!(
+        mirror.get(PATH).as_deref(),
+        Ok(&1),
+        "the mirror keeps its last copy"
+    );
 
     let epoch = mirror.freshness().version.unwrap().epoch;
     let next = start_at(&address).await;

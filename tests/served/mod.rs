@@ -1,4 +1,4 @@
-//! A server in this process over snapshots that the test publishes.
+//! A server in this process that serves snapshots published by the test.
 
 use std::future;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use entail::snapshot::SnapshotCell;
 use tokio::runtime::Runtime;
 use tokio::sync::{oneshot, watch};
 
-/// A server on a port that is free. It ends with its runtime.
+/// A server on a free port. Stops when its runtime is dropped.
 pub struct TestServer {
-    #[allow(dead_code, reason = "not every test runs something on it")]
+    #[allow(dead_code, reason = "not every test spawns tasks on it")]
     pub runtime: Runtime,
     pub snapshots: Arc<SnapshotCell>,
     pub address: String,
-    _notes: watch::Sender<Arc<SourceProblems>>,
+    _source_problems: watch::Sender<Arc<SourceProblems>>,
 }
 
-/// Starts a server; it waits for its first snapshot.
+/// Starts a server without a snapshot.
 pub fn serve(limits: Limits) -> TestServer {
     let runtime = Runtime::new().unwrap();
     let snapshots = Arc::new(SnapshotCell::default());
@@ -44,6 +44,6 @@ pub fn serve(limits: Limits) -> TestServer {
         address: address.blocking_recv().unwrap(),
         runtime,
         snapshots,
-        _notes: source_problems,
+        _source_problems: source_problems,
     }
 }

@@ -1,67 +1,77 @@
-//! Addresses of servers, and connecting to them.
+//! Parses addresses of servers and connects to them.
 
 use std::path::{Path, PathBuf};
 
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
-/// Certificates for servers that speak TLS (`https://host:port`).
+/// TLS settings for addresses that begin with `https://`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientTls {
-    /// The CA of the server's certificate, in PEM.
+    /// PEM file with the CA certificate that signed the server certificate.
     pub ca: Option<PathBuf>,
-    /// The caller's own certificate and its key, in PEM.
+    /// PEM files with the client certificate and its private key.
     pub identity: Option<(PathBuf, PathBuf)>,
-    /// The name in the server's certificate, where it is not that of the address.
+    /// Name expected in the server certificate, if it differs from the host of the address.
     pub server_name: Option<String>,
 }
 
-/// Why there is no connection: a sentence that says what to do.
+/// Why a client cannot be created or connected. The message tells how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ConnectError(pub(crate) String);
 
-/// Connects to an endpoint at an address.
+/// Connects to an endpoint; `address` is the text from which it was created, for error messages.
+///
+/// A [`Mirror`](crate::Mirror) connects by itself. Use this function with [`stubs`](crate::stubs).
+///
+/// # Errors
+/// Returns an error if the connection or the TLS handshake fails.
 pub async fn connect(endpoint: &Endpoint, address: &str) -> Result<Channel, ConnectError> {
     endpoint.connect().await.map_err(|error| {
         ConnectError(format!(
-            "no server answers at {address}: {}; is `entail serve` running there?",
+            "failed to connect to {address}: {}; is `entail serve` running there?",
             root_cause(&error)
         ))
     })
 }
 
-/// The endpoint of an address: `host:port`, `http://host:port`, `https://host:port` or `unix:PATH`.
+/// Returns the endpoint of an address: `host:port`, `http://host:port`, `https://host:port` or
+/// `unix:PATH`. It does not connect; timeouts and keep-alive can be set on the endpoint.
+///
+/// # Errors
+/// Returns an error if the address is malformed, if a certificate cannot be used, or if `tls` is set
+/// and the address does not begin with `https://`.
 pub fn endpoint(address: &str, tls: &ClientTls) -> Result<Endpoint, ConnectError> {
-    let wrong = |why: &str| {
+    let invalid = |why: &str| {
         ConnectError(format!(
-            "`{address}` is no address of a server: {why}; write `host:port`, `https://host:port` \
-             or `unix:PATH`"
+            "`{address}` is not a server address: {why}; use `host:port`, `https://host:port` or \
+             `unix:PATH`"
         ))
     };
-    let speaks_tls = address.starts_with("https://");
-    if !speaks_tls && *tls != ClientTls::default() {
-        return Err(wrong("certificates are for `https://host:port`"));
+    let uses_tls = address.starts_with("https://");
+    if !uses_tls && *tls != ClientTls::default() {
+        return Err(invalid("certificates need `https://host:port`"));
     }
-    let is_whole = speaks_tls || address.starts_with("http://") || address.starts_with("unix:");
-    let uri = if is_whole {
+    let has_scheme = uses_tls || address.starts_with("http://") || address.starts_with("unix:");
+    let uri = if has_scheme {
         address.to_owned()
     } else {
         format!("http://{address}")
     };
     if !address.starts_with("unix:") {
-        let parsed: http::Uri = uri.parse().map_err(|_| wrong("it cannot be read"))?;
+        let parsed: http::Uri = uri.parse().map_err(|_| invalid("not a URI"))?;
         if parsed.port_u16().is_none() {
-            return Err(wrong("it lacks a port"));
+            return Err(invalid("the port is missing"));
         }
     }
-    let endpoint = Endpoint::from_shared(uri).map_err(|error| wrong(&root_cause(&error)))?;
-    if !speaks_tls {
+    let endpoint = Endpoint::from_shared(uri).map_err(|error| invalid(&root_cause(&error)))?;
+    if !uses_tls {
         return Ok(endpoint);
     }
     let endpoint = endpoint.tls_config(tls.config()?);
     endpoint.map_err(|error| {
         ConnectError(format!(
-            "certificates cannot be used: {}",
+            "failed to load the certificates: {}",
             root_cause(&error)
         ))
     })
@@ -87,7 +97,7 @@ impl ClientTls {
     }
 }
 
-/// What lies behind an error: the outer ones of a transport say little.
+/// Returns the message of the innermost cause: the outer errors of a transport are generic.
 fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     while let Some(inner) = cause.source() {
@@ -101,8 +111,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read() {
-        for good in [
+    fn addresses_are_parsed() {
+        for valid in [
             "127.0.0.1:1",
             "localhost:1",
             "[::1]:1",
@@ -111,14 +121,14 @@ mod tests {
             "unix:/x",
             "unix:///x",
         ] {
-            assert!(endpoint(good, &ClientTls::default()).is_ok(), "{good}");
+            assert!(endpoint(valid, &ClientTls::default()).is_ok(), "{valid}");
         }
-        for bad in ["", "localhost", "https://h", "a b:1", "http://", "1"] {
-            let error = endpoint(bad, &ClientTls::default())
+        for invalid in ["", "localhost", "https://h", "a b:1", "http://", "1"] {
+            let error = endpoint(invalid, &ClientTls::default())
                 .map(drop)
                 .unwrap_err()
                 .to_string();
-            assert!(error.contains("host:port"), "{bad}: {error}");
+            assert!(error.contains("host:port"), "{invalid}: {error}");
         }
     }
 }

@@ -1,8 +1,53 @@
 //! Client of entail for data planes.
 //!
-//! [`Mirror`] follows the paths that a data plane serves and answers look-ups in the process itself.
-//! [`stubs`] are the plain gRPC clients, for callers that bring their own runtime, and [`v1`] their
-//! messages. [`path`] has the names of paths.
+//! A [`Mirror`] keeps a copy of the effective policies of the paths that a data plane serves, and
+//! answers look-ups from it without I/O. [`stubs`] contains the gRPC clients for everything else, and
+//! [`v1`] their messages. [`path`] parses and formats path names.
+//!
+//! # Example
+//!
+//! Connect a mirror, look up a path, and fail closed if the state of a kind is not known:
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//!
+//! use entail_client::v1::kind_state::State;
+//! use entail_client::{LookupError, Mirror, MirrorSettings};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let mirror = Mirror::follow(MirrorSettings {
+//!     server: "127.0.0.1:50051".to_owned(),
+//!     prefixes: vec!["gateways/shop/web".to_owned()],
+//!     levels: vec!["RouteRule".to_owned()],
+//!     kinds: vec!["TimeoutPolicy.example.com".to_owned()],
+//!     ..MirrorSettings::default()
+//! })?;
+//! mirror.ready().await;
+//!
+//! let path = "gateways/shop/web/listeners/http/routes/HTTPRoute/shop/cart/rules/#0";
+//! let result = mirror.look_up(path, |answer, info| {
+//!     // `kinds` contains the kinds whose state is not COMPLETE. If a kind is FORBIDDEN or UNKNOWN,
+//!     // an answer without a policy does not mean that there is no policy.
+//!     let unknown = info.kinds.iter().find(|kind| kind.state() != State::Stale);
+//!     match unknown {
+//!         None => Ok(Arc::clone(answer)),
+//!         Some(kind) => Err(format!("the policies of {} are not known", kind.kind)),
+//!     }
+//! });
+//! match result {
+//!     Ok(Ok(answer)) => {
+//!         for policy in &answer.policies {
+//!             println!("{}: {}", policy.kind, policy.spec_json());
+//!         }
+//!     }
+//!     Ok(Err(message)) => eprintln!("rejecting the request: {message}"),
+//!     Err(LookupError::NotReady) => eprintln!("no update from the server yet"),
+//!     Err(LookupError::NotSubscribed) => eprintln!("add the path to the settings of the mirror"),
+//!     Err(LookupError::NotFound) => eprintln!("the path does not exist, or is newer than the copy"),
+//! }
+//! # Ok(())
+//! # }
+//! ```
 
 mod connect;
 mod mirror;
@@ -10,12 +55,12 @@ mod mirror;
 pub use connect::{ClientTls, ConnectError, connect, endpoint};
 pub use mirror::{EffectivePolicies, Freshness, LookupError, Mirror, MirrorSettings, SnapshotInfo};
 
-/// Names of paths: parse and format them, and compare prefixes.
+/// Path names: parse, format, and compare them with prefixes.
 pub mod path {
     pub use entail_core::model::{Level, PathName, PathPrefix};
 }
 
-/// The messages of package `entail.v1`.
+/// Messages of the protobuf package `entail.v1`.
 #[allow(
     missing_docs,
     unused_qualifications,
@@ -27,13 +72,14 @@ pub mod path {
     reason = "generated"
 )]
 pub mod v1 {
-    include!(concat!(env!("OUT_DIR"), "/entail.v1.rs"));
+    include!("generated/entail.v1.rs");
 }
 
-/// The client stubs of package `entail.v1`.
+/// gRPC clients of the services of `entail.v1`: EffectivePolicyService and PolicyInsightService.
 pub mod stubs {
     pub use super::v1::{effective_policy_service_client, policy_insight_service_client};
 }
 
-/// Most bytes of a reply.
+/// Maximum size of a reply in bytes; pass it to `max_decoding_message_size` of a stub, whose default
+/// of 4 MiB is too small for large batches.
 pub const MAX_REPLY_BYTES: usize = 64 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! What happens to a request.
+//! Handles requests: finds the rule, looks up its policy, and forwards the request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,19 +17,19 @@ use hyper_util::rt::TokioExecutor;
 
 use crate::policy::{Compiled, KIND};
 use crate::retry::{Body, Payload, Retry, full};
-use crate::rules::{Rule, Table, is_plain};
+use crate::rules::{Rule, Table, is_unambiguous};
 
-/// The largest body of a request that is kept for sending it again.
-const MAX_KEPT: u64 = 64 * 1024;
+/// Maximum size in bytes of a request body that is buffered for retries.
+const MAX_BUFFERED: u64 = 64 * 1024;
 
-/// How often the request was repeated.
+/// Response header with the number of retries.
 const RETRIES: HeaderName = HeaderName::from_static("x-retries");
-/// Whether the policies that were applied are `live`, or `stale`: the last that were heard of.
+/// Response header with the state of the applied policies: `live`, or `stale` for the last known.
 const POLICIES: HeaderName = HeaderName::from_static("x-policies");
-/// By this a client promises that its request is carried out once, however often it comes.
+/// With this header, a backend processes a request once even if it receives it several times.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// Headers that are about a connection, not about what is sent over it (RFC 9110, 7.6.1).
+/// Headers of a connection, which are not forwarded (RFC 9110, 7.6.1).
 const HOP_BY_HOP: [&str; 8] = [
     "keep-alive",
     "proxy-authenticate",
@@ -48,18 +48,18 @@ pub struct Proxy {
     client: Client<HttpConnector, Body>,
 }
 
-/// Why a request is not passed on.
-enum Refusal {
-    /// Backends may read its target otherwise than the table.
-    Unclear,
-    /// No rule takes it.
+/// Why a request is not forwarded.
+enum Rejection {
+    /// The backend may interpret the target differently from the routing table.
+    AmbiguousTarget,
+    /// No rule matches the request.
     NoRule,
-    /// What holds on its rule is not known, or cannot be applied.
-    Unknown(String),
-    /// The limit of its rule is reached; there is a token after this time.
-    Limited(Duration),
-    /// The client's body broke off.
-    Broken(hyper::Error),
+    /// The policy of the rule is not known or cannot be applied.
+    PolicyUnavailable(String),
+    /// The rate limit of the rule is exceeded; the time until the next token.
+    RateLimited(Duration),
+    /// The body of the request failed.
+    Body(hyper::Error),
 }
 
 impl Proxy {
@@ -72,25 +72,27 @@ impl Proxy {
         }
     }
 
-    /// Answers a request, whatever becomes of it.
-    pub async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+    /// Handles a request and returns the response, also for errors.
+    pub async fn handle(&self, request: Request<Incoming>) -> Response<Body> {
         let forwarded = self.forward(request).await;
-        forwarded.unwrap_or_else(Refusal::into_response)
+        forwarded.unwrap_or_else(Rejection::into_response)
     }
 
-    async fn forward(&self, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
+    async fn forward(&self, request: Request<Incoming>) -> Result<Response<Body>, Rejection> {
         let path = request.uri().path();
-        if request.method() == Method::CONNECT || !is_plain(path) {
-            return Err(Refusal::Unclear);
+        if request.method() == Method::CONNECT || !is_unambiguous(path) {
+            return Err(Rejection::AmbiguousTarget);
         }
-        let rule = self.table.find(path).ok_or(Refusal::NoRule)?;
-        let (compiled, standing) = self.what_holds(rule)?;
+        let rule = self.table.find(path).ok_or(Rejection::NoRule)?;
+        let (compiled, state) = self.policy(rule)?;
         let Ok(policy) = compiled.as_ref() else {
-            let why = "the policy of this route cannot be applied";
-            return Err(Refusal::Unknown(why.to_owned()));
+            let message = "the policy of this route cannot be applied";
+            return Err(Rejection::PolicyUnavailable(message.to_owned()));
         };
-        // Requests are counted, not attempts: a client cannot know of retries.
-        rule.bucket.take(policy.limit).map_err(Refusal::Limited)?;
+        // The limit counts requests, not attempts: retries are invisible to the client.
+        rule.bucket
+            .take(policy.limit)
+            .map_err(Rejection::RateLimited)?;
 
         let (parts, body) = request.into_parts();
         let payload = payload(&parts, body, &policy.retry).await?;
@@ -99,85 +101,92 @@ impl Proxy {
         let mut response = match outcome {
             Ok(response) => response.map(BodyExt::boxed),
             Err(failure) => {
-                tracing::warn!(rule.path, retries, "the backend does not answer: {failure}");
-                text(failure.status(), "the backend does not answer")
+                tracing::warn!(
+                    rule.path,
+                    retries,
+                    "the backend does not respond: {failure}"
+                );
+                text(failure.status(), "the backend does not respond")
             }
         };
-        // Each connection has a version of its own.
+        // The HTTP version belongs to the connection.
         *response.version_mut() = Version::HTTP_11;
         let headers = response.headers_mut();
         remove_hop_by_hop(headers);
         headers.insert(RETRIES, retries.into());
-        headers.insert(POLICIES, HeaderValue::from_static(standing));
+        headers.insert(POLICIES, HeaderValue::from_static(state));
         Ok(response)
     }
 
-    /// What holds on a rule, and how sure that is. It asks nobody and waits for nobody. Where it is
-    /// not known no request passes, because there might be a limit.
-    fn what_holds(&self, rule: &Rule) -> Result<(Arc<Compiled>, &'static str), Refusal> {
-        // Each miss is 503. Nothing heard of entail since the start (`NotReady`): it will pass.
-        // Entail knows no such rule (`NotFound`), and yet we were configured with it: it is gone or
-        // newer than the copy, and soon the two agree again. 404 would be believed, and cached. A
-        // rule that is not followed at all (`NotSubscribed`) is ours to mend.
+    /// Looks up the policy of a rule in the mirror, and its state for the response header. If the
+    /// policy is not known, no request passes, because there might be a limit.
+    fn policy(&self, rule: &Rule) -> Result<(Arc<Compiled>, &'static str), Rejection> {
+        // Every `LookupError` becomes 503. `NotReady` is temporary. `NotFound`: the rule is in the
+        // routing table, so it was deleted or is newer than the copy, which is temporary, too; 404
+        // could be cached. `NotSubscribed` is an error in the settings of the mirror.
         let is_connected = self.mirror.is_connected();
-        let found = self.mirror.look_up(&rule.path, |compiled, known| {
-            Ok((Arc::clone(compiled), standing(&known.kinds, is_connected)?))
+        let result = self.mirror.look_up(&rule.path, |compiled, info| {
+            let state = policy_state(&info.kinds, is_connected)?;
+            Ok((Arc::clone(compiled), state))
         });
-        found.map_err(|miss| Refusal::Unknown(miss.to_string()))?
+        result.map_err(|error| Rejection::PolicyUnavailable(error.to_string()))?
     }
 }
 
-/// Whether an answer rests on a kind: the policy that is asked for, or what paths are made of, which
-/// are the kinds of the Gateway API and of Kubernetes itself. Servers tell of others, too.
-fn is_of_ours(kind: &str) -> bool {
+/// Reports whether the answers of this proxy depend on a kind: its policy kind, and the kinds that
+/// paths consist of, which are those of the Gateway API and of Kubernetes. A server also reports the
+/// states of other policy kinds.
+fn is_relevant(kind: &str) -> bool {
     kind == KIND || kind.ends_with(".gateway.networking.k8s.io") || !kind.contains('.')
 }
 
-/// What the copy is worth.
-fn standing(kinds: &[KindState], is_connected: bool) -> Result<&'static str, Refusal> {
-    for kind in kinds.iter().filter(|kind| is_of_ours(&kind.kind)) {
+/// Returns `live` or `stale`, or an error if the state of a relevant kind is not known.
+fn policy_state(kinds: &[KindState], is_connected: bool) -> Result<&'static str, Rejection> {
+    for kind in kinds.iter().filter(|kind| is_relevant(&kind.kind)) {
         match kind.state() {
-            // The last good state is better than none.
+            // The last known policies still apply.
             State::Complete | State::Stale => {}
-            // Nothing is known of the kind, so an empty answer does not mean "no limit". States that
-            // are yet to be invented are read so as well.
+            // The policies of the kind are not known: an empty answer does not mean "no limit".
+            // States of a later version are unspecified, and fail closed as well.
             State::Forbidden | State::Unknown | State::Unspecified => {
-                let why = format!("entail knows nothing of {}", kind.kind);
-                return Err(Refusal::Unknown(why));
+                let message = format!("the policies of {} are not known", kind.kind);
+                return Err(Rejection::PolicyUnavailable(message));
             }
         }
     }
-    // However old a copy is, its policies go on to hold. Others may want to stop one day: compare
-    // `synced_at` with the clock, if the server's source is a cluster.
-    let live = is_connected && !kinds.iter().any(|kind| is_of_ours(&kind.kind));
-    Ok(if live { "live" } else { "stale" })
+    // A stale copy applies without a time limit. To limit its age, compare `synced_at` with the
+    // current time, if the server reads a cluster.
+    let is_live = is_connected && !kinds.iter().any(|kind| is_relevant(&kind.kind));
+    Ok(if is_live { "live" } else { "stale" })
 }
 
-/// The body as it is sent: kept if the request may be repeated.
+/// Returns the request body to send, buffered if the request may be retried.
 ///
-/// A proxy must not repeat what is not idempotent (RFC 9110, 9.2.2), whatever a policy says: POST is
-/// repeated only under an `idempotency-key`. And what is repeated has to be held in memory, so its
-/// length has to be known and small.
-async fn payload(parts: &Parts, body: Incoming, retry: &Retry) -> Result<Payload, Refusal> {
-    let may_repeat = parts.method.is_idempotent() || parts.headers.contains_key(IDEMPOTENCY_KEY);
-    let is_small = body.size_hint().exact().is_some_and(|n| n <= MAX_KEPT);
-    if retry.retries == 0 || !may_repeat || !is_small {
-        return Ok(Payload::Once(body));
+/// A proxy must not retry a request that is not idempotent (RFC 9110, 9.2.2), even if the policy
+/// allows it: POST is retried only with an `idempotency-key`. Only bodies of a known, small size are
+/// buffered.
+async fn payload(parts: &Parts, body: Incoming, retry: &Retry) -> Result<Payload, Rejection> {
+    let may_retry = parts.method.is_idempotent() || parts.headers.contains_key(IDEMPOTENCY_KEY);
+    let is_small = body.size_hint().exact().is_some_and(|n| n <= MAX_BUFFERED);
+    if retry.retries == 0 || !may_retry || !is_small {
+        return Ok(Payload::Streamed(body));
     }
-    let kept = body.collect().await.map_err(Refusal::Broken)?;
-    Ok(Payload::Kept(kept.to_bytes()))
+    let buffered = body.collect().await.map_err(Rejection::Body)?;
+    Ok(Payload::Buffered(buffered.to_bytes()))
 }
 
-/// The head of the request that the backend gets.
-fn for_backend(rule: &Rule, mut parts: Parts) -> Result<Parts, Refusal> {
-    parts.uri = rule.backend_uri(&parts.uri).map_err(|_| Refusal::Unclear)?;
+/// Returns the head of the request to the backend.
+fn for_backend(rule: &Rule, mut parts: Parts) -> Result<Parts, Rejection> {
+    parts.uri = rule
+        .backend_uri(&parts.uri)
+        .map_err(|_| Rejection::AmbiguousTarget)?;
     parts.version = Version::HTTP_11;
     remove_hop_by_hop(&mut parts.headers);
     Ok(parts)
 }
 
 fn remove_hop_by_hop(headers: &mut HeaderMap) {
-    // `connection` names further ones.
+    // The `connection` header names further headers of the connection.
     let named = headers.get_all(CONNECTION).iter();
     let named = named.filter_map(|value| value.to_str().ok());
     let named: Vec<HeaderName> = named
@@ -193,15 +202,17 @@ fn remove_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
-impl Refusal {
+impl Rejection {
     fn into_response(self) -> Response<Body> {
         let (mut response, retry_after) = match self {
-            Refusal::Unclear => (text(StatusCode::BAD_REQUEST, "the target is unclear"), None),
-            Refusal::NoRule => (text(StatusCode::NOT_FOUND, "there is no such route"), None),
-            Refusal::Broken(error) => (text(StatusCode::BAD_REQUEST, &error.to_string()), None),
-            Refusal::Unknown(why) => (text(StatusCode::SERVICE_UNAVAILABLE, &why), Some(1)),
-            Refusal::Limited(wait) => {
-                // Whole seconds, and not too early.
+            Rejection::AmbiguousTarget => (text(StatusCode::BAD_REQUEST, "ambiguous target"), None),
+            Rejection::NoRule => (text(StatusCode::NOT_FOUND, "no matching route"), None),
+            Rejection::Body(error) => (text(StatusCode::BAD_REQUEST, &error.to_string()), None),
+            Rejection::PolicyUnavailable(message) => {
+                (text(StatusCode::SERVICE_UNAVAILABLE, &message), Some(1))
+            }
+            Rejection::RateLimited(wait) => {
+                // `retry-after` has whole seconds: round up.
                 let seconds = wait.as_secs_f64().ceil().max(1.0) as u64;
                 let response = text(StatusCode::TOO_MANY_REQUESTS, "too many requests");
                 (response, Some(seconds))
@@ -214,7 +225,7 @@ impl Refusal {
     }
 }
 
-/// A response of the proxy itself.
+/// Returns a response of the proxy itself.
 fn text(status: StatusCode, text: &str) -> Response<Body> {
     let mut response = Response::new(full(Bytes::from(format!("{text}\n"))));
     *response.status_mut() = status;

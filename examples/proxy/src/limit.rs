@@ -1,19 +1,19 @@
-//! Rate limits: a token bucket a rule.
+//! Rate limits: one token bucket per rule.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How many requests pass.
+/// A rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// At once, and in each `per`.
+    /// Capacity of the bucket, which is refilled once per `per`.
     pub requests: u32,
+    /// Time in which an empty bucket is refilled.
     pub per: Duration,
 }
 
-/// What a rule has left of its limit. It belongs to the rule, not to the answer of entail: rules
-/// with equal answers share the answer and must not share this, and a new copy of the same answer
-/// gives nobody new tokens.
+/// The token bucket of a rule. It belongs to the rule and not to the compiled answer: rules with
+/// equal answers share the answer but not the bucket, and an update must not refill the bucket.
 #[derive(Debug, Default)]
 pub struct Bucket(Mutex<Option<Level>>);
 
@@ -25,20 +25,20 @@ struct Level {
 }
 
 impl Bucket {
-    /// Takes a token of a limit, or says how long it takes until there is one.
+    /// Takes a token, or returns the time until one is available.
     ///
-    /// The limit is compared, not the whole policy: an edit of retries leaves the bucket alone. With
-    /// another limit it begins anew, full. A request that still holds the policy from before may do
-    /// so once more: at a change a few requests too many may pass.
+    /// A bucket with another limit is replaced by a full one; other changes of the policy do not
+    /// affect it. Requests in flight during an update may use the old limit, so a few requests too
+    /// many may pass then.
     pub fn take(&self, limit: Option<Limit>) -> Result<(), Duration> {
-        // A panic elsewhere leaves numbers behind, and any of them will do.
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // The bucket is valid even if another thread panicked.
+        let mut bucket = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(limit) = limit else {
-            *kept = None;
+            *bucket = None;
             return Ok(());
         };
         let now = Instant::now();
-        let tokens = match &*kept {
+        let tokens = match &*bucket {
             Some(level) if level.limit == limit => {
                 let new = limit.tokens_in(now.duration_since(level.at));
                 (level.tokens + new).min(f64::from(limit.requests))
@@ -46,7 +46,7 @@ impl Bucket {
             _ => f64::from(limit.requests),
         };
         let passes = tokens >= 1.0;
-        let level = kept.insert(Level {
+        let level = bucket.insert(Level {
             limit,
             tokens: if passes { tokens - 1.0 } else { tokens },
             at: now,
@@ -66,7 +66,7 @@ impl Limit {
 
     fn time_for(self, tokens: f64) -> Duration {
         if self.requests == 0 {
-            // Nobody ever passes: any time is as good.
+            // There is never a token: the time to wait is arbitrary.
             return self.per;
         }
         self.per.mul_f64(tokens / f64::from(self.requests))

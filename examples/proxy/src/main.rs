@@ -1,5 +1,5 @@
-//! A reverse proxy that applies the retries and rate limits that entail tells it: what a data plane
-//! does with a [`Mirror`]. HTTP itself is left to hyper.
+//! A reverse proxy that applies retries and rate limits of effective policies: an example of a data
+//! plane with a [`Mirror`]. hyper implements HTTP.
 //!
 //! ```sh
 //! entail serve --manifests examples/proxy/world.yaml
@@ -10,9 +10,9 @@
 //! curl -i http://127.0.0.1:8080/cart/pay
 //! ```
 //!
-//! Read [`policy`] first: it turns an answer of entail into what the proxy works with, once. Then
-//! [`forward`]: what happens to a request, above all where not everything is known. [`limit`] and
-//! [`retry`] do what was found there; [`rules`] is what a controller would have configured.
+//! Read [`policy`] first: it compiles an answer of entail to the settings of the proxy, once. Then
+//! [`forward`]: it handles a request, and fails closed if policies are not known. [`limit`] and
+//! [`retry`] apply the settings; [`rules`] is the routing table that a controller would configure.
 
 mod forward;
 mod limit;
@@ -40,23 +40,23 @@ use forward::Proxy;
 use policy::{Compiled, KIND};
 use rules::{RuleFlag, Table};
 
-/// A reverse proxy that applies the retries and rate limits that entail tells it.
+/// A reverse proxy that applies retries and rate limits of effective policies.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Where entail answers: `host:port`, `https://host:port` or `unix:PATH`.
+    /// Address of entail: `host:port`, `https://host:port` or `unix:PATH`.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:50051")]
     server: String,
-    /// Where to listen; port 0 takes any that is free.
+    /// Address to listen on; port 0 for any free port.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
-    /// The Gateway that this is a proxy of.
+    /// Gateway that this proxy implements.
     #[arg(long, value_name = "NAMESPACE/NAME")]
     gateway: String,
-    /// The listener of the Gateway.
+    /// Listener of the Gateway.
     #[arg(long, value_name = "NAME")]
     listener: String,
-    /// Requests whose path begins with PREFIX take this rule and go to the server at URL. May be
-    /// repeated; the longest prefix counts.
+    /// Requests whose path begins with PREFIX match this rule and are forwarded to the server at
+    /// URL. May be repeated; the longest prefix wins.
     #[arg(long = "rule", value_name = RuleFlag::FORM, required = true)]
     rules: Vec<RuleFlag>,
 }
@@ -82,22 +82,22 @@ async fn run(args: Args) -> Result<(), Box<dyn Error>> {
     let table = Table::new(&listener_path, args.rules)?;
     let settings = MirrorSettings {
         server: args.server,
-        // No more than this proxy serves, at the level where policies of the kind act.
+        // Only the paths of this proxy, at the effective level of the policy kind.
         prefixes: vec![listener_path],
         levels: vec!["RouteRule".to_owned()],
         kinds: vec![KIND.to_owned()],
         ..MirrorSettings::default()
     };
-    // It need not be there yet. The proxy does not wait for it: until it answers, requests are told
-    // 503, and whoever asks for health sees a process that lives.
+    // The proxy does not wait for entail: until the first update, requests fail with 503, and health
+    // checks of the process succeed.
     let mirror = Mirror::compiled(settings, policy::compile)?;
-    tokio::spawn(tell_freshness(mirror.clone()));
+    tokio::spawn(log_freshness(mirror.clone()));
 
     let mut terminate = signal(SignalKind::terminate())?;
     let listener = TcpListener::bind(args.listen).await?;
     writeln!(std::io::stdout(), "listening on {}", listener.local_addr()?)?;
     let proxy = Arc::new(Proxy::new(mirror, table));
-    // A proxy for production would let requests under way come to their end.
+    // A proxy for production would wait for the requests in flight.
     tokio::select! {
         () = serve(&listener, &proxy) => {}
         _ = terminate.recv() => {}
@@ -106,25 +106,24 @@ async fn run(args: Args) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Says in the log whenever entail comes or goes. Requests do not wait for it, so this is where one
-/// sees that they are answered from an old copy; each of them says it in a header as well.
-async fn tell_freshness(mirror: Mirror<Compiled>) {
-    let mut told = Freshness::default();
+/// Logs when the mirror connects and disconnects. Requests are served from the last copy meanwhile,
+/// and their responses have a header with its state.
+async fn log_freshness(mirror: Mirror<Compiled>) {
+    let mut logged = Freshness::default();
     loop {
-        let is_other = |now: &_| differs(&told, now);
-        told = mirror.wait_for(is_other).await;
-        match &told.error {
-            Some(trouble) => {
-                let age = told.synced_at.and_then(|at| at.elapsed().ok());
-                tracing::warn!(?age, "policies are not followed: {trouble}");
+        logged = mirror.wait_for(|current| differs(&logged, current)).await;
+        match &logged.error {
+            Some(error) => {
+                let age = logged.synced_at.and_then(|at| at.elapsed().ok());
+                tracing::warn!(?age, "disconnected from entail: {error}");
             }
-            None => tracing::info!(kinds = ?told.kinds, "policies are followed"),
+            None => tracing::info!(kinds = ?logged.kinds, "connected to entail"),
         }
     }
 }
 
-fn differs(told: &Freshness, now: &Freshness) -> bool {
-    told.connected != now.connected || told.error != now.error || told.kinds != now.kinds
+fn differs(a: &Freshness, b: &Freshness) -> bool {
+    a.connected != b.connected || a.error != b.error || a.kinds != b.kinds
 }
 
 async fn serve(listener: &TcpListener, proxy: &Arc<Proxy>) {
@@ -133,9 +132,9 @@ async fn serve(listener: &TcpListener, proxy: &Arc<Proxy>) {
             Ok((stream, _)) => {
                 tokio::spawn(connection(stream, Arc::clone(proxy)));
             }
-            // Such as too many open files: it passes when some are closed.
+            // Temporary errors, such as too many open files.
             Err(error) => {
-                tracing::warn!("no connection is taken: {error}");
+                tracing::warn!("failed to accept a connection: {error}");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
@@ -143,18 +142,18 @@ async fn serve(listener: &TcpListener, proxy: &Arc<Proxy>) {
 }
 
 async fn connection(stream: TcpStream, proxy: Arc<Proxy>) {
-    // Without it small answers wait for the client to acknowledge the one before.
-    let _slower = stream.set_nodelay(true);
+    // Otherwise a small response can wait until the client acknowledges the previous one.
+    let _ignored = stream.set_nodelay(true);
     let service = service_fn(|request| {
         let proxy = Arc::clone(&proxy);
-        async move { Ok::<_, Infallible>(proxy.answer(request).await) }
+        async move { Ok::<_, Infallible>(proxy.handle(request).await) }
     });
-    // With a timer hyper ends connections that take too long to say what they want.
+    // With a timer, hyper closes connections that take too long to send the request headers.
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .serve_connection(TokioIo::new(stream), service)
         .await;
     if let Err(error) = served {
-        tracing::debug!("a connection broke: {error}");
+        tracing::debug!("connection failed: {error}");
     }
 }

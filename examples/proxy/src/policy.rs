@@ -1,5 +1,4 @@
-//! What the proxy works with, made once of each distinct answer. On the request path nothing is
-//! parsed.
+//! Compiles each distinct answer of entail once, so that nothing is parsed on the request path.
 
 use std::time::Duration;
 
@@ -9,28 +8,28 @@ use serde::Deserialize;
 use crate::limit::Limit;
 use crate::retry::{Retry, RetrySpec};
 
-/// The kind of policy that is applied. Its profile is built into entail.
+/// The policy kind that this proxy applies. Its profile is built into entail.
 pub const KIND: &str = "BackendTrafficPolicy.gateway.envoyproxy.io";
 
-/// What holds on a rule: the parts of the kind that this proxy knows how to apply.
+/// The effective policy of a rule: the parts of the kind that this proxy applies.
 #[derive(Debug, Default)]
 pub struct Policy {
     pub retry: Retry,
     pub limit: Option<Limit>,
 }
 
-/// A policy, or that there is one which cannot be applied.
+/// A compiled answer.
 ///
-/// Several rules with equal answers share one of these, and it is made anew whenever the answer is
-/// another. So it holds settings only: what counts requests is kept with the rule (`limit::Bucket`).
+/// Rules with equal answers share one value, and a changed answer is a new value. It therefore
+/// contains only settings; counters belong to the rule (`limit::Bucket`).
 pub type Compiled = Result<Policy, Unusable>;
 
-/// Requests must not pass as if there was no policy.
+/// There is a policy that cannot be applied. Requests must be rejected, not forwarded without it.
 #[derive(Debug)]
 pub struct Unusable;
 
-/// The spec, as far as it is applied. Timeouts, circuit breakers and so on are left to proxies that
-/// are more than an example.
+/// The fields of the spec that this example applies. A complete proxy would also apply timeouts,
+/// circuit breakers and so on.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Spec {
@@ -38,8 +37,8 @@ struct Spec {
     rate_limit: Option<RateLimitSpec>,
 }
 
-/// A field that is not known here may be what makes a limit strict (`global`, `clientSelectors`,
-/// `cost`): such a spec is refused, not applied in part.
+/// An unknown field may make a limit stricter (`global`, `clientSelectors`, `cost`): such a spec is
+/// rejected, not applied in part.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RateLimitSpec {
@@ -83,29 +82,30 @@ enum Unit {
     Year,
 }
 
-/// A duration as the Gateway API writes it: `1h30m`, `250ms`.
+/// A duration in the format of the Gateway API: `1h30m`, `250ms`.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Span(pub Duration);
 
-/// What the mirror keeps for an answer. It is called once for each distinct one, so this is also
-/// the place to say in the log what is wrong with it.
+/// Compiles an answer. The mirror calls it once for each distinct answer, so that an error is logged
+/// once.
 pub fn compile(answer: &EffectivePolicies) -> Compiled {
-    read(answer).map_err(|why| {
-        tracing::error!(etag = answer.etag, "a policy cannot be applied: {why}");
+    parse(answer).map_err(|error| {
+        tracing::error!(etag = answer.etag, "a policy cannot be applied: {error}");
         Unusable
     })
 }
 
-fn read(answer: &EffectivePolicies) -> Result<Policy, String> {
-    // One kind is followed, so there is one entry or none, and none means no policy: that the kind
-    // is known at all is looked at with each request (`forward`).
+fn parse(answer: &EffectivePolicies) -> Result<Policy, String> {
+    // The mirror copies one kind, so there is at most one entry. Without an entry there is no
+    // policy, provided that the state of the kind is known, which `forward` checks for each request.
     let Some(policy) = answer.policies.first() else {
         return Ok(Policy::default());
     };
-    // Its author wanted something and was not understood. Envoy Gateway fails closed there, too. A
-    // conflict is another matter: the older policy holds.
-    let invalid = policy.rejected.iter().find(|one| one.reason == "Invalid");
+    // An invalid policy has an unknown intent: fail closed, as Envoy Gateway does. After a conflict
+    // the older policy applies.
+    let mut rejected = policy.rejected.iter();
+    let invalid = rejected.find(|rejected| rejected.reason == "Invalid");
     if let Some(invalid) = invalid {
         let name = invalid.policy.clone().unwrap_or_default();
         let message = &invalid.message;
@@ -133,7 +133,7 @@ impl RateLimitSpec {
                 requests: rule.limit.requests,
                 per: rule.limit.unit.length(),
             })),
-            _ => Err("this proxy applies one rate limit to a rule, not several".to_owned()),
+            _ => Err("this proxy supports one rate limit per rule".to_owned()),
         }
     }
 }
@@ -158,13 +158,14 @@ impl TryFrom<String> for Span {
     fn try_from(text: String) -> Result<Self, String> {
         let sum = sum_of_parts(&text).filter(|_| !text.is_empty());
         sum.map(Span)
-            .ok_or_else(|| format!("`{text}` is no duration: write `10s`, `250ms` or `1h30m`"))
+            .ok_or_else(|| format!("`{text}` is not a duration: use `10s`, `250ms` or `1h30m`"))
     }
 }
 
-/// At most four parts of at most five digits each (GEP-2257): so nothing overflows.
+/// Adds up the parts of a duration. GEP-2257 allows at most four parts of at most five digits each,
+/// so the sum does not overflow.
 fn sum_of_parts(mut rest: &str) -> Option<Duration> {
-    // `ms` before `m`, which begins it.
+    // `ms` before `m`, which is its prefix.
     const UNITS: [(&str, u64); 4] = [("ms", 1), ("h", 3_600_000), ("m", 60_000), ("s", 1000)];
     let mut sum = 0;
     for _ in 0..4 {

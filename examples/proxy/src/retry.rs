@@ -1,4 +1,4 @@
-//! Retries: when, how often, and after which pause.
+//! Retries: conditions, number and backoff.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -16,31 +16,33 @@ use serde::Deserialize;
 
 use crate::policy::Span;
 
-/// A body of whatever origin.
+/// A request or response body, from memory or from a connection.
 pub type Body = BoxBody<Bytes, hyper::Error>;
 
-/// When an attempt is repeated, and how often.
+/// The retry settings of a rule.
 #[derive(Debug, Default)]
 pub struct Retry {
-    /// Beside the first attempt.
+    /// Maximum number of retries after the first attempt.
     pub retries: u32,
+    /// Statuses of responses after which to retry.
     statuses: BTreeSet<u16>,
-    /// If the backend cannot be connected to.
-    on_no_connection: bool,
-    /// If it does not answer, or not in time.
-    on_no_answer: bool,
-    /// How long an attempt may take, to the head of its response.
-    per_try: Option<Duration>,
-    /// The first pause is at most this long, each further one at most twice as long.
-    pause: Duration,
-    longest_pause: Duration,
+    /// Whether to retry if the connection to the backend fails.
+    on_connect_failure: bool,
+    /// Whether to retry if the backend resets the connection or does not respond in time.
+    on_reset: bool,
+    /// Timeout of an attempt, up to the response headers.
+    per_try_timeout: Option<Duration>,
+    /// Maximum delay before the first retry; it doubles with each further retry.
+    base_interval: Duration,
+    /// Upper bound of the maximum delay.
+    max_interval: Duration,
 }
 
-/// `retry` of the spec. A field that is not known here only means fewer retries: it is ignored.
+/// The `retry` field of the spec. Unknown fields can only add retries, so they are ignored.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RetrySpec {
-    /// Defaults are those of the CRD: the API server writes them, files go without.
+    /// The defaults are those of the CRD, which the API server applies and manifests lack.
     num_retries: Option<u32>,
     retry_on: Option<RetryOnSpec>,
     #[serde(default)]
@@ -71,50 +73,50 @@ struct BackOffSpec {
     max_interval: Option<Span>,
 }
 
-/// What is sent to the backend.
+/// The request body that is sent to the backend.
 #[derive(Debug)]
 pub enum Payload {
-    /// Kept: it can be sent again.
-    Kept(Bytes),
-    /// As it comes: it can be sent once.
-    Once(Incoming),
+    /// Buffered in memory: it can be sent again.
+    Buffered(Bytes),
+    /// Streamed from the client: it can be sent once.
+    Streamed(Incoming),
 }
 
-/// Why there is no response.
+/// Why an attempt has no response.
 #[derive(Debug, thiserror::Error)]
-pub enum Failure {
-    #[error("no connection: {0}")]
-    Unconnected(String),
-    #[error("no response: {0}")]
-    Unanswered(String),
-    #[error("no response in time")]
-    Late,
+pub enum AttemptError {
+    #[error("failed to connect: {0}")]
+    Connect(String),
+    #[error("connection failed: {0}")]
+    Reset(String),
+    #[error("timed out")]
+    Timeout,
 }
 
 impl RetrySpec {
     pub fn compile(self) -> Retry {
         let back_off = self.per_retry.back_off;
-        let pause = back_off
+        let base_interval = back_off
             .base_interval
             .map_or(Duration::from_millis(25), |span| span.0);
-        let longest_pause = back_off
+        let max_interval = back_off
             .max_interval
-            .map_or(pause.saturating_mul(10), |span| span.0);
+            .map_or(base_interval.saturating_mul(10), |span| span.0);
         let mut retry = Retry {
             retries: self.num_retries.unwrap_or(2),
-            per_try: self.per_retry.timeout.map(|span| span.0),
-            pause,
-            longest_pause,
+            per_try_timeout: self.per_retry.timeout.map(|span| span.0),
+            base_interval,
+            max_interval,
             ..Retry::default()
         };
         match self.retry_on {
             Some(on) => {
                 for trigger in &on.triggers {
-                    retry.set_off_by(trigger, &on.http_status_codes);
+                    retry.add_trigger(trigger, &on.http_status_codes);
                 }
             }
             None => {
-                retry.on_no_connection = true;
+                retry.on_connect_failure = true;
                 retry.statuses.insert(503);
             }
         }
@@ -123,9 +125,8 @@ impl RetrySpec {
 }
 
 impl Retry {
-    /// Adds a trigger. Those that are left out are about gRPC or HTTP/2, of which this proxy knows
-    /// nothing.
-    fn set_off_by(&mut self, trigger: &str, codes: &[u16]) {
+    /// Adds a trigger. Triggers of gRPC and HTTP/2 are ignored: this proxy implements neither.
+    fn add_trigger(&mut self, trigger: &str, codes: &[u16]) {
         match trigger {
             "5xx" => self.statuses.extend(500..=599),
             "gateway-error" => self.statuses.extend(502..=504),
@@ -133,54 +134,54 @@ impl Retry {
             "retriable-status-codes" => self.statuses.extend(codes),
             _ => {}
         }
-        self.on_no_answer |= matches!(trigger, "5xx" | "gateway-error" | "reset");
-        self.on_no_connection |= self.on_no_answer || trigger == "connect-failure";
+        self.on_reset |= matches!(trigger, "5xx" | "gateway-error" | "reset");
+        self.on_connect_failure |= self.on_reset || trigger == "connect-failure";
     }
 
-    fn is_due(&self, outcome: &Result<Response<Incoming>, Failure>) -> bool {
+    fn should_retry(&self, outcome: &Result<Response<Incoming>, AttemptError>) -> bool {
         match outcome {
             Ok(response) => self.statuses.contains(&response.status().as_u16()),
-            Err(Failure::Unconnected(_)) => self.on_no_connection,
-            Err(Failure::Unanswered(_) | Failure::Late) => self.on_no_answer,
+            Err(AttemptError::Connect(_)) => self.on_connect_failure,
+            Err(AttemptError::Reset(_) | AttemptError::Timeout) => self.on_reset,
         }
     }
 
-    /// A random time below a bound that doubles: clients of a backend that comes back must not all
-    /// come back at once.
-    fn pause_before(&self, retry: u32) -> Duration {
-        let doubled = self
-            .pause
+    /// Returns the delay before a retry: a random time below an exponentially growing bound, so that
+    /// clients do not retry at the same time.
+    fn backoff(&self, retry: u32) -> Duration {
+        let bound = self
+            .base_interval
             .saturating_mul(2_u32.saturating_pow(retry.saturating_sub(1)));
         let random = RandomState::new().build_hasher().finish();
-        doubled
-            .min(self.longest_pause)
+        bound
+            .min(self.max_interval)
             .mul_f64(random as f64 / u64::MAX as f64)
     }
 
-    /// Sends a request until there is no reason to send it again, and says how often it was
-    /// repeated.
+    /// Sends a request with retries. Returns the result of the last attempt and the number of
+    /// retries.
     pub async fn send(
         &self,
         client: &Client<HttpConnector, Body>,
         parts: &Parts,
         mut payload: Payload,
-    ) -> (Result<Response<Incoming>, Failure>, u32) {
+    ) -> (Result<Response<Incoming>, AttemptError>, u32) {
         let mut retries = 0;
         loop {
-            let (body, kept) = match payload {
-                Payload::Kept(bytes) => (full(bytes.clone()), Some(bytes)),
-                Payload::Once(body) => (body.boxed(), None),
+            let (body, buffered) = match payload {
+                Payload::Buffered(bytes) => (full(bytes.clone()), Some(bytes)),
+                Payload::Streamed(body) => (body.boxed(), None),
             };
             let request = Request::from_parts(parts.clone(), body);
             let outcome = self.attempt(client, request).await;
-            match kept {
-                Some(bytes) if retries < self.retries && self.is_due(&outcome) => {
-                    payload = Payload::Kept(bytes);
+            match buffered {
+                Some(bytes) if retries < self.retries && self.should_retry(&outcome) => {
+                    payload = Payload::Buffered(bytes);
                 }
                 _ => return (outcome, retries),
             }
             retries += 1;
-            tokio::time::sleep(self.pause_before(retries)).await;
+            tokio::time::sleep(self.backoff(retries)).await;
         }
     }
 
@@ -188,32 +189,32 @@ impl Retry {
         &self,
         client: &Client<HttpConnector, Body>,
         request: Request<Body>,
-    ) -> Result<Response<Incoming>, Failure> {
+    ) -> Result<Response<Incoming>, AttemptError> {
         let sent = client.request(request);
-        let answered = match self.per_try {
+        let result = match self.per_try_timeout {
             Some(limit) => tokio::time::timeout(limit, sent)
                 .await
-                .map_err(|_| Failure::Late)?,
+                .map_err(|_| AttemptError::Timeout)?,
             None => sent.await,
         };
-        answered.map_err(|error| {
-            // The error itself only says where it happened.
+        result.map_err(|error| {
+            // The outer error only names the phase of the request.
             let cause = root_cause(&error).to_string();
             if error.is_connect() {
-                Failure::Unconnected(cause)
+                AttemptError::Connect(cause)
             } else {
-                Failure::Unanswered(cause)
+                AttemptError::Reset(cause)
             }
         })
     }
 }
 
-impl Failure {
-    /// What the client is told.
+impl AttemptError {
+    /// The status of the response to the client.
     pub fn status(&self) -> StatusCode {
         match self {
-            Failure::Unconnected(_) | Failure::Unanswered(_) => StatusCode::BAD_GATEWAY,
-            Failure::Late => StatusCode::GATEWAY_TIMEOUT,
+            AttemptError::Connect(_) | AttemptError::Reset(_) => StatusCode::BAD_GATEWAY,
+            AttemptError::Timeout => StatusCode::GATEWAY_TIMEOUT,
         }
     }
 }
@@ -222,7 +223,7 @@ fn root_cause<'e>(error: &'e (dyn Error + 'static)) -> &'e (dyn Error + 'static)
     error.source().map_or(error, root_cause)
 }
 
-/// A body of bytes that are at hand.
+/// Returns a body with the given bytes.
 pub fn full(bytes: Bytes) -> Body {
     Full::new(bytes).map_err(|never| match never {}).boxed()
 }

@@ -1,4 +1,4 @@
-//! The routing table. A controller would have configured it; here it stands in flags.
+//! The routing table. A controller would configure it; this example reads it from flags.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use hyper::http::uri::{Authority, PathAndQuery, Scheme};
 
 use crate::limit::Bucket;
 
-/// `--rule` as it is written.
+/// The value of a `--rule` flag.
 #[derive(Clone, Debug)]
 pub struct RuleFlag {
     prefix: String,
-    /// `HTTPRoute/NAMESPACE/NAME/rules/RULE`, as a path of entail goes on below `routes/`.
+    /// `HTTPRoute/NAMESPACE/NAME/rules/RULE`: the part of a path name after `routes/`.
     rule: String,
     backend: Authority,
 }
@@ -22,14 +22,14 @@ pub struct RuleFlag {
 #[derive(Debug)]
 pub struct Rule {
     prefix: String,
-    /// The name of its path, by which entail knows it. It is put together once.
+    /// Path name of the rule, for look-ups in the mirror.
     pub path: String,
     backend: Authority,
-    /// What is left of its rate limit. Prefixes of one rule share it.
+    /// Token bucket of the rate limit. All prefixes of a rule share it.
     pub bucket: Arc<Bucket>,
 }
 
-/// The rules, those with the longest prefixes first.
+/// The rules, sorted by decreasing length of the prefix.
 #[derive(Debug)]
 pub struct Table(Vec<Rule>);
 
@@ -41,21 +41,22 @@ impl FromStr for RuleFlag {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = |what: &str| format!("{what}; write {}", Self::FORM);
+        let invalid = |problem: &str| format!("{problem}; use {}", Self::FORM);
         let (prefix, rest) = text
             .split_once('=')
-            .ok_or_else(|| wrong("`=` is missing"))?;
+            .ok_or_else(|| invalid("`=` is missing"))?;
         let (rule, url) = rest
             .split_once('@')
-            .ok_or_else(|| wrong("`@` is missing"))?;
+            .ok_or_else(|| invalid("`@` is missing"))?;
         if !prefix.starts_with('/') {
-            return Err(wrong("the prefix does not begin with `/`"));
+            return Err(invalid("the prefix does not begin with `/`"));
         }
-        let url: Uri = url.parse().map_err(|_| wrong("the URL cannot be read"))?;
+        let url: Uri = url.parse().map_err(|_| invalid("malformed URL"))?;
         let backend = url
             .authority()
             .filter(|_| url.scheme() == Some(&Scheme::HTTP));
-        let backend = backend.ok_or_else(|| wrong("the URL does not begin with `http://HOST`"))?;
+        let backend =
+            backend.ok_or_else(|| invalid("the URL does not begin with `http://HOST`"))?;
         Ok(Self {
             prefix: prefix.trim_end_matches('/').to_owned(),
             rule: rule.to_owned(),
@@ -65,18 +66,18 @@ impl FromStr for RuleFlag {
 }
 
 impl Table {
-    /// The table of a listener.
+    /// Creates the table of a listener.
     ///
     /// # Errors
-    /// A rule has a name that no path can have.
+    /// Returns an error if a rule has an invalid path name.
     pub fn new(listener_path: &str, flags: Vec<RuleFlag>) -> Result<Self, String> {
         let mut rules: Vec<Rule> = Vec::with_capacity(flags.len());
         for flag in flags {
             let path = format!("{listener_path}/routes/{}", flag.rule);
-            // Better told now than with each request.
+            // Otherwise every request would fail.
             let name = PathName::parse(&path).map_err(|error| format!("`{path}`: {error}"))?;
             if name.level() != Level::RouteRule {
-                return Err(format!("`{path}` is the path of no rule of a route"));
+                return Err(format!("`{path}` is not the path of a route rule"));
             }
             let same = rules.iter().find(|rule| rule.path == path);
             let bucket = same.map(|rule| Arc::clone(&rule.bucket));
@@ -91,7 +92,7 @@ impl Table {
         Ok(Self(rules))
     }
 
-    /// The rule that a request takes.
+    /// Returns the rule that matches a request path.
     pub fn find(&self, path: &str) -> Option<&Rule> {
         self.0.iter().find(|rule| {
             let below = path.strip_prefix(rule.prefix.as_str());
@@ -101,24 +102,25 @@ impl Table {
 }
 
 impl Rule {
-    /// Where a request for a target goes.
+    /// Returns the URI of a request to the backend.
     pub fn backend_uri(&self, target: &Uri) -> Result<Uri, hyper::http::Error> {
-        let any = PathAndQuery::from_static("/");
+        let root = PathAndQuery::from_static("/");
         Uri::builder()
             .scheme(Scheme::HTTP)
             .authority(self.backend.clone())
-            .path_and_query(target.path_and_query().cloned().unwrap_or(any))
+            .path_and_query(target.path_and_query().cloned().unwrap_or(root))
             .build()
     }
 }
 
-/// Whether everybody reads a path alike. Where a backend takes `/cart/%2e%2e/cart/pay` or
-/// `//cart/pay` for `/cart/pay`, it would be reached past the rule, and the limit, of `/cart/pay`.
-pub fn is_plain(path: &str) -> bool {
+/// Reports whether proxy and backend interpret a path in the same way. A backend that normalizes
+/// `/cart/%2e%2e/cart/pay` or `//cart/pay` to `/cart/pay` could otherwise be reached without the rate
+/// limit of the rule of `/cart/pay`.
+pub fn is_unambiguous(path: &str) -> bool {
     let lower = path.to_ascii_lowercase();
-    let odd = ["//", "\\", "%2f", "%5c", "%2e"];
-    let is_step = |step: &str| step == "." || step == "..";
+    let ambiguous = ["//", "\\", "%2f", "%5c", "%2e"];
+    let is_dot_segment = |segment: &str| segment == "." || segment == "..";
     path.starts_with('/')
-        && !odd.iter().any(|odd| lower.contains(odd))
-        && !path.split('/').any(is_step)
+        && !ambiguous.iter().any(|text| lower.contains(text))
+        && !path.split('/').any(is_dot_segment)
 }

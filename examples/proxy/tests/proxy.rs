@@ -1,4 +1,4 @@
-//! The example proxy between a client and a backend, beside a real server whose policies change.
+//! Tests the example proxy between a client and a backend, with a real server whose policies change.
 
 #![allow(
     clippy::unwrap_used,
@@ -14,8 +14,8 @@ mod scene;
 
 use scene::Scene;
 
-/// A profile that contradicts itself: nothing is known of its kind while it is there.
-const REFUSED: &str = "
+/// An inconsistent profile: while it exists, the state of its kind is UNKNOWN.
+const INVALID_PROFILE: &str = "
 apiVersion: entail.dev/v1alpha1
 kind: PolicyProfile
 metadata: {name: backendtrafficpolicies.gateway.envoyproxy.io}
@@ -25,7 +25,7 @@ spec:
   strategies: [PatchDefaults, PatchOverrides]
 ";
 
-/// The world of the example. Its limits are for a year: nothing is refilled while a test runs.
+/// The manifests of the example. Limits are per year, so that no bucket is refilled during a test.
 fn world() -> String {
     let world = include_str!("../world.yaml");
     edited(world, "unit: Minute", "unit: Year")
@@ -33,11 +33,11 @@ fn world() -> String {
 
 #[track_caller]
 fn edited(text: &str, from: &str, to: &str) -> String {
-    assert!(text.contains(from), "{from} is not there");
+    assert!(text.contains(from), "{from} not found");
     text.replace(from, to)
 }
 
-/// Lets so many requests pass, after which none does.
+/// Sends requests until the bucket is empty, which takes `tokens` requests.
 #[track_caller]
 fn spend(scene: &Scene, path: &str, tokens: u32) {
     for _ in 0..tokens {
@@ -50,28 +50,28 @@ fn spend(scene: &Scene, path: &str, tokens: u32) {
 }
 
 #[test]
-fn retries_are_those_of_the_rule() {
+fn each_rule_has_its_retries() {
     let scene = Scene::started(&world());
-    // The Gateway's policy: two retries, of two statuses.
+    // The policy of the Gateway: two retries, on two statuses.
     let look = || scene.get("/cart");
     assert_eq!(scene.tries(0, 503, look), (200, 0, 1));
     assert_eq!(scene.tries(2, 503, look), (200, 2, 3));
     assert_eq!(scene.tries(3, 502, look), (502, 2, 3));
     assert_eq!(scene.tries(1, 500, look), (500, 0, 1));
-    // It is also about backends that are not there.
-    let lost = || scene.get("/lost");
-    assert_eq!(scene.tries(0, 503, lost), (502, 2, 0));
-    // Merged: one retry, for the Gateway's reasons.
+    // It also applies if the backend is unreachable.
+    let unreachable = || scene.get("/unreachable");
+    assert_eq!(scene.tries(0, 503, unreachable), (502, 2, 0));
+    // Merged with the policy of the rule: one retry, with the triggers of the Gateway.
     let pay = || scene.get("/cart/pay");
     assert_eq!(scene.tries(1, 503, pay), (200, 1, 2));
     assert_eq!(scene.tries(2, 503, pay), (503, 1, 2));
-    // Replaced: four, of any failure.
+    // Replaced by the policy of the route: four retries, on any failure.
     let search = || scene.get("/search?q=1");
     assert_eq!(scene.tries(4, 500, search), (200, 4, 5));
 }
 
 #[test]
-fn who_takes_too_long_is_asked_again() {
+fn a_timeout_is_retried() {
     let world = edited(&world(), "timeout: 10s", "timeout: 100ms");
     let scene = Scene::started(&edited(&world, "[connect-failure,", "[reset,"));
     scene.backend.fail(u32::MAX, None);
@@ -81,7 +81,7 @@ fn who_takes_too_long_is_asked_again() {
 }
 
 #[test]
-fn only_what_can_be_repeated_is() {
+fn only_repeatable_requests_are_retried() {
     let scene = Scene::started(&world());
     let post = || scene.send("POST", "/cart", "", b"one loaf");
     assert_eq!(scene.tries(1, 503, post), (503, 0, 1));
@@ -92,13 +92,13 @@ fn only_what_can_be_repeated_is() {
     let small = vec![b'x'; 64 * 1024];
     let put = || scene.send("PUT", "/cart", "", &small);
     assert_eq!(scene.tries(1, 503, put), (200, 1, 2));
-    // One byte more than is kept: it passes, once and whole.
+    // One byte more than is buffered: it is forwarded completely, without retries.
     let large = vec![b'x'; 64 * 1024 + 1];
     let put = || scene.send("PUT", "/cart", "", &large);
     assert_eq!(scene.tries(1, 503, put), (503, 0, 1));
     assert_eq!(scene.backend.bodies(), [large.as_slice()]);
 
-    // What table and backend could read differently comes to neither.
+    // Ambiguous targets are rejected.
     scene.backend.fail(0, None);
     for path in [
         "/search/../cart/pay",
@@ -112,10 +112,10 @@ fn only_what_can_be_repeated_is() {
 }
 
 #[test]
-fn each_rule_has_a_limit_of_its_own() {
-    // With the policy on the whole route both of its rules have the same answer.
+fn each_rule_has_its_own_limit() {
+    // With the policy on the whole route, both rules have the same answer.
     let scene = Scene::started(&edited(&world(), ", sectionName: pay", ""));
-    // However often an attempt is repeated, it is one request.
+    // A request with retries takes one token.
     scene.backend.fail(1, Some(503));
     spend(&scene, "/cart/pay", 5);
     assert_eq!(scene.backend.bodies().len(), 6);
@@ -128,7 +128,7 @@ fn each_rule_has_a_limit_of_its_own() {
 fn an_edit_changes_limits_and_retries() {
     let scene = Scene::started(&world());
     spend(&scene, "/cart/pay", 5);
-    // Another limit begins anew, at once.
+    // A changed limit starts with a full bucket.
     let world = edited(&world(), "requests: 5,", "requests: 3,");
     let world = edited(&world, "numRetries: 1}", "numRetries: 3}");
     scene.put("world.yaml", &world);
@@ -137,7 +137,7 @@ fn an_edit_changes_limits_and_retries() {
     assert_eq!(scene.tries(3, 503, pay), (200, 3, 4));
     spend(&scene, "/cart/pay", 1);
 
-    // Other retries leave the limit alone. Where there is room left it shows that they are there.
+    // Changed retries do not refill the bucket. A rule with tokens shows that they are applied.
     scene.put("world.yaml", &edited(&world, "[502, 503]", "[418]"));
     let look = || scene.get("/cart");
     scene.until("the new retries", || {
@@ -147,9 +147,9 @@ fn an_edit_changes_limits_and_retries() {
 }
 
 #[test]
-fn it_goes_on_without_the_server() {
+fn the_proxy_continues_without_the_server() {
     let mut scene = Scene::new(&world());
-    // Nothing is known yet, so nothing passes.
+    // Before the first update no request passes.
     let response = scene.get("/cart");
     assert_eq!(response.status, 503);
     assert_eq!(response.header("retry-after"), "1");
@@ -165,39 +165,39 @@ fn it_goes_on_without_the_server() {
     assert_eq!(scene.tries(2, 503, look), (200, 2, 3));
     assert_eq!(scene.get("/cart/pay").status, 429);
 
-    // A new copy of the same answers gives nobody new tokens.
+    // An update with the same answers does not refill the buckets.
     scene.start();
     assert_eq!(scene.get("/cart/pay").status, 429);
     assert!(scene.proxy.terminate());
 }
 
 #[test]
-fn what_is_not_known_does_not_pass() {
+fn requests_without_a_known_policy_are_rejected() {
     let scene = Scene::started(&world());
-    let answers = |path: &str, status: u16, told: &str| {
-        scene.until(told, || {
+    let answers = |path: &str, status: u16, expected: &str| {
+        scene.until(expected, || {
             let response = scene.get(path);
             let body = String::from_utf8(response.body).unwrap();
-            response.status == status && body.contains(told)
+            response.status == status && body.contains(expected)
         });
     };
-    // A kind of which nothing is known, whatever was known before.
-    scene.put("profile.yaml", REFUSED);
-    let unknown = "entail knows nothing of BackendTrafficPolicy.gateway.envoyproxy.io";
+    // The kind becomes UNKNOWN.
+    scene.put("profile.yaml", INVALID_PROFILE);
+    let unknown = "the policies of BackendTrafficPolicy.gateway.envoyproxy.io are not known";
     answers("/cart", 503, unknown);
     std::fs::remove_file(scene.manifest("profile.yaml")).unwrap();
     answers("/cart", 200, "ok");
 
-    // A limit that this proxy cannot apply; other rules go on.
+    // A limit that this proxy does not support affects only its rule.
     let costly = "      - cost: {}\n        limit: {requests: 5,";
     let costly = edited(&world(), "      - limit: {requests: 5,", costly);
     scene.put("world.yaml", &costly);
     answers("/cart/pay", 503, "cannot be applied");
     assert_eq!(scene.get("/cart").status, 200);
 
-    // A rule that is gone.
+    // A deleted rule.
     let gone = edited(&world(), "name: pay\n", "name: order\n");
     scene.put("world.yaml", &gone);
-    answers("/cart/pay", 503, "there is no such path");
+    answers("/cart/pay", 503, "path not found");
     assert_eq!(scene.get("/cart").status, 200);
 }

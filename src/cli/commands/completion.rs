@@ -1,4 +1,4 @@
-//! `entail completion`.
+//! `entail completion`: prints a shell completion script.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use clap_complete::Shell;
 
 use super::{CliError, ExitStatus, console};
 
-/// Prints a script that completes commands in a shell.
+/// Arguments of `entail completion`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -15,12 +15,12 @@ Examples:
   entail completion zsh > \"${fpath[1]}/_entail\"
   entail completion fish > ~/.config/fish/completions/entail.fish")]
 pub struct CompletionArgs {
-    /// The shell.
+    /// Shell to generate the script for.
     #[arg(value_enum)]
     pub shell: Shell,
 }
 
-/// Prints the script.
+/// Runs the command.
 pub(in crate::cli) fn run(
     args: &CompletionArgs,
     mut command: clap::Command,
@@ -32,7 +32,7 @@ pub(in crate::cli) fn run(
         "entail"
     };
     let mut script = Vec::new();
-    // Into memory first: the generator panics when it cannot write.
+    // Generate into memory first: the generator panics if a write fails.
     clap_complete::generate(args.shell, &mut command, name, &mut script);
     let mut out = console::stdout();
     out.write_all(&script)?;

@@ -1,14 +1,17 @@
-//! `entail descriptors`.
+//! `entail descriptors`: prints the API descriptors as a `FileDescriptorSet`.
 
 use std::io::{IsTerminal, Write};
 
 use super::{CliError, ExitStatus, console};
 use crate::api::descriptors;
 
-/// Writes the descriptors of the API.
+/// Runs the command.
+///
+/// # Errors
+/// Standard output is a terminal, or cannot be written.
 pub(in crate::cli) fn run() -> Result<ExitStatus, CliError> {
     if std::io::stdout().is_terminal() {
-        let message = "descriptors are not for people: write them to a file, as in `entail descriptors > entail.binpb`";
+        let message = "descriptors are binary: redirect them to a file, as in `entail descriptors > entail.binpb`";
         return Err(CliError::Usage(message.to_owned()));
     }
     let mut out = console::stdout();

@@ -1,4 +1,4 @@
-//! `entail diff`: what changes between two sets of manifests.
+//! `entail diff`: the differences in effective policies between two sets of manifests.
 
 use std::path::PathBuf;
 
@@ -10,62 +10,61 @@ use super::session::Session;
 use super::{CliError, ExitStatus, Format, connect, report};
 use crate::api::v1;
 
-/// Compares two sets of manifests.
+/// Arguments of `entail diff`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-Not the texts are compared but what they come to. Exit code 1 tells that something gets lost: a
-value that is there in A, or a path.
+Compares effective policies, not texts. Exit code 1: a value or a path of A is missing in B.
 
 Examples:
   entail diff examples/bakery new-bakery
   entail diff examples/bakery new-bakery --kind RetryPolicy -o yaml
   entail diff main.yaml branch.yaml --profiles profiles/")]
 pub struct DiffArgs {
-    /// The manifests as they are: a file or a directory.
+    /// Manifests before the change: a file or a directory.
     #[arg(value_name = "A")]
     pub before: PathBuf,
-    /// The manifests as they are to be.
+    /// Manifests after the change.
     #[arg(value_name = "B")]
     pub after: PathBuf,
-    /// Profiles of policy kinds for both, beside those in the manifests. May be repeated.
+    /// Profiles of policy kinds for both, in addition to those in the manifests. May be repeated.
     #[arg(long, value_name = "PATH")]
     pub profiles: Vec<PathBuf>,
-    /// Compare what can be read, even if some files cannot.
+    /// Compare the readable files even if some files cannot be read.
     #[arg(long)]
     pub allow_partial: bool,
     /// Only this policy kind, as `Kind.group` or `Kind`. May be repeated.
     #[arg(long = "kind", value_name = "KIND")]
     pub kinds: Vec<String>,
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     pub output: Format,
 }
 
-/// Compares and prints.
+/// Runs the command.
 pub(in crate::cli) fn run(args: &DiffArgs) -> Result<ExitStatus, CliError> {
     let connect::Comparison {
         reply,
         after,
-        known,
+        kinds_before,
     } = connect::compare(
         [&args.before, &args.after],
         &args.profiles,
         args.allow_partial,
     )?;
     let connect::Connection {
-        mut ask,
+        mut backend,
         incomplete,
     } = after;
-    let mut status = ask.server_status()?;
-    // A kind that only A describes is known, too.
-    for kind in known {
+    let mut status = backend.server_status()?;
+    // Include the kinds that only A has.
+    for kind in kinds_before {
         if !status.kinds.iter().any(|other| other.kind == kind.kind) {
             status.kinds.push(kind);
         }
     }
     let session = Session {
-        ask,
-        kinds: wanted(&args.kinds, &status),
+        backend,
+        kinds: selected_kinds(&args.kinds, &status),
         status,
         is_partial: incomplete,
     };
@@ -75,24 +74,24 @@ pub(in crate::cli) fn run(args: &DiffArgs) -> Result<ExitStatus, CliError> {
     Ok(changes.exit(session.exit(&states)))
 }
 
-/// The full names of kinds. One that is written without its group stands for all of that name:
-/// here it chooses what is told, and nothing is asked in its name.
-fn wanted(texts: &[String], status: &v1::GetServerStatusResponse) -> Vec<String> {
-    let mut found = Vec::new();
+/// Returns the full names of kinds. A kind without a group selects all kinds of that name: it only
+/// filters the differences, so that ambiguity is harmless.
+fn selected_kinds(texts: &[String], status: &v1::GetServerStatusResponse) -> Vec<String> {
+    let mut selected = Vec::new();
     for text in texts {
-        let known = status.kinds.iter().map(|kind| kind.kind.as_str());
-        let same: Vec<String> = known
+        let all = status.kinds.iter().map(|kind| kind.kind.as_str());
+        let matching: Vec<String> = all
             .filter(|kind| {
                 kind.eq_ignore_ascii_case(text) || short_kind(kind).eq_ignore_ascii_case(text)
             })
             .map(str::to_owned)
             .collect();
-        match same.is_empty() {
-            true => found.push(text.clone()),
-            false => found.extend(same),
+        match matching.is_empty() {
+            true => selected.push(text.clone()),
+            false => selected.extend(matching),
         }
     }
-    found
+    selected
 }
 
 #[cfg(test)]
@@ -100,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kind_without_group_stands_for_all_of_its_name() {
+    fn a_kind_without_group_selects_all_kinds_of_that_name() {
         let status = v1::GetServerStatusResponse {
             kinds: ["A.x", "A.y", "B.x"]
                 .map(|kind| v1::KindStatus {
@@ -111,6 +110,6 @@ mod tests {
             ..v1::GetServerStatusResponse::default()
         };
         let texts = ["a", "b.X", "C"].map(str::to_owned);
-        assert_eq!(wanted(&texts, &status), ["A.x", "A.y", "B.x", "C"]);
+        assert_eq!(selected_kinds(&texts, &status), ["A.x", "A.y", "B.x", "C"]);
     }
 }

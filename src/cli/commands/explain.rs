@@ -1,4 +1,4 @@
-//! `entail explain`: who said each value, what it beat, and why.
+//! `entail explain`: explains each value of effective policies.
 
 use std::io::Write;
 
@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::document::Document;
 use super::levels::kind_name;
+use super::report::TRUNCATED;
 use super::session::{Session, incomplete_line, incomplete_lines};
 use super::text::{Style, printable, wrapped};
 use super::{
@@ -14,43 +15,43 @@ use super::{
 };
 use crate::api::v1;
 
-/// Explains effective policies.
+/// Arguments of `entail explain`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-NAME is needed. Paths with the same explanation are told once.
+NAME is required. Paths with the same explanation are printed once.
 
 Examples:
   entail explain httproute/baker/bread --manifests examples/bakery
   entail explain service/baker/loaves --kind RetryPolicy --manifests examples/bakery
   entail explain gateways/platform/storefront/listeners/https --manifests examples/bakery -o yaml")]
 pub struct ExplainArgs {
-    /// What is asked for and how it is printed.
+    /// The query.
     #[command(flatten)]
-    pub ask: QueryArgs,
+    pub query: QueryArgs,
 }
 
-/// Answers and prints.
+/// Runs the command.
 pub(in crate::cli) fn run(args: ExplainArgs) -> Result<ExitStatus, CliError> {
-    let ask = args.ask.recover_name();
-    let name = ask
+    let query = args.query.recover_name();
+    let name = query
         .name
         .clone()
         .filter(|name| !name.is_empty())
         .ok_or_else(|| {
             CliError::Usage(
-                "no name is given: explain a path (`gateways/...`) or an object \
-             (`kind/namespace/name`); `entail get` lists paths"
+                "NAME is required: a path (`gateways/...`) or an object (`kind/namespace/name`); \
+                 `entail get` lists paths"
                     .to_owned(),
             )
         })?;
-    let mut session = Session::open(&ask)?;
-    let response = session.ask.explain(v1::ExplainRequest {
+    let mut session = Session::open(&query)?;
+    let response = session.backend.explain(v1::ExplainRequest {
         name: name.clone(),
         kinds: session.kinds.clone(),
     })?;
     let states = session.incomplete(&response.kinds);
     let mut out = console::stdout();
-    match ask.output {
+    match query.output {
         Format::Table => {
             table(
                 &mut out,
@@ -90,28 +91,27 @@ fn table(
         writeln!(out, "{line}")?;
     }
     if response.truncated {
-        let text = "INCOMPLETE: more paths were found than are told: ask for less";
-        writeln!(out, "{}", style.alert(text))?;
+        writeln!(out, "{}", style.alert(TRUNCATED))?;
     }
     if !states.is_empty() || response.truncated {
         writeln!(out)?;
     }
-    let mut told = Vec::new();
+    let mut printed = Vec::new();
     for path in &response.paths {
         for kind in &path.kinds {
             explain_text::kind(out, &path.paths, kind, style)?;
-            told.push(kind);
+            printed.push(kind);
         }
     }
-    if told.is_empty() {
-        let text = printable(&nothing(session, name, states));
+    if printed.is_empty() {
+        let text = printable(&no_policy(session, name, states));
         for line in wrapped(&text, 0) {
             writeln!(out, "{line}")?;
         }
         return Ok(());
     }
-    writeln!(out, "{}", style.bold("In short"))?;
-    for (kind, units) in by_kind(&told) {
+    writeln!(out, "{}", style.bold("Summary"))?;
+    for (kind, units) in by_kind(&printed) {
         let sentence = printable(&explain_summary::summary(&kind, &units));
         for (at, line) in wrapped(&sentence, 4).iter().enumerate() {
             let indent = if at == 0 { 2 } else { 4 };
@@ -121,22 +121,24 @@ fn table(
     Ok(())
 }
 
-/// The explanations of each kind, in the order in which the kinds were told.
-fn by_kind<'k>(told: &[&'k v1::KindExplanation]) -> Vec<(String, Vec<&'k v1::KindExplanation>)> {
+/// Groups explanations by kind, in the order in which the kinds were printed.
+fn by_kind<'k>(
+    explanations: &[&'k v1::KindExplanation],
+) -> Vec<(String, Vec<&'k v1::KindExplanation>)> {
     let mut kinds: Vec<(String, Vec<&v1::KindExplanation>)> = Vec::new();
-    for kind in told {
+    for &kind in explanations {
         let name = kind.policy.as_ref().map(kind_name).unwrap_or_default();
-        match kinds.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, explanations)) => explanations.push(kind),
+        match kinds.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, group)) => group.push(kind),
             None => kinds.push((name, vec![kind])),
         }
     }
     kinds
 }
 
-/// Says clearly that there is nothing, and how sure that is.
-fn nothing(session: &Session, name: &str, states: &[v1::KindState]) -> String {
-    let known: Vec<&str> = session
+/// The message for a name to which no policy applies, with the kinds that were searched.
+fn no_policy(session: &Session, name: &str, states: &[v1::KindState]) -> String {
+    let kinds: Vec<&str> = session
         .status
         .kinds
         .iter()
@@ -146,18 +148,18 @@ fn nothing(session: &Session, name: &str, states: &[v1::KindState]) -> String {
         })
         .map(|kind| kind.kind.as_str())
         .collect();
-    let looked = match known.as_slice() {
-        [] if session.kinds.is_empty() => " (there are no policies at all)".to_owned(),
+    let searched = match kinds.as_slice() {
+        [] if session.kinds.is_empty() => " (there are no policies)".to_owned(),
         [] => String::new(),
-        kinds => format!(" (looked for {})", kinds.join(", ")),
+        kinds => format!(" (searched {})", kinds.join(", ")),
     };
-    let sure = match states {
+    let caveat = match states {
         [] => "",
-        _ => ", but not everything is known: see above",
+        _ => "; the answer is incomplete: see above",
     };
     let of = match session.kinds.is_empty() {
         true => "of any kind",
-        false => "of the kinds asked for",
+        false => "of the requested kinds",
     };
-    format!("no policy {of} has a say on `{name}`{looked}{sure}")
+    format!("no policy {of} applies to `{name}`{searched}{caveat}")
 }

@@ -1,4 +1,4 @@
-//! `entail get`: effective policies, path by path.
+//! `entail get`: prints effective policies, path by path.
 
 use std::io::Write;
 
@@ -13,14 +13,14 @@ use super::{CliError, ExitStatus, Format, QueryArgs, console, get_text, json, pr
 use crate::api::v1;
 use v1::get_effective_policies_request::Target;
 
-/// Paths asked for at a time.
+/// Page size of the path listing.
 const PAGE: i32 = 10_000;
 
-/// Prints effective policies.
+/// Arguments of `entail get`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-Without NAME all paths are told. Of several paths, each kind is told at the levels whose behaviour
-it changes; of a single path, all that is known is told.
+Without NAME, prints all paths. For several paths, each kind is printed at its effective levels
+only; for a single path, every kind is printed.
 
 Examples:
   entail get --manifests examples/bakery
@@ -28,38 +28,38 @@ Examples:
   entail get gateways/platform/storefront/listeners/https --manifests examples/bakery
   entail get service/baker/loaves --kind RetryPolicy --server 127.0.0.1:50051 -o json")]
 pub struct GetArgs {
-    /// What is asked for and how it is printed.
+    /// The query.
     #[command(flatten)]
-    pub ask: QueryArgs,
-    /// Tell every kind at every level, also what is only inherited by the levels below.
+    pub query: QueryArgs,
+    /// Print every kind at every level, including values that only the levels below inherit.
     #[arg(long)]
     pub all_levels: bool,
 }
 
-/// Answers and prints.
+/// Runs the command.
 pub(in crate::cli) fn run(args: GetArgs) -> Result<ExitStatus, CliError> {
-    let ask = args.ask.recover_name();
-    let mut session = Session::open(&ask)?;
+    let query = args.query.recover_name();
+    let mut session = Session::open(&query)?;
     let mut printer = Printer {
         out: console::stdout(),
-        format: ask.output,
+        format: query.output,
         style: console::style(),
         printed: 0,
         without_policy: 0,
         skip_empty: true,
     };
-    let name = ask.name.unwrap_or_default();
+    let name = query.name.unwrap_or_default();
     let states = if is_path(&name) {
-        one(&mut session, &mut printer, &name)?
+        print_path(&mut session, &mut printer, &name)?
     } else {
-        many(&mut session, &mut printer, &name, args.all_levels)?
+        print_paths(&mut session, &mut printer, &name, args.all_levels)?
     };
     printer.end()?;
     Ok(session.exit(&states))
 }
 
-/// One path with all that is known of it.
-fn one<W: Write>(
+/// Prints one path with every kind.
+fn print_path<W: Write>(
     session: &mut Session,
     printer: &mut Printer<W>,
     name: &str,
@@ -73,8 +73,8 @@ fn one<W: Write>(
     Ok(states)
 }
 
-/// Every path through an object, or every path.
-fn many<W: Write>(
+/// Prints every path through an object, or every path if `name` is empty.
+fn print_paths<W: Write>(
     session: &mut Session,
     printer: &mut Printer<W>,
     name: &str,
@@ -83,7 +83,8 @@ fn many<W: Write>(
     let levels = EffectiveLevels::read(&session.status.kinds, &session.kinds);
     let mut request = v1::ListPathsRequest {
         name: name.to_owned(),
-        // Paths that end at an object answer for levels above it, so none is left out there.
+        // For an object, every path is needed: the path that ends at the object also shows the
+        // kinds of the levels above it.
         levels: match name.is_empty() && !all_levels {
             true => levels.names(),
             false => Vec::new(),
@@ -93,23 +94,23 @@ fn many<W: Write>(
     };
     let mut states = None;
     loop {
-        let page = session.ask.list_paths(request.clone())?;
+        let page = session.backend.list_paths(request.clone())?;
         session.check_version(page.version.as_ref())?;
         if states.is_none() {
-            let found = session.incomplete(&page.kinds);
-            printer.begin(&page.version.unwrap_or_default(), &found)?;
-            states = Some(found);
+            let incomplete = session.incomplete(&page.kinds);
+            printer.begin(&page.version.unwrap_or_default(), &incomplete)?;
+            states = Some(incomplete);
         }
         for path in &page.paths {
-            let spot = PathEnd::read(path, name);
-            if !all_levels && spot.is_some_and(|spot| !levels.any_shown(&spot)) {
+            let end = PathEnd::read(path, name);
+            if !all_levels && end.is_some_and(|end| !levels.any_shown(&end)) {
                 continue;
             }
             let reply = look_up(session, path)?;
             session.check_version(reply.version.as_ref())?;
             let mut policies = reply.result.unwrap_or_default().policies;
-            if let Some(spot) = spot.filter(|_| !all_levels) {
-                policies.retain(|policy| levels.is_shown(policy, &spot));
+            if let Some(end) = end.filter(|_| !all_levels) {
+                policies.retain(|policy| levels.is_shown(policy, &end));
             }
             printer.path(path, &policies)?;
         }
@@ -124,28 +125,28 @@ fn look_up(
     session: &mut Session,
     path: &str,
 ) -> Result<v1::GetEffectivePoliciesResponse, CliError> {
-    Ok(session.ask.get(v1::GetEffectivePoliciesRequest {
+    Ok(session.backend.get(v1::GetEffectivePoliciesRequest {
         target: Some(Target::Path(path.to_owned())),
         kinds: session.kinds.clone(),
         if_none_match: String::new(),
     })?)
 }
 
-/// Prints paths as they come.
+/// Prints paths one by one, without collecting them in memory.
 struct Printer<W: Write> {
     out: W,
     format: Format,
     style: Style,
-    /// Paths printed.
+    /// The number of paths printed.
     printed: usize,
-    /// Paths of a table that have no policy.
+    /// The number of paths without policies that a table omits.
     without_policy: usize,
-    /// Whether a table leaves them out.
+    /// Whether a table omits paths without policies.
     skip_empty: bool,
 }
 
 impl<W: Write> Printer<W> {
-    /// What stands before all paths.
+    /// Prints the part before the first path.
     fn begin(&mut self, version: &v1::Version, states: &[v1::KindState]) -> Result<(), CliError> {
         let (version, kinds) = (proto_json::version(version), proto_json::kinds(states));
         match self.format {
@@ -173,6 +174,7 @@ impl<W: Write> Printer<W> {
         Ok(())
     }
 
+    /// Prints one path.
     fn path(&mut self, path: &str, policies: &[v1::EffectivePolicy]) -> Result<(), CliError> {
         match self.format {
             Format::Table => {
@@ -200,7 +202,7 @@ impl<W: Write> Printer<W> {
         Ok(())
     }
 
-    /// What stands behind all paths.
+    /// Prints the part after the last path.
     fn end(&mut self) -> Result<(), CliError> {
         match self.format {
             Format::Table if self.printed == 0 => {
@@ -263,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_streamed_is_whole() {
+    fn streamed_documents_are_valid() {
         for paths in [&[][..], &["a"], &["a", "b"]] {
             let json: Value = serde_json::from_str(&printed(Format::Json, paths)).unwrap();
             assert_eq!(json, expected(paths));
@@ -273,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_counts_the_silent() {
+    fn a_table_counts_paths_without_policies() {
         assert_eq!(
             printed(Format::Table, &["a", "b"]),
             "no policy on 2 paths\n"

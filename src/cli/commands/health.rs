@@ -1,4 +1,4 @@
-//! `entail health`: a probe.
+//! `entail health`: checks the health of a server.
 
 use std::io::Write;
 use std::time::Duration;
@@ -8,30 +8,30 @@ use clap::Args;
 use super::args::TlsArgs;
 use super::{CliError, ExitStatus, connect, console};
 
-/// Asks a server whether it serves.
+/// Arguments of `entail health`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-Exit codes: 0 serving; 1 not serving; 3 out of reach.
+Exit codes: 0 serving; 1 not serving; 3 unreachable.
 
 Examples:
   entail health
   entail health --server 127.0.0.1:50051 --service liveness --timeout 2")]
 pub struct HealthArgs {
-    /// The server to ask: `host:port`, `https://host:port` or `unix:PATH`.
+    /// Address of the server: `host:port`, `https://host:port` or `unix:PATH`.
     #[arg(long, value_name = "ADDR", default_value = connect::DEFAULT_SERVER)]
     pub server: String,
-    /// Certificates for a server that speaks TLS.
+    /// Certificates for `--server`.
     #[command(flatten)]
     pub tls: TlsArgs,
-    /// A service of it: empty for the whole, `liveness` for whether it is alive.
+    /// Service to check: empty for the server as a whole, `liveness` for liveness.
     #[arg(long, value_name = "NAME", default_value = "")]
     pub service: String,
-    /// Seconds to wait for an answer.
+    /// Timeout in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub timeout: Duration,
 }
 
-/// Asks and tells.
+/// Runs the command.
 pub(in crate::cli) fn run(args: &HealthArgs) -> Result<ExitStatus, CliError> {
     let is_serving = connect::health(&args.server, &args.tls.files(), &args.service, args.timeout)?;
     let mut out = console::stdout();
@@ -48,7 +48,7 @@ pub(in crate::cli) fn run(args: &HealthArgs) -> Result<ExitStatus, CliError> {
     })
 }
 
-/// Reads a number of seconds, with or without `s`.
+/// Parses a number of seconds, with or without the suffix `s`.
 fn seconds(text: &str) -> Result<Duration, String> {
     let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
     number
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_are_read() {
+    fn seconds_are_parsed() {
         assert_eq!(seconds("5"), Ok(Duration::from_secs(5)));
         assert_eq!(seconds("0.5s"), Ok(Duration::from_millis(500)));
         for wrong in ["0", "-1", "nan", "inf", "1e99", "x", ""] {

@@ -1,4 +1,4 @@
-//! `entail lint`: what is worth a look, a line each, as compilers tell it.
+//! `entail lint`: findings, one per line, in the format of compiler diagnostics.
 
 use std::io::{self, Write};
 
@@ -13,34 +13,35 @@ use super::{CliError, ExitStatus, insight_json};
 use crate::api::v1;
 use v1::finding::Severity;
 
-/// Lists what is worth a look.
+/// Arguments of `entail lint`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-Lines read `place: severity: object: message [Reason]`. Errors do not do what they say, warnings
-probably do not do what is meant, notes are good to know. Exit code 1 tells of errors and warnings.
+Each line is `place: severity: object: message [Reason]`. An error: the object does not take effect
+as written. A warning: it probably does not do what is intended. A note: for information.
+Exit code 1 if there is an error or a warning.
 
 Examples:
   entail lint --manifests examples/bakery
   entail lint --kind CachePolicy --manifests examples/bakery
   entail lint --server 127.0.0.1:50051 -o json")]
 pub struct LintArgs {
-    /// Where answers come from and how they are printed.
+    /// The source, the kinds, and the output format.
     #[command(flatten)]
-    pub read: CommonArgs,
+    pub common: CommonArgs,
 }
 
-/// What is worth a look.
+/// The findings.
 struct LintReport {
     reply: v1::ListFindingsResponse,
-    /// Whether lines are broken where a terminal ends.
+    /// Whether to wrap lines at the width of a terminal.
     wraps: bool,
 }
 
-/// Answers and prints.
+/// Runs the command.
 pub(in crate::cli) fn run(args: LintArgs) -> Result<ExitStatus, CliError> {
-    let ask = args.read.with_name(None);
-    let mut session = Session::open(&ask)?;
-    let reply = session.ask.list_findings(v1::ListFindingsRequest {
+    let query = args.common.with_name(None);
+    let mut session = Session::open(&query)?;
+    let reply = session.backend.list_findings(v1::ListFindingsRequest {
         kinds: session.kinds.clone(),
     })?;
     let states = session.incomplete(&reply.kinds);
@@ -48,27 +49,27 @@ pub(in crate::cli) fn run(args: LintArgs) -> Result<ExitStatus, CliError> {
         reply,
         wraps: report::on_terminal(),
     };
-    report::print(&findings, ask.output, &states)?;
+    report::print(&findings, query.output, &states)?;
     Ok(match session.exit(&states) {
-        ExitStatus::Success if findings.any() => ExitStatus::Findings,
+        ExitStatus::Success if findings.has_problems() => ExitStatus::Findings,
         exit => exit,
     })
 }
 
 impl LintReport {
     /// Whether there is an error or a warning.
-    fn any(&self) -> bool {
-        self.number(Severity::Error) + self.number(Severity::Warning) > 0
+    fn has_problems(&self) -> bool {
+        self.count(Severity::Error) + self.count(Severity::Warning) > 0
     }
 
-    /// How many are of a severity. A severity that this program does not know is taken for a
-    /// warning: it may be one.
-    fn number(&self, severity: Severity) -> usize {
+    /// The number of findings of a severity.
+    fn count(&self, severity: Severity) -> usize {
         let severities = self.reply.findings.iter().map(severity_of);
-        severities.filter(|found| *found == severity).count()
+        severities.filter(|other| *other == severity).count()
     }
 }
 
+/// The severity of a finding. A severity that this version does not know counts as a warning.
 fn severity_of(finding: &v1::Finding) -> Severity {
     match finding.severity() {
         Severity::Unspecified => Severity::Warning,
@@ -88,34 +89,34 @@ impl Report for LintReport {
             } else {
                 vec![line(finding)]
             };
-            let mut painted = false;
+            let mut is_painted = false;
             for (at, line) in lines.iter().enumerate() {
                 let indent = if at == 0 { 0 } else { 4 };
-                let text = if painted {
+                let text = if is_painted {
                     line.clone()
                 } else {
                     paint(line, finding, style)
                 };
-                painted |= text != *line;
+                is_painted |= text != *line;
                 writeln!(out, "{:indent$}{text}", "")?;
             }
         }
         writeln!(
             out,
             "{}, {}, {}",
-            count(self.number(Severity::Error), "error"),
-            count(self.number(Severity::Warning), "warning"),
-            count(self.number(Severity::Note), "note"),
+            count(self.count(Severity::Error), "error"),
+            count(self.count(Severity::Warning), "warning"),
+            count(self.count(Severity::Note), "note"),
         )
     }
 }
 
-/// `place: severity: object: message [Reason]`, without what is not known.
+/// `place: severity: object: message [Reason]`, without the parts that are empty.
 fn line(finding: &v1::Finding) -> String {
     let mut line = String::new();
     let parts = [
         finding.place.as_str(),
-        word(severity_of(finding)),
+        severity_name(severity_of(finding)),
         finding.object.as_str(),
     ];
     for part in parts.iter().filter(|part| !part.is_empty()) {
@@ -126,12 +127,12 @@ fn line(finding: &v1::Finding) -> String {
     if !finding.reason.is_empty() {
         line.push_str(&format!(" [{}]", finding.reason));
     }
-    // A line is a finding: those of parsers have messages of several lines.
+    // One line per finding: messages of parsers contain line breaks.
     let words: Vec<&str> = line.split_whitespace().collect();
     printable(&words.join(" "))
 }
 
-fn word(severity: Severity) -> &'static str {
+fn severity_name(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
         Severity::Warning | Severity::Unspecified => "warning",
@@ -139,10 +140,10 @@ fn word(severity: Severity) -> &'static str {
     }
 }
 
-/// The line with its severity in colour.
+/// Colours the severity in a line.
 fn paint(line: &str, finding: &v1::Finding, style: Style) -> String {
     let severity = severity_of(finding);
-    let word = format!("{}:", word(severity));
+    let word = format!("{}:", severity_name(severity));
     let colour = match severity {
         Severity::Note => style.cyan(&word),
         _ => style.alert(&word),
@@ -165,7 +166,7 @@ mod tests {
         }
     }
 
-    fn shown(findings: &[v1::Finding], wraps: bool) -> String {
+    fn table_of(findings: &[v1::Finding], wraps: bool) -> String {
         let findings = LintReport {
             reply: v1::ListFindingsResponse {
                 findings: findings.to_vec(),
@@ -179,8 +180,8 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_is_a_line() {
-        let text = shown(
+    fn each_finding_is_one_line() {
+        let text = table_of(
             &[
                 finding(Severity::Error, "a.yaml:1"),
                 finding(Severity::Note, ""),
@@ -198,10 +199,10 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_is_not_overrun() {
+    fn lines_fit_a_terminal() {
         let mut long = finding(Severity::Warning, "a.yaml:1");
         long.message = "word ".repeat(60);
-        let text = shown(&[long], true);
+        let text = table_of(&[long], true);
         assert!(text.lines().count() > 3);
         assert!(text.lines().all(|line| width(line) <= WIDTH), "{text}");
     }

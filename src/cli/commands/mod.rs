@@ -1,4 +1,4 @@
-//! The commands, a file each.
+//! The commands: one module per command, with its arguments and its `run` function.
 
 pub(super) mod completion;
 pub(super) mod descriptors;

@@ -1,4 +1,4 @@
-//! `entail preview`: what would change, before anyone applies it.
+//! `entail preview`: the effect of a change on effective policies, before it is applied.
 
 use std::fs;
 use std::io::{self, Read};
@@ -15,14 +15,13 @@ use super::{CliError, ExitStatus, console};
 use crate::api::v1;
 use crate::app::files_of;
 
-/// Most bytes of what is to be applied.
-const MOST_BYTES: u64 = 64 * 1024 * 1024;
+/// Maximum size of a manifest file, in bytes.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Tells what a change would do.
+/// Arguments of `entail preview`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-Nothing is applied. Exit code 1 tells that something gets lost: a value that is there now, or a
-path.
+Nothing is applied. Exit code 1: a value or a path would be lost.
 
 Examples:
   entail preview --delete retrypolicy/baker/be-patient --manifests examples/bakery
@@ -30,7 +29,7 @@ Examples:
   entail preview -f new-timeouts.yaml --server 127.0.0.1:50051 -o json
   kubectl kustomize overlays/prod | entail preview -f - --server 127.0.0.1:50051")]
 pub struct PreviewArgs {
-    /// Manifests that would be applied: files, directories, or `-` for standard input.
+    /// Manifests to apply: files, directories, or `-` for standard input.
     #[arg(
         short = 'f',
         long = "filename",
@@ -39,19 +38,24 @@ pub struct PreviewArgs {
         required_unless_present = "deletes"
     )]
     pub files: Vec<PathBuf>,
-    /// An object that would be deleted, `kind/namespace/name`. May be repeated.
+    /// Object to delete, `kind/namespace/name`. May be repeated.
     #[arg(long = "delete", id = "deletes", value_name = "OBJECT")]
     pub deletes: Vec<String>,
-    /// Where answers come from and how they are printed.
+    /// The source, the kinds, and the output format.
     #[command(flatten)]
-    pub read: CommonArgs,
+    pub common: CommonArgs,
 }
 
-/// Answers and prints.
+/// Runs the command.
 pub(in crate::cli) fn run(args: PreviewArgs) -> Result<ExitStatus, CliError> {
     let stdin = Path::new("-");
     if args.files.iter().any(|file| file == stdin)
-        && args.read.source.manifests.iter().any(|path| path == stdin)
+        && args
+            .common
+            .source
+            .manifests
+            .iter()
+            .any(|path| path == stdin)
     {
         return Err(CliError::Usage(
             "`-f -` and `--manifests -` both read standard input: write one of them to a file"
@@ -59,10 +63,10 @@ pub(in crate::cli) fn run(args: PreviewArgs) -> Result<ExitStatus, CliError> {
         ));
     }
     let manifests = read(&args.files)?;
-    let allow_partial = args.read.source.allow_partial;
-    let ask = args.read.with_name(None);
-    let mut session = Session::open(&ask)?;
-    let reply = session.ask.preview_change(v1::PreviewChangeRequest {
+    let allow_partial = args.common.source.allow_partial;
+    let query = args.common.with_name(None);
+    let mut session = Session::open(&query)?;
+    let reply = session.backend.preview_change(v1::PreviewChangeRequest {
         manifests,
         deletes: args.deletes,
     })?;
@@ -74,23 +78,23 @@ pub(in crate::cli) fn run(args: PreviewArgs) -> Result<ExitStatus, CliError> {
     }
     let states = session.incomplete(&reply.kinds);
     let changes = ChangeReport::of(reply, &session.kinds);
-    report::print(&changes, ask.output, &states)?;
+    report::print(&changes, query.output, &states)?;
     Ok(changes.exit(session.exit(&states)))
 }
 
-/// The text of all files as one of many documents.
+/// Reads all files into one text of several YAML documents.
 fn read(files: &[PathBuf]) -> Result<String, CliError> {
     let mut text = String::new();
     for file in files {
         if file == Path::new("-") {
-            append(&mut text, &limited(io::stdin().lock(), file)?);
+            append(&mut text, &read_limited(io::stdin().lock(), file)?);
             continue;
         }
         for file in files_of(file).map_err(|error| unreadable(file, &error))? {
-            // A broken one would break them all: it is told with its own name and line.
+            // Parse each file first: an error then names its file and line.
             read_values(&file)?;
             let opened = fs::File::open(&file).map_err(|error| unreadable(&file, &error))?;
-            append(&mut text, &limited(opened, &file)?);
+            append(&mut text, &read_limited(opened, &file)?);
         }
     }
     Ok(text)
@@ -103,15 +107,15 @@ fn append(text: &mut String, more: &str) {
     text.push_str(more.trim_start_matches('\u{feff}'));
 }
 
-/// The text of a reader that does not end too late.
-fn limited(reader: impl Read, name: &Path) -> Result<String, CliError> {
+/// Reads a text of at most [`MAX_BYTES`].
+fn read_limited(reader: impl Read, name: &Path) -> Result<String, CliError> {
     let mut text = String::new();
-    let mut reader = reader.take(MOST_BYTES + 1);
+    let mut reader = reader.take(MAX_BYTES + 1);
     let read = reader.read_to_string(&mut text);
     let bytes = read.map_err(|error| unreadable(name, &error))?;
-    if bytes as u64 > MOST_BYTES {
+    if bytes as u64 > MAX_BYTES {
         return Err(CliError::Unreadable(format!(
-            "{}: more than 64 MiB: give less at a time",
+            "{}: more than 64 MiB: apply fewer manifests at once",
             name.display()
         )));
     }
@@ -127,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_become_documents_of_one_text() {
+    fn files_become_documents_of_one_text_and_errors_name_their_file() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("b.json"), "{\"b\": 1}").unwrap();
         fs::write(folder.path().join("a.yaml"), "\u{feff}a: 1\n").unwrap();

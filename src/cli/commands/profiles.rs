@@ -1,4 +1,4 @@
-//! `entail profiles`: the built-in profiles.
+//! `entail profiles`: lists the built-in profiles, or prints their sources.
 
 use std::io::Write;
 
@@ -11,53 +11,53 @@ use entail_core::profile::{
     EffectiveTarget, PolicyClass, Profile, ProfileOrigin, built_in_sources, parse_documents,
 };
 
-/// Lists built-in profiles.
+/// Arguments of `entail profiles`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-`-o yaml` prints profiles as they are written, to be changed and given back with `--profiles`.
+`-o yaml` prints the source of the profiles; edit it and pass it with `--profiles`.
 
 Examples:
   entail profiles
   entail profiles BackendTrafficPolicy
   entail profiles AuthPolicy.kuadrant.io -o yaml")]
 pub struct ProfilesArgs {
-    /// Only this one: `Kind`, `Kind.group`, or the name of the profile.
+    /// Only this profile: `Kind`, `Kind.group`, or the name of the profile.
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     pub output: Format,
 }
 
-/// A built-in profile and its text.
+/// A built-in profile and its source.
 struct BuiltInProfile {
     profile: Profile,
-    text: String,
+    source: String,
 }
 
-/// Prints them.
+/// Runs the command.
 pub(in crate::cli) fn run(args: &ProfilesArgs) -> Result<ExitStatus, CliError> {
-    let mut shipped = built_in_profiles()?;
+    let mut profiles = built_in_profiles()?;
     if let Some(name) = &args.name {
-        shipped.retain(|one| is_named(&one.profile, name));
-        if shipped.is_empty() {
+        profiles.retain(|one| is_named(&one.profile, name));
+        if profiles.is_empty() {
             return Err(CliError::NotFound(format!(
-                "there is no built-in profile `{name}`: `entail profiles` lists them"
+                "no built-in profile `{name}`: `entail profiles` lists them"
             )));
         }
     }
     let mut out = console::stdout();
     match args.output {
-        Format::Table => table(&mut out, &shipped, console::style())?,
+        Format::Table => table(&mut out, &profiles, console::style())?,
         Format::Json => {
-            let all = Document::list(&shipped, |one| document(&one.profile));
+            let all = Document::list(&profiles, |one| document(&one.profile));
             json::write(&mut out, &Document::map([("profiles", all)]), 0)?;
             writeln!(out)?;
         }
         Format::Yaml => {
-            for (at, one) in shipped.iter().enumerate() {
+            for (at, one) in profiles.iter().enumerate() {
                 let line = if at > 0 { "---\n" } else { "" };
-                writeln!(out, "{line}{}", one.text.trim_end())?;
+                writeln!(out, "{line}{}", one.source.trim_end())?;
             }
         }
     }
@@ -65,27 +65,27 @@ pub(in crate::cli) fn run(args: &ProfilesArgs) -> Result<ExitStatus, CliError> {
     Ok(ExitStatus::Success)
 }
 
-/// The built-in profiles, sorted by group and kind, each with its own part of its file.
+/// Returns the built-in profiles, sorted by policy kind, each with its part of the source file.
 fn built_in_profiles() -> Result<Vec<BuiltInProfile>, CliError> {
-    let wrong = |error: String| CliError::Unreadable(format!("built-in profile: {error}"));
+    let invalid = |error: String| CliError::Unreadable(format!("built-in profile: {error}"));
     let mut all = Vec::new();
     for (file, text) in built_in_sources() {
-        // What stands at the top of a file holds for all of its profiles.
+        // The comments at the top of a file apply to all of its profiles.
         let preamble: String = text
             .lines()
             .take_while(|line| line.starts_with('#') || line.trim().is_empty())
             .map(|line| format!("{line}\n"))
             .collect();
         for (at, part) in text.split("\n---\n").enumerate() {
-            for found in parse_documents(part, file) {
+            for parsed in parse_documents(part, file) {
                 let (place, document) =
-                    found.map_err(|e| wrong(format!("{}: {}", e.place, e.reason)))?;
+                    parsed.map_err(|e| invalid(format!("{}: {}", e.place, e.reason)))?;
                 let profile = Profile::resolve(&document, ProfileOrigin::BuiltIn, None, &place)
-                    .map_err(|e| wrong(format!("{}: {}", e.place, e.reason)))?;
+                    .map_err(|e| invalid(format!("{}: {}", e.place, e.reason)))?;
                 let preamble = if at == 0 { "" } else { &preamble };
                 all.push(BuiltInProfile {
                     profile,
-                    text: format!("{preamble}{part}"),
+                    source: format!("{preamble}{part}"),
                 });
             }
         }
@@ -98,7 +98,7 @@ fn is_named(profile: &Profile, name: &str) -> bool {
     let full = profile.policy.to_string();
     [&*profile.name, &*profile.policy.kind, full.as_str()]
         .iter()
-        .any(|known| known.eq_ignore_ascii_case(name))
+        .any(|alias| alias.eq_ignore_ascii_case(name))
 }
 
 fn document(profile: &Profile) -> Document {
@@ -119,8 +119,8 @@ fn document(profile: &Profile) -> Document {
     ])
 }
 
-fn table(out: &mut dyn Write, shipped: &[BuiltInProfile], style: Style) -> std::io::Result<()> {
-    let kinds: Vec<String> = shipped
+fn table(out: &mut dyn Write, profiles: &[BuiltInProfile], style: Style) -> std::io::Result<()> {
+    let kinds: Vec<String> = profiles
         .iter()
         .map(|one| one.profile.policy.to_string())
         .collect();
@@ -137,7 +137,7 @@ fn table(out: &mut dyn Write, shipped: &[BuiltInProfile], style: Style) -> std::
     );
     writeln!(out, "{}", style.bold(&head))?;
     let at = wide + 2 + 9 + 2 + 12 + 2;
-    for (one, kind) in shipped.iter().zip(&kinds) {
+    for (one, kind) in profiles.iter().zip(&kinds) {
         let profile = &one.profile;
         let strategies: Vec<String> = profile.strategies.iter().map(ToString::to_string).collect();
         let strategies = wrapped(&strategies.join(" "), at);
@@ -149,7 +149,7 @@ fn table(out: &mut dyn Write, shipped: &[BuiltInProfile], style: Style) -> std::
             writeln!(out, "{:at$}{line}", "")?;
         }
         for controller in &profile.controllers {
-            writeln!(out, "  {}", style.dim(&format!("below {controller}")))?;
+            writeln!(out, "  {}", style.dim(&format!("controller {controller}")))?;
         }
     }
     Ok(())
@@ -177,14 +177,14 @@ mod tests {
     use entail_core::profile::built_in;
 
     #[test]
-    fn every_profile_is_there_and_its_text_is_its_own() {
+    fn every_profile_is_listed_with_its_own_source() {
         let all = built_in_profiles().unwrap();
         assert_eq!(all.len(), built_in().len());
         for one in &all {
-            let read = parse_documents(&one.text, "text");
-            assert_eq!(read.len(), 1, "{}", one.text);
-            assert!(one.text.contains(&*one.profile.policy.kind));
-            assert!(one.text.starts_with('#'), "{}", one.text);
+            let read = parse_documents(&one.source, "text");
+            assert_eq!(read.len(), 1, "{}", one.source);
+            assert!(one.source.contains(&*one.profile.policy.kind));
+            assert!(one.source.starts_with('#'), "{}", one.source);
         }
     }
 

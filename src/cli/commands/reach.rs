@@ -1,4 +1,4 @@
-//! `entail reach`: every path and object that a policy, or one unit of it, affects.
+//! `entail reach`: the paths and objects that a policy, or one of its units, affects.
 
 use std::io::{self, Write};
 
@@ -14,13 +14,13 @@ use super::text::{Style, count, printable};
 use super::{CliError, ExitStatus, insight_json};
 use crate::api::v1;
 
-/// Paths that are named; the others are counted.
-const MOST_PATHS: usize = 5;
+/// Maximum number of paths to print per group; the others are counted.
+const MAX_PATHS: usize = 5;
 
-/// Tells where a policy reaches.
+/// Arguments of `entail reach`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-Paths on which the policy wins and loses the same are told together.
+Paths with the same result are printed together.
 
 Examples:
   entail reach retrypolicy/baker/be-patient --manifests examples/bakery
@@ -28,36 +28,35 @@ Examples:
   entail reach cachepolicy/platform/fresh-daily --manifests examples/bakery -o yaml
   entail reach timeoutpolicy/platform/nobody-waits --server 127.0.0.1:50051")]
 pub struct ReachArgs {
-    /// The policy, `kind/namespace/name` (`kind/name` of a cluster-scoped one).
+    /// The policy, `kind/namespace/name` (`kind/name` if it is cluster-scoped).
     #[arg(value_name = "POLICY")]
     pub policy: Option<String>,
-    /// Only this unit and what lies below it, a dotted path such as `client.request`.
+    /// Only this unit and the units below it, as a dotted path such as `client.request`.
     #[arg(long, value_name = "UNIT")]
     pub unit: Option<String>,
-    /// Where answers come from and how they are printed.
+    /// The source, the kinds, and the output format.
     #[command(flatten)]
-    pub read: CommonArgs,
+    pub common: CommonArgs,
 }
 
-/// Where a policy reaches.
+/// The paths and objects that a policy affects.
 struct ReachReport {
     status: v1::PolicyStatus,
     reply: v1::ListAffectedResponse,
     unit: String,
 }
 
-/// Answers and prints.
+/// Runs the command.
 pub(in crate::cli) fn run(args: ReachArgs) -> Result<ExitStatus, CliError> {
-    let ask = args.read.with_name(args.policy).recover_name();
-    let name = ask.name.clone().filter(|name| !name.is_empty());
+    let query = args.common.with_name(args.policy).recover_name();
+    let name = query.name.clone().filter(|name| !name.is_empty());
     let name = name.ok_or_else(|| {
         CliError::Usage(
-            "no policy is given: name one as `kind/namespace/name`; `entail status` lists them"
-                .to_owned(),
+            "POLICY is required: `kind/namespace/name`; `entail status` lists policies".to_owned(),
         )
     })?;
     let unit = args.unit.unwrap_or_default();
-    let mut session = Session::open(&ask)?;
+    let mut session = Session::open(&query)?;
     let NamedPolicy { status, reply } = policies::get_policy(&mut session, &name, &unit)?;
     let states = session.incomplete(&reply.kinds);
     let reach = ReachReport {
@@ -65,7 +64,7 @@ pub(in crate::cli) fn run(args: ReachArgs) -> Result<ExitStatus, CliError> {
         reply,
         unit,
     };
-    report::print(&reach, ask.output, &states)?;
+    report::print(&reach, query.output, &states)?;
     if reach.reply.truncated {
         return Ok(ExitStatus::Incomplete);
     }
@@ -80,10 +79,10 @@ impl Report for ReachReport {
     fn table(&self, out: &mut dyn Write, style: Style) -> io::Result<()> {
         write_wrapped(out, &self.sentence(), 0, |line| style.bold(line))?;
         if !self.reply.objects.is_empty() {
-            // The objects are those of the policy, whatever unit is asked for.
+            // The list of objects covers the whole policy, even if `--unit` selects a unit.
             let heading = match self.unit.is_empty() {
-                true => "affects",
-                false => "affects, with all its units",
+                true => "affected objects",
+                false => "affected objects (all units)",
             };
             writeln!(out, "\n{}", style.bold(heading))?;
         }
@@ -92,18 +91,18 @@ impl Report for ReachReport {
         }
         for group in groups(&self.reply.paths) {
             writeln!(out)?;
-            write_paths(out, &group.paths, MOST_PATHS)?;
+            write_paths(out, &group.paths, MAX_PATHS)?;
             if !group.won.is_empty() {
-                let text = format!("says {}", units(group.won));
+                let text = format!("sets {}", units(group.won));
                 write_wrapped(out, &text, 4, str::to_owned)?;
             }
             if !group.lost.is_empty() {
-                let text = format!("loses {}", units(group.lost));
+                let text = format!("is overridden in {}", units(group.lost));
                 write_wrapped(out, &text, 4, |line| style.alert(line))?;
             }
             if group.won.is_empty() && group.lost.is_empty() {
-                // A null that stands says nothing and takes something away.
-                write_wrapped(out, "takes a value away", 4, str::to_owned)?;
+                // A null sets no value and removes the value of a less specific policy.
+                write_wrapped(out, "removes a value", 4, str::to_owned)?;
             }
         }
         Ok(())
@@ -115,65 +114,69 @@ impl Report for ReachReport {
 }
 
 impl ReachReport {
-    /// How far it is in force, on how many paths, and who beats it.
+    /// Summarizes how far the policy is in force, on how many paths, and what overrides it.
     fn sentence(&self) -> String {
         let status = &self.status;
         let policy = status.policy.as_ref().map(policy_name).unwrap_or_default();
         let name = format!("{} {policy}", short_kind(&status.kind));
         let scopes = usize::try_from(status.scopes).unwrap_or(usize::MAX);
         let paths = count(scopes, "path");
-        let beaten = beaten(status);
-        let whole = match status.in_force.as_str() {
-            "" => return format!("{name} is not accepted: {}", why(status)),
+        let by = overridden_by(status);
+        let summary = match status.in_force.as_str() {
+            "" => return format!("{name} is not accepted: {}", rejection(status)),
             "NoScope" => {
                 return format!(
-                    "{name} does nothing: what it is attached to is on no path of its kind's levels"
+                    "{name} is not in effect: its targets are on no path at the levels of its kind"
                 );
             }
-            "None" => format!("{name} does nothing: it reaches {paths} and loses all{beaten}"),
-            "All" => format!("{name} is in force: it reaches {paths} and loses nothing"),
+            "None" => {
+                format!(
+                    "{name} is not in effect: it applies to {paths} and is overridden everywhere{by}"
+                )
+            }
+            "All" => format!("{name} is in force: it applies to {paths} and is not overridden"),
             "AllWithAdditions" => {
-                format!("{name} is in force on {paths}, where other policies add to it")
+                format!("{name} is in force on {paths}; other policies add values")
             }
             _ => {
-                let lost = match status.scopes_lost == status.scopes {
+                let overridden = match status.scopes_lost == status.scopes {
                     true => "on all of them".to_owned(),
                     false => format!("on {} of them", status.scopes_lost),
                 };
                 format!(
-                    "{name} is partly in force: it reaches {paths} and loses something \
-                     {lost}{beaten}"
+                    "{name} is partly in force: it applies to {paths} and is overridden in part \
+                     {overridden}{by}"
                 )
             }
         };
         if self.unit.is_empty() {
-            return whole;
+            return summary;
         }
-        let told = |part: fn(&v1::AffectedPath) -> bool| {
-            self.reply.paths.iter().filter(|path| part(path)).count()
+        let number = |matches: fn(&v1::AffectedPath) -> bool| {
+            self.reply.paths.iter().filter(|path| matches(path)).count()
         };
         format!(
-            "{whole}. It says `{}` on {} and loses it on {}",
+            "{summary}. It sets `{}` on {} and is overridden on {}",
             self.unit,
-            count(told(|path| !path.won.is_empty()), "path"),
-            count(told(|path| !path.lost.is_empty()), "path"),
+            count(number(|path| !path.won.is_empty()), "path"),
+            count(number(|path| !path.lost.is_empty()), "path"),
         )
     }
 }
 
-/// ` to A, B`, or nothing where no policy beats it.
-fn beaten(status: &v1::PolicyStatus) -> String {
+/// ` by A, B`, or empty if no policy overrides it.
+fn overridden_by(status: &v1::PolicyStatus) -> String {
     let names: Vec<String> = status.overridden_by.iter().map(policy_name).collect();
     match names.as_slice() {
         [] => String::new(),
-        names => format!(" to {}", names.join(", ")),
+        names => format!(" by {}", names.join(", ")),
     }
 }
 
-/// Why a policy is not accepted.
-fn why(status: &v1::PolicyStatus) -> String {
+/// The reason why a policy is not accepted.
+fn rejection(status: &v1::PolicyStatus) -> String {
     match status.conditions.first() {
-        None => "nobody says why".to_owned(),
+        None => "no condition gives a reason".to_owned(),
         Some(condition) if condition.message.is_empty() => condition.reason.clone(),
         Some(condition) => format!("{} ({})", condition.message, condition.reason),
     }
@@ -181,19 +184,19 @@ fn why(status: &v1::PolicyStatus) -> String {
 
 fn units(units: &[String]) -> String {
     match units {
-        [whole] if whole == "*" => "everything".to_owned(),
+        [whole] if whole == "*" => "all values".to_owned(),
         units => units.join(", "),
     }
 }
 
-/// Paths on which the same is won and lost.
+/// Paths on which the policy sets the same units, and is overridden in the same units.
 struct PathGroup<'r> {
     won: &'r [String],
     lost: &'r [String],
     paths: Vec<String>,
 }
 
-/// In the order in which they are met.
+/// Groups paths with the same result, in the order in which the groups first occur.
 fn groups(paths: &[v1::AffectedPath]) -> Vec<PathGroup<'_>> {
     let mut groups: Vec<PathGroup<'_>> = Vec::new();
     for path in paths {
@@ -234,31 +237,31 @@ mod tests {
     }
 
     #[test]
-    fn the_first_sentence_says_how_far_it_is_in_force() {
-        let all = "K a/b is in force: it reaches 1 path and loses nothing";
+    fn the_summary_describes_how_far_a_policy_is_in_force() {
+        let all = "K a/b is in force: it applies to 1 path and is not overridden";
         assert_eq!(sentence("All", 1, 0, ""), all);
         assert_eq!(
             sentence("Part", 3, 1, ""),
-            "K a/b is partly in force: it reaches 3 paths and loses something on 1 of them"
+            "K a/b is partly in force: it applies to 3 paths and is overridden in part on 1 of them"
         );
         assert_eq!(
             sentence("None", 3, 3, "x"),
-            "K a/b does nothing: it reaches 3 paths and loses all. It says `x` on 0 paths and \
-             loses it on 0 paths"
+            "K a/b is not in effect: it applies to 3 paths and is overridden everywhere. It sets `x` \
+             on 0 paths and is overridden on 0 paths"
         );
         assert!(sentence("", 0, 0, "").starts_with("K a/b is not accepted"));
     }
 
     #[test]
-    fn equal_paths_are_told_together() {
+    fn paths_with_the_same_result_are_grouped() {
         let path = |path: &str, won: &str| v1::AffectedPath {
             path: path.to_owned(),
             won: vec![won.to_owned()],
             lost: Vec::new(),
         };
         let paths = [path("a", "x"), path("b", "y"), path("c", "x")];
-        let found = groups(&paths);
-        let told: Vec<&[String]> = found.iter().map(|group| group.paths.as_slice()).collect();
-        assert_eq!(told, [&["a", "c"][..], &["b"]]);
+        let groups = groups(&paths);
+        let names: Vec<&[String]> = groups.iter().map(|group| group.paths.as_slice()).collect();
+        assert_eq!(names, [&["a", "c"][..], &["b"]]);
     }
 }

@@ -1,4 +1,4 @@
-//! `entail resolve`: the rule that a request takes, and what holds there.
+//! `entail resolve`: the rule that matches a request, and the effective policies of that rule.
 
 use std::io::{self, Write};
 
@@ -17,11 +17,11 @@ use crate::insight::path_ref;
 use entail_core::model::PathName;
 use v1::resolve_request_request::{HostnamePrecedence, Protocol};
 
-/// Tells which rule a request takes.
+/// Arguments of `entail resolve`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-The rule is found by the precedence of the Gateway API, on every Gateway unless `--at` names one.
-Exit code 1 if no rule takes the request.
+Routes by the precedence rules of the Gateway API, on every Gateway unless `--at` names one.
+Exit code 1 if no rule matches the request.
 
 Examples:
   entail resolve --host cakes.bakery.example --path /order --manifests examples/bakery
@@ -30,62 +30,63 @@ Examples:
     --manifests examples/bakery
   entail resolve --at mesh/shop/services/baker/loaves --path / --server 127.0.0.1:50051 -o json")]
 pub struct ResolveArgs {
-    /// The host that the request names, with or without a port.
+    /// Host header of the request, with or without a port.
     #[arg(long, value_name = "HOST", default_value = "")]
     pub host: String,
-    /// Its path, with the query.
+    /// Path of the request, with the query.
     #[arg(long, value_name = "PATH", default_value = "/")]
     pub path: String,
-    /// Its method.
+    /// Method of the request.
     #[arg(long, value_name = "METHOD", default_value = "GET")]
     pub method: String,
-    /// A header of it, `name: value`. May be repeated.
+    /// Header of the request, `name: value`. May be repeated.
     #[arg(long = "header", short = 'H', value_name = "HEADER", value_parser = header)]
     pub headers: Vec<(String, String)>,
-    /// A gRPC call instead of a path and method, `package.Service/Method`.
+    /// gRPC method instead of path and method, `package.Service/Method`.
     #[arg(long, value_name = "CALL", conflicts_with_all = ["path", "method"])]
     pub grpc: Option<String>,
-    /// A TLS connection that is passed on by this server name.
+    /// Server name (SNI) of a TLS passthrough connection.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["host", "path", "method", "headers", "grpc"])]
     pub sni: Option<String>,
-    /// A TCP connection.
+    /// Resolve a TCP connection.
     #[arg(long, conflicts_with_all = ["host", "path", "method", "headers", "grpc", "sni"])]
     pub tcp: bool,
-    /// A UDP packet.
+    /// Resolve a UDP packet.
     #[arg(long, conflicts_with_all = ["host", "path", "method", "headers", "grpc", "sni", "tcp"])]
     pub udp: bool,
-    /// Where it comes in: the path of a Gateway, of a listener, or of a Service in the mesh
+    /// Where the request enters: path name of a Gateway, a listener, or a Service of the mesh
     /// (`mesh/CLIENT-NAMESPACE/services/NAMESPACE/NAME`).
     #[arg(long, value_name = "NAME")]
     pub at: Option<String>,
-    /// The port of the listener, or of the Service.
+    /// Port of the listener, or of the Service.
     #[arg(long, value_name = "PORT")]
     pub port: Option<u16>,
-    /// Where a listener's hostname makes those of routes equal, let the path decide and not what
-    /// the routes say themselves, as before Gateway API 1.7.
+    /// Compare the intersections of route and listener hostnames instead of the hostnames of the
+    /// routes, as before Gateway API 1.7.
     #[arg(long)]
     pub by_intersection: bool,
-    /// Let routes of all listeners of the port serve, not only of the one whose hostname says most.
+    /// Match routes of all listeners of the port, not only those of the listener with the most
+    /// specific hostname.
     #[arg(long)]
     pub not_isolated: bool,
-    /// Where answers come from and how they are printed.
+    /// The source, the kinds, and the output format.
     #[command(flatten)]
-    pub read: CommonArgs,
+    pub common: CommonArgs,
 }
 
-/// What became of a request.
+/// The routing result of a request.
 struct ResolveReport(v1::ResolveRequestResponse);
 
-/// Answers and prints.
+/// Runs the command.
 pub(in crate::cli) fn run(args: ResolveArgs) -> Result<ExitStatus, CliError> {
     let mut request = request(&args)?;
-    let ask = args.read.with_name(None);
-    let mut session = Session::open(&ask)?;
+    let query = args.common.with_name(None);
+    let mut session = Session::open(&query)?;
     request.kinds.clone_from(&session.kinds);
-    let reply = session.ask.resolve(request)?;
+    let reply = session.backend.resolve(request)?;
     let states = session.incomplete(&reply.kinds);
     let resolved = ResolveReport(reply);
-    report::print(&resolved, ask.output, &states)?;
+    report::print(&resolved, query.output, &states)?;
     match session.exit(&states) {
         ExitStatus::Success if resolved.0.resolved.is_empty() => Ok(ExitStatus::Findings),
         exit => Ok(exit),
@@ -132,20 +133,20 @@ fn request(args: &ResolveArgs) -> Result<v1::ResolveRequestRequest, CliError> {
     Ok(request)
 }
 
-/// Names where a request comes in.
+/// Sets the entry point of a request: a Gateway, a listener, or a Service of the mesh.
 fn set_entry_point(at: &str, request: &mut v1::ResolveRequestRequest) -> Result<(), CliError> {
-    let wrong = |why: &str| {
+    let invalid = |why: &str| {
         CliError::Usage(format!(
-            "`--at {at}`: {why}; name a Gateway or a listener (`gateways/ns/name/listeners/name`) or \
+            "`--at {at}`: {why}; use a Gateway or a listener (`gateways/ns/name/listeners/name`) or \
              a Service of the mesh (`mesh/client/services/ns/name`)"
         ))
     };
-    let walk = match PathName::parse(at) {
-        Ok(PathName::Traffic(walk)) if walk.route.is_none() => walk,
-        Ok(_) => return Err(wrong("nothing comes in there")),
-        Err(error) => return Err(wrong(&error.to_string())),
+    let path = match PathName::parse(at) {
+        Ok(PathName::Traffic(path)) if path.route.is_none() => path,
+        Ok(_) => return Err(invalid("requests do not enter at this path")),
+        Err(error) => return Err(invalid(&error.to_string())),
     };
-    let parts = path_ref(&walk);
+    let parts = path_ref(&path);
     request.gateway = parts.gateway;
     request.listener_set = parts.listener_set;
     request.listener = parts.listener;
@@ -161,7 +162,7 @@ fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text
         .split_once(':')
         .filter(|(name, _)| !name.trim().is_empty())
-        .ok_or_else(|| "write a header as `name: value`".to_owned())?;
+        .ok_or_else(|| "use `name: value`".to_owned())?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
@@ -181,15 +182,15 @@ impl Report for ResolveReport {
         if !reply.resolved.is_empty() {
             return Ok(());
         }
-        writeln!(out, "{}", style.alert("no rule takes the request"))?;
-        for not in &reply.unresolved {
-            write_unresolved(out, not, style)?;
+        writeln!(out, "{}", style.alert("no rule matches the request"))?;
+        for unresolved in &reply.unresolved {
+            write_unresolved(out, unresolved, style)?;
         }
         Ok(())
     }
 }
 
-/// The rule, what its match asks, where it leads, and what holds there.
+/// Writes the rule with its effective policies, the match, the port, and the backends.
 fn write_resolved(
     out: &mut dyn Write,
     resolved: &v1::ResolvedRequest,
@@ -203,11 +204,11 @@ fn write_resolved(
     writeln!(out)?;
     let matched = match resolved.match_index {
         Some(at) => format!("  matched by {} (match {at} of the rule)", resolved.matched),
-        None => "  matched by its place alone".to_owned(),
+        None => "  matched without conditions".to_owned(),
     };
     write_wrapped(out, matched.trim_start(), 2, str::to_owned)?;
     if resolved.port != 0 {
-        writeln!(out, "  comes in by port {}", resolved.port)?;
+        writeln!(out, "  port {}", resolved.port)?;
     }
     for backend in &resolved.backends {
         let name = printable(&backend.backend);
@@ -215,31 +216,32 @@ fn write_resolved(
             1 => String::new(),
             weight => format!(" (weight {weight})"),
         };
-        let trouble = match &*backend.reason {
+        let problem = match &*backend.reason {
             "" => String::new(),
             reason => style.alert(&format!(" {}", printable(reason))),
         };
-        writeln!(out, "  goes to {name}{weight}{trouble}")?;
+        writeln!(out, "  backend {name}{weight}{problem}")?;
     }
     if resolved.backends.is_empty() {
-        writeln!(out, "  goes to no backend")?;
+        writeln!(out, "  no backend")?;
     }
     Ok(())
 }
 
+/// Writes why no rule of a Gateway or Service matches, with the nearest rules.
 fn write_unresolved(
     out: &mut dyn Write,
-    not: &v1::UnresolvedRequest,
+    unresolved: &v1::UnresolvedRequest,
     style: Style,
 ) -> io::Result<()> {
-    writeln!(out, "\n{}", style.bold(&printable(&not.path)))?;
-    write_wrapped(out, &not.message, 2, str::to_owned)?;
-    for near in &not.nearest {
+    writeln!(out, "\n{}", style.bold(&printable(&unresolved.path)))?;
+    write_wrapped(out, &unresolved.message, 2, str::to_owned)?;
+    for near in &unresolved.nearest {
         let text = format!(
-            "{} rule {} asks for {}",
+            "{} rule {} requires {}",
             near.route,
             near.rule_index,
-            near.lacks.join(", and for ")
+            near.lacks.join(" and ")
         );
         write_wrapped(out, &text, 4, str::to_owned)?;
     }

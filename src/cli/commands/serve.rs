@@ -1,4 +1,4 @@
-//! `entail serve`: its settings.
+//! `entail serve`: the arguments of the server.
 
 use std::path::PathBuf;
 
@@ -11,29 +11,29 @@ use crate::config::{
     DEFAULT_MAX_CONCURRENCY_PER_CLIENT, Limits, TlsFiles,
 };
 
-/// How a line of the log is written.
+/// Log format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormatArg {
-    /// For people.
+    /// Human-readable text.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// What callers are held to who explain and list.
+/// Authorization for PolicyInsightService.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum InsightAuthArg {
-    /// To nothing but their certificates.
+    /// No authorization besides client certificates.
     None,
-    /// To their rights in the cluster: TokenReview and SubjectAccessReview.
+    /// Kubernetes authorization: TokenReview and SubjectAccessReview.
     Kubernetes,
 }
 
-/// Runs the server.
+/// Arguments of `entail serve`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-A listener off loopback is refused unless callers show certificates (`--tls-client-ca`) or
-`--insecure-listen` is given. Files of certificates are taken anew when they change.
+A listener on a non-loopback address needs `--tls-client-ca` or `--insecure-listen`. Certificate
+files are reloaded when they change.
 
 Examples:
   entail serve --kube
@@ -43,97 +43,100 @@ Examples:
   entail serve --kube --listen 0.0.0.0:50051 --tls-cert tls.crt --tls-key tls.key \\
     --tls-client-ca ca.crt --checkpoint /var/lib/entail/checkpoint.yaml --admin-listen 0.0.0.0:9090")]
 pub struct ServeArgs {
-    /// Manifests to read and follow: files, directories, or `-` for standard input. May be
+    /// Manifests to read and watch: files, directories, or `-` for standard input. May be
     /// repeated.
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub manifests: Vec<PathBuf>,
-    /// A cluster instead of manifests.
+    /// Options that read from a cluster instead of manifests.
     #[command(flatten)]
     pub cluster: ClusterArgs,
-    /// Profiles of policy kinds, beside those in the manifests: files or directories.
+    /// Profiles of policy kinds, in addition to those in the manifests: files or directories.
+    /// May be repeated.
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub profiles: Vec<PathBuf>,
-    /// Serve what can be read at the start, even if some files cannot.
+    /// Serve the readable files at start even if some files cannot be read.
     #[arg(long)]
     pub allow_partial: bool,
-    /// Where to listen: `host:port` (port 0 for any that is free) or `unix:PATH`. May be repeated.
+    /// Address to listen on: `host:port` (port 0 for any free port) or `unix:PATH`. May be repeated.
     #[arg(long, value_name = "ADDR", default_value = DEFAULT_SERVER)]
     pub listen: Vec<String>,
-    /// Where to serve health alone, for a kubelet that dials the pod's address without TLS.
+    /// Address for the health service alone, for kubelet probes without TLS.
     #[arg(long, value_name = "ADDR")]
     pub health_listen: Option<String>,
-    /// Where to serve `/metrics`, `/healthz` and `/readyz` over HTTP.
+    /// Address of the HTTP server for `/metrics`, `/healthz` and `/readyz`.
     #[arg(long, value_name = "ADDR")]
     pub admin_listen: Option<String>,
-    /// A Unix socket for the same, and for `PUT /log`, which changes what is logged.
+    /// Unix socket of the same HTTP server, with `PUT /log` to change the log filter.
     #[arg(long, value_name = "PATH")]
     pub admin_socket: Option<PathBuf>,
-    /// The server's certificate and those between it and its CA, in PEM: TCP listeners speak TLS.
+    /// Server certificate chain in PEM. TCP listeners then require TLS.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
-    /// The key of the certificate.
+    /// Private key of the certificate in PEM.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
-    /// The CAs of callers: who shows no certificate of one of them is refused.
+    /// CA certificates of clients, in PEM. Clients without a certificate from one of them are
+    /// refused.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_client_ca: Option<PathBuf>,
-    /// Callers over TLS that may look up effective policies, by a name in their certificate: DNS
-    /// (`*.` for one label) or URI (`/*` for all below). May be repeated; without it all may.
+    /// Client certificate names that may use EffectivePolicyService: DNS (`*.` matches one label)
+    /// or URI (`/*` matches everything below). May be repeated; without it, every client may.
     #[arg(long = "data-plane-san", value_name = "NAME")]
     pub data_plane_sans: Vec<String>,
-    /// Callers over TLS that may explain and list, likewise.
+    /// Client certificate names that may use PolicyInsightService, in the same form.
     #[arg(long = "insight-san", value_name = "NAME")]
     pub insight_sans: Vec<String>,
-    /// A file of rows that say which callers over TLS may ask what, of which paths and kinds, in
-    /// place of both.
+    /// File of access rules: which clients may use which services, paths and kinds. Replaces
+    /// `--data-plane-san` and `--insight-san`.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["data_plane_sans", "insight_sans"])]
     pub callers: Option<PathBuf>,
-    /// What callers over TCP are held to who explain and list. With `kubernetes` they send a token of
-    /// the cluster and see what their account may `get`; callers by a Unix socket see everything.
+    /// Authorization for PolicyInsightService over TCP. With `kubernetes`, clients send a bearer
+    /// token and see the objects that their account may `get`. Clients on a Unix socket see
+    /// everything.
     #[arg(long, value_enum, default_value_t = InsightAuthArg::None)]
     pub insight_auth: InsightAuthArg,
-    /// A file that says what Envoy is told when it asks about requests (`ext_authz`).
+    /// Configuration file of the Envoy external authorization (`ext_authz`) service.
     #[arg(long, value_name = "FILE")]
     pub envoy_config: Option<PathBuf>,
-    /// Look-ups that are worked on at once; more are turned away with RESOURCE_EXHAUSTED.
+    /// Maximum number of concurrent look-ups; further ones fail with RESOURCE_EXHAUSTED.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_CONCURRENCY)]
     pub max_concurrency: usize,
-    /// Requests of one client, which is one connection, that are worked on at once.
+    /// Maximum number of concurrent requests per connection.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_CONCURRENCY_PER_CLIENT)]
     pub max_concurrency_per_client: usize,
-    /// Streams that follow paths, of all clients together.
+    /// Maximum number of watch streams.
     #[arg(long, value_name = "N", default_value_t = Limits::default().watches)]
     pub max_watches: usize,
-    /// Streams of one client that follow paths.
+    /// Maximum number of watch streams per connection.
     #[arg(long, value_name = "N", default_value_t = Limits::default().watches_per_connection)]
     pub max_watches_per_client: usize,
-    /// A file to keep what is known of the cluster in: the next start answers from it at once, and
-    /// says STALE until the cluster is read.
+    /// File for checkpoints of the cluster state. After a restart the server answers from it, with
+    /// state STALE, until it has read the cluster.
     #[arg(long, value_name = "FILE")]
     pub checkpoint: Option<PathBuf>,
-    /// Seconds to wait after a checkpoint before the next.
+    /// Minimum number of seconds between checkpoints.
     #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_CHECKPOINT_INTERVAL.as_secs())]
     pub checkpoint_pause: u64,
-    /// A file to write the address of the first TCP listener to, once it is known.
+    /// File to write the address of the first TCP listener to.
     #[arg(long, value_name = "FILE")]
     pub port_file: Option<PathBuf>,
-    /// Allow listeners off loopback that anybody may use.
+    /// Allow listeners on non-loopback addresses without client authentication.
     #[arg(long)]
     pub insecure_listen: bool,
-    /// Seconds that requests may take to end after the signal to stop.
+    /// Seconds to wait for requests in flight after SIGTERM.
     #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_DRAIN_TIMEOUT.as_secs())]
     pub drain_timeout: u64,
-    /// What to log: a level, or levels by target, such as `info,entail::app=debug`. Without it
-    /// `ENTAIL_LOG` counts.
+    /// Log filter: a level, or levels by target, such as `info,entail::app=debug`. Defaults to
+    /// `ENTAIL_LOG`, then `info`.
     #[arg(long, value_name = "FILTER")]
     pub log: Option<String>,
-    /// How a line of the log is written.
+    /// Log format.
     #[arg(long, value_enum, default_value_t = LogFormatArg::Text)]
     pub log_format: LogFormatArg,
 }
 
 impl ServeArgs {
-    /// What callers may cost.
+    /// The limits of requests and watch streams.
     pub(in crate::cli) fn limits(&self) -> Limits {
         Limits {
             requests: self.max_concurrency,
@@ -144,7 +147,7 @@ impl ServeArgs {
         }
     }
 
-    /// The certificates, if there are some.
+    /// The TLS files, if a certificate is configured.
     pub(in crate::cli) fn tls_files(&self) -> Option<TlsFiles> {
         let (cert, key) = self.tls_cert.clone().zip(self.tls_key.clone())?;
         Some(TlsFiles {

@@ -1,4 +1,5 @@
-//! `entail status`: every policy, whether it is accepted, how far it is in force, and who beats it.
+//! `entail status`: policies with their conditions, how far they are in force, and what overrides
+//! them.
 
 use clap::Args;
 
@@ -11,10 +12,10 @@ use super::text::Style;
 use super::{CliError, ExitStatus, insight_json, status_text};
 use crate::api::v1;
 
-/// Tells the statuses of policies.
+/// Arguments of `entail status`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-Without POLICY all policies are told, by kind; with POLICY also what it refers to.
+Without POLICY, lists all policies by kind; with POLICY, also shows its references.
 
 Examples:
   entail status --manifests examples/bakery
@@ -25,17 +26,17 @@ pub struct StatusArgs {
     /// Only this policy, `kind/namespace/name`.
     #[arg(value_name = "POLICY")]
     pub policy: Option<String>,
-    /// Where answers come from and how they are printed.
+    /// The source, the kinds, and the output format.
     #[command(flatten)]
-    pub read: CommonArgs,
+    pub common: CommonArgs,
 }
 
-/// Policies with their statuses.
+/// Policy statuses of one snapshot.
 struct StatusReport {
     version: Option<v1::Version>,
     policies: Vec<v1::PolicyStatus>,
-    /// One policy was asked for: all of it is told.
-    whole: bool,
+    /// One policy was requested: print it in full.
+    is_single: bool,
 }
 
 impl Report for StatusReport {
@@ -44,15 +45,15 @@ impl Report for StatusReport {
     }
 
     fn table(&self, out: &mut dyn std::io::Write, style: Style) -> std::io::Result<()> {
-        status_text::table(out, &self.policies, self.whole, style)
+        status_text::table(out, &self.policies, self.is_single, style)
     }
 }
 
-/// Answers and prints.
+/// Runs the command.
 pub(in crate::cli) fn run(args: StatusArgs) -> Result<ExitStatus, CliError> {
-    let ask = args.read.with_name(args.policy).recover_name();
-    let mut session = Session::open(&ask)?;
-    let name = ask.name.as_deref().filter(|name| !name.is_empty());
+    let query = args.common.with_name(args.policy).recover_name();
+    let mut session = Session::open(&query)?;
+    let name = query.name.as_deref().filter(|name| !name.is_empty());
     let (statuses, states) = match name {
         Some(name) => {
             let NamedPolicy { status, reply } = policies::get_policy(&mut session, name, "")?;
@@ -60,7 +61,7 @@ pub(in crate::cli) fn run(args: StatusArgs) -> Result<ExitStatus, CliError> {
             let statuses = StatusReport {
                 version: reply.version,
                 policies: vec![status],
-                whole: true,
+                is_single: true,
             };
             (statuses, states)
         }
@@ -70,11 +71,11 @@ pub(in crate::cli) fn run(args: StatusArgs) -> Result<ExitStatus, CliError> {
             let statuses = StatusReport {
                 version: session.status.version.clone(),
                 policies: all.policies,
-                whole: false,
+                is_single: false,
             };
             (statuses, states)
         }
     };
-    report::print(&statuses, ask.output, &states)?;
+    report::print(&statuses, query.output, &states)?;
     Ok(session.exit(&states))
 }

@@ -1,4 +1,4 @@
-//! `entail topology`: what is below what, and the policies attached to it.
+//! `entail topology`: the objects of all paths, with the policies attached to them.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -16,25 +16,24 @@ use super::{
 };
 use crate::api::v1;
 
-/// How to print a topology.
+/// Output format of a topology.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum TopologyFormat {
-    /// An indented tree, for people.
+    /// Indented tree.
     #[default]
     Tree,
-    /// For Graphviz.
+    /// Graphviz DOT.
     Dot,
-    /// For Mermaid, which many wikis draw.
+    /// Mermaid flowchart.
     Mermaid,
-    /// For programs.
+    /// JSON.
     Json,
 }
 
-/// Prints the topology.
+/// Arguments of `entail topology`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-An object that is below several others is told in full where it is met first, and then as
-`... (above)`.
+An object with several parents is printed in full once, then as `... (above)`.
 
 Examples:
   entail topology --manifests examples/bakery
@@ -42,19 +41,18 @@ Examples:
   entail topology --manifests examples/bakery -o dot | dot -Tsvg > bakery.svg
   entail topology --server 127.0.0.1:50051 -o mermaid")]
 pub struct TopologyArgs {
-    /// Where answers come from.
+    /// The source of answers.
     #[command(flatten)]
     pub source: SourceArgs,
-    /// Only policies of this kind, as `Kind.group`, or `Kind` alone if that is clear. May be
-    /// repeated.
+    /// Only this policy kind, as `Kind.group`, or as `Kind` if it is unambiguous. May be repeated.
     #[arg(long = "kind", value_name = "KIND")]
     pub kinds: Vec<String>,
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_enum, default_value_t = TopologyFormat::Tree)]
     pub output: TopologyFormat,
 }
 
-/// A topology in one of its shapes.
+/// A topology, and the format to print it in.
 struct TopologyReport {
     reply: v1::GetTopologyResponse,
     format: TopologyFormat,
@@ -70,22 +68,22 @@ impl Report for TopologyReport {
             TopologyFormat::Tree => topology_tree::write(out, &self.reply, style),
             TopologyFormat::Dot => topology_graph::dot(out, &self.reply),
             TopologyFormat::Mermaid => topology_graph::mermaid(out, &self.reply),
-            // That is the document.
+            // JSON is printed from the document.
             TopologyFormat::Json => Ok(()),
         }
     }
 }
 
-/// Answers and prints.
+/// Runs the command.
 pub(in crate::cli) fn run(args: TopologyArgs) -> Result<ExitStatus, CliError> {
-    let ask = QueryArgs {
+    let query = QueryArgs {
         name: None,
         source: args.source,
         kinds: args.kinds,
         output: Format::Table,
     };
-    let mut session = Session::open(&ask)?;
-    let mut reply = session.ask.get_topology()?;
+    let mut session = Session::open(&query)?;
+    let mut reply = session.backend.get_topology()?;
     keep_kinds(&mut reply, &session.kinds);
     if args.output != TopologyFormat::Json {
         drop_empty_namespaces(&mut reply);
@@ -99,7 +97,7 @@ pub(in crate::cli) fn run(args: TopologyArgs) -> Result<ExitStatus, CliError> {
         TopologyFormat::Tree => report::print(&topology, Format::Table, &states)?,
         TopologyFormat::Json => report::print(&topology, Format::Json, &states)?,
         TopologyFormat::Dot | TopologyFormat::Mermaid => {
-            // A warning among the lines of a graph would break it.
+            // The output is a graph: warnings go to standard error.
             report::warn_incomplete(&states);
             report::print(&topology, Format::Table, &[])?;
         }
@@ -107,7 +105,7 @@ pub(in crate::cli) fn run(args: TopologyArgs) -> Result<ExitStatus, CliError> {
     Ok(session.exit(&states))
 }
 
-/// Leaves policies of other kinds out.
+/// Removes the policies of other kinds.
 fn keep_kinds(reply: &mut v1::GetTopologyResponse, kinds: &[String]) {
     if kinds.is_empty() {
         return;
@@ -117,31 +115,31 @@ fn keep_kinds(reply: &mut v1::GetTopologyResponse, kinds: &[String]) {
     }
 }
 
-/// Leaves out Namespaces without policies: they would say nothing that the names below them do not.
+/// Removes Namespaces without policies: the names of their objects already contain them.
 fn drop_empty_namespaces(reply: &mut v1::GetTopologyResponse) {
     reply
         .nodes
         .retain(|node| node.level != "Namespace" || !node.policies.is_empty());
-    let left: BTreeSet<u32> = reply.nodes.iter().map(|node| node.id).collect();
+    let remaining: BTreeSet<u32> = reply.nodes.iter().map(|node| node.id).collect();
     reply
         .edges
-        .retain(|edge| left.contains(&edge.from) && left.contains(&edge.to));
+        .retain(|edge| remaining.contains(&edge.from) && remaining.contains(&edge.to));
 }
 
-/// What people call a policy: its kind without the group, and its name.
+/// The label of a policy: its kind without the group, its name, and whether it is not accepted.
 pub(in crate::cli) fn policy_label(policy: &v1::TopologyPolicy) -> String {
     let kind = super::policies::short_kind(&policy.kind);
     let name = policy.policy.as_ref().map(policy_name).unwrap_or_default();
-    let refused = if policy.accepted {
+    let suffix = if policy.accepted {
         ""
     } else {
         " (not accepted)"
     };
-    format!("{kind} {name}{refused}")
+    format!("{kind} {name}{suffix}")
 }
 
-/// What people call a node. A Service that routes name as their parent is one of two nodes of its
-/// name.
+/// The label of a node. A Service that is the parent of routes gets the suffix `(mesh)`: the same
+/// Service can also be a backend, which is another node.
 pub(in crate::cli) fn node_label(node: &v1::TopologyNode) -> String {
     let is_service = node.name.starts_with("Service/");
     let is_mesh = is_service && matches!(node.level.as_str(), "Gateway" | "Listener");
@@ -197,15 +195,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn namespaces_go_with_their_policies() {
-        let mut found = fixtures::diamond();
-        keep_kinds(&mut found, &[]);
-        drop_empty_namespaces(&mut found);
-        // The edge that leads nowhere goes in any case.
-        assert_eq!((found.nodes.len(), found.edges.len()), (6, 5));
-        keep_kinds(&mut found, &["Other.g".to_owned()]);
-        assert!(found.nodes.iter().all(|node| node.policies.is_empty()));
-        drop_empty_namespaces(&mut found);
-        assert_eq!((found.nodes.len(), found.edges.len()), (5, 4));
+    fn namespaces_without_policies_are_removed() {
+        let mut reply = fixtures::diamond();
+        keep_kinds(&mut reply, &[]);
+        drop_empty_namespaces(&mut reply);
+        // An edge to a missing node is removed in any case.
+        assert_eq!((reply.nodes.len(), reply.edges.len()), (6, 5));
+        keep_kinds(&mut reply, &["Other.g".to_owned()]);
+        assert!(reply.nodes.iter().all(|node| node.policies.is_empty()));
+        drop_empty_namespaces(&mut reply);
+        assert_eq!((reply.nodes.len(), reply.edges.len()), (5, 4));
     }
 }

@@ -1,10 +1,10 @@
-//! `entail version`.
+//! `entail version`: prints the version.
 
 use std::io::Write;
 
 use super::{CliError, ExitStatus, console};
 
-/// Prints the version.
+/// Runs the command.
 pub(in crate::cli) fn run() -> Result<ExitStatus, CliError> {
     let mut out = console::stdout();
     writeln!(out, "entail {}", env!("CARGO_PKG_VERSION"))?;

@@ -1,4 +1,4 @@
-//! What a change does to effective policies, for `diff` and `preview`.
+//! The effect of a change on effective policies, for `diff` and `preview`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -17,20 +17,23 @@ use super::{ExitStatus, insight_json};
 use crate::api::v1;
 use entail_core::model::{BackendStep, PathName, RuleStep};
 
-/// Paths of a change that are named; the others are counted.
-const MOST_PATHS: usize = 3;
+/// Maximum number of paths to print per change; the others are counted.
+const MAX_PATHS: usize = 3;
 
-/// Paths that come or go, and objects that lose something, that are named.
-const MOST_NAMED: usize = 20;
+/// Maximum number of lines to print per section; the others are counted.
+const MAX_LINES: usize = 20;
 
-/// Least columns of a value that is shortened.
-const LEAST_VALUE: usize = 12;
+/// Minimum width of a shortened value, in columns.
+const MIN_VALUE: usize = 12;
 
-/// What a change does.
+/// The text of a missing value.
+const NO_VALUE: &str = "(none)";
+
+/// The effect of a change.
 pub(in crate::cli) struct ChangeReport(v1::PreviewChangeResponse);
 
 impl ChangeReport {
-    /// Of these kinds only; of all if there are none.
+    /// Creates a report on these kinds; on all kinds if `kinds` is empty.
     pub(in crate::cli) fn of(mut reply: v1::PreviewChangeResponse, kinds: &[String]) -> Self {
         if !kinds.is_empty() {
             reply.changes.retain(|change| kinds.contains(&change.kind));
@@ -40,9 +43,9 @@ impl ChangeReport {
         Self(reply)
     }
 
-    /// The exit: whether all is known, and then whether something gets lost.
-    pub(in crate::cli) fn exit(&self, known: ExitStatus) -> ExitStatus {
-        match known {
+    /// The exit status: incomplete if the answer is, and then whether a value or a path is lost.
+    pub(in crate::cli) fn exit(&self, completeness: ExitStatus) -> ExitStatus {
+        match completeness {
             ExitStatus::Success if self.0.truncated => ExitStatus::Incomplete,
             ExitStatus::Success if self.0.loses || !self.0.paths_removed.is_empty() => {
                 ExitStatus::Findings
@@ -52,15 +55,15 @@ impl ChangeReport {
     }
 }
 
-/// Changes that read the same, once with the paths of all. Answers may differ in what does not
-/// change, and in who was beaten.
+/// Merges changes with equal text into one with the paths of all. Their answers can differ in units
+/// that do not change, and in the policies that they override.
 fn merged(changes: Vec<v1::ChangedAnswer>) -> Vec<v1::ChangedAnswer> {
-    let mut places: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
+    let mut indices: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
     let mut merged: Vec<v1::ChangedAnswer> = Vec::with_capacity(changes.len());
     for mut change in changes {
         let paths = std::mem::take(&mut change.paths);
         let next = merged.len();
-        let at = *places.entry(change.encode_to_vec()).or_insert(next);
+        let at = *indices.entry(change.encode_to_vec()).or_insert(next);
         if at == next {
             merged.push(change);
         }
@@ -71,7 +74,7 @@ fn merged(changes: Vec<v1::ChangedAnswer>) -> Vec<v1::ChangedAnswer> {
     merged
 }
 
-/// A unit that has no value any more.
+/// Whether a unit loses its value.
 fn is_lost(unit: &v1::ChangedUnit) -> bool {
     unit.before_json.is_some() && unit.after_json.is_none()
 }
@@ -89,7 +92,7 @@ impl Report for ChangeReport {
                 writeln!(out, "{}", style.bold(&style.cyan(&name)))?;
                 kind = &change.kind;
             }
-            write_paths(out, &change.paths, MOST_PATHS)?;
+            write_paths(out, &change.paths, MAX_PATHS)?;
             for unit in &change.units {
                 for line in unit_lines(unit) {
                     let line = match is_lost(unit) {
@@ -102,11 +105,11 @@ impl Report for ChangeReport {
             rejected(out, &change.newly_rejected, style)?;
             writeln!(out)?;
         }
-        let comes_and_goes = [
+        let sections = [
             ("paths added", &self.0.paths_added),
             ("paths removed", &self.0.paths_removed),
         ];
-        for (heading, paths) in comes_and_goes {
+        for (heading, paths) in sections {
             let lines: Vec<String> = paths.iter().map(|path| printable(path)).collect();
             section(out, heading, &lines, style)?;
         }
@@ -119,22 +122,22 @@ impl Report for ChangeReport {
     }
 }
 
-/// A heading with some lines, if there are any, and a blank line.
+/// Writes a heading with its lines and a blank line; nothing if there are no lines.
 fn section(out: &mut dyn Write, heading: &str, lines: &[String], style: Style) -> io::Result<()> {
     if lines.is_empty() {
         return Ok(());
     }
     writeln!(out, "{}", style.bold(heading))?;
-    for line in lines.iter().take(MOST_NAMED) {
+    for line in lines.iter().take(MAX_LINES) {
         writeln!(out, "  {line}")?;
     }
-    if lines.len() > MOST_NAMED {
-        writeln!(out, "  and {} more", lines.len() - MOST_NAMED)?;
+    if lines.len() > MAX_LINES {
+        writeln!(out, "  and {} more", lines.len() - MAX_LINES)?;
     }
     writeln!(out)
 }
 
-/// `unit: before (who) -> after (who)`, on two lines where one is too short.
+/// `unit: before (policy) -> after (policy)`, on two lines if one is too long.
 fn unit_lines(unit: &v1::ChangedUnit) -> Vec<String> {
     let name = match unit.unit.as_str() {
         "*" => "(the whole)",
@@ -153,45 +156,44 @@ fn unit_lines(unit: &v1::ChangedUnit) -> Vec<String> {
         return vec![line];
     }
     let arrow = "        -> ";
-    let room = |used: usize| WIDTH.saturating_sub(used).max(LEAST_VALUE);
-    let before = shortened(&value(before), room(width(&head) + width(&old)));
+    let available = |used: usize| WIDTH.saturating_sub(used).max(MIN_VALUE);
+    let before = shortened(&value(before), available(width(&head) + width(&old)));
     let used = width(arrow) + width(&new) + width(mark);
-    let after = shortened(&value(after), room(used));
+    let after = shortened(&value(after), available(used));
     vec![
         format!("{head}{before}{old}"),
         format!("{arrow}{after}{new}{mark}"),
     ]
 }
 
-/// Who said the unit before and who says it after, ` (who)`. Blocks are told where nothing else
+/// The policies that set a unit before and after, as ` (policy)`. Includes the block if nothing else
 /// differs.
 fn origin_texts(unit: &v1::ChangedUnit) -> (String, String) {
-    let who = |origin: &Option<v1::Origin>| origin.as_ref().map(origin_name).unwrap_or_default();
-    let same = who(&unit.before_origin) == who(&unit.after_origin);
-    let tells_block = same && unit.before_json == unit.after_json;
-    let told = |origin: &Option<v1::Origin>| match origin {
+    let name = |origin: &Option<v1::Origin>| origin.as_ref().map(origin_name).unwrap_or_default();
+    let is_same_policy = name(&unit.before_origin) == name(&unit.after_origin);
+    let shows_block = is_same_policy && unit.before_json == unit.after_json;
+    let text = |origin: &Option<v1::Origin>| match origin {
         None => String::new(),
-        Some(origin) if tells_block => {
+        Some(origin) if shows_block => {
             format!(" ({}, {})", origin_name(origin), block_name(origin.block()))
         }
         Some(origin) => format!(" ({})", origin_name(origin)),
     };
     (
-        printable(&told(&unit.before_origin)),
-        printable(&told(&unit.after_origin)),
+        printable(&text(&unit.before_origin)),
+        printable(&text(&unit.after_origin)),
     )
 }
 
-/// A value on one line; a word alone without quotes.
+/// Formats a value on one line. A string of one word has no quotes.
 fn value(json: Option<&str>) -> String {
     let Some(json) = json else {
-        return "nothing".to_owned();
+        return NO_VALUE.to_owned();
     };
-    // Taken apart, since a word alone is told without its quotes.
     let parsed = serde_json::from_str(json).unwrap_or_else(|_| Value::from(json));
     let text = match Document::from(parsed) {
-        // `nothing` in quotes is a value.
-        Document::Text(text) if text.contains(' ') || text.is_empty() || text == "nothing" => {
+        // Quotes distinguish the string `(none)` from a missing value.
+        Document::Text(text) if text.contains(' ') || text.is_empty() || text == NO_VALUE => {
             quoted(&text)
         }
         Document::Text(text) => text,
@@ -200,17 +202,16 @@ fn value(json: Option<&str>) -> String {
     printable(&text).replace('\n', "\\n")
 }
 
-/// What an object loses of a kind, and on which paths.
+/// The units of a kind that an object loses, and the paths on which it loses them.
 #[derive(Default)]
 struct ObjectLosses<'c> {
     units: BTreeSet<&'c str>,
     paths: BTreeSet<&'c str>,
 }
 
-/// The objects that lose something, a line each: what they lose of which kind, and on how many
-/// paths.
+/// One line per object that loses values: the units, the kind, and the number of paths.
 fn loss_lines(changes: &[v1::ChangedAnswer]) -> Vec<String> {
-    let mut found: BTreeMap<(String, &str), ObjectLosses<'_>> = BTreeMap::new();
+    let mut losses: BTreeMap<(String, &str), ObjectLosses<'_>> = BTreeMap::new();
     for change in changes {
         let lost = change.units.iter().filter(|unit| is_lost(unit));
         let units: Vec<&str> = lost.map(|unit| unit.unit.as_str()).collect();
@@ -219,13 +220,13 @@ fn loss_lines(changes: &[v1::ChangedAnswer]) -> Vec<String> {
         }
         for path in &change.paths {
             let key = (path_end(path), short_kind(&change.kind));
-            let lost = found.entry(key).or_default();
+            let lost = losses.entry(key).or_default();
             lost.units.extend(units.iter());
             lost.paths.insert(path);
         }
     }
     let mut lines = Vec::new();
-    for ((object, kind), ObjectLosses { units, paths }) in found {
+    for ((object, kind), ObjectLosses { units, paths }) in losses {
         let units: Vec<&str> = units.into_iter().collect();
         let text = format!(
             "{object} loses {} of {kind} on {}",
@@ -237,26 +238,26 @@ fn loss_lines(changes: &[v1::ChangedAnswer]) -> Vec<String> {
     lines
 }
 
-/// The object at which a path ends, `Kind/namespace/name[#section]`; the path itself if it is not
-/// read.
+/// The route rule or backend at which a path ends, `Kind/namespace/name[#section]`; the path itself
+/// if it ends above the routes.
 fn path_end(path: &str) -> String {
-    let walk = match PathName::parse(path) {
-        Ok(PathName::Traffic(walk)) => walk,
+    let traffic = match PathName::parse(path) {
+        Ok(PathName::Traffic(traffic)) => traffic,
         _ => return path.to_owned(),
     };
     if let Some(BackendStep {
         kind,
         namespace,
         name,
-    }) = walk.backend
+    }) = traffic.backend
     {
-        let port = walk.port.map(|port| format!("#{port}"));
+        let port = traffic.port.map(|port| format!("#{port}"));
         return format!("{kind}/{namespace}/{name}{}", port.unwrap_or_default());
     }
-    let Some(route) = walk.route else {
+    let Some(route) = traffic.route else {
         return path.to_owned();
     };
-    let rule = match walk.rule {
+    let rule = match traffic.rule {
         None => String::new(),
         Some(RuleStep::Index(index)) => format!("##{index}"),
         Some(RuleStep::Name(name)) => format!("#{name}"),
@@ -264,19 +265,19 @@ fn path_end(path: &str) -> String {
     format!("{}/{}/{}{rule}", route.kind, route.namespace, route.name)
 }
 
-/// What it comes to, in one line.
+/// The last line: how many answers change, and how many values are lost.
 fn summary(reply: &v1::PreviewChangeResponse) -> String {
     let paths: BTreeSet<&String> = reply.changes.iter().flat_map(|c| &c.paths).collect();
     let lost = reply.changes.iter().flat_map(|change| &change.units);
     let lost = lost.filter(|unit| is_lost(unit)).count();
-    let least = if reply.truncated { "at least " } else { "" };
+    let prefix = if reply.truncated { "at least " } else { "" };
     let verb = |number: usize, one: &'static str, many: &'static str| match number {
         1 => one,
         _ => many,
     };
     let mut text = format!(
-        "{least}{} {} on {}, {} {} lost",
-        count(reply.changes.len(), "answer"),
+        "{prefix}{} {} on {}, {} {} lost",
+        count(reply.changes.len(), "effective policy"),
         verb(reply.changes.len(), "changes", "change"),
         count(paths.len(), "path"),
         count(lost, "value"),

@@ -4,19 +4,20 @@ use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
 use super::text::{Style, printable};
 
-/// Buffered standard output.
+/// Returns buffered, locked standard output.
 pub(in crate::cli) fn stdout() -> BufWriter<StdoutLock<'static>> {
     BufWriter::with_capacity(64 * 1024, io::stdout().lock())
 }
 
-/// Colours, where standard output is a terminal and nobody asked for none.
+/// Returns the style of standard output: colours if it is a terminal, `NO_COLOR` is not set, and
+/// `TERM` is not `dumb`.
 pub(in crate::cli) fn style() -> Style {
-    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+    let is_disabled = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
         || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-    Style::new(io::stdout().is_terminal() && !refused)
+    Style::new(io::stdout().is_terminal() && !is_disabled)
 }
 
-/// Says something on standard error. If nobody can hear it, nothing is left to do.
+/// Prints a message on standard error. Ignores write errors: they cannot be reported.
 pub(in crate::cli) fn print_error(message: &str) {
     let _ = writeln!(io::stderr().lock(), "entail: {}", printable(message));
 }

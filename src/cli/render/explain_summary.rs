@@ -1,10 +1,10 @@
-//! One sentence for each kind: what to remember of its explanation.
+//! The summary of an explanation: one sentence per kind that names the main origin of its values.
 
 use super::spec::origin_name;
 use super::text::count;
 use crate::api::v1;
 
-/// One sentence: who says most of what a kind comes to.
+/// Returns one sentence: the policy that sets most values of a kind, and how many others there are.
 pub(in crate::cli) fn summary(name: &str, explanations: &[&v1::KindExplanation]) -> String {
     let short = name.split('.').next().unwrap_or(name);
     let mut origins: Vec<(String, usize)> = Vec::new();
@@ -14,75 +14,75 @@ pub(in crate::cli) fn summary(name: &str, explanations: &[&v1::KindExplanation])
             continue;
         };
         values += 1;
-        let who = placed(origin, explanations);
-        match origins.iter_mut().find(|(known, _)| *known == who) {
+        let name = attached_name(origin, explanations);
+        match origins.iter_mut().find(|(other, _)| *other == name) {
             Some((_, number)) => *number += 1,
-            None => origins.push((who, 1)),
+            None => origins.push((name, 1)),
         }
     }
-    // The first of those that say most, so that equal answers read equal.
+    // Of several with the same number, take the first: equal answers have equal summaries.
     let most = origins.iter().rev().max_by_key(|(_, number)| *number);
     match most {
         None => format!("{short}: {}", without_values(explanations)),
-        Some((who, 1)) if values == 1 => format!("{short}: its one value comes from {who}"),
-        Some((who, 2)) if values == 2 => format!("{short}: both values come from {who}"),
-        Some((who, number)) if *number == values => {
-            format!("{short}: all {values} values come from {who}")
+        Some((main, 1)) if values == 1 => format!("{short}: its one value comes from {main}"),
+        Some((main, 2)) if values == 2 => format!("{short}: both values come from {main}"),
+        Some((main, number)) if *number == values => {
+            format!("{short}: all {values} values come from {main}")
         }
-        Some((who, number)) => {
+        Some((main, number)) => {
             let verb = if *number == 1 { "comes" } else { "come" };
             let others: Vec<&str> = origins
                 .iter()
-                .filter(|(known, _)| known != who)
-                .map(|(known, _)| known.as_str())
+                .filter(|(name, _)| name != main)
+                .map(|(name, _)| name.as_str())
                 .collect();
             let others = match others.as_slice() {
                 [other] => (*other).to_owned(),
                 several => count(several.len(), "other"),
             };
             format!(
-                "{short}: {number} of {values} values {verb} from {who}, the rest from {others}"
+                "{short}: {number} of {values} values {verb} from {main}, the rest from {others}"
             )
         }
     }
 }
 
-/// What there is to say where no policy gives a value.
+/// The second part of the sentence if no policy sets a value.
 fn without_values(explanations: &[&v1::KindExplanation]) -> String {
     let policies = || explanations.iter().filter_map(|kind| kind.policy.as_ref());
     let listed: usize = policies().map(|policy| policy.listed.len()).sum();
-    let refused: usize = policies().map(|policy| policy.rejected.len()).sum();
+    let rejected: usize = policies().map(|policy| policy.rejected.len()).sum();
     if policies().any(|policy| !policy.not_computed.is_empty()) {
-        return "policies are attached, and what they come to is not computed".to_owned();
+        return "policies are attached, but their effective policy is not computed".to_owned();
     }
-    match (listed, refused) {
-        (0, 0) => "policies are attached, and none gives a value".to_owned(),
-        (0, refused) => format!("no policy is in effect; rejected: {refused}"),
+    match (listed, rejected) {
+        (0, 0) => "policies are attached, but none sets a value".to_owned(),
+        (0, rejected) => format!("no policy is in effect; rejected: {rejected}"),
         (listed, _) => format!("{} listed, not merged", count(listed, "policy")),
     }
 }
 
-/// Who says a unit, and where that policy stands.
-fn placed(origin: &v1::Origin, explanations: &[&v1::KindExplanation]) -> String {
-    let who = origin_name(origin);
+/// The name of an origin, with the node to which the policy is attached.
+fn attached_name(origin: &v1::Origin, explanations: &[&v1::KindExplanation]) -> String {
+    let name = origin_name(origin);
     let [policy] = origin.policies.as_slice() else {
-        return who;
+        return name;
     };
     let nodes = explanations.iter().flat_map(|kind| &kind.nodes);
     let mut places: Vec<&str> = nodes
         .filter(|node| {
             node.policies
                 .iter()
-                .any(|here| here.policy.as_ref() == Some(policy))
+                .any(|attached| attached.policy.as_ref() == Some(policy))
         })
         .map(|node| node.node.as_str())
         .collect();
     places.sort_unstable();
     places.dedup();
     match places.as_slice() {
-        [] => who,
-        [place] => format!("{who} on {place}"),
-        [place, rest @ ..] => format!("{who} on {place} and {}", count(rest.len(), "other")),
+        [] => name,
+        [place] => format!("{name} on {place}"),
+        [place, rest @ ..] => format!("{name} on {place} and {}", count(rest.len(), "other")),
     }
 }
 
@@ -100,18 +100,20 @@ pub(in crate::cli) mod fixtures {
     pub(in crate::cli) fn unit(
         name: &str,
         value: Option<&str>,
-        who: Option<&str>,
+        policy: Option<&str>,
     ) -> v1::UnitExplanation {
         v1::UnitExplanation {
             unit: name.to_owned(),
             value_json: value.map(str::to_owned),
-            origin: who.map(|who| v1::Origin {
+            origin: policy.map(|policy| v1::Origin {
                 unit: name.to_owned(),
-                policies: vec![reference(who)],
+                policies: vec![reference(policy)],
                 block: v1::Block::Defaults.into(),
                 ..v1::Origin::default()
             }),
-            strategy: who.map(|_| "PatchDefaults".to_owned()).unwrap_or_default(),
+            strategy: policy
+                .map(|_| "PatchDefaults".to_owned())
+                .unwrap_or_default(),
             beaten: Vec::new(),
         }
     }
@@ -171,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_summary_names_who_says_most() {
+    fn the_summary_names_the_main_origin() {
         let mut explained = cakes();
         assert_eq!(
             summary("RetryPolicy.x", &[&explained]),
@@ -186,7 +188,7 @@ mod tests {
         explained.units.clear();
         assert_eq!(
             summary("RetryPolicy.x", &[&explained]),
-            "RetryPolicy: policies are attached, and none gives a value"
+            "RetryPolicy: policies are attached, but none sets a value"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Explanations for people, to be read at night.
+//! Explanations as text.
 
 use std::io::{self, Write};
 
@@ -12,13 +12,13 @@ use super::spec::{self, block_name, on_one_line, origin_name, policy_name};
 use super::text::{Style, WIDTH, beside, column, printable, shortened};
 use crate::api::v1;
 
-/// Paths that are named; the others are counted.
-const MOST_PATHS: usize = 5;
+/// Maximum number of paths to print; the others are counted.
+const MAX_PATHS: usize = 5;
 
-/// The right column begins no further right than this.
-const MOST_LEFT: usize = 46;
+/// Maximum width of the left column.
+const MAX_LEFT: usize = 46;
 
-/// Writes what a kind comes to on some paths, and why.
+/// Writes the explanation of a kind on some paths.
 pub(in crate::cli) fn kind(
     out: &mut dyn Write,
     paths: &[String],
@@ -28,16 +28,16 @@ pub(in crate::cli) fn kind(
     let policy = kind.policy.clone().unwrap_or_default();
     let name = printable(&kind_name(&policy));
     writeln!(out, "{}", style.bold(&style.cyan(&name)))?;
-    for (at, path) in paths.iter().take(MOST_PATHS).enumerate() {
+    for (at, path) in paths.iter().take(MAX_PATHS).enumerate() {
         let on = if at == 0 { "on" } else { "  " };
         writeln!(out, "  {on} {}", printable(path))?;
     }
-    if paths.len() > MOST_PATHS {
-        writeln!(out, "     and {} more", paths.len() - MOST_PATHS)?;
+    if paths.len() > MAX_PATHS {
+        writeln!(out, "     and {} more", paths.len() - MAX_PATHS)?;
     }
     if policy.inherited_only {
         let text =
-            "inherited only: the kind acts on a level below; this is what is gathered so far";
+            "inherited only: the kind takes effect at a lower level; these are the values so far";
         writeln!(out, "  {}", style.dim(text))?;
     }
     if !kind.nodes.is_empty() {
@@ -62,33 +62,33 @@ pub(in crate::cli) fn kind(
             let name = listed.policy.as_ref().map(policy_name).unwrap_or_default();
             let left = printable(&format!("    {}. {name}", at + 1));
             let right = printable(&format!("on {}", listed.node));
-            writeln!(out, "{}", beside(&left, &right, MOST_LEFT, style))?;
+            writeln!(out, "{}", beside(&left, &right, MAX_LEFT, style))?;
         }
     }
-    remarks(out, &policy, kind, style)?;
+    write_remarks(out, &policy, kind, style)?;
     rejected(out, &policy.rejected, style)?;
     writeln!(out)
 }
 
-/// What to be aware of: traps, losses, what is not computed.
-fn remarks(
+/// Writes warnings, losses, and why the kind is not computed.
+fn write_remarks(
     out: &mut dyn Write,
     policy: &v1::EffectivePolicy,
     kind: &v1::KindExplanation,
     style: Style,
 ) -> io::Result<()> {
-    let nothing_more = policy.rejected.is_empty()
+    let has_none = policy.rejected.is_empty()
         && policy.not_computed.is_empty()
         && kind.losses.is_empty()
         && kind.warnings.is_empty();
-    if !nothing_more {
+    if !has_none {
         writeln!(out)?;
     }
     for warning in &kind.warnings {
         write_alert(out, &format!("note: {warning}"), style)?;
     }
     for unit in &kind.losses {
-        let text = "is offered by a less specific policy, and the result lacks it";
+        let text = "is set by a less specific policy and missing in the result";
         write_alert(out, &format!("lost: {unit} {text}"), style)?;
     }
     if !policy.not_computed.is_empty() {
@@ -101,15 +101,15 @@ fn remarks(
     Ok(())
 }
 
-/// The nodes as a tree: each hangs below the one before.
+/// Writes the nodes as a tree, each below the previous one.
 fn nodes(out: &mut dyn Write, nodes: &[v1::AttachedNode], style: Style) -> io::Result<()> {
     for (depth, node) in nodes.iter().enumerate() {
         let indent = depth * 3;
         let branch = if depth == 0 { "" } else { "└─ " };
         let lead = " ".repeat(4 + indent.saturating_sub(3));
-        // The node's own kind often says its level.
-        let says_level = node.node.starts_with(&format!("{}/", node.level));
-        let level = match says_level || node.node == node.level {
+        // Omit the level if it equals the kind of the node.
+        let is_level = node.node.starts_with(&format!("{}/", node.level));
+        let level = match is_level || node.node == node.level {
             true => String::new(),
             false => format!(" ({})", node.level),
         };
@@ -131,7 +131,7 @@ fn nodes(out: &mut dyn Write, nodes: &[v1::AttachedNode], style: Style) -> io::R
                 .unwrap_or_default();
             let left = format!("{}{bar}* {}", " ".repeat(4 + indent), printable(&name));
             let right = printable(&attached.blocks.join("; "));
-            writeln!(out, "{}", beside(&left, &right, MOST_LEFT + 8, style))?;
+            writeln!(out, "{}", beside(&left, &right, MAX_LEFT + 8, style))?;
         }
     }
     Ok(())
@@ -139,16 +139,16 @@ fn nodes(out: &mut dyn Write, nodes: &[v1::AttachedNode], style: Style) -> io::R
 
 fn units(out: &mut dyn Write, units: &[v1::UnitExplanation], style: Style) -> io::Result<()> {
     let lefts: Vec<String> = units.iter().map(|unit| unit_left(unit, 4)).collect();
-    let at = column(lefts.iter().map(String::as_str), MOST_LEFT);
+    let at = column(lefts.iter().map(String::as_str), MAX_LEFT);
     for (unit, left) in units.iter().zip(&lefts) {
-        writeln!(out, "{}", beside(left, &winner(unit), at, style))?;
+        writeln!(out, "{}", beside(left, &origin_column(unit), at, style))?;
         if let Some(value) = long_value(unit) {
             for line in spec::lines(&value, &[], 6).1 {
                 writeln!(out, "{}", shortened(&printable(&line.text), WIDTH))?;
             }
         }
         for beaten in &unit.beaten {
-            lost(out, unit, beaten, style)?;
+            write_overridden(out, unit, beaten, style)?;
         }
     }
     Ok(())
@@ -172,19 +172,19 @@ fn unit_left(unit: &v1::UnitExplanation, indent: usize) -> String {
     printable(&text)
 }
 
-/// The value of a unit if it takes lines of its own.
+/// The value of a unit if it needs several lines.
 fn long_value(unit: &v1::UnitExplanation) -> Option<Value> {
     let value = parsed(unit.value_json.as_deref()?);
     on_one_line(&value).is_none().then_some(value)
 }
 
-/// Who won a unit, or why nobody did.
-fn winner(unit: &v1::UnitExplanation) -> String {
+/// The policy that set or removed a unit, or why it has no value.
+fn origin_column(unit: &v1::UnitExplanation) -> String {
     let text = match (&unit.origin, &unit.value_json) {
         (Some(origin), Some(_)) => format!("<- {}", origin_text(origin, &unit.strategy)),
-        (Some(origin), None) => format!("<- taken away by {}", origin_text(origin, &unit.strategy)),
-        (None, None) if unit.beaten.is_empty() => "nobody offers one".to_owned(),
-        (None, None) => "no offer holds:".to_owned(),
+        (Some(origin), None) => format!("<- removed by {}", origin_text(origin, &unit.strategy)),
+        (None, None) if unit.beaten.is_empty() => "no policy sets it".to_owned(),
+        (None, None) => "no value is in effect:".to_owned(),
         (None, Some(_)) => String::new(),
     };
     printable(&text)
@@ -196,27 +196,27 @@ fn origin_text(origin: &v1::Origin, strategy: &str) -> String {
     format!("{} ({block}{comma}{strategy})", origin_name(origin))
 }
 
-/// An offer that lost.
-fn lost(
+/// Writes a value that is not in effect, and why.
+fn write_overridden(
     out: &mut dyn Write,
     unit: &v1::UnitExplanation,
     beaten: &v1::BeatenPolicy,
     style: Style,
 ) -> io::Result<()> {
-    let word = if unit.origin.is_some() {
-        "beats"
+    let verb = if unit.origin.is_some() {
+        "overrides"
     } else {
-        "lost"
+        "dropped"
     };
     let name = beaten.policy.as_ref().map(policy_name).unwrap_or_default();
-    // The unit is told only where the loser offered another one than won.
-    let inside = match beaten.unit == unit.unit {
+    // Print the unit only if it differs from that of the value in effect.
+    let subunit = match beaten.unit == unit.unit {
         true => String::new(),
         false => format!(" {}", beaten.unit),
     };
     let value = compact_value(&beaten.value_json);
     let (before, after) = (
-        printable(&format!("      {word} {name}{inside}: ")),
+        printable(&format!("      {verb} {name}{subunit}: ")),
         printable(&format!(" ({})", beaten.reason)),
     );
     let used = super::text::width(&before) + super::text::width(&after);
@@ -225,13 +225,13 @@ fn lost(
     writeln!(out, "{}", style.dim(&shortened(&line, WIDTH)))
 }
 
-/// A value on one line, as short as it reads well.
+/// Formats a value on one line.
 fn compact_value(json: &str) -> String {
     let value = parsed(json);
     on_one_line(&value).unwrap_or_else(|| compact(&value.into()))
 }
 
-/// The value of a JSON text; the text itself should it be none.
+/// Parses JSON text. Invalid JSON becomes a string.
 fn parsed(json: &str) -> Value {
     serde_json::from_str(json).unwrap_or_else(|_| Value::from(json))
 }
@@ -242,15 +242,15 @@ mod tests {
     use crate::cli::render::explain_summary::fixtures::{beaten, cakes, unit};
     use crate::cli::render::text::width;
 
-    fn shown(paths: &[String], explained: &v1::KindExplanation) -> String {
+    fn text_of(paths: &[String], explained: &v1::KindExplanation) -> String {
         let mut out = Vec::new();
         kind(&mut out, paths, explained, Style::new(false)).unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
-    fn an_explanation_reads_from_the_top() {
-        let text = shown(&["gateways/a/b".to_owned()], &cakes());
+    fn an_explanation_has_all_parts() {
+        let text = text_of(&["gateways/a/b".to_owned()], &cakes());
         for line in [
             "RetryPolicy.policies.bakery.example",
             "  on gateways/a/b",
@@ -258,32 +258,32 @@ mod tests {
             "    └─ HTTPRoute/baker/cakes (Route)",
             "    attempts = 5  <- baker/be-patient (defaults, PatchDefaults)",
             "    backoff = 2s  <- baker/let-them-cool (defaults, PatchDefaults)",
-            "      beats baker/be-patient: 250ms (more specific default)",
-            "    lost: timeout is offered by a less specific policy, and the result lacks it",
+            "      overrides baker/be-patient: 250ms (more specific default)",
+            "    lost: timeout is set by a less specific policy and missing in the result",
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }
     }
 
     #[test]
-    fn units_without_value_say_why() {
+    fn units_without_value_have_a_reason() {
         let mut explained = cakes();
         let mut gone = unit("a", None, None);
         gone.beaten = vec![beaten("x", "a.b", "1", "unset")];
         explained.units = vec![gone, unit("b", None, Some("y")), unit("c", None, None)];
-        let text = shown(&[], &explained);
+        let text = text_of(&[], &explained);
         for line in [
-            "    a (no value)  no offer holds:",
-            "      lost baker/x a.b: 1 (unset)",
-            "    b (no value)  <- taken away by baker/y (defaults, PatchDefaults)",
-            "    c (no value)  nobody offers one",
+            "    a (no value)  no value is in effect:",
+            "      dropped baker/x a.b: 1 (unset)",
+            "    b (no value)  <- removed by baker/y (defaults, PatchDefaults)",
+            "    c (no value)  no policy sets it",
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }
     }
 
     #[test]
-    fn all_fits_and_no_path_is_lost() {
+    fn all_lines_fit_and_further_paths_are_counted() {
         let long = "long ".repeat(60);
         let mut explained = cakes();
         let json = serde_json::json!({"a": {"b": [{"c": long}]}}).to_string();
@@ -291,7 +291,7 @@ mod tests {
         unit.beaten = vec![beaten(&"name".repeat(20), "*", &json, "older")];
         explained.units.push(unit);
         let paths: Vec<String> = (0..8).map(|n| format!("gateways/a/{n}")).collect();
-        let text = shown(&paths, &explained);
+        let text = text_of(&paths, &explained);
         assert!(text.contains("gateways/a/4\n     and 3 more\n"), "{text}");
         for line in text.lines() {
             assert!(width(line) <= WIDTH, "{line}");

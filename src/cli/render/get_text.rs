@@ -1,4 +1,4 @@
-//! Effective policies for people.
+//! Effective policies as text, with the origin of each value in a column.
 
 use std::io::{self, Write};
 
@@ -9,10 +9,10 @@ use super::spec::{self, SpecLine, policy_name};
 use super::text::{Style, beside, column, printable, shortened, wrapped};
 use crate::api::v1;
 
-/// The right column begins no further right than this.
-const MOST_LEFT: usize = 58;
+/// Maximum width of the left column.
+const MAX_LEFT: usize = 58;
 
-/// Writes a path with its policies.
+/// Writes a path with its effective policies.
 pub(in crate::cli) fn path(
     out: &mut dyn Write,
     path: &str,
@@ -31,7 +31,7 @@ pub(in crate::cli) fn path(
 
 fn policy(out: &mut dyn Write, policy: &v1::EffectivePolicy, style: Style) -> io::Result<()> {
     let spec = policy.spec_json.as_deref().map(|text| {
-        // It is JSON; should it not be, it is shown as it is.
+        // Invalid JSON is printed as a string.
         serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
     });
     let (whole, lines) = match &spec {
@@ -40,7 +40,7 @@ fn policy(out: &mut dyn Write, policy: &v1::EffectivePolicy, style: Style) -> io
     };
     let name = printable(&kind_name(policy));
     let inherited = match policy.inherited_only {
-        true => " (so far; it acts on a level below)",
+        true => " (inherited only; takes effect at a lower level)",
         false => "",
     };
     let heading = format!("  {name}{inherited}");
@@ -56,7 +56,7 @@ fn policy(out: &mut dyn Write, policy: &v1::EffectivePolicy, style: Style) -> io
         let name = listed.policy.as_ref().map(policy_name).unwrap_or_default();
         let left = printable(&format!("    {}. {name}", at + 1));
         let right = printable(&format!("# on {}", listed.node));
-        writeln!(out, "{}", beside(&left, &right, MOST_LEFT, style))?;
+        writeln!(out, "{}", beside(&left, &right, MAX_LEFT, style))?;
         let value = serde_json::from_str(&listed.spec_json)
             .unwrap_or_else(|_| Value::from(listed.spec_json.as_str()));
         for line in spec::lines(&value, &[], 7).1 {
@@ -66,7 +66,7 @@ fn policy(out: &mut dyn Write, policy: &v1::EffectivePolicy, style: Style) -> io
     rejected(out, &policy.rejected, style)
 }
 
-/// The heading in colour and the lines of a spec, with the origins in a column.
+/// Writes a coloured heading and the lines of a spec, with the origins in a column.
 fn write_lines(
     out: &mut dyn Write,
     heading: &str,
@@ -77,9 +77,9 @@ fn write_lines(
     let lefts = lines.iter().filter(|line| !line.origin.is_empty());
     let lefts = lefts.map(|line| line.text.as_str());
     let lefts = lefts.chain((!whole.is_empty()).then_some(heading));
-    let at = column(lefts, MOST_LEFT);
+    let at = column(lefts, MAX_LEFT);
     let first = beside(heading, &comment(whole), at, style);
-    // The heading is coloured last, since colours take no columns.
+    // Colour the heading last: escape sequences must not count as columns.
     let head = shortened(heading, super::text::WIDTH);
     writeln!(out, "{}", first.replacen(&head, &style.cyan(&head), 1))?;
     for line in lines {
@@ -97,7 +97,7 @@ fn comment(origin: &str) -> String {
     }
 }
 
-/// Policies that are attached but not accepted.
+/// Writes the policies that are attached but not accepted.
 pub(in crate::cli) fn rejected(
     out: &mut dyn Write,
     rejected: &[v1::RejectedPolicy],
@@ -111,7 +111,7 @@ pub(in crate::cli) fn rejected(
     Ok(())
 }
 
-/// Something that must not be overlooked, wrapped.
+/// Writes a wrapped warning.
 pub(in crate::cli) fn write_alert(out: &mut dyn Write, text: &str, style: Style) -> io::Result<()> {
     for (at, line) in wrapped(&printable(text), 6).iter().enumerate() {
         let indent = if at == 0 { 4 } else { 6 };
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use crate::cli::render::text::{WIDTH, width};
 
-    fn shown(policy: v1::EffectivePolicy) -> String {
+    fn text_of(policy: v1::EffectivePolicy) -> String {
         let mut out = Vec::new();
         path(&mut out, "gateways/a/b", &[policy], Style::new(false)).unwrap();
         String::from_utf8(out).unwrap()
@@ -144,8 +144,8 @@ mod tests {
     }
 
     #[test]
-    fn values_stand_beside_those_who_say_them() {
-        let text = shown(v1::EffectivePolicy {
+    fn values_have_their_origins_beside_them() {
+        let text = text_of(v1::EffectivePolicy {
             group: "g".to_owned(),
             kind: "RetryPolicy".to_owned(),
             spec_json: Some("{\"attempts\":5,\"backoff\":\"2s\"}".to_owned()),
@@ -164,9 +164,9 @@ mod tests {
     }
 
     #[test]
-    fn everything_fits() {
+    fn all_lines_fit() {
         let long = "x y ".repeat(80);
-        let text = shown(v1::EffectivePolicy {
+        let text = text_of(v1::EffectivePolicy {
             kind: "Kind".to_owned(),
             group: "group".repeat(30),
             spec_json: Some(serde_json::json!({"a": long, "b": {"c": long}, "d": 1}).to_string()),

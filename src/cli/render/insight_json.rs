@@ -1,24 +1,24 @@
-//! From messages to documents, for `status`, `reach`, `lint`, `diff`, `preview` and `topology`.
-//! As in [`proto_json`]: names of protobuf JSON, all fields, exact JSON.
+//! Converts messages of PolicyInsightService to documents, by the rules of
+//! [`proto_json`](super::proto_json).
 
 use super::document::Document;
 use super::proto_json::{exact, kinds, origin, policy, reference, rejected, version};
 use crate::api::v1;
 
-/// Policies with their statuses.
+/// Converts policy statuses, for `status`.
 pub(in crate::cli) fn statuses(
-    known: Option<&v1::Version>,
+    snapshot: Option<&v1::Version>,
     states: &[v1::KindState],
     policies: &[v1::PolicyStatus],
 ) -> Document {
     with_header(
-        known,
+        snapshot,
         states,
         [("policies", Document::list(policies, status))],
     )
 }
 
-/// Where a policy reaches.
+/// Converts the paths and objects that a policy affects, for `reach`.
 pub(in crate::cli) fn reach(
     reply: &v1::ListAffectedResponse,
     states: &[v1::KindState],
@@ -47,12 +47,11 @@ pub(in crate::cli) fn reach(
     )
 }
 
-/// What became of a request.
+/// Converts the routing result of a request, for `resolve`.
 pub(in crate::cli) fn resolved(
     reply: &v1::ResolveRequestResponse,
     states: &[v1::KindState],
 ) -> Document {
-    let number = |number: u32| Document::Number(number.to_string());
     let backend = |backend: &v1::ResolvedBackend| {
         Document::map([
             ("path", Document::text(&backend.path)),
@@ -61,25 +60,25 @@ pub(in crate::cli) fn resolved(
             ("reason", Document::text(&backend.reason)),
         ])
     };
-    let taken = |taken: &v1::ResolvedRequest| {
-        let policies = taken
+    let resolved = |resolved: &v1::ResolvedRequest| {
+        let policies = resolved
             .policies
             .as_ref()
             .map(|policies| &policies.policies[..]);
         Document::map([
-            ("path", Document::text(&taken.path)),
-            ("port", number(taken.port)),
-            ("ruleIndex", number(taken.rule_index)),
+            ("path", Document::text(&resolved.path)),
+            ("port", number(resolved.port)),
+            ("ruleIndex", number(resolved.rule_index)),
             (
                 "matchIndex",
-                taken.match_index.map_or(Document::Null, number),
+                resolved.match_index.map_or(Document::Null, number),
             ),
-            ("matched", Document::text(&taken.matched)),
+            ("matched", Document::text(&resolved.matched)),
             (
                 "policies",
                 Document::list(policies.unwrap_or_default(), policy),
             ),
-            ("backends", Document::list(&taken.backends, backend)),
+            ("backends", Document::list(&resolved.backends, backend)),
         ])
     };
     let near = |near: &v1::NearMiss| {
@@ -89,25 +88,25 @@ pub(in crate::cli) fn resolved(
             ("lacks", texts(&near.lacks)),
         ])
     };
-    let not_taken = |not: &v1::UnresolvedRequest| {
+    let unresolved = |unresolved: &v1::UnresolvedRequest| {
         Document::map([
-            ("path", Document::text(&not.path)),
-            ("reason", Document::text(&not.reason)),
-            ("message", Document::text(&not.message)),
-            ("nearest", Document::list(&not.nearest, near)),
+            ("path", Document::text(&unresolved.path)),
+            ("reason", Document::text(&unresolved.reason)),
+            ("message", Document::text(&unresolved.message)),
+            ("nearest", Document::list(&unresolved.nearest, near)),
         ])
     };
     with_header(
         reply.version.as_ref(),
         states,
         [
-            ("resolved", Document::list(&reply.resolved, taken)),
-            ("unresolved", Document::list(&reply.unresolved, not_taken)),
+            ("resolved", Document::list(&reply.resolved, resolved)),
+            ("unresolved", Document::list(&reply.unresolved, unresolved)),
         ],
     )
 }
 
-/// What is worth a look.
+/// Converts findings, for `lint`.
 pub(in crate::cli) fn findings(
     reply: &v1::ListFindingsResponse,
     states: &[v1::KindState],
@@ -128,7 +127,8 @@ pub(in crate::cli) fn findings(
     )
 }
 
-/// What changes. Two sets of files have no version in common: then it is null.
+/// Converts the effect of a change, for `diff` and `preview`. The version is null for `diff`, which
+/// has two snapshots.
 pub(in crate::cli) fn changes(
     reply: &v1::PreviewChangeResponse,
     states: &[v1::KindState],
@@ -155,7 +155,7 @@ pub(in crate::cli) fn changes(
     )
 }
 
-/// The topology.
+/// Converts the topology, for `topology`.
 pub(in crate::cli) fn topology(
     reply: &v1::GetTopologyResponse,
     states: &[v1::KindState],
@@ -185,14 +185,14 @@ pub(in crate::cli) fn topology(
     )
 }
 
-/// An answer behind its version and what is not known.
+/// Puts the version and the incomplete kinds before the fields of an answer.
 fn with_header<const N: usize>(
-    known: Option<&v1::Version>,
+    snapshot: Option<&v1::Version>,
     states: &[v1::KindState],
     fields: [(&str, Document); N],
 ) -> Document {
     let head = [
-        ("version", known.map_or(Document::Null, version)),
+        ("version", snapshot.map_or(Document::Null, version)),
         ("kinds", kinds(states)),
     ];
     let all = head.into_iter().chain(fields);
@@ -240,7 +240,7 @@ fn status(status: &v1::PolicyStatus) -> Document {
 }
 
 fn change(change: &v1::ChangedAnswer) -> Document {
-    let said = |who: Option<&v1::Origin>| who.map_or(Document::Null, origin);
+    let optional = |source: Option<&v1::Origin>| source.map_or(Document::Null, origin);
     Document::map([
         ("kind", Document::text(&change.kind)),
         ("paths", texts(&change.paths)),
@@ -251,8 +251,8 @@ fn change(change: &v1::ChangedAnswer) -> Document {
                     ("unit", Document::text(&unit.unit)),
                     ("before", exact(unit.before_json.as_deref())),
                     ("after", exact(unit.after_json.as_deref())),
-                    ("beforeOrigin", said(unit.before_origin.as_ref())),
-                    ("afterOrigin", said(unit.after_origin.as_ref())),
+                    ("beforeOrigin", optional(unit.before_origin.as_ref())),
+                    ("afterOrigin", optional(unit.after_origin.as_ref())),
                 ])
             }),
         ),
@@ -277,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_answer_has_all_its_fields() {
+    fn an_empty_answer_has_every_field() {
         assert_eq!(
             compact(&changes(&v1::PreviewChangeResponse::default(), &[])),
             "{\"version\": null, \"kinds\": [], \"truncated\": false, \"loses\": false, \

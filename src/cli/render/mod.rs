@@ -1,4 +1,4 @@
-//! What commands print: text, tables, JSON and YAML.
+//! Output of the commands: human-readable text, JSON and YAML.
 
 pub(super) mod changes;
 pub(super) mod console;

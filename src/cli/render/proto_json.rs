@@ -1,10 +1,12 @@
-//! From messages to documents: the JSON that docs/api.md describes. Names are those of protobuf
-//! JSON, all fields are always there, and exact JSON stands in place of texts that hold JSON.
+//! Converts messages to documents: the JSON that `docs/api.md` describes.
+//!
+//! Field names are those of protobuf JSON. All fields are always present. Fields that contain JSON
+//! text are embedded as JSON, with every digit of their numbers.
 
 use super::document::Document;
 use crate::api::v1;
 
-/// A version. Generations are strings, as 64-bit numbers are in protobuf JSON.
+/// Converts a version. Generations are strings, as 64-bit numbers are in protobuf JSON.
 pub(in crate::cli) fn version(version: &v1::Version) -> Document {
     Document::map([
         ("epoch", Document::text(&version.epoch)),
@@ -12,7 +14,7 @@ pub(in crate::cli) fn version(version: &v1::Version) -> Document {
     ])
 }
 
-/// The kinds of which not everything is known.
+/// Converts the states of the kinds that are incomplete.
 pub(in crate::cli) fn kinds(kinds: &[v1::KindState]) -> Document {
     Document::list(kinds, |kind| {
         Document::map([
@@ -22,7 +24,7 @@ pub(in crate::cli) fn kinds(kinds: &[v1::KindState]) -> Document {
     })
 }
 
-/// A path with its policies.
+/// Converts a path with its effective policies.
 pub(in crate::cli) fn path(path: &str, policies: &[v1::EffectivePolicy]) -> Document {
     Document::map([
         ("path", Document::text(path)),
@@ -30,7 +32,7 @@ pub(in crate::cli) fn path(path: &str, policies: &[v1::EffectivePolicy]) -> Docu
     ])
 }
 
-/// An effective policy.
+/// Converts an effective policy.
 pub(in crate::cli) fn policy(policy: &v1::EffectivePolicy) -> Document {
     Document::map([
         ("group", Document::text(&policy.group)),
@@ -45,14 +47,14 @@ pub(in crate::cli) fn policy(policy: &v1::EffectivePolicy) -> Document {
     ])
 }
 
-/// An explanation.
+/// Converts an explanation.
 pub(in crate::cli) fn explanation(
     response: &v1::ExplainResponse,
     states: &[v1::KindState],
 ) -> Document {
-    let known = response.version.clone().unwrap_or_default();
+    let response_version = response.version.clone().unwrap_or_default();
     Document::map([
-        ("version", version(&known)),
+        ("version", version(&response_version)),
         ("kinds", kinds(states)),
         ("truncated", Document::Bool(response.truncated)),
         (
@@ -133,7 +135,7 @@ fn unit(unit: &v1::UnitExplanation) -> Document {
     ])
 }
 
-/// Who says a unit.
+/// Converts the origin of a unit.
 pub(in crate::cli) fn origin(origin: &v1::Origin) -> Document {
     Document::map([
         ("unit", Document::text(&origin.unit)),
@@ -154,7 +156,7 @@ fn listed(listed: &v1::ListedPolicy) -> Document {
     ])
 }
 
-/// A policy that is attached and not accepted.
+/// Converts a policy that is attached but not accepted.
 pub(in crate::cli) fn rejected(rejected: &v1::RejectedPolicy) -> Document {
     Document::map([
         ("policy", reference(rejected.policy.as_ref())),
@@ -163,7 +165,7 @@ pub(in crate::cli) fn rejected(rejected: &v1::RejectedPolicy) -> Document {
     ])
 }
 
-/// The name of a policy.
+/// Converts the name of a policy; null if there is none.
 pub(in crate::cli) fn reference(policy: Option<&v1::PolicyRef>) -> Document {
     policy.map_or(Document::Null, |policy| {
         Document::map([
@@ -173,7 +175,7 @@ pub(in crate::cli) fn reference(policy: Option<&v1::PolicyRef>) -> Document {
     })
 }
 
-/// Exact JSON, or null where there is none.
+/// Embeds JSON text without changing it; null if there is none.
 pub(in crate::cli) fn exact(json: Option<&str>) -> Document {
     json.map_or(Document::Null, Document::exact)
 }
@@ -184,7 +186,7 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn every_field_is_there() {
+    fn every_field_is_present() {
         let message = v1::EffectivePolicy {
             group: "g".to_owned(),
             kind: "K".to_owned(),
@@ -203,7 +205,7 @@ mod tests {
         let mut out = Vec::new();
         super::super::json::write(&mut out, &path("gateways/a/b", &[message]), 0).unwrap();
         let text = String::from_utf8(out).unwrap();
-        // Exact: the number keeps its text.
+        // The number keeps its digits.
         assert!(text.contains("{\"n\":1.10}"), "{text}");
         assert_eq!(
             serde_json::from_str::<Value>(&text.replace("1.10", "1")).unwrap(),
@@ -216,12 +218,12 @@ mod tests {
                 "listed": [], "rejected": [], "inheritedOnly": false, "notComputed": "",
             }]})
         );
-        let silent = policy(&v1::EffectivePolicy::default());
-        assert!(matches!(silent, Document::Map(fields) if fields.len() == 9));
+        let empty = policy(&v1::EffectivePolicy::default());
+        assert!(matches!(empty, Document::Map(fields) if fields.len() == 9));
     }
 
     #[test]
-    fn versions_and_states_are_those_of_protobuf() {
+    fn versions_and_states_are_written_as_in_protobuf_json() {
         let found = version(&v1::Version {
             epoch: "e".to_owned(),
             generation: u64::MAX,

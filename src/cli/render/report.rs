@@ -1,4 +1,4 @@
-//! Answers of commands that ask one question: printed for people or for programs.
+//! [`Report`]: an answer that can be printed as text, JSON or YAML.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -8,27 +8,27 @@ use super::text::{Style, printable, wrapped};
 use super::{CliError, Format, console, json, yaml};
 use crate::api::v1;
 
-/// What stands before the rest of a table where not everything was found.
-const TRUNCATED: &str = "INCOMPLETE: more was found than is told: ask for less";
+/// The first line of the text output of a truncated answer.
+pub(in crate::cli) const TRUNCATED: &str = "INCOMPLETE: the answer is truncated: narrow the query";
 
 /// An answer that can be printed in every format.
 pub(in crate::cli) trait Report {
-    /// For programs.
+    /// Returns the answer as a document, for JSON and YAML.
     fn document(&self, states: &[v1::KindState]) -> Document;
 
-    /// For people.
+    /// Writes the answer as text.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// `out` cannot be written.
     fn table(&self, out: &mut dyn Write, style: Style) -> io::Result<()>;
 
-    /// Whether there is more than the answer tells.
+    /// Whether the server truncated the answer.
     fn truncated(&self) -> bool {
         false
     }
 }
 
-/// Prints an answer, with what is not known before it.
+/// Prints an answer, preceded by the kinds that are incomplete.
 pub(in crate::cli) fn print(
     report: &dyn Report,
     format: Format,
@@ -63,19 +63,19 @@ pub(in crate::cli) fn print(
     Ok(())
 }
 
-/// Tells on standard error what is not known, for readers of a document.
+/// Prints the incomplete kinds on standard error, for output that a program reads.
 pub(in crate::cli) fn warn_incomplete(states: &[v1::KindState]) {
     for state in states {
         console::print_error(&format!("warning: {}", incomplete_line(state)));
     }
 }
 
-/// Whether lines are to fit a terminal. What is piped to a program keeps its lines whole.
+/// Whether standard output is a terminal, so that lines are wrapped.
 pub(in crate::cli) fn on_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Writes words, wrapped; lines after the first stand two columns further right.
+/// Writes wrapped text. Lines after the first are indented by two more columns.
 pub(in crate::cli) fn write_wrapped(
     out: &mut dyn Write,
     text: &str,
@@ -89,7 +89,7 @@ pub(in crate::cli) fn write_wrapped(
     Ok(())
 }
 
-/// Writes `on PATH`, each path on a line of its own, the first few of them.
+/// Writes `on PATH`, one path per line: the first `most` of them, and the number of the others.
 pub(in crate::cli) fn write_paths(
     out: &mut dyn Write,
     paths: &[String],
@@ -111,7 +111,7 @@ mod tests {
     use crate::cli::render::text::{WIDTH, width};
 
     #[test]
-    fn words_fit_and_names_stay_whole() {
+    fn lines_fit_and_names_are_not_broken() {
         let long = "n".repeat(150);
         let mut out = Vec::new();
         let text = format!("{}{long}", "word ".repeat(50));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_the_paths_is_counted() {
+    fn further_paths_are_counted() {
         let paths: Vec<String> = ["a", "b", "c"].map(str::to_owned).into();
         let mut out = Vec::new();
         write_paths(&mut out, &paths, 2).unwrap();

@@ -1,4 +1,4 @@
-//! A spec as lines for people, each with the unit that it stands for.
+//! A spec as lines of YAML-like text, each with the origin of its value.
 
 use serde_json::Value;
 
@@ -8,36 +8,36 @@ use super::yaml::{scalar, string};
 use crate::api::v1;
 use entail_core::model::{Segment, Unit, item_value};
 
-/// Lists of scalars up to this length stand on one line.
+/// Maximum length of a list of scalars that is printed on one line.
 const SHORT: usize = 60;
 
 /// A line of a spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) struct SpecLine {
-    /// Its text, indented.
+    /// The text, indented.
     pub(in crate::cli) text: String,
-    /// Who says what stands here and below; empty where that was said above.
+    /// The policy that set this value and those below; empty if a line above has it.
     pub(in crate::cli) origin: String,
 }
 
-/// Origins with their units.
+/// The origins of a spec, by unit.
 struct Origins(Vec<(Unit, String)>);
 
-/// The lines of a spec. What is said of the whole goes with the first line that is returned apart.
+/// Returns the lines of a spec, and the origin of the whole spec, which belongs beside the heading.
 pub(in crate::cli) fn lines(
     value: &Value,
     origins: &[v1::Origin],
     indent: usize,
 ) -> (String, Vec<SpecLine>) {
-    let known = Origins(
+    let origins = Origins(
         origins
             .iter()
             .filter_map(|origin| Some((Unit::parse(&origin.unit)?, origin_comment(origin))))
             .collect(),
     );
     let mut lines = Vec::new();
-    put(value, &mut Unit::default(), &known, indent, &mut lines);
-    (known.of(&Unit::default()), lines)
+    push_lines(value, &mut Unit::default(), &origins, indent, &mut lines);
+    (origins.of(&Unit::default()), lines)
 }
 
 /// `from ns/name (defaults)`.
@@ -49,7 +49,7 @@ pub(in crate::cli) fn origin_comment(origin: &v1::Origin) -> String {
     )
 }
 
-/// Who says a unit: policies or an object.
+/// The policies that set a unit, or the object that does.
 pub(in crate::cli) fn origin_name(origin: &v1::Origin) -> String {
     if origin.policies.is_empty() {
         return origin.object.clone();
@@ -67,7 +67,7 @@ pub(in crate::cli) fn policy_name(policy: &v1::PolicyRef) -> String {
     }
 }
 
-/// The word of a block.
+/// The name of a block.
 pub(in crate::cli) fn block_name(block: v1::Block) -> &'static str {
     match block {
         v1::Block::Unspecified => "unknown block",
@@ -79,24 +79,24 @@ pub(in crate::cli) fn block_name(block: v1::Block) -> &'static str {
 }
 
 impl Origins {
-    /// Who says exactly this unit.
+    /// The comments of the origins of exactly this unit.
     fn of(&self, unit: &Unit) -> String {
-        let found = self.0.iter().filter(|(known, _)| known == unit);
-        let texts: Vec<&str> = found.map(|(_, text)| text.as_str()).collect();
+        let matching = self.0.iter().filter(|(other, _)| other == unit);
+        let texts: Vec<&str> = matching.map(|(_, text)| text.as_str()).collect();
         texts.join(", ")
     }
 
-    /// The segment by which an item of the list at `unit` is known: its keys, if any origin names
-    /// an item that has them.
+    /// Returns the segment of a list item below `unit`: its keys, if the unit of an origin identifies
+    /// the item by keys.
     fn item(&self, unit: &Unit, item: &Value) -> Segment {
         let depth = unit.0.len();
-        let named = self.0.iter().filter(|(known, _)| unit.covers(known));
-        let segments = named.filter_map(|(known, _)| known.0.get(depth));
+        let below = self.0.iter().filter(|(other, _)| unit.covers(other));
+        let segments = below.filter_map(|(other, _)| other.0.get(depth));
         for segment in segments {
             if let Segment::Item(keys) = segment {
                 let has = |key: &str, value: &str| {
                     item.get(key)
-                        .is_some_and(|found| item_value(found) == value)
+                        .is_some_and(|field| item_value(field) == value)
                 };
                 if !keys.is_empty() && keys.iter().all(|(key, value)| has(key, value)) {
                     return segment.clone();
@@ -107,7 +107,8 @@ impl Origins {
     }
 }
 
-fn put(
+/// Appends the lines of a value at `unit`.
+fn push_lines(
     value: &Value,
     unit: &mut Unit,
     origins: &Origins,
@@ -123,7 +124,7 @@ fn put(
                     Some(text) => lines.push(line(indent, &string(key), &text, own)),
                     None => {
                         lines.push(line(indent, &string(key), "", own));
-                        put(value, unit, origins, indent + 2, lines);
+                        push_lines(value, unit, origins, indent + 2, lines);
                     }
                 }
                 unit.0.pop();
@@ -133,7 +134,7 @@ fn put(
             for item in items {
                 unit.0.push(origins.item(unit, item));
                 let first = lines.len();
-                put(item, unit, origins, indent + 2, lines);
+                push_lines(item, unit, origins, indent + 2, lines);
                 if let Some(line) = lines.get_mut(first) {
                     dash(line, indent);
                     let own = origins.of(unit);
@@ -151,11 +152,11 @@ fn put(
     }
 }
 
-/// Puts the dash of a list's item before its first line.
+/// Puts the dash of a list item before its first line.
 fn dash(line: &mut SpecLine, indent: usize) {
     let text = line.text.trim_start_matches(' ');
     let before = line.text.len() - text.len();
-    // The first line of an item that is a list has its own dash, further in.
+    // If the item is a list, its first line already has a dash, further to the right.
     line.text = format!(
         "{:indent$}- {:rest$}{text}",
         "",
@@ -172,7 +173,8 @@ fn line(indent: usize, key: &str, value: &str, origin: String) -> SpecLine {
     }
 }
 
-/// A scalar, something empty, or a short list of scalars.
+/// Formats a value on one line: a scalar, an empty list or map, or a short list of scalars. `None` if
+/// it needs several lines.
 pub(in crate::cli) fn on_one_line(value: &Value) -> Option<String> {
     let is_leaf = |value: &Value| match value {
         Value::Array(items) => items.is_empty(),
@@ -207,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn each_line_knows_who_says_it() {
+    fn each_line_has_its_origin() {
         let spec = json!({
             "a": {"b": "10s", "c.d": 1}, "codes": [502, 503],
             "list": [{"name": "x", "v": 1}, {"name": "y", "v": [{"z": 1}]}],
@@ -242,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_may_have_one_origin() {
+    fn the_whole_spec_may_have_one_origin() {
         let (whole, found) = lines(&json!([[1, {"a": 1}], "x"]), &[origin("*", "p")], 0);
         assert_eq!(whole, "from ns/p (defaults)");
         let text: Vec<&str> = found.iter().map(|l| l.text.as_str()).collect();

@@ -1,4 +1,4 @@
-//! Statuses of policies for people.
+//! Policy statuses as text.
 
 use std::io::{self, Write};
 
@@ -7,11 +7,11 @@ use super::spec::policy_name;
 use super::text::{Style, WIDTH, column, count, printable, width};
 use crate::api::v1;
 
-/// Writes policies grouped by kind; of a single one (`whole`) also what it refers to.
+/// Writes policies grouped by kind. With `is_single`, writes one policy with its references.
 pub(in crate::cli) fn table(
     out: &mut dyn Write,
     policies: &[v1::PolicyStatus],
-    whole: bool,
+    is_single: bool,
     style: Style,
 ) -> io::Result<()> {
     if policies.is_empty() {
@@ -20,7 +20,7 @@ pub(in crate::cli) fn table(
     let mut kind = None;
     let names: Vec<String> = policies.iter().map(name).collect();
     let rights: Vec<String> = policies.iter().map(conditions).collect();
-    // The column of the conditions leaves room for the widest of them.
+    // Leave room for the widest conditions.
     let widest = rights.iter().map(|right| width(right)).max().unwrap_or(0);
     let room = WIDTH.saturating_sub(widest + 4);
     let at = column(names.iter().map(String::as_str), room) + 2;
@@ -34,11 +34,11 @@ pub(in crate::cli) fn table(
         }
         heading(out, policy, (name, right), at, style)?;
         details(out, policy, style)?;
-        if whole {
+        if is_single {
             references(out, policy, style)?;
         }
     }
-    if !whole {
+    if !is_single {
         writeln!(out, "\n{}", summary(policies))?;
     }
     Ok(())
@@ -49,16 +49,16 @@ fn name(policy: &v1::PolicyStatus) -> String {
     printable(&name.unwrap_or_default())
 }
 
-/// Its conditions, and in one word how far it is in force.
+/// The conditions of a policy, and how far it is in force.
 fn conditions(policy: &v1::PolicyStatus) -> String {
-    let mut told: Vec<String> = policy.conditions.iter().take(2).map(condition).collect();
+    let mut parts: Vec<String> = policy.conditions.iter().take(2).map(condition).collect();
     if !policy.in_force.is_empty() {
-        told.push(policy.in_force.clone());
+        parts.push(policy.in_force.clone());
     }
-    printable(&told.join("  "))
+    printable(&parts.join("  "))
 }
 
-/// A policy with its conditions beside it.
+/// Writes a policy with its conditions beside it.
 fn heading(
     out: &mut dyn Write,
     policy: &v1::PolicyStatus,
@@ -66,12 +66,12 @@ fn heading(
     at: usize,
     style: Style,
 ) -> io::Result<()> {
-    let right = match is_fine(policy) {
+    let right = match is_effective(policy) {
         true => right.to_owned(),
         false => style.alert(right),
     };
     let gap = at.saturating_sub(width(name) + 2);
-    // Names are never cut: what does not fit beside one stands below it.
+    // Names are never cut: conditions that do not fit beside one are printed below it.
     if gap >= 2 {
         writeln!(out, "  {name}{}{right}", " ".repeat(gap))
     } else {
@@ -79,7 +79,7 @@ fn heading(
     }
 }
 
-/// What there is to say below a policy.
+/// Writes what overrides a policy, its messages, and its warnings.
 fn details(out: &mut dyn Write, policy: &v1::PolicyStatus, style: Style) -> io::Result<()> {
     if !policy.overridden_by.is_empty() {
         let names: Vec<String> = policy.overridden_by.iter().map(policy_name).collect();
@@ -99,7 +99,7 @@ fn details(out: &mut dyn Write, policy: &v1::PolicyStatus, style: Style) -> io::
     Ok(())
 }
 
-/// `Type=Status/Reason`; what says nothing more than its type, by that alone.
+/// `Type=Status/Reason`, or `Type` alone if the status is True and the reason equals the type.
 fn condition(condition: &v1::Condition) -> String {
     let v1::Condition {
         r#type,
@@ -113,23 +113,23 @@ fn condition(condition: &v1::Condition) -> String {
     format!("{type}={status}/{reason}")
 }
 
-/// Messages of conditions, equal ones once.
+/// The distinct messages of the conditions.
 fn messages(policy: &v1::PolicyStatus) -> Vec<&str> {
-    let mut found: Vec<&str> = Vec::new();
+    let mut messages: Vec<&str> = Vec::new();
     for condition in &policy.conditions {
-        if !condition.message.is_empty() && !found.contains(&condition.message.as_str()) {
-            found.push(&condition.message);
+        if !condition.message.is_empty() && !messages.contains(&condition.message.as_str()) {
+            messages.push(&condition.message);
         }
     }
-    found
+    messages
 }
 
-/// Whether a policy is accepted and does something.
-fn is_fine(policy: &v1::PolicyStatus) -> bool {
+/// Whether a policy is accepted and in effect on at least one path.
+fn is_effective(policy: &v1::PolicyStatus) -> bool {
     !matches!(policy.in_force.as_str(), "" | "None" | "NoScope")
 }
 
-/// What a single policy refers to, and whose statuses tell of it.
+/// Writes the references of a policy, its ancestors, and the units in which it is overridden.
 fn references(out: &mut dyn Write, policy: &v1::PolicyStatus, style: Style) -> io::Result<()> {
     if !policy.references.is_empty() {
         writeln!(out, "\n  {}", style.bold("references"))?;
@@ -151,7 +151,7 @@ fn references(out: &mut dyn Write, policy: &v1::PolicyStatus, style: Style) -> i
         writeln!(out, "    {}", printable(ancestor))?;
     }
     if !policy.lost_units.is_empty() {
-        writeln!(out, "\n  {}", style.bold("lost somewhere"))?;
+        writeln!(out, "\n  {}", style.bold("overridden on some paths"))?;
     }
     for unit in &policy.lost_units {
         writeln!(out, "    {}", printable(unit))?;
@@ -159,10 +159,11 @@ fn references(out: &mut dyn Write, policy: &v1::PolicyStatus, style: Style) -> i
     Ok(())
 }
 
+/// The last line of the list: how many policies are in force.
 fn summary(policies: &[v1::PolicyStatus]) -> String {
-    let number = |wanted: &[&str]| {
+    let number = |selected: &[&str]| {
         let states = policies.iter().map(|policy| policy.in_force.as_str());
-        states.filter(|state| wanted.contains(state)).count()
+        states.filter(|state| selected.contains(state)).count()
     };
     format!(
         "{}: {} in force, {} in part, {} not at all, {} not accepted",
@@ -178,15 +179,15 @@ fn summary(policies: &[v1::PolicyStatus]) -> String {
 mod tests {
     use super::*;
 
-    fn shown(policy: v1::PolicyStatus) -> String {
+    fn text_of(policy: v1::PolicyStatus) -> String {
         let mut out = Vec::new();
         table(&mut out, &[policy], true, Style::new(false)).unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
-    fn conditions_say_no_more_than_they_must() {
-        let told = |status: &str, reason: &str| {
+    fn conditions_are_shortened() {
+        let text = |status: &str, reason: &str| {
             condition(&v1::Condition {
                 r#type: "Programmed".to_owned(),
                 status: status.to_owned(),
@@ -194,15 +195,15 @@ mod tests {
                 message: String::new(),
             })
         };
-        assert_eq!(told("True", "Programmed"), "Programmed");
-        assert_eq!(told("False", "Programmed"), "Programmed=False/Programmed");
-        assert_eq!(told("True", "Part"), "Programmed=True/Part");
+        assert_eq!(text("True", "Programmed"), "Programmed");
+        assert_eq!(text("False", "Programmed"), "Programmed=False/Programmed");
+        assert_eq!(text("True", "Part"), "Programmed=True/Part");
     }
 
     #[test]
     fn a_long_name_is_not_cut() {
         let name = "n".repeat(120);
-        let text = shown(v1::PolicyStatus {
+        let text = text_of(v1::PolicyStatus {
             kind: "K.g".to_owned(),
             policy: Some(v1::PolicyRef {
                 namespace: "a".to_owned(),

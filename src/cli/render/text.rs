@@ -1,18 +1,19 @@
-//! Text for people: colours, columns, and nothing that a terminal could mistake for an order.
+//! Text output: colours, columns, wrapping, and escaping of control characters.
 
 use std::fmt::Write;
 
-/// Columns that every line fits into. Names of paths and objects are never cut or broken, since
-/// they are copied from one command into the next.
+/// The width of text output in columns. Names of paths and objects may exceed it: they are never cut
+/// or broken, because users copy them into other commands.
 pub(in crate::cli) const WIDTH: usize = 100;
 
-/// Colours, or none.
+/// Applies terminal colours, if they are enabled.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::cli) struct Style {
     on: bool,
 }
 
 impl Style {
+    /// Returns a style with colours enabled or not.
     pub(in crate::cli) fn new(on: bool) -> Self {
         Self { on }
     }
@@ -25,55 +26,55 @@ impl Style {
         }
     }
 
-    /// For headings.
+    /// The style of headings.
     pub(in crate::cli) fn bold(self, text: &str) -> String {
         self.paint("1", text)
     }
 
-    /// For what explains.
+    /// The style of secondary text.
     pub(in crate::cli) fn dim(self, text: &str) -> String {
         self.paint("2", text)
     }
 
-    /// For kinds.
+    /// The style of policy kinds.
     pub(in crate::cli) fn cyan(self, text: &str) -> String {
         self.paint("36", text)
     }
 
-    /// For what must not be overlooked.
+    /// The style of warnings and losses.
     pub(in crate::cli) fn alert(self, text: &str) -> String {
         self.paint("1;31", text)
     }
 }
 
-/// The text with control characters written out: values and names come from strangers.
+/// Escapes control characters, except line breaks: values and names are untrusted input.
 pub(in crate::cli) fn printable(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
+    let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         if is_hidden(c) && c != '\n' {
-            // Writing to a String does not fail.
-            let _ = write!(shown, "\\u{:04x}", u32::from(c));
+            // Writes to a String do not fail.
+            let _ = write!(escaped, "\\u{:04x}", u32::from(c));
         } else {
-            shown.push(c);
+            escaped.push(c);
         }
     }
-    shown
+    escaped
 }
 
-/// Whether a terminal acts on a character, or changes the direction of text, instead of showing
-/// it.
+/// Whether a character is invisible: a control character, a line separator, or a mark that changes
+/// the direction of text.
 pub(in crate::cli) fn is_hidden(c: char) -> bool {
     let directs =
         matches!(c, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || directs || matches!(c, '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 
-/// Columns that a text takes, one a character.
+/// The width of a text in columns, counting one column per character.
 pub(in crate::cli) fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// The text cut to some columns, with `...` where it was cut.
+/// Shortens a text to `most` columns. A shortened text ends with `...`.
 pub(in crate::cli) fn shortened(text: &str, most: usize) -> String {
     if width(text) <= most {
         return text.to_owned();
@@ -82,7 +83,7 @@ pub(in crate::cli) fn shortened(text: &str, most: usize) -> String {
     format!("{kept}...")
 }
 
-/// Lines of words that fit between `indent` and the last column.
+/// Wraps a text at spaces into lines that fit between column `indent` and [`WIDTH`].
 pub(in crate::cli) fn wrapped(text: &str, indent: usize) -> Vec<String> {
     let room = WIDTH.saturating_sub(indent).max(20);
     let mut lines: Vec<String> = Vec::new();
@@ -98,13 +99,14 @@ pub(in crate::cli) fn wrapped(text: &str, indent: usize) -> Vec<String> {
     lines
 }
 
-/// Where a right column begins beside these left ones: behind the widest that leaves enough room.
+/// Returns where a right column begins: after the widest of the left texts that are at most `most`
+/// wide.
 pub(in crate::cli) fn column<'t>(lefts: impl Iterator<Item = &'t str>, most: usize) -> usize {
     let widths = lefts.map(width).filter(|left| *left <= most);
     widths.max().unwrap_or(0) + 2
 }
 
-/// A line with a right column, or two lines if they do not fit beside each other.
+/// Puts `right` at column `at` beside `left`, or on a second line if both do not fit on one.
 pub(in crate::cli) fn beside(left: &str, right: &str, at: usize, style: Style) -> String {
     if right.is_empty() {
         return shortened(left, WIDTH);
@@ -122,14 +124,14 @@ pub(in crate::cli) fn beside(left: &str, right: &str, at: usize, style: Style) -
     format!("{left}\n{}{}", " ".repeat(indent), style.dim(&right))
 }
 
-/// `1 path`, `2 paths`.
-pub(in crate::cli) fn count(number: usize, thing: &str) -> String {
+/// Formats a number with its noun, such as `1 path` or `2 paths`.
+pub(in crate::cli) fn count(number: usize, noun: &str) -> String {
     match number {
-        1 => format!("1 {thing}"),
-        _ if thing.ends_with('y') => {
-            format!("{number} {}ies", thing.strip_suffix('y').unwrap_or(thing))
+        1 => format!("1 {noun}"),
+        _ if noun.ends_with('y') => {
+            format!("{number} {}ies", noun.strip_suffix('y').unwrap_or(noun))
         }
-        _ => format!("{number} {thing}s"),
+        _ => format!("{number} {noun}s"),
     }
 }
 
@@ -163,25 +165,25 @@ mod tests {
     }
 
     #[test]
-    fn words_wrap() {
+    fn lines_wrap_at_spaces() {
         let lines = wrapped(&"word ".repeat(60), 10);
         assert!(lines.len() > 1 && lines.iter().all(|line| width(line) <= 90));
     }
 
     #[test]
-    fn a_terminal_gets_no_orders() {
+    fn control_characters_are_escaped() {
         assert_eq!(printable("a\u{1b}[2Jb\u{202e}"), "a\\u001b[2Jb\\u202e");
         assert_eq!(printable("ä\n"), "ä\n");
     }
 
     #[test]
-    fn colours_only_if_wanted() {
+    fn colours_are_optional() {
         assert_eq!(Style::new(false).alert("x"), "x");
         assert_eq!(Style::new(true).alert("x"), "\u{1b}[1;31mx\u{1b}[0m");
     }
 
     #[test]
-    fn things_are_counted() {
+    fn nouns_follow_their_number() {
         assert_eq!(count(1, "path"), "1 path");
         assert_eq!(count(2, "path"), "2 paths");
         assert_eq!(count(2, "policy"), "2 policies");

@@ -1,4 +1,4 @@
-//! The topology for programs that draw: DOT and Mermaid. Policies are nodes of their own.
+//! The topology as a graph in DOT or Mermaid. Policies are nodes of the graph, with dashed edges.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,17 +8,19 @@ use super::text::printable;
 use super::topology::{node_label, policy_label};
 use crate::api::v1;
 
-/// Policies with their numbers, and the nodes that each is attached to.
+/// The policies of a topology, numbered, and the nodes to which they are attached.
 struct Policies<'t> {
+    /// The label of each policy, and whether it is accepted.
     labels: Vec<(String, bool)>,
+    /// The number of a policy, and a node to which it is attached.
     attached: Vec<(usize, &'t v1::TopologyNode)>,
 }
 
 impl<'t> Policies<'t> {
-    /// Numbered in the order in which they are met.
+    /// Collects and numbers the policies in the order of their first node.
     fn of(topology: &'t v1::GetTopologyResponse) -> Self {
         let mut numbers: BTreeMap<(&str, &str, &str), usize> = BTreeMap::new();
-        let mut found = Policies {
+        let mut policies = Policies {
             labels: Vec::new(),
             attached: Vec::new(),
         };
@@ -33,16 +35,18 @@ impl<'t> Policies<'t> {
                 let next = numbers.len();
                 let number = *numbers.entry(key).or_insert(next);
                 if number == next {
-                    found.labels.push((policy_label(policy), policy.accepted));
+                    policies
+                        .labels
+                        .push((policy_label(policy), policy.accepted));
                 }
-                found.attached.push((number, node));
+                policies.attached.push((number, node));
             }
         }
-        found
+        policies
     }
 }
 
-/// Writes DOT.
+/// Writes the topology in DOT, the language of Graphviz.
 pub(in crate::cli) fn dot(
     out: &mut dyn Write,
     topology: &v1::GetTopologyResponse,
@@ -69,7 +73,7 @@ pub(in crate::cli) fn dot(
     writeln!(out, "}}")
 }
 
-/// Writes Mermaid.
+/// Writes the topology as a Mermaid flowchart.
 pub(in crate::cli) fn mermaid(
     out: &mut dyn Write,
     topology: &v1::GetTopologyResponse,
@@ -96,30 +100,30 @@ pub(in crate::cli) fn mermaid(
     Ok(())
 }
 
-/// A string of DOT. A backslash would begin an escape, such as `\N` for the node's own name.
+/// Quotes a DOT string. Backslashes are escaped: `\N` would stand for the name of the node.
 fn dot_text(text: &str) -> String {
-    let text = shown(text).replace('\\', "\\\\").replace('"', "\\\"");
+    let text = single_line(text).replace('\\', "\\\\").replace('"', "\\\"");
     format!("\"{text}\"")
 }
 
-/// A string of Mermaid, in which everything with a meaning is written as a number.
+/// Quotes a Mermaid string. Characters with a meaning in Mermaid are written as numeric entities.
 fn mermaid_text(text: &str) -> String {
-    let mut told = String::from("\"");
-    for c in shown(text).chars() {
+    let mut quoted = String::from("\"");
+    for c in single_line(text).chars() {
         let is_plain = c.is_alphanumeric() || matches!(c, '/' | '-' | '.' | ' ' | '_' | '(' | ')');
         if is_plain {
-            told.push(c);
+            quoted.push(c);
         } else {
-            // Writing to a String does not fail.
-            let _ = write!(told, "#{};", u32::from(c));
+            // Writes to a String do not fail.
+            let _ = write!(quoted, "#{};", u32::from(c));
         }
     }
-    told.push('"');
-    told
+    quoted.push('"');
+    quoted
 }
 
-/// On one line, without what does not show.
-fn shown(text: &str) -> String {
+/// Escapes control characters and line breaks.
+fn single_line(text: &str) -> String {
     printable(text).replace('\n', "\\n")
 }
 
@@ -144,7 +148,7 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("p1 [label=\"K a/refused (not accepted)\", shape=note, color=red];"));
-        // One node for a policy that stands in two places.
+        // A policy that is attached to two nodes is one node of the graph.
         assert_eq!(text.matches("label=\"K a/p\"").count(), 1);
         assert_eq!(text.matches("p0 -> ").count(), 2);
         assert_eq!(text.matches("style=dashed").count(), 4);
@@ -162,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn both_are_the_same_each_time() {
+    fn the_output_is_deterministic() {
         assert_eq!(written(dot), written(dot));
         assert_eq!(written(mermaid), written(mermaid));
     }

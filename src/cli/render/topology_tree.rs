@@ -7,7 +7,8 @@ use super::text::{Style, printable};
 use super::topology::{node_label, policy_label};
 use crate::api::v1;
 
-/// Writes each root with all that is below it. What is met again is told only by its name.
+/// Writes each root with all nodes below it. A node with several parents is written in full once,
+/// and then as its name with `... (above)`.
 pub(in crate::cli) fn write(
     out: &mut dyn Write,
     topology: &v1::GetTopologyResponse,
@@ -15,27 +16,27 @@ pub(in crate::cli) fn write(
 ) -> io::Result<()> {
     let nodes: BTreeMap<u32, &v1::TopologyNode> =
         topology.nodes.iter().map(|node| (node.id, node)).collect();
-    let mut below: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     let mut has_parent = BTreeSet::new();
     for edge in &topology.edges {
-        below.entry(edge.from).or_default().push(edge.to);
+        children.entry(edge.from).or_default().push(edge.to);
         has_parent.insert(edge.to);
     }
     if nodes.is_empty() {
-        return writeln!(out, "no Gateway and no mesh Service");
+        return writeln!(out, "no Gateways and no mesh Services");
     }
-    let mut met = BTreeSet::new();
-    // A stack of our own: who answers decides how deep the topology is. The next to be written is
-    // the last.
+    let mut written = BTreeSet::new();
+    // An explicit stack instead of recursion: the depth of the topology is input. The next node is
+    // the last of the stack.
     let roots = nodes.keys().rev().filter(|id| !has_parent.contains(*id));
-    let mut todo: Vec<(u32, usize)> = roots.map(|id| (*id, 0)).collect();
-    while let Some((id, depth)) = todo.pop() {
+    let mut stack: Vec<(u32, usize)> = roots.map(|id| (*id, 0)).collect();
+    while let Some((id, depth)) = stack.pop() {
         let Some(node) = nodes.get(&id) else {
             continue;
         };
         let indent = depth * 2;
         let label = printable(&node_label(node));
-        if !met.insert(id) {
+        if !written.insert(id) {
             writeln!(out, "{:indent$}{label} {}", "", style.dim("... (above)"))?;
             continue;
         }
@@ -48,8 +49,8 @@ pub(in crate::cli) fn write(
             };
             writeln!(out, "{:indent$}  * {label}", "")?;
         }
-        let children = below.get(&id).map_or(&[][..], Vec::as_slice);
-        todo.extend(children.iter().rev().map(|child| (*child, depth + 1)));
+        let children = children.get(&id).map_or(&[][..], Vec::as_slice);
+        stack.extend(children.iter().rev().map(|child| (*child, depth + 1)));
     }
     Ok(())
 }
@@ -60,7 +61,7 @@ mod tests {
     use crate::cli::commands::topology::fixtures::diamond;
 
     #[test]
-    fn what_is_met_again_is_told_once() {
+    fn a_node_with_several_parents_is_written_once() {
         let mut out = Vec::new();
         write(&mut out, &diamond(), Style::new(false)).unwrap();
         let expected = "\
@@ -81,7 +82,7 @@ Service/a/m (mesh)
     }
 
     #[test]
-    fn a_long_chain_overruns_no_stack() {
+    fn a_long_chain_does_not_overflow_the_stack() {
         let mut long = v1::GetTopologyResponse::default();
         for id in 0..2_000 {
             long.nodes.push(v1::TopologyNode {
@@ -94,7 +95,7 @@ Service/a/m (mesh)
             });
         }
         write(&mut io::sink(), &long, Style::new(false)).unwrap();
-        // In a circle nothing is a root.
+        // A cycle has no root.
         long.edges.push(v1::TopologyEdge { from: 1_999, to: 0 });
         write(&mut io::sink(), &long, Style::new(false)).unwrap();
     }

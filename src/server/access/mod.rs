@@ -1,4 +1,4 @@
-//! Who may call what: names in certificates, access rules, reviews by a cluster.
+//! Access control: names in client certificates, access rules, and access reviews of a cluster.
 
 pub(in crate::server) mod peer;
 pub(in crate::server) mod review;

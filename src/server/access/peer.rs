@@ -1,4 +1,4 @@
-//! Who calls: what the certificate of a connection allows.
+//! The caller of a connection, and what its certificate permits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,94 +17,104 @@ use crate::server::transport::request_counters::RpcService;
 #[derive(Clone, Debug)]
 pub(in crate::server) struct Peer(Arc<PeerState>);
 
-/// What is known of a caller.
+/// The state of a caller. All requests of a connection share it.
 #[derive(Debug)]
 struct PeerState {
-    /// Who it is; none of this machine, or one that nothing is asked of.
-    certified: Option<TlsIdentity>,
+    /// Identity of a caller over TLS; `None` over plain TCP and Unix sockets.
+    identity: Option<TlsIdentity>,
     is_unix_socket: bool,
-    /// What it may see: everything, if no row says otherwise.
+    /// Paths and kinds that the caller may see; everything if no access rule restricts it.
     scope: Arc<AccessScope>,
-    /// One a stream that follows paths.
+    /// One permit per stream of `WatchEffectivePolicies`.
     watches: Arc<Permits>,
-    /// One a request that is worked on.
+    /// One permit per request in progress.
     requests: Arc<Permits>,
 }
 
-/// A caller over TLS.
+/// The identity of a caller over TLS.
 #[derive(Debug)]
 struct TlsIdentity {
     certificates: Arc<Certificates>,
     chain: Vec<CertificateDer<'static>>,
     access: CallerAccess,
-    /// The trust that the chain was found good by last.
+    /// Generation of the certificates that last verified the chain.
     verified_generation: AtomicU64,
 }
 
-/// Why a request is refused.
+/// Error of a request that access control denies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::server) enum AccessError {
-    /// The certificate that the connection began with is good no more.
+    /// The client certificate of the connection is no longer valid.
     Unauthenticated,
-    /// The caller's names are not on the list.
+    /// No access rule permits the call.
     Denied,
 }
 
 impl Peer {
-    /// A caller that nothing is asked of.
+    /// Creates a caller over plain TCP, which may call everything.
     pub fn anonymous(limits: &Limits) -> Self {
         Self::new(None, limits, false)
     }
 
-    /// A caller by a Unix socket.
+    /// Creates a caller over a Unix socket, which may call everything.
     pub fn over_unix_socket(limits: &Limits) -> Self {
         Self::new(None, limits, true)
     }
 
-    /// Whether it comes by a Unix socket: the file's mode says who may.
+    /// Returns how the caller connects: `unix`, `tls` or `tcp`.
+    pub fn transport(&self) -> &'static str {
+        match &self.0.identity {
+            Some(_) => "tls",
+            None if self.0.is_unix_socket => "unix",
+            None => "tcp",
+        }
+    }
+
+    /// Reports whether the caller uses a Unix socket, whose file mode controls access.
     pub fn is_unix_socket(&self) -> bool {
         self.0.is_unix_socket
     }
 
-    fn new(certified: Option<TlsIdentity>, limits: &Limits, is_unix_socket: bool) -> Self {
-        let scope = certified
+    fn new(identity: Option<TlsIdentity>, limits: &Limits, is_unix_socket: bool) -> Self {
+        let scope = identity
             .as_ref()
-            .map(|known| Arc::clone(&known.access.scope));
+            .map(|identity| Arc::clone(&identity.access.scope));
         Self(Arc::new(PeerState {
             scope: scope.unwrap_or_default(),
-            certified,
+            identity,
             is_unix_socket,
             watches: Permits::new(limits.watches_per_connection),
             requests: Permits::new(limits.requests_per_connection),
         }))
     }
 
-    /// Its permits: one a stream that follows paths.
+    /// Returns the permits of the connection for streams of `WatchEffectivePolicies`.
     pub fn watches(&self) -> &Arc<Permits> {
         &self.0.watches
     }
 
-    /// Its permits: one a request that is worked on.
+    /// Returns the permits of the connection for requests.
     pub fn requests(&self) -> &Arc<Permits> {
         &self.0.requests
     }
 
-    /// What may be seen by it: what the row of its name says.
+    /// Returns the paths and kinds that the access rule of the caller permits.
     pub fn scope(&self) -> Arc<AccessScope> {
         Arc::clone(&self.0.scope)
     }
 
-    /// Whether a path may be looked up by it, with all kinds.
+    /// Reports whether the caller may look up a path with all kinds.
     pub fn may_look_up(&self, path: &str) -> bool {
         self.0.scope.has_all_kinds() && self.0.scope.has_path(path)
     }
 
-    /// The permits of all callers of its row together, if they are bounded.
+    /// Returns the permits that all callers of the access rule share, if the rule limits them.
     pub fn rule_permits(&self) -> Option<&Arc<Permits>> {
-        self.0.certified.as_ref()?.access.permits.as_ref()
+        self.0.identity.as_ref()?.access.permits.as_ref()
     }
 
-    /// A caller over TLS, with the chain that it showed.
+    /// Creates a caller over TLS. `generation` is that of the certificates which verified `chain`
+    /// in the handshake.
     pub fn over_tls(
         certificates: Arc<Certificates>,
         generation: u64,
@@ -112,36 +122,42 @@ impl Peer {
         callers: &AccessRules,
         limits: &Limits,
     ) -> Self {
-        let certified = TlsIdentity {
+        let identity = TlsIdentity {
             access: callers.access(chain.first()),
             certificates,
             chain,
             verified_generation: AtomicU64::new(generation),
         };
-        Self::new(Some(certified), limits, false)
+        Self::new(Some(identity), limits, false)
     }
 
-    /// Whether the caller may ask a service. A CA that is trusted no more counts for open
-    /// connections, too.
+    /// Checks that the caller may call a service. Verifies the certificate again if the trusted CAs
+    /// have changed since the last check, so that revoked trust also applies to open connections.
+    ///
+    /// # Errors
+    /// Returns an error if the certificate is no longer valid or no access rule permits the call.
     pub fn authorize(&self, service: RpcService) -> Result<(), AccessError> {
-        let Some(certified) = &self.0.certified else {
+        let Some(identity) = &self.0.identity else {
             return Ok(());
         };
-        let trust = certified.certificates.current();
-        if certified.verified_generation.load(Ordering::Relaxed) != trust.generation {
-            if !trust.verifies(&certified.chain) {
+        let trust = identity.certificates.current();
+        if identity.verified_generation.load(Ordering::Relaxed) != trust.generation {
+            if !trust.verifies(&identity.chain) {
                 return Err(AccessError::Unauthenticated);
             }
-            certified
+            identity
                 .verified_generation
                 .store(trust.generation, Ordering::Relaxed);
         }
-        let may = certified.access.covers(service);
-        may.then_some(()).ok_or(AccessError::Denied)
+        let is_allowed = identity.access.covers(service);
+        is_allowed.then_some(()).ok_or(AccessError::Denied)
     }
 }
 
-/// The caller of a request. Every connection says who it is; without that nothing is answered.
+/// Returns the caller of a request.
+///
+/// # Errors
+/// Returns PERMISSION_DENIED if the request has none. The HTTP/2 layer adds one to every request.
 pub(in crate::server) fn peer_of<T>(request: &Request<T>) -> Result<&Peer, Status> {
     let peer = request.extensions().get::<Peer>();
     peer.ok_or_else(|| AccessError::Denied.status())

@@ -1,4 +1,4 @@
-//! Callers who see what a cluster lets them get.
+//! Access reviews: restricts replies to the objects that the caller may `get` in the cluster.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -15,65 +15,68 @@ use crate::insight::{AccessScope, Visibility};
 use crate::server::access::peer::Peer;
 use entail_core::model::{GroupKind, ObjectKey, PathName, Root, groups};
 
-/// Rights to single objects that are asked for in one question; more are not looked for. A right to
-/// a whole namespace costs one.
+/// Maximum number of access reviews for single objects per request; further objects are treated as
+/// not permitted. Reviews for whole namespaces and kinds do not count.
 const MAX_OBJECT_REVIEWS: usize = 256;
-/// How long rights may be asked for in one question. It holds up others meanwhile.
+/// Maximum time that one request waits for access reviews, because it occupies a thread meanwhile.
 const MAX_REVIEW_TIME: Duration = Duration::from_secs(10);
 
-/// What is waited for; why there is no answer, if so.
+/// The future of a review. The error is the reason why there is no answer.
 pub type ReviewFuture<'r, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'r>>;
 
-/// Knows whose tokens are whose, as a cluster does.
+/// Authenticates bearer tokens, as the TokenReview API of a cluster does.
 pub trait TokenAuthenticator: Debug + Send + Sync {
-    /// The account of a token; none if it is no good.
+    /// Returns the account of a token, or `None` if the token is not valid.
     fn account(&self, token: &str) -> ReviewFuture<'_, Option<Arc<dyn Authorizer>>>;
 }
 
-/// An account of a cluster.
+/// Authorizes an account, as the SubjectAccessReview API of a cluster does.
 pub trait Authorizer: Debug + Send + Sync {
-    /// Whether it may `get` an object; all of a namespace without a name, those of all namespaces
-    /// without either, and everything without a kind.
-    fn may_get(&self, right: ResourceAttributes) -> ReviewFuture<'_, bool>;
+    /// Reports whether the account may `get` the resources with these attributes.
+    fn may_get(&self, attributes: ResourceAttributes) -> ReviewFuture<'_, bool>;
 }
 
-/// What somebody may get.
+/// The resources of an access review: a single object, a namespace, a kind, or everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ResourceAttributes {
-    /// The kind; all if there is none.
+    /// The kind; all kinds if `None`.
     pub kind: Option<GroupKind>,
-    /// The namespace; all if empty, which an object without a namespace has, too.
+    /// The namespace; all namespaces if empty. Also empty for cluster-scoped objects.
     pub namespace: String,
-    /// The name; all if empty.
+    /// The name; all objects if empty.
     pub name: String,
 }
 
-/// What a caller sees: what its row allows, and of that what its account may get.
+/// What a caller may see in one request: the scope of its access rule, restricted to what its
+/// account may get in the cluster.
 #[derive(Debug)]
 pub(in crate::server) struct CallerVisibility {
     scope: Arc<AccessScope>,
-    /// None if nothing is asked of it.
+    /// The account of the caller; `None` if no reviews are required.
     account: Option<Arc<dyn Authorizer>>,
     runtime: Handle,
     reviews: Mutex<ReviewCache>,
 }
 
-/// What was found out for one question.
+/// The reviews of one request.
 #[derive(Debug, Default)]
 struct ReviewCache {
-    rights: HashMap<ResourceAttributes, bool>,
-    single: usize,
-    /// How long was waited for them.
+    results: HashMap<ResourceAttributes, bool>,
+    /// Number of reviews for single objects.
+    object_reviews: usize,
+    /// Total time spent waiting.
     waited: Duration,
-    /// Why something could not be found out.
-    failed: Option<String>,
+    /// Why a review failed, if one did.
+    failure: Option<String>,
 }
 
 impl CallerVisibility {
-    /// What a caller sees. Who comes by a Unix socket shows no token: the file's mode says who may.
+    /// Authenticates the caller of a request. Callers over a Unix socket need no token, because the
+    /// mode of the socket's file controls access.
     ///
     /// # Errors
-    /// It has no token, or none that is good; or nobody can say.
+    /// Returns UNAUTHENTICATED if the token is missing or not valid, and UNAVAILABLE if it cannot
+    /// be reviewed.
     pub async fn of_request(
         reviews: Option<&Arc<dyn TokenAuthenticator>>,
         peer: &Peer,
@@ -91,10 +94,10 @@ impl CallerVisibility {
         })
     }
 
-    /// Whether all that had to be known was: an answer that lacks something for want of an answer of
-    /// the cluster is none.
+    /// Returns UNAVAILABLE if any access review failed: the reply could then lack objects that the
+    /// caller may see.
     pub fn check(&self) -> Result<(), Status> {
-        match &self.reviews().failed {
+        match &self.reviews().failure {
             None => Ok(()),
             Some(why) => Err(unavailable(why)),
         }
@@ -104,58 +107,59 @@ impl CallerVisibility {
         self.reviews.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the account may get something. Waits for the cluster, so only on a thread that may.
-    fn has(&self, account: &Arc<dyn Authorizer>, right: ResourceAttributes) -> bool {
+    /// Reports whether the account may get some resources, with at most one review for equal
+    /// attributes. Blocks on the cluster, so it must run on a blocking thread.
+    fn review(&self, account: &Arc<dyn Authorizer>, attributes: ResourceAttributes) -> bool {
         let mut reviews = self.reviews();
-        if let Some(known) = reviews.rights.get(&right) {
-            return *known;
+        if let Some(is_allowed) = reviews.results.get(&attributes) {
+            return *is_allowed;
         }
-        if reviews.failed.is_some() {
+        if reviews.failure.is_some() {
             return false;
         }
-        if !right.name.is_empty() {
-            if reviews.single >= MAX_OBJECT_REVIEWS {
+        if !attributes.name.is_empty() {
+            if reviews.object_reviews >= MAX_OBJECT_REVIEWS {
                 return false;
             }
-            reviews.single += 1;
+            reviews.object_reviews += 1;
         }
         if reviews.waited > MAX_REVIEW_TIME {
-            let why = "there is too much to ask: name an object, or a path";
-            reviews.failed = Some(why.to_owned());
+            let why = "the request needs too many access reviews: name an object or a path";
+            reviews.failure = Some(why.to_owned());
             return false;
         }
-        let began = Instant::now();
-        let may = self.runtime.block_on(account.may_get(right.clone()));
-        reviews.waited += began.elapsed();
-        let may = may.unwrap_or_else(|why| {
-            reviews.failed = Some(why);
+        let started = Instant::now();
+        let result = self.runtime.block_on(account.may_get(attributes.clone()));
+        reviews.waited += started.elapsed();
+        let is_allowed = result.unwrap_or_else(|why| {
+            reviews.failure = Some(why);
             false
         });
-        reviews.rights.insert(right, may);
-        may
+        reviews.results.insert(attributes, is_allowed);
+        is_allowed
     }
 
-    /// Whether the account may get an object, by whatever right: from the widest, of which there are
-    /// few.
+    /// Reports whether the account may get an object. Reviews the widest attributes first: there
+    /// are few of them, and a positive result covers many objects.
     fn may_get(&self, key: &ObjectKey) -> bool {
         let Some(account) = &self.account else {
             return true;
         };
-        let right = |namespace: &str, name: &str| ResourceAttributes {
+        let attributes = |namespace: &str, name: &str| ResourceAttributes {
             kind: Some(key.kind.clone()),
             namespace: namespace.to_owned(),
             name: name.to_owned(),
         };
-        self.has(account, ResourceAttributes::default())
-            || self.has(account, right("", ""))
-            || (!key.namespace.is_empty() && self.has(account, right(&key.namespace, "")))
-            || self.has(account, right(&key.namespace, &key.name))
+        self.review(account, ResourceAttributes::default())
+            || self.review(account, attributes("", ""))
+            || (!key.namespace.is_empty() && self.review(account, attributes(&key.namespace, "")))
+            || self.review(account, attributes(&key.namespace, &key.name))
     }
 }
 
 impl Visibility for CallerVisibility {
     fn is_unrestricted(&self) -> bool {
-        let has_all = |account| self.has(account, ResourceAttributes::default());
+        let has_all = |account| self.review(account, ResourceAttributes::default());
         self.scope.is_unrestricted() && self.account.as_ref().is_none_or(has_all)
     }
 
@@ -173,30 +177,31 @@ impl Visibility for CallerVisibility {
     }
 }
 
-/// The object that a path is about: who may get a route may see what holds on it, down to its
-/// backends.
+/// Returns the object whose `get` permission covers a path: the route of a path that has one, since
+/// whoever may get a route may see its effective policies down to the backends; otherwise the
+/// ListenerSet or the root.
 fn object_of(path: &str) -> Option<ObjectKey> {
     let gateway = |kind| GroupKind::new(groups::GATEWAY, kind);
     let core = |kind| GroupKind::new(groups::CORE, kind);
-    let walk = match PathName::parse(path).ok()? {
+    let traffic = match PathName::parse(path).ok()? {
         PathName::GatewayClass(name) => {
             return Some(ObjectKey::new(gateway("GatewayClass"), "", name));
         }
         PathName::Namespace(name) => return Some(ObjectKey::new(core("Namespace"), "", name)),
-        PathName::Traffic(walk) => walk,
+        PathName::Traffic(traffic) => traffic,
     };
-    if let Some(route) = walk.route {
+    if let Some(route) = traffic.route {
         let kind = GroupKind::parse_short(route.kind);
         return Some(ObjectKey::new(kind, route.namespace, route.name));
     }
-    if let Some(set) = walk.listener_set {
+    if let Some(set) = traffic.listener_set {
         return Some(ObjectKey::new(
             gateway("ListenerSet"),
             set.namespace,
             set.name,
         ));
     }
-    Some(match walk.root {
+    Some(match traffic.root {
         Root::Gateway { namespace, name } => ObjectKey::new(gateway("Gateway"), namespace, name),
         Root::Mesh {
             namespace, name, ..
@@ -204,7 +209,11 @@ fn object_of(path: &str) -> Option<ObjectKey> {
     })
 }
 
-/// The account of a request's token.
+/// Returns the account of the bearer token of a request.
+///
+/// # Errors
+/// Returns UNAUTHENTICATED if the token is missing or not valid, and UNAVAILABLE if it cannot be
+/// reviewed.
 async fn account(
     reviews: &Arc<dyn TokenAuthenticator>,
     metadata: &MetadataMap,
@@ -218,18 +227,18 @@ async fn account(
     });
     let token = token.ok_or_else(|| {
         Status::unauthenticated(
-            "this server tells callers what they may get in the cluster: send a token of the cluster as \
-             `authorization: Bearer TOKEN` (`--token-file` of the commands)",
+            "this server requires a token of the cluster: send it as `authorization: Bearer TOKEN` \
+             (`--token-file` of the commands)",
         )
     })?;
     let account = reviews.account(token).await;
     let account = account.map_err(|why| unavailable(&why))?;
-    account.ok_or_else(|| Status::unauthenticated("the cluster does not know the token"))
+    account.ok_or_else(|| Status::unauthenticated("the cluster did not accept the token"))
 }
 
 fn unavailable(why: &str) -> Status {
     Status::unavailable(format!(
-        "the cluster cannot say what the caller may get: {why}"
+        "the cluster did not complete the access reviews of the caller: {why}"
     ))
 }
 
@@ -237,27 +246,27 @@ fn unavailable(why: &str) -> Status {
 mod tests {
     use super::*;
 
-    /// A cluster that allows some rights and counts what it is asked.
+    /// A cluster that allows some attributes and records the reviews.
     #[derive(Debug, Default)]
     struct Fake {
         allowed: Vec<ResourceAttributes>,
-        asked: Mutex<Vec<ResourceAttributes>>,
-        is_gone: bool,
+        reviewed: Mutex<Vec<ResourceAttributes>>,
+        is_unavailable: bool,
     }
 
     impl Authorizer for Arc<Fake> {
-        fn may_get(&self, right: ResourceAttributes) -> ReviewFuture<'_, bool> {
-            self.asked.lock().unwrap().push(right.clone());
-            let told = match self.is_gone {
-                true => Err("gone".to_owned()),
-                false => Ok(self.allowed.contains(&right)),
+        fn may_get(&self, attributes: ResourceAttributes) -> ReviewFuture<'_, bool> {
+            self.reviewed.lock().unwrap().push(attributes.clone());
+            let result = match self.is_unavailable {
+                true => Err("connection refused".to_owned()),
+                false => Ok(self.allowed.contains(&attributes)),
             };
-            Box::pin(std::future::ready(told))
+            Box::pin(std::future::ready(result))
         }
     }
 
-    /// What one sees whose account is of a cluster.
-    fn seen(fake: &Arc<Fake>, runtime: &tokio::runtime::Runtime) -> CallerVisibility {
+    /// The visibility of a caller with an account of the cluster.
+    fn visibility(fake: &Arc<Fake>, runtime: &tokio::runtime::Runtime) -> CallerVisibility {
         CallerVisibility {
             scope: Arc::default(),
             account: Some(Arc::new(Arc::clone(fake))),
@@ -266,7 +275,7 @@ mod tests {
         }
     }
 
-    fn right(kind: &str, namespace: &str, name: &str) -> ResourceAttributes {
+    fn attributes(kind: &str, namespace: &str, name: &str) -> ResourceAttributes {
         ResourceAttributes {
             kind: Some(GroupKind::parse(kind)),
             namespace: namespace.to_owned(),
@@ -275,62 +284,65 @@ mod tests {
     }
 
     #[test]
-    fn the_widest_right_is_asked_for_first_and_each_once() {
+    fn the_widest_attributes_are_reviewed_first_and_each_once() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let fake = Arc::new(Fake {
-            allowed: vec![right("A.x", "n", "")],
+            allowed: vec![attributes("A.x", "n", "")],
             ..Fake::default()
         });
-        let seen = seen(&fake, &runtime);
+        let visibility = visibility(&fake, &runtime);
         let key =
             |namespace: &str, name: &str| ObjectKey::new(GroupKind::parse("A.x"), namespace, name);
         for _ in 0..3 {
-            assert!(seen.includes_object(&key("n", "a")) && seen.includes_object(&key("n", "b")));
-            assert!(!seen.includes_object(&key("m", "a")) && !seen.is_unrestricted());
+            assert!(visibility.includes_object(&key("n", "a")));
+            assert!(visibility.includes_object(&key("n", "b")));
+            assert!(!visibility.includes_object(&key("m", "a")) && !visibility.is_unrestricted());
         }
-        let asked = fake.asked.lock().unwrap().clone();
+        let reviewed = fake.reviewed.lock().unwrap().clone();
         let expected = [
             ResourceAttributes::default(),
-            right("A.x", "", ""),
-            right("A.x", "n", ""),
-            right("A.x", "m", ""),
-            right("A.x", "m", "a"),
+            attributes("A.x", "", ""),
+            attributes("A.x", "n", ""),
+            attributes("A.x", "m", ""),
+            attributes("A.x", "m", "a"),
         ];
-        assert_eq!(asked, expected);
-        assert!(seen.check().is_ok());
+        assert_eq!(reviewed, expected);
+        assert!(visibility.check().is_ok());
     }
 
     #[test]
-    fn single_rights_are_asked_for_up_to_a_number() {
+    fn reviews_of_single_objects_are_bounded() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let fake = Arc::new(Fake::default());
-        let seen = seen(&fake, &runtime);
+        let visibility = visibility(&fake, &runtime);
         for at in 0..2 * MAX_OBJECT_REVIEWS {
             let key = ObjectKey::new(GroupKind::parse("A.x"), "n", &*format!("o{at}"));
-            assert!(!seen.includes_object(&key));
+            assert!(!visibility.includes_object(&key));
         }
-        assert_eq!(fake.asked.lock().unwrap().len(), MAX_OBJECT_REVIEWS + 3);
-        assert!(seen.check().is_ok());
+        let reviewed = fake.reviewed.lock().unwrap().len();
+        assert_eq!(reviewed, MAX_OBJECT_REVIEWS + 3);
+        assert!(visibility.check().is_ok());
     }
 
     #[test]
-    fn what_nobody_says_is_no_answer() {
+    fn a_failed_review_makes_the_request_fail() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let fake = Arc::new(Fake {
-            is_gone: true,
+            is_unavailable: true,
             ..Fake::default()
         });
-        let seen = seen(&fake, &runtime);
-        assert!(!seen.includes_path("gateways/a/gw") && !seen.includes_path("gateways/b/gw"));
-        // A cluster that is gone is asked once.
-        assert_eq!(fake.asked.lock().unwrap().len(), 1);
-        let why = seen.check().unwrap_err();
+        let visibility = visibility(&fake, &runtime);
+        assert!(!visibility.includes_path("gateways/a/gw"));
+        assert!(!visibility.includes_path("gateways/b/gw"));
+        // There are no further reviews after a failure.
+        assert_eq!(fake.reviewed.lock().unwrap().len(), 1);
+        let why = visibility.check().unwrap_err();
         assert_eq!(why.code(), tonic::Code::Unavailable);
-        assert!(why.message().contains("gone"), "{why}");
+        assert!(why.message().contains("connection refused"), "{why}");
     }
 
     #[test]
-    fn a_path_is_about_its_last_object_that_is_no_backend() {
+    fn the_permission_for_a_path_is_that_of_its_last_object_that_is_not_a_backend() {
         for (path, object) in [
             ("gatewayclasses/c", "GatewayClass/c"),
             ("namespaces/n", "Namespace/n"),

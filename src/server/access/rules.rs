@@ -1,4 +1,4 @@
-//! Who may ask what, by the names in certificates.
+//! Access rules: what callers may call and see, by the names in their certificates.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -12,62 +12,64 @@ use crate::server::admission::concurrency::Permits;
 use crate::server::transport::request_counters::RpcService;
 use entail_core::model::{GroupKind, PathPrefix};
 
-/// A name of callers, as certificates tell it: a DNS name, `*.` for one more label, or a URI, `/*`
-/// at the end for all below it.
+/// A pattern for the subject alternative names (SANs) of client certificates: a DNS name, which may
+/// start with `*.` for exactly one label, or a URI, which may end with `/*` for everything below
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SanPattern(String);
 
-/// What kind of name a certificate tells.
+/// The type of a subject alternative name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::server) enum SanKind {
     Dns,
     Uri,
 }
 
-/// Why a text is no name of callers.
+/// Error for a text that is not a SAN pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no name of a caller: write a DNS name such as `proxy.shop.svc` or `*.shop.svc`, or a URI such as \
+    "`{0}` is not the name of a caller: write a DNS name such as `proxy.shop.svc` or `*.shop.svc`, or a URI such as \
      `spiffe://cluster.local/ns/shop/sa/proxy`"
 )]
 pub struct SanPatternError(String);
 
-/// Who may ask what of those who connect over TLS.
+/// What callers over TLS may call and see.
 #[derive(Clone, Debug)]
 pub enum AccessRules {
-    /// Whoever is on the list of a service; an empty list lets all who are let in.
+    /// Callers on the list of a service may call it. An empty list permits every client certificate
+    /// that the server accepts.
     AllowLists(AllowLists),
-    /// Whoever is on a row.
+    /// Callers that match a rule may call and see what the rule permits; the first match counts.
     Rules(Vec<AccessRule>),
 }
 
-/// Lists of callers by service.
+/// Lists of callers, by service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllowLists {
-    /// Effective policies, Envoy's questions among them.
+    /// Callers of `EffectivePolicyService` and of the service for Envoy.
     pub data_plane: Vec<SanPattern>,
-    /// Answers for people.
+    /// Callers of `PolicyInsightService`.
     pub insight: Vec<SanPattern>,
 }
 
-/// Callers, and what they may ask. The first row with a name of theirs counts.
+/// A rule for the callers with certain names. The first rule with a matching name counts.
 #[derive(Clone, Debug)]
 pub struct AccessRule {
     names: Vec<SanPattern>,
     access: CallerAccess,
 }
 
-/// What a caller may ask.
+/// What a caller may call and see.
 #[derive(Clone, Debug, Default)]
 pub(in crate::server) struct CallerAccess {
     services: Vec<RpcService>,
-    /// Of which paths and kinds.
+    /// Paths and kinds that the caller may see.
     pub scope: Arc<AccessScope>,
-    /// The places of all callers of a row together, if they are bounded.
+    /// Permits that all callers of the rule share, if the rule limits them.
     pub permits: Option<Arc<Permits>>,
 }
 
-/// The rows as they are written.
+/// The `--callers` file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AccessRulesDocument {
@@ -109,16 +111,17 @@ impl FromStr for SanPattern {
 }
 
 impl SanPattern {
-    /// Whether a name of a certificate is meant. DNS names know no case, and no URI is one.
-    fn is(&self, (kind, name): (SanKind, &str)) -> bool {
+    /// Reports whether a name of a certificate matches. DNS names are compared without case; a
+    /// pattern of one type never matches a name of the other.
+    fn matches(&self, (kind, name): (SanKind, &str)) -> bool {
         let is_uri = self.0.contains("://");
         if is_uri != (kind == SanKind::Uri) {
             return false;
         }
         if is_uri {
             return match self.0.strip_suffix('*') {
-                Some(above) => name
-                    .strip_prefix(above)
+                Some(prefix) => name
+                    .strip_prefix(prefix)
                     .is_some_and(|rest| !rest.is_empty()),
                 None => self.0 == name,
             };
@@ -135,24 +138,24 @@ impl SanPattern {
 }
 
 impl AccessRules {
-    /// What the caller with a certificate may ask.
+    /// Returns what the caller with a certificate may call and see.
     pub(in crate::server) fn access(
         &self,
         certificate: Option<&CertificateDer<'static>>,
     ) -> CallerAccess {
         let names = certificate.map(names).unwrap_or_default();
-        let is_on = |list: &[SanPattern]| {
-            let is_named =
-                |san: &SanPattern| names.iter().any(|(kind, name)| san.is((*kind, name)));
-            list.iter().any(is_named)
+        let is_listed = |list: &[SanPattern]| {
+            let matches =
+                |san: &SanPattern| names.iter().any(|(kind, name)| san.matches((*kind, name)));
+            list.iter().any(matches)
         };
         match self {
             Self::AllowLists(lists) => {
-                CallerAccess::of_lists(|list| list.is_empty() || is_on(list), lists)
+                CallerAccess::of_lists(|list| list.is_empty() || is_listed(list), lists)
             }
-            Self::Rules(rows) => {
-                let row = rows.iter().find(|row| is_on(&row.names));
-                row.map(|row| row.access.clone()).unwrap_or_default()
+            Self::Rules(rules) => {
+                let rule = rules.iter().find(|rule| is_listed(&rule.names));
+                rule.map(|rule| rule.access.clone()).unwrap_or_default()
             }
         }
     }
@@ -165,12 +168,12 @@ impl Default for AccessRules {
 }
 
 impl CallerAccess {
-    fn of_lists(is_let_in: impl Fn(&[SanPattern]) -> bool, lists: &AllowLists) -> Self {
+    fn of_lists(is_allowed: impl Fn(&[SanPattern]) -> bool, lists: &AllowLists) -> Self {
         let mut services = Vec::new();
-        if is_let_in(&lists.data_plane) {
+        if is_allowed(&lists.data_plane) {
             services.extend([RpcService::Policies, RpcService::Envoy]);
         }
-        if is_let_in(&lists.insight) {
+        if is_allowed(&lists.insight) {
             services.push(RpcService::Insight);
         }
         Self {
@@ -179,7 +182,8 @@ impl CallerAccess {
         }
     }
 
-    /// Whether a service may be asked. Health and reflection always may.
+    /// Reports whether a service may be called. Health and reflection are permitted to every
+    /// caller.
     pub fn covers(&self, service: RpcService) -> bool {
         matches!(service, RpcService::Health | RpcService::Other)
             || self.services.contains(&service)
@@ -187,65 +191,66 @@ impl CallerAccess {
 }
 
 impl AccessRulesDocument {
-    /// Reads the rows.
+    /// Validates the rules.
     ///
     /// # Errors
-    /// All that is wrong, one sentence each.
+    /// Returns all problems, one message each.
     pub fn check(self) -> Result<Vec<AccessRule>, Vec<String>> {
-        let mut wrong = Vec::new();
+        let mut problems = Vec::new();
         if self.callers.is_empty() {
-            wrong.push("`callers` has no row: nobody could ask anything".to_owned());
+            problems.push("`callers` is empty: no caller would be permitted anything".to_owned());
         }
-        let mut rows = Vec::with_capacity(self.callers.len());
-        for (at, row) in self.callers.into_iter().enumerate() {
-            let read = row.read(|why| wrong.push(format!("`callers[{at}]`: {why}")));
-            rows.push(read);
+        let mut rules = Vec::with_capacity(self.callers.len());
+        for (index, rule) in self.callers.into_iter().enumerate() {
+            let rule = rule.read(|why| problems.push(format!("`callers[{index}]`: {why}")));
+            rules.push(rule);
         }
-        if wrong.is_empty() {
-            Ok(rows)
+        if problems.is_empty() {
+            Ok(rules)
         } else {
-            Err(wrong)
+            Err(problems)
         }
     }
 }
 
 impl AccessRuleDocument {
-    fn read(self, mut tell: impl FnMut(String)) -> AccessRule {
+    /// Reads one rule. Reports each problem to `report`.
+    fn read(self, mut report: impl FnMut(String)) -> AccessRule {
         if self.names.is_empty() {
-            tell("`names` is empty: it is the row of nobody".to_owned());
+            report("`names` is empty: no caller matches".to_owned());
         }
         if self.services.is_empty() {
-            tell("`services` is empty: leave the row out".to_owned());
+            report("`services` is empty: remove the entry".to_owned());
         }
         if self.max_concurrency == Some(0) {
-            tell("`maxConcurrency` is 0: leave the row out".to_owned());
+            report("`maxConcurrency` is 0: remove the entry".to_owned());
         }
         let mut names = Vec::with_capacity(self.names.len());
         for name in &self.names {
             match name.parse() {
                 Ok(name) => names.push(name),
-                Err(error) => tell(format!("{error}")),
+                Err(error) => report(format!("{error}")),
             }
         }
         for (field, list) in [("prefixes", &self.prefixes), ("kinds", &self.kinds)] {
-            // Without it all is meant, which an empty list hardly is.
+            // An absent list means all; an empty list is probably not meant to.
             if list.as_ref().is_some_and(Vec::is_empty) {
-                tell(format!("`{field}` is empty: leave it out if all are meant"));
+                report(format!("`{field}` is empty: remove it to permit all"));
             }
         }
-        let (given, kinds) = (
+        let (prefix_texts, kinds) = (
             self.prefixes.unwrap_or_default(),
             self.kinds.unwrap_or_default(),
         );
-        let mut prefixes = Vec::with_capacity(given.len());
-        for prefix in &given {
+        let mut prefixes = Vec::with_capacity(prefix_texts.len());
+        for prefix in &prefix_texts {
             match PathPrefix::parse(prefix) {
                 Ok(prefix) => prefixes.push(prefix),
-                Err(error) => tell(format!("`{prefix}` is no path name: {error}")),
+                Err(error) => report(format!("`{prefix}` is not a path name: {error}")),
             }
         }
         if kinds.iter().any(String::is_empty) {
-            tell("a kind is empty: write `Kind.group`".to_owned());
+            report("a kind is empty: write `Kind.group`".to_owned());
         }
         let kinds = kinds.iter().map(|kind| GroupKind::parse(kind));
         let services = self.services.iter().map(|service| match service {
@@ -264,13 +269,14 @@ impl AccessRuleDocument {
     }
 }
 
-/// The names that a certificate is for.
+/// Returns the DNS names and URIs among the subject alternative names of a certificate; none if it
+/// cannot be parsed.
 fn names(certificate: &CertificateDer<'static>) -> Vec<(SanKind, String)> {
-    let Ok(read) = EndEntityCert::try_from(certificate) else {
+    let Ok(parsed) = EndEntityCert::try_from(certificate) else {
         return Vec::new();
     };
-    let hosts = read.valid_dns_names().map(|name| (SanKind::Dns, name));
-    let uris = read.valid_uri_names().map(|name| (SanKind::Uri, name));
+    let hosts = parsed.valid_dns_names().map(|name| (SanKind::Dns, name));
+    let uris = parsed.valid_uri_names().map(|name| (SanKind::Uri, name));
     let names = hosts.chain(uris);
     names.map(|(kind, name)| (kind, name.to_owned())).collect()
 }
@@ -280,8 +286,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_matched() {
-        for (san, name, is) in [
+    fn patterns_match_names() {
+        for (san, name, is_match) in [
             ("proxy.shop.svc", "Proxy.shop.svc", true),
             ("proxy.shop.svc", "x.proxy.shop.svc", false),
             ("*.shop.svc", "proxy.shop.svc", true),
@@ -299,12 +305,12 @@ mod tests {
                 false => SanKind::Dns,
             };
             let san: SanPattern = san.parse().unwrap();
-            assert_eq!(san.is((kind, name)), is, "{san:?} {name}");
+            assert_eq!(san.matches((kind, name)), is_match, "{san:?} {name}");
         }
-        // A URI that reads like a host is none.
+        // A DNS pattern does not match a URI with the same text.
         let san: SanPattern = "proxy.shop.svc".parse().unwrap();
-        assert!(!san.is((SanKind::Uri, "proxy.shop.svc")));
-        for wrong in [
+        assert!(!san.matches((SanKind::Uri, "proxy.shop.svc")));
+        for malformed in [
             "",
             "*",
             "*.",
@@ -314,7 +320,7 @@ mod tests {
             "spiffe://a/*/b",
             "a,b",
         ] {
-            assert!(wrong.parse::<SanPattern>().is_err(), "{wrong}");
+            assert!(malformed.parse::<SanPattern>().is_err(), "{malformed}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A bounded pool for work that takes its time.
+//! A bounded pool for work that blocks a thread.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,8 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tonic::Status;
 
-/// Runs work on blocking threads, so many at once; so many more wait, others are turned away.
+/// Runs work on blocking threads. A limited number runs concurrently and a limited number waits;
+/// more is rejected.
 #[derive(Debug)]
 pub(in crate::server) struct BlockingPool {
     admitted: Arc<Semaphore>,
@@ -15,17 +16,26 @@ pub(in crate::server) struct BlockingPool {
 }
 
 impl BlockingPool {
-    pub fn new(at_once: usize, waiting: usize, timeout: Duration) -> Self {
-        let most = Semaphore::MAX_PERMITS;
+    /// Creates a pool that runs `concurrency` jobs and lets `queue` more wait. `timeout` includes
+    /// the time in the queue.
+    pub fn new(concurrency: usize, queue: usize, timeout: Duration) -> Self {
+        let max_permits = Semaphore::MAX_PERMITS;
         Self {
-            admitted: Arc::new(Semaphore::new(at_once.saturating_add(waiting).min(most))),
-            running: Arc::new(Semaphore::new(at_once.min(most))),
+            admitted: Arc::new(Semaphore::new(
+                concurrency.saturating_add(queue).min(max_permits),
+            )),
+            running: Arc::new(Semaphore::new(concurrency.min(max_permits))),
             timeout,
         }
     }
 
-    /// Runs work. What has begun runs to its end and keeps its place until then, even if nobody
-    /// waits for it any more: otherwise callers that give up could start any amount of it.
+    /// Runs a job, within the span of the caller. A job that has started runs to its end and keeps
+    /// its permits until then, even if the caller is gone: otherwise callers that give up could
+    /// start any number of jobs.
+    ///
+    /// # Errors
+    /// Returns the error of the job, RESOURCE_EXHAUSTED if the queue is full, DEADLINE_EXCEEDED
+    /// after the timeout, and INTERNAL if the job panics.
     pub async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, Status> + Send + 'static,
@@ -33,26 +43,29 @@ impl BlockingPool {
         let admitted = Arc::clone(&self.admitted)
             .try_acquire_owned()
             .map_err(|_| {
-                Status::resource_exhausted("too many such requests are waiting: try again later")
+                Status::resource_exhausted(
+                    "too many requests of this kind are waiting: try again later",
+                )
             })?;
         let job = async {
             let running = Arc::clone(&self.running)
                 .acquire_owned()
                 .await
-                .map_err(|_| Status::unavailable("the server stops"))?;
+                .map_err(|_| Status::unavailable("the server is shutting down"))?;
+            let span = tracing::Span::current();
             let job = tokio::task::spawn_blocking(move || {
                 let _permits = (admitted, running);
-                work()
+                span.in_scope(work)
             });
             job.await.map_err(|error| {
-                tracing::error!(%error, "a request could not be worked on");
-                Status::internal("the request could not be worked on: see the server's log")
+                tracing::error!(%error, "the job of a request panicked");
+                Status::internal("internal error: see the log of the server")
             })?
         };
         match tokio::time::timeout(self.timeout, job).await {
-            Ok(done) => done,
+            Ok(result) => result,
             Err(_) => Err(Status::deadline_exceeded(format!(
-                "the request took longer than {} s: ask for less at once, or try again later",
+                "the request took longer than {} s: narrow it, or try again later",
                 self.timeout.as_secs()
             ))),
         }
@@ -68,7 +81,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn work_beyond_the_bound_is_turned_away() {
+    async fn a_job_beyond_the_queue_is_rejected() {
         let pool = Arc::new(BlockingPool::new(1, 1, Duration::from_secs(10)));
         let (release, released) = mpsc::channel::<()>();
         let first = tokio::spawn({
@@ -91,13 +104,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_that_nobody_waits_for_keeps_its_place() {
+    async fn an_abandoned_job_keeps_its_permits() {
         let pool = BlockingPool::new(1, 0, Duration::from_millis(20));
         let (release, released) = mpsc::channel::<()>();
         let late = pool.run(move || Ok(released.recv().is_ok())).await;
         assert_eq!(late.unwrap_err().code(), Code::DeadlineExceeded);
-        let turned_away = pool.run(|| Ok(true)).await;
-        assert_eq!(turned_away.unwrap_err().code(), Code::ResourceExhausted);
+        let rejected = pool.run(|| Ok(true)).await;
+        assert_eq!(rejected.unwrap_err().code(), Code::ResourceExhausted);
         release.send(()).unwrap();
         while pool.admitted.available_permits() == 0 {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -106,10 +119,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_that_panics_is_an_internal_error() {
+    async fn a_job_that_panics_is_an_internal_error() {
         let pool = BlockingPool::new(1, 0, Duration::from_secs(10));
         let broken = pool
-            .run(|| -> Result<(), Status> { panic!("on purpose") })
+            .run(|| -> Result<(), Status> { panic!("intended") })
             .await;
         assert_eq!(broken.unwrap_err().code(), Code::Internal);
         assert!(pool.run(|| Ok(true)).await.unwrap());

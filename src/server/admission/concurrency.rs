@@ -1,6 +1,6 @@
-//! How much is worked on at once. A request takes a place when its headers arrive and gives it back
-//! with its reply, so what waits for a thread counts, too: what cannot be answered soon is turned
-//! away at once, and what is let in does not wait behind it.
+//! Limits for concurrent requests. A request holds permits from the arrival of its headers until
+//! its reply, including the time that it waits for a thread. Excess requests are therefore rejected
+//! at once, and admitted ones do not queue behind them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,73 +13,77 @@ use crate::server::access::peer::Peer;
 use crate::server::transport::body::ReplyBody;
 use crate::server::transport::request_counters::RpcService;
 
-/// Milliseconds that a caller should wait before it tries again (gRFC A6).
+/// Header with the milliseconds that a client should wait before it retries (gRFC A6).
 const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 
-/// So many permits.
+/// A fixed number of permits.
 #[derive(Debug)]
 pub(in crate::server) struct Permits {
-    most: usize,
-    taken: AtomicUsize,
+    limit: usize,
+    in_use: AtomicUsize,
 }
 
-/// A place, until it is dropped.
+/// A permit; dropping it returns it.
 #[derive(Debug)]
 pub(in crate::server) struct Permit(Arc<Permits>);
 
-/// The permits of all callers together.
+/// The limits of the whole server, across all callers.
 #[derive(Debug)]
 pub struct ConcurrencyLimiter {
-    /// Of look-ups, Envoy's among them.
+    /// Permits for look-ups: `EffectivePolicyService` and the service for Envoy.
     look_ups: Arc<Permits>,
-    /// Of questions of people: they take none from look-ups.
-    questions: Arc<Permits>,
-    /// Of streams that follow paths.
+    /// Permits for `PolicyInsightService`, separate so that its requests do not reduce the capacity
+    /// for look-ups.
+    insight: Arc<Permits>,
+    /// Permits for streams of `WatchEffectivePolicies`.
     watches: Arc<Permits>,
 }
 
-/// The permits that a request has: one of its connection, one of its row of callers, one of all.
+/// The permits of a request: one of its connection, one of its access rule if the rule has a limit,
+/// and one of the server.
 #[derive(Debug)]
 pub(in crate::server) struct RequestPermits {
-    _own: Permit,
-    _of_row: Option<Permit>,
-    _shared: Permit,
+    _connection: Permit,
+    _access_rule: Option<Permit>,
+    _server: Permit,
 }
 
-/// Why a request is turned away.
+/// The limit that a rejected request exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::server) enum Overload {
-    /// Its caller asks too much at once.
+    /// The limit of the caller: of its connection or its access rule.
     Caller,
-    /// All callers together do.
+    /// The limit of the server.
     Server,
 }
 
 impl Permits {
-    pub fn new(most: usize) -> Arc<Self> {
-        let taken = AtomicUsize::new(0);
-        Arc::new(Self { most, taken })
+    /// Creates `limit` permits.
+    pub fn new(limit: usize) -> Arc<Self> {
+        let in_use = AtomicUsize::new(0);
+        Arc::new(Self { limit, in_use })
     }
 
-    /// Takes a place, if one is free.
-    pub fn take(self: &Arc<Self>) -> Option<Permit> {
-        // Nothing is read because of this number but the number itself.
-        if self.taken.fetch_add(1, Ordering::Relaxed) < self.most {
+    /// Acquires a permit, or returns `None` if all are in use. Does not wait.
+    pub fn try_acquire(self: &Arc<Self>) -> Option<Permit> {
+        // Relaxed is enough: the counter does not guard other memory.
+        if self.in_use.fetch_add(1, Ordering::Relaxed) < self.limit {
             return Some(Permit(Arc::clone(self)));
         }
-        self.taken.fetch_sub(1, Ordering::Relaxed);
+        self.in_use.fetch_sub(1, Ordering::Relaxed);
         None
     }
 
-    fn taken(&self) -> usize {
-        // One that finds no place counts for a moment.
-        self.taken.load(Ordering::Relaxed).min(self.most)
+    /// Returns the number of permits in use.
+    fn in_use(&self) -> usize {
+        // A failed `try_acquire` exceeds the limit for a moment.
+        self.in_use.load(Ordering::Relaxed).min(self.limit)
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.0.taken.fetch_sub(1, Ordering::Relaxed);
+        self.0.in_use.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -87,7 +91,7 @@ impl ConcurrencyLimiter {
     pub(in crate::server) fn new(limits: &Limits) -> Self {
         Self {
             look_ups: Permits::new(limits.requests),
-            questions: Permits::new(
+            insight: Permits::new(
                 limits
                     .insight_concurrency
                     .saturating_add(limits.insight_queue),
@@ -96,71 +100,72 @@ impl ConcurrencyLimiter {
         }
     }
 
-    /// The permits of a request; none are needed for health, which has to be told under any load,
-    /// and for reflection.
+    /// Acquires the permits of a request. Returns `None` for health, which must respond under any
+    /// load, and for reflection: they need no permits.
     ///
     /// # Errors
-    /// There is no room for it.
+    /// Returns the limit that is reached.
     pub(in crate::server) fn admit(
         &self,
         service: RpcService,
         peer: &Peer,
     ) -> Result<Option<RequestPermits>, Overload> {
-        let shared = match service {
+        let server = match service {
             RpcService::Policies | RpcService::Envoy => &self.look_ups,
-            RpcService::Insight => &self.questions,
+            RpcService::Insight => &self.insight,
             RpcService::Health | RpcService::Other => return Ok(None),
         };
-        let own = peer.requests().take().ok_or(Overload::Caller)?;
-        let of_row = match peer.rule_permits() {
-            Some(permits) => Some(permits.take().ok_or(Overload::Caller)?),
+        let connection = peer.requests().try_acquire().ok_or(Overload::Caller)?;
+        let access_rule = match peer.rule_permits() {
+            Some(permits) => Some(permits.try_acquire().ok_or(Overload::Caller)?),
             None => None,
         };
-        let shared = shared.take().ok_or(Overload::Server)?;
+        let server = server.try_acquire().ok_or(Overload::Server)?;
         Ok(Some(RequestPermits {
-            _own: own,
-            _of_row: of_row,
-            _shared: shared,
+            _connection: connection,
+            _access_rule: access_rule,
+            _server: server,
         }))
     }
 
-    /// The permits of a stream that follows paths.
+    /// Acquires the permits of a stream of `WatchEffectivePolicies`.
     ///
     /// # Errors
-    /// There is no room for it.
+    /// Returns the limit that is reached.
     pub(in crate::server) fn admit_watch(&self, peer: &Peer) -> Result<RequestPermits, Overload> {
-        let own = peer.watches().take().ok_or(Overload::Caller)?;
-        let shared = self.watches.take().ok_or(Overload::Server)?;
+        let connection = peer.watches().try_acquire().ok_or(Overload::Caller)?;
+        let server = self.watches.try_acquire().ok_or(Overload::Server)?;
         Ok(RequestPermits {
-            _own: own,
-            _of_row: None,
-            _shared: shared,
+            _connection: connection,
+            _access_rule: None,
+            _server: server,
         })
     }
 
-    /// Requests that are worked on now, by what they are for: look-ups, and questions of people.
+    /// Returns the number of requests in progress: look-ups, and requests to
+    /// `PolicyInsightService`.
     pub fn requests(&self) -> [(&'static str, usize); 2] {
         [
-            ("look-ups", self.look_ups.taken()),
-            ("insight", self.questions.taken()),
+            ("look-ups", self.look_ups.in_use()),
+            ("insight", self.insight.in_use()),
         ]
     }
 
-    /// Streams that follow paths.
+    /// Returns the number of open streams of `WatchEffectivePolicies`.
     pub fn watches(&self) -> usize {
-        self.watches.taken()
+        self.watches.in_use()
     }
 }
 
 impl Overload {
-    /// The reply, as cheap as one can be: under load there are many of them. It tells those who try
-    /// again by themselves not to do so at once.
+    /// Returns the reply to the request: RESOURCE_EXHAUSTED, and the time to wait before a retry.
+    /// Built from static headers, because an overloaded server sends many of them.
     pub fn reply(self) -> Response<ReplyBody> {
         let message = match self {
             Self::Caller => {
-                "too%20many%20requests%20of%20this%20caller%3A%20ask%20less%20at%20once"
+                "too%20many%20concurrent%20requests%20of%20this%20caller%3A%20send%20fewer"
             }
-            Self::Server => "too%20many%20requests%3A%20try%20again%20later",
+            Self::Server => "too%20many%20concurrent%20requests%3A%20try%20again%20later",
         };
         let mut reply = Response::new(ReplyBody::Done);
         let headers = reply.headers_mut();
@@ -178,20 +183,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_taken_and_given_back() {
+    fn permits_are_acquired_and_returned() {
         let permits = Permits::new(2);
-        let (one, two) = (permits.take().unwrap(), permits.take().unwrap());
-        assert!(permits.take().is_none());
-        assert_eq!(permits.taken(), 2);
+        let (one, two) = (
+            permits.try_acquire().unwrap(),
+            permits.try_acquire().unwrap(),
+        );
+        assert!(permits.try_acquire().is_none());
+        assert_eq!(permits.in_use(), 2);
         drop(one);
-        let three = permits.take().unwrap();
-        assert!(permits.take().is_none());
+        let three = permits.try_acquire().unwrap();
+        assert!(permits.try_acquire().is_none());
         drop((two, three));
-        assert_eq!(permits.taken(), 0);
+        assert_eq!(permits.in_use(), 0);
     }
 
     #[test]
-    fn one_caller_cannot_take_what_others_need() {
+    fn one_caller_cannot_use_up_the_limit_of_the_server() {
         let limits = Limits {
             requests: 3,
             requests_per_connection: 2,
@@ -199,9 +207,9 @@ mod tests {
             insight_queue: 0,
             ..Limits::default()
         };
-        let load = ConcurrencyLimiter::new(&limits);
+        let limiter = ConcurrencyLimiter::new(&limits);
         let (greedy, other) = (Peer::anonymous(&limits), Peer::anonymous(&limits));
-        let admit = |service, peer: &Peer| load.admit(service, peer);
+        let admit = |service, peer: &Peer| limiter.admit(service, peer);
         let _two = [
             admit(RpcService::Policies, &greedy),
             admit(RpcService::Envoy, &greedy),
@@ -215,11 +223,11 @@ mod tests {
             admit(RpcService::Policies, &other).unwrap_err(),
             Overload::Server
         );
-        // A place of its caller that leads to none of all is given back.
+        // The permit of the connection is returned if the server has none.
         drop(third);
         assert!(admit(RpcService::Policies, &other).is_ok());
-        // Questions of people have permits of their own; health needs none.
-        let _question = admit(RpcService::Insight, &other).unwrap();
+        // PolicyInsightService has separate permits; health needs none.
+        let _insight = admit(RpcService::Insight, &other).unwrap();
         assert_eq!(
             admit(RpcService::Insight, &other).unwrap_err(),
             Overload::Server

@@ -1,4 +1,4 @@
-//! How long the caller of a request waits for it.
+//! Deadlines of requests.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -7,50 +7,50 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName};
 use tokio::time::{Instant, Sleep};
 
-/// Where callers say how long they wait.
+/// Header with the timeout of the caller.
 const TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
-/// Most digits of it.
+/// Maximum number of digits of a timeout.
 const DIGITS: usize = 8;
 
-/// When a request has taken too long.
+/// The time at which a request fails with DEADLINE_EXCEEDED.
 #[derive(Debug)]
 pub(in crate::server) struct Deadline {
     at: Option<Instant>,
-    most: Duration,
-    /// Made when something has to be waited for, which most requests never do.
+    max_timeout: Duration,
+    /// Created when the request first waits, which most requests never do.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl Deadline {
-    /// The deadline of a request that has just come: what its caller says, at most so much later.
-    /// What cannot be read says nothing.
-    pub fn of(headers: &HeaderMap, most: Duration) -> Self {
-        let said = headers.get(TIMEOUT);
-        let said = said.and_then(|value| read(value.as_bytes()));
+    /// Returns the deadline of a request that arrives now: the timeout of the caller, but at most
+    /// `max_timeout`. A malformed timeout is ignored.
+    pub fn of(headers: &HeaderMap, max_timeout: Duration) -> Self {
+        let timeout = headers.get(TIMEOUT);
+        let timeout = timeout.and_then(|value| parse(value.as_bytes()));
         Self {
-            at: said.map(|said| Instant::now() + said.min(most)),
-            most,
+            at: timeout.map(|timeout| Instant::now() + timeout.min(max_timeout)),
+            max_timeout,
             timer: None,
         }
     }
 
-    /// Whether the caller has stopped to wait: then no work is begun for it.
+    /// Reports whether the timeout of the caller has expired, so that no work is started for it.
     pub fn has_passed(&self) -> bool {
         self.at.is_some_and(|at| at <= Instant::now())
     }
 
-    /// Ready once it has passed.
+    /// Ready when the deadline has passed.
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let timer = self.timer.get_or_insert_with(|| {
-            let at = self.at.unwrap_or_else(|| Instant::now() + self.most);
+            let at = self.at.unwrap_or_else(|| Instant::now() + self.max_timeout);
             Box::pin(tokio::time::sleep_until(at))
         });
         timer.as_mut().poll(context)
     }
 }
 
-/// At most eight digits, then a unit.
-fn read(text: &[u8]) -> Option<Duration> {
+/// Parses a `grpc-timeout`: one to eight digits and a unit.
+fn parse(text: &[u8]) -> Option<Duration> {
     let (unit, digits) = text.split_last()?;
     if digits.is_empty() || digits.len() > DIGITS || !digits.iter().all(u8::is_ascii_digit) {
         return None;
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn timeouts_are_read() {
+    fn timeouts_are_parsed() {
         for (text, millis) in [
             ("1H", Some(3_600_000)),
             ("2M", Some(120_000)),
@@ -88,25 +88,25 @@ mod tests {
             ("+1S", None),
             ("123456789S", None),
         ] {
-            let read = read(text.as_bytes()).map(|told| told.as_millis());
-            assert_eq!(read, millis, "{text}");
+            let parsed = parse(text.as_bytes()).map(|timeout| timeout.as_millis());
+            assert_eq!(parsed, millis, "{text}");
         }
     }
 
     #[tokio::test]
     async fn a_deadline_passes() {
         let mut headers = HeaderMap::new();
-        let mut deadline = |told: Option<&str>, most| {
+        let mut deadline = |timeout: Option<&str>, max_timeout| {
             headers.clear();
-            headers.extend(told.map(|told| (TIMEOUT, told.parse().unwrap())));
-            Deadline::of(&headers, Duration::from_millis(most))
+            headers.extend(timeout.map(|timeout| (TIMEOUT, timeout.parse().unwrap())));
+            Deadline::of(&headers, Duration::from_millis(max_timeout))
         };
         assert!(deadline(Some("0m"), 60_000).has_passed());
         assert!(!deadline(Some("9H"), 60_000).has_passed());
         assert!(!deadline(None, 0).has_passed());
-        // The earlier one counts: what the caller says, or what the server allows.
-        for (told, most) in [(Some("1m"), 60_000), (Some("9H"), 1), (None, 1)] {
-            let mut deadline = deadline(told, most);
+        // The shorter timeout counts: that of the caller or that of the server.
+        for (timeout, max_timeout) in [(Some("1m"), 60_000), (Some("9H"), 1), (None, 1)] {
+            let mut deadline = deadline(timeout, max_timeout);
             std::future::poll_fn(|context| deadline.poll(context)).await;
         }
     }

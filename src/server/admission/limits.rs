@@ -1,63 +1,64 @@
-//! What one caller may cost.
+//! Limits that bound what callers can make the server allocate and compute.
 
 use std::time::Duration;
 
 use crate::snapshot::PathLimits;
 
-/// Look-ups that are worked on at once, unless told otherwise: what two cores answer in some 50 ms.
+/// Default of `--max-concurrency`: the number of look-ups that two cores answer in about 50 ms.
 pub const DEFAULT_MAX_CONCURRENCY: usize = 2_048;
-/// Requests of one connection that are, unless told otherwise.
+/// Default of `--max-concurrency-per-client`.
 pub const DEFAULT_MAX_CONCURRENCY_PER_CLIENT: usize = 512;
 
-/// Limits of the server: no caller can make it allocate or work without bound.
+/// Limits of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Most connections of all listeners together; more wait to be accepted.
+    /// Maximum number of connections of all listeners together. Further connections wait to be
+    /// accepted.
     pub connections: usize,
-    /// How long a connection may live: then the caller is told to open another.
+    /// Maximum age of a connection. Then the server sends GOAWAY and the client reconnects.
     pub connection_age: Duration,
-    /// How long requests may take to end after that.
+    /// Time after GOAWAY for the requests of the connection to complete.
     pub connection_grace: Duration,
-    /// Most bytes of a request's message.
+    /// Maximum size of a request message, in bytes.
     pub request_bytes: usize,
-    /// Most bytes of a reply's message.
+    /// Maximum size of a reply message, in bytes.
     pub reply_bytes: usize,
-    /// Most streams that one connection may have open.
+    /// Maximum number of concurrent HTTP/2 streams per connection.
     pub streams: u32,
-    /// Most look-ups that are worked on at once, of all callers together, from the arrival of a
-    /// request to its reply; others are turned away.
+    /// Maximum number of concurrent look-ups of all callers, from the arrival of a request to its
+    /// reply. Further look-ups are rejected.
     pub requests: usize,
-    /// Most requests of one connection that are; likewise.
+    /// Maximum number of concurrent requests per connection. Further requests are rejected.
     pub requests_per_connection: usize,
-    /// How long a request may take, if its caller does not wait for less.
+    /// Timeout of a request; callers can set a shorter one.
     pub request_timeout: Duration,
-    /// Most bytes of a request's headers.
+    /// Maximum size of the headers of a request, in bytes.
     pub header_bytes: u32,
-    /// How often an idle connection is asked whether it is alive.
+    /// Interval of keepalive pings on a connection.
     pub keepalive: Duration,
-    /// How long it may take to say so.
+    /// Timeout of the reply to a keepalive ping.
     pub keepalive_timeout: Duration,
-    /// Questions of people that are worked on at once.
+    /// Number of requests to `PolicyInsightService` that run concurrently.
     pub insight_concurrency: usize,
-    /// Questions of people that may wait for that.
+    /// Number of requests to `PolicyInsightService` that may wait to run.
     pub insight_queue: usize,
-    /// How long a question of people may take, waiting included.
+    /// Timeout of requests to `PolicyInsightService` and of other work on a pool, including the
+    /// time in the queue.
     pub insight_timeout: Duration,
-    /// Large batches that are worked on at once.
+    /// Number of large batches that run concurrently.
     pub batch_concurrency: usize,
-    /// Large batches that may wait for that.
+    /// Number of large batches that may wait to run.
     pub batch_queue: usize,
-    /// Most streams that follow paths, of all callers together.
+    /// Maximum number of streams of `WatchEffectivePolicies`.
     pub watches: usize,
-    /// Most of them on one connection.
+    /// Maximum number of streams of `WatchEffectivePolicies` per connection.
     pub watches_per_connection: usize,
-    /// Most paths that one of them follows, and that are listed for all together; those who follow
-    /// the same share a list.
+    /// Maximum number of paths per stream and of all streams together. Streams with the same
+    /// selector share a list of paths, which counts once.
     pub watch_paths: PathLimits,
-    /// How often one that has nothing to tell tells so.
+    /// Interval of heartbeats on a stream without changes.
     pub watch_heartbeat: Duration,
-    /// How long one that has told something waits before it tells more: what changes meanwhile is
-    /// told once.
+    /// Minimum interval between the updates of a stream. Changes in between are coalesced.
     pub watch_interval: Duration,
 }
 
@@ -94,7 +95,7 @@ impl Default for Limits {
     }
 }
 
-/// Threads for questions of people, at least two: one may wait for others.
+/// Returns half the number of cores, but at least two: a thread may wait for an access review.
 fn half_the_cores() -> usize {
     std::thread::available_parallelism().map_or(2, |cores| (cores.get() / 2).max(2))
 }

@@ -1,4 +1,4 @@
-//! How much is answered at once: limits, permits, deadlines.
+//! Admission of requests: limits, permits, deadlines and the pool for blocking work.
 
 pub(in crate::server) mod blocking_pool;
 pub(in crate::server) mod concurrency;

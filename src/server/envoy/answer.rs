@@ -1,4 +1,4 @@
-//! What Envoy is told of a path, made once for each distinct answer.
+//! The metadata and headers that Envoy gets for a path, computed once per distinct answer.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -14,32 +14,32 @@ use crate::api::{decode_policies, v1};
 use crate::snapshot::PathAnswer;
 use entail_core::model::{GroupKind, at_path, is_unset};
 
-/// Bytes of JSON in the answers that are kept.
+/// Size of the cache, in bytes of JSON; the cache is cleared when it is exceeded.
 const MAX_CACHE_BYTES: usize = 4 * 1024 * 1024;
-/// Most bytes of a header's value.
+/// Maximum size of the value of a header, in bytes.
 const MAX_HEADER_BYTES: usize = 4_096;
 
-/// What Envoy is told of an answer.
+/// The metadata and headers for an answer.
 #[derive(Debug)]
 pub(in crate::server) struct EnvoyAnswer {
-    /// By kind: spec, etag, and the spec as exact JSON.
+    /// Metadata by kind: the spec, its etag, and the spec as exact JSON.
     pub policies: Value,
-    /// The specs by kind, for rules.
+    /// The specs by kind, for deny rules.
     pub specs: Json,
     /// Headers to set.
     pub headers: Vec<HeaderValueOption>,
-    /// Headers to take away: configured ones that have no value here.
+    /// Headers to remove: configured headers without a value in this answer.
     pub removed: Vec<String>,
-    /// Whether it is larger than metadata and headers may be.
+    /// Whether the answer exceeds the limits of metadata and headers.
     pub is_too_large: bool,
-    /// Bytes of its JSON.
+    /// Size of the specs, in bytes of JSON.
     bytes: usize,
 }
 
-/// What was made, by the etag of the answer.
+/// Cache of computed answers, by etag.
 #[derive(Debug, Default)]
 pub(in crate::server) struct AnswerCache {
-    known: RwLock<CacheEntries>,
+    entries: RwLock<CacheEntries>,
 }
 
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ struct CacheEntries {
 }
 
 impl AnswerCache {
-    /// What Envoy is told of some kinds of an answer.
+    /// Returns the metadata and headers for some kinds of an answer.
     pub fn of(
         &self,
         body: &PathAnswer,
@@ -57,20 +57,20 @@ impl AnswerCache {
         settings: &EnvoySettings,
     ) -> Arc<EnvoyAnswer> {
         let etag = body.etag_of(kinds);
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(told) = known.answers.get(&etag) {
-            return Arc::clone(told);
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(answer) = entries.answers.get(&etag) {
+            return Arc::clone(answer);
         }
-        drop(known);
-        let told = Arc::new(EnvoyAnswer::of(body, kinds, settings));
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        if known.bytes > MAX_CACHE_BYTES {
-            *known = CacheEntries::default();
+        drop(entries);
+        let answer = Arc::new(EnvoyAnswer::of(body, kinds, settings));
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        if entries.bytes > MAX_CACHE_BYTES {
+            *entries = CacheEntries::default();
         }
-        // An answer of nothing takes room as well.
-        known.bytes += told.bytes + 1024;
-        known.answers.insert(etag, Arc::clone(&told));
-        told
+        // A fixed cost per entry bounds the number of empty answers.
+        entries.bytes += answer.bytes + 1024;
+        entries.answers.insert(etag, Arc::clone(&answer));
+        answer
     }
 }
 
@@ -78,7 +78,7 @@ impl EnvoyAnswer {
     fn of(body: &PathAnswer, kinds: &[GroupKind], settings: &EnvoySettings) -> Self {
         let policies = decode_policies(body.policies(kinds));
         let mut specs = Map::new();
-        let mut told = BTreeMap::new();
+        let mut metadata = BTreeMap::new();
         let mut length = 0;
         for policy in &policies {
             let kind = GroupKind::new(&*policy.group, &*policy.kind).to_string();
@@ -86,7 +86,7 @@ impl EnvoyAnswer {
             length += json.len();
             let spec: Json = serde_json::from_str(json).unwrap_or_default();
             if length <= settings.max_bytes {
-                told.insert(kind.clone(), of_policy(policy, &spec));
+                metadata.insert(kind.clone(), policy_metadata(policy, &spec));
             }
             specs.insert(kind, spec);
         }
@@ -95,7 +95,7 @@ impl EnvoyAnswer {
         let mut removed = Vec::new();
         let mut is_too_large = length > settings.max_bytes;
         for header in &settings.headers {
-            match value_of(header, &specs) {
+            match header_value(header, &specs) {
                 None => removed.push(header.name.to_string()),
                 Some(value) if value.len() > MAX_HEADER_BYTES => is_too_large = true,
                 Some(value) => headers.push(option(header, value)),
@@ -103,7 +103,7 @@ impl EnvoyAnswer {
         }
         Self {
             bytes: length,
-            policies: object(told),
+            policies: object(metadata),
             specs,
             headers,
             removed,
@@ -112,10 +112,10 @@ impl EnvoyAnswer {
     }
 }
 
-fn of_policy(policy: &v1::EffectivePolicy, spec: &Json) -> Value {
+fn policy_metadata(policy: &v1::EffectivePolicy, spec: &Json) -> Value {
     let mut fields = BTreeMap::from([
         ("spec".to_owned(), value(spec)),
-        // Numbers of metadata are doubles; here they are exact.
+        // Numbers in `spec` are doubles; in this text they are exact.
         ("json".to_owned(), text(policy.spec_json())),
         ("etag".to_owned(), text(&policy.etag)),
     ]);
@@ -135,21 +135,21 @@ fn of_policy(policy: &v1::EffectivePolicy, spec: &Json) -> Value {
     object(fields)
 }
 
-/// The value of a header, if the spec has one: text as it is, all else as JSON.
-fn value_of(header: &HeaderRule, specs: &Json) -> Option<String> {
+/// Returns the value of a header, if the spec has one: a string as it is, any other value as JSON.
+fn header_value(header: &HeaderRule, specs: &Json) -> Option<String> {
     let spec = specs.get(header.kind.to_string())?;
-    let found = at_path(spec, &header.value, None).filter(|found| !is_unset(Some(found)))?;
-    let value = match found {
+    let field = at_path(spec, &header.value, None).filter(|field| !is_unset(Some(field)))?;
+    let value = match field {
         Json::String(text) => text.clone(),
         other => other.to_string(),
     };
-    // Envoy refuses the whole answer for a header that cannot be sent.
-    let is_sound = !value.chars().any(char::is_control) && value.is_ascii();
-    is_sound.then_some(value)
+    // Envoy rejects the whole response if a header is not valid.
+    let is_valid = !value.chars().any(char::is_control) && value.is_ascii();
+    is_valid.then_some(value)
 }
 
-/// A header that replaces what the request has. Envoys differ in what they do where `append` is not
-/// said.
+/// Returns a header that replaces the header of the request. `append` is set explicitly because its
+/// default differs between versions of Envoy.
 fn option(header: &HeaderRule, value: String) -> HeaderValueOption {
     HeaderValueOption {
         header: Some(HeaderValue {
@@ -160,7 +160,7 @@ fn option(header: &HeaderRule, value: String) -> HeaderValueOption {
     }
 }
 
-/// JSON as protobuf has it.
+/// Converts JSON to a protobuf `Value`.
 fn value(json: &Json) -> Value {
     let kind = match json {
         Json::Null => Kind::NullValue(0),
@@ -180,21 +180,21 @@ fn value(json: &Json) -> Value {
     Value { kind: Some(kind) }
 }
 
-/// A text.
+/// Returns a string as a protobuf `Value`.
 pub(in crate::server) fn text(text: &str) -> Value {
     Value {
         kind: Some(Kind::StringValue(text.to_owned())),
     }
 }
 
-/// A list.
+/// Returns a list as a protobuf `Value`.
 pub(in crate::server) fn list(values: Vec<Value>) -> Value {
     Value {
         kind: Some(Kind::ListValue(ListValue { values })),
     }
 }
 
-/// Fields.
+/// Returns a struct as a protobuf `Value`.
 pub(in crate::server) fn object(fields: BTreeMap<String, Value>) -> Value {
     Value {
         kind: Some(Kind::StructValue(Struct { fields })),

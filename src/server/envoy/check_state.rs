@@ -1,4 +1,4 @@
-//! What is found out about a request.
+//! The state of one `Check` call.
 
 use std::sync::Arc;
 
@@ -10,27 +10,31 @@ use crate::insight::{AccessScope, incomplete_kinds};
 use crate::snapshot::Snapshot;
 use entail_core::model::GroupKind;
 
-/// The path that is looked up for a request.
+/// The path that was selected for a request.
 pub(in crate::server) struct PathChoice {
     pub path: String,
-    /// Whether the request may take no other, on which the same holds.
+    /// Whether this is the only path that the request can take. If not, all candidates have equal
+    /// effective policies.
     pub is_only: bool,
 }
 
-/// What is found out about a request.
+/// The result of evaluating one request.
 #[derive(Default)]
 pub(in crate::server) struct CheckState {
+    /// Name of the selected path.
     pub path: Option<String>,
-    /// Whether it is the only one that the request may take.
+    /// Whether the path is the only one that the request can take.
     pub is_only: bool,
+    /// Metadata and headers of the path.
     pub answer: Option<Arc<EnvoyAnswer>>,
-    /// The chosen kinds of which not everything is known.
+    /// The selected kinds whose state is not COMPLETE.
     pub incomplete: Vec<String>,
-    /// What goes wrong, in the order in which it was found.
+    /// Failures with their messages, in the order of detection.
     pub failures: Vec<(CheckFailure, String)>,
 }
 
 impl PathChoice {
+    /// Selects the only path that the request can take.
     pub fn only(path: String) -> Self {
         Self {
             path,
@@ -40,28 +44,30 @@ impl PathChoice {
 }
 
 impl CheckState {
-    /// Takes note of the chosen kinds of which not everything is known. One that the caller may not
-    /// see is one of them: a rule that denies by it would never be true.
-    pub fn take_kinds(&mut self, snapshot: &Snapshot, kinds: &[GroupKind], scope: &AccessScope) {
-        let is_chosen = |kind: &v1::KindState| {
-            // All answers rest on what paths are made of.
+    /// Records the selected kinds whose state is not COMPLETE as failures. A kind that the caller
+    /// may not see counts as UNKNOWN, because a deny rule about it would never be true.
+    pub fn check_kinds(&mut self, snapshot: &Snapshot, kinds: &[GroupKind], scope: &AccessScope) {
+        let is_selected = |kind: &v1::KindState| {
+            // All answers depend on the kinds that form the topology.
             kinds.is_empty()
-                || kinds.iter().any(|chosen| chosen.to_string() == kind.kind)
+                || kinds
+                    .iter()
+                    .any(|selected| selected.to_string() == kind.kind)
                 || Snapshot::affects_topology(&GroupKind::parse(&kind.kind))
         };
-        // What is chosen and has no profile is not known, however old it is.
-        let is_old = |kind: &v1::KindState| {
+        // A selected kind without a profile is incomplete even if its objects are only stale.
+        let is_stale = |kind: &v1::KindState| {
             let key = GroupKind::parse(&kind.kind);
             kind.state() == State::Stale && (snapshot.has_profile(&key) || !kinds.contains(&key))
         };
-        let told = incomplete_kinds(snapshot, kinds, scope).into_iter();
-        let (stale, incomplete): (Vec<_>, Vec<_>) = told.filter(is_chosen).partition(is_old);
+        let states = incomplete_kinds(snapshot, kinds, scope).into_iter();
+        let (stale, incomplete): (Vec<_>, Vec<_>) = states.filter(is_selected).partition(is_stale);
         if let Some(first) = incomplete.first() {
-            let message = format!("not everything is known of {}", first.kind);
+            let message = format!("the data of {} is incomplete", first.kind);
             self.failures.push((CheckFailure::Incomplete, message));
         }
         if let Some(v1::KindState { kind, .. }) = stale.first() {
-            let message = format!("{kind} is stale: what is known is the last good state");
+            let message = format!("the data of {kind} is stale: the source does not respond");
             self.failures.push((CheckFailure::Stale, message));
         }
         let both = incomplete.into_iter().chain(stale);

@@ -1,4 +1,5 @@
-//! Which rule a request takes, as the data plane tells it. What clients send is never looked at.
+//! Identification of the rule that a request takes, from data that Envoy sets. Data that clients
+//! send is never used.
 
 use prost_types::value::Kind;
 use prost_types::{Struct, Value};
@@ -10,35 +11,35 @@ use super::settings::{EnvoyDialect, EnvoySettings, MetadataField};
 use crate::api::envoy::AttributeContext;
 use crate::insight::{RuleName, RuleRef};
 
-/// The context extension that names the path.
+/// Context extension with the name of the path.
 const PATH: &str = "entail.path";
 
-/// How a data plane names rules.
+/// How a controller identifies rules in Envoy's configuration.
 #[derive(Clone, Debug)]
 pub(in crate::server) struct Dialect {
     metadata: Option<MetadataField>,
     route_name: Option<Regex>,
 }
 
-/// What is said of a request's rule.
+/// The identity of the rule that a request takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::server) enum RuleIdentity {
-    /// Its path.
+    /// The name of the path.
     Path(String),
-    /// The rule, and perhaps where it serves.
+    /// The rule, and its Gateway and listener if known.
     Rule(RuleRef),
-    /// No rule; perhaps where the request came in.
+    /// The rule is unknown. Gateway and listener may be known.
     Unknown {
         gateway: Option<(String, String)>,
         listener: Option<String>,
     },
 }
 
-/// Things that contradict each other.
+/// Error for identities that contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::server) struct Contradiction(pub String);
 
-/// An object, as metadata names it.
+/// An object that metadata refers to.
 #[derive(Debug, Default)]
 struct NamedObject {
     kind: String,
@@ -48,20 +49,24 @@ struct NamedObject {
 }
 
 impl Dialect {
+    /// Compiles a dialect.
+    ///
+    /// # Errors
+    /// Returns the problem, with the name of the dialect.
     pub fn read(parts: &EnvoyDialect) -> Result<Self, String> {
-        let wrong = |why: String| format!("`dialects`, `{}`: {why}", parts.name);
+        let problem = |why: String| format!("`dialects`, `{}`: {why}", parts.name);
         if parts.metadata.is_none() && parts.route_name.is_none() {
-            return Err(wrong("it needs `metadata` or `routeName`".to_owned()));
+            return Err(problem("it needs `metadata` or `routeName`".to_owned()));
         }
         let compile = |text: &String| {
             let regex = Regex::new(&format!("^(?:{text})$")).map_err(|error| {
-                let last = error.to_string();
-                wrong(last.lines().last().unwrap_or_default().to_owned())
+                let message = error.to_string();
+                problem(message.lines().last().unwrap_or_default().to_owned())
             })?;
-            let has = |name| regex.capture_names().flatten().any(|known| known == name);
+            let has = |name| regex.capture_names().flatten().any(|group| group == name);
             match has("namespace") && has("name") {
                 true => Ok(regex),
-                false => Err(wrong(
+                false => Err(problem(
                     "`routeName` needs groups `namespace` and `name`".to_owned(),
                 )),
             }
@@ -73,10 +78,11 @@ impl Dialect {
     }
 }
 
-/// What is said of a request's rule: a context extension first, then the route's identity.
+/// Identifies the rule that a request takes: by the context extension, otherwise by the metadata
+/// and the name of the Envoy route.
 ///
 /// # Errors
-/// Metadata and name of a route are those of different routes.
+/// Returns an error if metadata and name of the Envoy route identify different routes.
 pub(in crate::server) fn identify_rule(
     settings: &EnvoySettings,
     attributes: &AttributeContext,
@@ -86,29 +92,29 @@ pub(in crate::server) fn identify_rule(
         return Ok(RuleIdentity::Path(path.clone()));
     }
     let text = |name: &str| metadata.get(name).and_then(|value| value.to_str().ok());
-    let hosts = text(&settings.grpc_metadata.gateway).map(of_json);
-    let mut gateway_objects = hosts.unwrap_or_default();
+    let virtual_host = text(&settings.grpc_metadata.gateway).map(objects_of_json);
+    let mut gateway_objects = virtual_host.unwrap_or_default();
     let route_name = text(&settings.grpc_metadata.route).unwrap_or_default();
     let mut rule = None;
     for dialect in settings.dialects.iter() {
-        let place = dialect.metadata.as_ref();
-        let objects = place.map(|place| of_metadata(attributes, place));
+        let field = dialect.metadata.as_ref();
+        let objects = field.map(|field| objects_of_metadata(attributes, field));
         let (gateways, routes): (Vec<_>, Vec<_>) = objects
             .unwrap_or_default()
             .into_iter()
-            .partition(|named| is_gateway(&named.kind));
+            .partition(|object| is_gateway(&object.kind));
         gateway_objects.extend(gateways);
         let by_name = dialect.route_name.as_ref();
-        let by_name = by_name.and_then(|regex| of_name(&regex.captures(route_name)?));
+        let by_name = by_name.and_then(|regex| rule_of_captures(&regex.captures(route_name)?));
         let by_metadata = routes.into_iter().next().map(NamedObject::rule);
-        rule = agreed(by_metadata, by_name)?;
+        rule = merge(by_metadata, by_name)?;
         if rule.is_some() {
             break;
         }
     }
     let gateway_object = gateway_objects
         .into_iter()
-        .find(|named| named.kind == "Gateway");
+        .find(|object| object.kind == "Gateway");
     let (gateway, listener) = match gateway_object {
         Some(gateway_object) => (
             Some((gateway_object.namespace, gateway_object.name)),
@@ -126,8 +132,9 @@ pub(in crate::server) fn identify_rule(
     })
 }
 
-/// One rule of two descriptions: metadata lacks the index of a rule that has no name.
-fn agreed(
+/// Merges two identities of a rule. Metadata lacks the index of a rule without a name, so the name
+/// of the Envoy route adds it.
+fn merge(
     by_metadata: Option<RuleRef>,
     by_name: Option<RuleRef>,
 ) -> Result<Option<RuleRef>, Contradiction> {
@@ -139,7 +146,7 @@ fn agreed(
     let same_kind = rule.kind.is_none() || other.kind.is_none() || kind(&rule) == kind(&other);
     if !same_kind || (&rule.namespace, &rule.name) != (&other.namespace, &other.name) {
         return Err(Contradiction(format!(
-            "the metadata of the route is of {}/{}, its name of {}/{}",
+            "the metadata of the Envoy route identifies {}/{}, its name {}/{}",
             rule.namespace, rule.name, other.namespace, other.name
         )));
     }
@@ -165,9 +172,9 @@ impl NamedObject {
     }
 }
 
-/// The rule that a route's name tells.
-fn of_name(groups: &Captures<'_>) -> Option<RuleRef> {
-    let group = |name: &str| groups.name(name).map(|found| found.as_str().to_owned());
+/// Returns the rule of the capture groups of a route name.
+fn rule_of_captures(groups: &Captures<'_>) -> Option<RuleRef> {
+    let group = |name: &str| groups.name(name).map(|text| text.as_str().to_owned());
     let index = group("rule").and_then(|index| index.parse().ok());
     let name = group("ruleName").filter(|name| !name.is_empty());
     Some(RuleRef {
@@ -180,11 +187,11 @@ fn of_name(groups: &Captures<'_>) -> Option<RuleRef> {
     })
 }
 
-/// The objects that the metadata of the route names.
-fn of_metadata(attributes: &AttributeContext, place: &MetadataField) -> Vec<NamedObject> {
+/// Returns the objects that a field of the route metadata lists.
+fn objects_of_metadata(attributes: &AttributeContext, field: &MetadataField) -> Vec<NamedObject> {
     let context = attributes.route_metadata_context.as_ref();
-    let namespace = context.and_then(|context| context.filter_metadata.get(&place.namespace));
-    let list = match namespace.and_then(|fields| fields.fields.get(&place.field)?.kind.as_ref()) {
+    let namespace = context.and_then(|context| context.filter_metadata.get(&field.namespace));
+    let list = match namespace.and_then(|fields| fields.fields.get(&field.field)?.kind.as_ref()) {
         Some(Kind::ListValue(list)) => &list.values[..],
         _ => &[],
     };
@@ -199,23 +206,23 @@ fn of_metadata(attributes: &AttributeContext, place: &MetadataField) -> Vec<Name
         _ => None,
     };
     objects
-        .filter_map(|object| named(|field| text(object, field)))
+        .filter_map(|object| named_object(|field| text(object, field)))
         .collect()
 }
 
-/// The objects of a list in JSON.
-fn of_json(text: &str) -> Vec<NamedObject> {
+/// Returns the objects of a JSON list; none if the text is not one.
+fn objects_of_json(text: &str) -> Vec<NamedObject> {
     let Ok(Json::Array(list)) = serde_json::from_str(text) else {
         return Vec::new();
     };
     let text = |object: &Json, field: &str| Some(object.get(field)?.as_str()?.to_owned());
     let objects = list.iter();
     objects
-        .filter_map(|object| named(|field| text(object, field)))
+        .filter_map(|object| named_object(|field| text(object, field)))
         .collect()
 }
 
-fn named(field: impl Fn(&str) -> Option<String>) -> Option<NamedObject> {
+fn named_object(field: impl Fn(&str) -> Option<String>) -> Option<NamedObject> {
     Some(NamedObject {
         kind: field("kind").unwrap_or_default(),
         namespace: field("namespace")?,

@@ -1,5 +1,5 @@
-//! Envoy's external authorization: which policies hold for a request, as metadata and headers, and
-//! whether a rule over them denies it.
+//! Envoy's external authorization service: returns the effective policies of a request as metadata
+//! and headers, and denies the request if a rule over them matches.
 
 mod answer;
 mod check_state;
@@ -34,20 +34,21 @@ use request::{request_value, resolve_request_message};
 use settings::{CheckFailure, DenyRule};
 pub use settings::{EnvoyDialect, EnvoyDocument, EnvoySettings};
 
-/// Threads that wait at once for an index to be made.
+/// Maximum number of threads that concurrently build or wait for a route index.
 const MAX_INDEX_WAITERS: usize = 4;
 
-/// Envoy asks it about every request.
+/// Implementation of `envoy.service.auth.v3.Authorization`. Envoy calls it for every request.
 #[derive(Clone, Debug)]
 pub(in crate::server) struct AuthorizationHandler {
     answers: ServiceContext,
     settings: Arc<EnvoySettings>,
     answer_cache: Arc<AnswerCache>,
-    /// One permit a request that waits for an index to be made.
+    /// One permit per request that builds or waits for a route index.
     index_permits: Arc<Semaphore>,
 }
 
 impl AuthorizationHandler {
+    /// Creates the service.
     pub fn new(answers: ServiceContext, settings: Arc<EnvoySettings>) -> Self {
         Self {
             answers,
@@ -57,7 +58,8 @@ impl AuthorizationHandler {
         }
     }
 
-    fn find(
+    /// Evaluates a request. Returns `None` if `fast_only` is set and a route index is missing.
+    fn evaluate(
         &self,
         snapshot: &Snapshot,
         attributes: &AttributeContext,
@@ -67,33 +69,33 @@ impl AuthorizationHandler {
         let mut check_state = CheckState::default();
         let PathChoice { path, is_only } =
             match self.path(snapshot, attributes, metadata, (scope, fast_only)) {
-                Ok(chosen) => chosen?,
-                Err(trouble) => {
-                    check_state.failures.push(trouble);
+                Ok(choice) => choice?,
+                Err(failure) => {
+                    check_state.failures.push(failure);
                     return Some(check_state);
                 }
             };
         let parsed = PathName::parse(&path).ok();
-        let seen = parsed.filter(|_| scope.has_path(&path));
-        let Some(body) = seen.and_then(|path| snapshot.look_up(&path)) else {
-            let message = format!("`{path}` is no path");
+        let visible = parsed.filter(|_| scope.has_path(&path));
+        let Some(body) = visible.and_then(|path| snapshot.look_up(&path)) else {
+            let message = format!("the path `{path}` does not exist");
             check_state.failures.push((CheckFailure::NotFound, message));
             return Some(check_state);
         };
-        let wanted = scope.narrow(&self.settings.kinds);
-        let answer = self.answer_cache.of(body, &wanted, &self.settings);
+        let kinds = scope.narrow(&self.settings.kinds);
+        let answer = self.answer_cache.of(body, &kinds, &self.settings);
         if answer.is_too_large {
-            let message = "the policies are larger than metadata and headers may be";
+            let message = "the policies exceed the limits of metadata and headers";
             check_state
                 .failures
                 .push((CheckFailure::TooLarge, message.to_owned()));
         }
-        check_state.take_kinds(snapshot, &self.settings.kinds, scope);
+        check_state.check_kinds(snapshot, &self.settings.kinds, scope);
         let (kinds, rules) = (&self.settings.kinds, &self.settings.deny);
         if !rules.is_empty() && kinds.is_empty() && !scope.has_all_kinds() {
-            let message = "rules may be about kinds that the caller may not see: choose `kinds`";
-            let trouble = (CheckFailure::Incomplete, message.to_owned());
-            check_state.failures.push(trouble);
+            let message = "deny rules may use kinds that the caller may not see: set `kinds`";
+            let failure = (CheckFailure::Incomplete, message.to_owned());
+            check_state.failures.push(failure);
         }
         check_state.path = Some(path);
         check_state.is_only = is_only;
@@ -101,7 +103,8 @@ impl AuthorizationHandler {
         Some(check_state)
     }
 
-    /// The path of the rule that a request takes; none if it is not known and there is haste.
+    /// Selects the path of the rule that a request takes. Returns `None` if `fast_only` is set and
+    /// a route index is missing.
     fn path(
         &self,
         snapshot: &Snapshot,
@@ -122,13 +125,13 @@ impl AuthorizationHandler {
                     (scope, fast_only),
                 ),
             Ok(RuleIdentity::Unknown { .. }) => Err(unidentified(
-                "nothing tells which rule the request takes".to_owned(),
+                "the rule of the request cannot be identified".to_owned(),
             )),
         }
     }
 
-    /// The path of a rule, if it is clear which one is meant: where it serves at several listeners,
-    /// the same has to hold at all of them.
+    /// Selects the path of a rule. A rule that is attached to several listeners must have equal
+    /// effective policies at all of them.
     fn one_path(
         &self,
         snapshot: &Snapshot,
@@ -141,26 +144,26 @@ impl AuthorizationHandler {
         } = rule;
         let paths = rule_paths(snapshot, rule).ok_or_else(|| {
             unidentified(format!(
-                "nothing tells the Gateway at which the route {namespace}/{name} serves the request"
+                "the Gateway of the route {namespace}/{name} cannot be identified"
             ))
         })?;
         let paths: Vec<String> = paths
             .into_iter()
             .filter(|path| scope.has_path(path))
             .collect();
-        let wanted = scope.narrow(&self.settings.kinds);
+        let kinds = scope.narrow(&self.settings.kinds);
         let etag = |path: &String| {
             let path = PathName::parse(path).ok()?;
-            Some(snapshot.look_up(&path)?.etag_of(&wanted))
+            Some(snapshot.look_up(&path)?.etag_of(&kinds))
         };
         let Some(first) = paths.first() else {
-            let message = format!("the route {namespace}/{name} has no such rule where it serves");
+            let message = format!("the route {namespace}/{name} has no such rule at this listener");
             return Err((CheckFailure::NotFound, message));
         };
         if paths.iter().any(|path| etag(path) != etag(first)) {
             return Err(unidentified(format!(
-                "the route {namespace}/{name} serves at several listeners, where different \
-                 policies hold"
+                "the route {namespace}/{name} is attached to several listeners with different \
+                 effective policies"
             )));
         }
         Ok(Some(PathChoice {
@@ -169,7 +172,8 @@ impl AuthorizationHandler {
         }))
     }
 
-    /// The path of the rule that the request itself matches.
+    /// Selects the path of the rule that matches the request. Returns `None` if `fast_only` is set
+    /// and a route index is missing.
     fn matched(
         &self,
         snapshot: &Snapshot,
@@ -189,16 +193,17 @@ impl AuthorizationHandler {
             [one] => Ok(Some(PathChoice::only(one.clone()))),
             [] => Err((
                 CheckFailure::NotFound,
-                "no rule takes the request".to_owned(),
+                "no rule matches the request".to_owned(),
             )),
             _ => Err(unidentified(
-                "several listeners take the request".to_owned(),
+                "rules of several listeners match the request".to_owned(),
             )),
         }
     }
 
-    /// The rule that denies a request, if one does.
-    fn denied(
+    /// Returns the first deny rule that matches a request. Records rules that cannot be evaluated
+    /// as failures.
+    fn matching_deny_rule(
         &self,
         check_state: &mut CheckState,
         attributes: &AttributeContext,
@@ -211,14 +216,14 @@ impl AuthorizationHandler {
         let path = check_state.path.clone().filter(|_| check_state.is_only);
         let path = path.map(Json::from);
         let mut variables = vec![("policies", &answer.specs), ("request", &request)];
-        // A rule about a path that may be another one is in error: there is no such variable then.
+        // Without a unique path the variable is undefined, so that a rule that uses it fails.
         variables.extend(path.as_ref().map(|path| ("path", path)));
         for rule in &self.settings.deny {
             match rule.when.evaluate(&variables) {
                 Ok(Json::Bool(true)) => return Some(rule),
                 Ok(Json::Bool(false)) => {}
                 Ok(_) => {
-                    let message = format!("rule `{}` is neither true nor false", rule.name);
+                    let message = format!("rule `{}` is not a boolean expression", rule.name);
                     check_state
                         .failures
                         .push((CheckFailure::RuleError, message));
@@ -234,15 +239,16 @@ impl AuthorizationHandler {
         None
     }
 
-    /// The trouble for which a request is denied.
+    /// Returns the first failure that denies the request.
     fn fatal<'f>(&self, check_state: &'f CheckState) -> Option<&'f (CheckFailure, String)> {
         let open = &self.settings.fail_open;
         check_state
             .failures
             .iter()
-            .find(|(trouble, _)| !open.contains(trouble))
+            .find(|(failure, _)| !open.contains(failure))
     }
 
+    /// Returns the dynamic metadata of the response.
     fn metadata(
         &self,
         snapshot: &Snapshot,
@@ -268,7 +274,7 @@ impl AuthorizationHandler {
         }
         if !check_state.failures.is_empty() {
             let failures = check_state.failures.iter();
-            let failures = failures.map(|(trouble, why)| text(&format!("{trouble:?}: {why}")));
+            let failures = failures.map(|(failure, why)| text(&format!("{failure:?}: {why}")));
             fields.insert("troubles".to_owned(), list(failures.collect()));
         }
         if let Some(rule) = denied {
@@ -288,23 +294,24 @@ impl Authorization for AuthorizationHandler {
         let scope = peer_of(&request)?.scope();
         let (metadata, _, message) = request.into_parts();
         let Some(snapshot) = self.answers.snapshots.load() else {
-            // Envoy takes this for an error and does what it is configured to do then.
+            // Envoy treats this as an error and applies its `failure_mode_allow`.
             return Err(self.answers.not_ready(&*scope));
         };
         let attributes = message.attributes.unwrap_or_default();
-        let mut check_state = match self.find(&snapshot, &attributes, &metadata, (&scope, true)) {
+        let evaluated = self.evaluate(&snapshot, &attributes, &metadata, (&scope, true));
+        let mut check_state = match evaluated {
             Some(check_state) => check_state,
             None => {
-                self.find_blocking(&snapshot, &attributes, &metadata, scope)
+                self.evaluate_blocking(&snapshot, &attributes, &metadata, scope)
                     .await?
             }
         };
-        let rule = self.denied(&mut check_state, &attributes);
+        let rule = self.matching_deny_rule(&mut check_state, &attributes);
         let denied = rule.map(|rule| (rule.status, rule.body.clone(), rule.name.clone()));
         let denied = denied.or_else(|| {
-            let (trouble, message) = self.fatal(&check_state)?;
-            tracing::debug!(?trouble, message, "a request is denied");
-            Some((503, String::new(), format!("{trouble:?}")))
+            let (failure, message) = self.fatal(&check_state)?;
+            tracing::debug!(?failure, message, "request denied");
+            Some((503, String::new(), format!("{failure:?}")))
         });
         let by = denied.as_ref().map(|(_, _, by)| by.as_str());
         let dynamic_metadata = Some(self.metadata(&snapshot, &check_state, by));
@@ -330,28 +337,31 @@ impl Authorization for AuthorizationHandler {
 }
 
 impl AuthorizationHandler {
-    /// Finds out what the first request at a listener has to wait for, beside the workers.
-    async fn find_blocking(
+    /// Evaluates a request on a blocking thread, because the first request at a listener builds its
+    /// route index.
+    async fn evaluate_blocking(
         &self,
         snapshot: &Arc<Snapshot>,
         attributes: &AttributeContext,
         metadata: &MetadataMap,
         scope: Arc<AccessScope>,
     ) -> Result<CheckState, Status> {
-        // As many as wait are bounded by the streams that callers may have; each by its deadline.
-        let room = Arc::clone(&self.index_permits).acquire_owned().await;
-        let room = room.map_err(|_| Status::unavailable("the server stops"))?;
+        // The number of waiting requests is bounded by the permits for look-ups, their time by
+        // deadlines.
+        let permit = Arc::clone(&self.index_permits).acquire_owned().await;
+        let permit = permit.map_err(|_| Status::unavailable("the server is shutting down"))?;
         let (this, snapshot) = (self.clone(), Arc::clone(snapshot));
         let (attributes, metadata) = (attributes.clone(), metadata.clone());
         let thread = tokio::task::spawn_blocking(move || {
-            let _room = room;
-            this.find(&snapshot, &attributes, &metadata, (&scope, false))
+            let _permit = permit;
+            this.evaluate(&snapshot, &attributes, &metadata, (&scope, false))
         });
-        let found = thread.await.ok().flatten();
-        found.ok_or_else(|| Status::internal("the request could not be looked at"))
+        let check_state = thread.await.ok().flatten();
+        check_state.ok_or_else(|| Status::internal("internal error: see the log of the server"))
     }
 
-    /// The headers of a request that passes. Nobody else sets those that are configured.
+    /// Returns the headers of an allowed request. Configured headers without a value are removed,
+    /// so that a client cannot set them.
     fn ok_response(&self, check_state: &CheckState) -> OkHttpResponse {
         match &check_state.answer {
             Some(answer) if !answer.is_too_large => OkHttpResponse {

@@ -1,14 +1,14 @@
-//! The request that Envoy asks about.
+//! Conversion of the request in a `Check` call.
 
 use serde_json::{Value as Json, json};
 
 use crate::api::envoy::AttributeContext;
 use crate::api::v1;
 
-/// What is asked to match a request.
+/// Converts a request to a `ResolveRequestRequest`.
 ///
 /// # Errors
-/// Why it cannot be matched.
+/// Returns the reason why the request cannot be matched to a rule.
 pub(in crate::server) fn resolve_request_message(
     attributes: &AttributeContext,
     gateway: Option<(String, String)>,
@@ -18,12 +18,12 @@ pub(in crate::server) fn resolve_request_message(
         .request
         .as_ref()
         .and_then(|request| request.http.as_ref());
-    let http = http.ok_or_else(|| "it is no request of HTTP".to_owned())?;
-    // Envoy keeps the dot of the root, and looks for such a host.
+    let http = http.ok_or_else(|| "the request is not an HTTP request".to_owned())?;
+    // Envoy does not remove the trailing dot and matches the host with it.
     let host = http.host.split(':').next().unwrap_or_default();
     if host.ends_with('.') {
         return Err(format!(
-            "its host ends with a dot, which Envoy keeps: `{host}`"
+            "the host ends with a dot, which Envoy does not remove: `{host}`"
         ));
     }
     let content = http.headers.get("content-type");
@@ -34,7 +34,7 @@ pub(in crate::server) fn resolve_request_message(
     };
     #[allow(
         clippy::iter_over_hash_type,
-        reason = "names of headers are looked up alone"
+        reason = "header names are unique, so their order does not matter"
     )]
     let headers = http.headers.iter().map(|(name, value)| v1::RequestHeader {
         name: name.clone(),
@@ -49,14 +49,14 @@ pub(in crate::server) fn resolve_request_message(
         host: http.host.clone(),
         method: http.method.clone(),
         path: http.path.clone(),
-        // As Envoy compares them.
+        // Envoy does not decode query parameters.
         raw_query: true,
         headers: headers.collect(),
         ..Default::default()
     })
 }
 
-/// A request, as rules see it.
+/// Returns the variable `request` of deny rules.
 pub(in crate::server) fn request_value(attributes: &AttributeContext) -> Json {
     let http = attributes
         .request

@@ -1,4 +1,4 @@
-//! What Envoy is told, and how a request's rule is found: the file of `--envoy-config`.
+//! Settings of the service for Envoy: the `--envoy-config` file.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::identity::Dialect;
 use entail_core::expr::Expression;
 use entail_core::model::{FieldStep, GroupKind, parse_field_path};
 
-/// The settings as they are written.
+/// The `--envoy-config` file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct EnvoyDocument {
@@ -54,11 +54,11 @@ struct DenyDocument {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 enum DialectDocument {
-    Known(String),
-    Own(Box<EnvoyDialect>),
+    Builtin(String),
+    Custom(Box<EnvoyDialect>),
 }
 
-/// A dialect as it is written.
+/// A dialect in the file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct EnvoyDialect {
@@ -67,44 +67,44 @@ pub struct EnvoyDialect {
     pub(in crate::server) route_name: Option<String>,
 }
 
-/// A list of objects in metadata.
+/// A metadata field with a list of objects.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::server) struct MetadataField {
-    /// The metadata's namespace.
+    /// Namespace of the metadata.
     pub namespace: String,
-    /// Its field.
+    /// Name of the field.
     pub field: String,
 }
 
-/// The names of gRPC metadata that Envoy sets and clients cannot.
+/// Names of gRPC metadata that Envoy sets on the `Check` call.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(in crate::server) struct GrpcMetadata {
-    /// The route's name.
+    /// Name of the Envoy route.
     pub route: String,
-    /// Objects as in the dialects' metadata: those of the virtual host.
+    /// Objects of the virtual host, as JSON in the form of the route metadata.
     pub gateway: String,
 }
 
-/// Why a request would be denied though no rule says so.
+/// Failure that denies a request unless `failOpen` lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub(in crate::server) enum CheckFailure {
-    /// It is not known which rule it takes.
+    /// The rule that the request takes is unknown.
     Unidentified,
-    /// The rule is no path, or lies outside of what the caller may see.
+    /// The path of the rule does not exist, or the caller may not see it.
     NotFound,
-    /// Not everything is known of a kind.
+    /// The data of a kind is incomplete.
     Incomplete,
-    /// What is known of a kind is the last good state: its source does not answer at present.
+    /// The data of a kind is stale: its source does not respond at present.
     Stale,
-    /// The policies are larger than metadata and headers may be.
+    /// The policies exceed the limits of metadata and headers.
     TooLarge,
-    /// A rule for denials cannot be evaluated.
+    /// A deny rule cannot be evaluated.
     RuleError,
 }
 
-/// The settings, checked.
+/// Validated settings.
 #[derive(Clone, Debug)]
 pub struct EnvoySettings {
     pub(in crate::server) kinds: Vec<GroupKind>,
@@ -120,16 +120,16 @@ pub struct EnvoySettings {
     pub(in crate::server) matches: bool,
 }
 
-/// A header for the backend.
+/// A header that Envoy sets on the request to the backend.
 #[derive(Clone, Debug)]
 pub(in crate::server) struct HeaderRule {
     pub name: HeaderName,
     pub kind: GroupKind,
-    /// Where its value stands in the spec.
+    /// Field of the spec with the value.
     pub value: Vec<FieldStep>,
 }
 
-/// A rule for denials.
+/// A rule that denies requests.
 #[derive(Clone, Debug)]
 pub(in crate::server) struct DenyRule {
     pub name: String,
@@ -138,7 +138,7 @@ pub(in crate::server) struct DenyRule {
     pub body: String,
 }
 
-/// Headers that Envoy does not let anybody set, or that requests are routed by.
+/// Headers that Envoy does not allow to be set, or that it routes requests by.
 const PROTECTED_HEADERS: [&str; 4] = ["host", "content-length", "transfer-encoding", "connection"];
 
 fn forbidden() -> u16 {
@@ -152,12 +152,12 @@ impl Default for EnvoyDocument {
             metadata: MetadataDocument::default(),
             headers: Vec::new(),
             deny: Vec::new(),
-            // An outage of the API server is not to be one of all requests.
+            // An outage of the API server must not deny all requests.
             fail_open: vec![CheckFailure::Stale],
             gateway: None,
             listener: None,
             grpc_metadata: GrpcMetadata::default(),
-            dialects: vec![DialectDocument::Known("envoy-gateway".to_owned())],
+            dialects: vec![DialectDocument::Builtin("envoy-gateway".to_owned())],
             r#match: false,
         }
     }
@@ -182,43 +182,43 @@ impl Default for GrpcMetadata {
 }
 
 impl EnvoyDocument {
-    /// Checks the settings. `known` are the dialects that need no definition.
+    /// Validates the settings. `builtin` are the dialects that need no definition.
     ///
     /// # Errors
-    /// All that is wrong, one sentence each.
-    pub fn check(self, known: &[EnvoyDialect]) -> Result<EnvoySettings, Vec<String>> {
-        let mut wrong = Vec::new();
-        let mut keep = |error: String| wrong.push(error);
+    /// Returns all problems, one message each.
+    pub fn check(self, builtin: &[EnvoyDialect]) -> Result<EnvoySettings, Vec<String>> {
+        let mut problems = Vec::new();
+        let mut report = |problem: String| problems.push(problem);
         let headers = self.headers.iter().map(HeaderRule::read);
         let headers: Vec<_> = headers
-            .filter_map(|read| read.map_err(&mut keep).ok())
+            .filter_map(|read| read.map_err(&mut report).ok())
             .collect();
         let deny = self.deny.iter().map(DenyRule::read);
         let deny: Vec<_> = deny
-            .filter_map(|read| read.map_err(&mut keep).ok())
+            .filter_map(|read| read.map_err(&mut report).ok())
             .collect();
-        let dialects = self.dialects.iter().map(|dialect| dialect.read(known));
+        let dialects = self.dialects.iter().map(|dialect| dialect.read(builtin));
         let dialects: Vec<_> = dialects
-            .filter_map(|read| read.map_err(&mut keep).ok())
+            .filter_map(|read| read.map_err(&mut report).ok())
             .collect();
         let gateway = self.gateway.as_deref().map(|text| {
             let parts = text.split_once('/');
-            parts.ok_or_else(|| format!("`gateway: {text}` is no name: write `namespace/name`"))
+            parts.ok_or_else(|| format!("`gateway: {text}` is not a name: write `namespace/name`"))
         });
-        let gateway = gateway.transpose().map_err(&mut keep).unwrap_or_default();
+        let gateway = gateway.transpose().map_err(&mut report).unwrap_or_default();
         if self.listener.is_some() && self.gateway.is_none() {
-            keep("`listener` is one of a Gateway: set `gateway` as well".to_owned());
+            report("`listener` requires a Gateway: set `gateway` as well".to_owned());
         }
         if self.metadata.key.is_empty() || self.metadata.key == "ext_authz_duration" {
-            keep(format!(
+            report(format!(
                 "`metadata.key: {}` cannot be used",
                 self.metadata.key
             ));
         }
         for name in [&self.grpc_metadata.route, &self.grpc_metadata.gateway] {
             if HeaderName::from_bytes(name.as_bytes()).is_err() {
-                keep(format!(
-                    "`grpcMetadata`: `{name}` is no name of gRPC metadata"
+                report(format!(
+                    "`grpcMetadata`: `{name}` is not a name of gRPC metadata"
                 ));
             }
         }
@@ -240,10 +240,10 @@ impl EnvoyDocument {
             dialects: dialects.into(),
             matches: self.r#match,
         };
-        if wrong.is_empty() {
+        if problems.is_empty() {
             Ok(settings)
         } else {
-            Err(wrong)
+            Err(problems)
         }
     }
 }
@@ -260,7 +260,7 @@ impl HeaderRule {
             kind: GroupKind::parse(kind),
             value: parse_field_path(value).ok_or_else(|| {
                 format!(
-                    "`headers`: `{value}` is no field of a spec: write one such as `retry.attempts`"
+                    "`headers`: `{value}` is not a field of a spec: write one such as `retry.attempts`"
                 )
             })?,
         })
@@ -269,16 +269,16 @@ impl HeaderRule {
 
 impl DenyRule {
     fn read(document: &DenyDocument) -> Result<Self, String> {
-        let wrong = |what: String| format!("`deny`, `{}`: {what}", document.name);
+        let problem = |what: String| format!("`deny`, `{}`: {what}", document.name);
         if !(400..600).contains(&document.status) {
-            return Err(wrong(format!(
-                "{} is no status of a denial",
+            return Err(problem(format!(
+                "{} is not a status for a denial: write one from 400 to 599",
                 document.status
             )));
         }
         Ok(Self {
             name: document.name.clone(),
-            when: Expression::compile(&document.when).map_err(wrong)?,
+            when: Expression::compile(&document.when).map_err(problem)?,
             status: document.status,
             body: document.body.clone(),
         })
@@ -286,21 +286,21 @@ impl DenyRule {
 }
 
 impl DialectDocument {
-    fn read(&self, known: &[EnvoyDialect]) -> Result<Dialect, String> {
+    fn read(&self, builtin: &[EnvoyDialect]) -> Result<Dialect, String> {
         let parts = match self {
-            Self::Own(parts) => Some(&**parts),
-            Self::Known(name) => known.iter().find(|parts| parts.name == *name),
+            Self::Custom(parts) => Some(&**parts),
+            Self::Builtin(name) => builtin.iter().find(|parts| parts.name == *name),
         };
         match (parts, self) {
             (Some(parts), _) => Dialect::read(parts),
-            (None, Self::Known(name)) => {
-                let names: Vec<&str> = known.iter().map(|parts| &*parts.name).collect();
+            (None, Self::Builtin(name)) => {
+                let names: Vec<&str> = builtin.iter().map(|parts| &*parts.name).collect();
                 let names = names.join(", ");
                 Err(format!(
-                    "`dialects`: `{name}` is none of {names}: define it"
+                    "`dialects`: `{name}` is not one of {names}: define it"
                 ))
             }
-            (None, Self::Own(_)) => Err("`dialects`: an entry is empty".to_owned()),
+            (None, Self::Custom(_)) => Err("`dialects`: an entry is empty".to_owned()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Look-ups for data planes.
+//! `EffectivePolicyService`: look-ups, batches, streams and request resolution for data planes.
 
 use std::sync::Arc;
 
@@ -17,10 +17,11 @@ use crate::server::services::status::{status_of, within};
 use crate::server::services::watch::{WatchHandler, WatchMessages};
 use crate::server::{Limits, ServiceContext};
 
-/// Batches up to this many paths are answered in place; others would hold up a worker.
+/// Maximum number of paths of a batch that is answered on the async worker. Larger batches run on
+/// the blocking pool because they would block the worker.
 const SMALL_BATCH: usize = 200;
 
-/// The service that data planes ask.
+/// Implementation of `EffectivePolicyService`.
 #[derive(Clone, Debug)]
 pub(in crate::server) struct EffectivePolicyHandler {
     answers: ServiceContext,
@@ -30,7 +31,7 @@ pub(in crate::server) struct EffectivePolicyHandler {
 }
 
 impl EffectivePolicyHandler {
-    /// Answers until `stop`, which ends the streams.
+    /// Creates the service. Cancelling `stop` ends its streams.
     pub fn new(
         answers: ServiceContext,
         concurrency: Arc<ConcurrencyLimiter>,
@@ -59,8 +60,8 @@ impl EffectivePolicyService for EffectivePolicyHandler {
     ) -> Result<Response<EncodedGetEffectivePoliciesResponse>, Status> {
         let scope = peer_of(&request)?.scope();
         let snapshots = &self.answers.snapshots;
-        let found = snapshots.with(|snapshot| get(snapshot, request.get_ref(), &scope));
-        match found {
+        let reply = snapshots.with(|snapshot| get(snapshot, request.get_ref(), &scope));
+        match reply {
             None => Err(self.answers.not_ready(&*scope)),
             Some(Err(failure)) => Err(status_of(failure)),
             Some(Ok(reply)) => Ok(Response::new(within(reply, self.reply_bytes)?)),
@@ -76,13 +77,13 @@ impl EffectivePolicyService for EffectivePolicyHandler {
         let Some(snapshot) = self.answers.snapshots.load() else {
             return Err(self.answers.not_ready(&*scope));
         };
-        let most = self.reply_bytes;
-        let small = request.requests.len() <= SMALL_BATCH;
+        let max_bytes = self.reply_bytes;
+        let is_small = request.requests.len() <= SMALL_BATCH;
         let answer = move || {
             let reply = batch(&snapshot, &request, &scope);
-            within(reply.map_err(status_of)?, most)
+            within(reply.map_err(status_of)?, max_bytes)
         };
-        let reply = if small {
+        let reply = if is_small {
             answer()
         } else {
             self.batches.run(answer).await
@@ -99,14 +100,14 @@ impl EffectivePolicyService for EffectivePolicyHandler {
         let Some(snapshot) = self.answers.snapshots.load() else {
             return Err(self.answers.not_ready(&*scope));
         };
-        let most = self.reply_bytes;
+        let max_bytes = self.reply_bytes;
         if let Some(reply) = try_resolve_request(&snapshot, &request, &scope).map_err(status_of)? {
-            return Ok(Response::new(within(reply, most)?));
+            return Ok(Response::new(within(reply, max_bytes)?));
         }
-        // The first request at a listener makes its index, which would hold up a worker.
+        // The first request at a listener builds its route index, which would block the worker.
         let answer = move || {
             let reply = resolve_request(&snapshot, &request, &scope);
-            within(reply.map_err(status_of)?, most)
+            within(reply.map_err(status_of)?, max_bytes)
         };
         Ok(Response::new(self.batches.run(answer).await?))
     }

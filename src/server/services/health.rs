@@ -1,4 +1,4 @@
-//! The health that probes and load balancers ask for (`grpc.health.v1`).
+//! Health for probes and load balancers (`grpc.health.v1`).
 
 use tonic::server::NamedService;
 use tonic_health::ServingStatus;
@@ -10,35 +10,34 @@ use crate::server::generated::policy_insight_service_server::PolicyInsightServic
 use crate::server::services::effective_policy::EffectivePolicyHandler;
 use crate::server::services::policy_insight::PolicyInsightHandler;
 
-/// The service that is always SERVING: the process lives and answers.
+/// Service name for liveness probes: SERVING as long as the process responds.
 const LIVENESS: &str = "liveness";
 
-/// The services whose health follows the snapshot: SERVING once there is one, for good. A source
-/// that fails later makes answers stale, not unhealthy.
+/// Service names for readiness: SERVING from the first snapshot until shutdown. A source that fails
+/// later makes answers stale, not unhealthy.
 const READINESS_SERVICES: [&str; 3] = [
     "",
     <EffectivePolicyServiceServer<EffectivePolicyHandler> as NamedService>::NAME,
     <PolicyInsightServiceServer<PolicyInsightHandler> as NamedService>::NAME,
 ];
 
-/// The server's health, the same on all listeners.
+/// The health of the server, the same on all listeners.
 #[derive(Clone, Debug)]
 pub struct Health {
-    /// Beside the services.
+    /// Reports on the listeners of the services.
     main_reporter: HealthReporter,
-    /// On the listener that serves health alone. It outlives the other: probes are answered while
-    /// requests drain.
+    /// Reports on the health listener, which still answers probes while requests drain.
     probe_reporter: HealthReporter,
 }
 
 impl Health {
-    /// The health of a server without a snapshot.
+    /// Creates the health of a server without a snapshot: NOT_SERVING, but alive.
     pub async fn new() -> Self {
         let health = Self {
             main_reporter: HealthReporter::new(),
             probe_reporter: HealthReporter::new(),
         };
-        // A new reporter calls `""` SERVING.
+        // A new reporter reports `""` as SERVING.
         health.report(ServingStatus::NotServing).await;
         for reporter in [&health.main_reporter, &health.probe_reporter] {
             reporter
@@ -48,13 +47,13 @@ impl Health {
         health
     }
 
-    /// Says that there is a snapshot.
+    /// Reports SERVING: there is a snapshot.
     pub async fn ready(&self) {
         self.report(ServingStatus::Serving).await;
     }
 
-    /// Says that the server stops. Those who watch beside the services are told so and their
-    /// streams end, since a server drains only when streams do.
+    /// Reports NOT_SERVING, and ends the `Watch` streams on the listeners of the services: the
+    /// server is drained only when no stream is open.
     pub(in crate::server) async fn stopping(&self) {
         self.report(ServingStatus::NotServing).await;
         let mut main_reporter = self.main_reporter.clone();

@@ -1,4 +1,5 @@
-//! Questions of people and tools, on a bounded pool of their own.
+//! `PolicyInsightService`: explanations, listings and previews for people and tools, on a bounded
+//! pool of their own.
 
 use std::sync::Arc;
 
@@ -18,17 +19,18 @@ use crate::server::services::status::{status_of, within};
 use crate::server::{Limits, ServiceContext};
 use crate::snapshot::Snapshot;
 
-/// The service that people and tools ask.
+/// Implementation of `PolicyInsightService`.
 #[derive(Clone, Debug)]
 pub(in crate::server) struct PolicyInsightHandler {
     answers: ServiceContext,
     pool: Arc<BlockingPool>,
     reply_bytes: usize,
-    /// Tells what callers may get, if they are held to that.
+    /// Authenticates tokens for access reviews; without it, no token is required.
     reviews: Option<Arc<dyn TokenAuthenticator>>,
 }
 
 impl PolicyInsightHandler {
+    /// Creates the service with a pool of threads.
     pub fn new(
         answers: ServiceContext,
         reviews: Option<Arc<dyn TokenAuthenticator>>,
@@ -47,30 +49,30 @@ impl PolicyInsightHandler {
         }
     }
 
-    /// Answers from the snapshot that is current when the work begins, with what the caller may see
-    /// of it.
+    /// Runs a query on the pool, over the snapshot that is current when the query starts,
+    /// restricted to what the caller may see.
     async fn answer<R, M>(
         &self,
         request: Request<R>,
-        ask: impl FnOnce(&Snapshot, &R, &dyn Visibility) -> Result<M, Failure> + Send + 'static,
+        query: impl FnOnce(&Snapshot, &R, &dyn Visibility) -> Result<M, Failure> + Send + 'static,
     ) -> Result<Response<M>, Status>
     where
         R: Send + 'static,
         M: Message + 'static,
     {
         let peer = peer_of(&request)?;
-        let seen =
+        let visibility =
             CallerVisibility::of_request(self.reviews.as_ref(), peer, request.metadata()).await?;
         let request = request.into_inner();
         let answers = self.answers.clone();
-        let most = self.reply_bytes;
+        let max_bytes = self.reply_bytes;
         let work = move || {
             let Some(snapshot) = answers.snapshots.load() else {
-                return Err(answers.not_ready(&seen));
+                return Err(answers.not_ready(&visibility));
             };
-            let answer = ask(&snapshot, &request, &seen);
-            seen.check()?;
-            within(answer.map_err(status_of)?, most)
+            let answer = query(&snapshot, &request, &visibility);
+            visibility.check()?;
+            within(answer.map_err(status_of)?, max_bytes)
         };
         Ok(Response::new(self.pool.run(work).await?))
     }

@@ -1,4 +1,4 @@
-//! Failures as gRPC statuses.
+//! Conversion of failures to gRPC statuses.
 
 use prost::Message;
 use tonic::{Code, Status};
@@ -6,10 +6,10 @@ use tonic_types::{ErrorDetails, StatusExt};
 
 use crate::insight::{Failure, FailureCode};
 
-/// The domain of our reasons in google.rpc.ErrorInfo.
+/// The domain of the reasons in google.rpc.ErrorInfo.
 const DOMAIN: &str = "entail.dev";
 
-/// The status of a failure: its reason stands in ErrorInfo, the nearest path in its metadata.
+/// Converts a failure to a status. ErrorInfo has the reason, and its metadata the nearest path.
 pub(in crate::server) fn status_of(failure: Failure) -> Status {
     let code = match failure.code {
         FailureCode::InvalidArgument => Code::InvalidArgument,
@@ -29,12 +29,12 @@ pub(in crate::server) fn status_of(failure: Failure) -> Status {
     Status::with_error_details(code, failure.message, details)
 }
 
-/// A reply, unless it is larger than callers can be expected to take.
-pub(in crate::server) fn within<M: Message>(reply: M, most: usize) -> Result<M, Status> {
+/// Returns the reply, or RESOURCE_EXHAUSTED if its message has more than `max_bytes` bytes.
+pub(in crate::server) fn within<M: Message>(reply: M, max_bytes: usize) -> Result<M, Status> {
     let length = reply.encoded_len();
-    if length > most {
+    if length > max_bytes {
         return Err(Status::resource_exhausted(format!(
-            "the reply has {length} bytes, more than {most}: ask for less at once"
+            "the reply has {length} bytes, more than the limit of {max_bytes}: narrow the request"
         )));
     }
     Ok(reply)

@@ -1,6 +1,6 @@
-//! Streams of those who follow paths. A stream does nothing until its paths are touched; then it
-//! tells how what its caller was told differs from the snapshot that is current at that time. So
-//! who reads slowly is told less often, never less in the end, and costs no more memory.
+//! Streams of `WatchEffectivePolicies`. A stream sleeps until a publication touches its paths. Then
+//! it sends the difference between what it has sent and the current snapshot. A caller that reads
+//! slowly therefore gets fewer updates, always ends at the current state, and costs no more memory.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,18 +22,18 @@ use crate::server::transport::request_counters::RpcService;
 use crate::server::{Limits, ServiceContext};
 use crate::snapshot::{TooManyPaths, WatchGroup};
 
-/// Views whose paths are listed at once; listing takes a thread.
+/// Maximum number of watch groups whose paths are listed concurrently. Listing occupies a thread.
 const MAX_LISTINGS: usize = 2;
-/// Distinct answers that are compared in place; more would hold up a worker.
+/// Maximum number of distinct answers that are compared on the async worker. More would block it.
 const MAX_INLINE_SLOTS: usize = 1_000;
 
 type Message = Result<EncodedWatchEffectivePoliciesResponse, Status>;
-/// What a thread found out, and the ledger that it was given.
+/// A comparison on a blocking thread: returns the stream state that it was given, and the update.
 type ComparisonTask = JoinHandle<(StreamState, Result<Option<StreamUpdate>, Status>)>;
 /// The messages of a stream.
 pub(in crate::server) type WatchMessages = Pin<Box<dyn Stream<Item = Message> + Send>>;
 
-/// All streams that follow paths.
+/// Creates the streams, within the limits of the server.
 #[derive(Clone, Debug)]
 pub(in crate::server) struct WatchHandler {
     answers: ServiceContext,
@@ -43,17 +43,17 @@ pub(in crate::server) struct WatchHandler {
     stop: CancellationToken,
 }
 
-/// A stream.
+/// One open stream.
 struct WatchStream {
     watches: WatchHandler,
-    view: Arc<WatchGroup>,
+    group: Arc<WatchGroup>,
     publications: watch::Receiver<u64>,
-    /// Given away while a thread compares many paths.
+    /// Absent while a thread compares many paths.
     stream_state: Option<StreamState>,
     update: Option<StreamUpdate>,
-    /// The last publication whose changes were told.
+    /// The last publication that was compared.
     seen: u64,
-    /// When something was told last.
+    /// When the last message was sent.
     last: Instant,
     peer: Peer,
     _admitted: RequestPermits,
@@ -75,7 +75,7 @@ impl WatchHandler {
         }
     }
 
-    /// Begins a stream.
+    /// Opens a stream.
     pub async fn follow(
         &self,
         request: &v1::WatchEffectivePoliciesRequest,
@@ -85,19 +85,19 @@ impl WatchHandler {
         let admitted = self.concurrency.admit_watch(peer);
         let admitted = admitted.map_err(|full| {
             Status::resource_exhausted(match full {
-                Overload::Server => "too many streams: try later",
+                Overload::Server => "too many streams: try again later",
                 Overload::Caller => {
-                    "too many streams on this connection: follow several prefixes in one stream"
+                    "too many streams on this connection: request several prefixes in one stream"
                 }
             })
         })?;
-        let view = self
+        let group = self
             .answers
             .snapshots
             .watch_group(subscription.selector.clone());
-        let mut watching = WatchStream {
-            publications: view.subscribe(),
-            view,
+        let mut stream = WatchStream {
+            publications: group.subscribe(),
+            group,
             stream_state: Some(StreamState::new(subscription)),
             update: None,
             seen: 0,
@@ -106,12 +106,12 @@ impl WatchHandler {
             watches: self.clone(),
             _admitted: admitted,
         };
-        // What is wrong with the request is its status, not that of a stream.
-        watching.compare(true).await?;
-        let messages = unfold(Some(watching), |watching| async {
-            let mut watching = watching?;
-            match watching.next().await {
-                Ok(message) => Some((Ok(message), Some(watching))),
+        // The first comparison runs before the reply, so that its error is the status of the call.
+        stream.compare(true).await?;
+        let messages = unfold(Some(stream), |stream| async {
+            let mut stream = stream?;
+            match stream.next().await {
+                Ok(message) => Some((Ok(message), Some(stream))),
                 Err(status) => Some((Err(status), None)),
             }
         });
@@ -120,7 +120,7 @@ impl WatchHandler {
 }
 
 impl WatchStream {
-    /// The next message, as soon as there is something to tell.
+    /// Waits for the next message: a part of an update, or a heartbeat.
     async fn next(&mut self) -> Message {
         loop {
             if let Some(message) = self.update.as_mut().and_then(StreamUpdate::next_message) {
@@ -146,15 +146,15 @@ impl WatchStream {
         }
     }
 
-    /// Compares what the caller was told with the current snapshot. What has changed is told next;
-    /// if nothing has, `is_due` says whether that is told.
+    /// Compares what the stream has sent with the current snapshot and prepares the next update. If
+    /// nothing changed, `is_due` decides whether an update without changes is sent.
     async fn compare(&mut self, is_due: bool) -> Result<(), Status> {
-        // A CA that is trusted no more counts for streams that have begun, too.
-        let may = self.peer.authorize(RpcService::Policies);
-        may.map_err(AccessError::status)?;
-        // Read before the snapshot is loaded: what is published meanwhile is looked at once more.
+        // A CA that is no longer trusted also ends open streams.
+        let authorized = self.peer.authorize(RpcService::Policies);
+        authorized.map_err(AccessError::status)?;
+        // Read before the snapshot is loaded: a publication in between is compared once more.
         let seen = *self.publications.borrow();
-        let broken = || Status::internal("the stream is broken: call again");
+        let broken = || Status::internal("the stream failed: call again");
         let snapshot = self.watches.answers.snapshots.load();
         let snapshot =
             snapshot.ok_or_else(|| self.watches.answers.not_ready(&*self.peer.scope()))?;
@@ -176,21 +176,21 @@ impl WatchStream {
         Ok(())
     }
 
-    /// The same on a thread of its own, listing the paths anew if they may be others.
+    /// Compares on a blocking thread, and lists the paths again if they may have changed.
     async fn compare_on_thread(
         &self,
         mut stream_state: StreamState,
         is_due: bool,
     ) -> Result<ComparisonTask, Status> {
-        let turn = Arc::clone(&self.watches.listings).acquire_owned().await;
-        let turn = turn.map_err(|_| stopping())?;
+        let permit = Arc::clone(&self.watches.listings).acquire_owned().await;
+        let permit = permit.map_err(|_| stopping())?;
         let WatchHandler {
             answers, limits, ..
         } = self.watches.clone();
-        let (view, seen, scope) = (Arc::clone(&self.view), self.seen, self.peer.scope());
+        let (group, seen, scope) = (Arc::clone(&self.group), self.seen, self.peer.scope());
         Ok(tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            let update = match answers.snapshots.rows(&view, limits.watch_paths) {
+            let _permit = permit;
+            let update = match answers.snapshots.rows(&group, limits.watch_paths) {
                 Err(error) => Err(too_many(error)),
                 Ok(None) => Err(answers.not_ready(&*scope)),
                 Ok(Some(now)) => Ok(stream_state.update(&now.snapshot, &now.rows, seen, is_due)),
@@ -200,16 +200,22 @@ impl WatchStream {
     }
 }
 
-/// Done once something was published that touches the stream, but not before a time.
-async fn wait_for_publication(told: &mut watch::Receiver<u64>, seen: u64, not_before: Instant) {
-    let published = told.wait_for(|publication| *publication > seen).await;
-    // The view outlives the stream: there always is somebody who tells.
+/// Waits for a publication after `seen` that touches the stream, and at least until `not_before`.
+async fn wait_for_publication(
+    publications: &mut watch::Receiver<u64>,
+    seen: u64,
+    not_before: Instant,
+) {
+    let published = publications
+        .wait_for(|publication| *publication > seen)
+        .await;
+    // The stream owns the group, so the sender exists as long as the receiver.
     drop(published);
     tokio::time::sleep_until(not_before).await;
 }
 
 fn stopping() -> Status {
-    Status::unavailable("the server stops: call again, with the resume token")
+    Status::unavailable("the server is shutting down: call again with the resume token")
 }
 
 fn too_many(error: TooManyPaths) -> Status {

@@ -1,5 +1,5 @@
-//! Certificates of the server and of those who may call it, taken anew when their files change. Each
-//! new connection meets what is valid now; open ones stay while their caller is trusted.
+//! TLS certificates, reloaded when their files change. New connections use the current
+//! certificates; open connections stay as long as the current CAs verify the client certificate.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,64 +15,64 @@ use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 use tokio_rustls::rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
-/// How often the files are looked at.
+/// Interval at which the files are read.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Files of certificates, in PEM.
+/// Files of certificates and keys, in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The server's certificate with those between it and its CA.
+    /// The certificate of the server, followed by the intermediate certificates.
     pub cert: PathBuf,
-    /// Its key.
+    /// The private key of the server.
     pub key: PathBuf,
-    /// The CAs of those who may call; without it anybody may.
+    /// The CAs that sign client certificates. Without it, clients need no certificate.
     pub client_ca: Option<PathBuf>,
 }
 
-/// Why certificates cannot be used.
+/// Error of loading certificates.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file cannot be read.
     #[error("{path}: {source}")]
     File {
-        /// Which.
+        /// The path of the file.
         path: String,
-        /// Why.
+        /// The error of reading it.
         source: io::Error,
     },
-    /// A file is no PEM of what it should be.
+    /// A file does not contain the expected PEM.
     #[error("{path}: {why}")]
     Content {
-        /// Which.
+        /// The path of the file.
         path: String,
-        /// What is wrong.
+        /// What is wrong with it.
         why: String,
     },
-    /// The files do not go together.
+    /// The files do not match each other.
     #[error("the certificates cannot be used: {0}")]
     Unusable(String),
 }
 
-/// The certificates in use.
+/// The certificates in use, and counters of their reloads.
 #[derive(Debug)]
 pub struct Certificates {
     files: TlsFiles,
-    now: ArcSwap<TlsContext>,
+    current: ArcSwap<TlsContext>,
     reloads: AtomicU64,
     failures: AtomicU64,
 }
 
-/// What is valid at one time.
+/// The TLS configuration of one version of the files.
 #[derive(Debug)]
 pub(in crate::server) struct TlsContext {
-    /// Grows with every change.
+    /// Number of the version; grows by one with every reload.
     pub generation: u64,
     pub config: Arc<ServerConfig>,
     verifier: Option<Arc<dyn ClientCertVerifier>>,
-    content: TlsFileContents,
+    contents: TlsFileContents,
 }
 
-/// The files' bytes.
+/// The contents of the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct TlsFileContents {
     cert: Vec<u8>,
@@ -81,68 +81,70 @@ struct TlsFileContents {
 }
 
 impl Certificates {
-    /// Reads the files.
+    /// Loads the files.
     ///
     /// # Errors
-    /// A file cannot be read or used.
+    /// Returns an error if a file cannot be read or used.
     pub fn load(files: TlsFiles) -> Result<Self, TlsError> {
         let trust = TlsContext::of(&files, TlsFileContents::read(&files)?, 1)?;
         Ok(Self {
             files,
-            now: ArcSwap::from_pointee(trust),
+            current: ArcSwap::from_pointee(trust),
             reloads: AtomicU64::new(0),
             failures: AtomicU64::new(0),
         })
     }
 
-    /// What is valid now.
+    /// Returns the current TLS configuration.
     pub(in crate::server) fn current(&self) -> Guard<Arc<TlsContext>> {
-        self.now.load()
+        self.current.load()
     }
 
-    /// How often changed files were taken into use, and how often they were refused.
+    /// Returns how often changed files were loaded, and how often loading them failed.
     pub fn reloads(&self) -> (u64, u64) {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         (read(&self.reloads), read(&self.failures))
     }
 
-    /// Takes the files into use again and again, until the task is ended. Files count once two looks
-    /// have found them the same, so that half of a rotation is none; those that cannot be used are
-    /// told once and leave everything as it is.
+    /// Reloads the files whenever they change, until the task is aborted. Changed files are loaded
+    /// when two consecutive reads are equal, so that a rotation in progress is not loaded. Files
+    /// that cannot be used are logged once, and the previous certificates stay in use.
     pub async fn watch_files(self: Arc<Self>) {
-        let (mut seen, mut taken) = (None, None);
+        let (mut previous, mut loaded) = (None, None);
         loop {
             tokio::time::sleep(POLL_INTERVAL).await;
-            let found = TlsFileContents::read(&self.files).map_err(|error| error.to_string());
-            let is_steady = seen.as_ref() == Some(&found);
-            seen = Some(found.clone());
-            if !is_steady || taken.as_ref() == Some(&found) {
+            let contents = TlsFileContents::read(&self.files).map_err(|error| error.to_string());
+            let is_stable = previous.as_ref() == Some(&contents);
+            previous = Some(contents.clone());
+            if !is_stable || loaded.as_ref() == Some(&contents) {
                 continue;
             }
-            taken = Some(found.clone());
-            match found.and_then(|content| self.take(content)) {
+            loaded = Some(contents.clone());
+            match contents.and_then(|contents| self.reload(contents)) {
                 Ok(false) => {}
                 Ok(true) => {
                     self.reloads.fetch_add(1, Ordering::Relaxed);
-                    tracing::info!("changed certificates are in use for new connections");
+                    tracing::info!("reloaded the certificates; new connections use them");
                 }
                 Err(error) => {
                     self.failures.fetch_add(1, Ordering::Relaxed);
-                    tracing::warn!("changed certificates are refused, the last ones stay: {error}");
+                    tracing::warn!(
+                        "failed to reload the certificates, keeping the previous ones: {error}"
+                    );
                 }
             }
         }
     }
 
-    /// Whether these are others than before, and in use now.
-    fn take(&self, content: TlsFileContents) -> Result<bool, String> {
-        let now = self.now.load();
-        if content == now.content {
+    /// Uses other contents from now on. Returns `false` if they equal the current ones.
+    fn reload(&self, contents: TlsFileContents) -> Result<bool, String> {
+        let current = self.current.load();
+        if contents == current.contents {
             return Ok(false);
         }
-        let trust = TlsContext::of(&self.files, content, now.generation + 1);
+        let trust = TlsContext::of(&self.files, contents, current.generation + 1);
         let trust = trust.map_err(|error| error.to_string())?;
-        self.now.store(Arc::new(trust));
+        self.current.store(Arc::new(trust));
         Ok(true)
     }
 }
@@ -164,12 +166,12 @@ impl TlsFileContents {
 }
 
 impl TlsContext {
-    fn of(files: &TlsFiles, content: TlsFileContents, generation: u64) -> Result<Self, TlsError> {
+    fn of(files: &TlsFiles, contents: TlsFileContents, generation: u64) -> Result<Self, TlsError> {
         let provider = Arc::new(ring::default_provider());
-        let chain = certificates(&files.cert, &content.cert)?;
-        let key = PrivateKeyDer::from_pem_slice(&content.key)
-            .map_err(|error| wrong(&files.key, &format!("no private key: {error}")))?;
-        let verifier = match (&files.client_ca, &content.client_ca) {
+        let chain = certificates(&files.cert, &contents.cert)?;
+        let key = PrivateKeyDer::from_pem_slice(&contents.key)
+            .map_err(|error| content_error(&files.key, &format!("no private key: {error}")))?;
+        let verifier = match (&files.client_ca, &contents.client_ca) {
             (Some(path), Some(bytes)) => Some(verifier(path, bytes, &provider)?),
             _ => None,
         };
@@ -185,24 +187,26 @@ impl TlsContext {
             .with_single_cert(chain, key)
             .map_err(|error| unusable(&error))?;
         config.alpn_protocols = vec![b"h2".to_vec()];
-        // A session that is taken up again would bring its certificate unverified, run out or not.
+        // A resumed session would not verify the client certificate again, even if it has expired.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         Ok(Self {
             generation,
             config: Arc::new(config),
             verifier,
-            content,
+            contents,
         })
     }
 
-    /// Whether a caller's certificate is still good.
+    /// Reports whether the current CAs verify a client certificate chain. Always true if clients
+    /// need no certificate.
     pub fn verifies(&self, certs: &[CertificateDer<'static>]) -> bool {
-        let (Some(verifier), Some((own, between))) = (&self.verifier, certs.split_first()) else {
-            // Nobody has to show one.
+        let (Some(verifier), Some((certificate, intermediates))) =
+            (&self.verifier, certs.split_first())
+        else {
             return self.verifier.is_none();
         };
-        let verified = verifier.verify_client_cert(own, between, UnixTime::now());
+        let verified = verifier.verify_client_cert(certificate, intermediates, UnixTime::now());
         verified.is_ok()
     }
 }
@@ -215,25 +219,25 @@ fn verifier(
     let mut roots = RootCertStore::empty();
     for certificate in certificates(path, bytes)? {
         let added = roots.add(certificate);
-        added.map_err(|error| wrong(path, &format!("no CA: {error}")))?;
+        added.map_err(|error| content_error(path, &format!("not a CA: {error}")))?;
     }
     let builder =
         WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
     builder
         .build()
-        .map_err(|error| wrong(path, &error.to_string()))
+        .map_err(|error| content_error(path, &error.to_string()))
 }
 
 fn certificates(path: &Path, bytes: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(bytes).collect();
-    match found {
-        Ok(found) if !found.is_empty() => Ok(found),
-        Ok(_) => Err(wrong(path, "no certificate in it")),
-        Err(error) => Err(wrong(path, &format!("no PEM: {error}"))),
+    let parsed: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(bytes).collect();
+    match parsed {
+        Ok(chain) if !chain.is_empty() => Ok(chain),
+        Ok(_) => Err(content_error(path, "no certificate in the file")),
+        Err(error) => Err(content_error(path, &format!("invalid PEM: {error}"))),
     }
 }
 
-fn wrong(path: &Path, why: &str) -> TlsError {
+fn content_error(path: &Path, why: &str) -> TlsError {
     TlsError::Content {
         path: path.display().to_string(),
         why: why.to_owned(),

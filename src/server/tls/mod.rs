@@ -1,3 +1,3 @@
-//! Certificates of the server, and of the CAs that it trusts.
+//! TLS certificates of the server and of trusted CAs.
 
 pub(in crate::server) mod certificates;

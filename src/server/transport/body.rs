@@ -1,4 +1,4 @@
-//! Bodies of requests, as far as they were read, and of replies.
+//! Bodies of requests, buffered and replayed, and of replies.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -12,29 +12,29 @@ use tonic::body::Body;
 
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const OK: HeaderValue = HeaderValue::from_static("0");
-/// Bytes of a request that are read before a place is taken for it, and before one that is turned
-/// away is told so.
+/// Maximum number of bytes of a request that are read before it acquires permits again, and before
+/// a rejected request is replied to.
 const MAX_BUFFERED_BYTES: usize = 64 * 1024;
 
-/// What is still to come of a request that is turned away. A reply before its end would reset the
-/// stream, and a connection of which many streams are reset is closed.
+/// Reads and discards the rest of a rejected request. A reply before the end of the request would
+/// reset its stream, and HTTP/2 closes a connection with many reset streams.
 pub(in crate::server) struct RequestDrain {
     body: Body,
     read: usize,
 }
 
-/// What was read of a request's body.
+/// The part of a request's body that has been read.
 #[derive(Default)]
 pub(in crate::server) struct BufferedBody {
-    /// Most requests are one piece.
+    /// The first chunk. Most requests have only one.
     first: Option<Bytes>,
     more: VecDeque<Bytes>,
     bytes: usize,
-    /// What came after the data.
+    /// The trailers or the error after the data.
     last: Option<Result<Frame<Bytes>, Status>>,
 }
 
-/// The body of a request that is passed on: what was read, and the rest.
+/// The body of a request that is forwarded to the services: the buffered part, then the rest.
 pub(in crate::server) struct ReplayBody {
     pub read: BufferedBody,
     pub rest: Body,
@@ -42,21 +42,22 @@ pub(in crate::server) struct ReplayBody {
 
 /// The body of a reply.
 pub(in crate::server) enum ReplyBody {
-    /// One frame, then the trailers.
+    /// An encoded gRPC frame, then trailers with status OK.
     Stored(Option<Bytes>),
-    /// All is sent.
+    /// Nothing more to send.
     Done,
-    /// What the services answer.
+    /// The body of a reply of the services.
     Forwarded(Body),
 }
 
 impl RequestDrain {
+    /// Drains the body of a request.
     pub fn of(request: Request<Body>) -> Self {
         let body = request.into_body();
         Self { body, read: 0 }
     }
 
-    /// Ready at the end of the request, or when more of it has come than is waited for.
+    /// Ready at the end of the request, on an error, or after `MAX_BUFFERED_BYTES`.
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         while self.read <= MAX_BUFFERED_BYTES && !http_body::Body::is_end_stream(&self.body) {
             let body = Pin::new(&mut self.body);
@@ -70,17 +71,17 @@ impl RequestDrain {
 }
 
 impl BufferedBody {
-    /// Ready at the end of the body, or when more of it has come than is awaited.
+    /// Ready at the end of the body, on an error, or after `MAX_BUFFERED_BYTES`.
     pub fn poll(&mut self, body: &mut Body, context: &mut Context<'_>) -> Poll<()> {
         while self.last.is_none()
             && self.bytes <= MAX_BUFFERED_BYTES
             && !http_body::Body::is_end_stream(body)
         {
-            let Some(piece) = ready!(http_body::Body::poll_frame(Pin::new(body), context)) else {
+            let Some(frame) = ready!(http_body::Body::poll_frame(Pin::new(body), context)) else {
                 break;
             };
-            match piece.map(Frame::into_data) {
-                Ok(Ok(data)) => self.take(data),
+            match frame.map(Frame::into_data) {
+                Ok(Ok(data)) => self.push(data),
                 Ok(Err(trailers)) => self.last = Some(Ok(trailers)),
                 Err(error) => self.last = Some(Err(error)),
             }
@@ -88,7 +89,7 @@ impl BufferedBody {
         Poll::Ready(())
     }
 
-    fn take(&mut self, data: Bytes) {
+    fn push(&mut self, data: Bytes) {
         self.bytes += data.len();
         match &self.first {
             _ if data.is_empty() => {}
@@ -97,7 +98,7 @@ impl BufferedBody {
         }
     }
 
-    /// The body, if it came in one piece and nothing after it.
+    /// Returns the body if it is one chunk without trailers or an error.
     pub fn whole(&self) -> Option<&Bytes> {
         let is_whole =
             self.more.is_empty() && self.last.is_none() && self.bytes <= MAX_BUFFERED_BYTES;
@@ -140,15 +141,15 @@ impl http_body::Body for ReplyBody {
         let this = self.get_mut();
         match this {
             Self::Stored(frame) => {
-                let piece = frame.take().map(Frame::data).unwrap_or_else(|| {
+                let next = frame.take().map(Frame::data).unwrap_or_else(|| {
                     let mut trailers = HeaderMap::with_capacity(1);
                     trailers.insert(STATUS, OK);
                     Frame::trailers(trailers)
                 });
-                if piece.is_trailers() {
+                if next.is_trailers() {
                     *this = Self::Done;
                 }
-                Poll::Ready(Some(Ok(piece)))
+                Poll::Ready(Some(Ok(next)))
             }
             Self::Done => Poll::Ready(None),
             Self::Forwarded(body) => Pin::new(body).poll_frame(context),

@@ -1,4 +1,4 @@
-//! Connections, as they are accepted: bounded in number, over TLS where there are certificates.
+//! Accepting of connections: bounded in number, with TLS on TCP if there are certificates.
 
 use std::io;
 use std::pin::Pin;
@@ -18,33 +18,34 @@ use crate::server::access::peer::Peer;
 use crate::server::access::rules::AccessRules;
 use crate::server::tls::certificates::Certificates;
 
-/// How long to wait after a connection that could not be accepted. Out of file descriptors, the
+/// Pause after a failure to accept a connection. If the process has no file descriptors left, the
 /// next attempt would fail as well.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// How long a caller may take to shake hands.
+/// Timeout of the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Connections that may wait for the server to take them.
+/// Maximum number of accepted connections that wait to be served.
 const ACCEPT_QUEUE: usize = 64;
 
-/// Whom a listener lets in.
+/// Limits and credentials of the listeners.
 #[derive(Clone, Debug)]
 pub(in crate::server) struct AcceptConfig {
-    /// One permit a connection, of all listeners together.
+    /// One permit per connection, shared by all listeners.
     pub permits: Arc<Semaphore>,
-    /// TLS on TCP, if there are certificates.
+    /// Certificates for TLS on TCP; plain TCP without.
     pub certificates: Option<Arc<Certificates>>,
+    /// What callers over TLS may call and see.
     pub callers: Arc<AccessRules>,
     pub limits: Arc<Limits>,
 }
 
-/// Where connections come in.
+/// A listening socket.
 #[derive(Debug)]
 pub(in crate::server) enum Acceptor {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
 
-/// A connection.
+/// An accepted connection, after its TLS handshake.
 #[derive(Debug)]
 pub(in crate::server) struct Connection {
     stream: Stream,
@@ -59,7 +60,8 @@ enum Stream {
     Unix(UnixStream),
 }
 
-/// The connections of a listener. Who may connect to a Unix socket is said by its file's mode.
+/// Returns the connections of a listener as they are accepted. Access to a Unix socket is
+/// controlled by the mode of its file.
 pub(in crate::server) fn connections(
     listener: Acceptor,
     accept_config: AcceptConfig,
@@ -72,16 +74,17 @@ pub(in crate::server) fn connections(
                 accepted = listener.accept() => accepted,
             };
             match (stream, &accept_config.certificates) {
-                // Who is slow to shake hands holds up nobody else.
+                // A handshake runs in its own task, so a slow caller does not delay others.
                 (Ok(Stream::Tcp(stream)), Some(certificates)) => {
                     let (certificates, accept_config) =
                         (Arc::clone(certificates), accept_config.clone());
                     let tx = tx.clone();
                     tokio::spawn(async move {
-                        let shaken =
+                        let connection =
                             tls_handshake(stream, certificates, &accept_config, permit).await;
-                        if let Some(connection) = shaken {
-                            let _gone = tx.send(connection).await;
+                        if let Some(connection) = connection {
+                            // Sending fails only if the server no longer takes connections.
+                            let _sent = tx.send(connection).await;
                         }
                     });
                 }
@@ -100,7 +103,7 @@ pub(in crate::server) fn connections(
                     }
                 }
                 (Err(error), _) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
+                    tracing::warn!(%error, "failed to accept a connection");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
@@ -114,8 +117,8 @@ impl Acceptor {
         match self {
             Self::Tcp(listener) => {
                 let (stream, _) = listener.accept().await?;
-                // A connection that is gone already says so when it is read.
-                let _gone = stream.set_nodelay(true);
+                // This fails only if the connection is closed; the next read returns that error.
+                let _set = stream.set_nodelay(true);
                 Ok(Stream::Tcp(stream))
             }
             Self::Unix(listener) => Ok(Stream::Unix(listener.accept().await?.0)),
@@ -124,7 +127,7 @@ impl Acceptor {
 }
 
 impl AcceptConfig {
-    /// Waits for room for one more connection; `None` when nobody takes connections any more.
+    /// Waits for a permit for one more connection. Returns `None` if `tx` is closed.
     async fn permit<T>(&self, tx: &mpsc::Sender<T>) -> Option<OwnedSemaphorePermit> {
         tokio::select! {
             () = tx.closed() => None,
@@ -147,11 +150,11 @@ async fn tls_handshake(
     let stream = match tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => {
-            tracing::debug!(%error, "a caller is refused at the handshake");
+            tracing::debug!(%error, "TLS handshake failed");
             return None;
         }
         Err(_) => {
-            tracing::debug!("a caller took too long to shake hands");
+            tracing::debug!("TLS handshake timed out");
             return None;
         }
     };
@@ -171,7 +174,7 @@ async fn tls_handshake(
 }
 
 impl Connection {
-    /// Who is at the other end.
+    /// Returns the caller.
     pub fn peer(&self) -> &Peer {
         &self.peer
     }
@@ -207,12 +210,12 @@ impl AsyncWrite for Connection {
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-        pieces: &[io::IoSlice<'_>],
+        slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match &mut self.stream {
-            Stream::Tcp(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
-            Stream::Tls(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
-            Stream::Unix(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
+            Stream::Tcp(stream) => Pin::new(stream).poll_write_vectored(context, slices),
+            Stream::Tls(stream) => Pin::new(stream).poll_write_vectored(context, slices),
+            Stream::Unix(stream) => Pin::new(stream).poll_write_vectored(context, slices),
         }
     }
 

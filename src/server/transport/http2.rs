@@ -1,5 +1,5 @@
-//! HTTP/2 on the connections of a listener. Requests reach the services when their headers arrive,
-//! before a task is begun for them: only there it is known how many there are.
+//! HTTP/2 on the connections of a listener. The services are called when the headers of a request
+//! arrive, before a task is spawned for it, so admission counts every request that has started.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -20,13 +20,13 @@ use crate::server::Limits;
 use crate::server::access::peer::Peer;
 use crate::server::transport::connection::Connection;
 
-/// Services, as one connection asks them.
+/// The services, called by one connection: adds the caller to each request.
 struct ConnectionService<S> {
     services: S,
     peer: Peer,
 }
 
-/// Serves on connections until it is told to stop and they are done.
+/// Serves on connections until `stop` is cancelled and they are closed.
 pub(in crate::server) async fn serve<S, B>(
     incoming: impl Stream<Item = Connection>,
     services: S,
@@ -61,7 +61,8 @@ pub(in crate::server) async fn serve<S, B>(
     while connections.join_next().await.is_some() {}
 }
 
-/// Serves on a connection until its caller closes it, it is too old, or the server stops.
+/// Serves on a connection until the caller closes it, it reaches its maximum age, or `stop` is
+/// cancelled.
 async fn serve_connection_until<S, B>(
     serving: http2::Connection<TokioIo<Connection>, ConnectionService<S>, TokioExecutor>,
     (age, grace): (Duration, Duration),
@@ -73,9 +74,9 @@ async fn serve_connection_until<S, B>(
     B: http_body::Body<Data = Bytes, Error = tonic::Status> + Send + 'static,
 {
     let mut serving = pin!(serving);
-    let ended = tokio::select! {
-        ended = &mut serving => Some(ended),
-        // How long it may take to drain is said by whoever stops the server.
+    let result = tokio::select! {
+        result = &mut serving => Some(result),
+        // `Server::run` bounds the time to drain.
         () = stop.cancelled() => {
             serving.as_mut().graceful_shutdown();
             Some(serving.await)
@@ -85,8 +86,8 @@ async fn serve_connection_until<S, B>(
             tokio::time::timeout(grace, serving).await.ok()
         }
     };
-    if let Some(Err(error)) = ended {
-        tracing::debug!(%error, "a connection ended badly");
+    if let Some(Err(error)) = result {
+        tracing::debug!(%error, "connection failed");
     }
 }
 
@@ -111,7 +112,7 @@ where
     fn call(&self, request: Request<Incoming>) -> S::Future {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(self.peer.clone());
-        // The services are always ready: what limits them is known when they are called.
+        // The services are always ready: admission happens in the call.
         self.services.clone().call(request)
     }
 }

@@ -1,4 +1,4 @@
-//! Listeners: TCP and Unix sockets.
+//! Listeners on TCP and Unix sockets.
 
 use std::fmt;
 use std::fs;
@@ -10,21 +10,21 @@ use std::str::FromStr;
 
 use tokio::net::{TcpListener, UnixListener};
 
-/// Who may connect to a Unix socket: its owner and group.
+/// Mode of a Unix socket's file: its owner and group may connect.
 const SOCKET_MODE: u32 = 0o660;
 
-/// Where to listen, or where a server listens.
+/// An address to listen on, or to connect to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Address {
-    /// An IP address and a port; port 0 takes any free one.
+    /// An IP address and a port. Port 0 selects a free port.
     Tcp(SocketAddr),
-    /// A Unix socket.
+    /// The path of a Unix socket.
     Unix(PathBuf),
 }
 
-/// Why a text is no address.
+/// Error for a text that is not an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no address: write `IP:PORT`, such as `127.0.0.1:50051`, or `unix:PATH`")]
+#[error("`{0}` is not an address: write `IP:PORT`, such as `127.0.0.1:50051`, or `unix:PATH`")]
 pub struct AddressError(String);
 
 /// A bound listener.
@@ -40,25 +40,25 @@ pub(in crate::server) enum Socket {
     Unix(UnixListener, SocketFile),
 }
 
-/// A bound listener that another runtime can take.
+/// A bound listener without a runtime.
 #[derive(Debug)]
 pub enum StdListener {
-    /// Of TCP.
+    /// A TCP listener.
     Tcp(std::net::TcpListener),
-    /// Of a Unix socket, with its file.
+    /// A listener on a Unix socket, and the socket's file.
     Unix(std::os::unix::net::UnixListener, SocketFile),
 }
 
-/// The file of a Unix socket; it goes when this does.
+/// The file of a Unix socket. Removes the file when dropped.
 #[derive(Debug)]
 pub struct SocketFile {
     path: PathBuf,
-    /// Device and inode, so that the file of a successor stays.
+    /// Device and inode, so that a file that replaced this one is not removed.
     identity: (u64, u64),
 }
 
 impl Address {
-    /// Whether only this machine can reach it.
+    /// Reports whether only this machine can connect to the address.
     pub fn is_local(&self) -> bool {
         match self {
             Address::Tcp(address) => address.ip().to_canonical().is_loopback(),
@@ -70,8 +70,8 @@ impl Address {
 impl FromStr for Address {
     type Err = AddressError;
 
-    /// Reads `IP:PORT`, `localhost:PORT` or `unix:PATH`. Other host names are not looked up: what
-    /// they come to could change between the check and the listening.
+    /// Parses `IP:PORT`, `localhost:PORT` or `unix:PATH`. Other host names are not resolved: the
+    /// result could change between the check for a local address and the binding.
     fn from_str(text: &str) -> Result<Self, AddressError> {
         if let Some(path) = text.strip_prefix("unix:") {
             let path = path.strip_prefix("//").unwrap_or(path);
@@ -100,14 +100,14 @@ impl fmt::Display for Address {
 }
 
 impl BoundListener {
-    /// Listens on an address. A Unix socket's file that nobody listens on is replaced.
+    /// Binds an address. Replaces the file of a Unix socket that no process listens on.
     ///
     /// # Errors
-    /// The address is taken or cannot be listened on.
+    /// Returns an error if the address is in use or cannot be bound.
     pub async fn bind(address: &Address) -> io::Result<Self> {
         match address {
-            Address::Tcp(wanted) => {
-                let listener = TcpListener::bind(wanted).await?;
+            Address::Tcp(requested) => {
+                let listener = TcpListener::bind(requested).await?;
                 let address = Address::Tcp(listener.local_addr()?);
                 let socket = Socket::Tcp(listener);
                 Ok(Self { socket, address })
@@ -121,10 +121,10 @@ impl BoundListener {
         }
     }
 
-    /// Takes it off this runtime.
+    /// Detaches the listener from this runtime, so that another one can use it.
     ///
     /// # Errors
-    /// The system refuses.
+    /// Returns an error if the operating system refuses to detach the socket.
     pub fn into_std(self) -> io::Result<StdListener> {
         Ok(match self.socket {
             Socket::Tcp(listener) => StdListener::Tcp(listener.into_std()?),
@@ -132,43 +132,44 @@ impl BoundListener {
         })
     }
 
-    /// The address that it listens on: with its port, if any was wanted.
+    /// Returns the bound address. If port 0 was requested, it has the port that was selected.
     pub fn address(&self) -> &Address {
         &self.address
     }
 }
 
-/// Binds beside the path and renames: the socket has its mode before anybody finds it, and a stale
-/// one is replaced in one step.
+/// Binds a socket under a temporary name and renames it to `path`, so that the socket has its mode
+/// before it is visible and a stale one is replaced atomically.
 fn bind_file(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
-    refuse_taken(path)?;
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    let beside = PathBuf::from(beside);
-    if is_socket(&beside) {
-        fs::remove_file(&beside)?;
+    check_available(path)?;
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".new");
+    let temporary = PathBuf::from(temporary);
+    if is_socket(&temporary) {
+        fs::remove_file(&temporary)?;
     }
-    let listener = UnixListener::bind(&beside)?;
-    let file = SocketFile::of(beside)?;
+    let listener = UnixListener::bind(&temporary)?;
+    let file = SocketFile::of(temporary)?;
     fs::set_permissions(&file.path, fs::Permissions::from_mode(SOCKET_MODE))?;
     fs::rename(&file.path, path)?;
-    // Nothing is left at the name beside, so dropping that guard would remove nothing.
+    // The file under the temporary name is gone, so dropping its guard removes nothing.
     let file = SocketFile::of(path.to_owned())?;
     Ok((listener, file))
 }
 
-fn refuse_taken(path: &Path) -> io::Result<()> {
-    let taken = |why: &str| Err(io::Error::new(io::ErrorKind::AddrInUse, why.to_owned()));
+/// Returns an error if a server listens on the path, or if its file is not a socket.
+fn check_available(path: &Path) -> io::Result<()> {
+    let in_use = |why: &str| Err(io::Error::new(io::ErrorKind::AddrInUse, why.to_owned()));
     if fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
         return Ok(());
     }
     if !is_socket(path) {
-        return taken("there is a file that is no socket: remove it or choose another path");
+        return in_use("the file exists and is not a socket: remove it or choose another path");
     }
     match std::os::unix::net::UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
         Err(error) => Err(error),
-        Ok(_) => taken("another server listens on it: stop it or choose another path"),
+        Ok(_) => in_use("another server listens on it: stop it or choose another path"),
     }
 }
 
@@ -189,7 +190,7 @@ impl Drop for SocketFile {
         let same = fs::symlink_metadata(&self.path)
             .is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == self.identity);
         if same && let Err(error) = fs::remove_file(&self.path) {
-            tracing::warn!(path = %self.path.display(), %error, "the socket's file stays behind");
+            tracing::warn!(path = %self.path.display(), %error, "failed to remove the file of the socket");
         }
     }
 }
@@ -199,8 +200,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_and_written() {
-        for (text, written, local) in [
+    fn addresses_are_parsed_and_displayed() {
+        for (text, displayed, is_local) in [
             ("127.0.0.1:50051", "127.0.0.1:50051", true),
             ("localhost:0", "127.0.0.1:0", true),
             ("[::1]:1", "[::1]:1", true),
@@ -213,7 +214,7 @@ mod tests {
             let address: Address = text.parse().unwrap();
             assert_eq!(
                 (address.to_string().as_str(), address.is_local()),
-                (written, local)
+                (displayed, is_local)
             );
         }
         for text in [
@@ -237,8 +238,8 @@ mod tests {
         let first = BoundListener::bind(&address).await.unwrap();
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, SOCKET_MODE);
-        let taken = BoundListener::bind(&address).await.unwrap_err();
-        assert!(taken.to_string().contains("another server"), "{taken}");
+        let error = BoundListener::bind(&address).await.unwrap_err();
+        assert!(error.to_string().contains("another server"), "{error}");
         drop(first);
         assert!(!path.exists());
 
@@ -250,8 +251,8 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 
         fs::write(&path, "precious").unwrap();
-        let kept = BoundListener::bind(&address).await.unwrap_err();
-        assert!(kept.to_string().contains("no socket"), "{kept}");
+        let error = BoundListener::bind(&address).await.unwrap_err();
+        assert!(error.to_string().contains("not a socket"), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
     }
 }

@@ -1,4 +1,4 @@
-//! HTTP/2 and connections: what happens to bytes before a service sees a message.
+//! Listeners, connections and HTTP/2: the layers below the services.
 
 pub(in crate::server) mod body;
 pub(in crate::server) mod connection;

@@ -1,11 +1,12 @@
-//! Requests by service and code, counted without a lock.
+//! Counters and latency histograms of requests, updated without a lock or an allocation.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
 use tonic::Code;
 
-/// The codes of gRPC, in order.
+/// The names of the gRPC codes, in the order of their numbers.
 const CODES: [&str; 17] = [
     "OK",
     "CANCELLED",
@@ -26,25 +27,104 @@ const CODES: [&str; 17] = [
     "UNAUTHENTICATED",
 ];
 
-/// What a request is for.
+/// The methods with a histogram of their own, by service. Each service has one named `other` for
+/// methods that it does not have, so that clients cannot create metrics.
+const METHODS: [(RpcService, &str); 20] = [
+    (RpcService::Policies, "GetEffectivePolicies"),
+    (RpcService::Policies, "BatchGetEffectivePolicies"),
+    (RpcService::Policies, "WatchEffectivePolicies"),
+    (RpcService::Policies, "ResolveRequest"),
+    (RpcService::Policies, OTHER),
+    (RpcService::Insight, "Explain"),
+    (RpcService::Insight, "ListPolicies"),
+    (RpcService::Insight, "ListAffected"),
+    (RpcService::Insight, "PreviewChange"),
+    (RpcService::Insight, "ListFindings"),
+    (RpcService::Insight, "GetTopology"),
+    (RpcService::Insight, "ListPaths"),
+    (RpcService::Insight, "GetServerStatus"),
+    (RpcService::Insight, OTHER),
+    (RpcService::Envoy, "Check"),
+    (RpcService::Envoy, OTHER),
+    (RpcService::Health, "Check"),
+    (RpcService::Health, "Watch"),
+    (RpcService::Health, OTHER),
+    (RpcService::Other, OTHER),
+];
+const OTHER: &str = "other";
+
+/// Upper bounds of the histogram buckets, in nanoseconds: from a look-up on the fast path (10 µs)
+/// to the timeouts of the server. The last bucket has no bound.
+const BOUNDS: [u64; 19] = [
+    10_000,
+    25_000,
+    50_000,
+    100_000,
+    250_000,
+    500_000,
+    1_000_000,
+    2_500_000,
+    5_000_000,
+    10_000_000,
+    25_000_000,
+    50_000_000,
+    100_000_000,
+    250_000_000,
+    500_000_000,
+    1_000_000_000,
+    2_500_000_000,
+    10_000_000_000,
+    60_000_000_000,
+];
+
+/// The gRPC service of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::server) enum RpcService {
-    /// Effective policies, for data planes.
+    /// `EffectivePolicyService`.
     Policies,
-    /// Answers for people.
+    /// `PolicyInsightService`.
     Insight,
-    /// Requests that Envoy asks about.
+    /// `envoy.service.auth.v3.Authorization`.
     Envoy,
-    /// Health.
+    /// `grpc.health.v1.Health`.
     Health,
-    /// Reflection, and what is no service of ours.
+    /// Reflection and unknown services.
     Other,
 }
 
-/// How many requests were answered, by service and code. A stream counts by how it begins.
+/// The gRPC method of a request: an index into [`METHODS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::server) struct RpcMethod(usize);
+
+/// Counts of answered requests by service and code, and their latencies by service and method. A
+/// stream counts once, with the code and the latency of its start.
 #[derive(Debug, Default)]
 pub struct RequestCounters {
     counts: [[AtomicU64; CODES.len()]; RpcService::ALL.len()],
+    latencies: [LatencyHistogram; METHODS.len()],
+}
+
+/// The latencies of one method.
+#[derive(Debug, Default)]
+struct LatencyHistogram {
+    /// Requests by bucket, not cumulative.
+    buckets: [AtomicU64; BOUNDS.len() + 1],
+    /// Sum of all latencies, in nanoseconds.
+    sum: AtomicU64,
+}
+
+/// The latencies of the requests to one method.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RequestDurations {
+    /// Short name of the service, such as `policies`.
+    pub service: &'static str,
+    /// Name of the method, or `other`.
+    pub method: &'static str,
+    /// Sum of all latencies, in seconds.
+    pub sum: f64,
+    /// Upper bound of each bucket in seconds, and the number of requests in it, not cumulative. The
+    /// bound of the last bucket is `f64::INFINITY`.
+    pub buckets: Vec<(f64, u64)>,
 }
 
 impl RpcService {
@@ -56,8 +136,8 @@ impl RpcService {
         Self::Other,
     ];
 
-    /// The service that a URL's path names.
-    pub fn of(path: &str) -> Self {
+    /// Returns the service of a request path `/{service}/{method}`.
+    fn of(path: &str) -> Self {
         match path.split('/').nth(1) {
             Some("entail.v1.EffectivePolicyService") => Self::Policies,
             Some("entail.v1.PolicyInsightService") => Self::Insight,
@@ -67,7 +147,8 @@ impl RpcService {
         }
     }
 
-    fn name(self) -> &'static str {
+    /// Returns the value of the label `service`.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Policies => "policies",
             Self::Insight => "insight",
@@ -78,16 +159,50 @@ impl RpcService {
     }
 }
 
+impl RpcMethod {
+    /// `GetEffectivePolicies`, known without a search for the fast path.
+    pub const GET: Self = Self(0);
+
+    /// Returns the method of a request path `/{service}/{method}`.
+    pub fn of(path: &str) -> Self {
+        let service = RpcService::of(path);
+        let method = path.split('/').nth(2).unwrap_or_default();
+        // The entry `other` is the last one of its service.
+        let position = METHODS.iter().position(|(entry_service, name)| {
+            *entry_service == service && (*name == method || *name == OTHER)
+        });
+        Self(position.unwrap_or(METHODS.len() - 1))
+    }
+
+    /// Returns the service of the method.
+    pub fn service(self) -> RpcService {
+        METHODS
+            .get(self.0)
+            .map_or(RpcService::Other, |(service, _)| *service)
+    }
+
+    /// Returns the value of the label `method`.
+    pub fn name(self) -> &'static str {
+        METHODS.get(self.0).map_or(OTHER, |(_, name)| *name)
+    }
+}
+
 impl RequestCounters {
-    /// Takes note of an answer.
-    pub(in crate::server) fn record(&self, service: RpcService, code: Code) {
-        let counts = self.counts.get(service as usize);
+    /// Records an answered request.
+    ///
+    /// Costs three relaxed additions and a search among 19 bounds, some 10 ns without contention;
+    /// with the two clock reads of the caller about 60 ns.
+    pub(in crate::server) fn record(&self, method: RpcMethod, code: Code, latency: Duration) {
+        let counts = self.counts.get(method.service() as usize);
         if let Some(count) = counts.and_then(|counts| counts.get(code as usize)) {
             count.fetch_add(1, Ordering::Relaxed);
         }
+        if let Some(histogram) = self.latencies.get(method.0) {
+            histogram.observe(latency);
+        }
     }
 
-    /// All that happened: service, code, how often.
+    /// Returns the counts that are not zero: service, code, number of requests.
     pub fn counts(&self) -> Vec<(&'static str, &'static str, u64)> {
         let services = RpcService::ALL.iter().zip(&self.counts);
         let counts = services.flat_map(|(service, counts)| {
@@ -96,33 +211,155 @@ impl RequestCounters {
         });
         counts.filter(|(_, _, count)| *count > 0).collect()
     }
+
+    /// Returns the latencies of the methods that have been called.
+    pub fn durations(&self) -> Vec<RequestDurations> {
+        let methods = METHODS.iter().zip(&self.latencies);
+        let durations = methods.map(|(&(service, method), histogram)| RequestDurations {
+            service: service.name(),
+            method,
+            sum: Duration::from_nanos(histogram.sum.load(Ordering::Relaxed)).as_secs_f64(),
+            buckets: histogram.buckets(),
+        });
+        durations
+            .filter(|durations| durations.count() > 0)
+            .collect()
+    }
 }
 
-/// The code that a reply's headers tell: replies without a message have it there.
+impl RequestDurations {
+    /// Returns the number of requests.
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().map(|(_, count)| count).sum()
+    }
+}
+
+impl LatencyHistogram {
+    fn observe(&self, latency: Duration) {
+        let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
+        let bucket = BOUNDS.partition_point(|bound| *bound < nanos);
+        if let Some(count) = self.buckets.get(bucket) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        self.sum.fetch_add(nanos, Ordering::Relaxed);
+    }
+
+    fn buckets(&self) -> Vec<(f64, u64)> {
+        let bounds = BOUNDS
+            .iter()
+            .map(|nanos| Duration::from_nanos(*nanos).as_secs_f64());
+        let counts = self.buckets.iter();
+        bounds
+            .chain([f64::INFINITY])
+            .zip(counts.map(|count| count.load(Ordering::Relaxed)))
+            .collect()
+    }
+}
+
+/// Returns the gRPC code in the headers of a reply, where replies without a message have it; OK for
+/// replies with a message.
 pub(in crate::server) fn code(headers: &HeaderMap) -> Code {
     let code = headers.get("grpc-status").map(HeaderValue::as_bytes);
     code.map_or(Code::Ok, Code::from_bytes)
+}
+
+/// Returns the name of a gRPC code, such as `NOT_FOUND`.
+pub(in crate::server) fn code_name(code: Code) -> &'static str {
+    CODES.get(code as usize).copied().unwrap_or("UNKNOWN")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const GET: &str = "/entail.v1.EffectivePolicyService/GetEffectivePolicies";
+
     #[test]
     fn requests_are_counted_by_service_and_code() {
         let request_counters = RequestCounters::default();
-        let path = "/entail.v1.EffectivePolicyService/GetEffectivePolicies";
-        request_counters.record(RpcService::of(path), Code::Ok);
-        request_counters.record(RpcService::of(path), Code::NotFound);
-        request_counters.record(RpcService::of("/grpc.health.v1.Health/Check"), Code::Ok);
-        request_counters.record(RpcService::of("nonsense"), Code::Unauthenticated);
-        let told = [
+        let record = |path, code| {
+            request_counters.record(RpcMethod::of(path), code, Duration::from_micros(7));
+        };
+        record(GET, Code::Ok);
+        record(GET, Code::NotFound);
+        record("/grpc.health.v1.Health/Check", Code::Ok);
+        record("nonsense", Code::Unauthenticated);
+        let expected = [
             ("policies", "OK", 1),
             ("policies", "NOT_FOUND", 1),
             ("health", "OK", 1),
             ("other", "UNAUTHENTICATED", 1),
         ];
-        assert_eq!(request_counters.counts(), told);
+        assert_eq!(request_counters.counts(), expected);
+    }
+
+    #[test]
+    fn every_method_of_the_api_has_a_histogram() {
+        assert_eq!(RpcMethod::of(GET), RpcMethod::GET);
+        for service in ["EffectivePolicyService", "PolicyInsightService"] {
+            let set = crate::api::descriptors(false);
+            let set: prost_types::FileDescriptorSet = prost::Message::decode(&*set).unwrap();
+            let services = set.file.iter().flat_map(|file| &file.service);
+            let declared = services.filter(|declared| declared.name() == service);
+            let methods: Vec<_> = declared.flat_map(|declared| &declared.method).collect();
+            assert!(!methods.is_empty());
+            for method in methods {
+                let path = format!("/entail.v1.{service}/{}", method.name());
+                assert_eq!(RpcMethod::of(&path).name(), method.name());
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_methods_share_one_histogram_per_service() {
+        for (path, service) in [
+            ("/entail.v1.EffectivePolicyService/Nope", "policies"),
+            ("/entail.v1.PolicyInsightService/Check", "insight"),
+            ("/envoy.service.auth.v3.Authorization/", "envoy"),
+            ("/grpc.health.v1.Health", "health"),
+            ("/nobody/GetEffectivePolicies", "other"),
+            ("", "other"),
+        ] {
+            let method = RpcMethod::of(path);
+            assert_eq!((method.service().name(), method.name()), (service, OTHER));
+        }
+    }
+
+    #[test]
+    fn a_latency_is_counted_in_the_bucket_of_its_upper_bound() {
+        let request_counters = RequestCounters::default();
+        let latencies = [
+            Duration::ZERO,
+            Duration::from_micros(10),
+            Duration::from_nanos(10_001),
+            Duration::from_millis(1),
+            Duration::from_secs(3600),
+        ];
+        for latency in latencies {
+            request_counters.record(RpcMethod::GET, Code::Ok, latency);
+        }
+        let durations = request_counters.durations();
+        assert_eq!(durations.len(), 1);
+        let durations = &durations[0];
+        assert_eq!(
+            (durations.service, durations.method),
+            ("policies", "GetEffectivePolicies")
+        );
+        let filled: Vec<_> = durations.buckets.iter().filter(|b| b.1 > 0).collect();
+        let expected = [
+            (0.000_01, 2),
+            (0.000_025, 1),
+            (0.001, 1),
+            (f64::INFINITY, 1),
+        ];
+        assert_eq!(filled, expected.iter().collect::<Vec<_>>());
+        assert_eq!(durations.count(), 5);
+        assert!((durations.sum - 3600.001_020_001).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_bounds_are_sorted() {
+        assert!(BOUNDS.is_sorted());
     }
 
     #[test]
@@ -131,6 +368,7 @@ mod tests {
             let code = Code::from_i32(i32::try_from(number).unwrap());
             let debug = format!("{code:?}").to_uppercase();
             assert_eq!(debug, name.replace('_', ""), "{number}");
+            assert_eq!(code_name(code), *name);
         }
     }
 }

@@ -1,5 +1,6 @@
-//! What is asked of the API server, seen where requests leave: how often each resource is listed
-//! and watched, when a watch was opened last, and when the server said something of it last.
+//! A layer of the Kubernetes client that records the requests to the API server: how often each
+//! resource is listed and watched, how many watches were accepted, and when a resource last received
+//! data.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -12,13 +13,13 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::sync::Notify;
 use tower::{Layer, Service};
 
-/// Where reviews are posted.
+/// URL paths of access reviews.
 const REVIEW_PATHS: [&str; 2] = [
     "/apis/authentication.k8s.io/v1/tokenreviews",
     "/apis/authorization.k8s.io/v1/subjectaccessreviews",
 ];
 
-/// Requests by URL path, such as `/api/v1/services`.
+/// Counts requests by URL path, such as `/api/v1/services`. Clones share the counts.
 #[derive(Clone, Debug, Default)]
 pub struct ApiRequestRecorder {
     inner: Arc<Inner>,
@@ -27,76 +28,76 @@ pub struct ApiRequestRecorder {
 #[derive(Debug, Default)]
 struct Inner {
     counts: Mutex<BTreeMap<String, ApiRequestCounts>>,
-    /// When the server said something last: an object, a bookmark, or that a watch is open.
+    /// When the server last sent data of a resource: an event, a bookmark, or response headers.
     last_contact: Mutex<BTreeMap<String, SystemTime>>,
-    /// Wakes whoever waits for a watch to be opened.
+    /// Notified when the server accepts a watch.
     opened: Notify,
 }
 
-/// How often a resource was asked for.
+/// Number of requests for a resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ApiRequestCounts {
-    /// Lists, a page each.
+    /// List requests; each page counts.
     pub lists: u64,
-    /// Watches, the first and those that resume it.
+    /// Watch requests, including those that resume a watch.
     pub watches: u64,
-    /// Watches that the server has accepted, but for those that begin with a list.
+    /// Watch requests that the server accepted, except those that stream the initial list.
     pub opened: u64,
-    /// Questions about the tokens and the rights of callers, which are posted and change nothing.
+    /// TokenReviews and SubjectAccessReviews, which are posted but change nothing.
     pub reviews: u64,
-    /// Requests that would change something; there are none.
+    /// All other requests that are not GET or HEAD; entail sends none.
     pub writes: u64,
 }
 
-/// A client's service that is looked at.
+/// A client service that records requests and responses.
 #[derive(Clone, Debug)]
 pub struct RecordingService<S> {
     inner: S,
     calls: ApiRequestRecorder,
 }
 
-/// A request that is under way.
+/// The future of a response.
 pub struct ResponseFuture<F> {
     future: Pin<Box<F>>,
     calls: ApiRequestRecorder,
     path: String,
-    /// A watch that begins where another ended.
+    /// Whether the request is a watch without an initial list.
     resumes: bool,
 }
 
-/// What the server answers, as it comes.
-pub struct LastContact<B> {
+/// A response body that records when data arrives.
+pub struct RecordingBody<B> {
     inner: Pin<Box<B>>,
     calls: ApiRequestRecorder,
     path: String,
 }
 
 impl ApiRequestRecorder {
-    /// Everything that was asked.
+    /// Returns the counts by URL path.
     pub fn counts(&self) -> BTreeMap<String, ApiRequestCounts> {
         lock(&self.inner.counts).clone()
     }
 
-    /// How many watches of a path the server has accepted.
+    /// Returns the number of accepted watches of a path.
     pub(super) fn opened(&self, path: &str) -> u64 {
         let counts = lock(&self.inner.counts);
         counts.get(path).map_or(0, |count| count.opened)
     }
 
-    /// Waits until the server has accepted more watches of a path than so many.
-    pub(super) async fn wait_for_watch(&self, path: &str, known: u64) {
+    /// Waits until the server has accepted more than `count` watches of a path.
+    pub(super) async fn wait_for_watch(&self, path: &str, count: u64) {
         loop {
             let notified = self.inner.opened.notified();
             tokio::pin!(notified);
             notified.as_mut().enable();
-            if self.opened(path) > known {
+            if self.opened(path) > count {
                 return;
             }
             notified.await;
         }
     }
 
-    /// When the server said something of a path last.
+    /// Returns when the server last sent data of a path.
     pub(super) fn last_contact(&self, path: &str) -> Option<SystemTime> {
         lock(&self.inner.last_contact).get(path).copied()
     }
@@ -105,12 +106,13 @@ impl ApiRequestRecorder {
         lock(&self.inner.last_contact).insert(path.to_owned(), SystemTime::now());
     }
 
-    fn change(&self, path: &str, change: impl FnOnce(&mut ApiRequestCounts)) {
-        change(lock(&self.inner.counts).entry(path.to_owned()).or_default());
+    fn count(&self, path: &str, add: impl FnOnce(&mut ApiRequestCounts)) {
+        add(lock(&self.inner.counts).entry(path.to_owned()).or_default());
     }
 }
 
-/// What a panic half-way left is as good: each change is one insertion.
+/// Locks a mutex and ignores poisoning: each change is a single insertion, so the map is consistent
+/// after a panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -130,7 +132,7 @@ impl<S, B, R> Service<Request<B>> for RecordingService<S>
 where
     S: Service<Request<B>, Response = Response<R>>,
 {
-    type Response = Response<LastContact<R>>;
+    type Response = Response<RecordingBody<R>>;
     type Error = S::Error;
     type Future = ResponseFuture<S::Future>;
 
@@ -141,13 +143,13 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let path = request.uri().path();
         let query = request.uri().query().unwrap_or_default();
-        let says = |wanted: &[&str]| query.split('&').any(|part| wanted.contains(&part));
-        let is_watch = says(&["watch=true", "watch=1"]);
-        let resumes = is_watch && !says(&["sendInitialEvents=true"]);
+        let has_any = |parameters: &[&str]| query.split('&').any(|part| parameters.contains(&part));
+        let is_watch = has_any(&["watch=true", "watch=1"]);
+        let resumes = is_watch && !has_any(&["sendInitialEvents=true"]);
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-        // What the server serves is asked by two paths that list no objects.
+        // Discovery requests list no objects.
         if !matches!(path, "/api" | "/apis") || !reads {
-            self.calls.change(path, |count| {
+            self.calls.count(path, |count| {
                 if !reads && REVIEW_PATHS.contains(&path) {
                     count.reviews += 1;
                 } else if !reads {
@@ -172,20 +174,20 @@ impl<F, R, E> Future for ResponseFuture<F>
 where
     F: Future<Output = Result<Response<R>, E>>,
 {
-    type Output = Result<Response<LastContact<R>>, E>;
+    type Output = Result<Response<RecordingBody<R>>, E>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let answer = ready!(self.future.as_mut().poll(context))?;
+        let response = ready!(self.future.as_mut().poll(context))?;
         let path = std::mem::take(&mut self.path);
-        if answer.status() == StatusCode::OK {
+        if response.status() == StatusCode::OK {
             self.calls.record_contact(&path);
             if self.resumes {
-                self.calls.change(&path, |count| count.opened += 1);
+                self.calls.count(&path, |count| count.opened += 1);
                 self.calls.inner.opened.notify_waiters();
             }
         }
         let calls = self.calls.clone();
-        Poll::Ready(Ok(answer.map(|body| LastContact {
+        Poll::Ready(Ok(response.map(|body| RecordingBody {
             inner: Box::pin(body),
             calls,
             path,
@@ -193,7 +195,7 @@ where
     }
 }
 
-impl<B: Body> Body for LastContact<B> {
+impl<B: Body> Body for RecordingBody<B> {
     type Data = B::Data;
     type Error = B::Error;
 
@@ -201,11 +203,11 @@ impl<B: Body> Body for LastContact<B> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        let piece = ready!(self.inner.as_mut().poll_frame(context));
-        if matches!(piece, Some(Ok(_))) {
+        let frame = ready!(self.inner.as_mut().poll_frame(context));
+        if matches!(frame, Some(Ok(_))) {
             self.calls.record_contact(&self.path);
         }
-        Poll::Ready(piece)
+        Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {

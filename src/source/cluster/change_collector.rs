@@ -1,4 +1,4 @@
-//! What the kinds' watches have said, put together: one change, and how much is known of each kind.
+//! Collects the events of all watches into one change, and tracks the state of each kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,138 +9,139 @@ use super::KnownObjects;
 use super::kind_watch::KindUpdate;
 use entail_core::model::{Change, GroupKind, KindState, Object, ObjectKey, SourceState};
 
-/// The kinds that are followed, and what of them no step has told yet.
+/// The tracked kinds, and the changes that were not taken yet.
 #[derive(Debug, Default)]
 pub(super) struct ChangeCollector {
     kinds: BTreeMap<GroupKind, TrackedKind>,
-    /// The last word on each object: what it is, or that it is gone.
+    /// Changed objects; `None` for deleted ones.
     objects: BTreeMap<ObjectKey, Option<Arc<Object>>>,
+    /// Changed states.
     states: BTreeMap<GroupKind, SourceState>,
-    /// Whether CRDs or profiles are among the objects: they decide what is wanted.
+    /// Whether CRDs or PolicyProfiles have changed, which can change the desired kinds.
     decides: bool,
-    /// The kinds that CRDs define, and whether the server says that it serves them.
+    /// For each CRD, the kind that it defines and whether it is established.
     crds: BTreeMap<ObjectKey, (GroupKind, bool)>,
 }
 
-/// A kind that is wanted.
+/// A desired kind.
 #[derive(Debug)]
 struct TrackedKind {
     state: SourceState,
-    /// The objects that it has.
+    /// Keys of the objects.
     known: BTreeSet<ObjectKey>,
-    /// What is wrong with it.
+    /// Why the kind cannot be read.
     problem: Option<String>,
-    /// What is wrong with objects of it.
+    /// The last problem of an object.
     malformed: Option<String>,
-    /// What is known of it is from before the start.
-    is_seed: bool,
-    /// Its list is on its way: something may have been missed.
+    /// Whether the objects are those of a restored checkpoint.
+    is_restored: bool,
+    /// Whether a list is in progress: events may have been missed.
     is_listing: bool,
 }
 
 impl Default for TrackedKind {
-    /// Nothing is known.
+    /// A kind that has not been read.
     fn default() -> Self {
         Self {
             state: SourceState::Unknown,
             known: BTreeSet::new(),
             problem: None,
             malformed: None,
-            is_seed: false,
+            is_restored: false,
             is_listing: false,
         }
     }
 }
 
 impl ChangeCollector {
-    /// What is known from before the start; it stays in use until the server says more.
+    /// Adds the objects of a restored checkpoint as stale; they stay in use until they are listed.
     pub fn seed(&mut self, known: KnownObjects) {
         for (kind, known) in known {
-            let seed = TrackedKind {
+            let restored = TrackedKind {
                 state: SourceState::Stale,
                 known,
-                is_seed: true,
+                is_restored: true,
                 ..TrackedKind::default()
             };
-            self.kinds.insert(kind, seed);
+            self.kinds.insert(kind, restored);
         }
     }
 
-    /// Whether what is known of a kind is from before the start.
-    pub fn is_seed(&self, kind: &GroupKind) -> bool {
-        self.kinds.get(kind).is_some_and(|kind| kind.is_seed)
+    /// Reports whether the objects of a kind are those of a restored checkpoint.
+    pub fn is_restored(&self, kind: &GroupKind) -> bool {
+        self.kinds.get(kind).is_some_and(|kind| kind.is_restored)
     }
 
-    /// The kinds that something is told of.
+    /// The tracked kinds.
     pub fn kinds(&self) -> impl Iterator<Item = &GroupKind> {
         self.kinds.keys()
     }
 
-    /// A kind is wanted from now on, and no more is known of it than before the start.
-    pub fn begin(&mut self, kind: &GroupKind) {
-        if self.is_seed(kind) {
+    /// Starts to track a kind, as unknown unless it is restored.
+    pub fn start(&mut self, kind: &GroupKind) {
+        if self.is_restored(kind) {
             return;
         }
         let new = TrackedKind::default();
-        if let Some(before) = self.kinds.insert(kind.clone(), new) {
-            self.forget(before);
+        if let Some(previous) = self.kinds.insert(kind.clone(), new) {
+            self.delete_objects(previous);
         }
         self.states.insert(kind.clone(), SourceState::Unknown);
     }
 
-    /// A kind is not served: it has no objects.
+    /// Tracks a kind that is not served: it has no objects, and its state is complete.
     pub fn mark_not_served(&mut self, kind: &GroupKind) {
-        if let Some(before) = self.kinds.remove(kind) {
-            self.forget(before);
+        if let Some(previous) = self.kinds.remove(kind) {
+            self.delete_objects(previous);
         }
-        self.begin(kind);
+        self.start(kind);
         self.set_state(kind, SourceState::Complete, None);
     }
 
-    /// A kind is not wanted any more.
-    pub fn end(&mut self, kind: &GroupKind) {
-        if let Some(before) = self.kinds.remove(kind) {
-            self.forget(before);
-            // There is nothing of it to know.
+    /// Stops to track a kind and deletes its objects.
+    pub fn remove(&mut self, kind: &GroupKind) {
+        if let Some(previous) = self.kinds.remove(kind) {
+            self.delete_objects(previous);
+            // A kind without objects is complete.
             self.states.insert(kind.clone(), SourceState::Complete);
         }
     }
 
-    fn forget(&mut self, kind: TrackedKind) {
-        let gone = kind.known.into_iter();
-        self.objects.extend(gone.map(|key| (key, None)));
+    fn delete_objects(&mut self, kind: TrackedKind) {
+        let deleted = kind.known.into_iter();
+        self.objects.extend(deleted.map(|key| (key, None)));
     }
 
-    /// Whether there is a CRD for a kind; `Some(true)` if the server says that it serves the kind.
-    /// What the server lists as served has not everything yet while it starts.
+    /// Reports whether the CRD of a kind is established; `None` if there is no CRD. While an API
+    /// server starts, discovery does not yet return all established kinds.
     pub fn crd(&self, kind: &GroupKind) -> Option<bool> {
-        let mut defined = self.crds.values();
-        let found = defined.find(|(defined, _)| defined == kind);
-        found.map(|(_, is_served)| *is_served)
+        let mut crds = self.crds.values();
+        let crd = crds.find(|(defined, _)| defined == kind);
+        crd.map(|(_, is_established)| *is_established)
     }
 
-    /// Whether all CRDs are known.
+    /// Reports whether all CRDs have been read.
     pub fn knows_crds(&self) -> bool {
-        self.is_known(&GroupKind::crd())
+        self.is_complete_kind(&GroupKind::crd())
     }
 
     fn record(&mut self, key: ObjectKey, object: Option<Arc<Object>>) {
         if key.kind.is_crd() {
-            match object.as_deref().and_then(defined) {
-                Some(defined) => self.crds.insert(key.clone(), defined),
+            match object.as_deref().and_then(crd_status) {
+                Some(status) => self.crds.insert(key.clone(), status),
                 None => self.crds.remove(&key),
             };
         }
         self.objects.insert(key, object);
     }
 
-    /// Takes what a kind's watch says.
-    pub fn apply(&mut self, kind: &GroupKind, said: KindUpdate) {
+    /// Collects an event of a watch. Events of kinds that are not tracked are ignored.
+    pub fn apply(&mut self, kind: &GroupKind, update: KindUpdate) {
         if !self.kinds.contains_key(kind) {
             return;
         }
         self.decides |= kind.defines_kinds();
-        match said {
+        match update {
             KindUpdate::Listing => {
                 if let Some(kind) = self.kinds.get_mut(kind) {
                     kind.is_listing = true;
@@ -150,7 +151,7 @@ impl ChangeCollector {
             KindUpdate::Applied(object) => self.put(kind, object),
             KindUpdate::Deleted(key) => {
                 let kind = self.kinds.get_mut(kind);
-                // What was never kept need not go.
+                // An object that was filtered out was never added.
                 if kind.is_some_and(|kind| kind.known.remove(&key)) {
                     self.record(key, None);
                 }
@@ -159,7 +160,7 @@ impl ChangeCollector {
                 self.set_state(kind, SourceState::Forbidden, Some(message));
             }
             KindUpdate::Error(message) => {
-                // What was known stays in use; before the first list that is nothing.
+                // After the first list, the last known objects stay in use.
                 let state = match self.kinds.get(kind).map(|kind| kind.state) {
                     Some(SourceState::Complete | SourceState::Stale) => SourceState::Stale,
                     Some(state) => state,
@@ -175,23 +176,23 @@ impl ChangeCollector {
             }
             KindUpdate::Malformed(message) => {
                 if let Some(kind) = self.kinds.get_mut(kind) {
-                    kind.malformed = Some(format!("an object is passed over: {message}"));
+                    kind.malformed = Some(format!("skipped an object: {message}"));
                 }
             }
         }
     }
 
-    /// A list is everything: what it does not have is gone.
+    /// Replaces all objects of a kind: those that are not in the list are deleted.
     fn list(&mut self, kind: &GroupKind, objects: Vec<Arc<Object>>) {
-        let Some(known) = self.kinds.get_mut(kind) else {
+        let Some(tracked) = self.kinds.get_mut(kind) else {
             return;
         };
         let listed = objects.iter().map(|object| object.key.clone()).collect();
-        known.malformed = None;
-        known.is_listing = false;
-        let before = std::mem::replace(&mut known.known, listed);
-        let gone: Vec<ObjectKey> = before.difference(&known.known).cloned().collect();
-        for key in gone {
+        tracked.malformed = None;
+        tracked.is_listing = false;
+        let previous = std::mem::replace(&mut tracked.known, listed);
+        let deleted: Vec<ObjectKey> = previous.difference(&tracked.known).cloned().collect();
+        for key in deleted {
             self.record(key, None);
         }
         for object in objects {
@@ -208,36 +209,36 @@ impl ChangeCollector {
     }
 
     fn set_state(&mut self, kind: &GroupKind, state: SourceState, problem: Option<String>) {
-        let Some(known) = self.kinds.get_mut(kind) else {
+        let Some(tracked) = self.kinds.get_mut(kind) else {
             return;
         };
-        known.problem = problem;
-        known.is_seed &= state == SourceState::Stale;
-        if known.state != state {
-            known.state = state;
+        tracked.problem = problem;
+        tracked.is_restored &= state == SourceState::Stale;
+        if tracked.state != state {
+            tracked.state = state;
             self.states.insert(kind.clone(), state);
         }
     }
 
-    /// Whether each kind is known or known to be out of reach.
+    /// Reports whether every kind has been read since the start, or must not be read.
     pub fn is_complete(&self) -> bool {
         let mut kinds = self.kinds.values();
-        kinds.all(|kind| kind.state != SourceState::Unknown && !kind.is_seed)
+        kinds.all(|kind| kind.state != SourceState::Unknown && !kind.is_restored)
     }
 
-    /// Whether something that is known may be out of step.
+    /// Reports whether the objects of a kind may be out of sync.
     pub fn has_stale_kinds(&self) -> bool {
         let mut kinds = self.kinds.values();
         kinds.any(|kind| kind.state == SourceState::Stale || kind.is_listing)
     }
 
-    /// Whether something is on its way that nothing is known of.
+    /// Reports whether the first read of a kind is in progress, without an error so far.
     pub fn is_loading(&self) -> bool {
         let mut kinds = self.kinds.values();
         kinds.any(|kind| kind.state == SourceState::Unknown && kind.problem.is_none())
     }
 
-    /// What is known of a kind stays in use, and is not followed for now.
+    /// Marks a complete kind as stale, because its watch was stopped.
     pub fn mark_stale(&mut self, kind: &GroupKind) {
         let state = self.kinds.get(kind).map(|kind| kind.state);
         if state == Some(SourceState::Complete) {
@@ -245,18 +246,18 @@ impl ChangeCollector {
         }
     }
 
-    /// Whether all objects of a kind are known.
-    pub fn is_known(&self, kind: &GroupKind) -> bool {
+    /// Reports whether a kind is tracked and complete.
+    pub fn is_complete_kind(&self, kind: &GroupKind) -> bool {
         let kind = self.kinds.get(kind);
         kind.is_some_and(|kind| kind.state == SourceState::Complete)
     }
 
-    /// Whether there is anything to tell.
+    /// Reports whether there are no changes to take.
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty() && self.states.is_empty()
     }
 
-    /// Everything since the last time as one change, and whether it decides what is wanted.
+    /// Takes the collected changes; also returns whether they can change the desired kinds.
     pub fn take_change(&mut self) -> (Change, bool) {
         let mut change = Change::default();
         for (key, object) in std::mem::take(&mut self.objects) {
@@ -272,33 +273,34 @@ impl ChangeCollector {
         (change, std::mem::take(&mut self.decides))
     }
 
-    /// What is wrong now.
+    /// Returns the current problems as pairs of kind and message.
     pub fn problems(&self) -> Vec<(String, String)> {
         let kinds = self.kinds.iter();
-        let told = kinds.flat_map(|(kind, known)| {
-            let kept = match known.state {
-                SourceState::Stale => " (what was known stays in use)",
+        let problems = kinds.flat_map(|(kind, tracked)| {
+            let hint = match tracked.state {
+                SourceState::Stale => " (the last known objects stay in use)",
                 SourceState::Forbidden => {
-                    ": grant `get`, `list` and `watch`; nothing is said of policies of this kind"
+                    ": grant `get`, `list` and `watch`; the state of this kind is FORBIDDEN"
                 }
                 _ => "",
             };
-            let problem = known.problem.iter().map(move |why| format!("{why}{kept}"));
-            let told = problem.chain(known.malformed.clone());
-            told.map(|message| (kind.to_string(), message))
+            let problem = tracked.problem.iter();
+            let problem = problem.map(move |message| format!("{message}{hint}"));
+            let messages = problem.chain(tracked.malformed.clone());
+            messages.map(|message| (kind.to_string(), message))
         });
-        told.collect()
+        problems.collect()
     }
 }
 
-/// The kind that a CRD defines, and whether the server says that it serves it.
-fn defined(crd: &Object) -> Option<(GroupKind, bool)> {
+/// Returns the kind that a CRD defines, and whether the CRD is established.
+fn crd_status(crd: &Object) -> Option<(GroupKind, bool)> {
     let kind = crd.defined_kind()?;
     let conditions = crd.body.pointer("/status/conditions");
     let mut conditions = conditions.and_then(Value::as_array).into_iter().flatten();
-    let is_served = conditions
+    let is_established = conditions
         .any(|condition| condition["type"] == "Established" && condition["status"] == "True");
-    Some((kind, is_served))
+    Some((kind, is_established))
 }
 
 #[cfg(test)]

@@ -24,9 +24,9 @@ fn names(change: &Change) -> (Vec<String>, Vec<String>) {
 }
 
 #[test]
-fn a_list_is_one_change_that_has_what_is_gone() {
+fn a_list_is_one_change_and_deletes_objects_that_are_missing() {
     let (a, mut collector) = (kind("A"), ChangeCollector::default());
-    collector.begin(&a);
+    collector.start(&a);
     assert!(!collector.is_complete());
     collector.apply(
         &a,
@@ -47,9 +47,9 @@ fn a_list_is_one_change_that_has_what_is_gone() {
 }
 
 #[test]
-fn of_one_object_the_last_word_counts() {
+fn the_last_event_of_an_object_applies() {
     let (a, mut collector) = (kind("A"), ChangeCollector::default());
-    collector.begin(&a);
+    collector.start(&a);
     collector.apply(&a, KindUpdate::Listed(Vec::new()));
     collector.take_change();
     collector.apply(&a, KindUpdate::Applied(object(&a, "x", 1)));
@@ -63,11 +63,11 @@ fn of_one_object_the_last_word_counts() {
 }
 
 #[test]
-fn what_is_known_survives_trouble_and_is_stale() {
+fn objects_stay_in_use_as_stale_after_an_error() {
     let (a, mut collector) = (kind("A"), ChangeCollector::default());
-    collector.begin(&a);
+    collector.start(&a);
     collector.apply(&a, KindUpdate::Error("no route to host".into()));
-    assert!(!collector.is_complete(), "nothing is known yet");
+    assert!(!collector.is_complete(), "the kind has not been read");
     collector.apply(&a, KindUpdate::Listed(vec![object(&a, "x", 1)]));
     assert!(collector.problems().is_empty());
     collector.take_change();
@@ -75,7 +75,7 @@ fn what_is_known_survives_trouble_and_is_stale() {
     let (change, _) = collector.take_change();
     assert_eq!(change.states[0].state, SourceState::Stale);
     assert!(change.upserts.is_empty() && change.deletes.is_empty());
-    assert!(collector.problems()[0].1.contains("stays in use"));
+    assert!(collector.problems()[0].1.contains("stay in use"));
     collector.apply(&a, KindUpdate::Resumed);
     assert_eq!(
         collector.take_change().0.states[0].state,
@@ -85,9 +85,9 @@ fn what_is_known_survives_trouble_and_is_stale() {
 }
 
 #[test]
-fn a_forbidden_kind_is_settled_and_told() {
+fn a_forbidden_kind_is_complete_and_a_problem() {
     let (a, mut collector) = (kind("A"), ChangeCollector::default());
-    collector.begin(&a);
+    collector.start(&a);
     collector.apply(&a, KindUpdate::Forbidden("a is forbidden".into()));
     assert!(collector.is_complete());
     assert_eq!(
@@ -103,34 +103,34 @@ fn a_forbidden_kind_is_settled_and_told() {
 }
 
 #[test]
-fn a_kind_that_goes_takes_its_objects_with_it() {
+fn removing_a_kind_deletes_its_objects() {
     let (a, mut collector) = (kind("A"), ChangeCollector::default());
-    collector.begin(&a);
+    collector.start(&a);
     collector.apply(&a, KindUpdate::Listed(vec![object(&a, "x", 1)]));
     collector.take_change();
     collector.mark_not_served(&a);
     let (change, _) = collector.take_change();
     assert_eq!(names(&change).1, ["x"]);
     assert!(collector.is_complete());
-    collector.end(&a);
+    collector.remove(&a);
     collector.take_change();
-    // What its watch has still to say is not heard.
+    // Later events of its watch are ignored.
     collector.apply(&a, KindUpdate::Applied(object(&a, "x", 1)));
     assert!(collector.is_empty());
 }
 
 #[test]
-fn crds_and_profiles_decide_what_is_wanted() {
+fn changes_of_crds_can_change_the_desired_kinds() {
     let crds = GroupKind::crd();
     let mut collector = ChangeCollector::default();
-    collector.begin(&crds);
+    collector.start(&crds);
     collector.apply(&crds, KindUpdate::Listed(Vec::new()));
     assert!(collector.take_change().1);
     assert!(!collector.take_change().1);
 }
 
 #[test]
-fn what_was_known_before_the_start_stays_until_the_first_list() {
+fn restored_objects_stay_until_the_first_list() {
     let (a, b) = (kind("A"), kind("B"));
     let (x, y) = (object(&a, "x", 1), object(&a, "y", 1));
     let mut collector = ChangeCollector::default();
@@ -138,24 +138,24 @@ fn what_was_known_before_the_start_stays_until_the_first_list() {
         (a.clone(), [x.key.clone(), y.key.clone()].into()),
         (b.clone(), BTreeSet::new()),
     ]));
-    collector.begin(&a);
-    collector.begin(&b);
-    assert!(collector.is_seed(&a) && !collector.is_complete() && collector.has_stale_kinds());
-    // Nothing is told of what is known already.
+    collector.start(&a);
+    collector.start(&b);
+    assert!(collector.is_restored(&a) && !collector.is_complete() && collector.has_stale_kinds());
+    // Restored objects are not sent again.
     assert!(collector.is_empty());
     collector.apply(&a, KindUpdate::Error("no".to_owned()));
-    assert!(collector.is_seed(&a));
+    assert!(collector.is_restored(&a));
     collector.apply(&a, KindUpdate::Listed(vec![object(&a, "y", 2)]));
     collector.apply(&b, KindUpdate::Listed(Vec::new()));
     assert!(collector.is_complete() && !collector.has_stale_kinds());
     let (change, _) = collector.take_change();
     assert_eq!(names(&change), (vec!["y".into()], vec!["x".into()]));
-    let states: Vec<_> = change.states.iter().map(|told| told.state).collect();
+    let states: Vec<_> = change.states.iter().map(|new| new.state).collect();
     assert_eq!(states, [SourceState::Complete; 2]);
 }
 
 #[test]
-fn a_kind_that_is_gone_takes_along_what_was_known_before_the_start() {
+fn restored_objects_of_an_unserved_kind_are_deleted() {
     let a = kind("A");
     let mut collector = ChangeCollector::default();
     collector.seed(KnownObjects::from([(
@@ -168,20 +168,20 @@ fn a_kind_that_is_gone_takes_along_what_was_known_before_the_start() {
 }
 
 #[test]
-fn a_list_on_its_way_is_not_in_step() {
+fn a_kind_is_stale_while_it_is_listed_again() {
     let (a, mut collector) = (kind("A"), ChangeCollector::default());
-    collector.begin(&a);
+    collector.start(&a);
     assert!(collector.is_loading());
     collector.apply(&a, KindUpdate::Listing);
     collector.apply(&a, KindUpdate::Listed(vec![object(&a, "x", 1)]));
     assert!(!collector.has_stale_kinds() && !collector.is_loading());
     collector.take_change();
-    // What was missed comes with another list.
+    // Events were missed: the watch lists again.
     collector.apply(&a, KindUpdate::Listing);
     assert!(collector.has_stale_kinds() && collector.is_empty());
     collector.apply(&a, KindUpdate::Listed(vec![object(&a, "x", 1)]));
     assert!(!collector.has_stale_kinds());
-    // Served at another version: what is known stays.
+    // Served at another version: the objects stay in use.
     collector.take_change();
     collector.mark_stale(&a);
     let (change, _) = collector.take_change();
@@ -190,17 +190,17 @@ fn a_list_on_its_way_is_not_in_step() {
 }
 
 #[test]
-fn what_cannot_be_read_is_not_on_its_way() {
+fn an_unreadable_kind_is_not_loading() {
     let (a, mut collector) = (kind("A"), ChangeCollector::default());
-    collector.begin(&a);
+    collector.start(&a);
     collector.apply(&a, KindUpdate::Error("no".to_owned()));
     assert!(!collector.is_loading() && !collector.is_complete());
 }
 
 #[test]
-fn what_was_never_kept_does_not_go() {
+fn deleting_an_unknown_object_is_not_a_change() {
     let (a, mut collector) = (kind("A"), ChangeCollector::default());
-    collector.begin(&a);
+    collector.start(&a);
     collector.apply(&a, KindUpdate::Listed(Vec::new()));
     collector.take_change();
     collector.apply(&a, KindUpdate::Deleted(object(&a, "x", 1).key.clone()));

@@ -1,4 +1,4 @@
-//! Reaching the API server.
+//! Creates the client of the API server.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,47 +10,48 @@ use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use super::reviews::ResourceNames;
 use super::{ApiRequestRecorder, WatchFilter};
 
-/// How to reach a cluster: by a kubeconfig, or as the pod that this is.
+/// How to connect to a cluster, and which of its objects to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterConfig {
-    /// The kubeconfig; else `KUBECONFIG`, the user's own one, or the pod's account.
+    /// Path of the kubeconfig. Default: `KUBECONFIG`, then `~/.kube/config`, then the service
+    /// account of the pod.
     pub kubeconfig: Option<PathBuf>,
-    /// A context of the kubeconfig; else its current one.
+    /// Context of the kubeconfig. Default: the current context.
     pub context: Option<String>,
-    /// What is kept of it.
+    /// Which objects to read.
     pub filter: WatchFilter,
 }
 
-/// A cluster that is asked.
+/// The client of a cluster.
 #[derive(Clone)]
 pub struct Cluster {
     pub(super) client: Client,
-    /// What was asked of it.
+    /// Records the requests to the API server.
     pub calls: ApiRequestRecorder,
-    /// Where it is.
+    /// URL of the API server.
     pub url: String,
-    /// What is kept of it.
+    /// Which objects to read.
     pub filter: Arc<WatchFilter>,
-    /// Under which names it serves what it is asked for.
+    /// Resource names of the desired kinds, for access reviews.
     pub(super) resources: ResourceNames,
 }
 
-/// Why a cluster cannot be reached.
+/// Why the client of a cluster cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
-    /// The kubeconfig cannot be used.
-    #[error("kubeconfig{}: {source}; name one with `--kubeconfig`, and a context with `--context`", place(.file))]
+    /// The kubeconfig is missing or invalid.
+    #[error("kubeconfig{}: {source}; set `--kubeconfig` and `--context`", place(.file))]
     Kubeconfig {
-        /// The file, if one was named.
+        /// Path of the file, if one was given.
         file: Option<PathBuf>,
-        /// Why.
+        /// The cause.
         source: kube::config::KubeconfigError,
     },
-    /// There is neither a kubeconfig nor a pod's account.
-    #[error("no cluster is configured: {0}; name a kubeconfig with `--kubeconfig`")]
+    /// There is neither a kubeconfig nor a service account of a pod.
+    #[error("no cluster is configured: {0}; set `--kubeconfig`")]
     NoConfig(#[from] kube::config::InferConfigError),
-    /// The settings lead to no client.
-    #[error("the cluster cannot be asked: {0}")]
+    /// The settings are not valid for a client.
+    #[error("failed to create the API client: {0}")]
     Client(#[from] kube::Error),
 }
 
@@ -60,12 +61,12 @@ fn place(file: &Option<PathBuf>) -> String {
 }
 
 impl Cluster {
-    /// Prepares a client; nothing is asked yet.
+    /// Creates a client. The API server is not contacted yet.
     ///
     /// # Errors
-    /// Settings that lead to no cluster.
+    /// Returns an error if there is no kubeconfig, or if it is invalid.
     pub async fn connect(access: &ClusterConfig) -> Result<Self, ClusterError> {
-        let refused = |source| ClusterError::Kubeconfig {
+        let kubeconfig_error = |source| ClusterError::Kubeconfig {
             file: access.kubeconfig.clone(),
             source,
         };
@@ -75,11 +76,13 @@ impl Cluster {
         };
         let config = match (&access.kubeconfig, &access.context) {
             (Some(file), _) => {
-                let read = Kubeconfig::read_from(file).map_err(refused)?;
-                let config = Config::from_custom_kubeconfig(read, &options).await;
-                config.map_err(refused)?
+                let kubeconfig = Kubeconfig::read_from(file).map_err(kubeconfig_error)?;
+                let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+                config.map_err(kubeconfig_error)?
             }
-            (None, Some(_)) => Config::from_kubeconfig(&options).await.map_err(refused)?,
+            (None, Some(_)) => Config::from_kubeconfig(&options)
+                .await
+                .map_err(kubeconfig_error)?,
             (None, None) => Config::infer().await?,
         };
         let url = config.cluster_url.to_string();

@@ -1,4 +1,4 @@
-//! Which kinds the server has, and under which names.
+//! API discovery: which kinds the API server serves, and as which resources.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,32 +8,33 @@ use kube::core::ApiResource;
 use super::Cluster;
 use entail_core::model::GroupKind;
 
-/// The resources of the wanted kinds that are served and can be watched, each at the version that
-/// the server recommends of those that have it.
+/// Returns the resources of those desired kinds that are served and can be listed and watched, each
+/// at the version that the server prefers among the versions that have the kind.
 ///
 /// # Errors
-/// The server does not say.
-pub(super) async fn served(
+/// Returns an error if a discovery request fails.
+pub(super) async fn served_resources(
     cluster: &Cluster,
-    wanted: &BTreeSet<GroupKind>,
+    desired: &BTreeSet<GroupKind>,
 ) -> Result<BTreeMap<GroupKind, ApiResource>, kube::Error> {
-    let groups: BTreeSet<&str> = wanted.iter().map(|kind| &*kind.group).collect();
+    let groups: BTreeSet<&str> = desired.iter().map(|kind| &*kind.group).collect();
     let groups: Vec<&str> = groups.into_iter().collect();
     let discovery = Discovery::new(cluster.client.clone()).filter(&groups);
-    let found = discovery.run_aggregated().await?;
-    let of_kind = |kind: &GroupKind| {
-        let group = found.get(&kind.group)?;
-        // A kind need not have the version that its group prefers: ReferenceGrant was v1beta1 beside
-        // v1 routes for years. Of those that have it, the most stable one.
+    let discovered = discovery.run_aggregated().await?;
+    let resource_of = |kind: &GroupKind| {
+        let group = discovered.get(&kind.group)?;
+        // A kind may not exist at the preferred version of its group: for years, ReferenceGrant was
+        // v1beta1 while routes were v1. `versions` begins with the most stable version.
         let preferred = std::iter::once(group.preferred_version_or_latest());
         let mut resources = preferred
             .chain(group.versions())
             .flat_map(|version| group.versioned_resources(version));
-        let (resource, _) = resources.find(|(resource, can)| {
-            let is_watched = can.supports_operation("list") && can.supports_operation("watch");
-            resource.kind == *kind.kind && is_watched
+        let (resource, _) = resources.find(|(resource, capabilities)| {
+            let can_watch =
+                capabilities.supports_operation("list") && capabilities.supports_operation("watch");
+            resource.kind == *kind.kind && can_watch
         })?;
         Some((kind.clone(), resource))
     };
-    Ok(wanted.iter().filter_map(of_kind).collect())
+    Ok(desired.iter().filter_map(resource_of).collect())
 }

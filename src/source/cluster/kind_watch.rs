@@ -1,4 +1,4 @@
-//! Following one kind.
+//! Lists and watches one kind.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,67 +17,70 @@ use super::{Cluster, WatchFilter};
 use crate::source::object::parse_object;
 use entail_core::model::{GroupKind, Object, ObjectKey};
 
-/// Objects of a page, where the server streams no lists.
-const PAGE: u32 = 500;
+/// Objects per page, if the server does not stream lists.
+const PAGE_SIZE: u32 = 500;
 
-/// What a kind's watch says.
+/// An event of the watch of a kind.
 #[derive(Debug)]
 pub(super) enum KindUpdate {
-    /// All objects will be said anew: something may have been missed.
+    /// A new list has begun: events may have been missed.
     Listing,
-    /// All objects there are.
+    /// A complete list of all objects.
     Listed(Vec<Arc<Object>>),
-    /// An object is new or different.
+    /// An object was created or changed.
     Applied(Arc<Object>),
-    /// An object is gone.
+    /// An object was deleted.
     Deleted(ObjectKey),
-    /// It may not be read.
+    /// The API server denies access to the kind.
     Forbidden(String),
-    /// It cannot be read now.
+    /// The kind cannot be read at the moment.
     Error(String),
-    /// A watch was opened again.
+    /// The watch was opened again after an error.
     Resumed,
-    /// An object that is none.
+    /// An object failed to parse.
     Malformed(String),
 }
 
-/// A word of a task that follows a kind.
+/// An event of a watch task.
 #[derive(Debug)]
 pub(super) struct WatchEvent {
     pub kind: GroupKind,
-    /// The number of the task.
+    /// Number of the task.
     pub number: u64,
     pub update: KindUpdate,
 }
 
-/// Where the words of a task go.
+/// Sends the events of a watch task.
 #[derive(Clone, Debug)]
 pub(super) struct WatchEventSender {
     pub kind: GroupKind,
+    /// Number of the task.
     pub number: u64,
     pub tx: mpsc::Sender<WatchEvent>,
 }
 
 impl WatchEventSender {
-    /// Whether somebody still listens.
-    async fn send(&self, said: KindUpdate) -> bool {
-        let word = WatchEvent {
+    /// Sends an event; returns false if the receiver is gone.
+    async fn send(&self, update: KindUpdate) -> bool {
+        let event = WatchEvent {
             kind: self.kind.clone(),
             number: self.number,
-            update: said,
+            update,
         };
-        self.tx.send(word).await.is_ok()
+        self.tx.send(event).await.is_ok()
     }
 }
 
-/// Follows a kind until nobody listens any more.
-pub(super) async fn follow(cluster: Cluster, resource: ApiResource, sender: WatchEventSender) {
+/// Lists and watches a kind until the receiver of its events is gone.
+pub(super) async fn watch_kind(cluster: Cluster, resource: ApiResource, sender: WatchEventSender) {
     let path = url_path(&resource);
     let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource);
-    let pages = watcher::Config::default().page_size(PAGE).any_semantic();
-    let streamed = pages.clone().streaming_lists();
-    let mut events = Box::pin(watch(api.clone(), streamed).backoff(ReconnectBackoff::default()));
-    let mut is_streamed = true;
+    let paged = watcher::Config::default()
+        .page_size(PAGE_SIZE)
+        .any_semantic();
+    let streaming = paged.clone().streaming_lists();
+    let mut events = Box::pin(watch(api.clone(), streaming).backoff(ReconnectBackoff::default()));
+    let mut is_streaming = true;
     let mut decoder = WatchDecoder {
         filter: Arc::clone(&cluster.filter),
         kind: sender.kind.clone(),
@@ -85,15 +88,16 @@ pub(super) async fn follow(cluster: Cluster, resource: ApiResource, sender: Watc
         listing: None,
         malformed: Vec::new(),
     };
-    let mut troubled: Option<u64> = None;
+    // After an error: the number of accepted watches at that time.
+    let mut opened_at_error: Option<u64> = None;
     loop {
-        let event = match troubled {
+        let event = match opened_at_error {
             None => events.next().await,
-            Some(known) => tokio::select! {
+            Some(opened) => tokio::select! {
                 event = events.next() => event,
-                () = cluster.calls.wait_for_watch(&path, known) => {
-                    troubled = None;
-                    // A list that is due tells more.
+                () = cluster.calls.wait_for_watch(&path, opened) => {
+                    opened_at_error = None;
+                    // During a list, the end of the list marks the recovery.
                     if decoder.listing.is_none() && !sender.send(KindUpdate::Resumed).await {
                         return;
                     }
@@ -101,52 +105,53 @@ pub(super) async fn follow(cluster: Cluster, resource: ApiResource, sender: Watc
                 }
             },
         };
-        let said = match event {
+        let updates = match event {
             None => return,
             Some(Ok(event)) => decoder.decode(event),
-            // An older server: it lists in pages.
-            Some(Err(error)) if is_streamed && refuses_streams(&error) => {
-                is_streamed = false;
+            // Not every API server streams lists: list in pages instead.
+            Some(Err(error)) if is_streaming && rejects_streaming(&error) => {
+                is_streaming = false;
                 decoder.listing = None;
                 events = Box::pin(
-                    watch(api.clone(), pages.clone()).backoff(ReconnectBackoff::default()),
+                    watch(api.clone(), paged.clone()).backoff(ReconnectBackoff::default()),
                 );
                 continue;
             }
             Some(Err(error)) => {
-                troubled = Some(cluster.calls.opened(&path));
+                opened_at_error = Some(cluster.calls.opened(&path));
                 update_of_error(&error).into_iter().collect()
             }
         };
-        for said in said {
-            if !sender.send(said).await {
+        for update in updates {
+            if !sender.send(update).await {
                 return;
             }
         }
     }
 }
 
-/// What was heard of a kind and not told yet.
+/// Converts the events of a watch to [`KindUpdate`]s.
 struct WatchDecoder {
     filter: Arc<WatchFilter>,
     kind: GroupKind,
     resource: ApiResource,
+    /// The objects of the current list so far.
     listing: Option<Vec<Arc<Object>>>,
-    /// Told after the list that they are missing from.
+    /// Malformed objects of the current list, which are reported after it.
     malformed: Vec<KindUpdate>,
 }
 
 impl WatchDecoder {
-    /// Takes an event; returns what it says.
+    /// Converts one event.
     fn decode(&mut self, event: Event<DynamicObject>) -> Vec<KindUpdate> {
-        let mut said = Vec::new();
+        let mut updates = Vec::new();
         match event {
             Event::Init => {
                 self.listing = Some(Vec::new());
                 self.malformed.clear();
-                said.push(KindUpdate::Listing);
+                updates.push(KindUpdate::Listing);
             }
-            Event::InitApply(found) => match (read(found, &self.resource), &mut self.listing) {
+            Event::InitApply(object) => match (parse(object, &self.resource), &mut self.listing) {
                 (Ok(Some(object)), Some(listing)) if self.filter.matches(&object) => {
                     listing.push(object);
                 }
@@ -154,29 +159,29 @@ impl WatchDecoder {
                 (Err(message), _) => self.malformed.push(KindUpdate::Malformed(message)),
             },
             Event::InitDone => {
-                said.extend(self.listing.take().map(KindUpdate::Listed));
-                said.append(&mut self.malformed);
+                updates.extend(self.listing.take().map(KindUpdate::Listed));
+                updates.append(&mut self.malformed);
             }
-            Event::Apply(found) => match read(found, &self.resource) {
-                // It may have been within the scope before.
+            Event::Apply(object) => match parse(object, &self.resource) {
+                // The object may have matched the filter before.
                 Ok(Some(object)) if !self.filter.matches(&object) => {
-                    said.push(KindUpdate::Deleted(object.key.clone()));
+                    updates.push(KindUpdate::Deleted(object.key.clone()));
                 }
-                Ok(object) => said.extend(object.map(KindUpdate::Applied)),
-                Err(message) => said.push(KindUpdate::Malformed(message)),
+                Ok(object) => updates.extend(object.map(KindUpdate::Applied)),
+                Err(message) => updates.push(KindUpdate::Malformed(message)),
             },
-            Event::Delete(found) => said.push(KindUpdate::Deleted(ObjectKey::new(
+            Event::Delete(object) => updates.push(KindUpdate::Deleted(ObjectKey::new(
                 self.kind.clone(),
-                &*found.namespace().unwrap_or_default(),
-                &*found.name_any(),
+                &*object.namespace().unwrap_or_default(),
+                &*object.name_any(),
             ))),
         }
-        said
+        updates
     }
 }
 
-/// How long to wait between attempts, with jitter: as everybody waits, in a sixth of the time. A
-/// server that is back is found within ten seconds.
+/// The default backoff of kube, with jitter, divided by six: a server that is available again is
+/// reconnected to within ten seconds.
 #[derive(Default)]
 struct ReconnectBackoff(DefaultBackoff);
 
@@ -184,7 +189,7 @@ impl Iterator for ReconnectBackoff {
     type Item = Duration;
 
     fn next(&mut self) -> Option<Duration> {
-        self.0.next().map(|pause| pause / 6)
+        self.0.next().map(|delay| delay / 6)
     }
 }
 
@@ -194,9 +199,9 @@ impl Backoff for ReconnectBackoff {
     }
 }
 
-/// Whether the server cannot send a list as the beginning of a watch: it calls the parameters that
-/// ask for it invalid.
-fn refuses_streams(error: &watcher::Error) -> bool {
+/// Reports whether the server does not support streaming lists: it rejects the parameters of the
+/// request.
+fn rejects_streaming(error: &watcher::Error) -> bool {
     let is_invalid = |code: u16| matches!(code, 400 | 422);
     match error {
         watcher::Error::WatchStartFailed(Error::Api(status)) => is_invalid(status.code),
@@ -204,7 +209,7 @@ fn refuses_streams(error: &watcher::Error) -> bool {
     }
 }
 
-/// The path of a resource's URLs, over all namespaces.
+/// Returns the URL path of a resource over all namespaces.
 pub(super) fn url_path(resource: &ApiResource) -> String {
     let root = if resource.group.is_empty() {
         "/api"
@@ -214,7 +219,7 @@ pub(super) fn url_path(resource: &ApiResource) -> String {
     format!("{root}/{}/{}", resource.api_version, resource.plural)
 }
 
-/// What an error says; nothing where the watch only has to be opened anew.
+/// Converts an error of a watch; `None` if the watch recovers from it by itself.
 fn update_of_error(error: &watcher::Error) -> Option<KindUpdate> {
     use watcher::Error::{
         InitialListFailed, NoResourceVersion, WatchError, WatchFailed, WatchStartFailed,
@@ -225,7 +230,7 @@ fn update_of_error(error: &watcher::Error) -> Option<KindUpdate> {
         {
             Some(KindUpdate::Forbidden(status.message.clone()))
         }
-        // What was missed is too long ago: a list follows.
+        // The resource version has expired: a new list follows.
         WatchError(status) if status.code == 410 => None,
         WatchError(status) if status.code == 403 => {
             Some(KindUpdate::Forbidden(status.message.clone()))
@@ -238,29 +243,29 @@ fn update_of_error(error: &watcher::Error) -> Option<KindUpdate> {
     }
 }
 
-/// An error with what is behind it.
+/// Formats an error with its causes; a cause that its parent already includes is omitted.
 pub(super) fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(error) = next {
-        let told = error.to_string();
-        if !text.contains(&told) {
-            text = format!("{text}: {told}");
+        let cause = error.to_string();
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
         }
         next = error.source();
     }
     text
 }
 
-/// An object as manifests have it: what a list leaves out is put back.
-fn read(found: DynamicObject, resource: &ApiResource) -> Result<Option<Arc<Object>>, String> {
-    let name = found.name_any();
-    let told = |message: &dyn std::fmt::Display| format!("{name}: {message}");
-    let mut value = serde_json::to_value(found).map_err(|error| told(&error))?;
+/// Parses an object. Items of lists have no `apiVersion` and `kind`, so these are added first.
+fn parse(object: DynamicObject, resource: &ApiResource) -> Result<Option<Arc<Object>>, String> {
+    let name = object.name_any();
+    let with_name = |message: &dyn std::fmt::Display| format!("{name}: {message}");
+    let mut value = serde_json::to_value(object).map_err(|error| with_name(&error))?;
     if let Value::Object(fields) = &mut value {
         fields.insert("apiVersion".to_owned(), resource.api_version.clone().into());
         fields.insert("kind".to_owned(), resource.kind.clone().into());
     }
-    let read = parse_object(value, None).map_err(|defect| told(&defect.message))?;
-    Ok(read.map(Arc::new))
+    let object = parse_object(value, None).map_err(|invalid| with_name(&invalid.message))?;
+    Ok(object.map(Arc::new))
 }

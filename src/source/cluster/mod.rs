@@ -1,8 +1,9 @@
-//! Objects from a Kubernetes API server: one watch a kind, over all namespaces.
+//! Objects from a Kubernetes API server: one watch per kind, over all namespaces.
 //!
-//! [`Cluster`] is the connection, [`watch`] follows the kinds that are wanted and sends what is new
-//! in [`ClusterUpdate`]s. What a kind's watch delivers is taken as it comes; a list is one change. Kinds that
-//! are not served are awaited, those that may not be read are told and tried again.
+//! [`Cluster`] is the client. [`watch`] watches the desired kinds and sends [`ClusterUpdate`]s. The
+//! events of a watch are applied in order; a list is one change. A kind that is not served is
+//! watched as soon as discovery finds it. A kind that must not be read is reported as a problem, and
+//! its watch is retried.
 
 mod api_requests;
 mod change_collector;
@@ -24,32 +25,33 @@ pub use reviews::{AuthenticatedUser, ReviewClient};
 pub use watch_filter::WatchFilter;
 pub use watcher::watch;
 
-/// What is wanted of a cluster.
+/// The kinds to watch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DesiredKinds {
-    /// The kinds to follow.
+    /// The kinds to watch.
     pub kinds: BTreeSet<GroupKind>,
-    /// The last step that this rests on: CRDs and profiles say which kinds there are.
+    /// The number of the last [`ClusterUpdate`] from which `kinds` was computed: CRDs and
+    /// PolicyProfiles in an update can change the desired kinds.
     pub after: u64,
 }
 
-/// What is known of a cluster before it says anything: the kinds with their objects.
+/// The objects of a restored checkpoint, by kind.
 pub type KnownObjects = BTreeMap<GroupKind, BTreeSet<ObjectKey>>;
 
-/// What a cluster says, one step after the other.
+/// A batch of changes of a cluster, with the state of the watches after it.
 #[derive(Clone, Debug, Default)]
 pub struct ClusterUpdate {
-    /// Its number, from 1.
+    /// Sequence number, from 1.
     pub number: u64,
-    /// What differs from the step before.
+    /// Changes since the previous update.
     pub change: Change,
-    /// What is wrong now: where, and what.
+    /// Current problems, each with its location.
     pub problems: Vec<(String, String)>,
-    /// Whether all that is wanted is known, or known to be out of reach.
+    /// Whether every desired kind has been read or must not be read.
     pub is_complete: bool,
-    /// Whether something is still on its way; what cannot be read is not.
+    /// Whether the first read of a kind is in progress; false for kinds that cannot be read.
     pub is_loading: bool,
-    /// When all kinds that can be read were known to be in step last: the server said something of
-    /// each since. It sends a bookmark a minute where nothing changes.
+    /// When all readable kinds were last in sync: the oldest of the times at which each kind last
+    /// received data. The API server sends a bookmark about every minute if nothing changes.
     pub synced_at: Option<SystemTime>,
 }

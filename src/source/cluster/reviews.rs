@@ -1,5 +1,5 @@
-//! What the API server says of others: whose a token is, and what that account may get. Answers are
-//! remembered for a while, so that a question of many parts is not many questions.
+//! Access reviews of the API server: TokenReview to authenticate clients, SubjectAccessReview to
+//! authorize them. Results are cached, because one gRPC request can need many reviews.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -20,85 +20,87 @@ use super::Cluster;
 use super::kind_watch::error_chain;
 use entail_core::model::{GroupKind, groups};
 
-/// How long the server may take for one answer.
+/// Timeout of one review.
 const REVIEW_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long an answer counts: a right that is taken away is gone that much later.
+/// How long a result is cached: revoked access takes effect after at most this time.
 const CACHE_TTL: Duration = Duration::from_secs(30);
-/// Answers that are remembered.
+/// Maximum number of cached TokenReviews, for valid and for invalid tokens each.
 const MAX_CACHED_TOKENS: usize = 1_024;
+/// Maximum number of cached SubjectAccessReviews.
 const MAX_CACHED_ACCESS: usize = 65_536;
-/// Tokens that are asked about at once.
+/// Maximum number of concurrent TokenReviews.
 const MAX_CONCURRENT_TOKEN_REVIEWS: usize = 8;
 
-/// The names under which kinds are served.
+/// The resource names of the served kinds, as discovery found them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ResourceNames(Arc<RwLock<BTreeMap<GroupKind, String>>>);
 
-/// Reviews of tokens and of rights.
+/// Sends access reviews and caches their results. Clones share the caches.
 #[derive(Clone)]
 pub struct ReviewClient {
     client: Client,
     resources: ResourceNames,
-    /// By the digest of a token: whose it is. Those that are no good are apart: as many as there
-    /// are, they push out none that is.
+    /// Users by the digest of their token.
     tokens: Arc<TtlCache<TokenDigest, Arc<AuthenticatedUser>>>,
+    /// Invalid tokens. They have their own cache, so that they cannot evict valid ones.
     rejected_tokens: Arc<TtlCache<TokenDigest, ()>>,
-    /// One permit a token that is asked about.
+    /// One permit per TokenReview in flight.
     token_review_permits: Arc<Semaphore>,
-    rights: Arc<TtlCache<AccessKey, bool>>,
+    access: Arc<TtlCache<AccessKey, bool>>,
 }
 
-/// An account of the cluster.
+/// A user that the cluster authenticated by a token.
 #[derive(Debug)]
 pub struct AuthenticatedUser {
     info: UserInfo,
-    /// Of the token that it showed: what it was found to be allowed is remembered by that.
+    /// Digest of the token; part of the cache key of access reviews.
     digest: TokenDigest,
 }
 
-/// Tokens themselves are not kept.
+/// SHA-256 of a token; the tokens themselves are not stored.
 type TokenDigest = [u8; 32];
 
-/// Whose right, to what: kind, namespace and name.
+/// Token, kind, namespace and name of an access review.
 type AccessKey = (TokenDigest, Option<GroupKind>, String, String);
 
-/// Answers with the time until which they count.
+/// A bounded cache whose entries expire after [`CACHE_TTL`].
 #[derive(Debug)]
 struct TtlCache<K, V> {
-    most: usize,
-    known: Mutex<BTreeMap<K, (Instant, V)>>,
+    capacity: usize,
+    entries: Mutex<BTreeMap<K, (Instant, V)>>,
 }
 
 impl ResourceNames {
-    /// Takes note of what is served.
+    /// Adds the served resources.
     pub fn update(&self, served: &BTreeMap<GroupKind, ApiResource>) {
-        let names = served.iter();
-        let names = names.map(|(kind, resource)| (kind.clone(), resource.plural.clone()));
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        known.extend(names);
+        let served = served.iter();
+        let served = served.map(|(kind, resource)| (kind.clone(), resource.plural.clone()));
+        let mut names = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        names.extend(served);
     }
 
-    /// The group and the name under which a kind is served, if it is.
+    /// Returns the API group and resource name of a kind; `None` if it is not served.
     ///
     /// # Errors
-    /// Nothing is known yet.
+    /// Returns an error if discovery has not finished.
     fn of(&self, kind: &GroupKind) -> Result<Option<(String, String)>, String> {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        if known.is_empty() {
-            return Err("it is not known yet what the server serves".to_owned());
+        let names = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if names.is_empty() {
+            return Err("API discovery has not finished".to_owned());
         }
         let standard = |name: &str| GroupKind::new(groups::GATEWAY, name);
-        // XListenerSet counts as ListenerSet, which has another name where it is the only one.
-        let other = (*kind == standard("ListenerSet"))
+        // Objects of kind XListenerSet are stored as ListenerSets. Where only the experimental
+        // kind is served, access to it decides.
+        let experimental = (*kind == standard("ListenerSet"))
             .then(|| GroupKind::new(groups::GATEWAY_X, "XListenerSet"));
-        let served = known.get_key_value(kind);
-        let served = served.or_else(|| known.get_key_value(other.as_ref()?));
+        let served = names.get_key_value(kind);
+        let served = served.or_else(|| names.get_key_value(experimental.as_ref()?));
         Ok(served.map(|(kind, name)| (kind.group.to_string(), name.clone())))
     }
 }
 
 impl ReviewClient {
-    /// Asks the server of a cluster.
+    /// Creates a client that sends reviews to the API server of `cluster`.
     pub fn of(cluster: &Cluster) -> Self {
         Self {
             client: cluster.client.clone(),
@@ -106,26 +108,26 @@ impl ReviewClient {
             tokens: Arc::new(TtlCache::new(MAX_CACHED_TOKENS)),
             rejected_tokens: Arc::new(TtlCache::new(MAX_CACHED_TOKENS)),
             token_review_permits: Arc::new(Semaphore::new(MAX_CONCURRENT_TOKEN_REVIEWS)),
-            rights: Arc::new(TtlCache::new(MAX_CACHED_ACCESS)),
+            access: Arc::new(TtlCache::new(MAX_CACHED_ACCESS)),
         }
     }
 
-    /// The account of a token; none if it is no good.
+    /// Authenticates a token; returns `None` if it is invalid.
     ///
     /// # Errors
-    /// The server does not say.
+    /// Returns an error if the review fails, or if too many reviews are in flight.
     pub async fn user(&self, token: &str) -> Result<Option<Arc<AuthenticatedUser>>, String> {
         let digest: TokenDigest = Sha256::digest(token.as_bytes()).into();
-        if let Some(known) = self.tokens.get(&digest) {
-            return Ok(Some(known));
+        if let Some(user) = self.tokens.get(&digest) {
+            return Ok(Some(user));
         }
         if self.rejected_tokens.get(&digest).is_some() {
             return Ok(None);
         }
-        let _turn = self
+        let _permit = self
             .token_review_permits
             .try_acquire()
-            .map_err(|_| "too many tokens are asked about at once: try again".to_owned())?;
+            .map_err(|_| "too many concurrent token reviews: retry".to_owned())?;
         let review = TokenReview {
             spec: TokenReviewSpec {
                 token: token.to_owned(),
@@ -133,23 +135,23 @@ impl ReviewClient {
             },
             ..TokenReview::default()
         };
-        let told = self.ask(review).await?.status.unwrap_or_default();
-        let info = told.user.filter(|_| told.authenticated == Some(true));
-        // A server that cannot say whose a token is answers as it does to one that is no good.
+        let status = self.post(review).await?.status.unwrap_or_default();
+        let info = status.user.filter(|_| status.authenticated == Some(true));
+        // An API server that cannot authenticate a token answers as for an invalid token.
         let Some(info) = info else {
-            self.rejected_tokens.keep(digest, ());
+            self.rejected_tokens.insert(digest, ());
             return Ok(None);
         };
         let user = Arc::new(AuthenticatedUser { info, digest });
-        self.tokens.keep(digest, Arc::clone(&user));
+        self.tokens.insert(digest, Arc::clone(&user));
         Ok(Some(user))
     }
 
-    /// Whether an account may `get` something: all of a kind in a namespace without a name, in all
-    /// namespaces without either, and everything without a kind.
+    /// Reports whether a user may `get` an object. Without a name: all objects of the kind in the
+    /// namespace; without a namespace as well: in all namespaces; without a kind: all objects.
     ///
     /// # Errors
-    /// The server does not say.
+    /// Returns an error if the review fails, or if discovery has not finished.
     pub async fn may_get(
         &self,
         user: &AuthenticatedUser,
@@ -162,24 +164,24 @@ impl ReviewClient {
             namespace.to_owned(),
             name.to_owned(),
         );
-        if let Some(known) = self.rights.get(&key) {
-            return Ok(known);
+        if let Some(is_allowed) = self.access.get(&key) {
+            return Ok(is_allowed);
         }
         let (group, resource) = match kind {
             None => ("*".to_owned(), "*".to_owned()),
             Some(kind) => match self.resources.of(kind)? {
-                Some(named) => named,
-                // What is not served cannot be got.
+                Some(resource) => resource,
+                // A kind that is not served has no objects to get.
                 None => return Ok(false),
             },
         };
-        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let non_empty = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let attributes = ResourceAttributes {
             verb: Some("get".to_owned()),
             group: Some(group),
             resource: Some(resource),
-            namespace: some(namespace),
-            name: some(name),
+            namespace: non_empty(namespace),
+            name: non_empty(name),
             ..ResourceAttributes::default()
         };
         let review = SubjectAccessReview {
@@ -193,25 +195,26 @@ impl ReviewClient {
             },
             ..SubjectAccessReview::default()
         };
-        let told = self.ask(review).await?.status.unwrap_or_default();
-        let may = told.allowed && told.denied != Some(true);
-        // Some roles cannot be looked at: it is no for now, and asked again.
-        let is_sure = told.evaluation_error.is_none_or(|error| error.is_empty());
-        if may || is_sure {
-            self.rights.keep(key, may);
+        let status = self.post(review).await?.status.unwrap_or_default();
+        let is_allowed = status.allowed && status.denied != Some(true);
+        // A denial with an evaluation error, such as a missing role, may be temporary: it is not
+        // cached.
+        let is_final = status.evaluation_error.is_none_or(|error| error.is_empty());
+        if is_allowed || is_final {
+            self.access.insert(key, is_allowed);
         }
-        Ok(may)
+        Ok(is_allowed)
     }
 
-    async fn ask<R>(&self, review: R) -> Result<R, String>
+    async fn post<R>(&self, review: R) -> Result<R, String>
     where
         R: kube::Resource<DynamicType = ()>,
         R: Clone + std::fmt::Debug + serde::Serialize + serde::de::DeserializeOwned,
     {
         let api: Api<R> = Api::all(self.client.clone());
         match timeout(REVIEW_TIMEOUT, api.create(&PostParams::default(), &review)).await {
-            Ok(told) => told.map_err(|error| error_chain(&error)),
-            Err(_) => Err("it does not answer in time".to_owned()),
+            Ok(result) => result.map_err(|error| error_chain(&error)),
+            Err(_) => Err("the API server did not respond in time".to_owned()),
         }
     }
 }
@@ -223,30 +226,31 @@ impl std::fmt::Debug for ReviewClient {
 }
 
 impl<K: Ord, V: Clone> TtlCache<K, V> {
-    fn new(most: usize) -> Self {
+    fn new(capacity: usize) -> Self {
         Self {
-            most,
-            known: Mutex::default(),
+            capacity,
+            entries: Mutex::default(),
         }
     }
 
+    /// Returns the value of a key if it has not expired.
     fn get(&self, key: &K) -> Option<V> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let (until, value) = known.get(key)?;
-        (*until > Instant::now()).then(|| value.clone())
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let (expires_at, value) = entries.get(key)?;
+        (*expires_at > Instant::now()).then(|| value.clone())
     }
 
-    fn keep(&self, key: K, value: V) {
+    /// Inserts a value. A full cache drops its expired entries, or all entries if none has expired.
+    fn insert(&self, key: K, value: V) {
         let now = Instant::now();
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= self.most {
-            known.retain(|_, (until, _)| *until > now);
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        if entries.len() >= self.capacity {
+            entries.retain(|_, (expires_at, _)| *expires_at > now);
         }
-        // Full of answers that count: there is more asked than is remembered.
-        if known.len() >= self.most {
-            known.clear();
+        if entries.len() >= self.capacity {
+            entries.clear();
         }
-        known.insert(key, (now + CACHE_TTL, value));
+        entries.insert(key, (now + CACHE_TTL, value));
     }
 }
 
@@ -255,26 +259,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_remembered_up_to_a_number() {
-        let remembered = TtlCache::new(2);
+    fn the_cache_is_bounded() {
+        let cache = TtlCache::new(2);
         for key in 0..2 {
-            remembered.keep(key, key + 10);
+            cache.insert(key, key + 10);
         }
-        assert_eq!(remembered.get(&1), Some(11));
-        remembered.keep(2, 12);
-        assert_eq!((remembered.get(&1), remembered.get(&2)), (None, Some(12)));
+        assert_eq!(cache.get(&1), Some(11));
+        cache.insert(2, 12);
+        assert_eq!((cache.get(&1), cache.get(&2)), (None, Some(12)));
     }
 
     #[test]
-    fn what_is_not_served_is_told_from_what_is_not_known() {
+    fn an_unserved_kind_differs_from_missing_discovery() {
         let resources = ResourceNames::default();
         let kind = GroupKind::parse("HTTPRoute.gateway.networking.k8s.io");
         assert!(resources.of(&kind).is_err());
         let gvk = kube::core::GroupVersionKind::gvk(&kind.group, "v1", &kind.kind);
         let served = ApiResource::from_gvk_with_plural(&gvk, "httproutes");
         resources.update(&BTreeMap::from([(kind.clone(), served)]));
-        let named = (kind.group.to_string(), "httproutes".to_owned());
-        assert_eq!(resources.of(&kind), Ok(Some(named)));
+        let resource = (kind.group.to_string(), "httproutes".to_owned());
+        assert_eq!(resources.of(&kind), Ok(Some(resource)));
         assert_eq!(resources.of(&GroupKind::parse("A.x")), Ok(None));
     }
 }

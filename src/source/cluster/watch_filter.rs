@@ -1,29 +1,29 @@
-//! What is kept of a cluster, where not everything is wanted.
+//! Restricts the objects that are read from a cluster.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use entail_core::model::{Object, Str, groups};
 
-/// What is kept: all, unless something is named.
+/// Which objects of a cluster to read. An empty set matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WatchFilter {
-    /// Namespaces: of all others nothing is kept that lives in them.
+    /// Namespaces of namespaced objects. Cluster-scoped objects always match.
     pub namespaces: BTreeSet<Str>,
-    /// Gateways, by namespace and name: others are not kept.
+    /// Gateways, by namespace and name.
     pub gateways: BTreeSet<(Str, Str)>,
-    /// GatewayClasses: others, and Gateways of others, are not kept.
+    /// Names of GatewayClasses; restricts GatewayClasses and the Gateways that use them.
     pub classes: BTreeSet<Str>,
 }
 
 impl WatchFilter {
-    /// Whether an object is kept.
+    /// Reports whether an object matches.
     pub fn matches(&self, object: &Object) -> bool {
         let key = &object.key;
-        let is_near = key.namespace.is_empty()
+        let in_namespace = key.namespace.is_empty()
             || self.namespaces.is_empty()
             || self.namespaces.contains(&key.namespace);
-        is_near
+        in_namespace
             && match &*key.kind.kind {
                 "GatewayClass" if &*key.kind.group == groups::GATEWAY => self.has_class(&key.name),
                 "Gateway" if &*key.kind.group == groups::GATEWAY => {
@@ -42,7 +42,8 @@ impl WatchFilter {
 }
 
 impl fmt::Display for WatchFilter {
-    /// The same text for the same scope; empty for all.
+    /// Writes a canonical text, which identifies the filter in a checkpoint; empty for a filter that
+    /// matches everything.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for namespace in &self.namespaces {
             write!(f, " namespace={namespace}")?;
@@ -77,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_named_is_not_kept() {
+    fn filters_match_only_the_named_objects() {
         let all = WatchFilter::default();
         assert!(all.matches(&object("Gateway", "a", "g", "c")));
         assert_eq!(all.to_string(), "");
@@ -86,7 +87,7 @@ mod tests {
             gateways: BTreeSet::from([("a".into(), "g".into())]),
             classes: BTreeSet::from(["c".into()]),
         };
-        for (kept, kind, namespace, name, class) in [
+        for (matches, kind, namespace, name, class) in [
             (true, "Gateway", "a", "g", "c"),
             (false, "Gateway", "a", "other", "c"),
             (false, "Gateway", "a", "g", "other"),
@@ -99,7 +100,7 @@ mod tests {
             let object = object(kind, namespace, name, class);
             assert_eq!(
                 filter.matches(&object),
-                kept,
+                matches,
                 "{kind} {namespace}/{name} {class}"
             );
         }

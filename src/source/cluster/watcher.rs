@@ -1,4 +1,5 @@
-//! Following all kinds that are wanted.
+//! Watches all desired kinds: runs discovery, starts and stops the watches, and sends their events in
+//! batches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
@@ -13,16 +14,16 @@ use super::kind_watch::{self, WatchEvent, WatchEventSender};
 use super::{Cluster, ClusterUpdate, DesiredKinds, KnownObjects, discovery};
 use entail_core::model::GroupKind;
 
-/// Words of watches that may wait.
+/// Maximum number of events that wait to be collected.
 const EVENT_QUEUE_CAPACITY: usize = 1_024;
-/// How long the server may take to say what it serves: everything else waits for it.
+/// Timeout of discovery, during which no events are collected.
 const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often to tell when all was in step last, where nothing else is told.
+/// How often an update is sent if only `synced_at` changes.
 const SYNC_REPORT_INTERVAL: Duration = Duration::from_secs(10);
-/// How long words are gathered for one step.
+/// How long events are collected for one update.
 const BATCH_WINDOW: Duration = Duration::from_millis(10);
-/// After a CRD has changed it takes a while until the server serves its kind: when to look, one
-/// pause after the other,
+/// Delays between the first discoveries after a CRD has changed: the server takes a while to serve
+/// the kind.
 const DISCOVERY_BACKOFF: [Duration; 5] = [
     Duration::from_millis(100),
     Duration::from_millis(400),
@@ -30,229 +31,250 @@ const DISCOVERY_BACKOFF: [Duration; 5] = [
     Duration::from_secs(3),
     Duration::from_secs(10),
 ];
-/// and from then on.
+/// Delay between discoveries after those of [`DISCOVERY_BACKOFF`].
 const DISCOVERY_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What follows the kinds.
+/// The state of all watches of a cluster.
 struct ClusterWatcher {
     cluster: Cluster,
-    wanted: watch::Receiver<DesiredKinds>,
-    /// The kinds that were looked for.
-    asked: BTreeSet<GroupKind>,
+    desired: watch::Receiver<DesiredKinds>,
+    /// The desired kinds at the last discovery.
+    discovered_for: BTreeSet<GroupKind>,
     events: mpsc::Sender<WatchEvent>,
     tasks: JoinSet<()>,
-    followed: BTreeMap<GroupKind, KindWatch>,
-    absent: BTreeSet<GroupKind>,
-    /// Kinds that the server is about to serve.
-    awaited: BTreeSet<GroupKind>,
-    /// Kinds that had a CRD.
+    watches: BTreeMap<GroupKind, KindWatch>,
+    /// Desired kinds that are not served.
+    unserved: BTreeSet<GroupKind>,
+    /// Desired kinds with an established CRD that discovery does not return yet.
+    awaiting_discovery: BTreeSet<GroupKind>,
+    /// Kinds that had a CRD at some discovery.
     kinds_with_crd: BTreeSet<GroupKind>,
     collector: ChangeCollector,
-    /// Why the server does not say what it serves.
+    /// Why the last discovery failed.
     discovery_error: Option<String>,
-    /// The last step, and the last one that decides what is wanted.
+    /// Number of the last update.
     number: u64,
-    decided: u64,
-    /// How many looks there were since a CRD changed, and when the next one is due.
-    looks: usize,
-    look_at: Instant,
-    /// Whether a CRD has changed since.
-    is_due: bool,
-    /// Whether the server was asked what it serves, and has answered or failed to.
-    has_looked: bool,
-    /// How many tasks were begun.
+    /// Number of the last update that can change the desired kinds.
+    last_deciding_update: u64,
+    /// Number of discoveries since a CRD changed.
+    discoveries: usize,
+    /// When the next discovery is due.
+    discover_at: Instant,
+    /// Whether a CRD has changed since the last discovery.
+    needs_discovery: bool,
+    /// Whether discovery has run, with or without success.
+    has_discovered: bool,
+    /// Number of started watch tasks.
     started_watches: u64,
+    /// Problems and completeness of the last update.
     last_sent: Option<(Vec<(String, String)>, bool)>,
     synced_at: Option<SystemTime>,
 }
 
-/// A kind that is followed.
+/// The watch of a kind.
 struct KindWatch {
     resource: ApiResource,
     task: AbortHandle,
-    /// The number of the task: words of one that was ended may still come.
+    /// Number of the task: events of an aborted task may still be in the queue.
     number: u64,
 }
 
-/// Follows the kinds that are wanted and sends what is new, beginning with what is known already.
-/// Ends when nobody receives any more.
+/// Watches the desired kinds and sends updates until the receiver is gone. `known` are the objects
+/// of a restored checkpoint, which the receiver has already.
 pub async fn watch(
     cluster: Cluster,
-    wanted: watch::Receiver<DesiredKinds>,
+    desired: watch::Receiver<DesiredKinds>,
     known: KnownObjects,
-    tx: mpsc::Sender<ClusterUpdate>,
+    updates: mpsc::Sender<ClusterUpdate>,
 ) {
     let (sender, mut events) = mpsc::channel(EVENT_QUEUE_CAPACITY);
     let mut collector = ChangeCollector::default();
     collector.seed(known);
     let mut watcher = ClusterWatcher {
         cluster,
-        wanted,
-        asked: BTreeSet::new(),
+        desired,
+        discovered_for: BTreeSet::new(),
         events: sender,
         tasks: JoinSet::new(),
-        followed: BTreeMap::new(),
-        absent: BTreeSet::new(),
-        awaited: BTreeSet::new(),
+        watches: BTreeMap::new(),
+        unserved: BTreeSet::new(),
+        awaiting_discovery: BTreeSet::new(),
         kinds_with_crd: BTreeSet::new(),
         collector,
-        discovery_error: Some("the server has not been asked yet".to_owned()),
+        discovery_error: Some("API discovery has not run yet".to_owned()),
         number: 0,
-        decided: 0,
-        looks: 0,
-        look_at: Instant::now(),
-        is_due: false,
-        has_looked: false,
+        last_deciding_update: 0,
+        discoveries: 0,
+        discover_at: Instant::now(),
+        needs_discovery: false,
+        has_discovered: false,
         started_watches: 0,
         last_sent: None,
         synced_at: None,
     };
-    let mut due: Option<Instant> = None;
-    let mut beat = tokio::time::interval(SYNC_REPORT_INTERVAL);
+    // When the collected changes are sent, if there are any.
+    let mut flush_at: Option<Instant> = None;
+    let mut sync_report = tokio::time::interval(SYNC_REPORT_INTERVAL);
     loop {
-        let flush = due.unwrap_or_else(|| Instant::now() + DISCOVERY_INTERVAL);
+        let flush = flush_at.unwrap_or_else(|| Instant::now() + DISCOVERY_INTERVAL);
         tokio::select! {
-            () = tx.closed() => return,
-            changed = watcher.wanted.changed() => {
+            () = updates.closed() => return,
+            changed = watcher.desired.changed() => {
                 if changed.is_err() {
                     return;
                 }
-                watcher.update_wanted().await;
+                watcher.update_desired().await;
             }
-            () = sleep_until(watcher.look_at) => watcher.discover().await,
+            () = sleep_until(watcher.discover_at) => watcher.discover().await,
             Some(event) = events.recv() => watcher.handle(event),
-            _ = beat.tick() => {
-                // Words that wait are not in what was told.
-                let is_later = due.is_none() && events.is_empty() && watcher.has_later_sync();
-                if is_later && tx.send(watcher.next_update()).await.is_err() {
+            _ = sync_report.tick() => {
+                // While events wait, the sent objects are not in sync.
+                let is_later = flush_at.is_none() && events.is_empty() && watcher.has_later_sync();
+                if is_later && updates.send(watcher.next_update()).await.is_err() {
                     return;
                 }
             }
-            () = sleep_until(flush), if due.is_some() => {
-                due = None;
-                if watcher.has_changes() && tx.send(watcher.next_update()).await.is_err() {
+            () = sleep_until(flush), if flush_at.is_some() => {
+                flush_at = None;
+                if watcher.has_changes() && updates.send(watcher.next_update()).await.is_err() {
                     return;
                 }
                 continue;
             }
         }
-        if due.is_none() && watcher.has_changes() {
-            due = Some(Instant::now() + BATCH_WINDOW);
+        if flush_at.is_none() && watcher.has_changes() {
+            flush_at = Some(Instant::now() + BATCH_WINDOW);
         }
     }
 }
 
 impl ClusterWatcher {
-    /// Takes what is wanted now; kinds that are new are looked for at once.
-    async fn update_wanted(&mut self) {
-        let differs = self.wanted.borrow_and_update().kinds != self.asked;
+    /// Applies changed desired kinds: runs discovery at once.
+    async fn update_desired(&mut self) {
+        let differs = self.desired.borrow_and_update().kinds != self.discovered_for;
         if differs {
-            self.looks = 0;
+            self.discoveries = 0;
             self.discover().await;
         }
     }
 
-    /// Asks what is served, and follows what is wanted of it.
+    /// Runs discovery and watches the desired kinds that are served.
     async fn discover(&mut self) {
-        let wanted = self.wanted.borrow_and_update().kinds.clone();
-        self.is_due = false;
-        let by_crds = wanted
+        let desired = self.desired.borrow_and_update().kinds.clone();
+        self.needs_discovery = false;
+        let with_crd = desired
             .iter()
             .filter(|kind| self.collector.crd(kind).is_some());
-        self.kinds_with_crd.extend(by_crds.cloned());
-        let pause = DISCOVERY_BACKOFF
-            .get(self.looks)
+        self.kinds_with_crd.extend(with_crd.cloned());
+        let delay = DISCOVERY_BACKOFF
+            .get(self.discoveries)
             .copied()
             .unwrap_or(DISCOVERY_INTERVAL);
-        self.looks += 1;
-        let served = timeout(DISCOVERY_TIMEOUT, discovery::served(&self.cluster, &wanted)).await;
-        let served = match served {
+        self.discoveries += 1;
+        let discovery = discovery::served_resources(&self.cluster, &desired);
+        let served = match timeout(DISCOVERY_TIMEOUT, discovery).await {
             Ok(served) => served.map_err(|error| kind_watch::error_chain(&error)),
-            Err(_) => Err("the server does not say in time what it serves".to_owned()),
+            Err(_) => Err("API discovery timed out".to_owned()),
         };
         match served {
             Ok(served) => {
                 self.discovery_error = None;
                 self.cluster.resources.update(&served);
-                self.follow(&wanted, served);
+                self.update_watches(&desired, served);
             }
-            Err(why) => {
-                // Tried again soon: without an answer nothing new can be followed.
-                self.looks = self.looks.min(DISCOVERY_BACKOFF.len() - 2);
-                self.discovery_error = Some(why);
+            Err(error) => {
+                // Without discovery no watch can be started, so the delay stays short.
+                self.discoveries = self.discoveries.min(DISCOVERY_BACKOFF.len() - 2);
+                self.discovery_error = Some(error);
             }
         }
-        self.has_looked = true;
-        self.asked = wanted;
-        self.look_at = Instant::now() + pause;
+        self.has_discovered = true;
+        self.discovered_for = desired;
+        self.discover_at = Instant::now() + delay;
     }
 
-    fn follow(&mut self, wanted: &BTreeSet<GroupKind>, served: BTreeMap<GroupKind, ApiResource>) {
-        let over: Vec<GroupKind> = self
-            .followed
-            .iter()
-            .filter(|(kind, _)| match served.get(*kind) {
-                Some(_) => !wanted.contains(*kind),
-                None => !wanted.contains(*kind) || self.is_gone(kind),
-            })
-            .map(|(kind, _)| kind.clone())
-            .collect();
-        for kind in over {
-            if let Some(followed) = self.followed.remove(&kind) {
-                followed.task.abort();
-            }
-            self.collector.end(&kind);
-        }
-        let told = self.collector.kinds();
-        let unwanted =
-            told.filter(|kind| !wanted.contains(*kind) && !self.followed.contains_key(*kind));
-        let unwanted: Vec<GroupKind> = unwanted.cloned().collect();
-        for kind in unwanted {
-            self.absent.remove(&kind);
-            self.awaited.remove(&kind);
-            self.collector.end(&kind);
-        }
-        for kind in wanted {
+    /// Stops the watches of kinds that are no longer desired or served, and starts the missing ones.
+    fn update_watches(
+        &mut self,
+        desired: &BTreeSet<GroupKind>,
+        served: BTreeMap<GroupKind, ApiResource>,
+    ) {
+        self.stop_watches(desired, &served);
+        for kind in desired {
             match served.get(kind) {
-                None if self.followed.contains_key(kind) => {}
-                // What was known before the start stays until it is known to be gone.
-                None if self.collector.is_seed(kind) && !self.is_gone(kind) => {}
-                // Its CRD says that it is served: it is on its way.
+                None if self.watches.contains_key(kind) => {}
+                // Restored objects stay in use until the kind is known to be deleted.
+                None if self.collector.is_restored(kind) && !self.is_deleted(kind) => {}
+                // The CRD is established: discovery returns the kind soon.
                 None if self.collector.crd(kind) == Some(true) => {
-                    self.absent.remove(kind);
-                    if self.awaited.insert(kind.clone()) {
-                        self.collector.begin(kind);
+                    self.unserved.remove(kind);
+                    if self.awaiting_discovery.insert(kind.clone()) {
+                        self.collector.start(kind);
                     }
                 }
-                None if self.absent.insert(kind.clone()) => {
-                    self.awaited.remove(kind);
+                None if self.unserved.insert(kind.clone()) => {
+                    self.awaiting_discovery.remove(kind);
                     self.collector.mark_not_served(kind);
                 }
                 Some(resource) => {
-                    let known = self.followed.get(kind);
-                    if known.is_some_and(|known| known.resource == *resource) {
+                    let current = self.watches.get(kind);
+                    if current.is_some_and(|current| current.resource == *resource) {
                         continue;
                     }
-                    self.absent.remove(kind);
-                    self.awaited.remove(kind);
-                    match known {
-                        // Served at another version: what is known stays in use until its list.
-                        Some(known) => {
-                            known.task.abort();
+                    self.unserved.remove(kind);
+                    self.awaiting_discovery.remove(kind);
+                    match current {
+                        // Served at another version: the objects stay in use until the new list.
+                        Some(current) => {
+                            current.task.abort();
                             self.collector.mark_stale(kind);
                         }
-                        None => self.collector.begin(kind),
+                        None => self.collector.start(kind),
                     }
                     self.start_watch(kind, resource);
                 }
                 None => {}
             }
         }
-        // Tasks that were ended are done with.
+        // Removes the results of finished tasks.
         while self.tasks.try_join_next().is_some() {}
     }
 
-    /// Follows a kind from now on.
+    /// Stops the watches of kinds that are no longer desired, or that were deleted.
+    fn stop_watches(
+        &mut self,
+        desired: &BTreeSet<GroupKind>,
+        served: &BTreeMap<GroupKind, ApiResource>,
+    ) {
+        let obsolete: Vec<GroupKind> = self
+            .watches
+            .keys()
+            .filter(|kind| {
+                let is_deleted = !served.contains_key(*kind) && self.is_deleted(kind);
+                !desired.contains(*kind) || is_deleted
+            })
+            .cloned()
+            .collect();
+        for kind in obsolete {
+            if let Some(watch) = self.watches.remove(&kind) {
+                watch.task.abort();
+            }
+            self.collector.remove(&kind);
+        }
+        // Kinds without a watch: unserved, awaiting discovery, or restored.
+        let tracked = self.collector.kinds();
+        let undesired = tracked
+            .filter(|kind| !desired.contains(*kind) && !self.watches.contains_key(*kind))
+            .cloned();
+        let undesired: Vec<GroupKind> = undesired.collect();
+        for kind in undesired {
+            self.unserved.remove(&kind);
+            self.awaiting_discovery.remove(&kind);
+            self.collector.remove(&kind);
+        }
+    }
+
+    /// Starts the watch of a kind.
     fn start_watch(&mut self, kind: &GroupKind, resource: &ApiResource) {
         self.started_watches += 1;
         let number = self.started_watches;
@@ -261,22 +283,23 @@ impl ClusterWatcher {
             number,
             tx: self.events.clone(),
         };
-        let following = kind_watch::follow(self.cluster.clone(), resource.clone(), sender);
-        let followed = KindWatch {
+        let task = kind_watch::watch_kind(self.cluster.clone(), resource.clone(), sender);
+        let watch = KindWatch {
             resource: resource.clone(),
-            task: self.tasks.spawn(following),
+            task: self.tasks.spawn(task),
             number,
         };
-        self.followed.insert(kind.clone(), followed);
+        self.watches.insert(kind.clone(), watch);
     }
 
-    /// Whether a kind that was served is gone for good: with its CRD. A server that starts does not
-    /// list all at once, and what is known stays in use until it does.
-    fn is_gone(&self, kind: &GroupKind) -> bool {
-        let of_crd = self.kinds_with_crd.contains(kind) || self.collector.is_seed(kind);
-        of_crd && self.collector.knows_crds() && self.collector.crd(kind).is_none()
+    /// Reports whether a kind that was served was deleted with its CRD. Discovery alone does not
+    /// prove it: an API server that has just started does not return all kinds at once.
+    fn is_deleted(&self, kind: &GroupKind) -> bool {
+        let had_crd = self.kinds_with_crd.contains(kind) || self.collector.is_restored(kind);
+        had_crd && self.collector.knows_crds() && self.collector.crd(kind).is_none()
     }
 
+    /// Collects an event of a watch; events of aborted tasks are ignored.
     fn handle(&mut self, event: WatchEvent) {
         let WatchEvent {
             kind,
@@ -284,72 +307,81 @@ impl ClusterWatcher {
             update,
         } = event;
         if self
-            .followed
+            .watches
             .get(&kind)
-            .is_none_or(|now| now.number != number)
+            .is_none_or(|current| current.number != number)
         {
             return;
         }
         if kind.is_crd() {
-            self.looks = 0;
-            self.is_due = true;
-            self.look_at = self.look_at.min(Instant::now() + DISCOVERY_BACKOFF[0]);
+            self.discoveries = 0;
+            self.needs_discovery = true;
+            let soon = Instant::now() + DISCOVERY_BACKOFF[0];
+            self.discover_at = self.discover_at.min(soon);
         }
         self.collector.apply(&kind, update);
     }
 
+    /// See [`ClusterUpdate::is_complete`].
     fn is_complete(&self) -> bool {
         self.discovery_error.is_none()
-            && !self.is_due
+            && !self.needs_discovery
             && self.collector.is_complete()
-            && self.wanted.borrow().after >= self.decided
+            && !self.awaits_desired_kinds()
     }
 
-    /// Whether something is still on its way: what cannot be read is not.
+    /// See [`ClusterUpdate::is_loading`].
     fn is_loading(&self) -> bool {
-        let is_behind = self.wanted.borrow().after < self.decided;
-        !self.has_looked || self.is_due || is_behind || self.collector.is_loading()
+        !self.has_discovered
+            || self.needs_discovery
+            || self.awaits_desired_kinds()
+            || self.collector.is_loading()
+    }
+
+    /// Reports whether the desired kinds do not yet reflect all updates that can change them.
+    fn awaits_desired_kinds(&self) -> bool {
+        self.desired.borrow().after < self.last_deciding_update
     }
 
     fn problems(&self) -> Vec<(String, String)> {
         let mut problems = self.collector.problems();
         let url = &self.cluster.url;
         let discovery = self.discovery_error.iter();
-        problems.extend(discovery.map(|why| (url.clone(), why.clone())));
+        problems.extend(discovery.map(|error| (url.clone(), error.clone())));
         problems
     }
 
     fn has_changes(&self) -> bool {
-        let now = (self.problems(), self.is_complete());
-        !self.collector.is_empty() || self.last_sent.as_ref() != Some(&now)
+        let current = (self.problems(), self.is_complete());
+        !self.collector.is_empty() || self.last_sent.as_ref() != Some(&current)
     }
 
-    /// When all kinds that can be read were in step last.
+    /// Returns when all readable kinds were last in sync; `None` if they are not in sync now.
     fn last_sync(&self) -> Option<SystemTime> {
         if !self.is_complete() || self.collector.has_stale_kinds() {
             return None;
         }
-        let read = self.followed.iter();
-        let read = read.filter(|(kind, _)| self.collector.is_known(kind));
+        let readable = self.watches.iter();
+        let readable = readable.filter(|(kind, _)| self.collector.is_complete_kind(kind));
         let calls = &self.cluster.calls;
-        let heard =
-            read.map(|(_, followed)| calls.last_contact(&kind_watch::url_path(&followed.resource)));
-        // A kind that nothing was heard of is not in step.
-        heard.min().flatten()
+        let contacts =
+            readable.map(|(_, watch)| calls.last_contact(&kind_watch::url_path(&watch.resource)));
+        // `None` is the minimum: a kind without any contact is not in sync.
+        contacts.min().flatten()
     }
 
-    /// Whether all was in step later than was told.
+    /// Reports whether all kinds were in sync later than the last update says.
     fn has_later_sync(&self) -> bool {
-        let now = self.last_sync();
-        now.is_some() && now > self.synced_at
+        let last_sync = self.last_sync();
+        last_sync.is_some() && last_sync > self.synced_at
     }
 
-    /// What is new.
+    /// Takes the collected changes as the next update.
     fn next_update(&mut self) -> ClusterUpdate {
         let (change, decides) = self.collector.take_change();
         self.number += 1;
         if decides {
-            self.decided = self.number;
+            self.last_deciding_update = self.number;
         }
         let (problems, is_complete) = (self.problems(), self.is_complete());
         self.last_sent = Some((problems.clone(), is_complete));

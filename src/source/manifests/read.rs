@@ -277,7 +277,7 @@ items:
         assert_eq!(told.len(), 2);
         assert!(
             told.iter()
-                .any(|told| told.starts_with("a.yaml:1: this is no object")),
+                .any(|told| told.starts_with("a.yaml:1: not a Kubernetes object")),
             "{told:?}"
         );
         let many = "1\n---\n".repeat(1000);

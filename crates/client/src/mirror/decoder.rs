@@ -1,4 +1,4 @@
-//! From the messages of a stream to copies; no connection is needed for it.
+//! Decodes the messages of a watch stream into a [`PathMap`]. It does no I/O.
 
 use std::sync::{Arc, Weak};
 
@@ -8,109 +8,111 @@ use super::EffectivePolicies;
 use super::path_map::{PathMap, PathMapDelta, PathSelector};
 use crate::v1;
 
-/// What makes of an answer what look-ups return.
+/// Converts an answer to the value that look-ups return.
 pub(super) type CompileFn<T> = Box<dyn Fn(&EffectivePolicies) -> T + Send + Sync>;
 
-/// Follows a stream.
+/// State of a watch stream, and the copy that was built from it. The copy outlives the stream.
 pub(super) struct StreamDecoder<T> {
     compile: CompileFn<T>,
-    scope: Arc<PathSelector>,
+    selector: Arc<PathSelector>,
     copy: Arc<PathMap<T>>,
     /// The answers of the stream, by number.
     numbered: HashMap<u32, Arc<T>>,
-    /// Answers by etag: what another stream tells again is not made again.
+    /// Answers by etag: an answer that a later stream sends again is not compiled again.
     by_etag: HashMap<String, Weak<T>>,
-    /// What was told since the last complete update.
-    difference: PathMapDelta<T>,
-    /// Whether what was told before is void.
+    /// Changes since the last complete update.
+    delta: PathMapDelta<T>,
+    /// Whether the update in progress replaces the copy.
     reset: bool,
 }
 
-/// A stream that breaks its own rules.
+/// A message refers to an answer that the stream has not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the server points to answer {number}, which it has not told")]
+#[error("protocol error: the server refers to unknown answer {number}")]
 pub(super) struct ProtocolError {
     number: u32,
 }
 
 impl<T> StreamDecoder<T> {
-    pub fn new(scope: PathSelector, compile: CompileFn<T>) -> Self {
-        let scope = Arc::new(scope);
+    pub fn new(selector: PathSelector, compile: CompileFn<T>) -> Self {
+        let selector = Arc::new(selector);
         Self {
             compile,
-            copy: Arc::new(PathMap::empty(Arc::clone(&scope))),
-            scope,
+            copy: Arc::new(PathMap::empty(Arc::clone(&selector))),
+            selector,
             numbered: HashMap::new(),
             by_etag: HashMap::new(),
-            difference: PathMapDelta::default(),
+            delta: PathMapDelta::default(),
             reset: false,
         }
     }
 
-    /// Begins with a new stream, which resumes or resets.
-    pub fn begin(&mut self) {
+    /// Prepares for a new stream, which either resumes from the copy or resets it.
+    pub fn start_stream(&mut self) {
         self.numbered.clear();
-        self.difference = PathMapDelta::default();
+        self.delta = PathMapDelta::default();
         self.reset = false;
     }
 
-    /// Takes a message; returns the copy once an update is complete.
+    /// Decodes a message; returns the new copy if the message completes an update.
     ///
     /// # Errors
-    /// The message makes no sense: begin anew, without a token.
-    pub fn take(
+    /// Returns an error if the message is inconsistent: open a new stream without a resume token.
+    pub fn decode(
         &mut self,
         message: &mut v1::WatchEffectivePoliciesResponse,
     ) -> Result<Option<Arc<PathMap<T>>>, ProtocolError> {
         if message.reset {
-            self.begin();
+            self.start_stream();
             self.reset = true;
         }
         for body in message.bodies.drain(..) {
             let number = body.number;
-            let made = self.make(body);
-            self.numbered.insert(number, made);
+            let answer = self.compile_once(body);
+            self.numbered.insert(number, answer);
         }
         for path in message.paths.drain(..) {
             let number = path.body;
             let answer = self.numbered.get(&number).ok_or(ProtocolError { number })?;
             let entry = (path.rule_index, Arc::clone(answer));
-            self.difference.changed.insert(path.path.into(), entry);
+            self.delta.changed.insert(path.path.into(), entry);
         }
-        self.difference.removed.extend(message.removed.drain(..));
+        self.delta.removed.extend(message.removed.drain(..));
         if !message.complete {
             return Ok(None);
         }
-        self.difference.client_roots = message
+        self.delta.client_roots = message
             .clients_apart
             .take()
             .map(|client_roots| client_roots.roots);
-        let difference = std::mem::take(&mut self.difference);
-        let before = if std::mem::take(&mut self.reset) {
-            &PathMap::empty(Arc::clone(&self.scope))
+        let delta = std::mem::take(&mut self.delta);
+        let previous = if std::mem::take(&mut self.reset) {
+            &PathMap::empty(Arc::clone(&self.selector))
         } else {
             &self.copy
         };
-        self.copy = Arc::new(before.with(difference));
+        self.copy = Arc::new(previous.with(delta));
         for number in message.forgotten.drain(..) {
             self.numbered.remove(&number);
         }
+        // Amortized: removes the dead entries when they may be half of all.
         if self.by_etag.len() > 2 * self.numbered.len() + 64 {
             self.by_etag.retain(|_, answer| answer.strong_count() > 0);
         }
         Ok(Some(Arc::clone(&self.copy)))
     }
 
-    fn make(&mut self, body: v1::NumberedBody) -> Arc<T> {
-        if let Some(known) = self.by_etag.get(&body.etag).and_then(Weak::upgrade) {
-            return known;
+    /// Compiles an answer unless one with the same etag is in use.
+    fn compile_once(&mut self, body: v1::NumberedBody) -> Arc<T> {
+        if let Some(compiled) = self.by_etag.get(&body.etag).and_then(Weak::upgrade) {
+            return compiled;
         }
         let answer = EffectivePolicies {
             policies: body.policies,
             etag: body.etag,
         };
-        let made = Arc::new((self.compile)(&answer));
-        self.by_etag.insert(answer.etag, Arc::downgrade(&made));
-        made
+        let compiled = Arc::new((self.compile)(&answer));
+        self.by_etag.insert(answer.etag, Arc::downgrade(&compiled));
+        compiled
     }
 }

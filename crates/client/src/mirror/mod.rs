@@ -1,4 +1,4 @@
-//! A copy of what a server knows of some paths, kept by following it: look-ups ask nobody.
+//! An in-process copy of effective policies, updated from a watch stream.
 
 mod decoder;
 mod path_map;
@@ -17,100 +17,104 @@ use crate::v1;
 use path_map::PathMap;
 use reflector::Reflector;
 
-/// The effective policies of some paths in this process, as a server knows them. Clones share them.
+/// A copy of the effective policies of some paths, updated by a watch stream of a server.
 ///
-/// What a look-up returns is made once for each distinct answer, when it comes: by default the
-/// answer itself, with [`Mirror::compiled`] whatever a data plane works with.
+/// Look-ups read the copy: they do no I/O and never block. Clones share the copy; the stream ends
+/// when the last clone is dropped.
 ///
-/// While the server is out of reach the last copy stays, [`Mirror::freshness`] tells how old it is,
-/// and the mirror goes on trying.
+/// Each distinct answer is converted once, when it arrives, to the value that look-ups return: by
+/// default the answer itself, with [`Mirror::compiled`] any type.
+///
+/// While the server is unreachable, the last copy stays in use and the mirror reconnects with
+/// exponential backoff. [`Mirror::freshness`] reports the age of the copy.
 pub struct Mirror<T = EffectivePolicies> {
     shared: Arc<Shared<T>>,
     _task: Arc<MirrorTask>,
 }
 
-/// Which server to follow, and what of it.
+/// Which server a [`Mirror`] connects to, and which paths and kinds it copies.
 #[derive(Clone, Debug)]
 pub struct MirrorSettings {
-    /// `host:port`, `http://host:port`, `https://host:port` or `unix:PATH`.
+    /// Address of the server: `host:port`, `http://host:port`, `https://host:port` or `unix:PATH`.
     pub server: String,
-    /// Certificates, for `https://`.
+    /// Certificates for an `https://` address.
     pub tls: ClientTls,
-    /// The paths that begin with one of these path names; all if empty.
+    /// Only paths that begin with one of these path names; all paths if empty.
     pub prefixes: Vec<String>,
-    /// Only paths that end at one of these levels, such as `RouteRule`; all if empty.
+    /// Only paths that end at one of these levels, such as `RouteRule`; all levels if empty.
     pub levels: Vec<String>,
-    /// Only these kinds, as `Kind.group`; all if empty.
+    /// Only these policy kinds, as `Kind.group`; all kinds if empty.
     pub kinds: Vec<String>,
-    /// How long the server may take to connect, and how long it may be silent, which it never is
-    /// for more than 10 seconds unless it was told otherwise.
+    /// Timeout of connecting, and of the interval between two messages. It must exceed the 10
+    /// seconds after which a server sends a message even if nothing changes.
     pub timeout: Duration,
-    /// The longest pause before the next attempt; the first one is a hundredth of it.
+    /// Maximum delay between attempts to connect; the first delay is a hundredth of it.
     pub max_backoff: Duration,
 }
 
-/// The effective policies of a path.
+/// The effective policies of a path: the answer of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EffectivePolicies {
-    /// Sorted by group, then kind.
+    /// One entry per kind, sorted by group, then kind.
     pub policies: Vec<v1::EffectivePolicy>,
-    /// Equal for equal answers, on every replica.
+    /// Hash of the answer; equal answers have equal etags on every replica.
     pub etag: String,
 }
 
-/// How fresh a mirror is.
+/// State of the connection of a [`Mirror`] and of its last complete update.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Freshness {
-    /// Whether the server is followed at present.
+    /// Whether the watch stream is open and has delivered a complete update.
     pub connected: bool,
-    /// Of the last complete update; none before the first.
+    /// Version of the last complete update; `None` before the first.
     pub version: Option<v1::Version>,
-    /// When the server's sources were last known to be in step.
+    /// When the sources of the server were last in sync.
     pub synced_at: Option<SystemTime>,
-    /// The kinds of which the server does not know everything.
+    /// The kinds whose state is not COMPLETE.
     pub kinds: Vec<v1::KindState>,
-    /// Why the server is not followed, if so.
+    /// The last error, if the mirror is not connected.
     pub error: Option<String>,
 }
 
-/// What is known of all answers of a version.
+/// The part of an update that applies to all of its answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SnapshotInfo {
-    /// The version.
+    /// Version of the update.
     pub version: Option<v1::Version>,
-    /// When the server's sources were last known to be in step.
+    /// When the sources of the server were last in sync.
     pub synced_at: Option<SystemTime>,
-    /// The kinds of which the server does not know everything: no policy of such a kind is not the
-    /// same as no policy.
+    /// The kinds whose state is not COMPLETE. For a FORBIDDEN or UNKNOWN kind, an answer without a
+    /// policy does not mean that there is no policy.
     pub kinds: Vec<v1::KindState>,
 }
 
-/// Why a look-up has no answer.
+/// Why a look-up in a [`Mirror`] has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LookupError {
-    /// Nothing has been heard of the server yet.
-    #[error("the mirror has no copy yet")]
+    /// No complete update has been received since the start.
+    #[error("no update has been received yet")]
     NotReady,
-    /// The path is not among those that are followed.
-    #[error("the path is not followed: its prefix or its level is none of the mirror's")]
+    /// The path is outside the prefixes or levels of the mirror.
+    #[error("the path is outside the prefixes or levels of the mirror")]
     NotSubscribed,
-    /// It is no path.
-    #[error("there is no such path")]
+    /// The path does not exist.
+    #[error("path not found")]
     NotFound,
 }
 
+/// State that the clones of a mirror share with its task.
 struct Shared<T> {
     current: ArcSwapOption<CurrentCopy<T>>,
     freshness: watch::Sender<Freshness>,
 }
 
-/// A copy and what is known of it: whoever reads one reads the other of the same version.
+/// A copy with the [`SnapshotInfo`] of the same update.
 struct CurrentCopy<T> {
     copy: Arc<PathMap<T>>,
-    known: SnapshotInfo,
+    info: SnapshotInfo,
 }
 
-/// The task that follows; it ends with the last mirror.
+/// The task that updates the copy. It is aborted when the last clone of the mirror is dropped.
 struct MirrorTask(JoinHandle<()>);
 
 impl Default for MirrorSettings {
@@ -128,20 +132,28 @@ impl Default for MirrorSettings {
 }
 
 impl Mirror {
-    /// Begins to follow a server; a task of the current runtime does. It need not be there yet.
+    /// Creates a mirror of a server and starts to watch it, on a task of the current Tokio runtime.
+    /// The server need not be reachable yet.
     ///
     /// # Errors
-    /// The address, a certificate, a prefix or a level is none.
+    /// Returns an error if the address, a certificate, a prefix or a level is invalid.
+    ///
+    /// # Panics
+    /// Panics if called outside of a Tokio runtime.
     pub fn follow(settings: MirrorSettings) -> Result<Self, ConnectError> {
         Self::compiled(settings, EffectivePolicies::clone)
     }
 }
 
 impl<T: Send + Sync + 'static> Mirror<T> {
-    /// The same, of what `compile` makes of each distinct answer.
+    /// Creates a mirror as [`Mirror::follow`] does, whose look-ups return the result of `compile`
+    /// for an answer. `compile` is called once for each distinct answer, when it arrives.
     ///
     /// # Errors
-    /// The address, a certificate, a prefix or a level is none.
+    /// Returns an error if the address, a certificate, a prefix or a level is invalid.
+    ///
+    /// # Panics
+    /// Panics if called outside of a Tokio runtime.
     pub fn compiled(
         settings: MirrorSettings,
         compile: impl Fn(&EffectivePolicies) -> T + Send + Sync + 'static,
@@ -150,85 +162,88 @@ impl<T: Send + Sync + 'static> Mirror<T> {
             current: ArcSwapOption::empty(),
             freshness: watch::Sender::default(),
         });
-        let follower = Reflector::new(settings, Box::new(compile), Arc::clone(&shared))?;
-        let following = MirrorTask(tokio::spawn(follower.run()));
+        let reflector = Reflector::new(settings, Box::new(compile), Arc::clone(&shared))?;
+        let task = MirrorTask(tokio::spawn(reflector.run()));
         Ok(Self {
             shared,
-            _task: Arc::new(following),
+            _task: Arc::new(task),
         })
     }
 
-    /// What holds on a path.
+    /// Returns the answer of a path.
+    ///
+    /// To fail closed if the state of a kind is not known, use [`Mirror::look_up`].
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// See [`LookupError`].
     pub fn get(&self, path: &str) -> Result<Arc<T>, LookupError> {
         self.with(path, Arc::clone)
     }
 
-    /// Reads what holds on a path, without counting a reference to it.
+    /// Calls `read` with the answer of a path, without incrementing its reference count.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// See [`LookupError`].
     pub fn with<R>(&self, path: &str, read: impl FnOnce(&Arc<T>) -> R) -> Result<R, LookupError> {
         self.look_up(path, |answer, _| read(answer))
     }
 
-    /// The same, with what is known of all answers of that version: who fails closed where not
-    /// everything is known of a kind needs both of one moment.
+    /// Calls `read` with the answer of a path and the [`SnapshotInfo`] of the same update. Use it to
+    /// fail closed if the state of a kind is not known.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// See [`LookupError`].
     pub fn look_up<R>(
         &self,
         path: &str,
         read: impl FnOnce(&Arc<T>, &SnapshotInfo) -> R,
     ) -> Result<R, LookupError> {
-        let held = self.shared.current.load();
-        let held = held.as_deref().ok_or(LookupError::NotReady)?;
-        held.copy.get(path).map(|answer| read(answer, &held.known))
+        let current = self.shared.current.load();
+        let current = current.as_deref().ok_or(LookupError::NotReady)?;
+        let answer = current.copy.get(path)?;
+        Ok(read(answer, &current.info))
     }
 
-    /// The names of all paths and what holds there, all of one version.
+    /// Returns the names and answers of all paths, from one update.
     pub fn all(&self) -> Vec<(String, Arc<T>)> {
-        let held = self.shared.current.load_full();
-        let all = held.iter().flat_map(|held| held.copy.all());
+        let current = self.shared.current.load_full();
+        let all = current.iter().flat_map(|current| current.copy.all());
         all.map(|(name, answer)| (name.to_owned(), Arc::clone(answer)))
             .collect()
     }
 
-    /// How many paths are followed.
+    /// Returns the number of paths in the copy.
     pub fn len(&self) -> usize {
-        let held = self.shared.current.load();
-        held.as_deref().map_or(0, |held| held.copy.len())
+        let current = self.shared.current.load();
+        current.as_deref().map_or(0, |current| current.copy.len())
     }
 
-    /// Whether no path is followed.
+    /// Reports whether the copy has no paths.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether the server is followed at present.
+    /// Reports whether the mirror is connected; cheaper than [`Mirror::freshness`].
     pub fn is_connected(&self) -> bool {
         self.shared.freshness.borrow().connected
     }
 
-    /// How fresh the copy is.
+    /// Returns the state of the connection and of the last complete update.
     pub fn freshness(&self) -> Freshness {
         self.shared.freshness.borrow().clone()
     }
 
-    /// Waits until there is a copy.
+    /// Waits for the first complete update.
     pub async fn ready(&self) {
         self.wait_for(|freshness| freshness.version.is_some()).await;
     }
 
-    /// Waits until the copy is as fresh as `is_enough` wants it.
+    /// Waits until `is_enough` returns true for the current [`Freshness`], and returns it.
     pub async fn wait_for(&self, is_enough: impl FnMut(&Freshness) -> bool) -> Freshness {
-        let mut told = self.shared.freshness.subscribe();
-        let found = told.wait_for(is_enough).await.map(|told| told.clone());
-        // The sender lives as long as `self` does.
-        found.unwrap_or_default()
+        let mut receiver = self.shared.freshness.subscribe();
+        let freshness = receiver.wait_for(is_enough).await.map(|now| now.clone());
+        // Fails only if the sender is dropped, which `self` owns.
+        freshness.unwrap_or_default()
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a mirror holds: answers by the names of their paths.
+//! The copy of a mirror: answers by path name.
 
 use std::sync::Arc;
 
@@ -7,42 +7,42 @@ use hashbrown::{HashMap, HashSet};
 use super::LookupError;
 use entail_core::model::{ChunkedVec, Level, PathName, PathPrefix, RuleStep};
 
-/// The answers of one version. A copy of which few answers differ shares the rest.
+/// The answers of one update. Successive maps share the answers that did not change.
 #[derive(Debug)]
 pub(super) struct PathMap<T> {
     paths: Arc<PathIndex>,
     answers: ChunkedVec<Arc<T>>,
 }
 
-/// Which paths are followed.
+/// The paths that a mirror subscribes to.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathSelector {
-    /// Those that begin with one of these; all if empty.
+    /// Only paths that begin with one of these; all paths if empty.
     pub prefixes: Vec<PathPrefix>,
-    /// Only those that end at one of these; all if empty.
+    /// Only paths that end at one of these; all levels if empty.
     pub levels: Vec<Level>,
 }
 
-/// The paths.
+/// The paths of a map and their positions in it.
 #[derive(Debug, Default)]
 struct PathIndex {
-    scope: Arc<PathSelector>,
-    /// By name, and by the index of a rule in place of its name.
+    selector: Arc<PathSelector>,
+    /// Positions by path name. A path of a named rule is also found by the index of the rule.
     positions: HashMap<Arc<str>, usize>,
     names: Vec<PathEntry>,
-    /// The mesh roots whose clients are set apart.
+    /// Mesh paths of client namespaces that differ from the paths of `*`.
     client_roots: HashSet<String>,
 }
 
-/// The names of a path.
+/// The name of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PathEntry {
     pub name: Arc<str>,
-    /// The index of the rule that the name names by name.
+    /// Index of the rule, if the path name contains the name of the rule.
     pub rule_index: Option<u32>,
 }
 
-/// How a version differs from the one before.
+/// The changes of an update.
 #[derive(Debug)]
 pub(super) struct PathMapDelta<T> {
     pub changed: HashMap<Arc<str>, (Option<u32>, Arc<T>)>,
@@ -61,10 +61,10 @@ impl<T> Default for PathMapDelta<T> {
 }
 
 impl<T> PathMap<T> {
-    /// Nothing at all.
-    pub fn empty(scope: Arc<PathSelector>) -> Self {
+    /// Creates a map without paths.
+    pub fn empty(selector: Arc<PathSelector>) -> Self {
         let paths = PathIndex {
-            scope,
+            selector,
             ..PathIndex::default()
         };
         Self {
@@ -73,18 +73,17 @@ impl<T> PathMap<T> {
         }
     }
 
-    /// The answer of a path. Allocates nothing, but for paths of mesh clients that nothing sets
-    /// apart.
+    /// Returns the answer of a path. Allocates only for mesh paths of a client namespace that are
+    /// answered as those of `*`, and for failures.
     pub fn get(&self, path: &str) -> Result<&Arc<T>, LookupError> {
         let answer = |path: &str| self.answers.get(*self.paths.positions.get(path)?);
         if let Some(answer) = answer(path) {
             return Ok(answer);
         }
-        let any = self.paths.as_any_client(path);
-        let found = any.as_deref().and_then(answer);
-        found.ok_or_else(|| {
-            let scope = &self.paths.scope;
-            if scope.has(path) || any.is_some_and(|any| scope.has(&any)) {
+        let any_client = self.paths.as_any_client(path);
+        any_client.as_deref().and_then(answer).ok_or_else(|| {
+            let selector = &self.paths.selector;
+            if selector.matches(path) || any_client.is_some_and(|path| selector.matches(&path)) {
                 LookupError::NotFound
             } else {
                 LookupError::NotSubscribed
@@ -92,41 +91,39 @@ impl<T> PathMap<T> {
         })
     }
 
-    /// How many paths there are.
+    /// Returns the number of paths.
     pub fn len(&self) -> usize {
         self.paths.names.len()
     }
 
-    /// The names of all paths, with their answers.
+    /// Returns the names of all paths with their answers.
     pub fn all(&self) -> impl Iterator<Item = (&str, &Arc<T>)> {
         let names = self.paths.names.iter().enumerate();
-        names.filter_map(|(place, name)| Some((&*name.name, self.answers.get(place)?)))
+        names.filter_map(|(position, name)| Some((&*name.name, self.answers.get(position)?)))
     }
 
-    /// The next version.
+    /// Returns the map after an update. If only answers change, the paths are shared.
     #[must_use]
-    pub fn with(&self, difference: PathMapDelta<T>) -> Self {
+    pub fn with(&self, delta: PathMapDelta<T>) -> Self {
         let PathMapDelta {
             changed,
             removed,
             client_roots,
-        } = difference;
+        } = delta;
         let positions = &self.paths.positions;
-        let place_of = |(name, (rule_index, _)): (&Arc<str>, &(Option<u32>, _))| {
-            let place = *positions.get(name)?;
-            let known = self.paths.names.get(place)?;
-            (known.rule_index == *rule_index && known.name == *name).then_some(place)
+        let is_same_path = |(name, (rule_index, _)): (&Arc<str>, &(Option<u32>, _))| {
+            let entry = positions.get(name).and_then(|&at| self.paths.names.get(at));
+            entry.is_some_and(|entry| entry.rule_index == *rule_index && entry.name == *name)
         };
-        let stays = removed.is_empty()
-            && client_roots.is_none()
-            && changed.iter().all(|one| place_of(one).is_some());
-        if !stays {
+        let same_paths =
+            removed.is_empty() && client_roots.is_none() && changed.iter().all(is_same_path);
+        if !same_paths {
             return self.rebuilt(changed, &removed, client_roots);
         }
         let mut answers = self.answers.clone();
         for (name, (_, answer)) in changed {
-            if let Some(&place) = positions.get(&name) {
-                answers.set(place, answer);
+            if let Some(&position) = positions.get(&name) {
+                answers.set(position, answer);
             }
         }
         Self {
@@ -135,6 +132,7 @@ impl<T> PathMap<T> {
         }
     }
 
+    /// Returns the map after an update that adds, removes or renames paths.
     fn rebuilt(
         &self,
         mut changed: HashMap<Arc<str>, (Option<u32>, Arc<T>)>,
@@ -143,13 +141,13 @@ impl<T> PathMap<T> {
     ) -> Self {
         let mut names = Vec::with_capacity(self.len() + changed.len());
         let mut answers = Vec::with_capacity(names.capacity());
-        for (place, name) in self.paths.names.iter().enumerate() {
+        for (position, name) in self.paths.names.iter().enumerate() {
             if removed.contains(&*name.name) {
                 continue;
             }
             let (rule_index, answer) = match changed.remove(&name.name) {
                 Some((rule_index, answer)) => (rule_index, Some(answer)),
-                None => (name.rule_index, self.answers.get(place).cloned()),
+                None => (name.rule_index, self.answers.get(position).cloned()),
             };
             let Some(answer) = answer else { continue };
             names.push(PathEntry {
@@ -166,7 +164,7 @@ impl<T> PathMap<T> {
         }
         let client_roots = client_roots.map(|roots| roots.into_iter().collect());
         let paths = PathIndex {
-            scope: Arc::clone(&self.paths.scope),
+            selector: Arc::clone(&self.paths.selector),
             positions: positions(&names),
             names,
             client_roots: client_roots.unwrap_or_else(|| self.paths.client_roots.clone()),
@@ -179,7 +177,7 @@ impl<T> PathMap<T> {
 }
 
 impl PathIndex {
-    /// A mesh path for a client that nothing sets apart, which is answered as that of `*`
+    /// Returns the path of `*` for a mesh path whose client namespace has no paths of its own
     /// (specification 1.3).
     fn as_any_client(&self, path: &str) -> Option<String> {
         let (client, below) = path.strip_prefix("mesh/")?.split_once('/')?;
@@ -191,30 +189,30 @@ impl PathIndex {
 }
 
 impl PathSelector {
-    /// Whether a path is among those that are followed, if it is one.
-    fn has(&self, path: &str) -> bool {
+    /// Reports whether a path name is in the prefixes and levels.
+    fn matches(&self, path: &str) -> bool {
         let covered = self.prefixes.is_empty() || self.prefixes.iter().any(|p| p.covers(path));
         let level = PathName::parse(path).map(|path| path.level());
         covered && (self.levels.is_empty() || level.is_ok_and(|l| self.levels.contains(&l)))
     }
 }
 
-/// Where names stand. A rule with a name is found by its index as well.
+/// Returns the positions by path name; a path of a named rule also by the index of the rule.
 fn positions(names: &[PathEntry]) -> HashMap<Arc<str>, usize> {
     let mut positions = HashMap::with_capacity(names.len());
-    for (place, PathEntry { name, rule_index }) in names.iter().enumerate() {
-        positions.insert(Arc::clone(name), place);
-        let by_index = rule_index.and_then(|index| indexed(name, index));
-        positions.extend(by_index.map(|other| (other, place)));
+    for (position, PathEntry { name, rule_index }) in names.iter().enumerate() {
+        positions.insert(Arc::clone(name), position);
+        let by_index = rule_index.and_then(|index| with_rule_index(name, index));
+        positions.extend(by_index.map(|indexed| (indexed, position)));
     }
     positions
 }
 
-/// A path's name, with the index of the rule in place of its name.
-fn indexed(name: &str, index: u32) -> Option<Arc<str>> {
-    let Ok(PathName::Traffic(mut walk)) = PathName::parse(name) else {
+/// Returns a path name with the index of the rule instead of its name.
+fn with_rule_index(name: &str, index: u32) -> Option<Arc<str>> {
+    let Ok(PathName::Traffic(mut path)) = PathName::parse(name) else {
         return None;
     };
-    walk.rule = Some(RuleStep::Index(index));
-    Some(walk.to_string().into())
+    path.rule = Some(RuleStep::Index(index));
+    Some(path.to_string().into())
 }

@@ -1,4 +1,4 @@
-//! Follows a server, again and again.
+//! The task of a mirror: watches a server, and reconnects after errors.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -15,7 +15,7 @@ use crate::v1;
 use crate::{ConnectError, MAX_REPLY_BYTES};
 use entail_core::model::{Level, PathPrefix};
 
-/// How many times shorter than the longest the first pause is.
+/// Ratio of the maximum delay between attempts to the first delay.
 const BACKOFF_RATIO: u32 = 100;
 
 /// The task of a mirror.
@@ -24,10 +24,10 @@ pub(super) struct Reflector<T> {
     endpoint: Endpoint,
     decoder: StreamDecoder<T>,
     shared: Arc<Shared<T>>,
-    /// Of the last complete update.
-    token: String,
-    /// Before the next attempt.
-    pause: Duration,
+    /// Resume token of the last complete update; empty before the first.
+    resume_token: String,
+    /// Delay before the next attempt.
+    backoff: Duration,
 }
 
 impl<T> Reflector<T> {
@@ -42,43 +42,44 @@ impl<T> Reflector<T> {
             .http2_keep_alive_interval(timeout)
             .keep_alive_timeout(timeout)
             .keep_alive_while_idle(true);
-        let scope = PathSelector {
-            prefixes: all(&settings.prefixes, |text| {
-                PathPrefix::parse(text).map_err(|error| format!("`{text}` is no path: {error}"))
+        let selector = PathSelector {
+            prefixes: parse_all(&settings.prefixes, |text| {
+                PathPrefix::parse(text)
+                    .map_err(|error| format!("malformed prefix `{text}`: {error}"))
             })?,
-            levels: all(&settings.levels, |word| {
-                Level::parse(word).ok_or_else(|| format!("`{word}` is no level"))
+            levels: parse_all(&settings.levels, |text| {
+                Level::parse(text).ok_or_else(|| format!("`{text}` is not a level"))
             })?,
         };
         Ok(Self {
-            pause: settings.max_backoff / BACKOFF_RATIO,
+            backoff: settings.max_backoff / BACKOFF_RATIO,
             settings,
             endpoint,
-            decoder: StreamDecoder::new(scope, compile),
+            decoder: StreamDecoder::new(selector, compile),
             shared,
-            token: String::new(),
+            resume_token: String::new(),
         })
     }
 
-    /// Follows until it is aborted.
+    /// Watches the server until the task is aborted.
     pub async fn run(mut self) {
-        let _end = DisconnectGuard(Arc::clone(&self.shared));
+        let _guard = DisconnectGuard(Arc::clone(&self.shared));
         loop {
-            let trouble = match self.follow().await {
-                Ok(()) => "the server has ended the stream".to_owned(),
-                Err(trouble) => trouble,
+            let error = match self.watch_once().await {
+                Ok(()) => "the server closed the stream".to_owned(),
+                Err(error) => error,
             };
             self.shared.freshness.send_modify(|freshness| {
                 freshness.connected = false;
-                freshness.error = Some(trouble);
+                freshness.error = Some(error);
             });
-            tokio::time::sleep(self.pause).await;
-            self.pause = (2 * self.pause).min(self.settings.max_backoff);
+            tokio::time::sleep(self.backoff).await;
+            self.backoff = (2 * self.backoff).min(self.settings.max_backoff);
         }
     }
 
-    /// Follows one stream to its end.
-    async fn follow(&mut self) -> Result<(), String> {
+    /// Opens one watch stream and reads it to its end.
+    async fn watch_once(&mut self) -> Result<(), String> {
         let timeout = self.settings.timeout;
         let channel = connect(&self.endpoint, &self.settings.server).await;
         let channel = channel.map_err(|error| error.to_string())?;
@@ -88,86 +89,93 @@ impl<T> Reflector<T> {
             prefixes: self.settings.prefixes.clone(),
             levels: self.settings.levels.clone(),
             kinds: self.settings.kinds.clone(),
-            resume_token: self.token.clone(),
+            resume_token: self.resume_token.clone(),
         };
-        let silent = |_| format!("the server was silent for {timeout:?}");
-        let begun = tokio::time::timeout(timeout, client.watch_effective_policies(request)).await;
-        let mut messages = begun
-            .map_err(silent)?
+        let timed_out = |_| format!("no message from the server within {timeout:?}");
+        let response =
+            tokio::time::timeout(timeout, client.watch_effective_policies(request)).await;
+        let mut messages = response
+            .map_err(timed_out)?
             .map_err(|s| status_message(&s))?
             .into_inner();
-        self.decoder.begin();
+        self.decoder.start_stream();
         loop {
             let message = tokio::time::timeout(timeout, messages.message()).await;
-            let message = message.map_err(silent)?.map_err(|s| status_message(&s))?;
+            let message = message
+                .map_err(timed_out)?
+                .map_err(|s| status_message(&s))?;
             let Some(message) = message else {
                 return Ok(());
             };
-            self.take(message)?;
+            self.apply(message)?;
         }
     }
 
-    fn take(&mut self, mut message: v1::WatchEffectivePoliciesResponse) -> Result<(), String> {
-        let copy = match self.decoder.take(&mut message) {
+    /// Decodes a message and publishes the copy if the message completes an update.
+    fn apply(&mut self, mut message: v1::WatchEffectivePoliciesResponse) -> Result<(), String> {
+        let copy = match self.decoder.decode(&mut message) {
             Ok(copy) => copy,
-            Err(broken) => {
-                self.token.clear();
-                return Err(broken.to_string());
+            Err(error) => {
+                self.resume_token.clear();
+                return Err(error.to_string());
             }
         };
         let Some(copy) = copy else { return Ok(()) };
         let synced_at = message.synced_at.map(SystemTime::try_from);
-        let known = SnapshotInfo {
+        let info = SnapshotInfo {
             version: message.version,
             synced_at: synced_at.and_then(Result::ok),
             kinds: message.kinds,
         };
-        let held = CurrentCopy {
+        let current = CurrentCopy {
             copy,
-            known: known.clone(),
+            info: info.clone(),
         };
-        self.shared.current.store(Some(Arc::new(held)));
-        self.token = message.resume_token;
-        self.pause = self.settings.max_backoff / BACKOFF_RATIO;
+        self.shared.current.store(Some(Arc::new(current)));
+        self.resume_token = message.resume_token;
+        self.backoff = self.settings.max_backoff / BACKOFF_RATIO;
         self.shared.freshness.send_modify(|freshness| {
             freshness.connected = true;
-            freshness.version = known.version;
-            freshness.synced_at = known.synced_at;
-            freshness.kinds = known.kinds;
+            freshness.version = info.version;
+            freshness.synced_at = info.synced_at;
+            freshness.kinds = info.kinds;
             freshness.error = None;
         });
         Ok(())
     }
 }
 
-/// Says that nothing is followed any more, however that comes.
+/// Marks the mirror as disconnected when the task ends, also if it panics or is aborted.
 struct DisconnectGuard<T>(Arc<Shared<T>>);
 
 impl<T> Drop for DisconnectGuard<T> {
     fn drop(&mut self) {
         self.0.freshness.send_modify(|freshness| {
             freshness.connected = false;
-            freshness.error = Some("the mirror has ended: its task is gone".to_owned());
+            freshness.error = Some("the task of the mirror has ended".to_owned());
         });
     }
 }
 
-fn all<V>(
-    words: &[String],
-    read: impl Fn(&str) -> Result<V, String>,
+fn parse_all<V>(
+    texts: &[String],
+    parse: impl Fn(&str) -> Result<V, String>,
 ) -> Result<Vec<V>, ConnectError> {
-    let read = words.iter().map(|word| read(word).map_err(ConnectError));
-    read.collect()
+    let values = texts.iter().map(|text| parse(text).map_err(ConnectError));
+    values.collect()
 }
 
 fn status_message(status: &Status) -> String {
     use std::error::Error;
     match status.code() {
-        // No status that a server has sent: what became of the connection.
+        // A status with a source does not come from the server, but from the transport.
         Code::Unknown | Code::Internal if status.source().is_some() => {
-            format!("the connection broke off: {}", status.message())
+            format!("connection failed: {}", status.message())
         }
         Code::Unavailable => format!("the server is not available: {}", status.message()),
-        code => format!("the server refuses ({code:?}): {}", status.message()),
+        code => format!(
+            "the server rejected the request ({code:?}): {}",
+            status.message()
+        ),
     }
 }

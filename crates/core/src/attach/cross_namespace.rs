@@ -1,12 +1,12 @@
-//! Who may refer to what in another namespace (specification 3.1, 4.6, 11.3).
+//! Permission checks of references into other namespaces (specification 3.1, 4.6, 11.3).
 
 use super::{AttachmentGroup, Context};
 use crate::model::{GroupKind, ObjectKey, groups};
 use crate::profile::CrossNamespace;
 
 impl Context<'_> {
-    /// The namespace that an object lives in: a Namespace counts as living in itself, a
-    /// GatewayClass and other cluster-scoped objects live nowhere.
+    /// Returns the namespace of an object. A Namespace counts as in itself; other cluster-scoped
+    /// objects have none.
     pub(super) fn namespace_of<'k>(&self, target: &'k ObjectKey) -> Option<&'k str> {
         if target.kind.is(groups::CORE, "Namespace") {
             return Some(&target.name);
@@ -14,10 +14,11 @@ impl Context<'_> {
         (!target.namespace.is_empty()).then_some(&*target.namespace)
     }
 
-    /// Whether the policy may refer to an object, and the group that it joins there.
+    /// Checks that the policy is allowed to reference an object, and returns the group that it joins
+    /// there.
     ///
     /// # Errors
-    /// What is missing, for people.
+    /// A human-readable reason why the reference is not permitted.
     pub(super) fn check_reference(&self, target: &ObjectKey) -> Result<AttachmentGroup, String> {
         let own = &self.policy.key.namespace;
         let Some(home) = self.namespace_of(target) else {
@@ -29,26 +30,26 @@ impl Context<'_> {
         // For a cluster-scoped kind every namespace is another one (specification 11.3).
         if own.is_empty() && self.profile.cross_namespace != CrossNamespace::Any {
             return Err(format!(
-                "a cluster-scoped policy may refer to `{target}` only where its kind allows any namespace"
+                "a cluster-scoped policy can reference `{target}` only if its kind allows any namespace"
             ));
         }
         match self.profile.cross_namespace {
             CrossNamespace::Any => Ok(AttachmentGroup::Whole),
             CrossNamespace::Never => Err(format!(
-                "the kind does not refer into other namespaces: `{target}`"
+                "the kind does not allow references into other namespaces: `{target}`"
             )),
             CrossNamespace::ReferenceGrant if self.granted(target, home) => {
                 Ok(AttachmentGroup::Whole)
             }
             CrossNamespace::ReferenceGrant => Err(format!(
-                "no ReferenceGrant in namespace `{home}` permits a {} of namespace `{own}` to refer to `{target}`",
+                "no ReferenceGrant in namespace `{home}` permits a {} in namespace `{own}` to reference `{target}`",
                 self.profile.policy.kind
             )),
             CrossNamespace::Clients if target.kind.is(groups::CORE, "Service") => {
                 Ok(AttachmentGroup::Clients(own.clone()))
             }
             CrossNamespace::Clients => Err(format!(
-                "only Services of other namespaces may be referred to: `{target}`"
+                "the kind allows references into other namespaces to Services only: `{target}`"
             )),
         }
     }

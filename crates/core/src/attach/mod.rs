@@ -1,5 +1,5 @@
-//! From references to nodes: every form of attachment, and an outcome for each reference
-//! (specification 3). Conflicts between policies are settled later.
+//! Attachment: resolves the references of policies to nodes, with an outcome for each reference
+//! (specification 3). Conflicts between policies are resolved in [`crate::effective`].
 
 mod cross_namespace;
 mod section;
@@ -12,42 +12,43 @@ use crate::profile::{Policy, Profile};
 use crate::store::{NamespacedName, Projection, ROUTE_KINDS, Store};
 use crate::topology::Topology;
 
-/// Index of a policy among those of its kind.
+/// The index of a policy among the policies of its kind.
 pub type PolicyIndex = usize;
 
-/// What a policy's references came to.
+/// The outcomes of the references of one policy.
 #[derive(Clone, Debug, Default)]
 pub struct PolicyAttachment {
-    /// One for each reference, in order; one for a policy that needs none.
+    /// One outcome for each reference, in order; a single one for a policy that needs no reference.
     pub references: Vec<ReferenceOutcome>,
 }
 
 /// The outcome of one reference (specification 3.3).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReferenceOutcome {
-    /// Where the reference stands, such as `spec.targetRefs[0]`.
+    /// The field path of the reference, such as `spec.targetRefs[0]`.
     pub place: String,
-    /// What it came to.
+    /// The outcome.
     pub outcome: Outcome,
-    /// What was wrong, for people; empty if it attaches.
+    /// A human-readable reason; empty if the reference attaches.
     pub message: String,
-    /// The nodes that it attaches to.
+    /// The nodes that the reference attaches the policy to.
     pub nodes: Vec<(NodeKey, AttachmentGroup)>,
 }
 
-/// Policies of one node in groups, from less to more specific (specification 4.6, 11.1).
+/// The group of a policy among those of one node. Groups are ordered from less to more specific
+/// (specification 4.6, 11.1).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AttachmentGroup {
-    /// The node's own.
+    /// Policies for the whole node.
     Whole,
-    /// Those for the clients of one namespace.
+    /// Policies for the clients in one namespace.
     Clients(Str),
-    /// Those by filter, by the filter's place in the rule counted from the last: the first filter
-    /// is the most specific (specification 3.1).
+    /// Policies attached by filter, with the index of the filter in its rule. The first filter is the
+    /// most specific (specification 3.1).
     Filter(std::cmp::Reverse<u32>),
 }
 
-/// What a reference is resolved against.
+/// The policy whose references are resolved, and the data that they are resolved against.
 pub(crate) struct Context<'a> {
     profile: &'a Profile,
     store: &'a Store,
@@ -55,12 +56,12 @@ pub(crate) struct Context<'a> {
     policy: &'a Policy,
 }
 
-/// Rules that name policies of a kind by ExtensionRef filter: by policy, with the filter's place in
-/// its rule.
+/// The route rules that reference policies of a kind by ExtensionRef filter, by policy, each with the
+/// index of the filter in its rule.
 #[derive(Clone, Debug, Default)]
 pub struct FilterReferences(BTreeMap<NamespacedName, Vec<(NodeKey, u32)>>);
 
-/// Resolves the references of all policies of a kind.
+/// Resolves the references of all policies of a kind, in the order of `policies`.
 pub fn attach(
     profile: &Profile,
     policies: &[Policy],
@@ -91,7 +92,8 @@ pub fn attach_policy(
 }
 
 impl FilterReferences {
-    /// The filters of all routes that name policies of a kind; none if the kind has no such form.
+    /// Collects the filters of all routes that reference policies of a kind. Empty if the kind does not
+    /// attach by filter.
     pub fn of(profile: &Profile, store: &Store) -> Self {
         if profile.attach.filter {
             filters(store, &profile.policy)
@@ -109,7 +111,8 @@ impl Context<'_> {
                 references: vec![ReferenceOutcome {
                     place: "spec".to_owned(),
                     outcome: Outcome::SelectorNotEvaluated,
-                    message: "it selects workloads, which are no nodes of a path".to_owned(),
+                    message: "the policy selects workloads, which are not nodes of a path"
+                        .to_owned(),
                     nodes: Vec::new(),
                 }],
             };
@@ -119,11 +122,11 @@ impl Context<'_> {
             .iter()
             .map(|reference| {
                 let resolved = self.resolve(reference);
-                let (nodes, failed) = match resolved {
+                let (nodes, error) = match resolved {
                     Ok(nodes) => (nodes, None),
-                    Err(failed) => (Vec::new(), Some(failed)),
+                    Err(error) => (Vec::new(), Some(error)),
                 };
-                let (outcome, message) = failed.unwrap_or((Outcome::Accepted, String::new()));
+                let (outcome, message) = error.unwrap_or((Outcome::Accepted, String::new()));
                 ReferenceOutcome {
                     place: reference.place.clone(),
                     outcome,
@@ -140,7 +143,7 @@ impl Context<'_> {
         PolicyAttachment { references }
     }
 
-    /// The rules whose filters name the policy.
+    /// Returns the route rules whose filters reference the policy.
     fn by_filter(&self, filters: &FilterReferences, needed: bool) -> Option<ReferenceOutcome> {
         let key = &self.policy.key;
         let name = (key.namespace.clone(), key.name.clone());
@@ -168,7 +171,7 @@ impl Context<'_> {
             place: "filter".to_owned(),
             outcome,
             message: if nodes.is_empty() {
-                "no filter of a route rule names it".to_owned()
+                "no filter of a route rule references the policy".to_owned()
             } else {
                 String::new()
             },
@@ -176,7 +179,7 @@ impl Context<'_> {
         })
     }
 
-    /// Without a reference: the policy's own namespace, or the node above everything.
+    /// Attaches a policy without references to its own namespace, or to the root node.
     fn by_namespace(&self) -> ReferenceOutcome {
         let namespace = &self.policy.key.namespace;
         let root = self.profile.root_namespace.as_ref() == Some(namespace);
@@ -194,10 +197,9 @@ impl Context<'_> {
     }
 }
 
-/// The rules of all routes that name policies of a kind by filter: policy name to rules, with the
-/// filter's place in its rule.
+/// Collects the route rules that reference policies of a kind by filter.
 fn filters(store: &Store, kind: &GroupKind) -> FilterReferences {
-    let mut found = FilterReferences::default();
+    let mut references = FilterReferences::default();
     for row in &ROUTE_KINDS {
         let route_kind = GroupKind::new(crate::model::groups::GATEWAY, row.kind);
         for ((namespace, name), entry) in store.of_kind(&route_kind) {
@@ -210,26 +212,25 @@ fn filters(store: &Store, kind: &GroupKind) -> FilterReferences {
                     if extension.kind == *kind {
                         let policy = (namespace.clone(), extension.name.clone());
                         let node = NodeKey::section(key.clone(), Section::Rule(index));
-                        found.0.entry(policy).or_default().push((node, at));
+                        references.0.entry(policy).or_default().push((node, at));
                     }
                 }
             }
         }
     }
-    found
+    references
 }
 
 impl PolicyAttachment {
-    /// The outcome of the whole policy: accepted if one reference is, else the outcome of the
-    /// first (specification 3.3).
+    /// Returns the outcome of the whole policy: Accepted if any reference is, else the outcome of the
+    /// first reference (specification 3.3).
     pub fn outcome(&self) -> Outcome {
         let mut outcomes = self.references.iter().map(|r| r.outcome);
         let first = outcomes.clone().next().unwrap_or(Outcome::Invalid);
         outcomes.find(|&o| o == Outcome::Accepted).unwrap_or(first)
     }
 
-    /// The nodes of accepted references, each once with its most specific group twice counted once
-    /// (specification 3.5).
+    /// Returns the nodes of accepted references (specification 3.5). A node can occur more than once.
     pub fn nodes(&self) -> impl Iterator<Item = &(NodeKey, AttachmentGroup)> {
         self.references
             .iter()

@@ -1,11 +1,11 @@
-//! From a reference to the nodes that it names, checked in the order of specification 3.3: allowed,
-//! permitted, found.
+//! Resolution of a reference to nodes, with the checks in the order of specification 3.3: allowed by
+//! the profile, permitted, found.
 
 use super::{AttachmentGroup, Context};
 use crate::model::{GroupKind, LabelSelector, NodeKey, ObjectKey, Outcome, Str, groups};
 use crate::profile::{Reference, ReferenceTarget, SelectorNamespaces};
 
-/// What a reference failed with, and why.
+/// The outcome of a reference that fails, and the reason.
 type ReferenceError = (Outcome, String);
 
 impl Context<'_> {
@@ -20,15 +20,15 @@ impl Context<'_> {
         if let Some(reason) = &reference.invalid {
             return Err((Outcome::Invalid, reason.clone()));
         }
-        self.allowed(reference)?;
+        self.check_allowed(reference)?;
         match &reference.target {
             ReferenceTarget::Name(name) => self.by_name(reference, name).map(|node| vec![node]),
             ReferenceTarget::Selector(selector) => self.by_selector(reference, selector),
         }
     }
 
-    /// Kind and section are allowed by the profile.
-    fn allowed(&self, reference: &Reference) -> Result<(), ReferenceError> {
+    /// Checks that the profile allows the kind and the section.
+    fn check_allowed(&self, reference: &Reference) -> Result<(), ReferenceError> {
         let kind = &reference.kind;
         let sections = match self.profile.target(kind) {
             Some(sections) => sections,
@@ -66,7 +66,10 @@ impl Context<'_> {
             .check_reference(&target)
             .map_err(|message| (Outcome::RefNotPermitted, message))?;
         if !self.exists(&target) {
-            return Err((Outcome::TargetNotFound, format!("there is no `{target}`")));
+            return Err((
+                Outcome::TargetNotFound,
+                format!("`{target}` does not exist"),
+            ));
         }
         let section = reference.section.as_deref();
         match self.section(target.clone(), section) {
@@ -81,14 +84,15 @@ impl Context<'_> {
         }
     }
 
-    /// A selector passes over what is not permitted; finding nothing is TargetNotFound.
+    /// Returns the nodes that a selector matches. Targets that are not permitted are skipped; no match
+    /// is TargetNotFound.
     fn by_selector(
         &self,
         reference: &Reference,
         selector: &LabelSelector,
     ) -> Result<Vec<(NodeKey, AttachmentGroup)>, ReferenceError> {
         let kind = &reference.kind;
-        let mut found = Vec::new();
+        let mut nodes = Vec::new();
         let mut consider = |key: ObjectKey, labels| {
             if !selector.matches(labels)
                 || !self.selects_namespace(reference, self.namespace_of(&key))
@@ -96,7 +100,7 @@ impl Context<'_> {
                 return;
             }
             if let Ok(group) = self.check_reference(&key) {
-                found.push((NodeKey::whole(key), group));
+                nodes.push((NodeKey::whole(key), group));
             }
         };
         if kind.is(groups::CORE, "Namespace") {
@@ -109,17 +113,18 @@ impl Context<'_> {
                 consider(key, &entry.object.labels);
             }
         }
-        if found.is_empty() {
+        if nodes.is_empty() {
             return Err((
                 Outcome::TargetNotFound,
-                format!("the selector finds no `{kind}` that it may name"),
+                format!("the selector matches no `{kind}` that the policy can reference"),
             ));
         }
-        Ok(found)
+        Ok(nodes)
     }
 
-    /// Whether a selector looks in a namespace: its own, unless `namespace` or `namespaces` widen
-    /// it. A cluster-scoped policy without them finds cluster-scoped objects only (specification 11.3).
+    /// Reports whether a selector covers a namespace: the policy's own, unless `namespace` or
+    /// `namespaces` is set. Without them, a cluster-scoped policy selects cluster-scoped objects only
+    /// (specification 11.3).
     fn selects_namespace(&self, reference: &Reference, home: Option<&str>) -> bool {
         let Some(home) = home else { return true };
         if let Some(namespace) = &reference.namespace {
@@ -146,8 +151,9 @@ impl Context<'_> {
                 .is_some_and(|((ns, _), _)| ns.is_empty())
     }
 
-    /// Whether a target exists: as an object, as a namespace that something lives in, as a backend
-    /// that stands by its reference (specification 1.4), or by virtue of the reference (specification 3.2).
+    /// Reports whether a target exists: as an object, as a namespace with objects, as a backend that
+    /// exists because a route references it (specification 1.4), or as a virtual target
+    /// (specification 3.2).
     fn exists(&self, target: &ObjectKey) -> bool {
         if target.kind.is(groups::CORE, "Namespace") {
             return self.topology.namespace_labels().contains_key(&target.name);

@@ -1,21 +1,21 @@
-//! What is let through to the parser and to evaluation.
+//! Limits on the size of expressions and variables.
 
 use cel::common::ast::{EntryExpr, Expr};
 use serde_json::Value;
 
-/// Longest source, in bytes.
+/// Maximum length of a source in bytes.
 const MAX_SOURCE: usize = 1_024;
-/// Deepest nesting of brackets, signs and choices.
+/// Maximum nesting depth of brackets, signs and conditional operators.
 const MAX_NESTING: usize = 16;
-/// Most nodes of a syntax tree.
+/// Maximum number of nodes in a syntax tree.
 const MAX_NODES: usize = 200;
-/// Largest variable, in bytes of JSON.
+/// Maximum size of a variable in bytes of JSON.
 const MAX_VARIABLE: usize = 256 * 1_024;
 
-/// Checks a source before it is parsed.
+/// Checks the length and nesting of a source before it is parsed.
 ///
 /// # Errors
-/// What is too large.
+/// The message names the limit that is exceeded.
 pub(super) fn check_source(source: &str) -> Result<(), String> {
     if source.len() > MAX_SOURCE {
         return Err(format!("is longer than {MAX_SOURCE} bytes"));
@@ -23,21 +23,21 @@ pub(super) fn check_source(source: &str) -> Result<(), String> {
     let nesting = nesting(source);
     if nesting > MAX_NESTING {
         return Err(format!(
-            "is nested {nesting} deep; {MAX_NESTING} is the most"
+            "is nested {nesting} levels deep; the maximum is {MAX_NESTING}"
         ));
     }
     Ok(())
 }
 
-/// An upper bound of how deep the parser recurses: open brackets, runs of signs, choices.
-/// Brackets inside strings count as well: that errs on the safe side.
+/// Returns an upper bound of the parser's recursion depth: open brackets, consecutive signs and
+/// conditional operators. Brackets inside strings count too, which can only refuse more.
 fn nesting(source: &str) -> usize {
-    let (mut open, mut deepest, mut signs, mut choices) = (0_usize, 0_usize, 0_usize, 0_usize);
+    let (mut open, mut deepest, mut signs, mut conditionals) = (0_usize, 0_usize, 0_usize, 0_usize);
     for c in source.chars() {
         match c {
             '(' | '[' | '{' => open += 1,
             ')' | ']' | '}' => open = open.saturating_sub(1),
-            '?' => choices += 1,
+            '?' => conditionals += 1,
             _ => {}
         }
         signs = match c {
@@ -45,32 +45,32 @@ fn nesting(source: &str) -> usize {
             c if c.is_whitespace() => signs,
             _ => 0,
         };
-        deepest = deepest.max(open + signs + choices);
+        deepest = deepest.max(open + signs + conditionals);
     }
     deepest
 }
 
-/// Checks a syntax tree: its size, and one level of comprehensions.
+/// Checks the size of a syntax tree and that comprehensions are not nested.
 ///
 /// # Errors
-/// What is too large.
+/// The message names the limit that is exceeded.
 pub(super) fn check_tree(expr: &Expr) -> Result<(), String> {
     let mut nodes = 0;
     let mut pending = vec![(expr, 0)];
-    while let Some((expr, level)) = pending.pop() {
+    while let Some((expr, parent_depth)) = pending.pop() {
         nodes += 1;
         if nodes > MAX_NODES {
-            return Err(format!("has more than {MAX_NODES} parts"));
+            return Err(format!("has more than {MAX_NODES} nodes"));
         }
-        let below = if matches!(expr, Expr::Comprehension(_)) {
-            level + 1
+        let depth = if matches!(expr, Expr::Comprehension(_)) {
+            parent_depth + 1
         } else {
-            level
+            parent_depth
         };
-        if below > 1 {
-            return Err("nests comprehensions".to_owned());
+        if depth > 1 {
+            return Err("has nested comprehensions".to_owned());
         }
-        children(expr, &mut |child| pending.push((child, below)));
+        children(expr, &mut |child| pending.push((child, depth)));
     }
     Ok(())
 }
@@ -112,10 +112,10 @@ fn entries<'e>(entries: &'e [cel::common::ast::IdedEntryExpr], f: &mut dyn FnMut
     }
 }
 
-/// Checks a variable before it is handed in.
+/// Checks the size of a variable before evaluation.
 ///
 /// # Errors
-/// It is too large.
+/// The variable is too large.
 pub(super) fn check_variable(value: &Value) -> Result<(), String> {
     if size(value, MAX_VARIABLE) > MAX_VARIABLE {
         return Err(format!("a variable is larger than {MAX_VARIABLE} bytes"));
@@ -123,8 +123,8 @@ pub(super) fn check_variable(value: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// About how long a value is as JSON; stops counting past `most`.
-fn size(value: &Value, most: usize) -> usize {
+/// Returns the approximate length of a value as JSON. Stops counting above `limit`.
+fn size(value: &Value, limit: usize) -> usize {
     let mut total = 0;
     let mut pending = vec![value];
     while let Some(value) = pending.pop() {
@@ -141,7 +141,7 @@ fn size(value: &Value, most: usize) -> usize {
             }
             Value::Null | Value::Bool(_) => 5,
         };
-        if total > most {
+        if total > limit {
             break;
         }
     }

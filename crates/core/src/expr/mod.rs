@@ -1,8 +1,10 @@
-//! CEL, guarded: expressions come from tenants and run in the one writer.
+//! CEL expressions with limits. Tenants write them, and they run in the process that merges all
+//! policies.
 //!
-//! Before the parser: length and nesting, since its time grows steeply with nesting. It runs on a
-//! thread with a big stack. After it: the size of the syntax tree and one level of comprehensions,
-//! so that evaluation is bounded by the size of its variables, which is bounded, too.
+//! Before parsing, length and nesting are checked, because the parser's time grows steeply with
+//! nesting; the parser runs on a thread with a large stack. After parsing, the size of the syntax tree
+//! is checked, and nested comprehensions are refused. Evaluation time is then bounded by the size of
+//! the variables, which is limited as well.
 
 mod convert;
 mod guard;
@@ -23,29 +25,30 @@ pub struct Expression {
     tree: Arc<IdedExpr>,
 }
 
-/// The functions of CEL, made once: they are many.
+/// The functions of CEL, created once because registering all of them is slow.
 static FUNCTIONS: LazyLock<Result<Context<'static, 'static>, String>> =
     LazyLock::new(order::context);
 
-/// Stack of the thread that parses: the generated parser recurses deeply.
+/// Stack size of the parser thread: the generated parser recurses deeply.
 const PARSER_STACK: usize = 64 * 1024 * 1024;
 
 impl Expression {
     /// Compiles an expression.
     ///
     /// # Errors
-    /// Why it is refused: it does not parse, or is larger than the guards let through.
+    /// The expression does not parse or exceeds a limit. The message continues a sentence whose
+    /// subject is the expression.
     pub fn compile(source: &str) -> Result<Self, String> {
         guard::check_source(source)?;
         let text = source.to_owned();
         let parser = std::thread::Builder::new()
             .stack_size(PARSER_STACK)
             .spawn(move || Program::compile(&text).map_err(|e| e.to_string()))
-            .map_err(|e| format!("no thread to parse it on: {e}"))?;
-        // A panic of the parser is its refusal.
+            .map_err(|e| format!("cannot be parsed: failed to start the parser thread: {e}"))?;
+        // A panic of the parser counts as a parse error.
         let parsed = parser
             .join()
-            .map_err(|_| "the parser gave up on it".to_owned())?;
+            .map_err(|_| "cannot be parsed: the parser failed".to_owned())?;
         let program = parsed.map_err(|e| format!("does not parse: {}", first_line(&e)))?;
         let mut tree = program.expression().clone();
         guard::check_tree(&tree.expr)?;
@@ -59,7 +62,7 @@ impl Expression {
     /// Evaluates the expression.
     ///
     /// # Errors
-    /// A run-time error, such as a missing field, or variables that are too large.
+    /// A run-time error, such as a missing field, or a variable that is too large.
     pub fn evaluate(&self, variables: &[(&str, &Value)]) -> Result<Value, String> {
         let functions = FUNCTIONS.as_ref().map_err(Clone::clone)?;
         let mut context = functions.new_inner_scope();
@@ -67,16 +70,17 @@ impl Expression {
             guard::check_variable(value)?;
             context.add_variable_from_value(*name, convert::to_cel(value));
         }
-        let found = cel::Value::resolve(&self.tree, &context).map_err(|e| e.to_string())?;
-        convert::from_cel(&found)
+        let value = cel::Value::resolve(&self.tree, &context).map_err(|e| e.to_string())?;
+        convert::from_cel(&value)
     }
 
-    /// Whether it is true; false, not a boolean and an error are not (specification 5.4).
+    /// Reports whether the expression evaluates to `true`. Any other value and an error count as false
+    /// (specification 5.4).
     pub fn is_true(&self, variables: &[(&str, &Value)]) -> bool {
         matches!(self.evaluate(variables), Ok(Value::Bool(true)))
     }
 
-    /// Its text.
+    /// Returns the source of the expression.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -108,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn values_go_in_and_come_out() {
+    fn values_are_converted_both_ways() {
         let me = json!({"tier": "gold", "n": 41, "list": [1, 2], "big": 9007199254740993_i64});
         assert_eq!(eval("self.tier == \"gold\"", me.clone()), Ok(json!(true)));
         assert_eq!(eval("self.n + 1", me.clone()), Ok(json!(42)));
@@ -123,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_keys_of_a_map_come_sorted() {
+    fn keys_of_maps_are_sorted() {
         let me: Value = (0..20).map(|n| (format!("k{n:02}"), json!(n))).collect();
         let keys: Vec<_> = (0..20).map(|n| json!(format!("k{n:02}"))).collect();
         assert_eq!(eval("self.map(k, k)", me.clone()), Ok(json!(keys)));
@@ -141,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_never_reaches_the_parser() {
+    fn large_sources_are_refused_before_parsing() {
         for hostile in [
             "(".repeat(400) + &")".repeat(400),
             "[".repeat(17) + &"]".repeat(17),
@@ -156,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_after_the_parser_is_refused() {
+    fn large_trees_and_nested_comprehensions_are_refused() {
         let many = vec!["1"; 250].join("+");
         assert!(Expression::compile(&many).is_err());
         let nested = "self.a.all(x, self.b.all(y, x == y))";
@@ -165,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_parse_says_so() {
+    fn malformed_sources_are_errors() {
         for wrong in ["", "self.", "1 +", "\"open", "self.a ==", "\u{0}"] {
             assert!(Expression::compile(wrong).is_err(), "{wrong}");
         }

@@ -1,16 +1,16 @@
-//! CEL walks through the keys of a map in no order; here they come sorted, so that the same question
-//! has the same answer on every replica (specification 6.5).
+//! Deterministic iteration over CEL maps. CEL iterates over keys in no particular order; sorting them
+//! gives every replica the same result (specification 6.5).
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr};
 use cel::{Context, Value};
 
-/// The function that puts keys in order. No source can name it.
+/// The function that sorts keys. `@` is not valid in a source, so no expression can call it.
 const SORTED_KEYS: &str = "@inOrder";
 
-/// What every expression may use.
+/// Returns a context with the functions that expressions can call.
 ///
 /// # Errors
-/// The library has a function of that name already.
+/// The `cel` crate already has a function of that name.
 pub(super) fn context() -> Result<Context<'static, 'static>, String> {
     let mut context = Context::default();
     context
@@ -19,7 +19,7 @@ pub(super) fn context() -> Result<Context<'static, 'static>, String> {
     Ok(context)
 }
 
-/// The keys of a map, sorted; anything else as it is.
+/// Returns the sorted keys of a map, and any other value unchanged.
 fn sorted_keys(range: Value) -> Value {
     let Value::Map(map) = range else {
         return range;
@@ -31,7 +31,8 @@ fn sorted_keys(range: Value) -> Value {
     ))
 }
 
-/// Lets every comprehension of a syntax tree walk in order. The guards have bounded the tree.
+/// Rewrites every comprehension of a syntax tree to iterate in order. Recursion is bounded by the
+/// limits on the tree.
 pub(super) fn sort_keys(expr: &mut Expr) {
     if let Expr::Comprehension(comprehension) = expr {
         let range = std::mem::take(&mut comprehension.iter_range);
@@ -44,10 +45,10 @@ pub(super) fn sort_keys(expr: &mut Expr) {
             }),
         };
     }
-    below(expr, &mut sort_keys);
+    for_each_child(expr, &mut sort_keys);
 }
 
-fn below(expr: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
+fn for_each_child(expr: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
     match expr {
         Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => {}
         Expr::Call(call) => {
@@ -58,7 +59,10 @@ fn below(expr: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
         Expr::List(list) => list.elements.iter_mut().for_each(|part| f(&mut part.expr)),
         Expr::Select(select) => f(&mut select.operand.expr),
         Expr::Map(map) => map.entries.iter_mut().for_each(|e| entry(&mut e.expr, f)),
-        Expr::Struct(made) => made.entries.iter_mut().for_each(|e| entry(&mut e.expr, f)),
+        Expr::Struct(fields) => fields
+            .entries
+            .iter_mut()
+            .for_each(|e| entry(&mut e.expr, f)),
     }
 }
 

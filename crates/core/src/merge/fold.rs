@@ -1,4 +1,4 @@
-//! The fold of a path (specification 6).
+//! Folds the stack of a path into one set of rules (specification 6).
 
 use std::borrow::Cow;
 
@@ -12,14 +12,14 @@ use super::{BlockSource, Layer, Stack, StackGroup};
 use crate::model::{BlockName, Direction, LossReason, Strategy, Unit};
 use crate::profile::{Block, FoldOrder, FoldSpan, Profile, SameTarget};
 
-/// What is to be told of a fold.
+/// The output that a fold computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FoldDetail {
     /// The rules.
     Rules,
-    /// The rules, and what lost.
+    /// The rules, and the offers that lost.
     Losses,
-    /// The rules as text, for those who only hand them on.
+    /// The rules as JSON text, for callers that only pass them on.
     Text,
 }
 
@@ -28,13 +28,13 @@ pub enum FoldDetail {
 pub struct FoldResult<'p> {
     /// The rules; `None` exactly if no block took part (specification 5.6).
     pub spec: Option<Value>,
-    /// The same as compact JSON, its keys sorted, if that was asked for instead.
+    /// The rules as compact JSON with sorted keys, instead of `spec`, with [`FoldDetail::Text`].
     pub text: Option<String>,
-    /// The units that stand at the end, tombstones included, in order.
+    /// The units of the result in order, including tombstones.
     pub units: Vec<MergedUnit<'p>>,
-    /// Who units and losses point to.
+    /// The blocks that units and losses refer to by index.
     pub sources: Vec<BlockSource>,
-    /// What lost, if it was asked for.
+    /// The offers that lost, with [`FoldDetail::Losses`].
     pub losses: Vec<Loss>,
     /// The strategy of the least specific block that took part.
     pub strategy: Option<Strategy>,
@@ -47,24 +47,25 @@ pub struct MergedUnit<'p> {
     pub unit: Unit,
     /// Its value; null for a tombstone.
     pub value: Cow<'p, Value>,
-    /// Indexes of sources.
+    /// Indexes in [`FoldResult::sources`].
     pub sources: Vec<usize>,
 }
 
 impl FoldResult<'_> {
-    /// The policies that say a unit.
+    /// Returns the policies that set a unit.
     pub fn policies(&self, unit: &MergedUnit<'_>) -> impl Iterator<Item = usize> {
         unit.sources
             .iter()
             .filter_map(|&source| self.sources.get(source)?.policy)
     }
 
-    /// The policies that contribute at least one unit.
+    /// Returns the policies that set at least one unit; a policy can occur more than once.
     pub fn contributors(&self) -> impl Iterator<Item = usize> {
         self.units.iter().flat_map(|unit| self.policies(unit))
     }
 
-    /// Whether the condition of a block was not true; known if the fold was traced.
+    /// Reports whether a block was skipped because its condition was not true. Requires
+    /// [`FoldDetail::Losses`].
     pub fn skipped(&self, policy: usize, block: BlockName) -> bool {
         self.losses.iter().any(|loss| {
             let source = self.sources.get(loss.source);
@@ -74,26 +75,26 @@ impl FoldResult<'_> {
     }
 }
 
-/// A block in its turn.
+/// A block at its turn in the fold.
 #[derive(Clone, Copy)]
 struct FoldStep<'p> {
     block: &'p Block,
     strategy: Strategy,
     policy: Option<usize>,
     source: usize,
-    /// Its layer's place in the stack, counted over all layers.
+    /// Index of its layer among all layers of the stack.
     layer: usize,
-    /// What is unset acts from the next stage on: the next policy, or under OldestWins the next
-    /// node (specification 4.3).
+    /// The stage of the block. Unset names apply from the next stage on. A stage is a policy, or
+    /// under OldestWins a node (specification 4.3).
     stage: usize,
 }
 
-/// The blocks that have taken part: a policy may stand at several nodes of a path.
+/// The blocks that already took part: a policy can be attached to several nodes of a path.
 #[derive(Default)]
 struct CountedBlocks(Vec<(Option<usize>, BlockName)>);
 
 impl CountedBlocks {
-    /// Notes that a block takes part: `side` if it did before.
+    /// Records that a block takes part. Returns `side` if the same block already did.
     fn note(&mut self, step: &FoldStep<'_>, side: CountedSide) -> CountedSide {
         let block = (step.policy, step.block.name);
         if self.0.contains(&block) {
@@ -105,7 +106,8 @@ impl CountedBlocks {
 }
 
 impl<'p> FoldStep<'p> {
-    /// Whether the block's condition is true of what is gathered below; one without holds.
+    /// Reports whether the condition of the block is true for the rules merged from below. A block
+    /// without a condition always applies.
     fn holds(&self, below: Option<&Value>) -> bool {
         match (&self.block.when, below) {
             (Some(condition), Some(below)) => condition.is_true(&[("self", below)]),
@@ -113,16 +115,16 @@ impl<'p> FoldStep<'p> {
         }
     }
 
-    /// The strategy, if the block is a policy's: own fields are none.
+    /// Returns the strategy if the block belongs to a policy, and `None` for own fields.
     fn of_policy(&self) -> Option<Strategy> {
         (self.block.name != BlockName::OwnFields).then_some(self.strategy)
     }
 
-    /// The block as a side of a join.
+    /// Returns the block as one side of a join.
     fn side(&self, shapes: &ShapeRules<'_>) -> Side<'p> {
         Side {
             tree: self.decompose(shapes),
-            // Only a Blocking kind offers an empty block.
+            // Only kinds with `empty: Blocking` offer an empty block.
             closed: self.block.rules.is_empty(),
         }
     }
@@ -132,38 +134,40 @@ impl<'p> FoldStep<'p> {
     }
 }
 
-/// Folds a stack.
+/// Folds a stack of blocks into the effective rules.
 pub fn fold<'p>(
     profile: &Profile,
     schemas: Schemas<'_>,
     stack: &Stack<'p>,
     detail: FoldDetail,
 ) -> FoldResult<'p> {
-    let (steps, sources) = steps(profile, stack);
+    let (fold_steps, sources) = fold_steps(profile, stack);
     let mut tracer = LossTracer::new(&sources, detail == FoldDetail::Losses);
-    let within = span(profile, stack);
-    let (near, far): (Vec<_>, Vec<_>) = steps.into_iter().partition(|t| within.contains(&t.layer));
+    let covered = span(profile, stack);
+    let (near, far): (Vec<_>, Vec<_>) = fold_steps
+        .into_iter()
+        .partition(|t| covered.contains(&t.layer));
     let shapes = ShapeRules::finest(profile, schemas);
     for step in far.iter().filter(|t| t.block.participates) {
         let tree = step.decompose(&shapes);
         tracer.lost(&tree, LossReason::BeyondClosestParent);
     }
-    let (gathered, strategy) =
-        if profile.strategy_choice.lower || profile.fold == FoldOrder::TopDown {
-            top_down(profile, &near, &shapes, &mut tracer)
-        } else {
-            bottom_up(&near, &shapes, &mut tracer)
-        };
-    // Own fields alone are no effective policy (specification 5.6).
-    let gathered = gathered.filter(|_| strategy.is_some());
+    let (merged, strategy) = if profile.strategy_choice.lower || profile.fold == FoldOrder::TopDown
+    {
+        top_down(profile, &near, &shapes, &mut tracer)
+    } else {
+        bottom_up(&near, &shapes, &mut tracer)
+    };
+    // Own fields alone are not an effective policy (specification 5.6).
+    let merged = merged.filter(|_| strategy.is_some());
     let (mut spec, mut text) = (None, None);
-    match &gathered {
+    match &merged {
         Some(side) if detail == FoldDetail::Text => text = side.tree.to_json(),
         Some(side) => spec = Some(side.tree.pruned()),
         None => {}
     }
     let mut units = Vec::new();
-    if let Some(side) = gathered {
+    if let Some(side) = merged {
         side.tree.into_leaves(&mut Vec::new(), &mut |unit, leaf| {
             units.push(MergedUnit {
                 unit,
@@ -183,11 +187,11 @@ pub fn fold<'p>(
     }
 }
 
-/// The blocks in the order of the bottom-up fold: from the most specific on. Under OldestWins a
-/// node's defaults go from oldest to newest, then its overrides from newest to oldest
+/// Returns the blocks in the order of the bottom-up fold, from the most specific. Under OldestWins,
+/// the defaults of a node are ordered from oldest to newest, then its overrides from newest to oldest
 /// (specification 4.3).
-fn steps<'p>(profile: &Profile, stack: &Stack<'p>) -> (Vec<FoldStep<'p>>, Vec<BlockSource>) {
-    let mut steps = Vec::new();
+fn fold_steps<'p>(profile: &Profile, stack: &Stack<'p>) -> (Vec<FoldStep<'p>>, Vec<BlockSource>) {
+    let mut fold_steps = Vec::new();
     let mut sources = Vec::new();
     let mut first_layer: Vec<usize> = Vec::with_capacity(stack.groups.len());
     let mut count = 0;
@@ -198,9 +202,9 @@ fn steps<'p>(profile: &Profile, stack: &Stack<'p>) -> (Vec<FoldStep<'p>>, Vec<Bl
     }
     for (index, group) in stack.groups.iter().enumerate().rev() {
         let first = first_layer.get(index).copied().unwrap_or_default();
-        let mut take = |rank: usize, layer: &Layer<'p>, wanted: &dyn Fn(Strategy) -> bool| {
-            for &(block, strategy) in layer.blocks.iter().filter(|(_, s)| wanted(*s)) {
-                steps.push(FoldStep {
+        let mut take = |rank: usize, layer: &Layer<'p>, selects: &dyn Fn(Strategy) -> bool| {
+            for &(block, strategy) in layer.blocks.iter().filter(|(_, s)| selects(*s)) {
+                fold_steps.push(FoldStep {
                     block,
                     strategy,
                     policy: layer.policy,
@@ -230,11 +234,11 @@ fn steps<'p>(profile: &Profile, stack: &Stack<'p>) -> (Vec<FoldStep<'p>>, Vec<Bl
                 .for_each(|(rank, layer)| take(rank, layer, &|_| true));
         }
     }
-    (steps, sources)
+    (fold_steps, sources)
 }
 
-/// The layers that the fold reaches (specification 6.3): all, or the most specific one and the next
-/// above it. Policies that offer and unset nothing are left out first.
+/// Returns the indexes of the layers that the fold covers (specification 6.3): all layers, or the
+/// most specific one and the next above it. Policies that offer and unset nothing do not count.
 fn span(profile: &Profile, stack: &Stack<'_>) -> Vec<usize> {
     let mut layers = Vec::new();
     for (index, group) in stack.groups.iter().enumerate() {
@@ -245,7 +249,7 @@ fn span(profile: &Profile, stack: &Stack<'_>) -> Vec<usize> {
     let FoldSpan::ClosestParent(levels) = &profile.span else {
         return (0..layers.len()).collect();
     };
-    let speaks = |layer: &Layer<'_>| {
+    let takes_part = |layer: &Layer<'_>| {
         let mut blocks = layer.blocks.iter();
         blocks.any(|(block, _)| block.participates || !block.unset.is_empty())
     };
@@ -253,51 +257,52 @@ fn span(profile: &Profile, stack: &Stack<'_>) -> Vec<usize> {
         let level = stack.groups.get(group).map(|g: &StackGroup<'_>| g.level);
         levels.is_empty() || level.is_some_and(|l| levels.contains(&l))
     };
-    let speaking = || {
+    let participating = || {
         let all = layers.iter().enumerate().rev();
-        all.filter(|(_, (_, layer))| speaks(layer))
+        all.filter(|(_, (_, layer))| takes_part(layer))
             .map(|(at, (group, layer))| (at, *group, layer.policy.is_none()))
     };
-    // Own fields stand below all policies and are no neighbour of theirs (specification 6.4).
-    let own = speaking().filter(|(.., own)| *own).map(|(at, ..)| at);
-    let Some((first, group, _)) = speaking().find(|(.., own)| !own) else {
+    // Own fields are below all policies and do not count as the closest layer (specification 6.4).
+    let own = participating().filter(|(.., own)| *own).map(|(at, ..)| at);
+    let Some((first, group, _)) = participating().find(|(.., own)| !own) else {
         return own.collect();
     };
     let whole_group = profile.same_target == SameTarget::OldestWins;
-    let next = speaking()
+    let next = participating()
         .filter(|(at, g, own)| !own && *at < first && !(whole_group && *g == group))
         .find(|(_, g, _)| level_fits(*g));
-    let mut within: Vec<usize> = own.chain([first]).chain(next.map(|(at, ..)| at)).collect();
+    let mut covered: Vec<usize> = own.chain([first]).chain(next.map(|(at, ..)| at)).collect();
     if whole_group {
         let groups = [Some(group), next.map(|(_, g, _)| g)];
-        let members = speaking().filter(|(_, g, _)| groups.contains(&Some(*g)));
-        within.extend(members.map(|(at, ..)| at));
+        let members = participating().filter(|(_, g, _)| groups.contains(&Some(*g)));
+        covered.extend(members.map(|(at, ..)| at));
     }
-    within
+    covered
 }
 
-/// Bottom-up (specification 6.1): the total order is A override > B override > C override >
-/// C default > B default > A default, A being the least specific.
+/// Folds bottom-up (specification 6.1). With policies A, B, C from the least to the most specific,
+/// the order of precedence is A override > B override > C override > C default > B default >
+/// A default.
 fn bottom_up<'p>(
-    steps: &[FoldStep<'p>],
+    fold_steps: &[FoldStep<'p>],
     shapes: &ShapeRules<'_>,
     tracer: &mut LossTracer<'_>,
 ) -> (Option<Side<'p>>, Option<Strategy>) {
-    let mut gathered: Option<Side<'p>> = None;
+    let mut merged: Option<Side<'p>> = None;
     let mut unset: Vec<&Unit> = Vec::new();
-    // (c) what a policy unsets counts from the next stage on.
+    // (c) Names that a policy unsets apply from the next stage on.
     let mut pending: Vec<&Unit> = Vec::new();
     let mut last_stage = None;
     let mut last_strategy = None;
     let mut below: Option<Value> = None;
     let mut counts = CountedBlocks::default();
-    for step in steps {
+    for step in fold_steps {
         if last_stage.is_some_and(|stage| stage != step.stage) {
             unset.append(&mut pending);
         }
         if last_stage != Some(step.stage) {
-            // What is gathered from all lower policies (specification 5.4).
-            below = has_condition(steps, step.stage).then(|| pruned(gathered.as_ref()));
+            // Conditions see the rules merged from all lower policies (specification 5.4).
+            below = has_condition(fold_steps, step.stage).then(|| pruned(merged.as_ref()));
         }
         last_stage = Some(step.stage);
         if !step.holds(below.as_ref()) {
@@ -314,13 +319,13 @@ fn bottom_up<'p>(
         let Strategy::Merge(granularity, direction) = step.strategy else {
             continue;
         };
-        // (a) defaults, minus what is unset; (b) overrides are immune to it.
-        if direction == Direction::Defaults && !keep(&mut offered.tree, &unset, tracer) {
+        // (a) Defaults lose their unset units; (b) `unset` does not affect overrides.
+        if direction == Direction::Defaults && !remove_unset(&mut offered.tree, &unset, tracer) {
             continue;
         }
         last_strategy = step.of_policy().or(last_strategy);
         let counted = counts.note(step, CountedSide::Higher);
-        gathered = Some(match gathered {
+        merged = Some(match merged {
             None => offered,
             Some(lower) => {
                 let shapes = shapes.with(granularity).of(step.block.name);
@@ -328,30 +333,30 @@ fn bottom_up<'p>(
             }
         });
     }
-    (gathered, last_strategy)
+    (merged, last_strategy)
 }
 
-/// Whether a block of a stage has a condition.
-fn has_condition(steps: &[FoldStep<'_>], stage: usize) -> bool {
-    steps
+/// Reports whether a block of a stage has a condition.
+fn has_condition(fold_steps: &[FoldStep<'_>], stage: usize) -> bool {
+    fold_steps
         .iter()
         .any(|t| t.stage == stage && t.block.when.is_some())
 }
 
-/// The rules gathered so far, an empty map if there are none; tombstones do not show
-/// (specification 11.7).
-fn pruned(gathered: Option<&Side<'_>>) -> Value {
-    gathered.map_or_else(|| Value::Object(Map::new()), |side| side.tree.pruned())
+/// Returns the rules merged so far without tombstones (specification 11.7); an empty map if there are
+/// none.
+fn pruned(merged: Option<&Side<'_>>) -> Value {
+    merged.map_or_else(|| Value::Object(Map::new()), |side| side.tree.pruned())
 }
 
-/// Takes what is unset out of what is offered; `false` if nothing is left, and the block takes no
-/// part (specification 11.8).
-fn keep(offered: &mut MergeTree<'_>, unset: &[&Unit], tracer: &mut LossTracer<'_>) -> bool {
+/// Removes unset names from an offered block. Returns `false` if nothing is left, so that the block
+/// takes no part (specification 11.8).
+fn remove_unset(offered: &mut MergeTree<'_>, unset: &[&Unit], tracer: &mut LossTracer<'_>) -> bool {
     if unset.is_empty() {
         return true;
     }
     let mut empty = false;
-    // Every name is cut, so that what is left is known.
+    // Remove every name, even after the tree is empty, so that all losses are recorded.
     for name in unset {
         tracer.unset(offered, name);
         empty |= offered.cut(&name.0);
@@ -359,19 +364,20 @@ fn keep(offered: &mut MergeTree<'_>, unset: &[&Unit], tracer: &mut LossTracer<'_
     !empty
 }
 
-/// From the least specific policy down, one strategy per policy: the literal stack of GEP-713
-/// (specification 6.2), where the higher side's strategy counts and the result takes the lower one's;
-/// or, with owner Lower, each policy joins by its own strategy what stands above it (specification 5.3).
+/// Folds from the least specific policy down, with one strategy for each policy. Either this is the
+/// literal stack of GEP-713, where the strategy of the higher side applies and the result continues
+/// with the strategy of the lower side (specification 6.2); or, with owner Lower, each policy is
+/// merged with the result above it by its own strategy (specification 5.3).
 fn top_down<'p>(
     profile: &Profile,
-    steps: &[FoldStep<'p>],
+    fold_steps: &[FoldStep<'p>],
     shapes: &ShapeRules<'_>,
     tracer: &mut LossTracer<'_>,
 ) -> (Option<Side<'p>>, Option<Strategy>) {
     let mut result: Option<(Side<'p>, Strategy)> = None;
     let mut first_strategy = None;
     let mut counts = CountedBlocks::default();
-    for step in steps.iter().rev().filter(|t| t.block.participates) {
+    for step in fold_steps.iter().rev().filter(|t| t.block.participates) {
         let lower = step.side(shapes);
         first_strategy = first_strategy.or(step.of_policy());
         let counted = counts.note(step, CountedSide::Lower);

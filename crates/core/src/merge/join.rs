@@ -1,4 +1,5 @@
-//! Joins what is gathered below with what stands above (specification 5.2, 6.1).
+//! Joins two sides of a merge: the lower, more specific one and the higher one (specification 5.2,
+//! 6.1).
 
 use std::borrow::Cow;
 
@@ -11,17 +12,17 @@ use super::tree::{Leaf, MergeTree, item_segment};
 use crate::model::{Direction, Granularity, Segment};
 use crate::profile::ReduceFunction;
 
-/// What is gathered, or offered, as a whole.
+/// One side of a join: the merged rules so far, or an offered block.
 #[derive(Clone, Debug)]
 pub(super) struct Side<'v> {
     pub tree: MergeTree<'v>,
-    /// An empty block of a Blocking kind took the place of all that would be inherited: it is one
-    /// unit, the whole, and overrides may fill it (specification 5.6, 11.9).
+    /// Whether an empty block of a Blocking kind replaced everything inherited. It is one unit, the
+    /// whole, and overrides can fill it (specification 5.6, 11.9).
     pub closed: bool,
 }
 
-/// Which side of a pair is a block that has counted before: the policy stands at several nodes of
-/// the path, but a reducer takes its block once (specification 5.2).
+/// The side of a join whose block already took part, because its policy is attached to several nodes
+/// of the path. A reducer uses each block once (specification 5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CountedSide {
     Neither,
@@ -29,8 +30,8 @@ pub(super) enum CountedSide {
     Higher,
 }
 
-/// Joins a lower and a higher side by a strategy. Under defaults the lower side wins and the
-/// higher one adds the units that it lacks; under overrides the higher side sets its units.
+/// Joins a lower and a higher side. Under defaults, the lower side wins and the higher one adds the
+/// units that are missing; under overrides, the higher side sets its units.
 pub(super) fn join<'v>(
     lower: Side<'v>,
     higher: Side<'v>,
@@ -50,7 +51,7 @@ pub(super) fn join<'v>(
             tracer.lost_to(&[], &lower.tree, &higher.tree);
             higher
         }
-        // What fills the empty whole leaves it closed.
+        // An empty side that overrides fill stays closed.
         Direction::Overrides if lower.is_empty_whole() => Side {
             tree: higher.tree,
             closed: true,
@@ -72,7 +73,8 @@ pub(super) fn join<'v>(
     }
 }
 
-/// What a reducer makes of both sides; `None` where the direction decides (specification 5.2).
+/// Applies a reducer to both sides. `None` if the reducer does not apply and the direction decides
+/// (specification 5.2).
 fn reduced(
     reducer: &ReduceFunction,
     lower: &MergeTree<'_>,
@@ -82,13 +84,13 @@ fn reduced(
 }
 
 impl Side<'_> {
-    /// Whether nothing has filled the empty whole.
+    /// Reports whether the side is closed and still empty.
     fn is_empty_whole(&self) -> bool {
         self.closed && matches!(self.tree, MergeTree::Leaf(_))
     }
 }
 
-/// A walk through both sides at once.
+/// Merges two trees recursively.
 struct Merger<'w, 's, 'v> {
     direction: Direction,
     counted: CountedSide,
@@ -110,7 +112,7 @@ impl<'v> Merger<'_, '_, 'v> {
             return lower;
         }
         if shape == Shape::Set {
-            return self.united(lower, higher);
+            return self.unite(lower, higher);
         }
         if matches!(shape, Shape::Keyed(_)) {
             return match (lower, higher) {
@@ -118,23 +120,24 @@ impl<'v> Merger<'_, '_, 'v> {
                     self.items(&mut lower, higher);
                     MergeTree::Items(lower)
                 }
-                // All items of an empty list have all keys: it adds nothing and holds nothing.
+                // An empty list merges with a keyed one: it has no items to add or to keep.
                 (MergeTree::Items(items), empty) | (empty, MergeTree::Items(items))
                     if empty.is_empty_list() =>
                 {
                     MergeTree::Items(items)
                 }
                 (lower, higher) if lower.is_empty_list() && higher.is_empty_list() => lower,
-                (lower, higher) => self.one(lower, higher),
+                (lower, higher) => self.winner_of(lower, higher),
             };
         }
-        self.one(lower, higher)
+        self.winner_of(lower, higher)
     }
 
-    /// Both are objects: field by field.
+    /// Merges two objects field by field.
     fn fields(&mut self, lower: &mut MergeTree<'v>, higher: MergeTree<'v>) {
         let MergeTree::Object(higher) = higher else {
-            // An empty object offers nothing to an object; it is told, for what holds may go, too.
+            // An empty object adds nothing. Its loss is recorded, because the fields that win over it
+            // can still be deleted.
             self.tracer.lost_to(&self.above, &higher, lower);
             return;
         };
@@ -144,10 +147,10 @@ impl<'v> Merger<'_, '_, 'v> {
         for (name, offered) in higher {
             let joined = match fields.remove(name) {
                 None => offered,
-                Some(held) => {
+                Some(existing) => {
                     self.position.push(SegmentRef::Field(name));
                     self.above.push(Segment::Field(name.into()));
-                    let joined = self.merge(held, offered);
+                    let joined = self.merge(existing, offered);
                     self.position.pop();
                     self.above.pop();
                     joined
@@ -157,29 +160,29 @@ impl<'v> Merger<'_, '_, 'v> {
         }
     }
 
-    /// Both are keyed lists: what is gathered first, then what is added, in its order.
+    /// Merges two keyed lists: the lower items first, then the added ones, in order.
     fn items(
         &mut self,
         lower: &mut Vec<(super::shape::ItemKey, MergeTree<'v>)>,
         higher: Vec<(super::shape::ItemKey, MergeTree<'v>)>,
     ) {
         for (key, offered) in higher {
-            let held = lower.iter_mut().find(|(k, _)| *k == key);
-            let Some((_, held)) = held else {
+            let existing = lower.iter_mut().find(|(k, _)| *k == key);
+            let Some((_, existing)) = existing else {
                 lower.push((key, offered));
                 continue;
             };
             self.above.push(item_segment(&key));
             self.position.push(SegmentRef::Item(key));
-            let taken = std::mem::replace(held, MergeTree::Items(Vec::new()));
-            *held = self.merge(taken, offered);
+            let lower_item = std::mem::replace(existing, MergeTree::Items(Vec::new()));
+            *existing = self.merge(lower_item, offered);
             self.position.pop();
             self.above.pop();
         }
     }
 
-    /// Both have a value at a reducer's place: the result is made of both, whatever the direction.
-    /// What has counted before adds nothing: the other side was made with it.
+    /// Replaces two values with the result of a reducer, regardless of the direction. A block that
+    /// already took part is part of the other side and adds nothing.
     fn reduce(
         &mut self,
         reduced: Reduction,
@@ -208,28 +211,28 @@ impl<'v> Merger<'_, '_, 'v> {
         }
     }
 
-    /// Sets are united: what is gathered first, then what is added.
-    fn united(&mut self, lower: MergeTree<'v>, higher: MergeTree<'v>) -> MergeTree<'v> {
+    /// Unites two sets: the lower items first, then the added ones.
+    fn unite(&mut self, lower: MergeTree<'v>, higher: MergeTree<'v>) -> MergeTree<'v> {
         match (lower, higher) {
-            (MergeTree::Leaf(mut held), MergeTree::Leaf(offered)) => {
-                let (Value::Array(own), Value::Array(others)) = (&*held.value, &*offered.value)
+            (MergeTree::Leaf(mut existing), MergeTree::Leaf(offered)) => {
+                let (Value::Array(own), Value::Array(others)) = (&*existing.value, &*offered.value)
                 else {
-                    return self.one(MergeTree::Leaf(held), MergeTree::Leaf(offered));
+                    return self.winner_of(MergeTree::Leaf(existing), MergeTree::Leaf(offered));
                 };
                 let added = without(others, own);
                 if !added.is_empty() {
                     let united = own.iter().cloned().chain(added).collect();
-                    held.value = Cow::Owned(united);
-                    held.sources.extend(offered.sources);
+                    existing.value = Cow::Owned(united);
+                    existing.sources.extend(offered.sources);
                 }
-                MergeTree::Leaf(held)
+                MergeTree::Leaf(existing)
             }
-            (lower, higher) => self.one(lower, higher),
+            (lower, higher) => self.winner_of(lower, higher),
         }
     }
 
-    /// One unit on either side: one of them wins.
-    fn one(&mut self, lower: MergeTree<'v>, higher: MergeTree<'v>) -> MergeTree<'v> {
+    /// Chooses between two units by the direction.
+    fn winner_of(&mut self, lower: MergeTree<'v>, higher: MergeTree<'v>) -> MergeTree<'v> {
         let (winner, loser) = match self.direction {
             Direction::Defaults => (lower, higher),
             Direction::Overrides => (higher, lower),

@@ -1,5 +1,5 @@
-//! Folds an ordered stack of blocks into rules and tells where every value came from
-//! (specification 5, 6, 9.1). Knows no Kubernetes: policies are numbers, nodes are places.
+//! Merges an ordered stack of blocks into rules and records the origin of every value (specification
+//! 5, 6, 9.1). Independent of Kubernetes objects: policies are numbers, nodes are groups of the stack.
 
 mod fold;
 mod join;
@@ -19,10 +19,10 @@ pub use units::{joined_units_of, leaves_of, pruned, units_of, value_at};
 use crate::model::{BlockName, Level, Strategy};
 use crate::profile::Block;
 
-/// An ordered stack: groups from least to most specific.
+/// An ordered stack of blocks.
 #[derive(Clone, Debug, Default)]
 pub struct Stack<'p> {
-    /// The groups.
+    /// The groups, from the least to the most specific.
     pub groups: Vec<StackGroup<'p>>,
 }
 
@@ -35,26 +35,26 @@ pub struct StackGroup<'p> {
     pub layers: Vec<Layer<'p>>,
 }
 
-/// One policy at one place of the stack.
+/// One policy in a group of the stack.
 #[derive(Clone, Debug)]
 pub struct Layer<'p> {
-    /// The caller's number of the policy; own fields have none (specification 6.4).
+    /// The caller's number of the policy; `None` for own fields (specification 6.4).
     pub policy: Option<usize>,
-    /// Its blocks, bare rules first, then defaults, then overrides, each with its strategy.
+    /// The blocks with their strategies: bare rules first, then defaults, then overrides.
     pub blocks: Vec<(&'p Block, Strategy)>,
 }
 
-/// A block in its place: what origins and losses point to.
+/// A block at its position in the stack. Origins and losses refer to it by index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockSource {
-    /// The policy's number; `None` for own fields.
+    /// The number of the policy; `None` for own fields.
     pub policy: Option<usize>,
     /// The block.
     pub block: BlockName,
-    /// How it joined.
+    /// The strategy by which the block is merged.
     pub strategy: Strategy,
     /// Index of its group in the stack.
     pub group: usize,
-    /// Its place among the policies of the group, the most established first.
+    /// Position among the policies of the group; the most established is 0.
     pub rank: usize,
 }

@@ -6,19 +6,19 @@ use serde_json::{Number, Value};
 
 use crate::profile::ReduceFunction;
 
-/// What a reducer makes of two values.
+/// The result of a reducer for two values.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Reduction {
-    /// The established side's value; its origin alone.
+    /// The value of the established side, with its origin.
     Established,
-    /// The challenger's value; its origin alone.
+    /// The value of the challenger, with its origin.
     Challenger,
-    /// A value of both.
+    /// A combined value, with both origins.
     Both(Value),
 }
 
-/// Reduces the value of the higher policy and what is gathered from below. `None` where the
-/// reducer does not apply: null, a value of another type, or an error; then the direction decides.
+/// Reduces the value of the higher policy and the value merged from below. Returns `None` if the
+/// reducer does not apply because of a null, a wrong type or an error; the direction decides then.
 pub(super) fn reduce(
     reduce: &ReduceFunction,
     established: &Value,
@@ -29,13 +29,13 @@ pub(super) fn reduce(
             let (Value::Number(a), Value::Number(b)) = (established, challenger) else {
                 return None;
             };
-            let wanted = if *reduce == ReduceFunction::Min {
+            let winning_order = if *reduce == ReduceFunction::Min {
                 Ordering::Less
             } else {
                 Ordering::Greater
             };
             // On a tie the value belongs to the lower policy (specification 9.1).
-            Some(if compare(a, b)? == wanted {
+            Some(if compare(a, b)? == winning_order {
                 Reduction::Established
             } else {
                 Reduction::Challenger
@@ -74,18 +74,18 @@ fn joined(first: &[Value], second: &[Value]) -> Vec<Value> {
     first.iter().chain(second).cloned().collect()
 }
 
-/// The items of `list` that are not in `others`, doubles dropped.
+/// Returns the items of `list` that are not in `others`, without duplicates.
 pub(super) fn without(list: &[Value], others: &[Value]) -> Vec<Value> {
-    let mut found: Vec<Value> = Vec::new();
+    let mut unique: Vec<Value> = Vec::new();
     for item in list {
-        if !others.contains(item) && !found.contains(item) {
-            found.push(item.clone());
+        if !others.contains(item) && !unique.contains(item) {
+            unique.push(item.clone());
         }
     }
-    found
+    unique
 }
 
-/// Compares numbers exactly where both are integers, else as doubles.
+/// Compares two numbers: exactly if both are integers, else as doubles.
 fn compare(a: &Number, b: &Number) -> Option<Ordering> {
     let integer = |n: &Number| n.as_str().parse::<i128>().ok();
     match (integer(a), integer(b)) {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn other_types_fall_back() {
+    fn values_of_other_types_are_not_reduced() {
         for (reducer, a, b) in [
             (ReduceFunction::Min, json!("1"), json!(2)),
             (ReduceFunction::And, json!(true), json!(null)),

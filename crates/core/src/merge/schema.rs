@@ -1,10 +1,10 @@
-//! What a CRD's OpenAPI schema says of a place (specification 5.2, structural).
+//! Shapes from the OpenAPI schema of a CRD, for the Structural granularity (specification 5.2).
 
 use serde_json::Value;
 
 use super::shape::{SegmentRef, Shape};
 
-/// The schema of a place below `root`; `None` where the schema says nothing.
+/// Returns the schema of a position below `root`; `None` if the schema does not describe it.
 pub(super) fn descend<'s>(root: &'s Value, position: &[SegmentRef<'_>]) -> Option<&'s Value> {
     position.iter().try_fold(root, |node, step| match step {
         SegmentRef::Field(name) => {
@@ -15,7 +15,7 @@ pub(super) fn descend<'s>(root: &'s Value, position: &[SegmentRef<'_>]) -> Optio
     })
 }
 
-/// The shape of a schema's node. Without properties every object recurses.
+/// Returns the shape that a schema node describes.
 pub(super) fn shape(node: &Value) -> Shape {
     let text = |field: &str| node.get(field).and_then(Value::as_str);
     if text("x-kubernetes-map-type") == Some("atomic") {
@@ -44,7 +44,7 @@ pub(super) fn shape(node: &Value) -> Shape {
     }
 }
 
-/// Whether a schema describes scalars.
+/// Reports whether a schema node describes a scalar.
 fn is_scalar(node: &Value) -> bool {
     let kind = node.get("type").and_then(Value::as_str);
     let int_or_string = node.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true));

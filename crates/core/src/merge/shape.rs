@@ -1,4 +1,5 @@
-//! What a place of the rules is under a granularity: opened, or one unit (specification 5.2).
+//! Shapes: whether a position of the rules is split into smaller units under a granularity
+//! (specification 5.2).
 
 use serde_json::Value;
 
@@ -6,7 +7,7 @@ use super::schema;
 use crate::model::{BlockName, Granularity};
 use crate::profile::{Profile, ReduceFunction};
 
-/// One segment of the place at hand.
+/// One segment of a position in the rules, borrowed from them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SegmentRef<'v> {
     /// A field of an object.
@@ -15,51 +16,51 @@ pub(super) enum SegmentRef<'v> {
     Item(ItemKey),
 }
 
-/// The key of an item: field names and the JSON text of their values.
+/// The key of an item: names of the key fields and the JSON text of their values.
 pub(super) type ItemKey = Vec<(String, String)>;
 
-/// What stands at a place.
+/// The shape of a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// Objects are opened there; anything else is one unit.
+    /// Objects are split into their fields; any other value is one unit.
     Granular,
-    /// One unit.
+    /// The value is one unit.
     Atomic,
-    /// Lists are merged by these keys; objects are opened.
+    /// Lists are merged item by item, by these key fields; objects are split into their fields.
     Keyed(Vec<String>),
-    /// Lists are united.
+    /// Lists are sets, which are united.
     Set,
 }
 
-/// The CRD's schemas of a kind's rules, by the block that they stand in (specification 5.2).
+/// The CRD schemas of the rules of a kind, by block (specification 5.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Schemas<'s> {
-    /// Of bare rules.
+    /// Schema of the bare rules.
     pub bare: Option<&'s Value>,
-    /// Of the defaults block.
+    /// Schema of the defaults block.
     pub defaults: Option<&'s Value>,
-    /// Of the overrides block.
+    /// Schema of the overrides block.
     pub overrides: Option<&'s Value>,
 }
 
-/// The shapes of a kind under one granularity.
+/// The rules that determine the shape of each position for a kind and a granularity.
 #[derive(Clone, Copy)]
 pub(super) struct ShapeRules<'p> {
     pub profile: &'p Profile,
     pub granularity: Granularity,
     pub schemas: Schemas<'p>,
-    /// The schema of the block at hand.
+    /// The schema of the current block.
     pub schema: Option<&'p Value>,
-    /// Rules are taken apart as far as any strategy of the kind opens them: keyed lists for a
-    /// Structural block to merge, the maps of Rule where a schema makes one unit of them.
+    /// Whether to split rules as far as any strategy of the kind does: keyed lists for Structural
+    /// blocks, and the rule maps of Rule even if a schema makes them atomic.
     pub finest: bool,
-    /// Objects are opened down to the leaves, atomic paths or not.
+    /// Whether to split objects down to their leaves, even at atomic paths.
     pub whole: bool,
 }
 
 impl<'p> ShapeRules<'p> {
-    /// The shapes under the finest granularity that the kind offers: its leaves are the units of
-    /// provenance.
+    /// Returns the rules for the finest granularity that the kind offers, whose leaves are the units
+    /// of provenance.
     pub fn finest(profile: &'p Profile, schemas: Schemas<'p>) -> Self {
         let finest = profile
             .strategies
@@ -76,7 +77,7 @@ impl<'p> ShapeRules<'p> {
         }
     }
 
-    /// The same, for a block.
+    /// Returns the rules for a block.
     pub fn of(self, block: BlockName) -> Self {
         Self {
             schema: self.schemas.of(block),
@@ -84,7 +85,7 @@ impl<'p> ShapeRules<'p> {
         }
     }
 
-    /// The reducer of a place, under the Custom granularity.
+    /// Returns the reducer of a position, under the Custom granularity.
     pub fn reducer(&self, position: &[SegmentRef<'_>]) -> Option<&'p ReduceFunction> {
         let custom = self.granularity == Granularity::Custom;
         self.profile
@@ -95,7 +96,7 @@ impl<'p> ShapeRules<'p> {
             .map(|r| &r.reduce)
     }
 
-    /// The same kind under another granularity.
+    /// Returns the rules for another granularity.
     pub fn with(self, granularity: Granularity) -> Self {
         Self {
             granularity,
@@ -104,7 +105,7 @@ impl<'p> ShapeRules<'p> {
         }
     }
 
-    /// The shape of a place; the empty one is the whole block.
+    /// Returns the shape of a position. The empty position is the whole block.
     pub fn at(&self, position: &[SegmentRef<'_>]) -> Shape {
         if !self.whole && self.is_atomic_path(position) {
             return Shape::Atomic;
@@ -135,16 +136,17 @@ impl<'p> ShapeRules<'p> {
         }
     }
 
-    /// The shape of a place under one granularity, atomic paths aside.
+    /// Returns the shape of a position under one granularity, ignoring atomic paths.
     fn under(&self, granularity: Granularity, position: &[SegmentRef<'_>]) -> Shape {
         match granularity {
             Granularity::Atomic => Shape::Atomic,
             Granularity::Field if position.is_empty() => Shape::Granular,
             Granularity::Field => Shape::Atomic,
-            // The rule maps and the objects above them are opened; their entries are not.
+            // The rule maps and the objects above them are split; their entries are not.
             Granularity::Rule => {
                 let above = |map: &Vec<String>| {
-                    position.len() <= map.len() && position.iter().zip(map).all(|(p, m)| p.is(m))
+                    position.len() <= map.len()
+                        && position.iter().zip(map).all(|(p, m)| p.is_field(m))
                 };
                 if position.is_empty() || self.profile.rule_maps.iter().any(above) {
                     Shape::Granular
@@ -162,7 +164,7 @@ impl<'p> ShapeRules<'p> {
             let fields = position
                 .iter()
                 .filter(|p| matches!(p, SegmentRef::Field(_)));
-            fields.clone().count() == path.len() && fields.zip(path).all(|(p, m)| p.is(m))
+            fields.clone().count() == path.len() && fields.zip(path).all(|(p, m)| p.is_field(m))
         });
         match listed {
             Some((_, key)) if matches!(position.last(), Some(SegmentRef::Field(_))) => {
@@ -183,9 +185,9 @@ impl<'p> ShapeRules<'p> {
     }
 }
 
-/// Whether a place is at a path; `*` is any field.
+/// Reports whether a position is at a path. `*` matches any field.
 fn matches(path: &[String], position: &[SegmentRef<'_>]) -> bool {
-    path.len() == position.len() && position.iter().zip(path).all(|(p, m)| p.is(m))
+    path.len() == position.len() && position.iter().zip(path).all(|(p, m)| p.is_field(m))
 }
 
 impl<'s> Schemas<'s> {
@@ -195,14 +197,14 @@ impl<'s> Schemas<'s> {
             BlockName::Defaults => self.defaults,
             BlockName::Overrides => self.overrides,
         };
-        // Blocks of a kind hold the same rules: where one is not described, another is.
+        // All blocks of a kind contain the same rules, so the schema of another block applies too.
         own.or(self.defaults).or(self.overrides)
     }
 }
 
 impl SegmentRef<'_> {
-    /// Whether it is this field; `*` is any.
-    fn is(&self, name: &str) -> bool {
+    /// Reports whether the segment is a field with this name. `*` matches any field.
+    fn is_field(&self, name: &str) -> bool {
         match self {
             SegmentRef::Field(field) => *field == name || name == "*",
             SegmentRef::Item(_) => false,

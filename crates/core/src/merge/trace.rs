@@ -1,4 +1,4 @@
-//! What lost, and why (specification 9.1).
+//! Records the offers that lost, and why (specification 9.1).
 
 use serde_json::Value;
 
@@ -6,30 +6,30 @@ use super::BlockSource;
 use super::tree::MergeTree;
 use crate::model::{BlockName, LossReason, Segment, Unit};
 
-/// A unit that was offered and is not the result's.
+/// An offered unit that is not in the result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loss {
-    /// The unit as it was offered.
+    /// The offered unit.
     pub unit: Unit,
-    /// Who offered it: index of the fold's sources.
+    /// The block that offered the unit, as an index in [`super::FoldResult::sources`].
     pub source: usize,
-    /// What was offered.
+    /// The offered value.
     pub value: Value,
-    /// Why it lost.
+    /// Why the offer lost.
     pub reason: LossReason,
 }
 
-/// Collects losses, if anybody asks for them.
+/// Collects losses, if enabled.
 pub(super) struct LossTracer<'s> {
     sources: &'s [BlockSource],
     losses: Option<Vec<Loss>>,
 }
 
 impl<'s> LossTracer<'s> {
-    pub fn new(sources: &'s [BlockSource], wanted: bool) -> Self {
+    pub fn new(sources: &'s [BlockSource], enabled: bool) -> Self {
         Self {
             sources,
-            losses: wanted.then(Vec::new),
+            losses: enabled.then(Vec::new),
         }
     }
 
@@ -37,31 +37,32 @@ impl<'s> LossTracer<'s> {
         self.losses.unwrap_or_default()
     }
 
-    /// All units of `loser`, at `above`, lost to whoever holds `winner`.
+    /// Records that all units of `loser`, at position `above`, lost to `winner`.
     pub fn lost_to(&mut self, above: &[Segment], loser: &MergeTree<'_>, winner: &MergeTree<'_>) {
         if self.losses.is_none() {
             return;
         }
-        let mut holder = None;
+        let mut winning_source = None;
         let mut null = false;
         winner.leaves(&mut Vec::new(), &mut |_, leaf| {
-            null |= holder.is_none() && leaf.value.is_null();
-            holder = holder.or(leaf.sources.first().copied());
+            null |= winning_source.is_none() && leaf.value.is_null();
+            winning_source = winning_source.or(leaf.sources.first().copied());
         });
         let sources = self.sources;
-        self.each(above, loser, |source| match holder {
+        self.each(above, loser, |source| match winning_source {
             _ if null => LossReason::DeletedByNull,
-            Some(holder) => reason(sources, source, holder),
+            Some(winning_source) => reason(sources, source, winning_source),
             None => LossReason::MoreSpecificDefault,
         });
     }
 
-    /// All units of `loser` lost for one reason.
+    /// Records that all units of `loser` lost for one reason.
     pub fn lost(&mut self, loser: &MergeTree<'_>, reason: LossReason) {
         self.each(&[], loser, |_| reason);
     }
 
-    /// What of `before` a name covers, or what it cuts out of a larger unit, was unset.
+    /// Records the units of `before` that a name unsets, and the parts of larger units that it
+    /// removes.
     pub fn unset(&mut self, before: &MergeTree<'_>, name: &Unit) {
         let Some(losses) = &mut self.losses else {
             return;
@@ -109,7 +110,7 @@ impl<'s> LossTracer<'s> {
     }
 }
 
-/// Why one source lost to another.
+/// Returns why one block lost to another.
 fn reason(sources: &[BlockSource], loser: usize, winner: usize) -> LossReason {
     let (Some(loser), Some(winner)) = (sources.get(loser), sources.get(winner)) else {
         return LossReason::MoreSpecificDefault;

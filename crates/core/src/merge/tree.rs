@@ -1,4 +1,4 @@
-//! Rules taken apart into units, each with its source.
+//! A tree of rules, split into units with their sources.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,25 +8,25 @@ use serde_json::{Map, Value};
 use super::shape::{ItemKey, SegmentRef, Shape, ShapeRules};
 use crate::model::{Segment, Unit};
 
-/// A place of the gathered rules.
+/// A node of the tree.
 #[derive(Clone, Debug)]
 pub(super) enum MergeTree<'v> {
     /// One unit.
     Leaf(Leaf<'v>),
-    /// An opened object.
+    /// An object, split into its fields.
     Object(BTreeMap<&'v str, MergeTree<'v>>),
-    /// A keyed list, items in order.
+    /// A keyed list, with its items in order.
     Items(Vec<(ItemKey, MergeTree<'v>)>),
 }
 
-/// One unit: a value and the sources that say it (indexes of the fold's sources).
+/// One unit: a value and the indexes of the sources that set it.
 #[derive(Clone, Debug)]
 pub(super) struct Leaf<'v> {
     pub value: Cow<'v, Value>,
     pub sources: Vec<usize>,
 }
 
-/// The rules of a block, taken apart by the finest granularity of the kind.
+/// Splits the rules of a block into units.
 pub(super) fn decompose<'v>(
     rules: &'v Map<String, Value>,
     source: usize,
@@ -45,13 +45,13 @@ fn fields<'v>(
     shapes: &ShapeRules<'_>,
     position: &mut Vec<SegmentRef<'v>>,
 ) -> BTreeMap<&'v str, MergeTree<'v>> {
-    let mut found = BTreeMap::new();
+    let mut result = BTreeMap::new();
     for (name, value) in rules {
         position.push(SegmentRef::Field(name));
-        found.insert(name.as_str(), tree(value, source, shapes, position));
+        result.insert(name.as_str(), tree(value, source, shapes, position));
         position.pop();
     }
-    found
+    result
 }
 
 fn tree<'v>(
@@ -80,10 +80,10 @@ fn tree<'v>(
     }
 }
 
-/// The keys of a list's items; `None` if an item lacks one or two are alike: then the list is one
-/// unit.
+/// Returns the keys of the items of a list. `None` if a key is missing or repeated; the list is one
+/// unit then.
 fn item_keys(list: &[Value], keys: &[String]) -> Option<Vec<ItemKey>> {
-    let mut found: Vec<ItemKey> = Vec::with_capacity(list.len());
+    let mut result: Vec<ItemKey> = Vec::with_capacity(list.len());
     for item in list {
         let key: ItemKey = keys
             .iter()
@@ -93,12 +93,12 @@ fn item_keys(list: &[Value], keys: &[String]) -> Option<Vec<ItemKey>> {
                 scalar.then(|| (name.clone(), crate::model::item_value(value)))
             })
             .collect::<Option<_>>()?;
-        if found.contains(&key) {
+        if result.contains(&key) {
             return None;
         }
-        found.push(key);
+        result.push(key);
     }
-    (!found.is_empty()).then_some(found)
+    (!result.is_empty()).then_some(result)
 }
 
 impl<'v> MergeTree<'v> {
@@ -109,12 +109,12 @@ impl<'v> MergeTree<'v> {
         })
     }
 
-    /// Whether it is an empty list.
+    /// Reports whether the node is an empty list.
     pub fn is_empty_list(&self) -> bool {
         matches!(self, MergeTree::Leaf(leaf) if leaf.value.as_array().is_some_and(Vec::is_empty))
     }
 
-    /// Whether it is an object, opened or an empty one.
+    /// Reports whether the node is an object that is split or empty.
     pub fn is_object(&self) -> bool {
         match self {
             MergeTree::Object(_) => true,
@@ -123,7 +123,7 @@ impl<'v> MergeTree<'v> {
         }
     }
 
-    /// The fields of an object; an empty one is opened by asking.
+    /// Returns the fields of an object. Converts an empty object to a split one.
     pub fn fields_mut(&mut self) -> Option<&mut BTreeMap<&'v str, MergeTree<'v>>> {
         if matches!(self, MergeTree::Leaf(_)) && self.is_object() {
             *self = MergeTree::Object(BTreeMap::new());
@@ -134,7 +134,7 @@ impl<'v> MergeTree<'v> {
         }
     }
 
-    /// Who says it, each source once.
+    /// Returns the sources of all units of the node, each once.
     pub fn sources(&self) -> Vec<usize> {
         let mut sources = Vec::new();
         self.leaves(&mut Vec::new(), &mut |_, leaf| {
@@ -145,7 +145,7 @@ impl<'v> MergeTree<'v> {
         sources
     }
 
-    /// The value as it stands, tombstones included.
+    /// Returns the value, including tombstones.
     pub fn raw(&self) -> Value {
         match self {
             MergeTree::Leaf(leaf) => leaf.value.as_ref().clone(),
@@ -158,7 +158,7 @@ impl<'v> MergeTree<'v> {
         }
     }
 
-    /// The finished value: tombstones are dropped, their parents stay (specification 5.2).
+    /// Returns the value without tombstones. Their parents are kept (specification 5.2).
     pub fn pruned(&self) -> Value {
         match self {
             MergeTree::Leaf(leaf) => without_nulls(&leaf.value),
@@ -172,7 +172,7 @@ impl<'v> MergeTree<'v> {
         }
     }
 
-    /// Whether it is a tombstone.
+    /// Reports whether the node is a tombstone.
     pub fn is_null(&self) -> bool {
         matches!(self, MergeTree::Leaf(leaf) if leaf.value.is_null())
     }
@@ -198,7 +198,7 @@ impl<'v> MergeTree<'v> {
         }
     }
 
-    /// Hands each leaf with its unit to `f`.
+    /// Consumes the tree and calls `f` for each leaf with its unit.
     pub fn into_leaves(self, above: &mut Vec<Segment>, f: &mut dyn FnMut(Unit, Leaf<'v>)) {
         match self {
             MergeTree::Leaf(leaf) => f(Unit(above.clone()), leaf),
@@ -219,8 +219,8 @@ impl<'v> MergeTree<'v> {
         }
     }
 
-    /// Cuts out what a name covers; objects that it empties go too (specification 5.5). Returns
-    /// whether nothing is left.
+    /// Removes everything that a name covers, and objects that become empty (specification 5.5).
+    /// Returns whether nothing is left.
     pub fn cut(&mut self, name: &[Segment]) -> bool {
         let Some((first, rest)) = name.split_first() else {
             return true;
@@ -233,14 +233,14 @@ impl<'v> MergeTree<'v> {
                 }
                 false
             }
-            (MergeTree::Items(items), Segment::Item(wanted)) => {
+            (MergeTree::Items(items), Segment::Item(key_to_remove)) => {
                 let before = items.len();
                 items.retain_mut(|(key, tree)| {
-                    !(item_segment(key) == Segment::Item(wanted.clone()) && tree.cut(rest))
+                    !(item_segment(key) == Segment::Item(key_to_remove.clone()) && tree.cut(rest))
                 });
                 items.is_empty() && before > 0
             }
-            // A name below a unit is cut out of the unit (specification 11.8).
+            // A name below a unit is removed from the value of the unit (specification 11.8).
             (MergeTree::Leaf(leaf), _) if leaf.value.is_object() => {
                 cut_value(leaf.value.to_mut(), name)
             }
@@ -270,7 +270,8 @@ pub(super) fn item_segment(key: &ItemKey) -> Segment {
     Segment::Item(pairs.collect())
 }
 
-/// A value without the nulls of its objects; inside a list a null is plain data (specification 5.2).
+/// Returns a value without the nulls of its objects. Nulls in lists are plain data (specification
+/// 5.2).
 pub(super) fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(map) => map

@@ -1,4 +1,4 @@
-//! The units of a block and finished values, without a fold.
+//! Units of single blocks and values, without a fold.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use super::tree::{decompose, without_nulls};
 use crate::model::{BlockName, Granularity, Segment, Unit};
 use crate::profile::{Block, Profile};
 
-/// The units that a block holds, by the granularity at which it joins (specification 4.3).
+/// Returns the units of a block, by the granularity of its strategy (specification 4.3).
 pub fn joined_units_of(profile: &Profile, schemas: Schemas<'_>, block: &Block) -> Vec<Unit> {
     if block.rules.is_empty() {
         return Vec::new();
@@ -19,7 +19,7 @@ pub fn joined_units_of(profile: &Profile, schemas: Schemas<'_>, block: &Block) -
     }
 }
 
-/// The units that rules hold, by the finest granularity that the kind offers.
+/// Returns the units of rules, by the finest granularity that the kind offers.
 pub fn units_of(
     profile: &Profile,
     schemas: Schemas<'_>,
@@ -32,8 +32,8 @@ pub fn units_of(
     decomposed_units(&ShapeRules::finest(profile, schemas).of(block), rules)
 }
 
-/// The leaves that rules hold: scalars, lists (items of keyed ones), nulls, empty objects; an
-/// empty block has one, the whole (specification 10, 11.9).
+/// Returns the leaves of rules: scalars, lists (items of keyed lists), nulls and empty objects. An
+/// empty block has one leaf, the whole (specification 10, 11.9).
 pub fn leaves_of(
     profile: &Profile,
     schemas: Schemas<'_>,
@@ -48,24 +48,24 @@ pub fn leaves_of(
 
 fn decomposed_units(shapes: &ShapeRules<'_>, rules: &Map<String, Value>) -> Vec<Unit> {
     let tree = decompose(rules, 0, shapes);
-    let mut found = Vec::new();
-    tree.leaves(&mut Vec::new(), &mut |unit, _| found.push(unit));
-    found
+    let mut units = Vec::new();
+    tree.leaves(&mut Vec::new(), &mut |unit, _| units.push(unit));
+    units
 }
 
-/// Rules without tombstones, their parents kept (specification 5.2).
+/// Returns rules without tombstones. Their parents are kept (specification 5.2).
 pub fn pruned(rules: &Value) -> Value {
     without_nulls(rules)
 }
 
-/// The value of a unit below a value.
+/// Returns the value of a unit below a value.
 pub fn value_at<'v>(value: &'v Value, unit: &[Segment]) -> Option<&'v Value> {
     unit.iter().try_fold(value, |value, segment| match segment {
         Segment::Field(name) => value.get(&**name),
         Segment::Item(keys) => value.as_array()?.iter().find(|item| {
-            keys.iter().all(|(name, wanted)| {
+            keys.iter().all(|(name, expected)| {
                 item.get(&**name)
-                    .is_some_and(|value| crate::model::item_value(value) == *wanted)
+                    .is_some_and(|value| crate::model::item_value(value) == *expected)
             })
         }),
     })

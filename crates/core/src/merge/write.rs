@@ -1,12 +1,11 @@
-//! Finished rules as text, written from the slots: nothing is copied on the way.
+//! Writes merged rules as JSON text directly from the tree, without building a JSON value.
 
 use serde_json::{Map, Value};
 
 use super::tree::MergeTree;
 
 impl MergeTree<'_> {
-    /// The finished value as compact JSON, its keys sorted: tombstones are dropped, their parents
-    /// stay (specification 5.2, 6.5).
+    /// Returns the value without tombstones as compact JSON with sorted keys (specification 5.2, 6.5).
     pub fn to_json(&self) -> Option<String> {
         let mut out = Vec::with_capacity(1_024);
         self.write(&mut out);
@@ -27,7 +26,7 @@ impl MergeTree<'_> {
     }
 }
 
-/// A value without the nulls of its objects; inside a list a null is plain data.
+/// Writes a value without the nulls of its objects. Nulls in lists are plain data.
 fn write_value(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Object(map) => write_map(map, out),
@@ -41,7 +40,7 @@ fn write_map(map: &Map<String, Value>, out: &mut Vec<u8>) {
 }
 
 fn write_plain(value: &impl serde::Serialize, out: &mut Vec<u8>) {
-    // Writing a value into memory does not fail.
+    // Writing to memory does not fail.
     let _ = serde_json::to_writer(out, value);
 }
 

@@ -1,17 +1,17 @@
-//! What sources deliver: transactions of objects.
+//! Changes: the transactions of objects that sources deliver.
 
 use std::sync::Arc;
 
 use super::object::{GroupKind, Object, ObjectKey};
 
-/// A transaction: a source's whole step from one state to the next. A relist is one change.
+/// A transaction: one complete step of a source from one state to the next. A relist is one change.
 #[derive(Clone, Debug, Default)]
 pub struct Change {
     /// Objects that are new or different.
     pub upserts: Vec<Arc<Object>>,
     /// Objects that are gone.
     pub deletes: Vec<ObjectKey>,
-    /// What the source now says of kinds it reads.
+    /// The new state of kinds that the source reads.
     pub states: Vec<KindState>,
 }
 
@@ -20,19 +20,19 @@ pub struct Change {
 pub enum SourceState {
     /// All objects of the kind are known.
     Complete,
-    /// What is known is the last good state; the source does not answer.
+    /// The source does not answer; the last good state is in use.
     Stale,
-    /// The source may not be read.
+    /// Access to the source is denied.
     Forbidden,
-    /// Nothing is known: no profile, or no source.
+    /// No object is known: the kind has no profile or no source.
     Unknown,
 }
 
 impl SourceState {
-    /// All of them.
+    /// Every state.
     pub const ALL: [Self; 4] = [Self::Complete, Self::Stale, Self::Forbidden, Self::Unknown];
 
-    /// The name, as messages tell it.
+    /// Returns the name that messages use.
     pub fn name(self) -> &'static str {
         match self {
             Self::Complete => "COMPLETE",
@@ -42,13 +42,13 @@ impl SourceState {
         }
     }
 
-    /// The state of a name.
+    /// Returns the state with a name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.name() == name)
     }
 }
 
-/// A kind and what is known of it.
+/// The state of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KindState {
     /// The kind.
@@ -58,7 +58,7 @@ pub struct KindState {
 }
 
 impl Change {
-    /// Whether the change says nothing.
+    /// Reports whether the change is empty.
     pub fn is_empty(&self) -> bool {
         self.upserts.is_empty() && self.deletes.is_empty() && self.states.is_empty()
     }

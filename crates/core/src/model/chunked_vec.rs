@@ -1,18 +1,18 @@
-//! A list of which a changed copy costs what changed.
+//! A copy-on-write list: a changed copy shares the unchanged chunks with the original.
 
 use std::sync::Arc;
 
-/// Entries that are copied together when one of them changes.
+/// Number of entries that are copied when one of them changes.
 const CHUNK: usize = 128;
 
-/// A list in shared pieces.
+/// A list in shared chunks. A clone costs one pointer a chunk.
 #[derive(Clone, Debug)]
 pub struct ChunkedVec<T> {
     chunks: Vec<Arc<Vec<T>>>,
 }
 
 impl<T: Clone> ChunkedVec<T> {
-    /// The list of these entries.
+    /// Creates a list of `entries`.
     pub fn new(entries: &[T]) -> Self {
         let chunks = entries.chunks(CHUNK);
         Self {
@@ -20,17 +20,18 @@ impl<T: Clone> ChunkedVec<T> {
         }
     }
 
-    /// An entry.
+    /// Returns the entry at `index`.
     pub fn get(&self, index: usize) -> Option<&T> {
         self.chunks.get(index / CHUNK)?.get(index % CHUNK)
     }
 
-    /// Replaces an entry; other copies of the list keep theirs.
+    /// Replaces the entry at `index`. Other copies of the list keep theirs. An index past the end has
+    /// no effect.
     pub fn set(&mut self, index: usize, entry: T) {
         let chunk = self.chunks.get_mut(index / CHUNK);
-        let place = chunk.and_then(|chunk| Arc::make_mut(chunk).get_mut(index % CHUNK));
-        if let Some(place) = place {
-            *place = entry;
+        let slot = chunk.and_then(|chunk| Arc::make_mut(chunk).get_mut(index % CHUNK));
+        if let Some(slot) = slot {
+            *slot = entry;
         }
     }
 }
@@ -46,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_shares_what_did_not_change() {
+    fn a_changed_copy_shares_the_unchanged_chunks() {
         let first = ChunkedVec::new(&(0..1_000).collect::<Vec<_>>());
         let mut second = first.clone();
         second.set(500, 7);

@@ -1,64 +1,64 @@
-//! Reasons: why a reference does not attach, why something is no path.
+//! Reasons: the outcome of a reference, and why a path does not exist.
 
 use std::fmt;
 
-/// The outcome of one reference of a policy, in the order in which it is checked
-/// (specification 3.3). A bad policy is data, never an error of ours.
+/// The outcome of one reference of a policy, in the order of the checks (specification 3.3).
+/// A malformed policy has an outcome and never causes an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Outcome {
-    /// It attaches.
+    /// The reference attaches.
     Accepted,
-    /// The kind or section is not allowed by the profile, or the policy itself is wrong.
+    /// The profile does not allow the kind or section, or the policy itself is malformed.
     Invalid,
-    /// No grant permits it.
+    /// No ReferenceGrant permits the reference.
     RefNotPermitted,
-    /// The target, or the section of it, does not exist.
+    /// The target or its section does not exist.
     TargetNotFound,
-    /// An established policy holds the place.
+    /// A more established policy is attached to the target.
     Conflicted,
-    /// The target is a workload, which is no node (specification 3.1).
+    /// The target is a workload, and workloads are not nodes (specification 3.1).
     SelectorNotEvaluated,
-    /// The policy's controller says that it is not accepted (`trustStatus`).
+    /// The policy's own controller did not accept it (`trustStatus`).
     Untrusted,
 }
 
-/// Why something is no path (specification 1.4): the first step that fails.
+/// Why a path does not exist: the reason of its first step that fails (specification 1.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PathErrorReason {
-    /// No such GatewayClass.
+    /// The GatewayClass does not exist.
     GatewayClassNotFound,
-    /// Nothing lives in such a namespace.
+    /// No object is in the namespace.
     NamespaceNotFound,
-    /// No such Gateway.
+    /// The Gateway does not exist.
     GatewayNotFound,
-    /// No such ListenerSet.
+    /// The ListenerSet does not exist.
     ListenerSetNotFound,
-    /// The Gateway does not admit the ListenerSet.
+    /// The Gateway's `allowedListeners` do not admit the ListenerSet.
     ListenerSetNotAllowed,
-    /// No such listener.
+    /// The listener does not exist.
     ListenerNotFound,
-    /// No such route.
+    /// The route does not exist.
     RouteNotFound,
     /// No parentRef of the route names this parent, or its section and port do not match.
     NoMatchingParent,
-    /// The listener's kinds or namespaces do not admit the route.
+    /// The listener's `allowedRoutes` do not admit the route.
     NotAllowedByListeners,
-    /// The hostnames have no intersection.
+    /// The hostnames of the route and the listener do not intersect.
     NoMatchingListenerHostname,
-    /// No such rule.
+    /// The route has no such rule.
     RuleNotFound,
-    /// No such Service.
+    /// The Service does not exist, or the rule does not reference it.
     BackendNotFound,
-    /// A reference into another namespace without a grant.
+    /// No ReferenceGrant permits the reference into another namespace.
     RefNotPermitted,
-    /// The backend has no such port, or the backendRef does not name it.
+    /// The backend has no such port, or the backendRef does not reference it.
     PortNotFound,
-    /// It is no path for another reason.
+    /// The path does not exist for another reason.
     NotAPath,
 }
 
 impl Outcome {
-    /// The word used as a condition's reason.
+    /// Returns the reason of a condition.
     pub fn as_str(self) -> &'static str {
         match self {
             Outcome::Accepted => "Accepted",
@@ -73,7 +73,7 @@ impl Outcome {
 }
 
 impl PathErrorReason {
-    /// The word used in errors.
+    /// Returns the reason in errors.
     pub fn as_str(self) -> &'static str {
         match self {
             PathErrorReason::GatewayClassNotFound => "GatewayClassNotFound",
@@ -94,30 +94,32 @@ impl PathErrorReason {
         }
     }
 
-    /// A sentence for people.
+    /// Returns a message that describes the reason.
     pub fn explain(self) -> &'static str {
         match self {
-            PathErrorReason::GatewayClassNotFound => "no such GatewayClass",
-            PathErrorReason::NamespaceNotFound => "nothing lives in such a namespace",
-            PathErrorReason::GatewayNotFound => "no such Gateway",
+            PathErrorReason::GatewayClassNotFound => "the GatewayClass does not exist",
+            PathErrorReason::NamespaceNotFound => "no object is in the namespace",
+            PathErrorReason::GatewayNotFound => "the Gateway does not exist",
             PathErrorReason::ListenerSetNotFound => "the Gateway has no such ListenerSet",
             PathErrorReason::ListenerSetNotAllowed => {
                 "the Gateway's allowedListeners do not admit the ListenerSet"
             }
-            PathErrorReason::ListenerNotFound => "no such listener",
-            PathErrorReason::RouteNotFound => "no such route",
+            PathErrorReason::ListenerNotFound => "the listener does not exist",
+            PathErrorReason::RouteNotFound => "the route does not exist",
             PathErrorReason::NoMatchingParent => "no parentRef of the route matches this parent",
             PathErrorReason::NotAllowedByListeners => {
                 "the listener's allowedRoutes do not admit the route"
             }
             PathErrorReason::NoMatchingListenerHostname => {
-                "the hostnames of the route and of the listener have no intersection"
+                "the hostnames of the route and the listener do not intersect"
             }
             PathErrorReason::RuleNotFound => "the route has no such rule",
-            PathErrorReason::BackendNotFound => "no such Service, or the rule does not name it",
+            PathErrorReason::BackendNotFound => {
+                "the Service does not exist, or the rule does not reference it"
+            }
             PathErrorReason::RefNotPermitted => "no ReferenceGrant permits the reference",
             PathErrorReason::PortNotFound => {
-                "the backendRef does not name such a port of the backend"
+                "the backend has no such port, or the backendRef does not reference it"
             }
             PathErrorReason::NotAPath => "not a path of the topology",
         }

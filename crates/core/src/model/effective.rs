@@ -1,4 +1,4 @@
-//! Effective policies and where their values come from (specification 9).
+//! Effective policies and the origins of their values (specification 9).
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::object::{ObjectKey, Str};
 use super::strategy::Strategy;
 use super::unit::Unit;
 
-/// A policy of the kind at hand.
+/// The namespace and name of a policy whose kind is known from the context.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PolicyRef {
     /// Namespace; empty for cluster-scoped policies.
@@ -16,10 +16,10 @@ pub struct PolicyRef {
     pub name: Str,
 }
 
-/// Which block of a policy a value stands in.
+/// The block of a policy that contains a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum BlockName {
-    /// Rules without a block: implicit defaults.
+    /// Rules outside any block: implicit defaults.
     Bare,
     /// The defaults block.
     Defaults,
@@ -29,90 +29,91 @@ pub enum BlockName {
     OwnFields,
 }
 
-/// Who says a unit. It holds for everything at and below the unit.
+/// The policies that set a unit and everything below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The unit; the empty unit (`*`) where one policy gives everything.
+    /// The unit; the empty unit (`*`) if one policy sets everything.
     pub unit: Unit,
-    /// The policies, sorted; several where reducers made the value of them.
+    /// The policies, sorted. More than one if a reducer combined their values.
     pub policies: Vec<PolicyRef>,
-    /// The object, where the value is one of its own fields.
+    /// The object, if the value is one of its own fields.
     pub object: Option<ObjectKey>,
-    /// The block that it stands in.
+    /// The block that contains the value.
     pub block: BlockName,
-    /// The strategy by which the block joined.
+    /// The strategy by which the block was merged.
     pub strategy: Strategy,
 }
 
-/// A policy that is attached on the path, but not accepted (specification 9.4).
+/// A policy that is attached on the path but not accepted (specification 9.4).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RejectedPolicy {
     /// The policy.
     pub policy: PolicyRef,
-    /// Why: `Invalid`, `Conflicted`, or the reason of its own controller.
+    /// `Invalid`, `Conflicted`, or the reason that the policy's own controller gave.
     pub reason: String,
-    /// A sentence for people.
+    /// A human-readable description of the reason.
     pub message: String,
 }
 
-/// One policy of a listed kind, in its place (specification 8).
+/// One policy of a listed kind (specification 8).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListedPolicy {
     /// The policy.
     pub policy: PolicyRef,
-    /// The node of the path that it is attached to, `Kind/ns/name[#section]`.
+    /// The node of the path that the policy is attached to, as `Kind/ns/name[#section]`.
     pub node: String,
     /// The level of that node.
     pub level: Level,
-    /// Its rules, as they stand in the policy.
+    /// The rules of the policy, unchanged.
     pub spec: Value,
 }
 
-/// The answer of one kind on one path.
+/// The effective policy of one kind on one path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EffectivePolicy {
-    /// The merged rules; `None` exactly if no policy's block took part (specification 5.6).
+    /// The merged rules; `None` if and only if no block of a policy took part (specification 5.6).
     pub spec: Option<Value>,
-    /// Who says what, sorted by unit.
+    /// The origins of all values, sorted by unit.
     pub origins: Vec<Origin>,
-    /// The strategy of the least specific policy that took part: it dictates (specification 5.3).
+    /// The strategy of the least specific policy that took part (specification 5.3).
     pub strategy: Option<Strategy>,
-    /// For listed kinds: the policies in order.
+    /// The policies of a listed kind, in order.
     pub listed: Vec<ListedPolicy>,
-    /// Policies that are attached here but not accepted, sorted.
+    /// Policies that are attached on the path but not accepted, sorted.
     pub rejected: Vec<RejectedPolicy>,
-    /// The look-up was above the kind's effective level: what is gathered so far.
+    /// Whether the path ends above the kind's effective level, so that the answer holds only what is
+    /// inherited so far.
     pub inherited_only: bool,
-    /// Why nothing was computed, if so.
+    /// Why the answer was not computed; `None` if it was.
     pub not_computed: Option<String>,
 }
 
-/// Why a policy's value is not the result's.
+/// Why the value that a policy offered is not in the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LossReason {
-    /// A more specific policy says it, and defaults yield.
+    /// A more specific policy sets the unit, and this value is a default.
     MoreSpecificDefault,
-    /// A more specific policy overrides it, and nothing above says otherwise.
+    /// A more specific policy overrides the unit, and no less specific policy overrides that.
     MoreSpecificOverride,
-    /// A less specific policy overrides it.
+    /// A less specific policy overrides the unit.
     LessSpecificOverride,
-    /// An older policy on the same node holds it.
+    /// An older policy on the same node sets the unit.
     Older,
-    /// A newer policy on the same node holds it.
+    /// A newer policy on the same node sets the unit.
     Newer,
-    /// A more specific policy unsets it.
+    /// A more specific policy unsets the unit.
     Unset,
-    /// A null deletes it.
+    /// A null deletes the unit.
     DeletedByNull,
-    /// The block's condition is not true on this path.
+    /// The condition of the block is not true on this path.
     ConditionFalse,
-    /// It lies beyond the closest parent.
+    /// The policy is beyond the closest parent.
     BeyondClosestParent,
-    /// The target object's own field says it.
+    /// A field of the target object sets the unit.
     OwnField,
-    /// A policy on a section, or on a more specific target, takes its part whole.
+    /// A policy on a section, or on a more specific target, replaces this policy there as a whole.
     SectionTaken,
-    /// The overrides block of the same policy says it.
+    /// The overrides block of the same policy sets the unit.
     SamePolicyOverride,
 }
 
@@ -121,40 +122,40 @@ pub enum LossReason {
 pub struct BeatenPolicy {
     /// The policy.
     pub policy: PolicyRef,
-    /// The block that it offered the unit in.
+    /// The block that contains the offered unit.
     pub block: BlockName,
-    /// The unit as it offered it: at, above or below the unit that won.
+    /// The offered unit: equal to, above or below the unit that won.
     pub unit: Unit,
-    /// What it offered.
+    /// The offered value.
     pub value: Value,
-    /// Why it lost.
+    /// Why the policy lost.
     pub reason: LossReason,
 }
 
-/// One unit of a result with its winner and those that it beat (specification 9.1).
+/// One unit of a result with its winner and the policies that lost it (specification 9.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnitExplanation {
     /// The unit.
     pub unit: Unit,
-    /// Its value; `None` where a null deleted it or `unset` keeps it out.
+    /// The value; `None` if a null deleted the unit or `unset` excludes it.
     pub value: Option<Value>,
-    /// Who won it; `None` where nobody did.
+    /// The origin of the value; `None` if no policy won the unit.
     pub origin: Option<Origin>,
-    /// Who lost it, from the least specific on.
+    /// The policies that lost the unit, from the least to the most specific.
     pub beaten: Vec<BeatenPolicy>,
 }
 
-/// An effective policy with the whole story.
+/// An effective policy with the winner and the losers of each unit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Explanation {
-    /// The answer, as look-ups give it.
+    /// The effective policy, as look-ups return it.
     pub effective: EffectivePolicy,
-    /// Every unit that some policy offers.
+    /// Every unit that at least one policy offers.
     pub units: Vec<UnitExplanation>,
 }
 
 impl PolicyRef {
-    /// The policy of a key.
+    /// Returns the reference to the policy with a key.
     pub fn of(key: &ObjectKey) -> Self {
         Self {
             namespace: key.namespace.clone(),
@@ -174,7 +175,7 @@ impl std::fmt::Display for PolicyRef {
 }
 
 impl BlockName {
-    /// The word in answers.
+    /// Returns the name that answers use.
     pub fn as_str(self) -> &'static str {
         match self {
             BlockName::Bare => "rules",
@@ -186,7 +187,7 @@ impl BlockName {
 }
 
 impl LossReason {
-    /// The phrase in explanations.
+    /// Returns the phrase that explanations use.
     pub fn as_str(self) -> &'static str {
         match self {
             LossReason::MoreSpecificDefault => "more specific default",
@@ -206,7 +207,7 @@ impl LossReason {
 }
 
 impl EffectivePolicy {
-    /// Whether it says nothing at all, as for a kind without a policy on the path.
+    /// Reports whether the answer is empty: the kind has no policy on the path.
     pub fn is_empty(&self) -> bool {
         self.spec.is_none()
             && self.listed.is_empty()

@@ -1,24 +1,24 @@
-//! How far a policy is in force (specification 10).
+//! The degree to which a policy is in force (specification 10).
 
-/// How far a policy is in force, over all scopes that its attachments reach.
+/// The degree to which a policy is in force, over all scopes that its attachments reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Enforcement {
-    /// Every unit wins in every scope.
+    /// Every unit of the policy wins in every scope.
     All,
-    /// The same, and another policy holds a unit that it did not offer where it wins one.
+    /// Like `All`, and another policy adds units in a scope where this policy wins one.
     AllWithAdditions,
-    /// Some units, or all units in some scopes, lost.
+    /// Some units lose, or all units lose in some scopes.
     Part,
-    /// The same, with additions.
+    /// Like `Part`, with additions of other policies.
     PartWithAdditions,
-    /// Every unit lost everywhere.
+    /// Every unit loses in every scope.
     None,
-    /// Accepted, but on no path.
+    /// The policy is accepted but is on no path.
     NoScope,
 }
 
 impl Enforcement {
-    /// The word of the state.
+    /// Returns the name of the state.
     pub fn as_str(self) -> &'static str {
         match self {
             Enforcement::All => "All",

@@ -1,20 +1,20 @@
-//! Levels of the hierarchy and the nodes that stand on them (specification 1.1).
+//! Levels of the hierarchy, and the nodes that policies attach to (specification 1.1).
 
 use std::fmt;
 
 use super::object::{GroupKind, ObjectKey, Str, groups};
 
-/// A level, from least to most specific; "higher" levels compare smaller.
+/// A level of the hierarchy. Less specific levels compare smaller.
 ///
-/// `Root` stands above everything (policies of a profile's root namespace, specification 3.1); a
-/// Namespace is a node of a path without a level of its own in effective targets (specification 1.2).
+/// `Root` holds the policies of a profile's root namespace (specification 3.1). A Namespace is a
+/// node of a path, but cannot be an effective target (specification 1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Level {
-    /// Above everything.
+    /// Above all other levels.
     Root,
     /// GatewayClass.
     GatewayClass,
-    /// Namespace: stands directly above the least specific node that lives in it.
+    /// Namespace, directly above the least specific node of the path that is in it.
     Namespace,
     /// Gateway, or the Service that is a mesh root.
     Gateway,
@@ -32,23 +32,23 @@ pub enum Level {
     BackendPort,
 }
 
-/// A part of an object that a `sectionName` can name.
+/// A part of an object that a `sectionName` can reference.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Section {
     /// A listener of a Gateway or ListenerSet, by name.
     Listener(Str),
-    /// A rule of a route, by index: names and indexes are two name spaces (specification 1.5).
+    /// A rule of a route, by index. Names and indexes are separate name spaces (specification 1.5).
     Rule(u32),
     /// A port of a backend, by number.
     Port(u16),
 }
 
-/// What a policy attaches to: an object, or a section of one.
+/// What a policy attaches to: an object or a section of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeKey {
-    /// The whole object.
+    /// The object.
     pub object: ObjectKey,
-    /// The section, if the node is one.
+    /// The section; `None` for the whole object.
     pub section: Option<Section>,
 }
 
@@ -67,13 +67,13 @@ impl Level {
         Level::BackendPort,
     ];
 
-    /// The level of a word.
-    pub fn parse(word: &str) -> Option<Self> {
+    /// Returns the level with a name.
+    pub fn parse(name: &str) -> Option<Self> {
         let mut levels = Self::ALL.into_iter();
-        levels.find(|level| level.as_str() == word)
+        levels.find(|level| level.as_str() == name)
     }
 
-    /// The word of the level in profiles and answers.
+    /// Returns the name that profiles and answers use.
     pub fn as_str(self) -> &'static str {
         match self {
             Level::Root => "Root",
@@ -97,7 +97,7 @@ impl fmt::Display for Level {
 }
 
 impl NodeKey {
-    /// The node of a whole object.
+    /// Returns the node of a whole object.
     pub fn whole(object: ObjectKey) -> Self {
         Self {
             object,
@@ -105,7 +105,7 @@ impl NodeKey {
         }
     }
 
-    /// The node of a section of an object.
+    /// Returns the node of a section of an object.
     pub fn section(object: ObjectKey, section: Section) -> Self {
         Self {
             object,
@@ -113,7 +113,7 @@ impl NodeKey {
         }
     }
 
-    /// The node above everything, where policies of a profile's root namespace stand
+    /// Returns the root node, which the policies of a profile's root namespace attach to
     /// (specification 3.1).
     pub fn root() -> Self {
         Self::whole(ObjectKey::new(
@@ -123,7 +123,7 @@ impl NodeKey {
         ))
     }
 
-    /// The node of a Namespace.
+    /// Returns the node of a Namespace.
     pub fn namespace(name: impl Into<Str>) -> Self {
         Self::whole(ObjectKey::new(
             GroupKind::new(groups::CORE, "Namespace"),
@@ -134,8 +134,8 @@ impl NodeKey {
 }
 
 impl fmt::Display for NodeKey {
-    /// `Kind/ns/name`, `Gateway/ns/gw#http`, `HTTPRoute/ns/r##0` (specification 11.16). A named rule
-    /// is written by the caller, who knows the name.
+    /// Writes `Kind/ns/name`, `Gateway/ns/gw#http` or `HTTPRoute/ns/r##0` (specification 11.16). Rules
+    /// are written by index: a caller that knows the name of a rule writes it instead.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.object)?;
         match &self.section {

@@ -1,7 +1,7 @@
-//! The words of the field, shared by every room: object keys, nodes, paths and their names,
-//! units, conditions, changes and effective policies.
+//! Types that all other modules share: object keys, nodes, path names, units, conditions, changes
+//! and effective policies.
 //!
-//! This room knows no other room, no Kubernetes client and no transport.
+//! This module depends on no other module of the package.
 
 mod change;
 mod chunked_vec;

@@ -1,4 +1,4 @@
-//! Kubernetes objects as entail sees them: a key, the metadata that rules need, and the body.
+//! Kubernetes objects: a key, the metadata that rules need, and the body.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,32 +9,32 @@ use serde_json::Value;
 /// A shared, immutable string.
 pub type Str = Arc<str>;
 
-/// API groups that rules name.
+/// API groups with kinds that entail knows.
 pub mod groups {
     /// The Gateway API.
     pub const GATEWAY: &str = "gateway.networking.k8s.io";
-    /// Experimental kinds of the Gateway API.
+    /// The group of experimental kinds of the Gateway API.
     pub const GATEWAY_X: &str = "gateway.networking.x-k8s.io";
-    /// The core group is the empty string.
+    /// The core group.
     pub const CORE: &str = "";
-    /// Multi-cluster services.
+    /// The Multi-Cluster Services API.
     pub const MULTICLUSTER: &str = "multicluster.x-k8s.io";
     /// Custom resource definitions.
     pub const APIEXTENSIONS: &str = "apiextensions.k8s.io";
-    /// Our own resources.
+    /// Resources of entail.
     pub const ENTAIL: &str = "entail.dev";
 }
 
-/// A resource kind without its version: versions of one kind are one kind.
+/// A resource kind, independent of its version.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupKind {
-    /// API group; the core group is empty.
+    /// API group; empty for the core group.
     pub group: Str,
     /// Kind, as in `HTTPRoute`.
     pub kind: Str,
 }
 
-/// Identity of an object. The kind is always part of it (specification 1.5).
+/// The identity of an object. The kind is always part of it (specification 1.5).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectKey {
     /// Group and kind.
@@ -45,12 +45,12 @@ pub struct ObjectKey {
     pub name: Str,
 }
 
-/// A moment, in whole seconds since the Unix epoch: creation times compare to the second
+/// A time in whole seconds since the Unix epoch, the precision at which creation times are compared
 /// (specification 4.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(pub i64);
 
-/// One object, as a source delivers it.
+/// An object as a source delivers it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Object {
     /// Identity.
@@ -61,16 +61,16 @@ pub struct Object {
     pub annotations: BTreeMap<String, String>,
     /// `metadata.creationTimestamp`; `None` counts as newest (specification 4.4).
     pub created: Option<Timestamp>,
-    /// `metadata.generation`, where the source knows it.
+    /// `metadata.generation`, if the source has it.
     pub generation: Option<i64>,
     /// The whole object as JSON.
     pub body: Value,
-    /// Where it was read, for messages: `file.yaml:12`. Never part of an answer.
+    /// Where the object was read, such as `file.yaml:12`. For messages only, never part of an answer.
     pub location: Option<Str>,
 }
 
 impl GroupKind {
-    /// A group and kind from parts.
+    /// Creates a kind from its parts.
     pub fn new(group: impl Into<Str>, kind: impl Into<Str>) -> Self {
         Self {
             group: group.into(),
@@ -78,7 +78,7 @@ impl GroupKind {
         }
     }
 
-    /// Reads `Kind.group` (or `Kind` for the core group).
+    /// Parses `Kind.group`, or `Kind` for the core group.
     pub fn parse(text: &str) -> Self {
         match text.split_once('.') {
             Some((kind, group)) => Self::new(group, kind),
@@ -86,27 +86,27 @@ impl GroupKind {
         }
     }
 
-    /// The kind of CustomResourceDefinitions.
+    /// Returns the kind CustomResourceDefinition.
     pub fn crd() -> Self {
         Self::new(groups::APIEXTENSIONS, "CustomResourceDefinition")
     }
 
-    /// Whether this is the kind of CustomResourceDefinitions.
+    /// Reports whether this is the kind CustomResourceDefinition.
     pub fn is_crd(&self) -> bool {
         self.is(groups::APIEXTENSIONS, "CustomResourceDefinition")
     }
 
-    /// Whether its objects say which kinds there are, and what their policies mean.
+    /// Reports whether objects of this kind define policy kinds: CRDs and PolicyProfiles.
     pub fn defines_kinds(&self) -> bool {
         self.is_crd() || self.is(groups::ENTAIL, "PolicyProfile")
     }
 
-    /// Whether this is `group`/`kind`.
+    /// Reports whether this is `kind` of `group`.
     pub fn is(&self, group: &str, kind: &str) -> bool {
         &*self.kind == kind && &*self.group == group
     }
 
-    /// The name used in paths and object keys: the bare kind inside the standard groups, else
+    /// Returns the name used in paths and object keys: `Kind` in the standard groups, else
     /// `Kind.group` (specification 11.16).
     pub fn short(&self) -> String {
         if is_standard(&self.group, &self.kind) {
@@ -116,7 +116,7 @@ impl GroupKind {
         }
     }
 
-    /// The same, shared where it is the kind's own word.
+    /// Like [`GroupKind::short`], without a copy for kinds of the standard groups.
     pub fn short_name(&self) -> Str {
         if is_standard(&self.group, &self.kind) {
             self.kind.clone()
@@ -125,7 +125,7 @@ impl GroupKind {
         }
     }
 
-    /// Reads what [`GroupKind::short`] writes.
+    /// Parses the output of [`GroupKind::short`].
     pub fn parse_short(text: &str) -> Self {
         if text.contains('.') {
             return Self::parse(text);
@@ -140,7 +140,7 @@ impl GroupKind {
     }
 }
 
-/// Whether the kind is written without its group.
+/// Reports whether a kind is written without its group.
 fn is_standard(group: &str, kind: &str) -> bool {
     match group {
         groups::CORE => true,
@@ -151,7 +151,21 @@ fn is_standard(group: &str, kind: &str) -> bool {
 }
 
 impl Object {
-    /// The kind that a CustomResourceDefinition defines; `None` if it is none, or names none.
+    /// Creates an object without labels, annotations, creation time and generation.
+    pub fn new(key: ObjectKey, body: Value) -> Self {
+        Self {
+            key,
+            labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
+            created: None,
+            generation: None,
+            body,
+            location: None,
+        }
+    }
+
+    /// Returns the kind that a CustomResourceDefinition defines; `None` for any other object, or if
+    /// the definition names no kind.
     pub fn defined_kind(&self) -> Option<GroupKind> {
         if !self.key.kind.is_crd() {
             return None;
@@ -165,7 +179,7 @@ impl Object {
 }
 
 impl fmt::Display for GroupKind {
-    /// `Kind.group`, or `Kind` for the core group.
+    /// Writes `Kind.group`, or `Kind` for the core group.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.kind)?;
         if !self.group.is_empty() {
@@ -176,7 +190,7 @@ impl fmt::Display for GroupKind {
 }
 
 impl ObjectKey {
-    /// A key from parts; an empty namespace means cluster-scoped.
+    /// Creates a key from its parts. An empty namespace means cluster-scoped.
     pub fn new(kind: GroupKind, namespace: impl Into<Str>, name: impl Into<Str>) -> Self {
         Self {
             kind,
@@ -185,8 +199,8 @@ impl ObjectKey {
         }
     }
 
-    /// `namespace/name`, or `name` for cluster-scoped objects: the string that orders policies of
-    /// one age (specification 4.2).
+    /// Returns `namespace/name`, or `name` for cluster-scoped objects: the string that orders
+    /// policies of the same age (specification 4.2).
     pub fn qualified_name(&self) -> String {
         if self.namespace.is_empty() {
             self.name.to_string()
@@ -197,70 +211,22 @@ impl ObjectKey {
 }
 
 impl fmt::Display for ObjectKey {
-    /// `Kind/ns/name` with the short kind (specification 11.16).
+    /// Writes `Kind/ns/name` with the short kind (specification 11.16).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.kind.short(), self.qualified_name())
     }
 }
 
 impl Timestamp {
-    /// Reads an RFC 3339 time, fractions of a second dropped. `None` if it is none.
+    /// Parses an RFC 3339 time and drops fractions of a second. Returns `None` if the text is
+    /// malformed.
     pub fn parse(text: &str) -> Option<Self> {
-        let bytes = text.as_bytes();
-        let number = |from: usize, to: usize| -> Option<i64> {
-            let part = text.get(from..to)?;
-            part.bytes().all(|b| b.is_ascii_digit()).then_some(())?;
-            part.parse().ok()
-        };
-        let mark = |at: usize, allowed: &[u8]| bytes.get(at).filter(|b| allowed.contains(b));
-        mark(4, b"-")?;
-        mark(7, b"-")?;
-        mark(10, b"Tt ")?;
-        mark(13, b":")?;
-        mark(16, b":")?;
-        let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
-        let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
-        if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-            return None;
-        }
-        if hour > 23 || minute > 59 || second > 60 {
-            return None;
-        }
-        let mut rest = text.get(19..)?;
-        if let Some(fraction) = rest.strip_prefix('.') {
-            rest = fraction.trim_start_matches(|c: char| c.is_ascii_digit());
-        }
-        let offset = zone_offset(rest)?;
-        let days = days_from_civil(year, month, day);
+        let time: jiff::Timestamp = text.parse().ok()?;
+        // Whole seconds towards the past, as the clock showed them.
         Some(Self(
-            days * 86_400 + hour * 3_600 + minute * 60 + second - offset,
+            time.as_second() - i64::from(time.subsec_nanosecond() < 0),
         ))
     }
-}
-
-/// Seconds east of UTC of `Z` or `+hh:mm`.
-fn zone_offset(zone: &str) -> Option<i64> {
-    if zone.eq_ignore_ascii_case("z") {
-        return Some(0);
-    }
-    let sign = match zone.get(..1)? {
-        "+" => 1,
-        "-" => -1,
-        _ => return None,
-    };
-    let (hours, minutes) = zone.get(1..)?.split_once(':')?;
-    Some(sign * (hours.parse::<i64>().ok()? * 3_600 + minutes.parse::<i64>().ok()? * 60))
-}
-
-/// Days since 1970-01-01 of a date of the Gregorian calendar.
-fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
-    // Years are counted from March, so that the leap day is the last of the year.
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
 }
 
 #[cfg(test)]
@@ -285,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_timestamp_is_none() {
+    fn malformed_timestamps_are_none() {
         for text in [
             "",
             "yesterday",

@@ -1,10 +1,10 @@
-//! Label selectors, as Kubernetes defines them.
+//! Label selectors of Kubernetes.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// A label selector; the empty one selects everything.
+/// A label selector. The empty selector matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelSelector {
     requirements: Vec<Requirement>,
@@ -25,40 +25,40 @@ enum Operator {
 }
 
 impl LabelSelector {
-    /// Reads `matchLabels` and `matchExpressions`; other fields are not looked at.
+    /// Reads `matchLabels` and `matchExpressions`; other fields are ignored.
     ///
     /// # Errors
-    /// What is wrong: a selector that cannot be read selects nothing, and its owner says why.
+    /// Returns a description of the first malformed field.
     pub fn read(value: &Value) -> Result<Self, String> {
         let mut requirements = Vec::new();
         match value.get("matchLabels") {
             None | Some(Value::Null) => {}
             Some(Value::Object(labels)) => {
                 for (key, value) in labels {
-                    let value = value
-                        .as_str()
-                        .ok_or_else(|| format!("matchLabels: value of `{key}` is no string"))?;
+                    let value = value.as_str().ok_or_else(|| {
+                        format!("matchLabels: the value of `{key}` is not a string")
+                    })?;
                     requirements.push(Requirement {
                         key: key.clone(),
                         operator: Operator::In(vec![value.to_owned()]),
                     });
                 }
             }
-            Some(_) => return Err("matchLabels is no map".to_owned()),
+            Some(_) => return Err("matchLabels is not a map".to_owned()),
         }
         match value.get("matchExpressions") {
             None | Some(Value::Null) => {}
             Some(Value::Array(items)) => {
                 for item in items {
-                    requirements.push(expression(item)?);
+                    requirements.push(read_requirement(item)?);
                 }
             }
-            Some(_) => return Err("matchExpressions is no list".to_owned()),
+            Some(_) => return Err("matchExpressions is not a list".to_owned()),
         }
         Ok(Self { requirements })
     }
 
-    /// Whether labels satisfy every requirement.
+    /// Reports whether labels satisfy every requirement.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         self.requirements.iter().all(|requirement| {
             let label = labels.get(&requirement.key);
@@ -72,7 +72,7 @@ impl LabelSelector {
     }
 }
 
-fn expression(item: &Value) -> Result<Requirement, String> {
+fn read_requirement(item: &Value) -> Result<Requirement, String> {
     let key = item
         .get("key")
         .and_then(Value::as_str)
@@ -86,7 +86,7 @@ fn expression(item: &Value) -> Result<Requirement, String> {
                 .collect()
         });
         list.filter(|values| !values.is_empty())
-            .ok_or_else(|| format!("matchExpressions: `{key}` needs values"))
+            .ok_or_else(|| format!("matchExpressions: `{key}` needs a list of values"))
     };
     let operator = match item.get("operator").and_then(Value::as_str) {
         Some("In") => Operator::In(values()?),
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn operators() {
+    fn operators_match_labels() {
         let tier = |operator, values| json!({"matchExpressions": [{"key": "tier", "operator": operator, "values": values}]});
         assert!(selects(json!({}), &[]));
         assert!(selects(json!({"matchLabels": {"a": "b"}}), &[("a", "b")]));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_says_why() {
+    fn malformed_selectors_are_errors() {
         for bad in [
             json!({"matchLabels": []}),
             json!({"matchLabels": {"a": 1}}),

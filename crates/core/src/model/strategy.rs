@@ -1,8 +1,8 @@
-//! Merge strategies: direction times granularity (specification 5.2).
+//! Merge strategies: a granularity and a direction (specification 5.2).
 
 use std::fmt;
 
-/// Which side of a pair wins.
+/// Which of two policies wins a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Direction {
     /// The more specific policy wins.
@@ -11,29 +11,29 @@ pub enum Direction {
     Overrides,
 }
 
-/// What one unit is. The order is from coarse to fine (specification 9.2, 11.13).
+/// The size of a unit, ordered from coarse to fine (specification 9.2, 11.13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Granularity {
     /// The whole block.
     Atomic,
     /// Each top-level field.
     Field,
-    /// Entries of the rule maps, and every other field met on the way to them.
+    /// Each entry of the rule maps, and each other field on the paths to them.
     Rule,
-    /// By the CRD's schema.
+    /// Units follow the schema of the CRD.
     Structural,
-    /// RFC 7386: objects recurse, lists and scalars are units.
+    /// JSON Merge Patch (RFC 7386): objects recurse; lists and scalars are units.
     Patch,
-    /// Patch with reducers.
+    /// Like `Patch`, with reducers.
     Custom,
 }
 
-/// A strategy that a kind can offer.
+/// A merge strategy that a kind can offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Strategy {
-    /// No merging: one policy wins whole (specification 7).
+    /// No merging: one policy wins as a whole (specification 7).
     None,
-    /// Merging in a direction, unit by unit.
+    /// Merging unit by unit, in a direction.
     Merge(Granularity, Direction),
 }
 
@@ -48,7 +48,7 @@ impl Granularity {
         Granularity::Custom,
     ];
 
-    /// The word of the granularity in profiles.
+    /// Returns the name that profiles use.
     pub fn as_str(self) -> &'static str {
         match self {
             Granularity::Atomic => "Atomic",
@@ -60,17 +60,17 @@ impl Granularity {
         }
     }
 
-    /// Reads a granularity, compared without case, spaces, `-` and `_` (specification 5.3).
+    /// Parses a granularity. Case, spaces, `-` and `_` do not matter (specification 5.3).
     pub fn parse(text: &str) -> Option<Self> {
-        let wanted = fold(text);
+        let normalized = normalize(text);
         Self::ALL
             .into_iter()
-            .find(|g| g.as_str().to_ascii_lowercase() == wanted)
+            .find(|g| g.as_str().to_ascii_lowercase() == normalized)
     }
 }
 
 impl Direction {
-    /// The word of the direction in profiles.
+    /// Returns the name that profiles use.
     pub fn as_str(self) -> &'static str {
         match self {
             Direction::Defaults => "Defaults",
@@ -80,23 +80,22 @@ impl Direction {
 }
 
 impl Strategy {
-    /// Reads a full strategy name such as `PatchOverrides`, compared without case, spaces, `-`
-    /// and `_`.
+    /// Parses a full strategy name such as `PatchOverrides`. Case, spaces, `-` and `_` do not matter.
     pub fn parse(text: &str) -> Option<Self> {
-        let wanted = fold(text);
-        if wanted == "none" {
+        let normalized = normalize(text);
+        if normalized == "none" {
             return Some(Strategy::None);
         }
         [Direction::Defaults, Direction::Overrides]
             .into_iter()
             .find_map(|direction| {
                 let suffix = direction.as_str().to_ascii_lowercase();
-                let granularity = Granularity::parse(wanted.strip_suffix(&suffix)?)?;
+                let granularity = Granularity::parse(normalized.strip_suffix(&suffix)?)?;
                 Some(Strategy::Merge(granularity, direction))
             })
     }
 
-    /// The direction, if it merges.
+    /// Returns the direction of a merge strategy.
     pub fn direction(self) -> Option<Direction> {
         match self {
             Strategy::None => None,
@@ -104,7 +103,7 @@ impl Strategy {
         }
     }
 
-    /// The granularity, if it merges.
+    /// Returns the granularity of a merge strategy.
     pub fn granularity(self) -> Option<Granularity> {
         match self {
             Strategy::None => None,
@@ -113,8 +112,8 @@ impl Strategy {
     }
 }
 
-/// Names compare without case, spaces, `-` and `_`.
-fn fold(text: &str) -> String {
+/// Normalizes a name: lower case, without spaces, `-` and `_`.
+fn normalize(text: &str) -> String {
     text.chars()
         .filter(|c| !matches!(c, ' ' | '-' | '_'))
         .flat_map(char::to_lowercase)

@@ -1,4 +1,4 @@
-//! Units of a result, and how they are written (specification 9.1).
+//! Units of a result and their text form (specification 9.1).
 
 use std::fmt;
 
@@ -11,22 +11,22 @@ use super::object::Str;
 pub enum Segment {
     /// A field of an object.
     Field(Str),
-    /// An item of a keyed list: the key's fields and the item's values for them, as JSON text.
+    /// An item of a keyed list: the names of the key fields and the item's values, as JSON text.
     Item(Vec<(Str, String)>),
 }
 
-/// A path from the rules' root to a unit; the empty path is the whole and written `*`.
+/// The path of a unit below the root of the rules. The empty path, written `*`, is the whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Unit(pub Vec<Segment>);
 
 impl Unit {
-    /// Whether `self` is `other` or lies above it.
+    /// Reports whether `self` equals `other` or is a prefix of it.
     pub fn covers(&self, other: &Unit) -> bool {
         other.0.starts_with(&self.0)
     }
 
-    /// Reads a dotted path: segments are bare or JSON strings. Items of keyed lists are
-    /// `list[key=value]`. `None` if it does not parse.
+    /// Parses a dotted path. Segments are bare names or JSON strings; items of keyed lists are written
+    /// `list[key=value]`. Returns `None` if the text is malformed.
     pub fn parse(text: &str) -> Option<Self> {
         if text == "*" {
             return Some(Self::default());
@@ -51,7 +51,7 @@ impl Unit {
     }
 }
 
-/// Takes one field name from the front of a dotted path.
+/// Splits the first field name off a dotted path.
 fn take_field(text: &str) -> Option<(String, &str)> {
     if text.starts_with('"') {
         let end = closing_quote(text)?;
@@ -66,7 +66,7 @@ fn take_field(text: &str) -> Option<(String, &str)> {
     Some((name.to_owned(), text.get(end..)?))
 }
 
-/// The byte position of the quote that closes the JSON string at the start of `text`.
+/// Returns the byte position of the quote that closes the JSON string at the start of `text`.
 fn closing_quote(text: &str) -> Option<usize> {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
@@ -80,7 +80,7 @@ fn closing_quote(text: &str) -> Option<usize> {
     None
 }
 
-/// The byte position of the bracket that closes an item, outside of JSON strings.
+/// Returns the byte position of the bracket that closes an item, ignoring JSON strings.
 fn closing_bracket(text: &str) -> Option<usize> {
     let (mut quoted, mut escaped) = (false, false);
     for (at, c) in text.char_indices() {
@@ -95,7 +95,7 @@ fn closing_bracket(text: &str) -> Option<usize> {
     None
 }
 
-/// Reads `key=value[,key=value]` of a keyed item.
+/// Parses the `key=value[,key=value]` of a keyed item.
 fn parse_item(text: &str) -> Option<Vec<(Str, String)>> {
     text.split(',')
         .map(|pair| {
@@ -105,7 +105,7 @@ fn parse_item(text: &str) -> Option<Vec<(Str, String)>> {
         .collect()
 }
 
-/// The text of a key's value inside brackets: strings without quotes where they need none.
+/// Formats the value of a key field for use inside brackets. Strings are quoted only if needed.
 pub fn item_value(value: &Value) -> String {
     match value {
         Value::String(text) if is_bare(text) && !text.contains([',', '=']) => text.clone(),
@@ -113,7 +113,7 @@ pub fn item_value(value: &Value) -> String {
     }
 }
 
-/// Whether a segment can be written without quotes.
+/// Reports whether a name can be written without quotes.
 fn is_bare(text: &str) -> bool {
     !text.is_empty() && !text.contains(['.', '[', ']', ' ', '"', '*'])
 }
@@ -132,7 +132,7 @@ impl fmt::Display for Unit {
                     if is_bare(name) {
                         f.write_str(name)?;
                     } else {
-                        // Display of a JSON value is its JSON text.
+                        // `Display` of a JSON value writes JSON.
                         write!(f, "{}", Value::from(&**name))?;
                     }
                 }
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn odd_names_are_json_strings() {
+    fn names_with_special_characters_are_json_strings() {
         let unit = Unit(vec![
             Segment::Field("limits".into()),
             Segment::Field("a.b/c".into()),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn items_of_keyed_lists() {
+    fn items_of_keyed_lists_round_trip() {
         let unit = Unit(vec![
             Segment::Field("list".into()),
             Segment::Item(vec![("name".into(), "x".into())]),
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_covers_what_lies_below() {
+    fn a_unit_covers_the_units_below_it() {
         let (above, below) = (Unit::parse("a.b"), Unit::parse("a.b.c"));
         assert!(above.clone().unwrap().covers(&below.clone().unwrap()));
         assert!(!below.unwrap().covers(&above.unwrap()));

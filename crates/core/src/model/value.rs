@@ -1,4 +1,4 @@
-//! Small helpers on JSON values: field paths of profiles, and what counts as unset.
+//! Helpers for JSON values: field paths of profiles, and the test for unset values.
 
 use serde_json::Value;
 
@@ -9,11 +9,11 @@ pub enum FieldStep {
     Field(String),
     /// An item of a list.
     Index(usize),
-    /// `[*]`: the item that the path at hand is about.
+    /// `[*]`: an item that the caller chooses when it evaluates the path.
     Any,
 }
 
-/// Reads a dotted field path; `None` if it does not parse.
+/// Parses a dotted field path. Returns `None` if the text is malformed.
 pub fn parse_field_path(text: &str) -> Option<Vec<FieldStep>> {
     let mut steps = Vec::new();
     for part in text.split('.') {
@@ -37,7 +37,7 @@ pub fn parse_field_path(text: &str) -> Option<Vec<FieldStep>> {
     Some(steps)
 }
 
-/// The value at a field path; `[*]` takes item `any`.
+/// Returns the value at a field path. `[*]` selects the item with index `any`.
 pub fn at_path<'v>(root: &'v Value, path: &[FieldStep], any: Option<usize>) -> Option<&'v Value> {
     path.iter().try_fold(root, |value, step| match step {
         FieldStep::Field(name) => value.get(name.as_str()),
@@ -46,7 +46,8 @@ pub fn at_path<'v>(root: &'v Value, path: &[FieldStep], any: Option<usize>) -> O
     })
 }
 
-/// Absent, null, an empty string, list or map count as unset (specification 6.4).
+/// Reports whether a value is unset: absent, null, or an empty string, list or map
+/// (specification 6.4).
 pub fn is_unset(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => true,

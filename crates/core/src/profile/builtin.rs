@@ -1,10 +1,10 @@
-//! Profiles shipped with entail, as YAML files beside this one: adding a kind needs no Rust.
+//! The built-in profiles. They are YAML files, so that adding a kind needs no Rust code.
 
 use std::sync::LazyLock;
 
 use super::document::{ProfileDocument, ProfileError, parse_documents};
 
-/// File name and text of every file of built-in profiles.
+/// Name and content of each file of built-in profiles.
 const FILES: [(&str, &str); 8] = [
     (
         "envoy-gateway.yaml",
@@ -25,7 +25,7 @@ const FILES: [(&str, &str); 8] = [
     ),
 ];
 
-/// The built-in profile documents with their places, read once.
+/// Returns the built-in profile documents with their locations. They are parsed once.
 pub fn built_in() -> &'static [Result<(String, ProfileDocument), ProfileError>] {
     static DOCUMENTS: LazyLock<Vec<Result<(String, ProfileDocument), ProfileError>>> =
         LazyLock::new(|| {
@@ -37,7 +37,7 @@ pub fn built_in() -> &'static [Result<(String, ProfileDocument), ProfileError>] 
     &DOCUMENTS
 }
 
-/// File names and texts of the built-in profiles, as shipped.
+/// Returns names and contents of the files of built-in profiles.
 pub fn built_in_sources() -> &'static [(&'static str, &'static str)] {
     &FILES
 }
@@ -49,10 +49,10 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_built_in_profile_resolves_and_stands_for_one_kind() {
+    fn every_built_in_profile_resolves_to_its_own_kind() {
         let mut kinds = BTreeSet::new();
-        for found in built_in() {
-            let (place, document) = found.as_ref().unwrap();
+        for parsed in built_in() {
+            let (place, document) = parsed.as_ref().unwrap();
             let profile = Profile::resolve(document, ProfileOrigin::BuiltIn, None, place).unwrap();
             assert!(kinds.insert(profile.policy.clone()), "{place}");
             assert!(profile.name.ends_with(&*profile.policy.group), "{place}");

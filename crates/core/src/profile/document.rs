@@ -1,12 +1,16 @@
-//! The PolicyProfile document as it is written: every field optional but `policy`.
+//! PolicyProfile documents as written: all fields except `policy` are optional.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
-use crate::model::GroupKind;
+use super::{
+    Ancestor, CrossNamespace, EffectiveTarget, EmptyBehavior, FoldOrder, PolicyClass,
+    ReduceFunction, SameTarget, Vocabulary,
+};
+use crate::model::{GroupKind, Level};
 
 /// A PolicyProfile document.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -15,24 +19,24 @@ pub struct ProfileDocument {
     #[serde(rename = "apiVersion")]
     api_version: String,
     kind: String,
-    /// Only the name is read.
+    /// Only the name is used.
     pub(super) metadata: Metadata,
     pub(super) spec: Spec,
-    /// Written by API servers; not read.
+    /// Written by API servers; ignored.
     #[serde(default)]
     #[allow(
         dead_code,
-        reason = "accepted, so that objects of a cluster are read as they are"
+        reason = "accepted, so that objects of a cluster parse unchanged"
     )]
     status: Option<Value>,
 }
 
-/// Why a profile is refused.
+/// The error of a profile that is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProfileError {
-    /// File and line, or the object.
+    /// File and line, or the name of the object.
     pub place: String,
-    /// What is wrong and what to do.
+    /// What is wrong and how to fix it.
     pub reason: String,
 }
 
@@ -46,19 +50,21 @@ pub(super) struct Metadata {
 pub(super) struct Spec {
     pub(super) preset: Option<String>,
     pub(super) policy: KindDoc,
-    pub(super) scope: Option<ScopeDoc>,
+    pub(super) scope: Option<Scope>,
     pub(super) controllers: Option<Vec<String>>,
     pub(super) mesh: Option<bool>,
-    pub(super) class: Option<ClassDoc>,
+    pub(super) class: Option<PolicyClass>,
     pub(super) targets: Option<Vec<TargetDoc>>,
-    pub(super) effective_target: Option<EffectiveTargetDoc>,
-    pub(super) namespace_reaches: Option<Vec<NamespaceReachDoc>>,
+    #[serde(default, deserialize_with = "effective_target")]
+    pub(super) effective_target: Option<EffectiveTarget>,
+    #[serde(default, deserialize_with = "namespace_reaches")]
+    pub(super) namespace_reaches: Option<Vec<Level>>,
     pub(super) virtual_targets: Option<Vec<KindDoc>>,
-    pub(super) attach: Option<Vec<AttachDoc>>,
+    pub(super) attach: Option<Vec<AttachmentForm>>,
     pub(super) root_namespace: Option<String>,
     pub(super) workload_selector: Option<String>,
     pub(super) unnamed_rules: Option<String>,
-    pub(super) cross_namespace: Option<CrossNamespaceDoc>,
+    pub(super) cross_namespace: Option<CrossNamespace>,
     pub(super) max_targets: Option<usize>,
     pub(super) rules: Option<RulesDoc>,
     pub(super) strategies: Option<Vec<String>>,
@@ -67,11 +73,11 @@ pub(super) struct Spec {
     pub(super) list_keys: Option<BTreeMap<String, String>>,
     pub(super) atomic_paths: Option<Vec<String>>,
     pub(super) reducers: Option<Vec<ReducerDoc>>,
-    pub(super) fold: Option<FoldDoc>,
+    pub(super) fold: Option<FoldOrder>,
     pub(super) span: Option<SpanDoc>,
-    pub(super) same_target: Option<SameTargetDoc>,
+    pub(super) same_target: Option<SameTarget>,
     pub(super) order: Option<Vec<OrderDoc>>,
-    pub(super) empty: Option<EmptyDoc>,
+    pub(super) empty: Option<EmptyBehavior>,
     pub(super) empty_unless: Option<Vec<String>>,
     pub(super) own_fields: Option<Vec<OwnFieldDoc>>,
     pub(super) trust_status: Option<bool>,
@@ -112,7 +118,7 @@ pub(super) struct RulesDoc {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct StrategyDoc {
     pub(super) field: Option<OneOrMany>,
-    pub(super) owner: Option<OwnerDoc>,
+    pub(super) owner: Option<StrategyOwner>,
     pub(super) annotation: Option<String>,
     pub(super) values: Option<BTreeMap<String, String>>,
     pub(super) default: Option<String>,
@@ -135,7 +141,7 @@ pub(super) struct ReducerDoc {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub(super) enum ReduceDoc {
-    Name(ReduceName),
+    Name(ReduceFunction),
     Cel {
         /// The expression.
         cel: String,
@@ -162,84 +168,121 @@ pub(super) struct OwnFieldDoc {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StatusDoc {
-    pub(super) vocabulary: Option<VocabularyDoc>,
-    pub(super) ancestor: Option<AncestorDoc>,
+    pub(super) vocabulary: Option<Vocabulary>,
+    pub(super) ancestor: Option<Ancestor>,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub(super) enum SpanDoc {
-    Word(SpanName),
+    Name(SpanName),
     #[serde(rename_all = "camelCase")]
     Levels {
-        closest_parent: Vec<SpanLevel>,
+        #[serde(deserialize_with = "closest_parent")]
+        closest_parent: Vec<Level>,
     },
 }
 
-/// Declares an enum of the words that a field may hold.
-macro_rules! words {
-    ($($name:ident { $($word:ident),+ $(,)? })+) => {$(
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-        pub(super) enum $name { $($word),+ }
-    )+};
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub(super) enum Scope {
+    Namespaced,
+    Cluster,
 }
 
-words! {
-    ScopeDoc { Namespaced, Cluster }
-    ClassDoc { Direct, Inherited, Listed }
-    EffectiveTargetDoc {
-        GatewayClass, Gateway, Listener, Route, RouteRule, Backend, BackendPort, Every,
-    }
-    NamespaceReachDoc { Gateway, ListenerSet, Route, Backend }
-    CrossNamespaceDoc { Never, ReferenceGrant, Any, Clients }
-    OwnerDoc { Higher, Lower }
-    FoldDoc { BottomUp, TopDown }
-    SpanName { AllLevels, ClosestParent }
-    SpanLevel {
-        GatewayClass, Namespace, Gateway, ListenerSet, Listener, Route, RouteRule, Backend,
-        BackendPort,
-    }
-    SameTargetDoc { Established, OldestWins, RejectNewer, UnionOrReject }
-    EmptyDoc { Transparent, Blocking }
-    VocabularyDoc { Programmed, Enforced, EnforcedWithAdditions }
-    AncestorDoc { Gateway, Target, None }
+/// The policy of a pair whose strategy applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub(super) enum StrategyOwner {
+    Higher,
+    Lower,
 }
 
-/// Forms of attachment, lower case as they are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub(super) enum SpanName {
+    AllLevels,
+    ClosestParent,
+}
+
+/// A form of attachment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum AttachDoc {
+pub(super) enum AttachmentForm {
     Refs,
     Filter,
     Namespace,
 }
 
-/// Reducers by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum ReduceName {
-    Min,
-    Max,
-    And,
-    Or,
-    Union,
-    Intersection,
-    Append,
-    Prepend,
+/// Returns the level with a name that is among `allowed`.
+fn level<E: de::Error>(name: &str, allowed: &'static [&'static str]) -> Result<Level, E> {
+    Level::parse(name)
+        .filter(|level| allowed.contains(&level.as_str()))
+        .ok_or_else(|| E::unknown_variant(name, allowed))
+}
+
+fn effective_target<'de, D>(deserializer: D) -> Result<Option<EffectiveTarget>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    const LEVELS: [&str; 8] = [
+        "GatewayClass",
+        "Gateway",
+        "Listener",
+        "Route",
+        "RouteRule",
+        "Backend",
+        "BackendPort",
+        "Every",
+    ];
+    Ok(
+        match Option::<String>::deserialize(deserializer)?.as_deref() {
+            None => None,
+            Some("Every") => Some(EffectiveTarget::Every),
+            Some(name) => Some(EffectiveTarget::Level(level(name, &LEVELS)?)),
+        },
+    )
+}
+
+fn namespace_reaches<'de, D>(deserializer: D) -> Result<Option<Vec<Level>>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    const LEVELS: [&str; 4] = ["Gateway", "ListenerSet", "Route", "Backend"];
+    let names = Option::<Vec<String>>::deserialize(deserializer)?;
+    names
+        .map(|names| names.iter().map(|name| level(name, &LEVELS)).collect())
+        .transpose()
+}
+
+fn closest_parent<'de, D>(deserializer: D) -> Result<Vec<Level>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    const LEVELS: [&str; 9] = [
+        "GatewayClass",
+        "Namespace",
+        "Gateway",
+        "ListenerSet",
+        "Listener",
+        "Route",
+        "RouteRule",
+        "Backend",
+        "BackendPort",
+    ];
+    let names = Vec::<String>::deserialize(deserializer)?;
+    names.iter().map(|name| level(name, &LEVELS)).collect()
 }
 
 impl ProfileDocument {
-    /// `metadata.name`.
+    /// Returns `metadata.name`.
     pub fn name(&self) -> &str {
         &self.metadata.name
     }
 
-    /// The kind that it describes.
+    /// Returns the policy kind that the document describes.
     pub fn policy(&self) -> GroupKind {
         super::read::normalize_kind(&self.spec.policy.group, &self.spec.policy.kind)
     }
 
-    /// Checks the two fields that make it a PolicyProfile.
+    /// Checks `apiVersion` and `kind`.
     fn check_kind(&self) -> Result<(), String> {
         if self.kind != "PolicyProfile" {
             return Err(format!("kind is `{}`, expected `PolicyProfile`", self.kind));
@@ -254,18 +297,18 @@ impl ProfileDocument {
     }
 }
 
-/// Reads the PolicyProfile documents of a YAML text. Each document stands for itself: a bad one
-/// is refused with its place and the others are read.
+/// Parses the PolicyProfile documents of a YAML text. Documents are independent: a malformed one is
+/// an error with its location, and the others are parsed.
 ///
 /// # Errors
-/// File, line and reason, one for each document that is refused.
+/// One error for each document that is refused, with file, line and reason.
 pub fn parse_documents(
     text: &str,
     file: &str,
 ) -> Vec<Result<(String, ProfileDocument), ProfileError>> {
-    let mut found = Vec::new();
+    let mut documents = Vec::new();
     for (line, part) in split_documents(text) {
-        // A part of comments only is no document.
+        // A part with only comments is not a document.
         if part
             .lines()
             .all(|l| l.trim().is_empty() || l.trim_start().starts_with('#'))
@@ -277,7 +320,7 @@ pub fn parse_documents(
             emit_comments: false,
         };
         let parsed = serde_saphyr::from_str_with_options::<ProfileDocument>(part, options);
-        found.push(match parsed {
+        documents.push(match parsed {
             Ok(document) => match document.check_kind() {
                 Ok(()) => Ok((format!("{file}:{}", first_line(line, part)), document)),
                 Err(reason) => Err(ProfileError::new(format!("{file}:{line}"), reason)),
@@ -294,13 +337,13 @@ pub fn parse_documents(
             }
         });
     }
-    found
+    documents
 }
 
-/// Reads a PolicyProfile from an object of a cluster or a manifest.
+/// Parses a PolicyProfile from an object of a cluster or a manifest.
 ///
 /// # Errors
-/// The place and the reason.
+/// The document is malformed. The error has `place` and the reason.
 pub fn parse_value(value: &Value, place: &str) -> Result<ProfileDocument, ProfileError> {
     let refuse = |reason: String| ProfileError::new(place.to_owned(), reason);
     let document: ProfileDocument =
@@ -309,7 +352,7 @@ pub fn parse_value(value: &Value, place: &str) -> Result<ProfileDocument, Profil
     Ok(document)
 }
 
-/// The documents of a text with the line that each begins at.
+/// Splits a text into documents, each with the number of its first line.
 fn split_documents(text: &str) -> Vec<(usize, &str)> {
     let mut parts = Vec::new();
     let (mut start, mut start_line, mut at) = (0, 1, 0);
@@ -325,7 +368,7 @@ fn split_documents(text: &str) -> Vec<(usize, &str)> {
     parts
 }
 
-/// The line of the first thing in a document that is no comment.
+/// Returns the number of the first line of a document that is not a comment.
 fn first_line(line: usize, part: &str) -> usize {
     let comments = part
         .lines()
@@ -334,13 +377,13 @@ fn first_line(line: usize, part: &str) -> usize {
     line + comments
 }
 
-/// Error texts of the reader end with hints on other lines.
+/// Returns the first line of an error message of the YAML parser; hints follow on other lines.
 fn first_sentence(text: &str) -> String {
     text.lines().next().unwrap_or(text).to_owned()
 }
 
 impl ProfileError {
-    /// An error at a place.
+    /// Creates an error with a location and a reason.
     pub fn new(place: String, reason: String) -> Self {
         Self { place, reason }
     }

@@ -1,8 +1,8 @@
-//! The label by which CRDs say that they are policies (specification 2.1).
+//! The label that marks CRDs as policy kinds (specification 2.1).
 
 use std::collections::BTreeMap;
 
-/// What the label says.
+/// The value of the label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PolicyLabel {
     /// `direct`
@@ -15,7 +15,7 @@ impl PolicyLabel {
     /// The key of the label.
     pub const KEY: &'static str = "gateway.networking.k8s.io/policy";
 
-    /// Reads the label of a CRD, compared without case; any other value is none.
+    /// Reads the label of a CRD, ignoring case. Returns `None` for any other value.
     pub fn read(labels: &BTreeMap<String, String>) -> Option<Self> {
         match labels.get(Self::KEY)?.to_ascii_lowercase().as_str() {
             "direct" => Some(Self::Direct),

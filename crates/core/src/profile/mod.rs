@@ -1,6 +1,6 @@
-//! What a policy kind is: one generic description, read from YAML (docs/profiles-reference.md).
+//! Profiles: declarative descriptions of policy kinds, read from YAML (docs/profiles-reference.md).
 //!
-//! This room alone names policy kinds, and only in the YAML files of the built-in profiles.
+//! Only this module knows policy kinds by name, and only in the YAML files of the built-in profiles.
 
 mod builtin;
 mod document;
@@ -22,173 +22,178 @@ pub use policy::{Block, Policy, Reference, ReferenceTarget, SelectorNamespaces, 
 pub use read::read_policy;
 pub use settings::target_level;
 
+use serde::Deserialize;
+
 use crate::expr::Expression;
 use crate::model::{FieldStep, GroupKind, Level, Str, Strategy};
 
-/// A resolved profile: every setting has a value.
+/// A resolved profile, in which every setting has a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     /// `metadata.name`.
     pub name: Str,
-    /// Where it comes from.
+    /// Source of the profile.
     pub origin: ProfileOrigin,
-    /// The kind that it describes.
+    /// The policy kind that the profile describes.
     pub policy: GroupKind,
-    /// Whether policies of the kind are cluster-scoped.
+    /// Whether the kind is cluster-scoped.
     pub cluster_scoped: bool,
-    /// Controllers below whose GatewayClasses the kind acts; empty means any (specification 2.4).
+    /// Controllers of the GatewayClasses that the kind applies to; empty means any (specification 2.4).
     pub controllers: Vec<Str>,
-    /// Whether it acts on mesh paths (specification 2.4).
+    /// Whether the kind applies to mesh paths (specification 2.4).
     pub mesh: bool,
-    /// Class (specification 2.2).
+    /// Class of the kind (specification 2.2).
     pub class: PolicyClass,
-    /// What references may name (specification 3).
+    /// The kinds that references can name (specification 3).
     pub targets: TargetKinds,
     /// The level whose behaviour the kind changes (specification 2.3).
     pub effective: EffectiveTarget,
-    /// Levels that a Namespace stands above (specification 1.2).
+    /// The levels that policies on a Namespace reach (specification 1.2).
     pub namespace_reaches: Vec<Level>,
-    /// Kinds without Kubernetes objects (specification 3.2).
+    /// Target kinds without Kubernetes objects (specification 3.2).
     pub virtual_targets: Vec<GroupKind>,
     /// Forms of attachment (specification 3.1).
     pub attach: AttachmentForms,
-    /// With `attach.namespace`: the namespace whose policies stand above everything.
+    /// The namespace whose policies attach to the root node, with `attach.namespace`.
     pub root_namespace: Option<Str>,
-    /// Path of a selector of workloads.
+    /// Path of the workload selector of a policy.
     pub workload_selector: Option<Vec<FieldStep>>,
-    /// How a `sectionName` addresses an unnamed rule: text before and after its 1-based number.
+    /// How a `sectionName` references an unnamed rule: the text before and after its 1-based number.
     pub unnamed_rules: Option<(String, String)>,
     /// References into other namespaces (specification 3.1, 4.6).
     pub cross_namespace: CrossNamespace,
-    /// Most references of one policy.
+    /// Maximum number of references of one policy.
     pub max_targets: usize,
-    /// Where rules stand (specification 5.1).
+    /// Where a policy contains its rules (specification 5.1).
     pub rules: RulesLayout,
-    /// What the kind offers (specification 5.2).
+    /// The strategies that the kind offers (specification 5.2).
     pub strategies: Vec<Strategy>,
-    /// Who chooses among them (specification 5.3).
+    /// How the strategy is chosen (specification 5.3).
     pub strategy_choice: StrategyChoice,
     /// Paths of the maps of named rules, for the Rule granularity.
     pub rule_maps: Vec<Vec<String>>,
-    /// For Structural: list path to key field, where the CRD's schema does not say.
+    /// For Structural: paths of lists and their key fields, in addition to the CRD schema.
     pub list_keys: Vec<(Vec<String>, String)>,
-    /// Paths that are one unit whatever the granularity.
+    /// Paths that are one unit under every granularity.
     pub atomic_paths: Vec<Vec<String>>,
-    /// For Custom (specification 5.2).
+    /// The reducers of the Custom granularity (specification 5.2).
     pub reducers: Vec<Reducer>,
-    /// Direction of the fold (specification 6.1, 6.2).
+    /// Order of the fold (specification 6.1, 6.2).
     pub fold: FoldOrder,
-    /// How far it reaches (specification 6.3).
+    /// The levels that the fold covers (specification 6.3).
     pub span: FoldSpan,
-    /// Several policies on one node (specification 4.3).
+    /// How several policies on one node act (specification 4.3).
     pub same_target: SameTarget,
-    /// Keys before age (specification 4.5).
+    /// Sort keys of establishment that precede age (specification 4.5).
     pub order: Vec<OrderRule>,
-    /// What an empty policy means (specification 5.6).
+    /// The meaning of an empty policy (specification 5.6).
     pub empty: EmptyBehavior,
-    /// Paths of which one must be there for rules to count as not empty (specification 5.6).
+    /// Paths of which at least one must be present for rules to count as not empty (specification
+    /// 5.6).
     pub empty_unless: Vec<Vec<String>>,
-    /// Fields of the target object that join below all policies (specification 6.4).
+    /// Fields of the target object that are merged below all policies (specification 6.4).
     pub own_fields: Vec<OwnField>,
-    /// Leave out what its own controller does not accept.
+    /// Whether to ignore policies that their own controller did not accept.
     pub trust_status: bool,
-    /// Words and ancestors of statuses (specification 10).
+    /// Vocabulary and ancestors of statuses (specification 10).
     pub status: StatusStyle,
 }
 
-/// Where a profile comes from; configured beats built-in beats derived (specification 2.1).
+/// The source of a profile. Configured overrides built-in, which overrides derived (specification
+/// 2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProfileOrigin {
-    /// From the label of a CRD.
+    /// Derived from the label of a CRD.
     Derived,
     /// Shipped with entail.
     BuiltIn,
-    /// Given by the user.
+    /// Configured by the user.
     Configured,
 }
 
-/// Class of a kind (specification 2.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The class of a policy kind (specification 2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum PolicyClass {
-    /// One policy wins whole on its node (specification 7).
+    /// One policy wins as a whole on its node (specification 7).
     Direct,
     /// Policies are merged along the path.
     Inherited,
-    /// Policies are listed, not merged (specification 8).
+    /// Policies are listed and not merged (specification 8).
     Listed,
 }
 
-/// What references may name.
+/// The kinds that references can name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TargetKinds {
-    /// Any kind of the hierarchy, with sections; GatewayClass only for derived cluster-scoped
-    /// kinds (specification 3.1).
+    /// Any kind of the hierarchy, with sections. GatewayClass only for derived cluster-scoped kinds
+    /// (specification 3.1).
     Any {
-        /// Whether GatewayClass is among them.
+        /// Whether references can name a GatewayClass.
         gateway_class: bool,
     },
-    /// These.
+    /// The kinds in the list.
     Listed(Vec<TargetKind>),
 }
 
-/// One kind that references may name.
+/// A kind that references can name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TargetKind {
-    /// The kind; XListenerSet is written as ListenerSet.
+    /// The kind; ListenerSet stands for XListenerSet as well.
     pub kind: GroupKind,
-    /// Whether its sections may be named.
+    /// Whether references can name sections of it.
     pub sections: bool,
 }
 
 /// The level whose behaviour a kind changes (specification 2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EffectiveTarget {
-    /// Every level has an answer of its own.
+    /// Every level has its own effective policy.
     Every,
-    /// For Direct kinds: the target object and each of its sections (specification 7.2).
+    /// The target object and each of its sections; for Direct kinds (specification 7.2).
     Target,
-    /// This level.
+    /// The given level.
     Level(Level),
 }
 
-/// Forms of attachment that a kind knows (specification 3.1).
+/// The forms of attachment that a kind supports (specification 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttachmentForms {
-    /// `targetRef`, `targetRefs`, selectors.
+    /// `targetRef`, `targetRefs` and selectors.
     pub refs: bool,
     /// ExtensionRef filters in route rules.
     pub filter: bool,
-    /// No reference at all: the policy's own namespace.
+    /// Without a reference, to the policy's own namespace.
     pub namespace: bool,
 }
 
-/// References into other namespaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Whether references into other namespaces are allowed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum CrossNamespace {
     /// Not allowed.
+    #[default]
     Never,
-    /// With a ReferenceGrant in the target's namespace.
+    /// Allowed with a ReferenceGrant in the namespace of the target.
     ReferenceGrant,
-    /// Without asking.
+    /// Allowed.
     Any,
-    /// For requests from the policy's namespace only (specification 4.6).
+    /// Allowed, and the policy applies to clients in its own namespace only (specification 4.6).
     Clients,
 }
 
-/// Where rules stand in a policy (specification 5.1).
+/// Where a policy contains its rules (specification 5.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct RulesLayout {
     /// Path of the bare rules.
     pub path: Vec<FieldStep>,
-    /// Fields that are no rules, besides targeting, strategy and block fields.
+    /// Fields that are not rules, in addition to targeting, strategy and block fields.
     pub exclude: Vec<String>,
-    /// Names of the defaults block.
+    /// Accepted names of the defaults block.
     pub defaults: Vec<String>,
-    /// Names of the overrides block.
+    /// Accepted names of the overrides block.
     pub overrides: Vec<String>,
-    /// Whether one policy may carry both.
+    /// Whether one policy can have both blocks.
     pub both_blocks: bool,
-    /// Whether blocks may stand beside bare rules.
+    /// Whether a policy with a block can have bare rules too.
     pub mix_with_bare: bool,
     /// Name of the condition field inside a block (specification 5.4).
     pub when: Option<String>,
@@ -196,34 +201,34 @@ pub struct RulesLayout {
     pub unset: Option<String>,
 }
 
-/// Who chooses the strategy (specification 5.3).
+/// How the strategy is chosen (specification 5.3).
 #[derive(Clone, Debug, PartialEq)]
 pub struct StrategyChoice {
-    /// Fields of the policy that name it.
+    /// Fields of the policy that name the strategy.
     pub fields: Vec<StrategyField>,
-    /// Whether the lower policy of a pair dictates.
+    /// Whether the strategy of the lower policy of a pair applies.
     pub lower: bool,
-    /// Annotation on the higher policy's target that names it.
+    /// Annotation on the target of the higher policy that names the strategy.
     pub annotation: Option<String>,
-    /// Raw values and what they mean; empty: the names themselves.
+    /// Accepted values and their meaning; if empty, the names of strategies are accepted.
     pub values: Vec<(String, StrategyValue)>,
-    /// For an omitted value.
+    /// The strategy for an omitted value.
     pub default: Option<StrategyValue>,
 }
 
-/// Where a strategy field stands.
+/// The location of a strategy field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StrategyField {
-    /// In the block, and for bare rules where they stand.
+    /// A field of the block, or beside bare rules.
     Name(String),
     /// A path from the policy's root.
     Path(Vec<FieldStep>),
 }
 
-/// What a value of a strategy field means.
+/// The meaning of a value of a strategy field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StrategyValue {
-    /// A granularity: in a block with its direction, for bare rules with defaults.
+    /// A granularity, combined with the direction of the block. Bare rules are defaults.
     Granularity(crate::model::Granularity),
     /// A full strategy.
     Strategy(Strategy),
@@ -232,17 +237,18 @@ pub enum StrategyValue {
 /// A reducer of the Custom granularity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reducer {
-    /// Where; `*` matches any field.
+    /// Path of the values; `*` matches any field.
     pub path: Vec<String>,
-    /// What.
+    /// The reducing function.
     pub reduce: ReduceFunction,
 }
 
-/// Reducing functions.
-#[derive(Clone, Debug, PartialEq)]
+/// A reducing function. In profiles, a lower-case name or `{cel: ...}`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 #[allow(
     missing_docs,
-    reason = "the words say it; the reference describes them"
+    reason = "docs/profiles-reference.md describes the variants"
 )]
 pub enum ReduceFunction {
     Min,
@@ -253,53 +259,56 @@ pub enum ReduceFunction {
     Intersection,
     Append,
     Prepend,
-    /// An expression over `established` and `challenger`.
+    /// An expression with the variables `established` and `challenger`.
+    #[serde(skip)]
     Cel(Expression),
 }
 
-/// Direction of the fold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The order of the fold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum FoldOrder {
     /// From the most specific policy up (specification 6.1).
+    #[default]
     BottomUp,
     /// The literal stack of GEP-713 (specification 6.2).
     TopDown,
 }
 
-/// How far the fold reaches (specification 6.3).
+/// The levels that the fold covers (specification 6.3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FoldSpan {
     /// All levels.
     AllLevels,
-    /// The most specific policy and the next one above it; if levels are given, only one there.
+    /// The most specific policy and the next one above it. If levels are given, the next one must be
+    /// on one of them.
     ClosestParent(Vec<Level>),
 }
 
-/// Several policies on one node (specification 4.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How several policies on one node act (specification 4.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum SameTarget {
-    /// All act, in order of establishment.
+    /// All apply, in order of establishment.
     Established,
-    /// The older wins under defaults and overrides alike.
+    /// The older policy wins under defaults and under overrides.
     OldestWins,
-    /// Only the oldest is accepted.
+    /// Only the oldest policy is accepted.
     RejectNewer,
-    /// All that do not overlap an older one.
+    /// Policies are accepted unless they overlap with an older one.
     UnionOrReject,
 }
 
-/// One key of the order before age (specification 4.5).
+/// One sort key of establishment that precedes age (specification 4.5).
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderRule {
-    /// What is read.
+    /// The value that is compared.
     pub source: OrderSource,
-    /// Larger first.
+    /// Whether larger values come first.
     pub descending: bool,
-    /// Values in their order, others last; without it integers.
+    /// The values in order, with all others last; `None` compares integers.
     pub values: Option<Vec<String>>,
 }
 
-/// What an order key reads.
+/// The source of a sort key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OrderSource {
     /// A field of the policy.
@@ -308,59 +317,62 @@ pub enum OrderSource {
     Annotation(String),
 }
 
-/// What an empty policy means (specification 5.6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The meaning of an empty policy (specification 5.6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum EmptyBehavior {
-    /// It is skipped like an absent one.
+    /// It is skipped like an absent policy.
+    #[default]
     Transparent,
-    /// It is a result that takes the place of what would be inherited.
+    /// It replaces everything that would be inherited.
     Blocking,
 }
 
-/// A field of the target object that joins the fold (specification 6.4).
+/// A field of the target object that is merged below all policies (specification 6.4).
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnField {
-    /// Path in the object; `[*]` is the rule on the path.
+    /// Path in the object; `[*]` selects the rule that is on the path.
     pub object: Vec<FieldStep>,
     /// Path in the rules.
     pub policy: Vec<String>,
 }
 
-/// Words and ancestors of statuses (specification 10).
+/// Vocabulary and ancestors of statuses (specification 10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusStyle {
-    /// Which words.
+    /// Vocabulary of the condition.
     pub vocabulary: Vocabulary,
-    /// Which ancestors.
+    /// Kind of the ancestors.
     pub ancestor: Ancestor,
 }
 
-/// Words of the in-force condition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The vocabulary of the condition that reports whether a policy is in force.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[allow(
     missing_docs,
-    reason = "the words say it; the reference describes them"
+    reason = "docs/profiles-reference.md describes the variants"
 )]
 pub enum Vocabulary {
+    #[default]
     Programmed,
     Enforced,
     EnforcedWithAdditions,
 }
 
-/// Which objects a status is told for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The objects that a status is reported for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[allow(
     missing_docs,
-    reason = "the words say it; the reference describes them"
+    reason = "docs/profiles-reference.md describes the variants"
 )]
 pub enum Ancestor {
+    #[default]
     Gateway,
     Target,
     None,
 }
 
 impl Profile {
-    /// Whether references may name this kind, and its sections: `None` if not at all.
+    /// Returns whether references can name sections of a kind; `None` if they cannot name the kind.
     pub fn target(&self, kind: &GroupKind) -> Option<bool> {
         match &self.targets {
             TargetKinds::Listed(list) => list.iter().find(|t| t.kind == *kind).map(|t| t.sections),
@@ -371,7 +383,7 @@ impl Profile {
         }
     }
 
-    /// The kinds of objects that references may name, as far as the profile lists them.
+    /// Returns the kinds of objects that the profile lists as targets.
     pub fn target_kinds(&self) -> impl Iterator<Item = &GroupKind> {
         let listed = match &self.targets {
             TargetKinds::Listed(list) => list.as_slice(),
@@ -381,13 +393,13 @@ impl Profile {
         kinds.filter(|kind| !self.virtual_targets.contains(kind))
     }
 
-    /// The strategy that a raw value means for a block; `None` if the kind does not offer it
+    /// Returns the strategy that a raw value means for a block; `None` if the kind does not offer it
     /// (specification 5.3).
     pub fn parse_strategy(&self, raw: &str, block: crate::model::BlockName) -> Option<Strategy> {
         strategy::parse_strategy(self, raw, block).ok()
     }
 
-    /// Whether the kind acts below a Gateway whose class has this controller (specification 2.4).
+    /// Reports whether the kind applies to Gateways whose class has a controller (specification 2.4).
     pub fn acts_below(&self, controller: Option<&str>) -> bool {
         self.controllers.is_empty()
             || controller.is_some_and(|name| self.controllers.iter().any(|c| &**c == name))

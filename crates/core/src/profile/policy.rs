@@ -1,4 +1,4 @@
-//! A policy as its profile reads it.
+//! Policies, parsed according to their profile.
 
 use std::sync::Arc;
 
@@ -7,38 +7,39 @@ use serde_json::{Map, Value};
 use crate::expr::Expression;
 use crate::model::{BlockName, GroupKind, LabelSelector, Object, ObjectKey, Str, Strategy, Unit};
 
-/// A policy, read by the profile of its kind.
+/// A policy, parsed according to the profile of its kind.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// Identity.
+    /// Key of the policy.
     pub key: ObjectKey,
-    /// The object that it was read from.
+    /// The object that the policy was parsed from.
     pub object: Arc<Object>,
-    /// Its place among policies of one node: keys before age, smaller is established
+    /// Sort keys that precede age in the order of establishment; smaller is more established
     /// (specification 4.5).
     pub order: Vec<i128>,
-    /// Its references, in the order in which they are written.
+    /// The references, in the order of the policy.
     pub references: Vec<Reference>,
-    /// Its blocks; bare rules first, then defaults, then overrides (specification 11.10).
+    /// The blocks: bare rules first, then defaults, then overrides (specification 11.10).
     pub blocks: Vec<Block>,
-    /// Why the whole policy is Invalid, if it is (specification 3.4).
+    /// Why the whole policy is Invalid; `None` if it is valid (specification 3.4).
     pub invalid: Option<String>,
-    /// The reason of its controller, where the profile trusts it and it does not accept the policy.
+    /// The reason of the policy's controller, if the profile trusts it and it does not accept the
+    /// policy.
     pub untrusted: Option<String>,
-    /// It selects workloads, which are no nodes (specification 3.1).
+    /// Whether the policy selects workloads, which are not nodes (specification 3.1).
     pub selects_workloads: bool,
-    /// What is odd but harmless.
+    /// Warnings about unusual but harmless content.
     pub warnings: Vec<String>,
 }
 
 /// One reference of a policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
-    /// Where it stands, such as `spec.targetRefs[0]`.
+    /// Field path of the reference, such as `spec.targetRefs[0]`.
     pub place: String,
-    /// The kind that it names.
+    /// Kind of the target.
     pub kind: GroupKind,
-    /// What it names.
+    /// Name or selector of the target.
     pub target: ReferenceTarget,
     /// `sectionName`.
     pub section: Option<Str>,
@@ -46,60 +47,60 @@ pub struct Reference {
     pub namespace: Option<Str>,
     /// `namespaces` of a selector.
     pub namespaces: SelectorNamespaces,
-    /// Why it cannot be read, if so.
+    /// Why the reference is malformed; `None` if it is well-formed.
     pub invalid: Option<String>,
 }
 
-/// An object by name, or objects by labels.
+/// The target of a reference: an object by name, or objects by labels.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReferenceTarget {
-    /// By name.
+    /// The object with this name.
     Name(Str),
-    /// By labels.
+    /// The objects with matching labels.
     Selector(LabelSelector),
 }
 
-/// Where a selector looks (specification 3.1).
+/// The namespaces that a selector covers (specification 3.1).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum SelectorNamespaces {
-    /// In the policy's namespace.
+    /// The namespace of the policy.
     #[default]
     Same,
-    /// Everywhere.
+    /// All namespaces.
     All,
-    /// In the namespaces with these labels.
+    /// The namespaces with matching labels.
     Selector(LabelSelector),
 }
 
 /// A block of rules.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
-    /// Which one.
+    /// Name of the block.
     pub name: BlockName,
-    /// The rules; targeting, strategy and block fields are not among them.
+    /// The rules, without targeting, strategy and block fields.
     pub rules: Map<String, Value>,
-    /// How it joins.
+    /// Source of the strategy.
     pub strategy: StrategySource,
-    /// Its condition (specification 5.4).
+    /// The condition (specification 5.4).
     pub when: Option<Expression>,
-    /// What higher defaults must not add (specification 5.5).
+    /// The units that less specific defaults cannot add (specification 5.5).
     pub unset: Vec<Unit>,
-    /// Whether its rules are offered: an empty block is skipped, unless the kind is Blocking
+    /// Whether the rules take part. An empty block is skipped, unless the kind is Blocking
     /// (specification 5.6).
     pub participates: bool,
 }
 
-/// Who says how a block joins.
+/// The source of the strategy of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StrategySource {
     /// The profile or the policy.
     Fixed(Strategy),
-    /// An annotation on the policy's target; this where it does not say.
+    /// An annotation on the target of the policy, with this default.
     ByAnnotation(Strategy),
 }
 
 impl StrategySource {
-    /// The strategy without a look at annotations.
+    /// Returns the strategy, ignoring annotations.
     pub fn strategy(self) -> Strategy {
         match self {
             StrategySource::Fixed(strategy) | StrategySource::ByAnnotation(strategy) => strategy,
@@ -108,28 +109,28 @@ impl StrategySource {
 }
 
 impl Policy {
-    /// Whether it offers nothing and unsets nothing: skipped like an absent one
-    /// (specification 5.6, 11.8).
+    /// Reports whether the policy offers and unsets nothing, so that it is skipped like an absent
+    /// policy (specification 5.6, 11.8).
     pub fn is_transparent(&self) -> bool {
         self.blocks
             .iter()
             .all(|block| !block.participates && block.unset.is_empty())
     }
 
-    /// The order of establishment: keys, age, then the string `namespace/name`
-    /// (specification 4.2, 4.4, 4.5). Smaller is established.
+    /// Returns the sort key of establishment: the keys of the profile, age, and `namespace/name`
+    /// (specification 4.2, 4.4, 4.5). Smaller is more established.
     pub fn establishment(&self) -> (&[i128], bool, i64, String) {
         let created = self.object.created;
         (
             &self.order,
-            // No timestamp is newest.
+            // A missing timestamp counts as newest.
             created.is_none(),
             created.map_or(0, |t| t.0),
             self.key.qualified_name(),
         )
     }
 
-    /// Whether the outcome of the whole policy is Invalid.
+    /// Reports whether the whole policy is Invalid.
     pub fn is_invalid(&self) -> bool {
         self.invalid.is_some()
     }

@@ -1,27 +1,26 @@
-//! Presets fill the defaults; fields beside them still win (docs/profiles-reference.md).
+//! Presets: named sets of defaults. Fields that a profile sets itself take precedence
+//! (docs/profiles-reference.md).
 
-use super::document::{
-    ClassDoc, EmptyDoc, OneOrMany, RulesDoc, SameTargetDoc, Spec, StatusDoc, StrategyDoc,
-    VocabularyDoc,
-};
+use super::document::{OneOrMany, RulesDoc, Spec, StatusDoc, StrategyDoc};
+use super::{EmptyBehavior, PolicyClass, SameTarget, Vocabulary};
 
-/// Fills what the preset of a profile says and the profile itself does not.
+/// Fills the fields that the preset of a profile sets and the profile itself does not.
 ///
 /// # Errors
-/// The name of a preset that does not exist, or a class that contradicts it.
+/// The preset does not exist, or the class contradicts it.
 pub(super) fn expand(mut spec: Spec) -> Result<Spec, String> {
     let Some(name) = spec.preset.clone() else {
         return Ok(spec);
     };
     let class = match name.as_str() {
-        "direct" => ClassDoc::Direct,
-        "listed" => ClassDoc::Listed,
-        _ => ClassDoc::Inherited,
+        "direct" => PolicyClass::Direct,
+        "listed" => PolicyClass::Listed,
+        _ => PolicyClass::Inherited,
     };
     match name.as_str() {
         "direct" => {
             strategies(&mut spec, &["None"]);
-            same_target(&mut spec, SameTargetDoc::RejectNewer);
+            same_target(&mut spec, SameTarget::RejectNewer);
             no_blocks(&mut spec);
         }
         "listed" => no_blocks(&mut spec),
@@ -36,11 +35,11 @@ pub(super) fn expand(mut spec: Spec) -> Result<Spec, String> {
         "most-specific-whole" => {
             strategies(&mut spec, &["AtomicDefaults"]);
             no_blocks(&mut spec);
-            spec.empty.get_or_insert(EmptyDoc::Blocking);
+            spec.empty.get_or_insert(EmptyBehavior::Blocking);
         }
         other => {
             return Err(format!(
-                "unknown preset `{other}`; there are direct, gep713, gep713-2023, kuadrant, \
+                "unknown preset `{other}`: the presets are direct, gep713, gep713-2023, kuadrant, \
                  kuadrant-rfc0009, most-specific-field, most-specific-whole and listed"
             ));
         }
@@ -54,7 +53,7 @@ pub(super) fn expand(mut spec: Spec) -> Result<Spec, String> {
     Ok(spec)
 }
 
-/// Today's text of GEP-713.
+/// The current version of GEP-713.
 fn gep713(spec: &mut Spec) {
     strategies(
         spec,
@@ -71,22 +70,22 @@ fn gep713(spec: &mut Spec) {
         "mergeType".to_owned(),
     ]));
     rules(spec).both_blocks.get_or_insert(false);
-    same_target(spec, SameTargetDoc::Established);
+    same_target(spec, SameTarget::Established);
 }
 
-/// The Experimental text of 2023.
+/// The experimental version of GEP-713 of 2023.
 fn gep713_2023(spec: &mut Spec) {
     strategies(spec, &["StructuralDefaults", "StructuralOverrides"]);
     rules(spec).both_blocks.get_or_insert(true);
-    same_target(spec, SameTargetDoc::OldestWins);
+    same_target(spec, SameTarget::OldestWins);
     let status = spec.status.get_or_insert(StatusDoc {
         vocabulary: None,
         ancestor: None,
     });
-    status.vocabulary.get_or_insert(VocabularyDoc::Enforced);
+    status.vocabulary.get_or_insert(Vocabulary::Enforced);
 }
 
-/// The shipped Kuadrant kinds, or those of RFC 0009.
+/// The released Kuadrant kinds, or those of Kuadrant RFC 0009.
 fn kuadrant(spec: &mut Spec, rfc0009: bool) {
     strategies(
         spec,
@@ -112,7 +111,7 @@ fn kuadrant(spec: &mut Spec, rfc0009: bool) {
         rules.when.get_or_insert("when".to_owned());
         rules.unset.get_or_insert("unset".to_owned());
     }
-    same_target(spec, SameTargetDoc::Established);
+    same_target(spec, SameTarget::Established);
 }
 
 fn strategies(spec: &mut Spec, names: &[&str]) {
@@ -120,7 +119,7 @@ fn strategies(spec: &mut Spec, names: &[&str]) {
         .get_or_insert_with(|| names.iter().map(|&n| n.to_owned()).collect());
 }
 
-fn same_target(spec: &mut Spec, value: SameTargetDoc) {
+fn same_target(spec: &mut Spec, value: SameTarget) {
     spec.same_target.get_or_insert(value);
 }
 

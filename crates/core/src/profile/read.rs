@@ -1,4 +1,4 @@
-//! From an object to a policy: where its rules stand and what makes it Invalid (specification 3.4,
+//! Parses policies: finds their rules and determines whether they are Invalid (specification 3.4,
 //! 5.1).
 
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::model::{
     BlockName, FieldStep, GroupKind, Object, Segment, Strategy, Unit, at_path, groups, is_unset,
 };
 
-/// Fields that are never rules where they stand beside them (specification 5.1).
+/// Targeting fields, which are never rules (specification 5.1).
 const TARGETING: [&str; 3] = ["targetRef", "targetRefs", "targetSelectors"];
 
-/// Reads a policy. Whatever is wrong with it is data: the policy is Invalid or a reference of it is.
+/// Parses a policy. Never fails: a malformed policy is Invalid, or one of its references is.
 pub fn read_policy(profile: &Profile, object: &Arc<Object>) -> Policy {
     let mut warnings = Vec::new();
     let spec = object.body.get("spec").unwrap_or(&Value::Null);
@@ -38,7 +38,8 @@ pub fn read_policy(profile: &Profile, object: &Arc<Object>) -> Policy {
     }
 }
 
-/// XListenerSet counts as ListenerSet (specification 1.1); `core` is the empty group (specification 3.1).
+/// Normalizes a kind: XListenerSet means ListenerSet (specification 1.1), and `core` the empty group
+/// (specification 3.1).
 pub(super) fn normalize_kind(group: &str, kind: &str) -> GroupKind {
     match (group, kind) {
         (groups::GATEWAY_X, "XListenerSet") => GroupKind::new(groups::GATEWAY, "ListenerSet"),
@@ -47,43 +48,45 @@ pub(super) fn normalize_kind(group: &str, kind: &str) -> GroupKind {
     }
 }
 
-/// The blocks of a policy.
+/// Returns the blocks of a policy, or why it is Invalid.
 fn blocks(profile: &Profile, body: &Value) -> Result<Vec<Block>, String> {
     let layout = &profile.rules;
     let empty = Map::new();
     let place = match at_path(body, &layout.path, None) {
         None | Some(Value::Null) => &empty,
         Some(Value::Object(fields)) => fields,
-        Some(_) => return Err("rules are no object".to_owned()),
+        Some(_) => return Err("the rules are not an object".to_owned()),
     };
     let defaults = named_block(place, &layout.defaults)?;
     let overrides = named_block(place, &layout.overrides)?;
     let bare = bare_rules(profile, place);
     if defaults.is_some() && overrides.is_some() && !layout.both_blocks {
-        return Err("both a defaults and an overrides block: the kind allows one".to_owned());
+        return Err(
+            "the policy has both a defaults and an overrides block: the kind allows one".to_owned(),
+        );
     }
     let has_block = defaults.is_some() || overrides.is_some();
     if has_block && !bare.is_empty() && !layout.mix_with_bare {
         let fields: Vec<&str> = bare.keys().map(String::as_str).collect();
         return Err(format!(
-            "a block stands beside bare rules: `{}`",
+            "the policy has bare rules beside a block: `{}`",
             fields.join("`, `")
         ));
     }
-    let mut found = Vec::new();
-    let unset_beside = layout
+    let mut blocks = Vec::new();
+    let has_bare_unset = layout
         .unset
         .as_ref()
         .is_some_and(|name| place.contains_key(name));
-    if !has_block || !bare.is_empty() || unset_beside {
-        let offers_empty = !has_block;
-        found.push(block(
+    if !has_block || !bare.is_empty() || has_bare_unset {
+        let participates_if_empty = !has_block;
+        blocks.push(block(
             profile,
             body,
             place,
             BlockName::Bare,
             bare,
-            offers_empty,
+            participates_if_empty,
         )?);
     }
     for (name, fields) in [
@@ -92,35 +95,35 @@ fn blocks(profile: &Profile, body: &Value) -> Result<Vec<Block>, String> {
     ] {
         if let Some(fields) = fields {
             let rules = block_rules(profile, fields);
-            found.push(block(profile, body, fields, name, rules, true)?);
+            blocks.push(block(profile, body, fields, name, rules, true)?);
         }
     }
-    Ok(found)
+    Ok(blocks)
 }
 
-/// The block of one direction; singular and plural together are Invalid.
+/// Returns the block with one of the given names. More than one of them is Invalid.
 fn named_block<'v>(
     place: &'v Map<String, Value>,
     names: &[String],
 ) -> Result<Option<&'v Map<String, Value>>, String> {
-    let mut found = None;
+    let mut block = None;
     for name in names {
         let fields = match place.get(name) {
             None | Some(Value::Null) => continue,
             Some(Value::Object(fields)) => fields,
-            Some(_) => return Err(format!("block `{name}` is no object")),
+            Some(_) => return Err(format!("block `{name}` is not an object")),
         };
-        if found.replace(fields).is_some() {
+        if block.replace(fields).is_some() {
             return Err(format!(
-                "singular and plural of one block: `{}`",
+                "the policy has more than one of the blocks `{}`",
                 names.join("`, `")
             ));
         }
     }
-    Ok(found)
+    Ok(block)
 }
 
-/// What stands at the rules' place besides targeting, strategy, block and excluded fields.
+/// Returns the bare rules: all fields except targeting, strategy, block and excluded fields.
 fn bare_rules(profile: &Profile, place: &Map<String, Value>) -> Map<String, Value> {
     let layout = &profile.rules;
     let blocks = layout.defaults.iter().chain(&layout.overrides);
@@ -131,14 +134,14 @@ fn bare_rules(profile: &Profile, place: &Map<String, Value>) -> Map<String, Valu
             at_spec && (TARGETING.contains(&name.as_str()) || selector_field(profile, name));
         !targeting && !blocks.clone().any(|b| b == name)
     });
-    // `when` belongs to blocks: bare rules have no condition (specification 5.4).
+    // Only blocks have conditions: in bare rules, `when` is a rule (specification 5.4).
     if let Some((name, value)) = layout.when.as_ref().and_then(|w| place.get_key_value(w)) {
         rules.insert(name.clone(), value.clone());
     }
     rules
 }
 
-/// Whether a field of `spec` is the profile's selector of workloads.
+/// Reports whether a field of `spec` is the workload selector of the profile.
 fn selector_field(profile: &Profile, name: &str) -> bool {
     match profile.workload_selector.as_deref() {
         Some([FieldStep::Field(spec), FieldStep::Field(field), ..]) => {
@@ -148,7 +151,7 @@ fn selector_field(profile: &Profile, name: &str) -> bool {
     }
 }
 
-/// The fields of a block that are rules.
+/// Returns the fields of a block that are rules.
 fn block_rules(profile: &Profile, fields: &Map<String, Value>) -> Map<String, Value> {
     let layout = &profile.rules;
     let is_rule = |name: &String| {
@@ -158,7 +161,7 @@ fn block_rules(profile: &Profile, fields: &Map<String, Value>) -> Map<String, Va
             .iter()
             .any(|field| match field {
                 StrategyField::Name(field) => field == name,
-                // A path that leads to this very place.
+                // The path is that of a field of these rules.
                 StrategyField::Path(path) => match path.split_last() {
                     Some((FieldStep::Field(last), above)) => last == name && above == layout.path,
                     _ => false,
@@ -182,7 +185,7 @@ fn block(
     place: &Map<String, Value>,
     name: BlockName,
     rules: Map<String, Value>,
-    offers_empty: bool,
+    participates_if_empty: bool,
 ) -> Result<Block, String> {
     let layout = &profile.rules;
     let strategy = match profile.class {
@@ -195,7 +198,7 @@ fn block(
         }
         Some(Value::Null) | None => None,
         Some(_) if name == BlockName::Bare => None,
-        Some(_) => return Err("condition is no string".to_owned()),
+        Some(_) => return Err("the condition is not a string".to_owned()),
     };
     let unset = match layout.unset.as_ref().and_then(|u| place.get(u)) {
         Some(value) => unset_names(value)?,
@@ -204,9 +207,9 @@ fn block(
     Ok(Block {
         name,
         participates: match profile.empty {
-            // A Direct policy holds its place even if it is empty (specification 11.9).
-            _ if profile.class == PolicyClass::Direct => offers_empty || !rules.is_empty(),
-            EmptyBehavior::Blocking => offers_empty || !rules.is_empty(),
+            // A Direct policy takes part even if it is empty (specification 11.9).
+            _ if profile.class == PolicyClass::Direct => participates_if_empty || !rules.is_empty(),
+            EmptyBehavior::Blocking => participates_if_empty || !rules.is_empty(),
             EmptyBehavior::Transparent => !is_empty(profile, &rules),
         },
         rules,
@@ -219,12 +222,12 @@ fn block(
     })
 }
 
-/// Whether rules count as empty; those that hold only nulls do not (specification 5.6, 11.7).
+/// Reports whether rules count as empty. Rules with only nulls do not (specification 5.6, 11.7).
 fn is_empty(profile: &Profile, rules: &Map<String, Value>) -> bool {
     if rules.is_empty() {
         return true;
     }
-    let holds = |path: &Vec<String>| {
+    let value_at_path = |path: &Vec<String>| {
         let mut fields = Some(rules);
         let (last, above) = path.split_last()?;
         for name in above {
@@ -232,26 +235,30 @@ fn is_empty(profile: &Profile, rules: &Map<String, Value>) -> bool {
         }
         fields?.get(last)
     };
-    !profile.empty_unless.is_empty() && !profile.empty_unless.iter().any(|p| holds(p).is_some())
+    !profile.empty_unless.is_empty()
+        && !profile
+            .empty_unless
+            .iter()
+            .any(|p| value_at_path(p).is_some())
 }
 
 fn unset_names(value: &Value) -> Result<Vec<Unit>, String> {
-    let wrong = || "unset is no list of names".to_owned();
+    let error = || "`unset` is not a list of names".to_owned();
     match value {
         Value::Null => Ok(Vec::new()),
         Value::Array(items) => items
             .iter()
             .map(|item| {
-                let text = item.as_str().filter(|t| !t.is_empty()).ok_or_else(wrong)?;
-                // A name that is no dotted path is the name of one field.
+                let text = item.as_str().filter(|t| !t.is_empty()).ok_or_else(error)?;
+                // A name that is not a dotted path is the name of one field.
                 Ok(Unit::parse(text).unwrap_or_else(|| Unit(vec![Segment::Field(text.into())])))
             })
             .collect(),
-        _ => Err(wrong()),
+        _ => Err(error()),
     }
 }
 
-/// The value of an order key; smaller is established (specification 4.5, 11.5).
+/// Returns the value of a sort key; smaller is more established (specification 4.5, 11.5).
 fn order_key(rule: &OrderRule, object: &Object) -> i128 {
     let value = match &rule.source {
         OrderSource::Field(path) => at_path(&object.body, path, None).cloned(),
@@ -277,8 +284,8 @@ fn order_key(rule: &OrderRule, object: &Object) -> i128 {
     if rule.descending { -key } else { key }
 }
 
-/// The reason of the policy's own controller, if at least one Accepted condition has the current
-/// generation and all of those are False (docs/profiles-reference.md, `trustStatus`).
+/// Returns the reason of the policy's own controller, if at least one Accepted condition has the
+/// current generation and all such conditions are False (docs/profiles-reference.md, `trustStatus`).
 fn untrusted(object: &Object) -> Option<String> {
     let status = object.body.get("status")?;
     let lists = std::iter::once(status.get("conditions")).chain(
@@ -296,8 +303,8 @@ fn untrusted(object: &Object) -> Option<String> {
         .filter(|c| c.get("type").and_then(Value::as_str) == Some("Accepted"))
         .filter(|c| c.get("observedGeneration").and_then(Value::as_i64) == object.generation)
         .collect();
-    let refused = |c: &&Value| c.get("status").and_then(Value::as_str) == Some("False");
-    if current.is_empty() || !current.iter().all(refused) {
+    let is_false = |c: &&Value| c.get("status").and_then(Value::as_str) == Some("False");
+    if current.is_empty() || !current.iter().all(is_false) {
         return None;
     }
     let reason = current.first()?.get("reason").and_then(Value::as_str);

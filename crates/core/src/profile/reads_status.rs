@@ -1,10 +1,10 @@
-//! Whether answers may rest on statuses, which change all day.
+//! Dependencies of a profile on object statuses, which change often.
 
 use super::{OrderSource, OwnField, Profile, StrategyField};
 use crate::model::FieldStep;
 
 impl Profile {
-    /// Whether what a policy of the kind means may rest on its own status.
+    /// Reports whether the meaning of a policy can depend on its own status.
     pub fn reads_own_status(&self) -> bool {
         let in_status = |path: &[FieldStep]| matches!(path.first(), Some(FieldStep::Field(name)) if name == "status");
         let ordered = self.order.iter().any(|rule| match &rule.source {
@@ -23,7 +23,7 @@ impl Profile {
             || selector.is_some_and(|path| in_status(path))
     }
 
-    /// Whether own fields are read from the statuses of targets (specification 6.4).
+    /// Reports whether own fields are read from the statuses of targets (specification 6.4).
     pub fn reads_target_status(&self) -> bool {
         let first = |field: &OwnField| field.object.first().cloned();
         let mut fields = self.own_fields.iter().filter_map(first);

@@ -1,4 +1,5 @@
-//! The references of a policy: `targetRef`, `targetRefs`, `targetSelectors` (specification 3.1).
+//! Parses the references of policies: `targetRef`, `targetRefs` and `targetSelectors` (specification
+//! 3.1).
 
 use serde_json::Value;
 
@@ -6,23 +7,24 @@ use super::policy::{Reference, ReferenceTarget, SelectorNamespaces};
 use super::{Profile, TargetKinds};
 use crate::model::{GroupKind, LabelSelector, groups};
 
-/// Reads the references of a policy, and why they make it Invalid, if they do (specification 3.4).
+/// Returns the references of a policy, and the reason if they make the policy Invalid (specification
+/// 3.4).
 pub(super) fn read(
     profile: &Profile,
     spec: &Value,
     warnings: &mut Vec<String>,
 ) -> (Vec<Reference>, Option<String>) {
-    let mut found = Vec::new();
-    let invalid = collect(profile, spec, &mut found, warnings).err();
-    (found, invalid)
+    let mut references = Vec::new();
+    let invalid = collect(profile, spec, &mut references, warnings).err();
+    (references, invalid)
 }
 
-/// Collects what can be read even if the policy is Invalid: where it is attached is told
-/// (specification 9.4).
+/// Collects all well-formed references even if the policy is Invalid, because rejected policies are
+/// reported where they are attached (specification 9.4).
 fn collect(
     profile: &Profile,
     spec: &Value,
-    found: &mut Vec<Reference>,
+    references: &mut Vec<Reference>,
     warnings: &mut Vec<String>,
 ) -> Result<(), String> {
     let single = spec.get("targetRef").filter(|v| !v.is_null());
@@ -30,28 +32,28 @@ fn collect(
     let selectors = list(spec, "targetSelectors")?;
     if let Some(value) = single {
         let place = "spec.targetRef".to_owned();
-        found.push(reference(profile, value, place, false, warnings));
+        references.push(reference(profile, value, place, false, warnings));
     }
     for (index, value) in many.iter().enumerate() {
         let place = format!("spec.targetRefs[{index}]");
-        found.push(reference(profile, value, place, false, warnings));
+        references.push(reference(profile, value, place, false, warnings));
     }
     for (index, value) in selectors.iter().enumerate() {
         let place = format!("spec.targetSelectors[{index}]");
-        found.push(reference(profile, value, place, true, warnings));
+        references.push(reference(profile, value, place, true, warnings));
     }
     if single.is_some() && spec.get("targetRefs").is_some_and(|v| !v.is_null()) {
         return Err("both targetRef and targetRefs are set: keep one".to_owned());
     }
-    if found.len() > profile.max_targets {
+    if references.len() > profile.max_targets {
         return Err(format!(
-            "{} references; the kind allows {}",
-            found.len(),
+            "the policy has {} references: the kind allows {}",
+            references.len(),
             profile.max_targets
         ));
     }
-    if found.is_empty() && !profile.attach.filter && !profile.attach.namespace {
-        return Err("no reference: the kind needs targetRefs".to_owned());
+    if references.is_empty() && !profile.attach.filter && !profile.attach.namespace {
+        return Err("the policy has no reference: the kind needs targetRefs".to_owned());
     }
     Ok(())
 }
@@ -60,7 +62,7 @@ fn list<'v>(spec: &'v Value, field: &str) -> Result<&'v [Value], String> {
     match spec.get(field) {
         None | Some(Value::Null) => Ok(&[]),
         Some(Value::Array(items)) => Ok(items),
-        Some(_) => Err(format!("spec.{field} is no list")),
+        Some(_) => Err(format!("spec.{field} is not a list")),
     }
 }
 
@@ -68,7 +70,7 @@ fn reference(
     profile: &Profile,
     value: &Value,
     place: String,
-    selector_itself: bool,
+    is_selector: bool,
     warnings: &mut Vec<String>,
 ) -> Reference {
     let text = |field: &str| value.get(field).and_then(Value::as_str);
@@ -77,13 +79,13 @@ fn reference(
         invalid.get_or_insert(format!("{place}: {reason}"));
     };
     if !value.is_object() {
-        fail("is no object".to_owned());
+        fail("the reference is not an object".to_owned());
     }
     let kind = kind_of(profile, text("group"), text("kind"), &place, warnings);
     if kind.is_none() {
-        fail("names no kind".to_owned());
+        fail("`kind` is missing".to_owned());
     }
-    let selector = if selector_itself {
+    let selector = if is_selector {
         Some(value)
     } else {
         value.get("selector").filter(|v| !v.is_null())
@@ -97,16 +99,16 @@ fn reference(
         }
         (Some(name), None) => ReferenceTarget::Name(name.into()),
         (None, None) => {
-            fail("names no object".to_owned());
+            fail("`name` is missing".to_owned());
             ReferenceTarget::Name("".into())
         }
     };
     if text("name").is_some() && selector.is_some() {
-        fail("has both a name and a selector".to_owned());
+        fail("the reference has both a name and a selector".to_owned());
     }
     let section = text("sectionName").filter(|s| !s.is_empty());
     if section.is_some() && selector.is_some() {
-        fail("has a sectionName beside a selector".to_owned());
+        fail("the reference has both a sectionName and a selector".to_owned());
     }
     let namespaces = namespaces_of(value.get("namespaces")).unwrap_or_else(|e| {
         fail(e);
@@ -125,7 +127,7 @@ fn reference(
     }
 }
 
-/// The kind that a reference names, missing parts filled (specification 3.1).
+/// Returns the kind of a reference and fills missing parts (specification 3.1).
 fn kind_of(
     profile: &Profile,
     group: Option<&str>,
@@ -139,14 +141,14 @@ fn kind_of(
     };
     let kind = match (kind.filter(|k| !k.is_empty()), listed) {
         (Some(kind), _) => kind,
-        // A kind that can target one kind only need not name it.
+        // The kind is optional if the profile allows only one.
         (None, [only]) => &only.kind.kind,
         (None, _) => return None,
     };
     let group = match group {
         Some(group) => match group.split_once('/') {
             Some((group, version)) => {
-                warnings.push(format!("{place}: group holds a version, `{version}`"));
+                warnings.push(format!("{place}: group contains a version, `{version}`"));
                 group
             }
             None => group,
@@ -167,7 +169,7 @@ fn kind_of(
     Some(super::read::normalize_kind(group, kind))
 }
 
-/// Where a selector looks.
+/// Parses the namespaces that a selector covers.
 fn namespaces_of(value: Option<&Value>) -> Result<SelectorNamespaces, String> {
     let Some(value) = value.filter(|v| !v.is_null()) else {
         return Ok(SelectorNamespaces::Same);
@@ -178,7 +180,7 @@ fn namespaces_of(value: Option<&Value>) -> Result<SelectorNamespaces, String> {
         Some("Selector") => {
             let selector = value
                 .get("selector")
-                .ok_or("namespaces: selector is missing")?;
+                .ok_or("namespaces: `selector` is missing")?;
             LabelSelector::read(selector).map(SelectorNamespaces::Selector)
         }
         Some(other) => Err(format!(

@@ -1,16 +1,13 @@
-//! Single settings of a document: what each word means, and what is filled in.
+//! Resolution of single settings of a document: parses values and fills defaults.
 
 use super::document::{
-    AttachDoc, CrossNamespaceDoc, EffectiveTargetDoc, EmptyDoc, FoldDoc, KindDoc,
-    NamespaceReachDoc, OneOrMany, OrderDoc, OwnFieldDoc, OwnerDoc, ReduceDoc, ReduceName,
-    ReducerDoc, RulesDoc, SameTargetDoc, SpanDoc, SpanLevel, SpanName, StatusDoc, StrategyDoc,
-    TargetDoc, VocabularyDoc,
+    AttachmentForm, KindDoc, OneOrMany, OrderDoc, OwnFieldDoc, ReduceDoc, ReducerDoc, RulesDoc,
+    SpanDoc, SpanName, StatusDoc, StrategyDoc, StrategyOwner, TargetDoc,
 };
 use super::{
-    Ancestor, AttachmentForms, CrossNamespace, EffectiveTarget, EmptyBehavior, FoldOrder, FoldSpan,
-    OrderRule, OrderSource, OwnField, PolicyClass, ReduceFunction, Reducer, RulesLayout,
-    SameTarget, StatusStyle, StrategyChoice, StrategyField, StrategyValue, TargetKind, TargetKinds,
-    Vocabulary,
+    AttachmentForms, EffectiveTarget, FoldSpan, OrderRule, OrderSource, OwnField, PolicyClass,
+    ReduceFunction, Reducer, RulesLayout, SameTarget, StatusStyle, StrategyChoice, StrategyField,
+    StrategyValue, TargetKind, TargetKinds,
 };
 use crate::expr::Expression;
 use crate::model::{
@@ -19,7 +16,8 @@ use crate::model::{
 
 type SettingResult<T> = Result<T, String>;
 
-/// XListenerSet counts as ListenerSet (specification 1.1); `core` is the empty group (specification 3.1).
+/// Normalizes a kind: XListenerSet means ListenerSet (specification 1.1), and `core` the empty group
+/// (specification 3.1).
 pub(super) fn kind(doc: &KindDoc) -> GroupKind {
     super::read::normalize_kind(&doc.group, &doc.kind)
 }
@@ -43,38 +41,22 @@ pub(super) fn targets(given: Option<&[TargetDoc]>) -> TargetKinds {
     TargetKinds::Listed(list)
 }
 
-pub(super) fn effective(given: Option<EffectiveTargetDoc>, class: PolicyClass) -> EffectiveTarget {
-    let level = match given {
-        None if class == PolicyClass::Direct => return EffectiveTarget::Target,
-        None | Some(EffectiveTargetDoc::Every) => return EffectiveTarget::Every,
-        Some(EffectiveTargetDoc::GatewayClass) => Level::GatewayClass,
-        Some(EffectiveTargetDoc::Gateway) => Level::Gateway,
-        Some(EffectiveTargetDoc::Listener) => Level::Listener,
-        Some(EffectiveTargetDoc::Route) => Level::Route,
-        Some(EffectiveTargetDoc::RouteRule) => Level::RouteRule,
-        Some(EffectiveTargetDoc::Backend) => Level::Backend,
-        Some(EffectiveTargetDoc::BackendPort) => Level::BackendPort,
-    };
-    EffectiveTarget::Level(level)
+/// The default effective target is Every, and the target itself for Direct kinds.
+pub(super) fn effective(given: Option<EffectiveTarget>, class: PolicyClass) -> EffectiveTarget {
+    given.unwrap_or(match class {
+        PolicyClass::Direct => EffectiveTarget::Target,
+        PolicyClass::Inherited | PolicyClass::Listed => EffectiveTarget::Every,
+    })
 }
 
-pub(super) fn reaches(given: Option<&[NamespaceReachDoc]>) -> Vec<Level> {
-    let all = [
-        NamespaceReachDoc::Gateway,
-        NamespaceReachDoc::ListenerSet,
-        NamespaceReachDoc::Route,
-        NamespaceReachDoc::Backend,
+pub(super) fn reaches(given: Option<Vec<Level>>) -> Vec<Level> {
+    let default = [
+        Level::Gateway,
+        Level::ListenerSet,
+        Level::Route,
+        Level::Backend,
     ];
-    given
-        .unwrap_or(&all)
-        .iter()
-        .map(|reach| match reach {
-            NamespaceReachDoc::Gateway => Level::Gateway,
-            NamespaceReachDoc::ListenerSet => Level::ListenerSet,
-            NamespaceReachDoc::Route => Level::Route,
-            NamespaceReachDoc::Backend => Level::Backend,
-        })
-        .collect()
+    given.unwrap_or_else(|| default.to_vec())
 }
 
 pub(super) fn texts(given: Option<&[String]>) -> Vec<Str> {
@@ -89,34 +71,20 @@ pub(super) fn kinds(given: Option<&[KindDoc]>) -> Vec<GroupKind> {
     given.unwrap_or_default().iter().map(kind).collect()
 }
 
-/// Each entry of a list, checked.
+/// Resolves each entry of a list.
 pub(super) fn each<D, T>(
     given: Option<&[D]>,
-    check: impl Fn(&D) -> SettingResult<T>,
+    resolve: impl Fn(&D) -> SettingResult<T>,
 ) -> SettingResult<Vec<T>> {
-    given.unwrap_or_default().iter().map(check).collect()
+    given.unwrap_or_default().iter().map(resolve).collect()
 }
 
-pub(super) fn fold(given: Option<FoldDoc>) -> FoldOrder {
-    match given {
-        Some(FoldDoc::TopDown) => FoldOrder::TopDown,
-        Some(FoldDoc::BottomUp) | None => FoldOrder::BottomUp,
-    }
-}
-
-pub(super) fn empty(given: Option<EmptyDoc>) -> EmptyBehavior {
-    match given {
-        Some(EmptyDoc::Blocking) => EmptyBehavior::Blocking,
-        Some(EmptyDoc::Transparent) | None => EmptyBehavior::Transparent,
-    }
-}
-
-pub(super) fn forms(given: Option<&[AttachDoc]>) -> AttachmentForms {
-    let given = given.unwrap_or(&[AttachDoc::Refs]);
+pub(super) fn forms(given: Option<&[AttachmentForm]>) -> AttachmentForms {
+    let given = given.unwrap_or(&[AttachmentForm::Refs]);
     AttachmentForms {
-        refs: given.contains(&AttachDoc::Refs),
-        filter: given.contains(&AttachDoc::Filter),
-        namespace: given.contains(&AttachDoc::Namespace),
+        refs: given.contains(&AttachmentForm::Refs),
+        filter: given.contains(&AttachmentForm::Filter),
+        namespace: given.contains(&AttachmentForm::Namespace),
     }
 }
 
@@ -125,7 +93,7 @@ pub(super) fn field_path(
     setting: &str,
 ) -> SettingResult<Option<Vec<FieldStep>>> {
     text.map(|text| {
-        parse_field_path(text).ok_or_else(|| format!("{setting}: `{text}` is no field path"))
+        parse_field_path(text).ok_or_else(|| format!("{setting}: `{text}` is not a field path"))
     })
     .transpose()
 }
@@ -134,18 +102,9 @@ pub(super) fn unnamed_rules(text: Option<&str>) -> SettingResult<Option<(String,
     text.map(|text| {
         text.split_once("{n}")
             .map(|(before, after)| (before.to_owned(), after.to_owned()))
-            .ok_or_else(|| format!("unnamedRules: `{text}` lacks `{{n}}`"))
+            .ok_or_else(|| format!("unnamedRules: `{text}` does not contain `{{n}}`"))
     })
     .transpose()
-}
-
-pub(super) fn cross(given: Option<CrossNamespaceDoc>) -> CrossNamespace {
-    match given {
-        None | Some(CrossNamespaceDoc::Never) => CrossNamespace::Never,
-        Some(CrossNamespaceDoc::ReferenceGrant) => CrossNamespace::ReferenceGrant,
-        Some(CrossNamespaceDoc::Any) => CrossNamespace::Any,
-        Some(CrossNamespaceDoc::Clients) => CrossNamespace::Clients,
-    }
 }
 
 pub(super) fn layout(doc: RulesDoc, class: PolicyClass) -> SettingResult<RulesLayout> {
@@ -157,7 +116,7 @@ pub(super) fn layout(doc: RulesDoc, class: PolicyClass) -> SettingResult<RulesLa
     };
     Ok(RulesLayout {
         path: parse_field_path(&path)
-            .ok_or_else(|| format!("rules.path: `{path}` is no field path"))?,
+            .ok_or_else(|| format!("rules.path: `{path}` is not a field path"))?,
         exclude: doc.exclude.unwrap_or_default(),
         defaults: blocks(doc.defaults, ["defaults", "default"]),
         overrides: blocks(doc.overrides, ["overrides", "override"]),
@@ -175,7 +134,7 @@ pub(super) fn strategy_choice(
     let names = match doc.field {
         Some(OneOrMany::One(name)) => vec![name],
         Some(OneOrMany::Many(names)) => names,
-        // With one fixed strategy there is no strategy field (specification 11.6).
+        // A kind with a single strategy has no strategy field (specification 11.6).
         None if strategies.len() > 1 => vec!["strategy".to_owned()],
         None => Vec::new(),
     };
@@ -187,7 +146,7 @@ pub(super) fn strategy_choice(
             }
             parse_field_path(&name)
                 .map(StrategyField::Path)
-                .ok_or_else(|| format!("strategy.field: `{name}` is no field path"))
+                .ok_or_else(|| format!("strategy.field: `{name}` is not a field path"))
         })
         .collect::<SettingResult<_>>()?;
     let values = doc
@@ -198,7 +157,7 @@ pub(super) fn strategy_choice(
         .collect::<SettingResult<_>>()?;
     Ok(StrategyChoice {
         fields,
-        lower: doc.owner == Some(OwnerDoc::Lower),
+        lower: doc.owner == Some(StrategyOwner::Lower),
         annotation: doc.annotation,
         values,
         default: doc
@@ -244,14 +203,7 @@ pub(super) fn list_keys(
 
 pub(super) fn reducer(doc: &ReducerDoc) -> SettingResult<Reducer> {
     let reduce = match &doc.reduce {
-        ReduceDoc::Name(ReduceName::Min) => ReduceFunction::Min,
-        ReduceDoc::Name(ReduceName::Max) => ReduceFunction::Max,
-        ReduceDoc::Name(ReduceName::And) => ReduceFunction::And,
-        ReduceDoc::Name(ReduceName::Or) => ReduceFunction::Or,
-        ReduceDoc::Name(ReduceName::Union) => ReduceFunction::Union,
-        ReduceDoc::Name(ReduceName::Intersection) => ReduceFunction::Intersection,
-        ReduceDoc::Name(ReduceName::Append) => ReduceFunction::Append,
-        ReduceDoc::Name(ReduceName::Prepend) => ReduceFunction::Prepend,
+        ReduceDoc::Name(function) => function.clone(),
         ReduceDoc::Cel { cel: source } => ReduceFunction::Cel(
             Expression::compile(source).map_err(|e| format!("reducers: `{source}` {e}"))?,
         ),
@@ -264,43 +216,25 @@ pub(super) fn reducer(doc: &ReducerDoc) -> SettingResult<Reducer> {
 
 pub(super) fn span(given: Option<SpanDoc>) -> FoldSpan {
     match given {
-        None | Some(SpanDoc::Word(SpanName::AllLevels)) => FoldSpan::AllLevels,
-        Some(SpanDoc::Word(SpanName::ClosestParent)) => FoldSpan::ClosestParent(Vec::new()),
-        Some(SpanDoc::Levels { closest_parent }) => FoldSpan::ClosestParent(
-            closest_parent
-                .into_iter()
-                .map(|level| match level {
-                    SpanLevel::GatewayClass => Level::GatewayClass,
-                    SpanLevel::Namespace => Level::Namespace,
-                    SpanLevel::Gateway => Level::Gateway,
-                    SpanLevel::ListenerSet => Level::ListenerSet,
-                    SpanLevel::Listener => Level::Listener,
-                    SpanLevel::Route => Level::Route,
-                    SpanLevel::RouteRule => Level::RouteRule,
-                    SpanLevel::Backend => Level::Backend,
-                    SpanLevel::BackendPort => Level::BackendPort,
-                })
-                .collect(),
-        ),
+        None | Some(SpanDoc::Name(SpanName::AllLevels)) => FoldSpan::AllLevels,
+        Some(SpanDoc::Name(SpanName::ClosestParent)) => FoldSpan::ClosestParent(Vec::new()),
+        Some(SpanDoc::Levels { closest_parent }) => FoldSpan::ClosestParent(closest_parent),
     }
 }
 
-pub(super) fn same_target(given: Option<SameTargetDoc>, class: PolicyClass) -> SameTarget {
-    match given {
-        Some(SameTargetDoc::Established) => SameTarget::Established,
-        Some(SameTargetDoc::OldestWins) => SameTarget::OldestWins,
-        Some(SameTargetDoc::RejectNewer) => SameTarget::RejectNewer,
-        Some(SameTargetDoc::UnionOrReject) => SameTarget::UnionOrReject,
-        None if class == PolicyClass::Direct => SameTarget::RejectNewer,
-        None => SameTarget::Established,
-    }
+/// The default is Established, and RejectNewer for Direct kinds.
+pub(super) fn same_target(given: Option<SameTarget>, class: PolicyClass) -> SameTarget {
+    given.unwrap_or(match class {
+        PolicyClass::Direct => SameTarget::RejectNewer,
+        PolicyClass::Inherited | PolicyClass::Listed => SameTarget::Established,
+    })
 }
 
 pub(super) fn order(doc: &OrderDoc) -> SettingResult<OrderRule> {
     let source = match (&doc.field, &doc.annotation) {
         (Some(field), None) => OrderSource::Field(
             parse_field_path(field)
-                .ok_or_else(|| format!("order.field: `{field}` is no field path"))?,
+                .ok_or_else(|| format!("order.field: `{field}` is not a field path"))?,
         ),
         (None, Some(annotation)) => OrderSource::Annotation(annotation.clone()),
         _ => return Err("order: give either `field` or `annotation`".to_owned()),
@@ -315,31 +249,19 @@ pub(super) fn order(doc: &OrderDoc) -> SettingResult<OrderRule> {
 pub(super) fn own_field(doc: &OwnFieldDoc) -> SettingResult<OwnField> {
     Ok(OwnField {
         object: parse_field_path(&doc.object)
-            .ok_or_else(|| format!("ownFields.object: `{}` is no field path", doc.object))?,
+            .ok_or_else(|| format!("ownFields.object: `{}` is not a field path", doc.object))?,
         policy: dotted(&doc.policy, "ownFields.policy")?,
     })
 }
 
 pub(super) fn status(given: Option<&StatusDoc>) -> StatusStyle {
-    use super::document::AncestorDoc;
-    let given = given
-        .map(|s| (s.vocabulary, s.ancestor))
-        .unwrap_or_default();
     StatusStyle {
-        vocabulary: match given.0 {
-            None | Some(VocabularyDoc::Programmed) => Vocabulary::Programmed,
-            Some(VocabularyDoc::Enforced) => Vocabulary::Enforced,
-            Some(VocabularyDoc::EnforcedWithAdditions) => Vocabulary::EnforcedWithAdditions,
-        },
-        ancestor: match given.1 {
-            None | Some(AncestorDoc::Gateway) => Ancestor::Gateway,
-            Some(AncestorDoc::Target) => Ancestor::Target,
-            Some(AncestorDoc::None) => Ancestor::None,
-        },
+        vocabulary: given.and_then(|s| s.vocabulary).unwrap_or_default(),
+        ancestor: given.and_then(|s| s.ancestor).unwrap_or_default(),
     }
 }
 
-/// The level that a target kind stands on; kinds outside the hierarchy are backends.
+/// Returns the level of a target kind. Kinds outside the hierarchy are backends.
 pub fn target_level(kind: &GroupKind) -> Level {
     match (&*kind.group, &*kind.kind) {
         (groups::CORE, "Namespace") => Level::Namespace,

@@ -1,42 +1,42 @@
-//! Which strategy a block joins by (specification 5.3).
+//! The choice of the strategy of a block (specification 5.3).
 
 use serde_json::{Map, Value};
 
 use super::{Profile, StrategyField, StrategyValue};
 use crate::model::{BlockName, Direction, Granularity, Strategy, at_path};
 
-/// The strategy that a policy names for a block, or the one for an omitted value.
+/// Returns the strategy that a policy names for a block, or the default.
 ///
 /// # Errors
-/// Why the policy is Invalid: a strategy that is not offered is never replaced by the default one
-/// (specification 3.4).
+/// Why the policy is Invalid. A strategy that the kind does not offer is never replaced by the
+/// default (specification 3.4).
 pub(super) fn strategy(
     profile: &Profile,
     object: &Value,
     place: &Map<String, Value>,
     block: BlockName,
 ) -> Result<Strategy, String> {
-    match named(profile, object, place)? {
+    match strategy_field(profile, object, place)? {
         None => default_strategy(profile, block),
         Some((field, value)) => {
             let raw = value
                 .as_str()
-                .ok_or_else(|| format!("strategy field `{field}` is no string"))?;
+                .ok_or_else(|| format!("strategy field `{field}` is not a string"))?;
             parse_strategy(profile, raw, block)
         }
     }
 }
 
-/// What a raw value means for a block.
+/// Returns the strategy that a raw value means for a block.
 ///
 /// # Errors
-/// The kind does not offer it, or it is of the other direction.
+/// The kind does not offer the strategy, or its direction is not that of the block.
 pub(super) fn parse_strategy(
     profile: &Profile,
     raw: &str,
     block: BlockName,
 ) -> Result<Strategy, String> {
-    let unknown = || format!("strategy `{raw}` is not offered by the kind");
+    let unknown = || format!("the kind does not offer strategy `{raw}`");
     let choice = if profile.strategy_choice.values.is_empty() {
         Granularity::parse(raw)
             .map(StrategyValue::Granularity)
@@ -53,7 +53,7 @@ pub(super) fn parse_strategy(
     };
     if block != BlockName::Bare && strategy.direction() != Some(direction_of(block)) {
         return Err(format!(
-            "strategy `{raw}` is of the other direction than the block `{}`",
+            "the direction of strategy `{raw}` is not that of the block `{}`",
             block.as_str()
         ));
     }
@@ -64,13 +64,13 @@ pub(super) fn parse_strategy(
     }
 }
 
-/// The strategy field that the policy has, in the block or at its path.
-fn named<'v>(
+/// Returns the strategy field of the policy, in the block or at its path.
+fn strategy_field<'v>(
     profile: &Profile,
     object: &'v Value,
     place: &'v Map<String, Value>,
 ) -> Result<Option<(String, &'v Value)>, String> {
-    let mut found = None;
+    let mut field_value = None;
     for field in &profile.strategy_choice.fields {
         let value = match field {
             StrategyField::Name(name) => place.get(name).map(|v| (name.clone(), v)),
@@ -81,17 +81,17 @@ fn named<'v>(
         let Some((name, value)) = value.filter(|(_, v)| !v.is_null()) else {
             continue;
         };
-        if let Some((other, _)) = found {
+        if let Some((other, _)) = field_value {
             return Err(format!(
-                "two strategy fields in one place: `{other}` and `{name}`"
+                "the policy has two strategy fields: `{other}` and `{name}`"
             ));
         }
-        found = Some((name, value));
+        field_value = Some((name, value));
     }
-    Ok(found)
+    Ok(field_value)
 }
 
-/// The strategy for an omitted value.
+/// Returns the strategy for an omitted value.
 pub(super) fn default_strategy(profile: &Profile, block: BlockName) -> Result<Strategy, String> {
     let fits = |strategy: &Strategy| {
         block == BlockName::Bare || strategy.direction() == Some(direction_of(block))
@@ -120,13 +120,13 @@ pub(super) fn default_strategy(profile: &Profile, block: BlockName) -> Result<St
         .or_else(|| profile.strategies.iter().copied().find(|s| fits(s)))
         .ok_or_else(|| {
             format!(
-                "block `{}` is of a direction that the kind lacks",
+                "the kind offers no strategy with the direction of the block `{}`",
                 block.as_str()
             )
         })
 }
 
-/// Bare rules are implicit defaults (specification 5.1).
+/// Returns the direction of a block. Bare rules are implicit defaults (specification 5.1).
 fn direction_of(block: BlockName) -> Direction {
     match block {
         BlockName::Overrides => Direction::Overrides,

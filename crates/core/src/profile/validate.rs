@@ -1,13 +1,13 @@
-//! Contradictions for which a profile is refused (docs/profiles-reference.md).
+//! Validation: the contradictions for which a profile is refused (docs/profiles-reference.md).
 
 use super::settings::target_level;
 use super::{EffectiveTarget, FoldOrder, PolicyClass, Profile, SameTarget, TargetKinds};
 use crate::model::{Granularity, Level, Strategy, groups};
 
-/// Checks a resolved profile for contradictions.
+/// Validates a resolved profile.
 ///
 /// # Errors
-/// The first one that is found.
+/// The first contradiction.
 pub(super) fn validate(profile: &Profile) -> Result<(), String> {
     let rules: [fn(&Profile) -> Option<&'static str>; 13] = [
         none_beside_others,
@@ -43,19 +43,19 @@ fn has_blocks(profile: &Profile) -> bool {
 
 fn none_beside_others(profile: &Profile) -> Option<&'static str> {
     let beside = profile.strategies.contains(&Strategy::None) && profile.strategies.len() > 1;
-    beside.then_some("strategies: None may not stand beside another strategy")
+    beside.then_some("strategies: None excludes all other strategies")
 }
 
 fn class_and_strategies(profile: &Profile) -> Option<&'static str> {
     let none = profile.strategies == [Strategy::None];
     match profile.class {
-        PolicyClass::Direct if !none => Some("class Direct has the one strategy None"),
-        PolicyClass::Inherited if none => Some("strategy None is for class Direct"),
+        PolicyClass::Direct if !none => Some("class Direct requires the single strategy None"),
+        PolicyClass::Inherited if none => Some("strategy None requires class Direct"),
         PolicyClass::Inherited if profile.strategies.is_empty() => {
-            Some("strategies: at least one is needed")
+            Some("strategies: at least one is required")
         }
         PolicyClass::Listed if !profile.strategies.is_empty() => {
-            Some("class Listed does not merge: it has no strategies")
+            Some("class Listed does not merge: it cannot have strategies")
         }
         _ => None,
     }
@@ -65,16 +65,16 @@ fn top_down(profile: &Profile) -> Option<&'static str> {
     if profile.fold != FoldOrder::TopDown {
         return None;
     }
-    // One strategy per policy: with one block name missing, both cannot stand in one policy.
+    // TopDown needs one strategy per policy. If one block has no names, a policy cannot have both.
     let both = profile.rules.both_blocks
         && !profile.rules.defaults.is_empty()
         && !profile.rules.overrides.is_empty();
     if both {
-        Some("fold: TopDown needs one strategy per policy: set rules.bothBlocks to false")
+        Some("fold: TopDown requires one strategy per policy: set rules.bothBlocks to false")
     } else if profile.rules.when.is_some() || profile.rules.unset.is_some() {
-        Some("fold: TopDown does not go with rules.when or rules.unset")
+        Some("fold: TopDown cannot be combined with rules.when or rules.unset")
     } else if profile.same_target == SameTarget::OldestWins {
-        Some("fold: TopDown does not go with sameTarget: OldestWins")
+        Some("fold: TopDown cannot be combined with sameTarget: OldestWins")
     } else {
         None
     }
@@ -82,7 +82,7 @@ fn top_down(profile: &Profile) -> Option<&'static str> {
 
 fn owner_lower(profile: &Profile) -> Option<&'static str> {
     (profile.strategy_choice.lower && has_blocks(profile)).then_some(
-        "strategy.owner: Lower is for bare rules: set rules.defaults and rules.overrides to []",
+        "strategy.owner: Lower requires bare rules: set rules.defaults and rules.overrides to []",
     )
 }
 
@@ -94,7 +94,7 @@ fn rule_without_maps(profile: &Profile) -> Option<&'static str> {
 fn custom_with_oldest_wins(profile: &Profile) -> Option<&'static str> {
     let both =
         offers(profile, Granularity::Custom) && profile.same_target == SameTarget::OldestWins;
-    both.then_some("strategies: Custom does not go with sameTarget: OldestWins")
+    both.then_some("strategies: Custom cannot be combined with sameTarget: OldestWins")
 }
 
 fn own_fields(profile: &Profile) -> Option<&'static str> {
@@ -102,23 +102,23 @@ fn own_fields(profile: &Profile) -> Option<&'static str> {
         .into_iter()
         .any(|g| offers(profile, g));
     (!profile.own_fields.is_empty() && (wrong || profile.class != PolicyClass::Inherited))
-        .then_some("ownFields needs a kind that offers Field, Patch or Structural alone")
+        .then_some("ownFields requires a kind that offers only Field, Patch or Structural")
 }
 
 fn filter_with_namespace(profile: &Profile) -> Option<&'static str> {
     (profile.attach.filter && profile.attach.namespace)
-        .then_some("attach: filter and namespace do not go together")
+        .then_some("attach: filter and namespace cannot be combined")
 }
 
 fn root_without_namespace(profile: &Profile) -> Option<&'static str> {
     (profile.root_namespace.is_some() && !profile.attach.namespace)
-        .then_some("rootNamespace needs namespace in attach")
+        .then_some("rootNamespace requires namespace in attach")
 }
 
 fn no_form(profile: &Profile) -> Option<&'static str> {
     let forms = profile.attach;
     (!forms.refs && !forms.filter && !forms.namespace)
-        .then_some("attach: at least one form is needed")
+        .then_some("attach: at least one form is required")
 }
 
 fn block_names(profile: &Profile) -> Option<&'static str> {
@@ -127,22 +127,22 @@ fn block_names(profile: &Profile) -> Option<&'static str> {
         .defaults
         .iter()
         .any(|name| profile.rules.overrides.contains(name));
-    shared.then_some("rules: one name cannot be a defaults and an overrides block")
+    shared.then_some("rules: a name cannot be both a defaults and an overrides block")
 }
 
 fn max_targets(profile: &Profile) -> Option<&'static str> {
-    (profile.max_targets == 0).then_some("maxTargets: at least 1 is needed")
+    (profile.max_targets == 0).then_some("maxTargets: at least 1 is required")
 }
 
-/// Policies below the effective level never act (specification 2.3).
+/// Policies below the effective level never apply (specification 2.3).
 fn targets_below(profile: &Profile) -> Option<&'static str> {
     let (TargetKinds::Listed(targets), EffectiveTarget::Level(level)) =
         (&profile.targets, profile.effective)
     else {
         return None;
     };
-    // A Service may be a mesh root, on the level of a Gateway; a Namespace stands above any level.
-    let acts = profile.attach.namespace
+    // A Service can be a mesh root, on the level of a Gateway. A Namespace is above all other levels.
+    let applies = profile.attach.namespace
         || targets.iter().any(|target| {
             let own = match target_level(&target.kind) {
                 Level::Namespace => Level::GatewayClass,
@@ -153,30 +153,30 @@ fn targets_below(profile: &Profile) -> Option<&'static str> {
             };
             own <= level
         });
-    (!acts).then_some("targets: all lie below the effectiveTarget, where policies never act")
+    (!applies).then_some("targets: all are below the effectiveTarget, where policies never apply")
 }
 
 #[cfg(test)]
 mod tests {
     use crate::profile::{Profile, ProfileOrigin, parse_documents};
 
-    /// Parses and resolves a spec; the error's text if it is refused.
-    fn refused(spec: &str) -> String {
+    /// Parses and resolves a spec. Returns the error message, or an empty string.
+    fn error_of(spec: &str) -> String {
         let text = format!(
             "apiVersion: entail.dev/v1alpha1\nkind: PolicyProfile\nmetadata: {{name: x}}\nspec:\n  policy: {{group: g, kind: K}}\n{spec}"
         );
-        let mut found = parse_documents(&text, "f.yaml");
-        assert_eq!(found.len(), 1);
-        let resolved = found.remove(0).and_then(|(place, document)| {
+        let mut documents = parse_documents(&text, "f.yaml");
+        assert_eq!(documents.len(), 1);
+        let resolved = documents.remove(0).and_then(|(place, document)| {
             Profile::resolve(&document, ProfileOrigin::Configured, None, &place)
         });
         resolved.map_or_else(|e| e.to_string(), |_| String::new())
     }
 
     #[test]
-    fn contradictions_are_refused_with_place_and_reason() {
-        for (spec, words) in [
-            ("  strategies: [None, PatchDefaults]", "None may not stand"),
+    fn contradictions_are_refused_with_location_and_reason() {
+        for (spec, expected) in [
+            ("  strategies: [None, PatchDefaults]", "None excludes"),
             ("  fold: TopDown", "bothBlocks"),
             (
                 "  fold: TopDown\n  rules: {bothBlocks: false, when: when}",
@@ -204,27 +204,27 @@ mod tests {
             ("  preset: nope", "unknown preset"),
             ("  strategies: [PatchSomething]", "unknown strategy"),
             ("  order: [{descending: true}]", "either"),
-            ("  rules: {path: 'a..b'}", "no field path"),
+            ("  rules: {path: 'a..b'}", "not a field path"),
         ] {
-            let error = refused(spec);
-            assert!(error.contains(words), "{spec}: {error}");
+            let error = error_of(spec);
+            assert!(error.contains(expected), "{spec}: {error}");
             assert!(error.starts_with("f.yaml:1: "), "{error}");
         }
     }
 
     #[test]
-    fn unknown_fields_and_levels_name_their_line() {
-        let unknown = refused("  targest: []");
+    fn errors_of_unknown_fields_and_levels_have_their_line() {
+        let unknown = error_of("  targest: []");
         assert!(
             unknown.starts_with("f.yaml:6: ") && unknown.contains("targest"),
             "{unknown}"
         );
-        let level = refused("  effectiveTarget: Namespace");
+        let level = error_of("  effectiveTarget: Namespace");
         assert!(
             level.starts_with("f.yaml:6: ") && level.contains("Namespace"),
             "{level}"
         );
-        let nested = refused("  rules:\n    path: spec\n    wen: x");
+        let nested = error_of("  rules:\n    path: spec\n    wen: x");
         assert!(
             nested.starts_with("f.yaml:8: ") && nested.contains("wen"),
             "{nested}"
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_without_anything_takes_the_defaults() {
-        assert_eq!(refused(""), "");
+    fn an_empty_profile_takes_the_defaults() {
+        assert_eq!(error_of(""), "");
     }
 }

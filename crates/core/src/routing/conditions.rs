@@ -1,4 +1,4 @@
-//! The conditions of a match: what a rule asks of a request besides its host.
+//! The conditions of a match: everything that a rule requires of a request except the host.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,55 +7,56 @@ use serde_json::Value;
 
 use super::request::Request;
 
-/// Bytes of a regular expression, as it is written and as it is compiled: tenants write them.
+/// Maximum size of a regular expression in bytes, as source and compiled. Tenants write them, so they
+/// must be bounded.
 const MAX_PATTERN: usize = 1024;
 const MAX_COMPILED: usize = 256 * 1024;
 
-/// A match of a rule.
+/// The conditions of one match of a rule.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MatchConditions {
-    /// The path; for gRPC the call.
+    /// The path condition, or for gRPC the service and method.
     pub path: PathMatcher,
-    /// The method of HTTP.
+    /// The HTTP method.
     pub method: Option<String>,
     headers: Vec<FieldMatcher>,
     parameters: Vec<FieldMatcher>,
 }
 
-/// What a match asks of the path, or of the call.
+/// A condition on the path, or on the service and method of a gRPC call.
 #[derive(Clone, Debug)]
 pub(super) enum PathMatcher {
-    /// Exactly this path.
+    /// The path equals this one.
     Exact(String),
-    /// This path, without a slash at its end, and all below it.
+    /// The path is this one (stored without a trailing slash) or below it.
     Prefix(String),
-    /// A path like this.
+    /// The path matches this regular expression.
     Regex(RegexMatcher),
-    /// This service and method, each if it is there.
+    /// The service and the method match; `None` matches any.
     Call(Option<StringMatcher>, Option<StringMatcher>),
 }
 
-/// A header, or a query parameter.
+/// A condition on a header or a query parameter.
 #[derive(Clone, Debug)]
 struct FieldMatcher {
     name: String,
     value: StringMatcher,
 }
 
-/// What a text has to be.
+/// A condition on a string.
 #[derive(Clone, Debug)]
 pub(super) enum StringMatcher {
-    /// This.
+    /// The string equals this one.
     Exact(String),
-    /// Something like this.
+    /// The string matches this regular expression.
     Regex(RegexMatcher),
 }
 
-/// A regular expression for the whole of a text; one that cannot be used matches nothing.
+/// A regular expression that matches whole strings. An invalid or oversized one matches nothing.
 #[derive(Clone, Debug)]
 pub(super) struct RegexMatcher {
     text: String,
-    /// Compiled when a request comes so far: most never do.
+    /// Compiled on first use, because most expressions are never evaluated.
     regex: Arc<OnceLock<Option<Regex>>>,
 }
 
@@ -70,61 +71,62 @@ impl MatchConditions {
     pub fn http(value: &Value) -> Self {
         let path = value.get("path").unwrap_or(&Value::Null);
         let text = path.get("value").and_then(Value::as_str).unwrap_or("/");
-        let path = match word(path, "type") {
+        let path = match non_empty_str(path, "type") {
             Some("Exact") => PathMatcher::Exact(text.to_owned()),
             Some("RegularExpression") => PathMatcher::Regex(RegexMatcher::new(text)),
             _ => PathMatcher::Prefix(text.trim_end_matches('/').to_owned()),
         };
         Self {
             path,
-            method: word(value, "method").map(str::to_owned),
-            headers: named(value, "headers", str::to_ascii_lowercase),
-            parameters: named(value, "queryParams", str::to_owned),
+            method: non_empty_str(value, "method").map(str::to_owned),
+            headers: field_matchers(value, "headers", str::to_ascii_lowercase),
+            parameters: field_matchers(value, "queryParams", str::to_owned),
         }
     }
 
     /// Reads a match of a GRPCRoute.
     pub fn grpc(value: &Value) -> Self {
         let call = value.get("method").unwrap_or(&Value::Null);
-        let kind = word(call, "type");
-        let part = |name: &str| word(call, name).map(|text| StringMatcher::new(kind, text));
+        let kind = non_empty_str(call, "type");
+        let part =
+            |name: &str| non_empty_str(call, name).map(|text| StringMatcher::new(kind, text));
         Self {
             path: PathMatcher::Call(part("service"), part("method")),
             method: None,
-            headers: named(value, "headers", str::to_ascii_lowercase),
+            headers: field_matchers(value, "headers", str::to_ascii_lowercase),
             parameters: Vec::new(),
         }
     }
 
-    /// How many headers and query parameters it asks for.
+    /// Returns the number of header conditions and query parameter conditions.
     pub fn counts(&self) -> (usize, usize) {
         (self.headers.len(), self.parameters.len())
     }
 
-    /// Whether a request is as asked, but for its path or its call.
+    /// Reports whether a request meets all conditions except the path condition.
     pub fn are_met(&self, request: &Request) -> bool {
         self.unmet(request).next().is_none()
     }
 
-    /// What a request lacks, for people.
+    /// Describes the conditions that a request does not meet, except the path condition.
     pub fn unmet<'c>(&'c self, request: &'c Request) -> impl Iterator<Item = String> + 'c {
         let method = self
             .method
             .as_ref()
-            .filter(|wanted| **wanted != request.method);
+            .filter(|method| **method != request.method);
         let headers = self
             .headers
             .iter()
-            .filter(|h| !h.is(request.header(&h.name)));
+            .filter(|h| !h.matches(request.header(&h.name)));
         let parameters = self.parameters.iter();
-        let parameters = parameters.filter(|p| !p.is(request.parameter(&p.name)));
-        let method = method.map(|wanted| format!("method {wanted}"));
+        let parameters = parameters.filter(|p| !p.matches(request.parameter(&p.name)));
+        let method = method.map(|method| format!("method {method}"));
         let headers = headers.map(|h| format!("header {}", h.describe()));
         let parameters = parameters.map(|p| format!("query parameter {}", p.describe()));
         method.into_iter().chain(headers).chain(parameters)
     }
 
-    /// All that it asks, for people.
+    /// Describes all conditions.
     pub fn describe(&self) -> String {
         let mut parts = vec![self.path.describe()];
         parts.extend(
@@ -141,8 +143,8 @@ impl MatchConditions {
 }
 
 impl PathMatcher {
-    /// Whether a request's path, or call, is meant.
-    pub fn is(&self, request: &Request) -> bool {
+    /// Reports whether the path of a request, or its gRPC call, meets the condition.
+    pub fn matches(&self, request: &Request) -> bool {
         let path = &*request.path;
         match self {
             Self::Exact(exact) => path == exact,
@@ -150,16 +152,16 @@ impl PathMatcher {
                 let rest = path.strip_prefix(&**prefix);
                 rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             }
-            Self::Regex(pattern) => pattern.is(path),
+            Self::Regex(pattern) => pattern.matches(path),
             Self::Call(service, method) => {
-                let (called, with) = request.call().unwrap_or_default();
-                service.as_ref().is_none_or(|s| s.is(called))
-                    && method.as_ref().is_none_or(|m| m.is(with))
+                let (called_service, called_method) = request.call().unwrap_or_default();
+                service.as_ref().is_none_or(|s| s.matches(called_service))
+                    && method.as_ref().is_none_or(|m| m.matches(called_method))
             }
         }
     }
 
-    /// How long a regular expression is.
+    /// Returns the length of the regular expression; 0 for other conditions.
     pub fn length(&self) -> usize {
         match self {
             Self::Regex(pattern) => pattern.text.len(),
@@ -167,7 +169,7 @@ impl PathMatcher {
         }
     }
 
-    /// For people.
+    /// Describes the condition.
     pub fn describe(&self) -> String {
         let any = |text: &Option<StringMatcher>| {
             text.as_ref()
@@ -194,10 +196,10 @@ impl StringMatcher {
         }
     }
 
-    fn is(&self, text: &str) -> bool {
+    fn matches(&self, text: &str) -> bool {
         match self {
             Self::Exact(exact) => exact == text,
-            Self::Regex(pattern) => pattern.is(text),
+            Self::Regex(pattern) => pattern.matches(text),
         }
     }
 
@@ -210,8 +212,8 @@ impl StringMatcher {
 }
 
 impl FieldMatcher {
-    fn is(&self, value: Option<&str>) -> bool {
-        value.is_some_and(|value| self.value.is(value))
+    fn matches(&self, value: Option<&str>) -> bool {
+        value.is_some_and(|value| self.value.matches(value))
     }
 
     fn describe(&self) -> String {
@@ -242,44 +244,44 @@ impl RegexMatcher {
     }
 
     fn describe(&self) -> String {
-        let trouble = match self.regex() {
+        let note = match self.regex() {
             Some(_) => "",
-            None => " (a regular expression that cannot be used)",
+            None => " (an invalid or too large regular expression)",
         };
-        format!("like `{}`{trouble}", self.text)
+        format!("matching `{}`{note}", self.text)
     }
 
-    /// In time proportional to the text: the engine never goes back.
-    fn is(&self, text: &str) -> bool {
+    /// Reports whether the whole text matches. Takes time linear in the length of the text.
+    fn matches(&self, text: &str) -> bool {
         self.regex().is_some_and(|regex| regex.is_match(text))
     }
 }
 
-/// The entries of a list, each name once: of one that comes again the first counts.
-fn named(value: &Value, field: &str, name: impl Fn(&str) -> String) -> Vec<FieldMatcher> {
-    let mut found: Vec<FieldMatcher> = Vec::new();
+/// Reads the entries of a list. Of entries with the same name only the first one counts.
+fn field_matchers(value: &Value, field: &str, name: impl Fn(&str) -> String) -> Vec<FieldMatcher> {
+    let mut matchers: Vec<FieldMatcher> = Vec::new();
     for entry in value
         .get(field)
         .and_then(Value::as_array)
         .into_iter()
         .flatten()
     {
-        let Some(name) = word(entry, "name").map(&name) else {
+        let Some(name) = non_empty_str(entry, "name").map(&name) else {
             continue;
         };
         let text = entry
             .get("value")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        if !found.iter().any(|known| known.name == name) {
-            let value = StringMatcher::new(word(entry, "type"), text);
-            found.push(FieldMatcher { name, value });
+        if !matchers.iter().any(|other| other.name == name) {
+            let value = StringMatcher::new(non_empty_str(entry, "type"), text);
+            matchers.push(FieldMatcher { name, value });
         }
     }
-    found
+    matchers
 }
 
-fn word<'v>(value: &'v Value, field: &str) -> Option<&'v str> {
+fn non_empty_str<'v>(value: &'v Value, field: &str) -> Option<&'v str> {
     let text = value.get(field)?.as_str();
     text.filter(|text| !text.is_empty())
 }

@@ -1,28 +1,29 @@
-//! Hostnames by how much they say (Gateway API, HTTPRoute `hostnames` and precedence).
+//! Precedence and overlap of hostnames (Gateway API, HTTPRoute `hostnames`).
 
 use hashbrown::HashSet;
 
 use crate::model::Str;
 
-/// How much a hostname says: exact ones before wildcards, then by length; none says nothing.
+/// The specificity of a hostname: exact hostnames before wildcards, then by length. No hostname is
+/// the least specific.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Specificity {
     is_exact: bool,
     length: usize,
 }
 
-/// Hostnames, to find whether others have hosts in common with them.
+/// A set of hostnames that answers whether another hostname overlaps with one of them.
 #[derive(Debug, Default)]
 pub(super) struct HostnameSet {
     names: HashSet<String>,
-    /// The wildcards that cover one of them.
+    /// The wildcards that cover a hostname of the set.
     above: HashSet<String>,
-    /// Whether one is no hostname, which is all.
+    /// Whether the set contains the empty hostname, which matches all hosts.
     all: bool,
 }
 
 impl Specificity {
-    /// Of a hostname; the empty one is none.
+    /// Returns the specificity of a hostname; empty means no hostname.
     pub fn of(hostname: &str) -> Self {
         Self {
             is_exact: !hostname.is_empty() && !hostname.starts_with('*'),
@@ -32,14 +33,14 @@ impl Specificity {
 }
 
 impl HostnameSet {
-    /// Adds a hostname.
+    /// Adds a hostname to the set.
     pub fn add(&mut self, hostname: &str) {
         self.all |= hostname.is_empty();
         self.above.extend(wildcards(hostname));
         self.names.insert(hostname.to_owned());
     }
 
-    /// Whether a hostname has hosts in common with one of them.
+    /// Reports whether a hostname has hosts in common with one of the set.
     pub fn overlaps(&self, hostname: &str) -> bool {
         if self.names.is_empty() {
             return false;
@@ -52,14 +53,14 @@ impl HostnameSet {
     }
 }
 
-/// Whether a listener's hostname is meant by a host.
+/// Reports whether the hostname of a listener matches a host.
 pub(super) fn matches(hostname: Option<&Str>, host: &str) -> bool {
     let hostname = hostname.map_or("", |name| &**name);
-    hostname.is_empty() || hosts_of(host).any(|known| known == hostname)
+    hostname.is_empty() || hosts_of(host).any(|candidate| candidate == hostname)
 }
 
-/// The hostnames that a host may be found by, from the one that says most: itself, wildcards from
-/// the longest, and none.
+/// Returns the hostnames that match a host, from the most specific: the host itself, wildcards from
+/// the longest, and the empty hostname.
 pub(super) fn hosts_of(host: &str) -> impl Iterator<Item = String> {
     let own = (!host.is_empty()).then(|| host.to_owned());
     own.into_iter()
@@ -67,7 +68,7 @@ pub(super) fn hosts_of(host: &str) -> impl Iterator<Item = String> {
         .chain([String::new()])
 }
 
-/// The wildcards that cover a hostname, but for itself; from the longest.
+/// Returns the wildcards that cover a hostname, without itself, from the longest.
 fn wildcards(hostname: &str) -> impl Iterator<Item = String> {
     let labels = hostname.strip_prefix("*.").unwrap_or(hostname);
     let dots = labels.match_indices('.').map(|(at, _)| at);
@@ -80,7 +81,7 @@ mod tests {
     use crate::topology::hostname::intersection;
 
     #[test]
-    fn a_host_is_found_by_itself_by_wildcards_and_by_none() {
+    fn a_host_matches_itself_wildcards_and_the_empty_hostname() {
         let found: Vec<_> = hosts_of("a.b.c").collect();
         assert_eq!(found, ["a.b.c", "*.b.c", "*.c", ""]);
         assert_eq!(hosts_of("").collect::<Vec<_>>(), [""]);
@@ -90,11 +91,11 @@ mod tests {
     }
 
     #[test]
-    fn overlaps_are_found_both_ways() {
+    fn overlap_is_symmetric() {
         let overlap = |one: &str, other: &str| {
-            let mut taken = HostnameSet::default();
-            taken.add(one);
-            taken.overlaps(other)
+            let mut set = HostnameSet::default();
+            set.add(one);
+            set.overlaps(other)
         };
         let names = ["", "a.b", "b", "*.b", "*.a.b", "x.a.b", "*.c", "y.c"];
         for one in names {
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_ones_say_more_than_wildcards() {
+    fn exact_hostnames_are_more_specific_than_wildcards() {
         let order = ["", "*.b", "*.a.b", "b", "a.b"].map(Specificity::of);
         assert!(order.is_sorted());
     }

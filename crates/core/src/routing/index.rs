@@ -1,10 +1,9 @@
-//! The matches of all routes that serve at one place, found by host and path and not by looking
-//! through them.
+//! An index of the matches of all routes of one listener or Service, by host and path.
 //!
-//! What comes first (Gateway API, HTTPRouteRule `matches`): the hostname that says most; Exact paths,
-//! then the longest prefix, then regular expressions, which is our choice; then a method, more
-//! headers, more query parameters, the older route, its name, the first rule, the first match. Of
-//! regular expressions the longer one.
+//! The order of precedence (Gateway API, HTTPRouteRule `matches`) is: the most specific hostname;
+//! Exact paths, then the longest prefix, then regular expressions from the longest (the API leaves
+//! their order to implementations); a method; more headers; more query parameters; the older route;
+//! its name; the first rule; the first match.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -19,7 +18,7 @@ use crate::model::{Object, ObjectKey, Timestamp};
 use crate::store::Route;
 use crate::topology::hostname::intersection;
 
-/// A route that serves at a place.
+/// A route of a listener or Service.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RouteRef<'s> {
     pub key: &'s ObjectKey,
@@ -27,63 +26,67 @@ pub(super) struct RouteRef<'s> {
     pub route: &'s Route,
 }
 
-/// A route that an index was made of.
+/// A route that an index contains.
 #[derive(Debug)]
 pub(super) struct IndexedRoute {
     pub key: ObjectKey,
     object: Arc<Object>,
 }
 
-/// All matches at a place.
+/// All matches of a listener or Service.
 #[derive(Debug, Default)]
 pub(super) struct RouteIndex {
-    /// The place's own hostname.
+    /// The hostname of the listener; empty if it has none.
     hostname: String,
-    /// What it was made of, from the oldest route on.
+    /// The indexed routes, from the oldest.
     pub routes: Vec<IndexedRoute>,
-    /// By hostname: what routes themselves name, from the one that says most.
+    /// By effective hostname: one table for each specificity of the route's own hostname, from the most
+    /// specific.
     hosts: HashMap<String, Vec<(Specificity, MatchTable)>>,
 }
 
-/// The matches of one hostname.
+/// The matches for one hostname.
 #[derive(Debug, Default)]
 struct MatchTable {
-    /// In the order of routes, rules and matches.
+    /// All matches, in the order of routes, rules and matches.
     all: Vec<RouteMatch>,
+    /// The matches with a fixed path, prefix or call, by key.
     keyed: HashMap<String, Vec<RouteMatch>>,
-    /// Bytes of the longest key.
+    /// Length of the longest key in bytes.
     longest: usize,
+    /// The matches with a regular expression.
     patterns: Vec<RouteMatch>,
 }
 
-/// A match.
+/// One match of a rule.
 #[derive(Clone, Debug)]
 pub(super) struct RouteMatch {
-    /// Its route's place among the routes.
+    /// Index of its route in [`RouteIndex::routes`].
     pub route: usize,
-    /// The index of its rule.
+    /// Index of its rule in the route.
     pub rule: u32,
-    /// Its index in the rule; none for kinds without matches.
+    /// Index of the match in the rule; `None` for route kinds without matches.
     pub at: Option<u32>,
     family: TrafficKind,
     pub conditions: Arc<MatchConditions>,
 }
 
-/// What routes of a kind match.
+/// The traffic that a route kind matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TrafficKind {
     Http,
     Grpc,
-    /// Connections, by their server name or not at all.
+    /// Connections, matched by server name or not at all.
     Stream,
-    /// Packets.
+    /// Datagrams.
     Datagram,
 }
 
-/// Reads a match of a kind.
+/// A function that reads a match of a route kind.
 type ConditionsReader = fn(&Value) -> MatchConditions;
 
-/// How candidates of one target follow each other; the routes stand in order already.
+/// The sort key of matches with the same path: the smallest one takes precedence. The index of the
+/// route encodes age and name.
 type Precedence = (
     bool,
     Reverse<usize>,
@@ -94,8 +97,8 @@ type Precedence = (
 );
 
 impl RouteIndex {
-    /// The index of some routes at a place with a hostname, which is empty if it has none. In the
-    /// mesh, where the Service is called by whatever name, hostnames do not count.
+    /// Builds the index of the routes of a listener with a hostname (empty if it has none), or of a
+    /// Service. Hostnames do not matter in the mesh, where clients can use any name of the Service.
     pub fn of(hostname: &str, mut routes: Vec<RouteRef<'_>>, is_mesh: bool) -> Self {
         routes.sort_by_cached_key(|route_ref| {
             let ObjectKey {
@@ -108,15 +111,15 @@ impl RouteIndex {
             hostname: hostname.to_owned(),
             ..Self::default()
         };
-        let mut taken: [HostnameSet; 2] = Default::default();
+        let mut used_hosts: [HostnameSet; 2] = Default::default();
         for (position, route_ref) in routes.iter().enumerate() {
             let hosts = if is_mesh {
                 HashMap::from([(String::new(), Specificity::default())])
             } else {
                 route_ref.hosts(hostname)
             };
-            if let Some([own, other]) = both(&mut taken, route_ref) {
-                // An older route of the other kind has a host in common: this one does not serve.
+            if let Some([own, other]) = conflicting_hosts(&mut used_hosts, route_ref) {
+                // An HTTPRoute and a GRPCRoute cannot share a host: the older one takes precedence.
                 if hosts.keys().any(|host| other.overlaps(host)) {
                     continue;
                 }
@@ -136,16 +139,16 @@ impl RouteIndex {
         index
     }
 
-    /// Whether it would be the same of other routes.
+    /// Reports whether an index of `routes` would equal this one.
     pub fn is_of(&self, hostname: &str, routes: &[RouteRef<'_>]) -> bool {
         let own = self.routes.iter().map(|own| (&own.key, &own.object));
         let own: HashMap<&ObjectKey, &Arc<Object>> = own.collect();
-        let is_known = |route_ref: &RouteRef<'_>| {
-            let known = own.get(route_ref.key);
-            known.is_some_and(|known| matches_alike(known, route_ref.object))
+        let is_indexed = |route_ref: &RouteRef<'_>| {
+            let existing = own.get(route_ref.key);
+            existing.is_some_and(|existing| has_same_matches(existing, route_ref.object))
         };
         let as_many = self.hostname == hostname && self.routes.len() == routes.len();
-        as_many && routes.iter().all(is_known)
+        as_many && routes.iter().all(is_indexed)
     }
 
     fn add(
@@ -157,7 +160,10 @@ impl RouteIndex {
         let candidates = route_ref.candidates(position);
         for (host, &specificity) in hosts {
             let tables = self.hosts.entry(host.clone()).or_default();
-            let at = match tables.iter().position(|(known, _)| *known == specificity) {
+            let at = match tables
+                .iter()
+                .position(|(existing, _)| *existing == specificity)
+            {
                 Some(at) => at,
                 None => {
                     tables.push((specificity, MatchTable::default()));
@@ -170,27 +176,27 @@ impl RouteIndex {
         }
     }
 
-    /// The match that a request takes. With `by_route`, of routes whose hostnames come to the same
-    /// here, those go first that say more themselves (Gateway API 1.7).
+    /// Returns the match that takes a request. With `by_route`, routes with the same effective hostname
+    /// are ordered by the specificity of their own hostnames first (Gateway API 1.7).
     pub fn find(&self, request: &Request, by_route: bool) -> Option<(Specificity, &RouteMatch)> {
         for host in hosts_of(&request.host) {
             let Some(tables) = self.hosts.get(&host) else {
                 continue;
             };
-            let mut found = tables.iter().filter_map(|(_, table)| table.find(request));
-            let found = if by_route {
-                found.next()
+            let mut result = tables.iter().filter_map(|(_, table)| table.find(request));
+            let result = if by_route {
+                result.next()
             } else {
-                found.min_by_key(|(rank, candidate)| (*rank, candidate.precedence()))
+                result.min_by_key(|(rank, candidate)| (*rank, candidate.precedence()))
             };
-            if let Some((_, candidate)) = found {
+            if let Some((_, candidate)) = result {
                 return Some((Specificity::of(&host), candidate));
             }
         }
         None
     }
 
-    /// All matches that a request's host leads to.
+    /// Returns all matches for a host.
     pub fn of_host<'i>(&'i self, host: &str) -> impl Iterator<Item = &'i RouteMatch> + use<'i> {
         let hosts: Vec<String> = hosts_of(host).collect();
         let tables = hosts.into_iter().filter_map(|host| self.hosts.get(&host));
@@ -224,8 +230,8 @@ impl MatchTable {
         patterns.sort_by_key(|c| (Reverse(c.conditions.path.length()), c.precedence()));
     }
 
-    /// The first match, and how many steps lead to it. Keys are written one after the other, and
-    /// none that is longer than all that there are.
+    /// Returns the first match in order of precedence, with the rank of its path condition. Skips keys
+    /// that are longer than the longest key of the table.
     fn find(&self, request: &Request) -> Option<(usize, &RouteMatch)> {
         let path = &*request.path;
         let mut key = String::new();
@@ -240,8 +246,8 @@ impl MatchTable {
         let patterns = || first(&self.patterns, request);
         match request.protocol {
             Protocol::Http => {
-                if let Some(found) = keyed(["=", path, "", ""]) {
-                    return Some((0, found));
+                if let Some(result) = keyed(["=", path, "", ""]) {
+                    return Some((0, result));
                 }
                 let ends = path.rmatch_indices('/').map(|(at, _)| at);
                 let ends = std::iter::once(path.len()).chain(ends);
@@ -249,44 +255,44 @@ impl MatchTable {
                 let mut prefixes = (1..).zip(prefixes);
                 let prefix =
                     prefixes.find_map(|(rank, prefix)| Some((rank, keyed(["^", prefix, "", ""])?)));
-                prefix.or_else(|| patterns().map(|found| (usize::MAX, found)))
+                prefix.or_else(|| patterns().map(|result| (usize::MAX, result)))
             }
             Protocol::Grpc => {
                 let (service, method) = request.call().unwrap_or_default();
                 let named = [[service, method], [service, ""], ["", method]];
                 let mut named = (0..).zip(named);
-                let found = named.find_map(|(rank, [service, method])| {
+                let result = named.find_map(|(rank, [service, method])| {
                     Some((rank, keyed(["!", service, "/", method])?))
                 });
-                found
-                    .or_else(|| patterns().map(|found| (3, found)))
-                    .or_else(|| keyed(["!", "", "/", ""]).map(|found| (4, found)))
+                result
+                    .or_else(|| patterns().map(|result| (3, result)))
+                    .or_else(|| keyed(["!", "", "/", ""]).map(|result| (4, result)))
             }
             Protocol::Tls | Protocol::Tcp | Protocol::Udp => {
-                keyed(["^", "", "", ""]).map(|found| (0, found))
+                keyed(["^", "", "", ""]).map(|result| (0, result))
             }
         }
     }
 }
 
-/// The first of some candidates that a request meets.
+/// Returns the first candidate whose conditions a request meets.
 fn first<'c>(candidates: &'c [RouteMatch], request: &Request) -> Option<&'c RouteMatch> {
     let mut candidates = candidates.iter();
     candidates.find(|candidate| {
         let conditions = &candidate.conditions;
         candidate.is_for(request.protocol)
-            && conditions.path.is(request)
+            && conditions.path.matches(request)
             && conditions.are_met(request)
     })
 }
 
-/// Whether two versions of a route match the same: their statuses say nothing.
-fn matches_alike(one: &Arc<Object>, other: &Arc<Object>) -> bool {
+/// Reports whether two versions of a route have the same matches: only their status may differ.
+fn has_same_matches(one: &Arc<Object>, other: &Arc<Object>) -> bool {
     let same_spec = || one.body.get("spec") == other.body.get("spec");
     Arc::ptr_eq(one, other) || (one.created == other.created && same_spec())
 }
 
-/// The key of a call; none if a part of it is a regular expression.
+/// Returns the key of a call; `None` if a part of it is a regular expression.
 fn call(service: Option<&StringMatcher>, method: Option<&StringMatcher>) -> Option<String> {
     let part = |text: Option<&StringMatcher>| match text {
         None => Some(String::new()),
@@ -297,7 +303,7 @@ fn call(service: Option<&StringMatcher>, method: Option<&StringMatcher>) -> Opti
 }
 
 impl RouteMatch {
-    /// Whether requests of a protocol may take it.
+    /// Reports whether the match applies to a protocol.
     pub fn is_for(&self, protocol: Protocol) -> bool {
         match protocol {
             Protocol::Http => self.family == TrafficKind::Http,
@@ -323,18 +329,19 @@ impl RouteMatch {
 }
 
 impl RouteRef<'_> {
-    /// Its hostnames here, and what says most of what it names itself for each.
+    /// Returns the effective hostnames of the route, each with the specificity of the most specific
+    /// hostname of the route that leads to it.
     fn hosts(&self, hostname: &str) -> HashMap<String, Specificity> {
-        let mut found: HashMap<String, Specificity> = HashMap::new();
+        let mut result: HashMap<String, Specificity> = HashMap::new();
         let own = self.route.hostnames.iter().map(|name| &**name);
         let none = self.route.hostnames.is_empty().then_some("");
         for name in own.chain(none) {
-            if let Some(both) = intersection(hostname, name) {
-                let known = found.entry(both.to_owned()).or_default();
-                *known = (*known).max(Specificity::of(name));
+            if let Some(effective) = intersection(hostname, name) {
+                let existing = result.entry(effective.to_owned()).or_default();
+                *existing = (*existing).max(Specificity::of(name));
             }
         }
-        found
+        result
     }
 
     fn candidates(&self, position: usize) -> Vec<RouteMatch> {
@@ -349,16 +356,16 @@ impl RouteRef<'_> {
             .body
             .pointer("/spec/rules")
             .and_then(Value::as_array);
-        let mut found = Vec::new();
+        let mut result = Vec::new();
         for rule in 0..self.route.rules.len() {
             let value = rules.and_then(|rules| rules.get(rule));
             let matches = value.and_then(|rule| rule.get("matches"));
             let matches = matches.and_then(Value::as_array).filter(|m| !m.is_empty());
-            // A rule without matches has one that asks for nothing.
+            // A rule without matches has one match without conditions.
             let none = [Value::Null];
             let matches = matches.map_or(&none[..], Vec::as_slice);
             for (at, value) in (0..).zip(matches) {
-                found.push(RouteMatch {
+                result.push(RouteMatch {
                     route: position,
                     rule: u32::try_from(rule).unwrap_or(u32::MAX),
                     at: read.map(|_| at),
@@ -367,17 +374,17 @@ impl RouteRef<'_> {
                 });
             }
         }
-        found
+        result
     }
 }
 
-/// The hostnames of a route's own kind and of the kind that it may not share one with, if there is
-/// one.
-fn both<'t>(
-    taken: &'t mut [HostnameSet; 2],
+/// Returns the hostnames of the route's own kind, and of the kind that it cannot share hosts with.
+/// `None` for kinds without such a restriction.
+fn conflicting_hosts<'t>(
+    used_hosts: &'t mut [HostnameSet; 2],
     route_ref: &RouteRef<'_>,
 ) -> Option<[&'t mut HostnameSet; 2]> {
-    let [http, grpc] = taken;
+    let [http, grpc] = used_hosts;
     match &*route_ref.key.kind.kind {
         "HTTPRoute" => Some([http, grpc]),
         "GRPCRoute" => Some([grpc, http]),

@@ -1,4 +1,4 @@
-//! The listeners of a Gateway that requests come in by.
+//! The listeners of a Gateway that can accept a request.
 
 use std::cmp::Reverse;
 
@@ -11,18 +11,18 @@ use crate::store::{Listener, NamespacedName, Projection, ROUTE_KINDS, Store};
 use crate::topology::build::projected_listeners;
 use crate::topology::{GatewayNode, ListenerNode};
 
-/// A listener.
+/// A listener that can accept a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ListenerCandidate<'t> {
-    /// The ListenerSet that it is of.
+    /// The ListenerSet of the listener; `None` if it belongs to the Gateway.
     pub set: Option<&'t NamespacedName>,
     pub node: &'t ListenerNode,
     pub listener: &'t Listener,
-    /// Whether another one of the same port, protocol and hostname goes before it.
+    /// Whether another listener with the same port, protocol and hostname takes precedence.
     pub is_conflicted: bool,
 }
 
-/// Which candidates are looked at.
+/// The candidates to consider.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ListenerFilter<'a> {
     pub set: Option<&'a NamespacedName>,
@@ -32,11 +32,11 @@ pub(super) struct ListenerFilter<'a> {
 }
 
 impl<'t> ListenerCandidate<'t> {
-    /// The listeners of a Gateway and of the ListenerSets that it admits, in order of precedence:
-    /// its own, then those of the older set, then of the first name.
+    /// Returns the listeners of a Gateway and of the ListenerSets that it admits, in order of
+    /// precedence: those of the Gateway, then of the sets by age and name.
     pub fn all(store: &'t Store, name: &NamespacedName, gateway: &'t GatewayNode) -> Vec<Self> {
         let own = projected_listeners(store, name, false).unwrap_or_default();
-        let mut candidates = paired(None, &gateway.listeners, own);
+        let mut candidates = candidates_of(None, &gateway.listeners, own);
         let mut sets: Vec<_> = gateway.sets.iter().filter(|set| set.admitted).collect();
         sets.sort_by_cached_key(|set| {
             let created = created(store, &set.name).unwrap_or(Timestamp(i64::MAX));
@@ -44,41 +44,41 @@ impl<'t> ListenerCandidate<'t> {
         });
         for set in sets {
             let listeners = projected_listeners(store, &set.name, true).unwrap_or_default();
-            candidates.extend(paired(Some(&set.name), &set.listeners, listeners));
+            candidates.extend(candidates_of(Some(&set.name), &set.listeners, listeners));
         }
         mark_conflicts(&mut candidates);
         candidates
     }
 
-    /// Whether it is among those that are looked at.
-    pub fn passes(&self, wanted: &ListenerFilter<'_>) -> bool {
-        let named = wanted.listener.is_none_or(|name| *name == self.node.name);
-        // A name alone is that of a listener of the Gateway itself.
-        let of_set = match wanted.set {
+    /// Reports whether the candidate passes a filter.
+    pub fn passes(&self, filter: &ListenerFilter<'_>) -> bool {
+        let named = filter.listener.is_none_or(|name| *name == self.node.name);
+        // Without a ListenerSet, a name refers to a listener of the Gateway itself.
+        let of_set = match filter.set {
             Some(set) => self.set == Some(set),
-            None => wanted.listener.is_none() || self.set.is_none(),
+            None => filter.listener.is_none() || self.set.is_none(),
         };
-        let port = wanted.port.is_none_or(|port| port == self.listener.port);
-        named && of_set && port && accepts_protocol(&self.listener.protocol, wanted.protocol)
+        let port = filter.port.is_none_or(|port| port == self.listener.port);
+        named && of_set && port && accepts_protocol(&self.listener.protocol, filter.protocol)
     }
 
-    /// Whether it takes requests to a host.
+    /// Reports whether the listener accepts requests to a host.
     pub fn accepts_host(&self, host: &str) -> bool {
         matches(self.listener.hostname.as_ref(), host)
     }
 
-    /// How much its hostname says, to be sorted by from the one that says most.
+    /// Returns a sort key that puts the most specific hostname first.
     pub fn rank(&self) -> Reverse<Specificity> {
         Reverse(Specificity::of(self.hostname()))
     }
 
-    /// Its hostname; empty if it has none.
+    /// Returns the hostname; empty if the listener has none.
     pub fn hostname(&self) -> &'t str {
         self.listener.hostname.as_deref().unwrap_or_default()
     }
 }
 
-fn paired<'t>(
+fn candidates_of<'t>(
     set: Option<&'t NamespacedName>,
     nodes: &'t [ListenerNode],
     listeners: &'t [Listener],
@@ -94,8 +94,9 @@ fn paired<'t>(
         .collect()
 }
 
-/// Of listeners with one port, protocol and hostname the Gateway's own goes first, then that of the
-/// first set; two of one object are both out.
+/// Marks conflicts between listeners with the same port, protocol and hostname. The Gateway takes
+/// precedence over sets, and earlier sets over later ones. Two listeners of one object conflict with
+/// each other, and neither is used.
 fn mark_conflicts(candidates: &mut [ListenerCandidate<'_>]) {
     let key = |candidate: &ListenerCandidate<'_>| {
         let listener = candidate.listener;
@@ -104,13 +105,13 @@ fn mark_conflicts(candidates: &mut [ListenerCandidate<'_>]) {
     };
     let mut first: HashMap<_, (Option<&NamespacedName>, usize)> = HashMap::new();
     for candidate in candidates.iter() {
-        let known = first.entry(key(candidate)).or_insert((candidate.set, 0));
-        known.1 += usize::from(known.0 == candidate.set);
+        let first_with_key = first.entry(key(candidate)).or_insert((candidate.set, 0));
+        first_with_key.1 += usize::from(first_with_key.0 == candidate.set);
     }
     for candidate in candidates.iter_mut() {
-        let known = first.get(&key(candidate));
+        let first_with_key = first.get(&key(candidate));
         candidate.is_conflicted =
-            known.is_some_and(|(set, count)| *set != candidate.set || *count > 1);
+            first_with_key.is_some_and(|(set, count)| *set != candidate.set || *count > 1);
     }
 }
 
@@ -123,8 +124,8 @@ fn created(store: &Store, set: &NamespacedName) -> Option<Timestamp> {
         .flatten()
 }
 
-/// Whether a listener of a protocol is one for requests of another; one outside the standard ones
-/// may be for all.
+/// Reports whether a listener with a protocol accepts requests of another protocol. A non-standard
+/// listener protocol accepts all.
 fn accepts_protocol(listener: &str, request: Protocol) -> bool {
     let mut standard = ROUTE_KINDS.iter().flat_map(|row| row.protocols);
     let is_standard = standard.any(|(name, _)| *name == listener);

@@ -1,8 +1,8 @@
-//! Which rule a request takes (Gateway API, matching and precedence).
+//! Request routing: finds the rule that a request takes (Gateway API, matching and precedence).
 //!
-//! Where the Gateway API leaves it to implementations: regular expressions are for the whole of a
-//! text and come after prefixes; values of a repeated header are one, of a repeated query parameter
-//! the first counts; a path that proxies read in different ways is not matched at all.
+//! Choices that the Gateway API leaves to implementations: regular expressions match the whole string
+//! and come after prefixes; the values of a repeated header are joined; the first value of a repeated
+//! query parameter counts; a path that proxies interpret differently is not matched at all.
 
 mod conditions;
 mod hostnames;

@@ -1,32 +1,33 @@
-//! A request, as matches see it: read once, and refused where it could be read in two ways.
+//! Normalized requests. Requests that are ambiguous or malformed are refused.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::model::Str;
 
-/// Most bytes of a host (RFC 1035 §2.3.4) and of a path.
+/// Maximum length of a host in bytes (RFC 1035 §2.3.4).
 const MAX_HOST: usize = 253;
+/// Maximum length of a path in bytes.
 const MAX_PATH: usize = 8 * 1024;
 
-/// A request.
+/// A normalized request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// What it speaks.
+    /// Protocol.
     pub protocol: Protocol,
-    /// Host: lower case, without port and trailing dot; empty if it names none.
+    /// Host in lower case, without port and trailing dot; empty if the request has none.
     pub host: String,
-    /// Path, without query; for gRPC `/service/method`.
+    /// Path without query; for gRPC `/service/method`.
     pub path: String,
     /// Method of HTTP.
     pub method: String,
-    /// Headers: names in lower case; values of one name in one, separated by commas.
+    /// Headers by name in lower case. Values of a repeated header are join_headers with commas.
     headers: BTreeMap<String, String>,
-    /// Query parameters, decoded; of one name the first.
+    /// Query parameters by name. The first value of a repeated parameter counts.
     query: BTreeMap<String, String>,
 }
 
-/// What a request speaks.
+/// The protocol of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// HTTP.
@@ -34,7 +35,7 @@ pub enum Protocol {
     Http,
     /// gRPC.
     Grpc,
-    /// TLS that is passed on by its server name.
+    /// TLS, routed by its server name.
     Tls,
     /// TCP.
     Tcp,
@@ -42,64 +43,64 @@ pub enum Protocol {
     Udp,
 }
 
-/// Where a request comes in.
+/// Where a request enters the topology.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EntryPoint {
-    /// A Gateway, by namespace and name; all if none is named.
+    /// At a Gateway, or at all Gateways.
     Gateway {
-        /// The Gateway.
+        /// Namespace and name of the Gateway; `None` for all.
         gateway: Option<(Str, Str)>,
-        /// A ListenerSet of it, by namespace and name.
+        /// Namespace and name of a ListenerSet of the Gateway.
         set: Option<(Str, Str)>,
-        /// A listener, of the ListenerSet if one is named.
+        /// Name of a listener: of the ListenerSet if `set` is given, else of the Gateway.
         listener: Option<Str>,
         /// The port of the listener.
         port: Option<u16>,
     },
-    /// A Service in the mesh.
+    /// At a Service in the mesh.
     Service {
-        /// Its namespace and name.
+        /// Namespace and name of the Service.
         service: (Str, Str),
-        /// Its port.
+        /// Port of the Service.
         port: Option<u16>,
-        /// The namespace of the client.
+        /// Namespace of the client.
         client: Str,
     },
 }
 
-/// Why a request matches nothing whatever routes say.
+/// Why a request is refused regardless of the routes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadRequest {
-    /// The host is none.
+    /// The host is malformed.
     Host(String),
-    /// The path is none.
+    /// The path is malformed.
     Path(String),
-    /// Proxies do not agree on what the path is.
+    /// Different proxies interpret the path differently.
     AmbiguousPath(String),
 }
 
-/// The parts of a request, as they were sent.
+/// The parts of a request, as the client sent them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RequestParts<'a> {
-    /// What it speaks.
+    /// Protocol.
     pub protocol: Protocol,
     /// `Host`, or `:authority`; for TLS the server name.
     pub host: &'a str,
-    /// Method of HTTP; GET if empty.
+    /// HTTP method; empty means GET, or POST for gRPC.
     pub method: &'a str,
-    /// Path with its query; `/` if empty.
+    /// Path with query; empty means `/`.
     pub path: &'a str,
-    /// Headers in their order.
+    /// Headers in the order of the request.
     pub headers: &'a [(String, String)],
-    /// Whether query parameters are compared as they are written, and not decoded.
+    /// Whether to compare query parameters without decoding them.
     pub raw_query: bool,
 }
 
 impl Request {
-    /// Reads the parts of a request.
+    /// Normalizes the parts of a request.
     ///
     /// # Errors
-    /// The request is malformed, or its path could be read in two ways.
+    /// The host or path is malformed, or the path is ambiguous.
     pub fn read(parts: &RequestParts<'_>) -> Result<Self, BadRequest> {
         let (path, query) = match parts.path.split_once('?') {
             Some((path, query)) => (path, query),
@@ -121,12 +122,12 @@ impl Request {
             host: host(parts.host)?,
             path: path.to_owned(),
             method: method.to_owned(),
-            headers: joined(parts.headers),
+            headers: join_headers(parts.headers),
             query: parameters(query, parts.raw_query),
         })
     }
 
-    /// A gRPC call as the HTTP request that it is, with the method that it was sent with.
+    /// Returns a gRPC call as a plain HTTP request, with the same method.
     #[must_use]
     pub fn as_http(&self) -> Self {
         Self {
@@ -135,47 +136,46 @@ impl Request {
         }
     }
 
-    /// The value of a header, its name in lower case.
+    /// Returns the value of a header. `name` must be in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(String::as_str)
     }
 
-    /// The value of a query parameter.
+    /// Returns the value of a query parameter.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.query.get(name).map(String::as_str)
     }
 
-    /// The service and the method of a gRPC call.
+    /// Returns the service and the method of a gRPC call.
     pub fn call(&self) -> Option<(&str, &str)> {
         self.path.strip_prefix('/')?.split_once('/')
     }
 }
 
-/// A host in the form that hostnames are compared in (RFC 9110 §4.2.3, RFC 3986 §3.2.2): without
-/// its port, in lower case, without the dot of the root.
+/// Normalizes a host (RFC 9110 §4.2.3, RFC 3986 §3.2.2): lower case, without port and trailing dot.
 fn host(text: &str) -> Result<String, BadRequest> {
-    let wrong = || BadRequest::Host(shortened(text));
+    let error = || BadRequest::Host(shortened(text));
     if text.len() > MAX_HOST + ":65535.".len() {
-        return Err(wrong());
+        return Err(error());
     }
     let name = match text.strip_prefix('[') {
         Some(rest) => {
-            let (address, port) = rest.split_once(']').ok_or_else(wrong)?;
-            if !port.is_empty() && !is_port(port.strip_prefix(':').ok_or_else(wrong)?) {
-                return Err(wrong());
+            let (address, port) = rest.split_once(']').ok_or_else(error)?;
+            if !port.is_empty() && !is_port(port.strip_prefix(':').ok_or_else(error)?) {
+                return Err(error());
             }
             address
         }
         None => match text.split_once(':') {
             Some((name, port)) if is_port(port) => name,
-            Some(_) => return Err(wrong()),
+            Some(_) => return Err(error()),
             None => text,
         },
     };
     let name = name.strip_suffix('.').unwrap_or(name);
-    let is_odd = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':'));
-    if name.contains(is_odd) || (!name.is_empty() && name.split('.').any(str::is_empty)) {
-        return Err(wrong());
+    let is_invalid = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':'));
+    if name.contains(is_invalid) || (!name.is_empty() && name.split('.').any(str::is_empty)) {
+        return Err(error());
     }
     Ok(name.to_ascii_lowercase())
 }
@@ -184,8 +184,8 @@ fn is_port(text: &str) -> bool {
     text.is_empty() || (text.bytes().all(|b| b.is_ascii_digit()) && text.parse::<u16>().is_ok())
 }
 
-/// Refuses what proxies read in different ways: `..` and `.` steps, empty ones, and slashes or dots
-/// that are encoded.
+/// Refuses malformed paths, and paths that proxies interpret differently: with `..`, `.` or empty
+/// segments, or with encoded slashes or dots.
 fn check_path(path: &str) -> Result<(), BadRequest> {
     if !path.starts_with('/')
         || path.contains(|c: char| c.is_ascii_control() || c == ' ' || c == '#')
@@ -197,30 +197,31 @@ fn check_path(path: &str) -> Result<(), BadRequest> {
     }
     let lower = path.to_ascii_lowercase();
     let encoded = ["%2f", "%5c", "%2e", "%00", "%25", "\\", "//"];
-    let is_step = |step: &str| matches!(step, "." | "..");
-    if encoded.iter().any(|text| lower.contains(text)) || path.split('/').any(is_step) {
+    let is_dot_segment = |segment: &str| matches!(segment, "." | "..");
+    if encoded.iter().any(|text| lower.contains(text)) || path.split('/').any(is_dot_segment) {
         return Err(BadRequest::AmbiguousPath(shortened(path)));
     }
     Ok(())
 }
 
-/// What is repeated of a text from outside.
+/// Shortens user input for use in a message.
 fn shortened(text: &str) -> String {
     text.chars().take(200).collect()
 }
 
-/// Values of one name are one, in their order (RFC 9110 §5.3).
-fn joined(headers: &[(String, String)]) -> BTreeMap<String, String> {
-    let mut found: BTreeMap<String, String> = BTreeMap::new();
+/// Joins the values of repeated headers in their order (RFC 9110 §5.3).
+fn join_headers(headers: &[(String, String)]) -> BTreeMap<String, String> {
+    let mut result: BTreeMap<String, String> = BTreeMap::new();
     for (name, value) in headers {
-        let known = found.entry(name.to_ascii_lowercase());
-        let known = known.and_modify(|known| {
-            known.push(',');
-            known.push_str(value);
-        });
-        known.or_insert_with(|| value.clone());
+        result
+            .entry(name.to_ascii_lowercase())
+            .and_modify(|joined| {
+                joined.push(',');
+                joined.push_str(value);
+            })
+            .or_insert_with(|| value.clone());
     }
-    found
+    result
 }
 
 fn parameters(query: &str, is_raw: bool) -> BTreeMap<String, String> {
@@ -228,16 +229,15 @@ fn parameters(query: &str, is_raw: bool) -> BTreeMap<String, String> {
         true => text.to_owned(),
         false => decoded(text),
     };
-    let mut found = BTreeMap::new();
+    let mut result = BTreeMap::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let known = found.entry(read(name));
-        known.or_insert_with(|| read(value));
+        result.entry(read(name)).or_insert_with(|| read(value));
     }
-    found
+    result
 }
 
-/// Percent-decoded text; `+` is a space. What does not decode stays as it is.
+/// Decodes a query parameter; `+` is a space. Returns malformed text unchanged.
 fn decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -258,15 +258,15 @@ fn decoded(text: &str) -> String {
 impl fmt::Display for BadRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Host(host) => write!(f, "`{host}` is no host"),
+            Self::Host(host) => write!(f, "`{host}` is not a valid host"),
             Self::Path(path) => write!(
                 f,
-                "`{path}` is no path: one begins with `/` and has at most {MAX_PATH} bytes"
+                "`{path}` is not a valid path: a path begins with `/` and has at most {MAX_PATH} bytes"
             ),
             Self::AmbiguousPath(path) => write!(
                 f,
-                "`{path}` is read differently by different proxies: normalize encoded slashes and \
-                 dots, `.` and `..` steps and double slashes first"
+                "`{path}` is ambiguous, because proxies interpret it differently: normalize encoded \
+                slashes and dots, `.` and `..` segments and double slashes first"
             ),
         }
     }
@@ -277,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_are_compared_in_one_form() {
+    fn hosts_are_normalized() {
         for (text, name) in [
             ("Example.COM", "example.com"),
             ("example.com:8080", "example.com"),
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_with_two_readings_are_refused() {
+    fn ambiguous_paths_are_refused() {
         for path in [
             "/a//b",
             "//",
@@ -313,8 +313,11 @@ mod tests {
             "/a%252fb",
             "/a%00",
         ] {
-            let found = check_path(path);
-            assert!(matches!(found, Err(BadRequest::AmbiguousPath(_))), "{path}");
+            let result = check_path(path);
+            assert!(
+                matches!(result, Err(BadRequest::AmbiguousPath(_))),
+                "{path}"
+            );
         }
         for path in ["*", "a", "/a b", "/a#b", "/a\n"] {
             assert!(
@@ -335,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_and_parameters() {
+    fn repeated_headers_are_joined_and_first_parameters_count() {
         let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let headers = [
             header("X-A", "1"),

@@ -1,84 +1,84 @@
-//! What became of a request.
+//! The result of routing a request.
 
 use std::fmt;
 
 use crate::model::ObjectKey;
 use crate::store::BackendRef;
 
-/// What implementations choose.
+/// Options for behaviour that differs between implementations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoutingOptions {
-    /// Of routes whose hostnames come to the same on a listener, those go first that say more
-    /// themselves (Gateway API 1.7).
+    /// Order routes with the same effective hostname by the specificity of their own hostnames
+    /// (Gateway API 1.7).
     pub by_route_hostname: bool,
-    /// Only routes of the listener whose hostname says most serve a request.
+    /// Consider only routes of the listener with the most specific hostname.
     pub listener_isolation: bool,
 }
 
-/// What became of a request.
+/// The result of routing a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoutingResult {
-    /// The rules that it takes: one for each Gateway, and each port of it, that takes it.
+    /// The rules that the request takes: one for each Gateway port that accepts it.
     pub matched: Vec<MatchedRule>,
-    /// Where it is not taken, and why.
+    /// The Gateways, listeners and Services that do not accept the request, and why.
     pub failures: Vec<MatchFailure>,
 }
 
 /// A rule that a request takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatchedRule {
-    /// The name of the rule's path.
+    /// Name of the path of the rule.
     pub path: String,
-    /// The port that it comes in by, if that is known.
+    /// The port that the request enters by, if known.
     pub port: Option<u16>,
-    /// The rule's index.
+    /// Index of the rule.
     pub rule: u32,
-    /// The index of the match; none for kinds without matches.
+    /// Index of the match; `None` for route kinds without matches.
     pub at: Option<u32>,
-    /// What the match asks, for people.
+    /// Human-readable description of the match.
     pub matched: String,
-    /// The rule's backendRefs with their weights, in their order.
+    /// The backendRefs of the rule with their weights, in order.
     pub backends: Vec<(BackendRef, u32)>,
 }
 
-/// A place that does not take a request.
+/// A Gateway, listener or Service that does not accept a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatchFailure {
-    /// The name of a Gateway's or listener's path, or of a mesh root's.
+    /// Name of the path of the Gateway, the listener or the mesh root.
     pub path: String,
-    /// Why.
+    /// Why the request is not accepted.
     pub reason: NoMatchReason,
-    /// The matches that lack least, from the nearest.
+    /// The matches with the fewest unmet conditions, from the nearest.
     pub nearest: Vec<NearMiss>,
 }
 
-/// A match that a request does not take.
+/// A match whose conditions a request does not meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NearMiss {
-    /// Its route.
+    /// The route.
     pub route: ObjectKey,
-    /// Its rule's index.
+    /// Index of the rule.
     pub rule: u32,
-    /// What the request lacks, for people.
+    /// Human-readable descriptions of the unmet conditions.
     pub lacks: Vec<String>,
 }
 
-/// Why a place does not take a request.
+/// Why a Gateway, listener or Service does not accept a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoMatchReason {
-    /// There is no such Gateway.
+    /// The Gateway does not exist.
     GatewayNotFound,
-    /// No route names the Service as its parent.
+    /// No route references the Service as its parent.
     ServiceNotFound,
-    /// It has no such listener, or none of that port for such requests.
+    /// The Gateway has no listener with the given name, port and protocol.
     ListenerNotFound,
-    /// The listener is out: another one has the same port, protocol and hostname.
+    /// The listener conflicts with another one of the same port, protocol and hostname.
     ListenerConflicted,
-    /// No listener takes the host.
+    /// No listener accepts the host.
     HostNotTaken,
-    /// No route of the listener takes the host.
+    /// No route of the listener accepts the host.
     NoRoute,
-    /// Routes take the host, but none of their matches is met.
+    /// Routes accept the host, but the request meets none of their matches.
     NoMatch,
 }
 
@@ -92,7 +92,7 @@ impl Default for RoutingOptions {
 }
 
 impl NoMatchReason {
-    /// The word of the reason.
+    /// Returns the reason in CamelCase.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::GatewayNotFound => "GatewayNotFound",
@@ -109,15 +109,17 @@ impl NoMatchReason {
 impl fmt::Display for NoMatchReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::GatewayNotFound => "there is no such Gateway",
-            Self::ServiceNotFound => "no route names the Service as its parent",
-            Self::ListenerNotFound => "it has no such listener for such requests",
-            Self::ListenerConflicted => {
-                "the listener is out: another one has the same port, protocol and hostname"
+            Self::GatewayNotFound => "the Gateway does not exist",
+            Self::ServiceNotFound => "no route references the Service as its parent",
+            Self::ListenerNotFound => {
+                "the Gateway has no such listener for requests of this protocol"
             }
-            Self::HostNotTaken => "no listener takes the host",
-            Self::NoRoute => "no route of the listener takes the host",
-            Self::NoMatch => "routes take the host, but the request meets none of their matches",
+            Self::ListenerConflicted => {
+                "the listener conflicts with another one of the same port, protocol and hostname"
+            }
+            Self::HostNotTaken => "no listener accepts the host",
+            Self::NoRoute => "no route of the listener accepts the host",
+            Self::NoMatch => "routes accept the host, but the request meets none of their matches",
         })
     }
 }

@@ -1,4 +1,4 @@
-//! From a request to its rules, with the indexes that lead there.
+//! The request router and its cache of route indexes.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -14,27 +14,29 @@ use crate::model::{NodeKey, Str};
 use crate::store::{NamespacedName, Store};
 use crate::topology::Topology;
 
-/// The indexes of a topology, each made when it is asked for.
+/// Routes requests of one topology. The index of a listener or Service is built on first use.
 #[derive(Debug, Default)]
 pub struct RequestRouter {
     indexes: RwLock<RouteIndexes>,
-    /// Held by whoever makes an index: others wait for it instead of making it too.
-    making: Mutex<()>,
+    /// Held while an index is built, so that threads do not build the same index at once.
+    building: Mutex<()>,
 }
 
 #[derive(Clone, Debug, Default)]
+/// The cached indexes.
 struct RouteIndexes {
-    known: HashMap<IndexKey, Arc<RouteIndex>>,
-    /// From before some route changed: to be looked through before they count.
-    before: HashMap<IndexKey, (Arc<RouteIndex>, u32)>,
+    current: HashMap<IndexKey, Arc<RouteIndex>>,
+    /// Indexes of earlier stores, with their age in changes. They must be compared with the routes
+    /// before use.
+    previous: HashMap<IndexKey, (Arc<RouteIndex>, u32)>,
 }
 
-/// Routes of which an index is made in haste.
+/// Maximum number of routes of an index that is built with `fast_only`.
 const SMALL_INDEX_ROUTES: usize = 100;
-/// For how many changes of routes an index that nobody asks for is kept.
+/// Number of route changes after which an unused index is dropped.
 const MAX_INDEX_AGE: u32 = 64;
 
-/// What has an index: a listener, or a Service with the port and the consumers whose routes count.
+/// The key of an index: a listener, or a Service with a port and the namespace of consumer routes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum IndexKey {
     Listener(NodeKey),
@@ -42,32 +44,34 @@ pub(super) enum IndexKey {
 }
 
 impl RequestRouter {
-    /// The matcher of a store in which some routes are others. What was made of those that are the
-    /// same is used again.
+    /// Returns the router for a store with changed routes. Indexes of unchanged routes are reused.
     #[must_use]
     pub fn successor(&self) -> Self {
         let indexes = self.indexes.read().unwrap_or_else(PoisonError::into_inner);
         let aged = indexes
-            .before
+            .previous
             .iter()
             .filter(|(_, (_, age))| *age < MAX_INDEX_AGE);
         let aged =
             aged.map(|(index_key, (index, age))| (index_key.clone(), (Arc::clone(index), age + 1)));
-        let mut before: HashMap<_, _> = aged.collect();
-        let known = indexes.known.iter();
-        before.extend(known.map(|(index_key, index)| (index_key.clone(), (Arc::clone(index), 0))));
+        let mut previous: HashMap<_, _> = aged.collect();
+        let current = indexes.current.iter();
+        previous
+            .extend(current.map(|(index_key, index)| (index_key.clone(), (Arc::clone(index), 0))));
         Self {
             indexes: RwLock::new(RouteIndexes {
-                known: HashMap::new(),
-                before,
+                current: HashMap::new(),
+                previous,
             }),
-            making: Mutex::default(),
+            building: Mutex::default(),
         }
     }
 
-    /// The rules that a request takes. The first request at a place makes its index, which takes as
-    /// long as there are routes; others go straight to their match. With `fast_only` a long index is
-    /// not made: then the answer is none.
+    /// Returns the rules that a request takes.
+    ///
+    /// The first request at a listener or Service builds its index, in time linear in the number of
+    /// routes; later requests go straight to their match. With `fast_only`, large indexes are not
+    /// built, and the result is `None` if one is missing.
     pub fn find(
         &self,
         (topology, store): (&Topology, &Store),
@@ -85,32 +89,33 @@ impl RequestRouter {
             request,
             options,
         };
-        let mut found = RoutingResult::default();
+        let mut result = RoutingResult::default();
         match entry_point {
             EntryPoint::Service {
                 service,
                 port,
                 client,
-            } => search.in_mesh(service, *port, client, &mut found),
+            } => search.in_mesh(service, *port, client, &mut result),
             EntryPoint::Gateway {
                 gateway,
                 set,
                 listener,
                 port,
             } => {
-                let wanted = ListenerFilter {
+                let filter = ListenerFilter {
                     set: set.as_ref(),
                     listener: listener.as_ref(),
                     port: *port,
                     protocol: request.protocol,
                 };
-                search.at_gateways(gateway.as_ref(), &wanted, &mut found);
+                search.at_gateways(gateway.as_ref(), &filter, &mut result);
             }
         }
-        (!search.index_missing.get()).then_some(found)
+        (!search.index_missing.get()).then_some(result)
     }
 
-    /// The index of a place; none if it is not known, would take long, and there is haste.
+    /// Returns the index of a listener or Service. With `fast_only`, returns `None` if the index is
+    /// large and not yet built.
     pub(super) fn index<'s>(
         &self,
         index_key: IndexKey,
@@ -118,38 +123,39 @@ impl RequestRouter {
         fast_only: bool,
         routes: impl FnOnce() -> Vec<RouteRef<'s>>,
     ) -> Option<Arc<RouteIndex>> {
-        if let Some(known) = self.known(&index_key) {
-            return Some(known);
+        if let Some(current) = self.current(&index_key) {
+            return Some(current);
         }
         let routes = routes();
         if fast_only && routes.len() > SMALL_INDEX_ROUTES {
             return None;
         }
-        // Who is in haste makes a short one beside whoever makes another.
-        let _making = match fast_only {
-            true => self.making.try_lock().ok(),
-            false => Some(self.making.lock().unwrap_or_else(PoisonError::into_inner)),
+        // With `fast_only`, do not wait for another thread: building a small index twice is cheap.
+        let _building = match fast_only {
+            true => self.building.try_lock().ok(),
+            false => Some(self.building.lock().unwrap_or_else(PoisonError::into_inner)),
         };
-        if let Some(known) = self.known(&index_key) {
-            return Some(known);
+        if let Some(current) = self.current(&index_key) {
+            return Some(current);
         }
         let read = self.indexes.read().unwrap_or_else(PoisonError::into_inner);
-        let before = read
-            .before
+        let previous = read
+            .previous
             .get(&index_key)
             .map(|(index, _)| Arc::clone(index));
         drop(read);
-        let same = before.filter(|before| before.is_of(hostname, &routes));
+        let unchanged = previous.filter(|previous| previous.is_of(hostname, &routes));
         let is_mesh = matches!(index_key, IndexKey::Service(..));
-        let index = same.unwrap_or_else(|| Arc::new(RouteIndex::of(hostname, routes, is_mesh)));
+        let index =
+            unchanged.unwrap_or_else(|| Arc::new(RouteIndex::of(hostname, routes, is_mesh)));
         let mut write = self.indexes.write().unwrap_or_else(PoisonError::into_inner);
-        write.before.remove(&index_key);
-        write.known.insert(index_key, Arc::clone(&index));
+        write.previous.remove(&index_key);
+        write.current.insert(index_key, Arc::clone(&index));
         Some(index)
     }
 
-    fn known(&self, index_key: &IndexKey) -> Option<Arc<RouteIndex>> {
+    fn current(&self, index_key: &IndexKey) -> Option<Arc<RouteIndex>> {
         let read = self.indexes.read().unwrap_or_else(PoisonError::into_inner);
-        read.known.get(index_key).map(Arc::clone)
+        read.current.get(index_key).map(Arc::clone)
     }
 }

@@ -1,4 +1,4 @@
-//! One request, on every Gateway that takes it.
+//! The search for the rules of one request, on all Gateways that accept it.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -19,48 +19,49 @@ use crate::store::{BackendRef, NamespacedName, Projection, Store};
 use crate::topology::mesh::MeshRoute;
 use crate::topology::{GatewayNode, Topology};
 
-/// Near misses that are told.
+/// Maximum number of nearest_misses misses in a result.
 const MAX_NEAR_MISSES: usize = 3;
-/// Matches that are looked at for them.
+/// Maximum number of matches that are examined for nearest_misses misses.
 const MAX_EXAMINED_MATCHES: usize = 2_000;
 
-/// Where a path begins, and the index that goes on from there.
+/// The path of a listener or mesh root, with the index of its routes.
 struct MatchScope<'t> {
     path: TrafficPath<'t>,
     index: Arc<RouteIndex>,
     port: Option<u16>,
 }
 
-/// One request on its way.
+/// The search for one request.
 pub(super) struct Search<'a> {
     pub router: &'a RequestRouter,
     pub topology: &'a Topology,
     pub store: &'a Store,
     pub request: &'a Request,
     pub options: RoutingOptions,
-    /// Long indexes are not made.
+    /// Whether building large indexes is disallowed.
     pub fast_only: bool,
-    /// Whether one was missing.
+    /// Whether an index was missing because of `fast_only`.
     pub index_missing: Cell<bool>,
 }
 
 impl<'a> Search<'a> {
+    /// Searches one Gateway, or all Gateways if `named` is `None`.
     pub fn at_gateways(
         &self,
         named: Option<&NamespacedName>,
-        wanted: &ListenerFilter<'_>,
-        found: &mut RoutingResult,
+        filter: &ListenerFilter<'_>,
+        result: &mut RoutingResult,
     ) {
         let gateways = &self.topology.gateways;
         let Some(name) = named else {
             for (name, gateway) in gateways {
-                self.at_gateway(name, gateway, wanted, found);
+                self.at_gateway(name, gateway, filter, result);
             }
             return;
         };
         match gateways.get_key_value(name) {
-            Some((name, gateway)) => self.at_gateway(name, gateway, wanted, found),
-            None => found.failures.push(MatchFailure {
+            Some((name, gateway)) => self.at_gateway(name, gateway, filter, result),
+            None => result.failures.push(MatchFailure {
                 path: root(name).to_string(),
                 reason: NoMatchReason::GatewayNotFound,
                 nearest: Vec::new(),
@@ -72,31 +73,33 @@ impl<'a> Search<'a> {
         &self,
         name: &'a NamespacedName,
         gateway: &'a GatewayNode,
-        wanted: &ListenerFilter<'_>,
-        found: &mut RoutingResult,
+        filter: &ListenerFilter<'_>,
+        result: &mut RoutingResult,
     ) {
         let mut ports: BTreeMap<u16, Vec<ListenerCandidate<'a>>> = BTreeMap::new();
         let listeners = ListenerCandidate::all(self.store, name, gateway);
         for listener in listeners
             .into_iter()
-            .filter(|listener| listener.passes(wanted))
+            .filter(|listener| listener.passes(filter))
         {
             ports
                 .entry(listener.listener.port)
                 .or_default()
                 .push(listener);
         }
-        let no = |reason| MatchFailure {
+        let failure = |reason| MatchFailure {
             path: root(name).to_string(),
             reason,
             nearest: Vec::new(),
         };
         if ports.is_empty() {
-            found.failures.push(no(NoMatchReason::ListenerNotFound));
+            result
+                .failures
+                .push(failure(NoMatchReason::ListenerNotFound));
         }
         for (port, mut listeners) in ports {
             if self.needs_host() && self.request.host.is_empty() {
-                found.failures.push(no(NoMatchReason::HostNotTaken));
+                result.failures.push(failure(NoMatchReason::HostNotTaken));
                 continue;
             }
             let all = listeners.len();
@@ -108,29 +111,29 @@ impl<'a> Search<'a> {
                 listeners.truncate(1);
             }
             if listeners.is_empty() {
-                let not_taken = no(match conflicted {
+                let not_taken = failure(match conflicted {
                     true => NoMatchReason::ListenerConflicted,
                     false => NoMatchReason::HostNotTaken,
                 });
-                // Once for all ports.
-                if !found.failures.contains(&not_taken) {
-                    found.failures.push(not_taken);
+                // Report one failure for all ports.
+                if !result.failures.contains(&not_taken) {
+                    result.failures.push(not_taken);
                 }
                 continue;
             }
-            let starts = listeners
+            let scopes = listeners
                 .iter()
-                .map(|listener| self.start(name, listener, port));
-            self.go(&starts.collect::<Vec<_>>(), found);
+                .map(|listener| self.scope(name, listener, port));
+            self.add_best_match(&scopes.collect::<Vec<_>>(), result);
         }
     }
 
-    /// Whether only a server name leads on.
+    /// Reports whether a request without a host cannot be routed.
     fn needs_host(&self) -> bool {
         self.request.protocol == Protocol::Tls
     }
 
-    fn start(
+    fn scope(
         &self,
         name: &'a NamespacedName,
         listener: &ListenerCandidate<'a>,
@@ -181,14 +184,14 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Looks at the routes of a Service that count for a client: its own namespace's, if some are
-    /// for the port or for the whole Service, else the producers'.
+    /// Searches the routes of a Service for a client: the routes in the client's namespace if any of
+    /// them applies to the port or the whole Service, else the producer routes.
     pub fn in_mesh(
         &self,
         service: &'a NamespacedName,
         port: Option<u16>,
         client: &'a str,
-        found: &mut RoutingResult,
+        result: &mut RoutingResult,
     ) {
         let (namespace, name) = service;
         let at = |port| {
@@ -200,23 +203,23 @@ impl<'a> Search<'a> {
             })
         };
         let Some(root) = self.topology.roots.get(service) else {
-            found.failures.push(MatchFailure {
+            result.failures.push(MatchFailure {
                 path: at(None).to_string(),
                 reason: NoMatchReason::ServiceNotFound,
                 nearest: Vec::new(),
             });
             return;
         };
-        let counts = |route: &&MeshRoute| route.port.is_none() || route.port == port;
+        let applies = |route: &&MeshRoute| route.port.is_none() || route.port == port;
         let own = root.consumers.get(client).map_or(&[][..], Vec::as_slice);
-        let consumer = own.iter().any(|route| counts(&route));
+        let consumer = own.iter().any(|route| applies(&route));
         let routes = if consumer { own } else { &root.producers };
-        let mut routes: Vec<MeshRoute> = routes.iter().filter(counts).copied().collect();
-        // What is attached to the port stands there.
+        let mut routes: Vec<MeshRoute> = routes.iter().filter(applies).copied().collect();
+        // A parentRef with the port takes precedence over one for the whole Service.
         routes.sort_by_key(|route| (route.route, route.port.is_none()));
         routes.dedup_by_key(|route| route.route);
         self.keep_first_kind(&mut routes);
-        // Ports that no route names are all alike.
+        // All ports that no route references share one index.
         let own = port.filter(|port| root.ports.contains_key(port));
         let index_key = IndexKey::Service(service.clone(), own, consumer.then(|| client.into()));
         let index = self.index(index_key, "", || {
@@ -225,31 +228,31 @@ impl<'a> Search<'a> {
                 .filter_map(|route| self.route_ref(route.route))
                 .collect()
         });
-        let stands = |key: &ObjectKey| {
+        let parent_port = |key: &ObjectKey| {
             let route = self.topology.route_index.get(key);
             let mut routes = routes.iter().filter(|r| Some(&r.route) == route);
             routes.next().and_then(|route| route.port)
         };
         let port_of = |candidate: &RouteMatch| {
             let served = index.routes.get(candidate.route);
-            served.and_then(|served| stands(&served.key))
+            served.and_then(|served| parent_port(&served.key))
         };
-        let start = |attached| MatchScope {
+        let scope = |attached| MatchScope {
             path: at(attached),
             index: Arc::clone(&index),
             port,
         };
         match self.find(&index) {
             Some((_, candidate)) => {
-                let start = start(port_of(candidate));
-                found.matched.extend(self.matched_rule(&start, candidate));
+                let scope = scope(port_of(candidate));
+                result.matched.extend(self.matched_rule(&scope, candidate));
             }
-            None => found.failures.push(self.missed(&start(None))),
+            None => result.failures.push(self.match_failure(&scope(None))),
         }
     }
 
-    /// Of routes of several kinds on one Service those of the first kind count (GEP-1294); UDP is
-    /// apart from the others.
+    /// Keeps the routes of the first kind in the order of GEP-1294. UDPRoutes are independent of the
+    /// other kinds.
     fn keep_first_kind(&self, routes: &mut Vec<MeshRoute>) {
         const ORDER: [&str; 4] = ["GRPCRoute", "HTTPRoute", "TLSRoute", "TCPRoute"];
         let rank = |route: &MeshRoute| {
@@ -260,45 +263,46 @@ impl<'a> Search<'a> {
         routes.retain(|route| rank(route).is_none_or(|rank| Some(rank) == first));
     }
 
-    /// Goes on from where a request may begin: the hostname that says most decides, then the
-    /// listener.
-    fn go(&self, starts: &[MatchScope<'a>], found: &mut RoutingResult) {
+    /// Adds the match with the most specific hostname among all scopes, or a failure. Earlier scopes
+    /// win ties.
+    fn add_best_match(&self, scopes: &[MatchScope<'a>], result: &mut RoutingResult) {
         let mut best: Option<(Specificity, &MatchScope<'a>, &RouteMatch)> = None;
-        for start in starts {
-            if let Some((specificity, candidate)) = self.find(&start.index)
+        for scope in scopes {
+            if let Some((specificity, candidate)) = self.find(&scope.index)
                 && best.is_none_or(|(most, ..)| specificity > most)
             {
-                best = Some((specificity, start, candidate));
+                best = Some((specificity, scope, candidate));
             }
         }
-        match (best, starts.first()) {
-            (Some((_, start, candidate)), _) => {
-                found.matched.extend(self.matched_rule(start, candidate))
+        match (best, scopes.first()) {
+            (Some((_, scope, candidate)), _) => {
+                result.matched.extend(self.matched_rule(scope, candidate))
             }
-            (None, Some(first)) => found.failures.push(self.missed(first)),
+            (None, Some(first)) => result.failures.push(self.match_failure(first)),
             (None, None) => {}
         }
     }
 
-    /// The match that the request takes. A call that no GRPCRoute takes is a request like others.
+    /// Returns the match that the request takes. A gRPC call that no GRPCRoute takes is matched as an
+    /// HTTP request.
     fn find<'i>(&self, index: &'i RouteIndex) -> Option<(Specificity, &'i RouteMatch)> {
         let by_route = self.options.by_route_hostname;
-        let found = index.find(self.request, by_route);
-        if found.is_some() || self.request.protocol != Protocol::Grpc {
-            return found;
+        let result = index.find(self.request, by_route);
+        if result.is_some() || self.request.protocol != Protocol::Grpc {
+            return result;
         }
         index.find(&self.request.as_http(), by_route)
     }
 
-    fn matched_rule(&self, start: &MatchScope<'a>, candidate: &RouteMatch) -> Option<MatchedRule> {
-        let key = &start.index.routes.get(candidate.route)?.key;
+    fn matched_rule(&self, scope: &MatchScope<'a>, candidate: &RouteMatch) -> Option<MatchedRule> {
+        let key = &scope.index.routes.get(candidate.route)?.key;
         let route = self
             .topology
             .routes
             .get(*self.topology.route_index.get(key)?)?;
         let rule = route.rules.get(candidate.rule as usize)?;
         let kind = key.kind.short();
-        let mut path = start.path;
+        let mut path = scope.path;
         path.route = Some(RouteStep {
             kind: &kind,
             namespace: &key.namespace,
@@ -310,7 +314,7 @@ impl<'a> Search<'a> {
         });
         Some(MatchedRule {
             path: path.to_string(),
-            port: start.port,
+            port: scope.port,
             rule: candidate.rule,
             at: candidate.at,
             matched: candidate.conditions.describe(),
@@ -318,7 +322,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// The backendRefs of a rule, with their weights.
+    /// Returns the backendRefs of a rule with their weights.
     fn backends(&self, route: &ObjectKey, rule: u32) -> Vec<(BackendRef, u32)> {
         let body = self.store.get(route).map(|entry| &entry.object.body);
         let rule = body.and_then(|body| body.pointer(&format!("/spec/rules/{rule}")));
@@ -332,21 +336,21 @@ impl<'a> Search<'a> {
         list.into_iter().flatten().filter_map(read).collect()
     }
 
-    /// Why no match is met, and which ones nearly are.
-    fn missed(&self, start: &MatchScope<'a>) -> MatchFailure {
+    /// Returns the failure of a scope, with the nearest matches.
+    fn match_failure(&self, scope: &MatchScope<'a>) -> MatchFailure {
         let request = self.request;
-        let all = start.index.of_host(&request.host);
-        let mine = all.filter(|candidate| candidate.is_for(request.protocol));
+        let all = scope.index.of_host(&request.host);
+        let applicable = all.filter(|candidate| candidate.is_for(request.protocol));
         let mut misses = Vec::new();
-        for candidate in mine.take(MAX_EXAMINED_MATCHES) {
+        for candidate in applicable.take(MAX_EXAMINED_MATCHES) {
             let conditions = &candidate.conditions;
             let mut lacks: Vec<String> = conditions.unmet(request).collect();
-            let is_there = conditions.path.is(request);
-            if !is_there {
+            let path_matches = conditions.path.matches(request);
+            if !path_matches {
                 lacks.insert(0, conditions.path.describe());
             }
             misses.push((
-                (!is_there, lacks.len(), candidate.route, candidate.rule),
+                (!path_matches, lacks.len(), candidate.route, candidate.rule),
                 lacks,
             ));
         }
@@ -355,13 +359,13 @@ impl<'a> Search<'a> {
             false => NoMatchReason::NoMatch,
         };
         misses.sort_by_key(|(order, _)| *order);
-        let near = misses.into_iter().take(MAX_NEAR_MISSES);
-        let nearest = near.filter_map(|((.., route, rule), lacks)| {
-            let route = start.index.routes.get(route)?.key.clone();
+        let nearest_misses = misses.into_iter().take(MAX_NEAR_MISSES);
+        let nearest = nearest_misses.filter_map(|((.., route, rule), lacks)| {
+            let route = scope.index.routes.get(route)?.key.clone();
             Some(NearMiss { route, rule, lacks })
         });
         MatchFailure {
-            path: start.path.to_string(),
+            path: scope.path.to_string(),
             reason,
             nearest: nearest.collect(),
         }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::projection::{list, text};
 use crate::model::{GroupKind, Str};
 
-/// A ReferenceGrant: who may refer to what in its namespace.
+/// A ReferenceGrant: which kinds of other namespaces can reference which objects of its namespace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grant {
     from: Vec<(GroupKind, Str)>,
@@ -33,7 +33,8 @@ impl Grant {
         }
     }
 
-    /// Whether it permits a reference from objects of a kind in a namespace to an object.
+    /// Reports whether the grant permits a reference from objects of `kind` in `namespace` to the
+    /// object `name` of kind `to`.
     pub fn permits(&self, kind: &GroupKind, namespace: &str, to: &GroupKind, name: &str) -> bool {
         self.from
             .iter()

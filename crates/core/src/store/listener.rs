@@ -1,4 +1,4 @@
-//! Gateways, ListenerSets and their listeners.
+//! Projections of Gateways, ListenerSets and their listeners.
 
 use serde_json::Value;
 
@@ -10,50 +10,51 @@ use crate::model::{GroupKind, LabelSelector, Str, groups};
 pub struct Gateway {
     /// `gatewayClassName`.
     pub class: Str,
-    /// Its own listeners.
+    /// The listeners of the Gateway itself.
     pub listeners: Vec<Listener>,
-    /// Namespaces whose ListenerSets it admits; none by default.
+    /// `allowedListeners.namespaces`: namespaces whose ListenerSets the Gateway admits. None by
+    /// default.
     pub allowed_listeners: AllowedNamespaces,
 }
 
 /// A ListenerSet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListenerSet {
-    /// Namespace and name of the Gateway that it names, if it names one.
+    /// Namespace and name of the parent Gateway; `None` if the parentRef is not a Gateway.
     pub gateway: Option<(Str, Str)>,
-    /// Its listeners.
+    /// The listeners of the set.
     pub listeners: Vec<Listener>,
 }
 
 /// A listener.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listener {
-    /// Name, unique in its object.
+    /// Name, unique in the Gateway or ListenerSet.
     pub name: Str,
     /// Port.
     pub port: u16,
     /// Protocol.
     pub protocol: Str,
-    /// Hostname, lower case; none matches all.
+    /// Hostname in lower case; `None` matches all hosts.
     pub hostname: Option<Str>,
-    /// `tls.mode` is Passthrough; Terminate is the default.
+    /// Whether `tls.mode` is Passthrough; the default is Terminate.
     pub passthrough: bool,
-    /// `allowedRoutes.kinds`; none: the protocol's kinds.
+    /// `allowedRoutes.kinds`; `None` allows the kinds of the protocol.
     pub kinds: Option<Vec<GroupKind>>,
-    /// `allowedRoutes.namespaces`; Same by default.
+    /// `allowedRoutes.namespaces`; the default is Same.
     pub namespaces: AllowedNamespaces,
 }
 
-/// A choice of namespaces.
+/// A selection of namespaces.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AllowedNamespaces {
-    /// None at all.
+    /// No namespace.
     None,
-    /// The object's own.
+    /// The namespace of the object.
     Same,
-    /// All.
+    /// All namespaces.
     All,
-    /// Those with labels; one that cannot be read selects none.
+    /// The namespaces with matching labels. A malformed selector (`None`) matches no namespace.
     Selector(Option<LabelSelector>),
 }
 
@@ -103,18 +104,18 @@ impl AllowedNamespaces {
     }
 }
 
-/// Listeners in their order; a second one of a name has no name of its own and is left out.
+/// Reads the listeners of an object, in order. Listeners with a repeated or invalid name are dropped.
 fn listeners(spec: &Value) -> Vec<Listener> {
-    let mut found: Vec<Listener> = Vec::new();
+    let mut listeners: Vec<Listener> = Vec::new();
     for value in list(spec, "listeners") {
         let Some(name) = text(value, "name").filter(|n| is_name(n)) else {
             continue;
         };
-        if !found.iter().any(|l| &*l.name == name) {
-            found.push(listener(value, name));
+        if !listeners.iter().any(|l| &*l.name == name) {
+            listeners.push(listener(value, name));
         }
     }
-    found
+    listeners
 }
 
 fn listener(value: &Value, name: &str) -> Listener {

@@ -1,6 +1,6 @@
-//! The current objects, projected to what rules need. A change is a transaction.
+//! The current objects, projected to the fields that rules need. Changes apply as transactions.
 //!
-//! This room decides nothing about paths or policies.
+//! This module does not derive paths or evaluate policies.
 
 mod grant;
 mod listener;
@@ -27,29 +27,30 @@ use crate::model::{Change, GroupKind, KindState, Object, ObjectKey, SourceState,
 /// Namespace and name of an object of a known kind.
 pub type NamespacedName = (Str, Str);
 
-/// All current objects. A clone shares them: it costs what is changed in either afterwards.
+/// All current objects. A clone shares its objects with the original, so that it is cheap and each
+/// later change costs only what it touches.
 #[derive(Clone, Debug, Default)]
 pub struct Store {
     kinds: BTreeMap<GroupKind, ObjectMap>,
-    /// How many objects live in each namespace.
+    /// Number of objects in each namespace.
     object_counts: RedBlackTreeMapSync<Str, usize>,
     states: BTreeMap<GroupKind, SourceState>,
 }
 
-/// What truly changed.
+/// The keys of the objects that a change modified, with the kind of difference.
 pub type ChangeSet = BTreeMap<ObjectKey, ChangeKind>;
 
-/// How an object differs from what was known.
+/// How an object differs from its previous version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChangeKind {
-    /// In its status, and the bookkeeping that comes with it: few answers rest on that.
+    /// Only the status and `resourceVersion` differ, which few answers depend on.
     Status,
-    /// In what it says, or it is new, or gone.
+    /// Other fields differ, or the object is new or deleted.
     Whole,
 }
 
-/// The kinds that answers rest on whatever the policies are: those of the topology, grants, and
-/// what says which policies there are.
+/// Returns the kinds that are needed regardless of policies: the kinds of the topology,
+/// ReferenceGrant, and the kinds that define policy kinds.
 pub fn required_kinds() -> impl Iterator<Item = GroupKind> {
     let routes = ROUTE_KINDS.iter().map(|row| (groups::GATEWAY, row.kind));
     let others = [
@@ -71,29 +72,29 @@ pub fn required_kinds() -> impl Iterator<Item = GroupKind> {
 /// The objects of a kind.
 type ObjectMap = RedBlackTreeMapSync<NamespacedName, Arc<StoredObject>>;
 
-/// One object and its projection.
+/// An object and its projection.
 #[derive(Clone, Debug)]
 pub struct StoredObject {
     /// The object.
     pub object: Arc<Object>,
-    /// What rules read of it.
+    /// The fields that rules need.
     pub projection: Projection,
 }
 
 impl Store {
-    /// Applies a change. Returns the keys of the objects that truly changed: what a source repeats
-    /// is dropped.
+    /// Applies a change and returns the objects that it modified. Objects that a source repeats
+    /// without a difference are not among them.
     pub fn apply(&mut self, change: Change) -> ChangeSet {
         let mut changed = ChangeSet::new();
-        for gone in change.deletes {
-            let key = normalize_key(gone.clone());
+        for deleted in change.deletes {
+            let key = normalize_key(deleted.clone());
             let name = (key.namespace.clone(), key.name.clone());
             let Some(objects) = self.kinds.get_mut(&key.kind) else {
                 continue;
             };
-            // Two kinds may share the key: the other one stays.
-            let known = objects.get(&name);
-            if known.is_some_and(|known| known.object.key.kind == gone.kind)
+            // An XListenerSet and a ListenerSet share a key: deleting one keeps the other.
+            let existing = objects.get(&name);
+            if existing.is_some_and(|existing| existing.object.key.kind == deleted.kind)
                 && objects.remove_mut(&name)
             {
                 if objects.is_empty() {
@@ -108,7 +109,7 @@ impl Store {
             let name = (key.namespace.clone(), key.name.clone());
             let objects = self.kinds.entry(key.kind.clone()).or_default();
             let old = objects.get(&name);
-            // Of two kinds that share the key the one that it is called by counts.
+            // Of an XListenerSet and a ListenerSet with one key, the ListenerSet takes precedence.
             if object.key.kind != key.kind && old.is_some_and(|old| old.object.key.kind == key.kind)
             {
                 continue;
@@ -124,9 +125,9 @@ impl Store {
             if is_new {
                 self.count_added(&key.namespace);
             }
-            // One that goes and comes in one change is another.
-            let known = changed.entry(key).or_insert(differs);
-            *known = differs.max(*known);
+            // An object that is deleted and added in one change is a new object.
+            let existing = changed.entry(key).or_insert(differs);
+            *existing = differs.max(*existing);
         }
         for KindState { kind, state } in change.states {
             self.states.insert(kind, state);
@@ -151,7 +152,7 @@ impl Store {
         }
     }
 
-    /// How many objects live in a namespace.
+    /// Returns the number of objects in a namespace.
     pub fn objects_in_namespace(&self, namespace: &str) -> usize {
         self.object_counts
             .get(namespace)
@@ -159,7 +160,7 @@ impl Store {
             .unwrap_or_default()
     }
 
-    /// The objects of a kind, by namespace and name.
+    /// Returns the objects of a kind, ordered by namespace and name.
     pub fn of_kind(
         &self,
         kind: &GroupKind,
@@ -168,66 +169,66 @@ impl Store {
         objects.map(|(name, entry)| (name, &**entry))
     }
 
-    /// All objects, by kind, namespace and name.
+    /// Returns all objects, ordered by kind, namespace and name.
     pub fn objects(&self) -> impl Iterator<Item = &Arc<Object>> {
         let entries = self.kinds.values().flatten();
         entries.map(|(_, entry)| &entry.object)
     }
 
-    /// The kinds of which there are objects.
+    /// Returns the kinds that have objects.
     pub fn kinds(&self) -> impl Iterator<Item = &GroupKind> {
         self.kinds.keys()
     }
 
-    /// How many objects of a kind there are.
+    /// Returns the number of objects of a kind.
     pub fn count(&self, kind: &GroupKind) -> usize {
         self.kinds.get(kind).map_or(0, ObjectMap::size)
     }
 
-    /// One object.
+    /// Returns the object with a key.
     pub fn get(&self, key: &ObjectKey) -> Option<&StoredObject> {
         let name = (key.namespace.clone(), key.name.clone());
         self.kinds.get(&key.kind)?.get(&name).map(|entry| &**entry)
     }
 
-    /// How many objects there are.
+    /// Returns the number of objects.
     pub fn len(&self) -> usize {
         self.kinds.values().map(ObjectMap::size).sum()
     }
 
-    /// Whether there are no objects.
+    /// Reports whether the store has no objects.
     pub fn is_empty(&self) -> bool {
         self.kinds.is_empty()
     }
 
-    /// What the sources say of a kind; `None` if they say nothing.
+    /// Returns the state of a kind; `None` if no source reported one.
     pub fn state(&self, kind: &GroupKind) -> Option<SourceState> {
         self.states.get(kind).copied()
     }
 
-    /// What is known of kinds, as far as a source has told.
+    /// Returns the kinds with a reported state.
     pub fn states(&self) -> impl Iterator<Item = (&GroupKind, SourceState)> {
         self.states.iter().map(|(kind, state)| (kind, *state))
     }
 
-    /// The namespaces that exist, with their labels: a Namespace exists as soon as an object lives
-    /// in it, and always has the label of its name (specification 1.2).
+    /// Returns the namespaces that exist, with their labels. A Namespace exists if an object is in it,
+    /// and always has the label `kubernetes.io/metadata.name` (specification 1.2).
     pub fn namespaces(&self) -> BTreeMap<Str, BTreeMap<String, String>> {
         let kind = GroupKind::new(groups::CORE, "Namespace");
-        let mut found: BTreeMap<Str, BTreeMap<String, String>> = BTreeMap::new();
+        let mut namespaces: BTreeMap<Str, BTreeMap<String, String>> = BTreeMap::new();
         for namespace in self.object_counts.keys() {
-            found.insert(namespace.clone(), BTreeMap::new());
+            namespaces.insert(namespace.clone(), BTreeMap::new());
         }
         for ((_, name), entry) in self.of_kind(&kind) {
-            found.insert(name.clone(), entry.object.labels.clone());
+            namespaces.insert(name.clone(), entry.object.labels.clone());
         }
-        for (name, labels) in &mut found {
+        for (name, labels) in &mut namespaces {
             labels.insert("kubernetes.io/metadata.name".to_owned(), name.to_string());
         }
-        found
+        namespaces
     }
 
-    /// The grants of a namespace.
+    /// Returns the ReferenceGrants of a namespace.
     pub fn grants_in<'s>(&'s self, namespace: &'s str) -> impl Iterator<Item = &'s Grant> {
         let kind = GroupKind::new(groups::GATEWAY, "ReferenceGrant");
         let from: NamespacedName = (namespace.into(), "".into());
@@ -242,14 +243,15 @@ impl Store {
             })
     }
 
-    /// Whether a grant permits a reference from objects of a kind in a namespace to an object.
+    /// Reports whether a ReferenceGrant permits a reference from objects of a kind in a namespace to
+    /// an object.
     pub fn permits(&self, kind: &GroupKind, namespace: &str, to: &ObjectKey) -> bool {
         self.grants_in(&to.namespace)
             .any(|grant| grant.permits(kind, namespace, &to.kind, &to.name))
     }
 }
 
-/// XListenerSet counts as ListenerSet (specification 1.1).
+/// Maps XListenerSet to ListenerSet (specification 1.1).
 fn normalize_key(key: ObjectKey) -> ObjectKey {
     if key.kind.is(groups::GATEWAY_X, "XListenerSet") {
         let kind = GroupKind::new(groups::GATEWAY, "ListenerSet");
@@ -258,8 +260,8 @@ fn normalize_key(key: ObjectKey) -> ObjectKey {
     key
 }
 
-/// How two versions of an object differ; `None` if they mean the same: where it was read does not
-/// count.
+/// Returns how two versions of an object differ. `None` if they are equal; the location does not
+/// matter.
 fn difference(old: &Object, new: &Object) -> Option<ChangeKind> {
     let same = old.labels == new.labels
         && old.annotations == new.annotations
@@ -274,15 +276,15 @@ fn difference(old: &Object, new: &Object) -> Option<ChangeKind> {
         kept.map(|(name, value)| (name.clone(), without_version(name, value)))
             .collect()
     };
-    let quiet = same && essence(old) == essence(new);
-    Some(if quiet {
+    let status_only = same && essence(old) == essence(new);
+    Some(if status_only {
         ChangeKind::Status
     } else {
         ChangeKind::Whole
     })
 }
 
-/// Metadata without what the API server counts up at each write.
+/// Removes `metadata.resourceVersion`, which changes with each write.
 fn without_version(name: &str, value: &Value) -> Value {
     let mut value = value.clone();
     if name == "metadata"
@@ -300,15 +302,8 @@ mod tests {
 
     fn set(group: &str, kind: &str, gateway: &str) -> Arc<Object> {
         let body = json!({"spec": {"parentRef": {"name": gateway}, "listeners": []}});
-        Arc::new(Object {
-            key: ObjectKey::new(GroupKind::new(group, kind), "a", "x"),
-            labels: BTreeMap::new(),
-            annotations: BTreeMap::new(),
-            created: None,
-            generation: None,
-            body,
-            location: None,
-        })
+        let key = ObjectKey::new(GroupKind::new(group, kind), "a", "x");
+        Arc::new(Object::new(key, body))
     }
 
     fn apply(store: &mut Store, upserts: &[&Arc<Object>], deletes: &[&Arc<Object>]) -> usize {
@@ -321,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_kinds_with_one_key_one_goes_and_the_other_stays() {
+    fn listener_sets_take_precedence_over_experimental_ones() {
         let old = set(groups::GATEWAY_X, "XListenerSet", "old");
         let new = set(groups::GATEWAY, "ListenerSet", "new");
         let mut store = Store::default();
@@ -332,7 +327,7 @@ mod tests {
         assert_eq!(apply(&mut store, &[&old], &[]), 1);
         assert_eq!(parent(&store).as_deref(), Some("old"));
         assert_eq!(apply(&mut store, &[&new], &[]), 1);
-        // Whichever comes last, and whether the other one goes.
+        // Independent of the order, and of a deletion of the other one.
         assert_eq!(apply(&mut store, &[&old], &[]), 0);
         assert_eq!(apply(&mut store, &[], &[&old]), 0);
         assert_eq!(parent(&store).as_deref(), Some("new"));

@@ -1,15 +1,15 @@
-//! Lenient projections: few fields of each kind, unknown ones ignored. A malformed object costs
-//! only itself.
+//! Lenient projections of objects: the needed fields of each kind. Unknown fields are ignored, and
+//! malformed fields affect only their own object.
 
 use serde_json::Value;
 
 use super::{Gateway, Grant, ListenerSet, Route};
 use crate::model::{GroupKind, Object, ObjectKey, Str, groups};
 
-/// What rules read of an object.
+/// The fields of an object that rules need.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Projection {
-    /// A GatewayClass: its controllerName.
+    /// A GatewayClass: its `controllerName`.
     GatewayClass(Str),
     /// A Gateway.
     Gateway(Gateway),
@@ -21,16 +21,16 @@ pub enum Projection {
     Service(ServicePorts),
     /// A ReferenceGrant.
     Grant(Grant),
-    /// Any other kind: it exists.
+    /// Any other kind: only its existence matters.
     Other,
 }
 
-/// The ports of a Service: name, if it has one, and number.
+/// The ports of a Service: optional name and number.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServicePorts(pub Vec<(Option<Str>, u16)>);
 
 impl Projection {
-    /// Projects an object. The version of its API does not matter.
+    /// Projects an object. The API version does not matter.
     pub fn of(key: &ObjectKey, object: &Object) -> Self {
         let spec = object.body.get("spec").unwrap_or(&Value::Null);
         let namespace = &key.namespace;
@@ -53,7 +53,7 @@ impl Projection {
 }
 
 impl Projection {
-    /// Whether objects of a kind decide which paths there are, or what their policies mean.
+    /// Reports whether objects of a kind affect the paths or define policy kinds.
     pub fn affects_topology(kind: &GroupKind) -> bool {
         let name = &*kind.kind;
         match &*kind.group {
@@ -80,12 +80,12 @@ impl ServicePorts {
         Self(ports)
     }
 
-    /// Whether there is such a port.
+    /// Reports whether the Service has a port.
     pub fn has(&self, port: u16) -> bool {
         self.0.iter().any(|(_, number)| *number == port)
     }
 
-    /// The number of a named port.
+    /// Returns the number of a named port.
     pub fn named(&self, name: &str) -> Option<u16> {
         self.0
             .iter()
@@ -94,12 +94,12 @@ impl ServicePorts {
     }
 }
 
-/// A string field that is not empty.
+/// Returns a string field; `None` if it is absent, empty or not a string.
 pub(super) fn text<'v>(value: &'v Value, field: &str) -> Option<&'v str> {
     value.get(field)?.as_str().filter(|t| !t.is_empty())
 }
 
-/// A list field; absent ones are empty.
+/// Returns a list field; empty if it is absent or not a list.
 pub(super) fn list<'v>(value: &'v Value, field: &str) -> &'v [Value] {
     value
         .get(field)
@@ -107,13 +107,13 @@ pub(super) fn list<'v>(value: &'v Value, field: &str) -> &'v [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// A port number.
+/// Returns a field that is a valid port number.
 pub(super) fn number(value: &Value, field: &str) -> Option<u16> {
     let number = value.get(field)?.as_u64()?;
     u16::try_from(number).ok().filter(|&n| n > 0)
 }
 
-/// Whether a name can be a part of a path's name.
+/// Reports whether a name can be a part of a path name.
 pub(super) fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.contains('/')
 }

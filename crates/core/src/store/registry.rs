@@ -1,4 +1,5 @@
-//! Which profile describes a kind: configured beats built-in beats derived (specification 2.1).
+//! The profile of each kind. Configured profiles override built-in ones, which override derived ones
+//! (specification 2.1).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use crate::profile::{
 };
 
 /// The profile documents that do not come from the store: built-in ones and those of files. Clones
-/// share them.
+/// share the documents.
 #[derive(Clone, Debug, Default)]
 pub struct ProfileSources {
     built_in: Arc<Vec<(String, ProfileDocument)>>,
@@ -22,15 +23,15 @@ pub struct ProfileSources {
 /// The profile of every kind, resolved against the CRDs of a store.
 #[derive(Clone, Debug, Default)]
 pub struct ProfileRegistry {
-    /// By kind.
+    /// The profiles by kind.
     pub profiles: BTreeMap<GroupKind, Arc<Profile>>,
-    /// Kinds whose configured profile is refused: nothing can be said of them (specification 2.5).
+    /// Kinds whose configured profile is refused. Their state is unknown (specification 2.5).
     pub refused: BTreeSet<GroupKind>,
-    /// Why profiles are refused.
+    /// The errors of refused profiles.
     pub problems: Vec<ProfileError>,
 }
 
-/// What a CRD says of its kind.
+/// The kind that a CRD defines.
 struct Crd {
     kind: GroupKind,
     name: String,
@@ -39,22 +40,22 @@ struct Crd {
 }
 
 impl ProfileSources {
-    /// The built-in profiles alone.
+    /// Returns the built-in profiles.
     pub fn shipped() -> Self {
-        // That they parse is tested; one that did not would be no profile.
+        // A test checks that all of them parse.
         Self {
             built_in: Arc::new(built_in().iter().flatten().cloned().collect()),
             configured: Arc::default(),
         }
     }
 
-    /// Adds documents of files, with their places.
+    /// Adds documents of files, each with its location.
     pub fn configure(&mut self, documents: impl IntoIterator<Item = (String, ProfileDocument)>) {
         Arc::make_mut(&mut self.configured).extend(documents);
     }
 
-    /// Resolves all profiles against a store: its PolicyProfile objects count as configured, and
-    /// its CRDs give classes and derived profiles.
+    /// Resolves all profiles against a store. PolicyProfile objects count as configured; CRDs give
+    /// classes and derived profiles.
     pub fn resolve(&self, store: &Store) -> ProfileRegistry {
         let crds: Vec<Crd> = crds(store).collect();
         let label = |kind: &GroupKind| {
@@ -90,24 +91,24 @@ impl ProfileRegistry {
             .insert(profile.policy.clone(), Arc::new(profile));
     }
 
-    /// The PolicyProfile objects of a store; those that cannot be read are problems.
+    /// Reads the PolicyProfile objects of a store and records the malformed ones as problems.
     fn documents_of(&mut self, store: &Store) -> Vec<(String, ProfileDocument)> {
         let kind = GroupKind::new(groups::ENTAIL, "PolicyProfile");
-        let mut found = Vec::new();
+        let mut documents = Vec::new();
         for ((_, name), entry) in store.of_kind(&kind) {
             let place = match &entry.object.location {
                 Some(location) => location.to_string(),
                 None => format!("PolicyProfile/{name}"),
             };
             match parse_value(&entry.object.body, &place) {
-                Ok(document) => found.push((place, document)),
+                Ok(document) => documents.push((place, document)),
                 Err(problem) => {
                     self.problems.push(problem);
                     self.refuse(policy_of(&entry.object.body));
                 }
             }
         }
-        found
+        documents
     }
 
     fn add_configured(
@@ -117,11 +118,11 @@ impl ProfileRegistry {
     ) {
         for (place, document) in documents {
             let kind = document.policy();
-            let twin = documents
+            let duplicate = documents
                 .iter()
                 .find(|(_, other)| !std::ptr::eq(other, document) && other.policy() == kind);
-            // Neither of two can be preferred (specification 11.3).
-            let resolved = match twin {
+            // With two profiles of one kind, both are refused (specification 11.3).
+            let resolved = match duplicate {
                 Some((other, _)) => Err(ProfileError::new(
                     place.clone(),
                     format!("kind `{kind}` has another profile at {other}: keep one"),
@@ -138,7 +139,8 @@ impl ProfileRegistry {
         }
     }
 
-    /// Falling back to another profile would change meanings without a word.
+    /// Marks a kind as refused. Falling back to another profile would silently change the meaning of
+    /// its policies.
     fn refuse(&mut self, kind: Option<GroupKind>) {
         if let Some(kind) = kind {
             self.profiles.remove(&kind);
@@ -147,7 +149,7 @@ impl ProfileRegistry {
     }
 }
 
-/// The kind that a refused profile was about, if it says so.
+/// Returns the kind of a refused profile, if it can be read.
 fn policy_of(body: &Value) -> Option<GroupKind> {
     let policy = body.get("spec")?.get("policy")?;
     let group = policy
@@ -157,7 +159,7 @@ fn policy_of(body: &Value) -> Option<GroupKind> {
     Some(GroupKind::new(group, policy.get("kind")?.as_str()?))
 }
 
-/// The CRDs of a store.
+/// Returns the CRDs of a store.
 fn crds(store: &Store) -> impl Iterator<Item = Crd> {
     let kind = GroupKind::crd();
     let crds: Vec<Crd> = store

@@ -1,24 +1,25 @@
-//! Routes of every kind: one projection, and one table of what differs.
+//! The projection of routes of all kinds, and a table of the differences between kinds.
 
 use serde_json::Value;
 
 use super::projection::{is_name, list, number, text};
 use crate::model::{GroupKind, Str, groups};
 
-/// A row of the table of route kinds.
+/// The properties of a route kind.
 #[derive(Debug, PartialEq)]
 pub struct RouteKind {
-    /// The kind; its group is the Gateway API's.
+    /// The kind, in the group of the Gateway API.
     pub kind: &'static str,
     /// Whether routes of the kind have hostnames.
     pub hostnames: bool,
     /// Whether a route without `rules` has one unnamed rule (specification 1.4).
     pub default_rule: bool,
-    /// Protocols of listeners that admit the kind, and for TLS whether Passthrough, Terminate.
+    /// The protocols of listeners that admit the kind. `Some(true)` requires TLS mode Passthrough,
+    /// `Some(false)` Terminate.
     pub protocols: &'static [(&'static str, Option<bool>)],
 }
 
-/// The kinds of routes.
+/// The route kinds of the Gateway API.
 pub static ROUTE_KINDS: [RouteKind; 5] = [
     RouteKind {
         kind: "HTTPRoute",
@@ -52,7 +53,7 @@ pub static ROUTE_KINDS: [RouteKind; 5] = [
     },
 ];
 
-/// The row of a kind; `None` if it is no route kind.
+/// Returns the properties of a route kind; `None` for any other kind.
 pub fn route_kind(kind: &GroupKind) -> Option<&'static RouteKind> {
     (&*kind.group == groups::GATEWAY)
         .then(|| ROUTE_KINDS.iter().find(|row| *row.kind == *kind.kind))
@@ -62,54 +63,54 @@ pub fn route_kind(kind: &GroupKind) -> Option<&'static RouteKind> {
 /// A route.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Route {
-    /// Hostnames, lower case; none matches all.
+    /// Hostnames in lower case; an empty list matches all hosts.
     pub hostnames: Vec<Str>,
-    /// Its parents, in order.
+    /// The parentRefs, in order.
     pub parents: Vec<ParentRef>,
-    /// Its rules, in order.
+    /// The rules, in order.
     pub rules: Vec<Rule>,
 }
 
 /// A parentRef.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParentRef {
-    /// Gateway, ListenerSet or Service.
+    /// The kind: Gateway, ListenerSet or Service.
     pub kind: GroupKind,
-    /// Namespace; the route's own if it names none.
+    /// Namespace; defaults to the namespace of the route.
     pub namespace: Str,
     /// Name.
     pub name: Str,
-    /// A listener's name, or a Service port's.
+    /// `sectionName`: the name of a listener or of a Service port.
     pub section: Option<Str>,
-    /// A port number.
+    /// `port`.
     pub port: Option<u16>,
 }
 
 /// A rule.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rule {
-    /// Its name, if it has one that no rule before it has.
+    /// The name; `None` if the rule has none or an earlier rule has the same name.
     pub name: Option<Str>,
-    /// Its backendRefs, in order.
+    /// The backendRefs, in order.
     pub backends: Vec<BackendRef>,
-    /// Its ExtensionRef filters, in order.
+    /// The ExtensionRef filters, in order.
     pub extensions: Vec<ExtensionRef>,
 }
 
 /// A backendRef.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackendRef {
-    /// Kind; Service by default.
+    /// Kind; defaults to Service.
     pub kind: GroupKind,
-    /// Namespace; the route's own if it names none.
+    /// Namespace; defaults to the namespace of the route.
     pub namespace: Str,
     /// Name.
     pub name: Str,
-    /// Port, if it names one.
+    /// `port`.
     pub port: Option<u16>,
 }
 
-/// An ExtensionRef filter: an object in the route's namespace.
+/// An ExtensionRef filter, which references an object in the namespace of the route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtensionRef {
     /// Kind.
@@ -119,8 +120,8 @@ pub struct ExtensionRef {
 }
 
 impl RouteKind {
-    /// Whether a listener's protocol admits the kind; one outside the standard ones admits every
-    /// kind (specification 1.4).
+    /// Reports whether a listener protocol admits the kind. A non-standard protocol admits every kind
+    /// (specification 1.4).
     pub fn supports_protocol(&self, protocol: &str, passthrough: bool) -> bool {
         let standard = ROUTE_KINDS
             .iter()
@@ -159,7 +160,7 @@ impl Route {
         }
     }
 
-    /// The index of the rule with a name.
+    /// Returns the index of the rule with a name.
     pub fn rule_named(&self, name: &str) -> Option<usize> {
         self.rules
             .iter()
@@ -168,7 +169,7 @@ impl Route {
 }
 
 impl BackendRef {
-    /// Reads a backendRef of an object in a namespace; nothing if it names nothing.
+    /// Reads a backendRef of a route in `namespace`. Returns `None` if it has no valid name.
     pub fn read(value: &Value, namespace: &str) -> Option<Self> {
         let group = value
             .get("group")
@@ -202,14 +203,14 @@ fn parent(value: &Value, namespace: &str) -> Option<ParentRef> {
     })
 }
 
-/// Rules in their order. Of two rules of one name the first has it; the other goes by its index.
+/// Reads the rules of a route, in order. If rules repeat a name, only the first one keeps it.
 fn rules(values: &[Value], namespace: &str) -> Vec<Rule> {
-    let mut found: Vec<Rule> = Vec::with_capacity(values.len());
+    let mut rules: Vec<Rule> = Vec::with_capacity(values.len());
     for value in values {
         let name = text(value, "name")
             .filter(|n| is_name(n) && !n.starts_with('#'))
-            .filter(|n| !found.iter().any(|r| r.name.as_deref() == Some(*n)));
-        found.push(Rule {
+            .filter(|n| !rules.iter().any(|r| r.name.as_deref() == Some(*n)));
+        rules.push(Rule {
             name: name.map(Into::into),
             backends: list(value, "backendRefs")
                 .iter()
@@ -221,7 +222,7 @@ fn rules(values: &[Value], namespace: &str) -> Vec<Rule> {
                 .collect(),
         });
     }
-    found
+    rules
 }
 
 fn extension(value: &Value) -> Option<ExtensionRef> {

@@ -1,4 +1,4 @@
-//! A proxy before a backend that fails on demand, and beside a server that may be there or not.
+//! A proxy with a backend that fails on demand and a server that can be stopped.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// The routing table of the proxy: two of the prefixes are of one rule.
+/// The routing table of the proxy; two prefixes have the same rule.
 const RULES: [&str; 4] = [
     "/cart=HTTPRoute/shop/cart/rules/look",
     "/cart/pay=HTTPRoute/shop/cart/rules/pay",
@@ -19,16 +19,16 @@ const RULES: [&str; 4] = [
     "/search=HTTPRoute/shop/search/rules/#0",
 ];
 
-/// A rule whose backend is not there.
-const LOST: &str = "/lost=HTTPRoute/shop/cart/rules/look@http://127.0.0.1:1";
+/// A rule whose backend is unreachable.
+const UNREACHABLE: &str = "/unreachable=HTTPRoute/shop/cart/rules/look@http://127.0.0.1:1";
 
-/// How long something may take that happens sooner or later.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Maximum time to wait for an expected state.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A process of the test, which ends with it.
+/// A child process, which is killed when this value is dropped.
 pub struct Process(Child);
 
-/// A request, or a response.
+/// An HTTP request or response.
 #[derive(Debug, Default)]
 pub struct Message {
     pub status: u16,
@@ -36,20 +36,20 @@ pub struct Message {
     pub body: Vec<u8>,
 }
 
-/// A backend that fails as often as it is told.
+/// A backend that fails as often as its script says.
 #[derive(Default)]
 pub struct Backend(Mutex<Script>);
 
-/// What the backend does, and what it has seen.
+/// The behavior of the backend, and the requests that it received.
 #[derive(Default)]
 pub struct Script {
-    /// So many requests are answered with `status`; without a status not at all.
+    /// Number of requests that are answered with `status`, or not at all without a status.
     failures: u32,
     status: Option<u16>,
     bodies: Vec<Vec<u8>>,
 }
 
-/// All of it. What stands first ends first.
+/// The processes of a test, in the order in which they are dropped.
 pub struct Scene {
     pub proxy: Process,
     pub entail: Option<Process>,
@@ -59,25 +59,25 @@ pub struct Scene {
 }
 
 impl Process {
-    /// Tells it to end, and whether it ended well.
+    /// Sends SIGTERM and waits; returns whether the process exits successfully.
     pub fn terminate(&mut self) -> bool {
         let pid = self.0.id().to_string();
-        let told = Command::new("kill").args(["-TERM", &pid]).status();
-        assert!(told.unwrap().success());
+        let kill = Command::new("kill").args(["-TERM", &pid]).status();
+        assert!(kill.unwrap().success());
         self.0.wait().unwrap().success()
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ended = self.0.kill();
+        // The process may have exited already.
+        let _killed = self.0.kill();
         let _reaped = self.0.wait();
     }
 }
 
 impl Message {
-    /// Reads one whose body, if there is one, has a length.
+    /// Reads a message whose body, if any, has a `content-length`.
     fn read(from: impl Read) -> Self {
         let mut from = BufReader::new(from);
         let mut line = || {
@@ -107,7 +107,7 @@ impl Message {
 }
 
 impl Backend {
-    /// Starts it; it ends with the process of the test.
+    /// Starts a backend, which runs until the test process exits.
     fn start() -> (Arc<Self>, String) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -133,8 +133,8 @@ impl Backend {
                 status = script.status;
             }
         }
-        // The proxy may have given up meanwhile.
-        let _gone = match status {
+        // The proxy may have closed the connection.
+        let _closed = match status {
             Some(status) => stream.write_all(
                 format!("HTTP/1.1 {status} X\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok")
                     .as_bytes(),
@@ -143,7 +143,7 @@ impl Backend {
         };
     }
 
-    /// Lets the next requests fail, and forgets those that were there.
+    /// Makes the next requests fail, and clears the received ones.
     pub fn fail(&self, failures: u32, status: Option<u16>) {
         *self.0.lock().unwrap() = Script {
             failures,
@@ -152,23 +152,23 @@ impl Backend {
         };
     }
 
-    /// The bodies of the requests.
+    /// Bodies of the received requests.
     pub fn bodies(&self) -> Vec<Vec<u8>> {
         self.0.lock().unwrap().bodies.clone()
     }
 }
 
 impl Scene {
-    /// Without a server, which is to be of these manifests.
+    /// Starts backend and proxy, and writes the manifests. The server is not started.
     pub fn new(world: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("manifests")).unwrap();
-        let (backend, behind) = Backend::start();
+        let (backend, backend_address) = Backend::start();
         let mut proxy = Command::new(env!("CARGO_BIN_EXE_example-proxy"))
             .args(["--server", &socket(&folder), "--listen", "127.0.0.1:0"])
             .args(["--gateway", "shop/web", "--listener", "http"])
-            .args(RULES.map(|rule| format!("--rule={rule}@http://{behind}")))
-            .args(["--rule", LOST])
+            .args(RULES.map(|rule| format!("--rule={rule}@http://{backend_address}")))
+            .args(["--rule", UNREACHABLE])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -189,16 +189,16 @@ impl Scene {
         scene
     }
 
-    /// With a server that the proxy follows.
+    /// Starts backend, proxy and server.
     pub fn started(world: &str) -> Self {
         let mut scene = Self::new(world);
         scene.start();
         scene
     }
 
-    /// Starts the server and waits until the proxy follows it.
+    /// Starts the server and waits until the proxy is connected to it.
     pub fn start(&mut self) {
-        // A test of the whole workspace builds the server; it stands beside the example.
+        // Tests of the whole workspace build the server into the same directory.
         let entail = Path::new(env!("CARGO_BIN_EXE_example-proxy")).with_file_name("entail");
         assert!(
             entail.exists(),
@@ -207,7 +207,7 @@ impl Scene {
         let child = Command::new(entail)
             .args(["serve", "--log", "warn", "--manifests"])
             .arg(self.folder.path().join("manifests"))
-            // The same after each start, unlike a port that is free.
+            // A socket path, unlike a free port, is the same after a restart.
             .args(["--listen", &socket(&self.folder)])
             .stdin(Stdio::null())
             .spawn();
@@ -221,16 +221,16 @@ impl Scene {
         self.folder.path().join("manifests").join(name)
     }
 
-    /// Writes as editors and ConfigMaps do: whoever reads the file reads all of it.
+    /// Replaces a manifest atomically, as editors and ConfigMap volumes do.
     pub fn put(&self, name: &str, text: &str) {
-        let beside = self.folder.path().join("beside");
-        std::fs::write(&beside, text).unwrap();
-        std::fs::rename(beside, self.manifest(name)).unwrap();
+        let temporary = self.folder.path().join("temporary");
+        std::fs::write(&temporary, text).unwrap();
+        std::fs::rename(temporary, self.manifest(name)).unwrap();
     }
 
     pub fn send(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Message {
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         let length = body.len();
         let head = format!(
             "{method} {path} HTTP/1.1\r\nhost: shop.example\r\nconnection: close\r\n\
@@ -245,8 +245,8 @@ impl Scene {
         self.send("GET", path, "", b"")
     }
 
-    /// While the backend fails so often: the status of a response, how often the request was
-    /// repeated, and how often the backend was asked.
+    /// Sends a request while the backend fails `failures` times. Returns the status of the response,
+    /// the number of retries, and the number of requests that the backend received.
     pub fn tries(
         &self,
         failures: u32,
@@ -261,9 +261,9 @@ impl Scene {
 
     #[track_caller]
     pub fn until(&self, what: &str, holds: impl Fn() -> bool) {
-        let began = Instant::now();
+        let started = Instant::now();
         while !holds() {
-            assert!(began.elapsed() < PATIENCE, "it never comes to: {what}");
+            assert!(started.elapsed() < TIMEOUT, "timed out waiting for: {what}");
             thread::sleep(Duration::from_millis(20));
         }
     }

@@ -1,62 +1,62 @@
-//! Cases: objects, and what is expected of them (docs/testing.md).
+//! The format of test cases: objects, and their expected results (`docs/testing.md`).
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// One case.
+/// A test case.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// Its name, unique among all cases.
+    /// The name, unique among all cases of a run.
     pub name: String,
-    /// Where it comes from.
+    /// The origin of the case, such as a document or a test of a controller.
     #[serde(default)]
     pub source: String,
-    /// The rules that it is about.
+    /// The rules of the specification that the case covers.
     #[serde(default)]
     pub sections: Vec<Value>,
-    /// PolicyProfile documents, or names of built-in ones.
+    /// PolicyProfile documents, or names of built-in profiles.
     #[serde(default)]
     pub profiles: Vec<Value>,
     /// Complete Kubernetes objects.
     pub objects: Vec<Value>,
-    /// What is expected.
+    /// The expected results.
     pub expect: Expectations,
 }
 
-/// What is expected; what is not named is not checked.
+/// The expected results of a case. Results that are not listed are not checked.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expectations {
     /// Effective policies of paths.
     #[serde(default)]
     pub effective: Vec<ExpectedPath>,
-    /// Paths that are, and that are none.
+    /// Valid and invalid path names.
     #[serde(default)]
     pub paths: ExpectedPaths,
     /// Statuses of policies.
     #[serde(default)]
     pub status: Vec<ExpectedStatus>,
-    /// Objects and the policies that contribute to a path through them.
+    /// By object, the policies that contribute to any path through it.
     #[serde(default)]
     pub affected: BTreeMap<String, Vec<String>>,
-    /// Path to kind to the units that the result lacks.
+    /// By path and kind, the units that are missing in the result.
     #[serde(default)]
     pub losses: BTreeMap<String, BTreeMap<String, Vec<String>>>,
 }
 
-/// Effective policies of a path, by `Kind.group`.
+/// The expected effective policies of a path, by `Kind.group`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedPath {
-    /// The path.
+    /// The path name.
     pub path: String,
-    /// The rules; null for no effective policy of the kind.
+    /// The effective spec; null if there is none.
     #[serde(default)]
     pub policies: BTreeMap<String, Value>,
-    /// Unit to the policies that say it.
+    /// By unit, the policies that set it.
     #[serde(default)]
     pub origins: BTreeMap<String, BTreeMap<String, OneOrMany>>,
     /// Policies that are attached but not accepted.
@@ -70,17 +70,17 @@ pub struct ExpectedPath {
     pub listed: BTreeMap<String, Vec<String>>,
 }
 
-/// One name or several.
+/// One name or a list of names.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum OneOrMany {
-    /// One.
+    /// One name.
     One(String),
-    /// Several.
+    /// A list of names.
     Many(Vec<String>),
 }
 
-/// A policy that is not accepted.
+/// A policy that is expected not to be accepted.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedRejection {
@@ -90,77 +90,77 @@ pub struct ExpectedRejection {
     pub reason: String,
 }
 
-/// Paths that are, and that are none.
+/// Expected valid and invalid path names.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedPaths {
-    /// Paths.
+    /// Names of existing paths.
     #[serde(default)]
     pub valid: Vec<String>,
-    /// What is no path.
+    /// Names that are malformed or not found.
     #[serde(default)]
     pub invalid: Vec<ExpectedInvalidPath>,
 }
 
-/// What is no path, and why.
+/// A name that is expected to be malformed or not found.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedInvalidPath {
-    /// The name.
+    /// The path name.
     pub path: String,
-    /// The reason, if it matters.
+    /// The expected reason, if it is checked.
     pub reason: Option<String>,
 }
 
-/// The status of a policy.
+/// The expected status of a policy.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct ExpectedStatus {
     /// `Kind.group/namespace/name`.
     pub policy: String,
-    /// Whether it is accepted.
+    /// The Accepted condition.
     pub accepted: Option<ExpectedAcceptance>,
-    /// How far it is in force.
+    /// How far the policy is in force.
     pub in_force: Option<String>,
-    /// `namespace/name` of the policies that beat it.
+    /// `namespace/name` of the policies that override it.
     pub overridden_by: Option<Vec<String>>,
-    /// `Kind/namespace/name` of its ancestors.
+    /// `Kind/namespace/name` of the ancestors in its status.
     pub ancestors: Option<Vec<String>>,
 }
 
-/// The Accepted condition.
+/// An expected Accepted condition.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedAcceptance {
     /// `True`, `False` or `Unknown`.
     pub status: String,
-    /// Its reason.
+    /// The reason of the condition.
     pub reason: String,
 }
 
 impl Case {
-    /// Reads a case.
+    /// Parses a case.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The field that is missing, unknown or of another type.
     pub fn read(value: &Value) -> Result<Self, String> {
         serde_json::from_value(value.clone()).map_err(|e| e.to_string())
     }
 
-    /// All objects of the case, its profiles among them.
+    /// All objects of the case, including its profiles.
     pub fn inputs(&self) -> Vec<Value> {
         let profiles = self.profiles.iter().filter(|p| p.is_object());
         profiles.chain(&self.objects).cloned().collect()
     }
 
-    /// The names of built-in profiles that it relies on.
+    /// The names of the built-in profiles of the case.
     pub fn built_in(&self) -> impl Iterator<Item = &str> {
         self.profiles.iter().filter_map(Value::as_str)
     }
 }
 
 impl OneOrMany {
-    /// All of them, sorted.
+    /// All names, sorted.
     pub fn sorted(&self) -> Vec<String> {
         let mut all = match self {
             OneOrMany::One(one) => vec![one.clone()],

@@ -1,4 +1,4 @@
-//! Holds answers against what a case expects.
+//! Compares answers with the expected results of a case.
 
 use std::collections::BTreeSet;
 
@@ -10,19 +10,19 @@ use crate::api::v1;
 use crate::insight::{QueryBackend, QueryError};
 use entail_core::model::Unit;
 
-/// One thing that is not as expected.
+/// A difference between an expected and an actual result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// What it is about: a path and a kind, a policy, an object.
+    /// The subject: a path and a kind, a policy, or an object.
     pub about: String,
-    /// What was expected.
+    /// The expected result.
     pub expected: String,
-    /// What was found.
+    /// The actual result.
     pub found: String,
 }
 
 impl std::fmt::Display for Mismatch {
-    /// What it is about, then the difference: `-` is expected, `+` is found.
+    /// Writes the subject and the difference: `-` is expected, `+` is found.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         writeln!(f, "  {}", self.about)?;
         for line in super::diff::lines(&self.expected, &self.found) {
@@ -36,10 +36,10 @@ impl std::fmt::Display for Mismatch {
     }
 }
 
-/// Checks a case against whoever answers.
-pub fn check(case: &Case, ask: &mut dyn QueryBackend) -> Vec<Mismatch> {
+/// Checks a case against the answers of a backend.
+pub fn check(case: &Case, backend: &mut dyn QueryBackend) -> Vec<Mismatch> {
     let mut checker = Checker {
-        ask,
+        backend,
         mismatches: Vec::new(),
     };
     for path in &case.expect.effective {
@@ -53,7 +53,7 @@ pub fn check(case: &Case, ask: &mut dyn QueryBackend) -> Vec<Mismatch> {
     for invalid in &case.expect.paths.invalid {
         let reason = invalid.reason.as_deref();
         match checker.get(&invalid.path, &[]) {
-            Ok(_) => checker.differ(&invalid.path, reason.unwrap_or("no path"), "a path"),
+            Ok(_) => checker.differ(&invalid.path, reason.unwrap_or("not a path"), "a path"),
             Err(QueryError::Failure(failure)) => {
                 if reason.is_some_and(|reason| reason != failure.reason) {
                     checker.differ(&invalid.path, reason.unwrap_or_default(), &failure.reason);
@@ -75,7 +75,7 @@ pub fn check(case: &Case, ask: &mut dyn QueryBackend) -> Vec<Mismatch> {
 }
 
 struct Checker<'a> {
-    ask: &'a mut dyn QueryBackend,
+    backend: &'a mut dyn QueryBackend,
     mismatches: Vec<Mismatch>,
 }
 
@@ -100,7 +100,7 @@ impl Checker<'_> {
         path: &str,
         kinds: &[String],
     ) -> Result<v1::GetEffectivePoliciesResponse, QueryError> {
-        self.ask.get(v1::GetEffectivePoliciesRequest {
+        self.backend.get(v1::GetEffectivePoliciesRequest {
             target: Some(v1::get_effective_policies_request::Target::Path(
                 path.to_owned(),
             )),
@@ -117,7 +117,7 @@ impl Checker<'_> {
             page_size: 10_000,
             ..v1::ListPoliciesRequest::default()
         };
-        match self.ask.list_policies(request) {
+        match self.backend.list_policies(request) {
             Err(error) => self.differ("status", "an answer", &error.to_string()),
             Ok(found) => {
                 for expect in &case.expect.status {
@@ -136,8 +136,8 @@ impl Checker<'_> {
         if let Some(accepted) = &expect.accepted {
             let condition = found.conditions.first().cloned().unwrap_or_default();
             let expected = format!("{}/{}", accepted.status, accepted.reason);
-            let told = format!("{}/{}", condition.status, condition.reason);
-            self.equal(&about("accepted"), &expected.into(), &told.into());
+            let actual = format!("{}/{}", condition.status, condition.reason);
+            self.equal(&about("accepted"), &expected.into(), &actual.into());
         }
         if let Some(in_force) = &expect.in_force {
             self.equal(
@@ -147,19 +147,23 @@ impl Checker<'_> {
             );
         }
         if let Some(by) = &expect.overridden_by {
-            let told = found
+            let actual = found
                 .overridden_by
                 .iter()
                 .map(|p| policy_name(Some(p)))
                 .collect();
-            self.equal(&about("overridden by"), &sorted(by.clone()), &sorted(told));
+            self.equal(
+                &about("overridden by"),
+                &sorted(by.clone()),
+                &sorted(actual),
+            );
         }
         if let Some(ancestors) = &expect.ancestors {
-            let told = found.ancestors.clone();
+            let actual = found.ancestors.clone();
             self.equal(
                 &about("ancestors"),
                 &sorted(ancestors.clone()),
-                &sorted(told),
+                &sorted(actual),
             );
         }
     }
@@ -170,17 +174,17 @@ impl Checker<'_> {
             subject: Some(subject),
             unit: String::new(),
         };
-        match self.ask.list_affected(request) {
+        match self.backend.list_affected(request) {
             Err(error) => self.differ(object, "an answer", &error.to_string()),
             Ok(found) => {
                 let name = |p: &v1::AffectingPolicy| {
                     format!("{}/{}", p.kind, policy_name(p.policy.as_ref()))
                 };
-                let told = sorted(found.policies.iter().map(name).collect());
+                let actual = sorted(found.policies.iter().map(name).collect());
                 self.equal(
                     &format!("{object} affected"),
                     &sorted(policies.to_vec()),
-                    &told,
+                    &actual,
                 );
             }
         }
@@ -191,15 +195,15 @@ impl Checker<'_> {
             name: path.to_owned(),
             kinds: vec![kind.to_owned()],
         };
-        match self.ask.explain(request) {
+        match self.backend.explain(request) {
             Err(error) => self.differ(path, "an answer", &error.to_string()),
             Ok(found) => {
                 let kinds = found.paths.into_iter().flat_map(|p| p.kinds);
-                let told = sorted(kinds.flat_map(|k| k.losses).collect());
+                let actual = sorted(kinds.flat_map(|k| k.losses).collect());
                 self.equal(
                     &format!("{path} {kind} losses"),
                     &sorted(units.to_vec()),
-                    &told,
+                    &actual,
                 );
             }
         }
@@ -232,12 +236,12 @@ impl Checker<'_> {
             let about = format!("{} {kind}", expect.path);
             let is_unknown = unknown.contains(&kind.as_str());
             if expect.unknown.contains(kind) != is_unknown {
-                let word = |unknown| if unknown { "unknown" } else { "a known kind" };
-                self.differ(&about, word(!is_unknown), word(is_unknown));
+                let state = |unknown| if unknown { "unknown" } else { "a known kind" };
+                self.differ(&about, state(!is_unknown), state(is_unknown));
             }
-            let nothing = v1::EffectivePolicy::default();
+            let no_policy = v1::EffectivePolicy::default();
             let found = policies.iter().find(|p| name_of(p) == *kind);
-            self.policy(expect, kind, &about, found.unwrap_or(&nothing));
+            self.policy(expect, kind, &about, found.unwrap_or(&no_policy));
         }
     }
 
@@ -259,9 +263,9 @@ impl Checker<'_> {
             self.equal(about, expected, &spec.unwrap_or(Value::Null));
         }
         for (unit, policies) in expect.origins.get(kind).into_iter().flatten() {
-            let who = origin_of(found, unit);
+            let actual = origins_of(found, unit);
             let about = format!("{about} origin of {unit}");
-            self.equal(&about, &policies.sorted().into(), &who.into());
+            self.equal(&about, &policies.sorted().into(), &actual.into());
         }
         if let Some(expected) = expect.rejected.get(kind) {
             let mut expected: Vec<String> = expected
@@ -295,10 +299,11 @@ fn sorted(mut texts: Vec<String>) -> Value {
     texts.into()
 }
 
-/// Who says a unit: the origin that covers it, or those of everything below it.
-fn origin_of(policy: &v1::EffectivePolicy, unit: &str) -> Vec<String> {
+/// The names of the policies that set a unit: those of the origin that covers it, or of the origins
+/// below it.
+fn origins_of(policy: &v1::EffectivePolicy, unit: &str) -> Vec<String> {
     let Some(wanted) = Unit::parse(unit) else {
-        return vec![format!("`{unit}` is no unit")];
+        return vec![format!("malformed unit `{unit}`")];
     };
     let covers = |a: &Unit, b: &Unit| a.covers(b);
     let names: BTreeSet<String> = policy

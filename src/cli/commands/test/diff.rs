@@ -1,17 +1,18 @@
-//! Differences between texts, line by line.
+//! A line-by-line difference of two texts.
 
 /// A line of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum DiffLine<'t> {
-    /// On both sides.
+    /// In both texts.
     Same(&'t str),
-    /// Expected, and not found.
+    /// Only in the expected text.
     Expected(&'t str),
-    /// Found, and not expected.
+    /// Only in the found text.
     Found(&'t str),
 }
 
-/// The difference of two texts by their longest common lines.
+/// Returns the difference of two texts, by their longest common subsequence of lines. Takes time and
+/// memory proportional to the product of the line counts.
 pub(in crate::cli) fn lines<'t>(expected: &'t str, found: &'t str) -> Vec<DiffLine<'t>> {
     let a: Vec<&str> = expected.lines().collect();
     let b: Vec<&str> = found.lines().collect();
@@ -39,7 +40,7 @@ pub(in crate::cli) fn lines<'t>(expected: &'t str, found: &'t str) -> Vec<DiffLi
     }
 }
 
-/// Lengths of the longest common sequences of all ends of both, row by row.
+/// Returns the lengths of the longest common subsequences of all suffixes of `a` and `b`, row by row.
 fn common(a: &[&str], b: &[&str]) -> Vec<usize> {
     let width = b.len() + 1;
     let mut lengths = vec![0; (a.len() + 1) * width];
@@ -64,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn common_lines_stay() {
+    fn common_lines_are_kept() {
         use DiffLine::{Expected, Found, Same};
         assert_eq!(
             lines("a\nb\nc", "a\nx\nc"),

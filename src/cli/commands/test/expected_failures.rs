@@ -1,4 +1,4 @@
-//! Lists of cases that may fail: pending ones, and disputed ones.
+//! Lists of cases that are expected to fail: pending ones and disputed ones.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::cli::{CliError, connect};
 
-/// Cases by name: the list that names them, and why.
+/// The expected failures by case name: the list that contains the case, and the reason.
 #[derive(Debug, Default)]
 pub(in crate::cli) struct ExpectedFailures {
     cases: BTreeMap<String, (String, String)>,
@@ -28,38 +28,44 @@ struct DisputedCase {
 }
 
 impl ExpectedFailures {
-    /// Reads a list; `word` is `pending` or `disputed`.
-    pub fn read(&mut self, path: &Path, word: &str) -> Result<(), CliError> {
+    /// Reads a list; `list` is `pending` or `disputed`.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not such a list.
+    pub fn read(&mut self, path: &Path, list: &str) -> Result<(), CliError> {
         for (line, value) in connect::read_values(path)? {
-            let wrong = |e: serde_json::Error| {
-                CliError::Unreadable(format!("{}:{line}: no list of cases: {e}", path.display()))
+            let invalid = |e: serde_json::Error| {
+                CliError::Unreadable(format!(
+                    "{}:{line}: invalid list of cases: {e}",
+                    path.display()
+                ))
             };
-            let cases: Vec<(String, String)> = if word == "pending" {
-                let list: Vec<PendingCase> = serde_json::from_value(value).map_err(wrong)?;
-                list.into_iter().map(|c| (c.name, c.needs)).collect()
+            let cases: Vec<(String, String)> = if list == "pending" {
+                let entries: Vec<PendingCase> = serde_json::from_value(value).map_err(invalid)?;
+                entries.into_iter().map(|c| (c.name, c.needs)).collect()
             } else {
-                let list: Vec<DisputedCase> = serde_json::from_value(value).map_err(wrong)?;
-                list.into_iter().map(|c| (c.name, c.reason)).collect()
+                let entries: Vec<DisputedCase> = serde_json::from_value(value).map_err(invalid)?;
+                entries.into_iter().map(|c| (c.name, c.reason)).collect()
             };
-            for (name, why) in cases {
-                self.cases.insert(name, (word.to_owned(), why));
+            for (name, reason) in cases {
+                self.cases.insert(name, (list.to_owned(), reason));
             }
         }
         Ok(())
     }
 
-    /// The list that names a case, and why.
+    /// Returns the list that contains a case, and the reason.
     pub fn of(&self, name: &str) -> Option<(&str, &str)> {
-        let (list, why) = self.cases.get(name)?;
-        Some((list, why))
+        let (list, reason) = self.cases.get(name)?;
+        Some((list, reason))
     }
 
-    /// Names that no case has, with their list.
+    /// Returns the listed names that no case has, each with its list.
     pub fn unused<'c>(&self, cases: impl Iterator<Item = &'c str>) -> Vec<(String, String)> {
-        let known: Vec<&str> = cases.collect();
+        let names: Vec<&str> = cases.collect();
         self.cases
             .iter()
-            .filter(|(name, _)| !known.contains(&name.as_str()))
+            .filter(|(name, _)| !names.contains(&name.as_str()))
             .map(|(name, (list, _))| (list.clone(), name.clone()))
             .collect()
     }

@@ -1,4 +1,4 @@
-//! `entail test`: runs cases, as people write them to test their policies.
+//! `entail test`: checks policies against test cases (`docs/testing.md`).
 
 mod case;
 mod check;
@@ -14,43 +14,43 @@ use expected_failures::ExpectedFailures;
 
 use super::{CliError, ExitStatus, TestArgs, connect, console};
 
-/// Runs the cases of files. The last line is `N passed, N failed`.
+/// Runs the command. The last line of the output is `N passed, N failed`.
 ///
 /// # Errors
-/// A file that cannot be read, or that holds no cases.
+/// A file cannot be read or parsed.
 pub(in crate::cli) fn run(args: &TestArgs) -> Result<ExitStatus, CliError> {
     let mut lists = ExpectedFailures::default();
-    for (path, word) in [(&args.pending, "pending"), (&args.disputed, "disputed")] {
+    for (path, list) in [(&args.pending, "pending"), (&args.disputed, "disputed")] {
         if let Some(path) = path {
-            lists.read(path, word)?;
+            lists.read(path, list)?;
         }
     }
     let mut cases = Vec::new();
     for path in &args.files {
-        // Lists that lie beside the cases, as in `entail test cases/*.yaml`.
+        // `entail test cases/*.yaml` also matches the lists of expected failures.
         match path.file_stem().and_then(|s| s.to_str()) {
-            Some(word @ ("pending" | "disputed")) => lists.read(path, word)?,
+            Some(list @ ("pending" | "disputed")) => lists.read(path, list)?,
             _ => read(path, &mut cases)?,
         }
     }
     let out = &mut console::stdout();
-    let mut tally = TestResults::default();
+    let mut results = TestResults::default();
     let runner = connect::CaseRunner::new(&args.profiles)?;
     for (place, case) in &cases {
         let mut mismatches = runner.run(case);
-        tally.count(out, &lists, place, case, &mut mismatches)?;
+        results.count(out, &lists, place, case, &mut mismatches)?;
     }
     for (list, name) in lists.unused(cases.iter().map(|(_, case)| case.name.as_str())) {
-        tally.failed += 1;
+        results.failed += 1;
         writeln!(
             out,
-            "FAIL {name}: {list} names it, and there is no such case"
+            "FAIL {name}: listed as {list}, but there is no such case"
         )?;
     }
-    tally.end(out)
+    results.end(out)
 }
 
-/// What came of the cases.
+/// The results of the cases.
 #[derive(Debug, Default)]
 struct TestResults {
     passed: usize,
@@ -59,6 +59,7 @@ struct TestResults {
 }
 
 impl TestResults {
+    /// Counts a case, and prints it if it fails.
     fn count(
         &mut self,
         out: &mut dyn Write,
@@ -77,7 +78,7 @@ impl TestResults {
                 self.failed += 1;
                 writeln!(
                     out,
-                    "FAIL {name} ({place}): passes, but is listed as {list}: unlist it"
+                    "FAIL {name} ({place}): passes, but is listed as {list}: remove it from the list"
                 )?;
             }
             (None, false) => {
@@ -91,6 +92,7 @@ impl TestResults {
         Ok(())
     }
 
+    /// Prints the expected failures and the last line.
     fn end(&self, out: &mut dyn Write) -> Result<ExitStatus, CliError> {
         for line in &self.listed {
             writeln!(out, "{line}")?;
@@ -105,15 +107,15 @@ impl TestResults {
     }
 }
 
-/// Reads the cases of a file with their places.
+/// Reads the cases of a file, each with its file and line.
 fn read(path: &Path, cases: &mut Vec<(String, Case)>) -> Result<(), CliError> {
     for (line, value) in connect::read_values(path)? {
         let place = format!("{}:{line}", path.display());
         let case = Case::read(&value)
-            .map_err(|e| CliError::Unreadable(format!("{place}: no case: {e}")))?;
+            .map_err(|e| CliError::Unreadable(format!("{place}: invalid test case: {e}")))?;
         if let Some((other, _)) = cases.iter().find(|(_, c)| c.name == case.name) {
             return Err(CliError::Unreadable(format!(
-                "{place}: case `{}` has the name of the one at {other}: rename it",
+                "{place}: duplicate case name `{}`, also at {other}: rename one",
                 case.name
             )));
         }

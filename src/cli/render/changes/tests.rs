@@ -1,4 +1,4 @@
-//! What a change does, as people read it.
+//! Tests of the text of a change.
 
 use super::*;
 
@@ -14,17 +14,17 @@ fn origin(name: &str, block: v1::Block) -> Option<v1::Origin> {
 }
 
 fn unit(before: Option<&str>, after: Option<&str>) -> v1::ChangedUnit {
-    let who = |value: Option<&str>, name| value.and(origin(name, v1::Block::Defaults));
+    let origin_of = |value: Option<&str>, name| value.and(origin(name, v1::Block::Defaults));
     v1::ChangedUnit {
         unit: "x.y".to_owned(),
         before_json: before.map(str::to_owned),
         after_json: after.map(str::to_owned),
-        before_origin: who(before, "old"),
-        after_origin: who(after, "new"),
+        before_origin: origin_of(before, "old"),
+        after_origin: origin_of(after, "new"),
     }
 }
 
-fn shown(reply: v1::PreviewChangeResponse) -> String {
+fn text_of(reply: v1::PreviewChangeResponse) -> String {
     let mut out = Vec::new();
     let changes = ChangeReport(reply);
     changes.table(&mut out, Style::new(false)).unwrap();
@@ -47,31 +47,31 @@ fn reply() -> v1::PreviewChangeResponse {
 }
 
 #[test]
-fn a_change_reads_from_before_to_after() {
+fn a_change_shows_values_before_and_after() {
     let expected = "\
 K.g
   on gateways/p/g/listeners/l/routes/HTTPRoute/a/r/rules/#0/backends/Service/a/s
-    x.y: 5 (a/old) -> nothing  lost
+    x.y: 5 (a/old) -> (none)  lost
     x.y: 5 (a/old) -> \"6 s\" (a/new)
 
 lost
   Service/a/s loses x.y of K on 1 path
 
-1 answer changes on 1 path, 1 value is lost
+1 effective policy changes on 1 path, 1 value is lost
 ";
-    assert_eq!(shown(reply()), expected);
+    assert_eq!(text_of(reply()), expected);
 }
 
 #[test]
-fn nothing_and_the_word_for_it_differ() {
-    let lines = unit_lines(&unit(None, Some("\"nothing\"")));
-    assert_eq!(lines, ["    x.y: nothing -> \"nothing\" (a/new)"]);
+fn a_missing_value_differs_from_the_string_for_it() {
+    let lines = unit_lines(&unit(None, Some("\"(none)\"")));
+    assert_eq!(lines, ["    x.y: (none) -> \"(none)\" (a/new)"]);
     let null = unit_lines(&unit(Some("null"), Some("\"a\\nb\"")));
     assert_eq!(null, ["    x.y: null (a/old) -> a\\nb (a/new)"]);
 }
 
 #[test]
-fn a_block_is_told_where_nothing_else_differs() {
+fn the_block_is_shown_if_nothing_else_differs() {
     let mut moved = unit(Some("1"), Some("1"));
     moved.after_origin = origin("old", v1::Block::Overrides);
     assert_eq!(
@@ -81,7 +81,7 @@ fn a_block_is_told_where_nothing_else_differs() {
 }
 
 #[test]
-fn long_values_are_cut_and_names_are_not() {
+fn long_values_are_shortened_and_names_are_not() {
     let long = serde_json::json!({"k": "v".repeat(200)}).to_string();
     let lines = unit_lines(&unit(Some(&long), Some(&long)));
     assert_eq!(lines.len(), 2);
@@ -90,7 +90,7 @@ fn long_values_are_cut_and_names_are_not() {
 }
 
 #[test]
-fn changes_that_read_the_same_are_told_once() {
+fn changes_with_equal_text_are_merged() {
     let mut twice = reply();
     twice.changes.extend(reply().changes);
     twice.changes.push(v1::ChangedAnswer {
@@ -103,7 +103,7 @@ fn changes_that_read_the_same_are_told_once() {
 }
 
 #[test]
-fn the_exit_tells_of_losses() {
+fn the_exit_status_depends_on_losses() {
     let changes = |change: fn(&mut v1::PreviewChangeResponse), kinds: &[&str]| {
         let mut found = reply();
         change(&mut found);
@@ -128,7 +128,7 @@ fn the_exit_tells_of_losses() {
 }
 
 #[test]
-fn ends_are_objects() {
+fn paths_end_at_route_rules_and_backends() {
     let rule = BACKEND.split("/backends").next().unwrap();
     assert_eq!(path_end(BACKEND), "Service/a/s");
     assert_eq!(path_end(&format!("{BACKEND}/ports/80")), "Service/a/s#80");

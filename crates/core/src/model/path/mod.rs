@@ -1,4 +1,4 @@
-//! Names of paths: parsed in place, printed back to the same text.
+//! Path names. Parsing borrows from the text; formatting gives the same text back.
 //!
 //! ```text
 //! gatewayclasses/{name} | namespaces/{name}
@@ -16,11 +16,11 @@ pub use prefix::PathPrefix;
 
 use super::level::Level;
 
-/// The name of a path, borrowing from the text that it was read from.
+/// The name of a path, borrowed from the parsed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(
     clippy::large_enum_variant,
-    reason = "it lives on the stack of one look-up and is copied, never stored"
+    reason = "a value lives on the stack of one look-up and is never stored"
 )]
 pub enum PathName<'a> {
     /// `gatewayclasses/{name}`
@@ -31,12 +31,12 @@ pub enum PathName<'a> {
     Traffic(TrafficPath<'a>),
 }
 
-/// A path from its root to some level below.
+/// A path from its root down to some level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TrafficPath<'a> {
-    /// Where it begins.
+    /// The root of the path.
     pub root: Root<'a>,
-    /// The ListenerSet, if the listener belongs to one.
+    /// The ListenerSet, if the path leads through one.
     pub listener_set: Option<ListenerSetStep<'a>>,
     /// The listener's name.
     pub listener: Option<&'a str>,
@@ -60,15 +60,15 @@ pub enum Root<'a> {
         /// Its name.
         name: &'a str,
     },
-    /// A Service that a route names as its parent (specification 1.3).
+    /// A Service that a route references as its parent (specification 1.3).
     Mesh {
-        /// The client's namespace, or `*` for every one that nothing sets apart.
+        /// The namespace of the client, or `*` for all namespaces without routes or policies of their own.
         client: &'a str,
         /// The Service's namespace.
         namespace: &'a str,
         /// The Service's name.
         name: &'a str,
-        /// The Service's port, if the parentRef names one.
+        /// The port of the Service, if the parentRef has one.
         port: Option<u16>,
     },
 }
@@ -93,7 +93,7 @@ pub struct RouteStep<'a> {
     pub name: &'a str,
 }
 
-/// `rules/{rule}`: names and indexes live in different name spaces (specification 1.5).
+/// `rules/{rule}`. Names and indexes are separate name spaces (specification 1.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RuleStep<'a> {
     /// `#0`
@@ -113,18 +113,18 @@ pub struct BackendStep<'a> {
     pub name: &'a str,
 }
 
-/// Why a text is no path name.
+/// Why a text is not a path name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathSyntaxError {
     /// Byte offset in the text.
     pub offset: usize,
-    /// What was wrong there, lower case.
+    /// What is wrong at that offset, in lower case.
     pub message: &'static str,
 }
 
 impl PathName<'_> {
-    /// The level that the path ends at. A mesh root has the level of a Gateway, its port that of a
-    /// Listener (specification 1.3).
+    /// Returns the level that the path ends at. A mesh root has the level of a Gateway, and its port
+    /// the level of a Listener (specification 1.3).
     pub fn level(&self) -> Level {
         let path = match self {
             PathName::GatewayClass(_) => return Level::GatewayClass,
@@ -141,13 +141,13 @@ impl PathName<'_> {
             (path.listener_set.is_some(), Level::ListenerSet),
         ]
         .into_iter()
-        .find_map(|(there, level)| there.then_some(level))
+        .find_map(|(present, level)| present.then_some(level))
         .unwrap_or(Level::Gateway)
     }
 }
 
 impl<'a> TrafficPath<'a> {
-    /// A path that consists of its root.
+    /// Returns the path that consists of a root only.
     pub fn root(root: Root<'a>) -> Self {
         Self {
             root,

@@ -1,25 +1,25 @@
-//! Reading path names in place.
+//! The parser of path names.
 
 use super::{
     BackendStep, ListenerSetStep, PathName, PathSyntaxError, Root, RouteStep, RuleStep, TrafficPath,
 };
 
-/// Longest path name that is read, in bytes; longer than any that Kubernetes names can form.
+/// Maximum length of a path name in bytes. Valid Kubernetes names cannot form a longer path.
 const MAX_LENGTH: usize = 4_096;
 
-/// Reads the parts between slashes, knowing where it stands.
+/// A cursor over the parts between slashes.
 struct PathParser<'a> {
     text: &'a str,
     at: usize,
-    /// The part that begins there; each is looked for once.
+    /// The part that begins at `at`; `None` past the end.
     next: Option<&'a str>,
 }
 
 impl<'a> PathName<'a> {
-    /// Reads a path name without copying it.
+    /// Parses a path name without copying it.
     ///
     /// # Errors
-    /// The byte offset of the first part that does not belong there.
+    /// Returns the byte offset of the first part that is not expected there.
     pub fn parse(text: &'a str) -> Result<Self, PathSyntaxError> {
         if text.len() > MAX_LENGTH {
             return Err(PathSyntaxError {
@@ -41,14 +41,14 @@ impl<'a> PathName<'a> {
             Some("mesh") => PathName::Traffic(parser.mesh()?),
             _ => {
                 return Err(
-                    parser.wrong("expected `gateways`, `mesh`, `gatewayclasses` or `namespaces`")
+                    parser.error("expected `gateways`, `mesh`, `gatewayclasses` or `namespaces`")
                 );
             }
         };
         if parser.done() {
             Ok(name)
         } else {
-            Err(parser.wrong("unexpected part; levels may not be skipped or repeated"))
+            Err(parser.error("unexpected part; levels cannot be skipped or repeated"))
         }
     }
 }
@@ -60,12 +60,12 @@ impl<'a> PathParser<'a> {
             at: 0,
             next: None,
         };
-        parser.find();
+        parser.advance();
         parser
     }
 
-    /// Finds the next part. Parts are short: a plain loop is the fastest search.
-    fn find(&mut self) {
+    /// Finds the next part. Parts are short, so a byte loop is faster than a general search.
+    fn advance(&mut self) {
         self.next = self.text.get(self.at..).and_then(|rest| {
             let slash = rest.bytes().position(|byte| byte == b'/');
             rest.get(..slash.unwrap_or(rest.len()))
@@ -76,7 +76,7 @@ impl<'a> PathParser<'a> {
         self.at > self.text.len()
     }
 
-    fn wrong(&self, message: &'static str) -> PathSyntaxError {
+    fn error(&self, message: &'static str) -> PathSyntaxError {
         PathSyntaxError {
             offset: self.at.min(self.text.len()),
             message,
@@ -88,24 +88,24 @@ impl<'a> PathParser<'a> {
     }
 
     fn skip(&mut self) {
-        // One past the end marks that nothing is left, not even an empty part.
+        // An offset past the end means that no part is left, not even an empty one.
         self.at += self.next.map_or(0, str::len) + 1;
-        self.find();
+        self.advance();
     }
 
-    /// Takes the keyword if it is next.
+    /// Consumes the next part if it equals `word`.
     fn keyword(&mut self, word: &str) -> bool {
-        let found = self.peek() == Some(word);
-        if found {
+        let matches = self.peek() == Some(word);
+        if matches {
             self.skip();
         }
-        found
+        matches
     }
 
     fn name(&mut self) -> Result<&'a str, PathSyntaxError> {
         match self.peek() {
-            None => Err(self.wrong("path name ends too early")),
-            Some("") => Err(self.wrong("empty part")),
+            None => Err(self.error("path name ends too early")),
+            Some("") => Err(self.error("empty part")),
             Some(part) => {
                 self.skip();
                 Ok(part)
@@ -117,7 +117,7 @@ impl<'a> PathParser<'a> {
         let start = self.at;
         let text = self.name()?;
         let number = text.parse::<u16>().ok().filter(|&n| n > 0);
-        // Only the canonical spelling, so that a path has one name.
+        // Only the canonical spelling is valid, so that a path has one name.
         number
             .filter(|_| !text.starts_with(['0', '+']))
             .ok_or(PathSyntaxError {
@@ -158,7 +158,7 @@ impl<'a> PathParser<'a> {
         self.skip();
         let client = self.name()?;
         if !self.keyword("services") {
-            return Err(self.wrong("expected `services`"));
+            return Err(self.error("expected `services`"));
         }
         let (namespace, name) = (self.name()?, self.name()?);
         let port = if self.keyword("ports") {
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_prints_as_it_was_read() {
+    fn every_form_round_trips() {
         for text in [
             "gatewayclasses/example",
             "namespaces/ns",
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_says_where() {
+    fn malformed_names_report_their_offset() {
         for (text, offset) in [
             ("", 0),
             ("/", 0),
@@ -269,8 +269,8 @@ mod tests {
             ("namespaces/a/b", 13),
             ("pods/a", 0),
         ] {
-            let found = PathName::parse(text).map_err(|e| e.offset.min(text.len()));
-            assert_eq!(found, Err(offset.min(text.len())), "{text}");
+            let parsed = PathName::parse(text).map_err(|e| e.offset.min(text.len()));
+            assert_eq!(parsed, Err(offset.min(text.len())), "{text}");
         }
         assert!(PathName::parse(&"gateways/".repeat(600)).is_err());
     }
