@@ -15,7 +15,9 @@ use entail_core::model::{
     Explanation, GroupKind, InternalError, ObjectKey, OrInternal, RejectedPolicy, Str,
     UnitExplanation,
 };
-use entail_core::topology::{GoOn, Listed, NamedStep, PathStart, PathVisitor, PlaceId, RootKind};
+use entail_core::topology::{
+    ListedPath, NamedStep, PathStart, PathVisitor, RootKind, TrieNodeId, WalkControl,
+};
 
 /// Makes the world that another one would be if manifests were applied and objects deleted.
 /// Returns it with what is wrong with the manifests: place and message.
@@ -143,7 +145,7 @@ struct Pair<'e> {
 /// Where a path ends in one of two worlds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct End {
-    place: PlaceId,
+    place: TrieNodeId,
     state: StateId,
     /// The number of what the path begins with: its kind and controller.
     root: usize,
@@ -181,7 +183,7 @@ impl<'e> Side<'e> {
         if let Some(chains) = &mut self.chains
             && let Some(chain) = chains.at(end.state)?
         {
-            let place = engine.plan().place(end.place).or_internal("a place")?;
+            let place = engine.trie().node(end.place).or_internal("a place")?;
             let own = chains.kind().reads_own_fields().then_some(place.node);
             key = Some((chain, own));
         }
@@ -206,7 +208,7 @@ impl<'e> Side<'e> {
         let Some(chains) = &self.chains else {
             return Ok(false);
         };
-        let (root, level) = engine.machine().end(end.state)?;
+        let (root, level) = engine.automaton().end(end.state)?;
         let object = engine.object_kind(end.place)?;
         Ok(chains.kind().ends_at_scope(root, level, object))
     }
@@ -259,11 +261,11 @@ impl<'e> Comparison<'e> {
         told: bool,
     ) -> Result<bool, InternalError> {
         let [before, after] = self.worlds;
-        let old = before.plan().steps_below(ends.map(|[end, _]| end.place));
-        let new = after.plan().steps_below(ends.map(|[_, end]| end.place));
-        let mut names: HashMap<&[u8], PlaceId> = HashMap::new();
+        let old = before.trie().steps_below(ends.map(|[end, _]| end.place));
+        let new = after.trie().steps_below(ends.map(|[_, end]| end.place));
+        let mut names: HashMap<&[u8], TrieNodeId> = HashMap::new();
         for step in &new {
-            names.entry(step.text()).or_insert(step.place);
+            names.entry(step.text()).or_insert(step.node);
         }
         let mut differs = false;
         let mut common: HashSet<&[u8]> = HashSet::new();
@@ -279,7 +281,7 @@ impl<'e> Comparison<'e> {
             let length = name.len();
             step.write(name);
             let next = [
-                self.next(0, ends.map(|[end, _]| end), step.place)?,
+                self.next(0, ends.map(|[end, _]| end), step.node)?,
                 self.next(1, ends.map(|[_, end]| end), other)?,
             ];
             differs |= self.path(next, (name, visible, depth), told)?;
@@ -299,13 +301,13 @@ impl<'e> Comparison<'e> {
         &mut self,
         world: usize,
         above: Option<End>,
-        place: PlaceId,
+        place: TrieNodeId,
     ) -> Result<End, InternalError> {
         let engine = self.worlds.get(world).or_internal("one of two worlds")?;
         let root = match above {
             Some(above) => above.root,
             None => {
-                let root = engine.plan().root(place).or_internal("a root")?;
+                let root = engine.trie().root(place).or_internal("a root")?;
                 let root = (root.kind, root.controller.clone());
                 let known = self.roots.iter().position(|known| *known == root);
                 if known.is_none() {
@@ -330,7 +332,7 @@ impl<'e> Comparison<'e> {
     ) -> Result<(), InternalError> {
         let mut name = name.to_owned();
         step.write(&mut name);
-        let start = PathStart::at(name, step.place);
+        let start = PathStart::at(name, step.node);
         let visibility = self.visibility;
         let found = match world {
             0 => &mut self.removed,
@@ -432,11 +434,11 @@ struct Names<'n> {
 }
 
 impl PathVisitor<()> for Names<'_> {
-    fn visit(&mut self, path: &Listed<'_, ()>) -> GoOn {
+    fn visit(&mut self, path: &ListedPath<'_, ()>) -> WalkControl {
         if self.visibility.includes_path(path.name) {
             self.found.insert(path.name.to_owned());
         }
-        GoOn::Below
+        WalkControl::Descend
     }
 }
 

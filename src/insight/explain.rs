@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 
 use super::lookup::incomplete_kinds;
-use super::name::SubjectPlaces;
 use super::paths::no_path_failure;
 use super::status::scope_levels;
+use super::subject::SubjectNodes;
 use super::visible::Visible;
 use super::{Failure, QuerySubject, Visibility};
 use crate::api::{block, effective_policy, origin, policy_ref, timestamp, v1};
@@ -17,7 +17,7 @@ use entail_core::engine::{ChainId, ChainKey, ChainTable, PathEngine, StateId};
 use entail_core::model::{
     BeatenPolicy, GroupKind, InternalError, Level, OrInternal, PathName, UnitExplanation,
 };
-use entail_core::topology::{GoOn, Listed, PathVisitor, PlaceId};
+use entail_core::topology::{ListedPath, PathVisitor, TrieNodeId, WalkControl};
 
 /// Most paths that one explanation names.
 const MAX_PATHS: usize = 10_000;
@@ -144,12 +144,12 @@ fn many(
         state: 0,
         through: false,
     };
-    let plan = engine.plan();
-    let includes: Vec<bool> = plan
+    let trie = engine.trie();
+    let includes: Vec<bool> = trie
         .ids()
         .map(|id| gatherer.places.includes(engine, id))
         .collect();
-    let step = |walked: Walked, id: PlaceId| {
+    let step = |walked: Walked, id: TrieNodeId| {
         let included = includes.get(id.index()).copied();
         Ok(Walked {
             state: engine.after(walked.state, id)?,
@@ -166,12 +166,12 @@ fn many(
 }
 
 /// Tells of each place whether what the question is about is there or below.
-fn leads_to(engine: &PathEngine, places: &SubjectPlaces) -> Vec<bool> {
-    let plan = engine.plan();
-    let mut leads: Vec<bool> = Vec::with_capacity(plan.len());
-    for (id, place) in plan.ids().zip(plan.places()) {
-        let below = |child: PlaceId| leads.get(child.index()).copied().unwrap_or_default();
-        let found = places.includes(engine, id) || plan.below(place).any(below);
+fn leads_to(engine: &PathEngine, places: &SubjectNodes) -> Vec<bool> {
+    let trie = engine.trie();
+    let mut leads: Vec<bool> = Vec::with_capacity(trie.len());
+    for (id, place) in trie.ids().zip(trie.nodes()) {
+        let below = |child: TrieNodeId| leads.get(child.index()).copied().unwrap_or_default();
+        let found = places.includes(engine, id) || trie.below(place).any(below);
         leads.push(found);
     }
     leads
@@ -194,14 +194,14 @@ struct Scopes<'e> {
 /// Gathers the paths through an object by what is attached to them.
 struct Gatherer<'e> {
     engine: &'e PathEngine,
-    places: SubjectPlaces,
+    places: SubjectNodes,
     /// Whether what the question is about is at each place or below it.
     leads: Vec<bool>,
     scopes: Vec<Scopes<'e>>,
     visible: Visible<'e>,
     known: HashMap<(usize, ChainKey), usize>,
     /// Whether a path that ends at a place, or below it, is told.
-    tells: HashMap<(PlaceId, Walked), bool>,
+    tells: HashMap<(TrieNodeId, Walked), bool>,
     found: PathGroups,
     /// Whether a visible path goes through what the question is about.
     is_through: bool,
@@ -216,10 +216,10 @@ impl Gatherer<'_> {
     fn chain(
         &mut self,
         kind: usize,
-        place: PlaceId,
+        place: TrieNodeId,
         state: StateId,
     ) -> Result<Option<ChainId>, InternalError> {
-        let end = self.engine.plan().place(place).or_internal("a place")?;
+        let end = self.engine.trie().node(place).or_internal("a place")?;
         let scopes = self.scopes.get_mut(kind).or_internal("a kind")?;
         let level = end.level;
         let is_above = || scopes.levels.iter().all(|scope| *scope < level);
@@ -231,7 +231,7 @@ impl Gatherer<'_> {
     }
 
     /// Whether a path that ends at a place, or below it, is told.
-    fn tells(&mut self, id: PlaceId, walked: Walked) -> Result<bool, InternalError> {
+    fn tells(&mut self, id: TrieNodeId, walked: Walked) -> Result<bool, InternalError> {
         if let Some(&known) = self.tells.get(&(id, walked)) {
             return Ok(known);
         }
@@ -239,9 +239,9 @@ impl Gatherer<'_> {
         for kind in 0..self.scopes.len() {
             found |= walked.through && self.chain(kind, id, walked.state)?.is_some();
         }
-        let plan = self.engine.plan();
-        let place = plan.place(id).or_internal("a place")?;
-        for child in plan.below(place) {
+        let trie = self.engine.trie();
+        let place = trie.node(id).or_internal("a place")?;
+        for child in trie.below(place) {
             let lead = self.leads.get(child.index()).copied();
             if found || !(walked.through || lead.or_internal("a place")?) {
                 continue;
@@ -256,7 +256,7 @@ impl Gatherer<'_> {
         Ok(found)
     }
 
-    fn gather(&mut self, path: &Listed<'_, Walked>) -> Result<GoOn, InternalError> {
+    fn gather(&mut self, path: &ListedPath<'_, Walked>) -> Result<WalkControl, InternalError> {
         let place = *path.resolved.last().or_internal("the end of a path")?;
         for kind in 0..self.scopes.len() {
             let Some(chain) = self.chain(kind, place, path.state.state)? else {
@@ -264,7 +264,7 @@ impl Gatherer<'_> {
             };
             if self.told >= MAX_PATHS {
                 self.truncated = true;
-                return Ok(GoOn::Nowhere);
+                return Ok(WalkControl::Stop);
             }
             self.told += 1;
             let chains = &self.scopes.get(kind).or_internal("a kind")?.chains;
@@ -276,12 +276,12 @@ impl Gatherer<'_> {
             let names = &mut entry.or_insert_with(|| (chain.clone(), Vec::new())).1;
             names.push(path.name.to_owned());
         }
-        Ok(GoOn::Below)
+        Ok(WalkControl::Descend)
     }
 }
 
 impl PathVisitor<Walked> for Gatherer<'_> {
-    fn passes_over(&mut self, place: PlaceId, walked: Walked, _: usize) -> bool {
+    fn passes_over(&mut self, place: TrieNodeId, walked: Walked, _: usize) -> bool {
         let leads = self.leads.get(place.index()) == Some(&true);
         if !walked.through && !leads {
             return true;
@@ -296,28 +296,28 @@ impl PathVisitor<Walked> for Gatherer<'_> {
         })
     }
 
-    fn visit(&mut self, path: &Listed<'_, Walked>) -> GoOn {
+    fn visit(&mut self, path: &ListedPath<'_, Walked>) -> WalkControl {
         let depth = path.resolved.len().saturating_sub(1);
         if !path.state.through {
             // Whether it is visible makes no difference.
             self.visible.leave(depth);
-            return GoOn::Below;
+            return WalkControl::Descend;
         }
         let (visible, below) = self.visible.look(path.name, depth);
         if visible {
             self.is_through = true;
             match self.gather(path) {
-                Ok(GoOn::Below) => {}
+                Ok(WalkControl::Descend) => {}
                 Ok(other) => return other,
                 Err(error) => {
                     self.failed = Some(error);
-                    return GoOn::Nowhere;
+                    return WalkControl::Stop;
                 }
             }
         }
         match below {
-            true => GoOn::Below,
-            false => GoOn::Beside,
+            true => WalkControl::Descend,
+            false => WalkControl::SkipChildren,
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Paths of the topology, page by page.
 
 use super::lookup::incomplete_kinds;
-use super::name::SubjectPlaces;
+use super::subject::SubjectNodes;
 use super::visible::Visible;
 use super::{Failure, FailureCode, QuerySubject, Visibility};
 use crate::api::v1;
 use crate::snapshot::Snapshot;
 use entail_core::engine::PathEngine;
 use entail_core::model::{Level, PathName};
-use entail_core::topology::{GoOn, Listed, PathVisitor, PlaceId};
+use entail_core::topology::{ListedPath, PathVisitor, TrieNodeId, WalkControl};
 
 const DEFAULT_PAGE: usize = 1_000;
 const MAX_PAGE: usize = 10_000;
@@ -38,7 +38,7 @@ pub fn list_paths(
     };
     let walked = match &subject {
         QuerySubject::Path(name) => {
-            let starts = engine.plan().starts(name);
+            let starts = engine.trie().starts(name);
             let mut starts = starts.iter();
             starts.try_for_each(|start| {
                 let step = |through, _| Ok(through);
@@ -77,17 +77,17 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(engine: &PathEngine, places: &SubjectPlaces, levels: &[String]) -> Self {
-        let plan = engine.plan();
+    fn of(engine: &PathEngine, places: &SubjectNodes, levels: &[String]) -> Self {
+        let trie = engine.trie();
         let mut counts = Self {
-            through: Vec::with_capacity(plan.len()),
-            before: Vec::with_capacity(plan.len()),
+            through: Vec::with_capacity(trie.len()),
+            before: Vec::with_capacity(trie.len()),
         };
         // Those below come first.
-        for (id, place) in plan.ids().zip(plan.places()) {
+        for (id, place) in trie.ids().zip(trie.nodes()) {
             let mut through = u64::from(is_at(levels, place.level));
             let mut before = 0;
-            for child in plan.below(place) {
+            for child in trie.below(place) {
                 let (all, some) = counts.get(child);
                 through += all;
                 before += some;
@@ -101,7 +101,7 @@ impl Counts {
         counts
     }
 
-    fn get(&self, id: PlaceId) -> (u64, u64) {
+    fn get(&self, id: TrieNodeId) -> (u64, u64) {
         let count = |counts: &[u64]| counts.get(id.index()).copied().unwrap_or_default();
         (count(&self.through), count(&self.before))
     }
@@ -126,7 +126,7 @@ struct PageLister<'s> {
 }
 
 impl PathVisitor<bool> for PageLister<'_> {
-    fn passes_over(&mut self, place: PlaceId, through: bool, depth: usize) -> bool {
+    fn passes_over(&mut self, place: TrieNodeId, through: bool, depth: usize) -> bool {
         let (all, some) = self.counts.get(place);
         let count = usize::try_from(if through { all } else { some }).unwrap_or(usize::MAX);
         if count == 0 {
@@ -141,22 +141,22 @@ impl PathVisitor<bool> for PageLister<'_> {
         before_page
     }
 
-    fn visit(&mut self, path: &Listed<'_, bool>) -> GoOn {
+    fn visit(&mut self, path: &ListedPath<'_, bool>) -> WalkControl {
         let depth = path.resolved.len().saturating_sub(1);
         let (visible, below) = self.visible.look(path.name, depth);
-        if visible && path.state && is_at(self.levels, path.place.level) {
+        if visible && path.state && is_at(self.levels, path.node.level) {
             if self.found >= self.page.first {
                 if self.paths.len() >= self.page.size {
                     self.more = true;
-                    return GoOn::Nowhere;
+                    return WalkControl::Stop;
                 }
                 self.paths.push(path.name.to_owned());
             }
             self.found += 1;
         }
         match below {
-            true => GoOn::Below,
-            false => GoOn::Beside,
+            true => WalkControl::Descend,
+            false => WalkControl::SkipChildren,
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::snapshot::Snapshot;
 use entail_core::effective::{AttachmentChain, PolicyKind, World};
 use entail_core::engine::{ChainId, ChainTable, PathEngine, StateId};
 use entail_core::model::{InternalError, OrInternal, PolicyRef, Unit};
-use entail_core::topology::{GoOn, Listed, PathVisitor, PlaceId};
+use entail_core::topology::{ListedPath, PathVisitor, TrieNodeId, WalkControl};
 
 /// Units that were won, and units that were lost.
 type Shares = (Vec<String>, Vec<String>);
@@ -102,7 +102,7 @@ struct Reach<'e> {
     visible: Visible<'e>,
     known: HashMap<ChainId, Option<Rc<Shares>>>,
     /// Whether the policy has a part in a path that ends at a place, or below it.
-    reaches: HashMap<(PlaceId, StateId), bool>,
+    reaches: HashMap<(TrieNodeId, StateId), bool>,
     found: Vec<v1::AffectedPath>,
     truncated: bool,
     failed: Option<InternalError>,
@@ -113,7 +113,7 @@ impl Reach<'_> {
     /// or the path is no scope.
     fn shares(
         &mut self,
-        place: PlaceId,
+        place: TrieNodeId,
         state: StateId,
     ) -> Result<Option<Rc<Shares>>, InternalError> {
         let object = self.engine.object_kind(place)?;
@@ -134,14 +134,14 @@ impl Reach<'_> {
         Ok(shares)
     }
 
-    fn reaches(&mut self, id: PlaceId, state: StateId) -> Result<bool, InternalError> {
+    fn reaches(&mut self, id: TrieNodeId, state: StateId) -> Result<bool, InternalError> {
         if let Some(&known) = self.reaches.get(&(id, state)) {
             return Ok(known);
         }
         let mut found = self.shares(id, state)?.is_some();
-        let plan = self.engine.plan();
-        let place = plan.place(id).or_internal("a place")?;
-        for child in plan.below(place) {
+        let trie = self.engine.trie();
+        let place = trie.node(id).or_internal("a place")?;
+        for child in trie.below(place) {
             if found {
                 break;
             }
@@ -151,33 +151,33 @@ impl Reach<'_> {
         Ok(found)
     }
 
-    fn tell(&mut self, path: &Listed<'_, StateId>) -> Result<GoOn, InternalError> {
+    fn tell(&mut self, path: &ListedPath<'_, StateId>) -> Result<WalkControl, InternalError> {
         let place = *path.resolved.last().or_internal("the end of a path")?;
         let Some(shares) = self.shares(place, path.state)? else {
-            return Ok(GoOn::Below);
+            return Ok(WalkControl::Descend);
         };
         if self.found.len() >= MAX_PATHS {
             self.truncated = true;
-            return Ok(GoOn::Nowhere);
+            return Ok(WalkControl::Stop);
         }
         self.found.push(v1::AffectedPath {
             path: path.name.to_owned(),
             won: shares.0.clone(),
             lost: shares.1.clone(),
         });
-        Ok(GoOn::Below)
+        Ok(WalkControl::Descend)
     }
 
-    fn or_end(&mut self, found: Result<GoOn, InternalError>) -> GoOn {
+    fn or_end(&mut self, found: Result<WalkControl, InternalError>) -> WalkControl {
         found.unwrap_or_else(|error| {
             self.failed = Some(error);
-            GoOn::Nowhere
+            WalkControl::Stop
         })
     }
 }
 
 impl PathVisitor<StateId> for Reach<'_> {
-    fn passes_over(&mut self, place: PlaceId, state: StateId, _: usize) -> bool {
+    fn passes_over(&mut self, place: TrieNodeId, state: StateId, _: usize) -> bool {
         match self.reaches(place, state) {
             Ok(reaches) => !reaches,
             Err(error) => {
@@ -187,19 +187,19 @@ impl PathVisitor<StateId> for Reach<'_> {
         }
     }
 
-    fn visit(&mut self, path: &Listed<'_, StateId>) -> GoOn {
+    fn visit(&mut self, path: &ListedPath<'_, StateId>) -> WalkControl {
         let depth = path.resolved.len().saturating_sub(1);
         let (visible, below) = self.visible.look(path.name, depth);
         if visible {
             let told = self.tell(path);
             let told = self.or_end(told);
-            if told != GoOn::Below {
+            if told != WalkControl::Descend {
                 return told;
             }
         }
         match below {
-            true => GoOn::Below,
-            false => GoOn::Beside,
+            true => WalkControl::Descend,
+            false => WalkControl::SkipChildren,
         }
     }
 }

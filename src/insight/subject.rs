@@ -4,7 +4,7 @@ use super::Failure;
 use entail_core::effective::World;
 use entail_core::engine::PathEngine;
 use entail_core::model::{GroupKind, NodeKey, ObjectKey, PathName, Section, groups};
-use entail_core::topology::{NodeId, PlaceId};
+use entail_core::topology::{NodeId, TrieNodeId};
 
 /// What a question is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum QuerySubject {
 }
 
 /// The nodes of what a question is about; `None` for all.
-pub(super) struct SubjectPlaces {
+pub(super) struct SubjectNodes {
     nodes: Option<Vec<NodeId>>,
     /// Whether one is a GatewayClass: those stand above Gateways without a place of their own.
     has_class: bool,
@@ -61,11 +61,11 @@ impl QuerySubject {
     }
 
     /// The places of what the question is about.
-    pub(super) fn places(&self, engine: &PathEngine) -> SubjectPlaces {
+    pub(super) fn places(&self, engine: &PathEngine) -> SubjectNodes {
         let topology = engine.world().topology();
         let nodes: Vec<NodeId> = match self {
             QuerySubject::All | QuerySubject::Path(_) => {
-                return SubjectPlaces {
+                return SubjectNodes {
                     nodes: None,
                     has_class: false,
                 };
@@ -83,27 +83,27 @@ impl QuerySubject {
             }
         };
         let is_class = |node: &NodeId| &*topology.key(*node).object.kind.kind == "GatewayClass";
-        SubjectPlaces {
+        SubjectNodes {
             has_class: nodes.iter().any(is_class),
             nodes: Some(nodes),
         }
     }
 }
 
-impl SubjectPlaces {
+impl SubjectNodes {
     /// Whether a path goes through what the question is about once it goes through a place.
-    pub(super) fn includes(&self, engine: &PathEngine, id: PlaceId) -> bool {
+    pub(super) fn includes(&self, engine: &PathEngine, id: TrieNodeId) -> bool {
         let Some(nodes) = &self.nodes else {
             return true;
         };
-        let root = || engine.plan().root(id).filter(|_| self.has_class);
+        let root = || engine.trie().root(id).filter(|_| self.has_class);
         let class = || root().and_then(|root| root.class);
         self.ends(engine, id) || class().is_some_and(|class| nodes.contains(&class))
     }
 
     /// Whether a place is the object that the question is about.
-    pub(super) fn ends(&self, engine: &PathEngine, id: PlaceId) -> bool {
-        let place = engine.plan().place(id);
+    pub(super) fn ends(&self, engine: &PathEngine, id: TrieNodeId) -> bool {
+        let place = engine.trie().node(id);
         let nodes = self.nodes.as_deref().unwrap_or_default();
         place.is_some_and(|place| nodes.contains(&place.node))
     }

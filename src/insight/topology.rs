@@ -12,7 +12,7 @@ use crate::snapshot::Snapshot;
 use entail_core::effective::World;
 use entail_core::engine::PathEngine;
 use entail_core::model::{Level, NodeKey, Outcome, PolicyRef};
-use entail_core::topology::{GoOn, Listed, NodeId, PathVisitor, PlaceId};
+use entail_core::topology::{ListedPath, NodeId, PathVisitor, TrieNodeId, WalkControl};
 
 /// A node in a role: a Service stands as mesh root and as backend (specification 1.3).
 type Role = (NodeId, Level);
@@ -63,20 +63,20 @@ struct Drawer<'e> {
     attached: &'e AttachedTo,
     visible: Visible<'e>,
     /// Places below which everything is drawn.
-    drawn: HashSet<PlaceId>,
+    drawn: HashSet<TrieNodeId>,
     /// The places above the one that is walked over.
-    above: Vec<PlaceId>,
+    above: Vec<TrieNodeId>,
     graph: &'e mut Graph,
 }
 
 impl Drawer<'_> {
     /// Draws the steps of a path.
-    fn draw(&mut self, resolved: &[PlaceId]) {
-        let plan = self.engine.plan();
-        let root = resolved.first().and_then(|&root| plan.root(root));
+    fn draw(&mut self, resolved: &[TrieNodeId]) {
+        let trie = self.engine.trie();
+        let root = resolved.first().and_then(|&root| trie.root(root));
         let class = root.and_then(|root| root.class);
         let class = class.map(|class| (class, Level::GatewayClass));
-        let places = resolved.iter().filter_map(|&id| plan.place(id));
+        let places = resolved.iter().filter_map(|&id| trie.node(id));
         let mut above = None;
         for role in class.into_iter().chain(places.map(|p| (p.node, p.level))) {
             let world = self.engine.world();
@@ -90,7 +90,7 @@ impl Drawer<'_> {
 }
 
 impl PathVisitor<()> for Drawer<'_> {
-    fn passes_over(&mut self, place: PlaceId, (): (), depth: usize) -> bool {
+    fn passes_over(&mut self, place: TrieNodeId, (): (), depth: usize) -> bool {
         self.above.truncate(depth);
         let is_drawn = self.visible.is_covered(depth) && self.drawn.contains(&place);
         self.above.push(place);
@@ -103,7 +103,7 @@ impl PathVisitor<()> for Drawer<'_> {
         is_drawn
     }
 
-    fn visit(&mut self, path: &Listed<'_, ()>) -> GoOn {
+    fn visit(&mut self, path: &ListedPath<'_, ()>) -> WalkControl {
         let depth = path.resolved.len().saturating_sub(1);
         let (visible, below) = self.visible.look(path.name, depth);
         if visible {
@@ -113,8 +113,8 @@ impl PathVisitor<()> for Drawer<'_> {
             self.drawn.extend(path.resolved.last());
         }
         match below {
-            true => GoOn::Below,
-            false => GoOn::Beside,
+            true => WalkControl::Descend,
+            false => WalkControl::SkipChildren,
         }
     }
 }

@@ -1,10 +1,10 @@
 //! What a caller sees of the paths.
 
 use super::Visibility;
-use super::scope::Coverage;
+use super::visibility::Coverage;
 use entail_core::engine::{PathEngine, StateId, SurveyEntry, SurveyStart};
 use entail_core::model::InternalError;
-use entail_core::topology::{GoOn, Listed, PathVisitor};
+use entail_core::topology::{ListedPath, PathVisitor, WalkControl};
 
 /// What a caller sees of the paths during a walk. Below a path of which everything is visible it
 /// asks nothing more.
@@ -60,12 +60,12 @@ struct Finder<'e> {
 }
 
 impl PathVisitor<StateId> for Finder<'_> {
-    fn visit(&mut self, path: &Listed<'_, StateId>) -> GoOn {
+    fn visit(&mut self, path: &ListedPath<'_, StateId>) -> WalkControl {
         let number = self.next;
         self.next += 1;
         let depth = path.resolved.len().saturating_sub(1);
         let Some(&place) = path.resolved.last() else {
-            return GoOn::Beside;
+            return WalkControl::SkipChildren;
         };
         let (visible, below) = self.visible.look(path.name, depth);
         if self.visible.is_covered(depth + 1) {
@@ -80,11 +80,11 @@ impl PathVisitor<StateId> for Finder<'_> {
                 self.single.push(one);
             }
             if below {
-                return GoOn::Below;
+                return WalkControl::Descend;
             }
         }
-        self.next = number + self.engine.plan().size(place);
-        GoOn::Beside
+        self.next = number + self.engine.trie().size(place);
+        WalkControl::SkipChildren
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use entail_core::effective::World as Entail;
 use entail_core::engine::PathEngine;
 use entail_core::model::{NodeKey, PathName};
-use entail_core::topology::{GoOn, Listed};
+use entail_core::topology::{ListedPath, WalkControl};
 
 use super::support::entail_of;
 use super::worlds::World;
@@ -36,11 +36,11 @@ fn names(engine: &PathEngine, wrong: &mut Vec<String>) {
     let topology = engine.world().topology();
     topology.visit(&mut |name, _| walked.push(name.to_owned()));
     let mut listed = Vec::new();
-    let mut visit = |path: &Listed<'_, ()>| {
+    let mut visit = |path: &ListedPath<'_, ()>| {
         listed.push(path.name.to_owned());
-        GoOn::Below
+        WalkControl::Descend
     };
-    let plan = engine.plan();
+    let plan = engine.trie();
     plan.list(None, (), |(), _| Some(()), &mut visit);
     if walked != listed {
         wrong.push("other names, or another order".to_owned());
@@ -57,15 +57,15 @@ fn chains(engine: &PathEngine, wrong: &mut Vec<String>) {
         let path = PathName::parse(name).unwrap();
         let end = engine.locate(&path).unwrap().unwrap();
         for (number, kind) in world.kinds().iter().enumerate() {
-            let judged = world.frames(kind, trail);
+            let judged = world.attachment_chain(kind, trail);
             let found = engine.chain(number, end.state).unwrap();
             let alike = match (&judged, &found) {
                 (Some(judged), Some(found)) => judged.is_like(found),
                 (None, None) => true,
                 _ => false,
             };
-            let (root, level) = engine.machine().end(end.state).unwrap();
-            let object = engine.object_kind(*end.trail.last().unwrap()).unwrap();
+            let (root, level) = engine.automaton().end(end.state).unwrap();
+            let object = engine.object_kind(*end.resolved.last().unwrap()).unwrap();
             let ends = kind.ends_at_scope(root, level, object);
             let scope = world.is_scope(kind, trail);
             // Whether the kind acts on the path shows in its chain.

@@ -174,7 +174,7 @@ impl Visibility for CallerVisibility {
             Coverage::Nothing => Coverage::Nothing,
             // Whoever may get a route may see everything below it.
             Coverage::All if self.account.is_none() => Coverage::All,
-            Coverage::All if is_below_route() => match self.path(name) {
+            Coverage::All if is_below_route() => match self.includes_path(name) {
                 true => Coverage::All,
                 false => Coverage::Nothing,
             },

@@ -17,7 +17,7 @@ impl PolicyKind {
     pub fn ends_at_scope(&self, root: RootKind, end: Level, object: &GroupKind) -> bool {
         let targets = self.profile.effective != EffectiveTarget::Target
             || self.profile.target(object).is_some();
-        targets && self.reaches(root, end) && self.keeps(root, end)
+        targets && self.reaches_effective_level(root, end) && self.keeps(root, end)
     }
 
     /// Whether a step at a level counts on paths of a root: policies below the effective level

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::HashMap;
 
-use super::chain::{acts, reaches};
-use super::tally::{Contribution, EnforcementSummary};
+use super::chain::{acts, reaches_effective_level};
+use super::enforcement::{Contribution, EnforcementSummary};
 use super::{AttachmentChain, PolicyKind, PolicyStatus, Statuses, World};
 use crate::attach::PolicyAttachment;
 use crate::model::{GroupKind, Level, NodeKey, ObjectKey, PolicyRef};
@@ -29,7 +29,7 @@ impl World {
             return None;
         }
         let steps = self.steps(kind, resolved)?;
-        let inherited_only = !reaches(profile, resolved.root, resolved.end());
+        let inherited_only = !reaches_effective_level(profile, resolved.root, resolved.end());
         let layer = match profile.class {
             PolicyClass::Direct => self.direct_layer(profile, &steps),
             PolicyClass::Inherited | PolicyClass::Listed => steps,
@@ -77,7 +77,9 @@ impl World {
     /// Whether a path is a scope of a kind: it ends at the effective level (specification 2.3, 7.2).
     pub fn is_scope(&self, kind: &PolicyKind, resolved: &ResolvedPath) -> bool {
         let profile = &*kind.profile;
-        if !acts_on(profile, resolved) || !reaches(profile, resolved.root, resolved.end()) {
+        if !acts_on(profile, resolved)
+            || !reaches_effective_level(profile, resolved.root, resolved.end())
+        {
             return false;
         }
         let cut = cut(profile, resolved);

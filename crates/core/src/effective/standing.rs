@@ -5,28 +5,28 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use rpds::RedBlackTreeMapSync;
 
-use super::acceptance::{self, TrieNode};
+use super::acceptance::{self, AttachmentPoint};
 use super::{NodePolicies, PolicyKind};
 use crate::attach::PolicyAttachment;
 use crate::model::{ChunkedVec, ObjectKey};
 use crate::profile::Policy;
-use crate::store::Name;
+use crate::store::NamespacedName;
 use crate::topology::NodeId;
 
 /// The policies of a kind. A slot is the number of a policy and never changes while it exists.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PolicyTable {
     /// The slots in use, by namespace and name.
-    pub(crate) slots: RedBlackTreeMapSync<Name, usize>,
+    pub(crate) slots: RedBlackTreeMapSync<NamespacedName, usize>,
     pub(crate) policies: ChunkedVec<Arc<Policy>>,
     /// Where the references of each policy point, before conflicts are settled.
-    pub(crate) places: ChunkedVec<Arc<Vec<TrieNode>>>,
+    pub(crate) attachment_points: ChunkedVec<Arc<Vec<AttachmentPoint>>>,
     /// What the references came to, before conflicts are settled.
     offered: ChunkedVec<Arc<PolicyAttachment>>,
     /// What the references came to.
     attached: ChunkedVec<Arc<PolicyAttachment>>,
-    /// The places that each policy lost to others, with the reason.
-    lost: ChunkedVec<Arc<Vec<(TrieNode, String)>>>,
+    /// The attachment_points that each policy lost to others, with the reason.
+    lost: ChunkedVec<Arc<Vec<(AttachmentPoint, String)>>>,
 }
 
 /// What stands on the nodes of a kind.
@@ -50,10 +50,14 @@ impl PolicyTable {
     pub(crate) fn put(&mut self, slot: usize, policy: Policy, attached: PolicyAttachment) {
         let name = (policy.key.namespace.clone(), policy.key.name.clone());
         self.slots.insert_mut(name, slot);
-        let places = acceptance::places(&attached);
+        let attachment_points = acceptance::attachment_points(&attached);
         let attached = Arc::new(attached);
         put(&mut self.policies, slot, Arc::new(policy));
-        put(&mut self.places, slot, Arc::new(places));
+        put(
+            &mut self.attachment_points,
+            slot,
+            Arc::new(attachment_points),
+        );
         put(&mut self.offered, slot, Arc::clone(&attached));
         put(&mut self.attached, slot, attached);
         put(&mut self.lost, slot, Arc::default());
@@ -65,7 +69,7 @@ impl PolicyTable {
             let name = (policy.key.namespace.clone(), policy.key.name.clone());
             self.slots.remove_mut(&name);
         }
-        put(&mut self.places, slot, Arc::default());
+        put(&mut self.attachment_points, slot, Arc::default());
         put(&mut self.offered, slot, Arc::default());
         put(&mut self.attached, slot, Arc::default());
         put(&mut self.lost, slot, Arc::default());
@@ -76,13 +80,13 @@ impl PolicyTable {
         self.attached.get(slot).map(|attached| &**attached)
     }
 
-    /// Takes the places that a policy lost to others away from its references. `settled` tells
+    /// Takes the attachment_points that a policy lost to others away from its references. `settled` tells
     /// whether a place was settled just now: what was lost there before is forgotten.
     pub(crate) fn lose(
         &mut self,
         slot: usize,
-        settled: impl Fn(&TrieNode) -> bool,
-        lost: Vec<(TrieNode, String)>,
+        settled: impl Fn(&AttachmentPoint) -> bool,
+        lost: Vec<(AttachmentPoint, String)>,
     ) {
         let Some(before) = self.lost.get(slot) else {
             return;
@@ -91,7 +95,7 @@ impl PolicyTable {
             return;
         }
         let kept = before.iter().filter(|(place, _)| !settled(place)).cloned();
-        let mut all: Vec<(TrieNode, String)> = kept.chain(lost).collect();
+        let mut all: Vec<(AttachmentPoint, String)> = kept.chain(lost).collect();
         // The order in which a full read tells them.
         all.sort_by(|a, b| a.0.cmp(&b.0));
         if let Some(offered) = self.offered.get(slot) {

@@ -13,7 +13,7 @@ use crate::model::{
     GroupKind, InternalError, Level, NodeKey, ObjectKey, OrInternal, PolicyRef, Section,
 };
 use crate::profile::PolicyClass;
-use crate::store::Name;
+use crate::store::NamespacedName;
 use crate::topology::{NodeId, PathStep, TrieNode, TrieNodeId};
 
 /// The number of a list of Namespaces.
@@ -163,7 +163,7 @@ impl PathEngine {
         kind: &PolicyKind,
         parts: &[NodeId],
         survey: &Survey<StateId>,
-    ) -> Result<BTreeMap<Name, PolicyRef>, InternalError> {
+    ) -> Result<BTreeMap<NamespacedName, PolicyRef>, InternalError> {
         let mut found = BTreeMap::new();
         if kind.nodes.is_empty() {
             return Ok(found);
@@ -246,8 +246,8 @@ impl PathEngine {
             return Ok(found);
         }
         for entry in survey.entries() {
-            let place = self.plan.place(entry.place).or_internal("a place")?;
-            let root = self.plan.root(entry.place);
+            let place = self.trie.node(entry.place).or_internal("a place")?;
+            let root = self.trie.root(entry.place);
             let class = root.and_then(|root| root.class);
             let above = topology.node(&NodeKey::root()).filter(|_| root.is_some());
             let here = parts.contains(&place.node);
@@ -289,8 +289,8 @@ impl PathEngine {
                 continue;
             }
             visit(state, id)?;
-            let place = self.plan.place(id).or_internal("a place")?;
-            for child in self.plan.below(place) {
+            let place = self.trie.node(id).or_internal("a place")?;
+            for child in self.trie.below(place) {
                 pending.push((child, self.after(state, child)?));
             }
         }
@@ -394,13 +394,13 @@ impl<'e> Sighted<'e> {
         let entries = self.survey.entries();
         let mut reached = vec![false; entries.len()];
         // Those below come first in the trie.
-        for id in engine.plan.ids() {
-            let place = engine.plan.place(id).or_internal("a place")?;
+        for id in engine.trie.ids() {
+            let place = engine.trie.node(id).or_internal("a place")?;
             for number in self.survey.at(id) {
                 let entry = entries.get(number).or_internal("an entry")?;
                 let mut found = ends(entry.state.0, id)?;
                 if !found {
-                    for child in engine.plan.below(place) {
+                    for child in engine.trie.below(place) {
                         let state = self.below(entry.state, child)?;
                         let below = self.survey.number(child, state);
                         let below = below.or_internal("an entry below another")?;
@@ -436,12 +436,12 @@ impl<'e> Sighted<'e> {
     ) -> Result<Vec<(NodeId, usize)>, InternalError> {
         let engine = self.engine;
         let topology = engine.world.topology();
-        let place = engine.plan.place(entry.place).or_internal("a place")?;
+        let place = engine.trie.node(entry.place).or_internal("a place")?;
         let (kind_of_root, _) = engine.automaton.end(entry.state.0)?;
         let mut found = Vec::new();
         let steps = &chain.steps;
         let through = |level: Level| steps.iter().filter(|step| step.level <= level).count();
-        if let Some(root) = engine.plan.root(entry.place) {
+        if let Some(root) = engine.trie.root(entry.place) {
             if self.kind.sees(Level::Root) {
                 let top = topology.node(&NodeKey::root());
                 found.extend(top.map(|top| (top, through(Level::Root))));
@@ -476,7 +476,7 @@ fn step(
     id: TrieNodeId,
 ) -> Result<(StateId, Option<Vec<NodeId>>), InternalError> {
     let next = engine.after(state, id)?;
-    let place = engine.plan.place(id).or_internal("a place")?;
+    let place = engine.trie.node(id).or_internal("a place")?;
     let (root, _) = engine.automaton.end(next)?;
     let namespace = kind.namespace_above(engine.world.topology(), root, place);
     let above = lists.get(list)?;

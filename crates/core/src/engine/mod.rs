@@ -27,7 +27,7 @@ use hashbrown::{HashMap, HashSet};
 use self::attachment_index::AttachmentIndex;
 use self::change_impact::ChangeImpact;
 use crate::attach::{AttachmentGroup, attach_policy};
-use crate::effective::acceptance::{Place, settle};
+use crate::effective::acceptance::{AttachmentPoint, resolve_conflicts};
 use crate::effective::{NodePolicies, PolicyKind, World};
 use crate::model::{GroupKind, NodeKey, ObjectKey, Outcome};
 use crate::profile::{Policy, Profile, read_policy};
@@ -261,7 +261,7 @@ impl PolicyKind {
             &self.table.attachment_points,
             members.clone(),
         );
-        let is_affected = |(node, _): &Place| affected.contains(node);
+        let is_affected = |(node, _): &AttachmentPoint| affected.contains(node);
         let mut lost = resolution.lost_of();
         for slot in members {
             let mut lost = lost.remove(&slot).unwrap_or_default();

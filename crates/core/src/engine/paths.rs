@@ -15,7 +15,7 @@ use crate::topology::{NodeId, PathStart, PathTrie, PathVisitor, RootKind, TrieNo
 #[derive(Clone, Debug)]
 pub struct PathEngine {
     pub(super) world: World,
-    pub(super) plan: Arc<PathTrie>,
+    pub(super) trie: Arc<PathTrie>,
     pub(super) automaton: Arc<Automaton>,
 }
 
@@ -48,11 +48,11 @@ pub type ChainKey = (ChainId, Option<NodeId>);
 impl PathEngine {
     /// Finds all paths of a world and the states that they reach.
     pub fn new(world: World) -> Self {
-        let plan = Arc::new(world.topology().plan());
-        let automaton = Arc::new(Automaton::new(&world, &plan));
+        let trie = Arc::new(world.topology().trie());
+        let automaton = Arc::new(Automaton::new(&world, &trie));
         Self {
             world,
-            plan,
+            trie,
             automaton,
         }
     }
@@ -63,8 +63,8 @@ impl PathEngine {
     }
 
     /// The trie of all paths.
-    pub fn plan(&self) -> &Arc<PathTrie> {
-        &self.plan
+    pub fn trie(&self) -> &Arc<PathTrie> {
+        &self.trie
     }
 
     /// The automaton over the trie.
@@ -87,7 +87,7 @@ impl PathEngine {
     /// A place has no state.
     pub fn locate(&self, path: &PathName<'_>) -> Result<Option<PathEnd>, InternalError> {
         let mut resolved = Vec::with_capacity(8);
-        if self.plan.walk(path, |place| resolved.push(place)).is_none() {
+        if self.trie.walk(path, |place| resolved.push(place)).is_none() {
             return Ok(None);
         }
         let mut state = 0;
@@ -113,7 +113,7 @@ impl PathEngine {
             let next = step(state, place);
             next.map_err(|error| failed.set(Some(error))).ok()
         };
-        self.plan.visit(start, begin, step, visitor);
+        self.trie.visit(start, begin, step, visitor);
         failed.get().map_or(Ok(()), Err)
     }
 
@@ -122,7 +122,7 @@ impl PathEngine {
     /// # Errors
     /// There is no such place.
     pub fn object_kind(&self, place: TrieNodeId) -> Result<&GroupKind, InternalError> {
-        let place = self.plan.place(place).or_internal("a place")?;
+        let place = self.trie.node(place).or_internal("a place")?;
         Ok(&self.world.topology().key(place.node).object.kind)
     }
 
@@ -131,7 +131,7 @@ impl PathEngine {
     /// # Errors
     /// The resolved path is empty, or begins with no root.
     pub fn root_of(&self, resolved: &[TrieNodeId]) -> Result<&TrieRoot, InternalError> {
-        let root = resolved.first().and_then(|&root| self.plan.root(root));
+        let root = resolved.first().and_then(|&root| self.trie.root(root));
         root.or_internal("the root of a path")
     }
 
@@ -150,7 +150,11 @@ impl PathEngine {
             return Ok(None);
         };
         let (root, end) = self.automaton.end(state)?;
-        self.chain_of(kind, (number, chain_state), !kind.reaches(root, end))
+        self.chain_of(
+            kind,
+            (number, chain_state),
+            !kind.reaches_effective_level(root, end),
+        )
     }
 
     fn chain_of(
@@ -181,7 +185,7 @@ impl PathEngine {
             .class
             .filter(|_| kind.keeps(root.kind, Level::GatewayClass));
         for &place in resolved {
-            let place = self.plan.place(place).or_internal("a place")?;
+            let place = self.trie.node(place).or_internal("a place")?;
             if kind.keeps(root.kind, place.level) {
                 last = Some(place.node);
             }
@@ -221,7 +225,7 @@ impl<'e> ChainTable<'e> {
     /// There is no such state or chain state.
     pub fn at(&mut self, state: StateId) -> Result<Option<ChainId>, InternalError> {
         let (root, end) = self.engine.automaton.end(state)?;
-        self.of(state, !self.kind.reaches(root, end))
+        self.of(state, !self.kind.reaches_effective_level(root, end))
     }
 
     /// The chain at a state if a path that ends there, at an object of some kind, is a scope of

@@ -6,7 +6,7 @@ use hashbrown::{HashMap, HashSet};
 use super::paths::{ChainTable, PathEngine, acts_below, has_ancestor};
 use super::survey::{PathGroup, PathSample};
 use crate::attach::PolicyAttachment;
-use crate::effective::tally::EnforcementSummary;
+use crate::effective::enforcement::EnforcementSummary;
 use crate::effective::{PolicyKind, PolicyStatus, Statuses};
 use crate::model::{
     InternalError, Level, NodeKey, ObjectKey, OrInternal, Outcome, PolicyRef, Unit,
@@ -129,7 +129,7 @@ impl PathEngine {
             }
             Ancestor::Gateway => {
                 let ancestors = ancestors.or_internal("the ancestors of nodes")?;
-                let roots: Vec<_> = self.plan.roots().collect();
+                let roots: Vec<_> = self.trie.roots().collect();
                 for (key, _) in nodes {
                     let Some(node) = self.world.topology().node(key) else {
                         continue;
@@ -137,7 +137,7 @@ impl PathEngine {
                     for root in ancestors.of(kind, node)? {
                         let (place, root) = roots.get(root as usize).or_internal("a root")?;
                         if acts_below(kind, root.kind, root.controller.as_deref()) {
-                            let place = self.plan.place(*place).or_internal("a place")?;
+                            let place = self.trie.node(*place).or_internal("a place")?;
                             let key = self.world.topology().key(place.node);
                             found.push(key.object.clone());
                         }
@@ -179,14 +179,14 @@ impl PathEngine {
         let topology = self.world.topology();
         let mut sets = RootSets::default();
         sets.id(Vec::new());
-        let mut above: Vec<SetId> = vec![0; self.plan.len()];
+        let mut above: Vec<SetId> = vec![0; self.trie.len()];
         let mut found = Ancestors {
             sets,
             of_nodes: HashMap::new(),
             of_namespaces: HashMap::new(),
         };
         let top = topology.node(&NodeKey::root());
-        for (number, (place, root)) in (0..).zip(self.plan.roots()) {
+        for (number, (place, root)) in (0..).zip(self.trie.roots()) {
             if has_ancestor(root.kind) {
                 let set = found.sets.id(vec![number]);
                 *above.get_mut(place.index()).or_internal("a place")? = set;
@@ -197,13 +197,13 @@ impl PathEngine {
                 }
             }
         }
-        for id in self.plan.ids().rev() {
+        for id in self.trie.ids().rev() {
             let set = *above.get(id.index()).or_internal("a place")?;
             if set == 0 {
                 continue;
             }
-            let place = self.plan.place(id).or_internal("a place")?;
-            for child in self.plan.below(place) {
+            let place = self.trie.node(id).or_internal("a place")?;
+            for child in self.trie.below(place) {
                 let below = above.get_mut(child.index()).or_internal("a place")?;
                 *below = found.sets.join(*below, set)?;
             }

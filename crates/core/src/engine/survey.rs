@@ -135,28 +135,28 @@ impl<S: Copy + PartialEq> Survey<S> {
         starts: impl Iterator<Item = SurveyStart<S>>,
         mut step: impl FnMut(S, TrieNodeId) -> Result<S, InternalError>,
     ) -> Result<Self, InternalError> {
-        let plan = engine.plan();
+        let trie = engine.trie();
         let mut survey = Self {
-            heads: vec![END; plan.len()],
-            entries: Vec::with_capacity(plan.len()),
+            heads: vec![END; trie.len()],
+            entries: Vec::with_capacity(trie.len()),
         };
         for start in starts {
             survey.add(start.place, start.state, PathSample::one(start.number))?;
         }
         // Those above come last in the trie.
-        for id in plan.ids().rev() {
+        for id in trie.ids().rev() {
             let mut at = *survey.heads.get(id.index()).or_internal("a place")?;
             if at == END {
                 continue;
             }
-            let place = plan.place(id).or_internal("a place")?;
+            let place = trie.node(id).or_internal("a place")?;
             while at != END {
                 let entry = *survey.entries.get(at as usize).or_internal("an entry")?;
                 let mut offset = 1;
-                for child in plan.below(place) {
+                for child in trie.below(place) {
                     let state = step(entry.state, child)?;
                     survey.add(child, state, entry.paths.moved(offset))?;
-                    offset += plan.size(child);
+                    offset += trie.size(child);
                 }
                 at = entry.next;
             }
@@ -222,13 +222,13 @@ impl PathEngine {
     ) -> Result<Vec<SurveyStart<S>>, InternalError> {
         let mut number = 0;
         let mut found = Vec::new();
-        for (root, _) in self.plan.roots() {
+        for (root, _) in self.trie.roots() {
             found.push(SurveyStart {
                 place: *root,
                 state: begin(*root)?,
                 number,
             });
-            number += self.plan.size(*root);
+            number += self.trie.size(*root);
         }
         Ok(found)
     }
@@ -267,7 +267,7 @@ impl PathEngine {
         let mut found: hashbrown::HashMap<(StateId, usize, Option<NodeId>), PathSample> =
             hashbrown::HashMap::new();
         for entry in entries {
-            let place = self.plan.place(entry.place).or_internal("a place")?;
+            let place = self.trie.node(entry.place).or_internal("a place")?;
             let object = &self.world.topology().key(place.node).object.kind;
             let known = kinds.iter().position(|kind| *kind == object);
             let kind = known.unwrap_or(kinds.len());
@@ -297,6 +297,6 @@ impl PathEngine {
     /// There is no path of a number.
     pub fn names(&self, sample: &PathSample) -> Result<Vec<String>, InternalError> {
         let numbers = sample.numbers();
-        numbers.map(|number| self.plan.name_at(number)).collect()
+        numbers.map(|number| self.trie.name_at(number)).collect()
     }
 }

@@ -94,7 +94,7 @@ impl<'p> NamedStep<'p> {
 
     /// Adds the step to the name of a path.
     pub fn write(&self, name: &mut String) {
-        super::step::spell(self.text, name);
+        super::edge_label::spell(self.text, name);
     }
 }
 
