@@ -25,6 +25,8 @@ mod join;
 mod leaf;
 #[path = "oracle/mirror.rs"]
 mod mirror;
+#[path = "oracle/paths.rs"]
+mod paths;
 #[path = "oracle/place.rs"]
 mod place;
 #[path = "oracle/policies.rs"]
@@ -114,6 +116,11 @@ fn statuses_agree_with_what_stands_on_the_paths() {
 fn an_engine_that_follows_changes_answers_like_a_full_read() {
     // Each is read from scratch a dozen times.
     agree(300, follow::engine);
+}
+
+#[test]
+fn questions_walk_the_paths_that_a_walk_of_whole_paths_finds() {
+    agree(300, paths::judged);
 }
 
 #[test]

@@ -90,7 +90,7 @@ pub(super) fn compare(
     });
     let (mut before, after) = (before?, after?);
     let (old, new) = (&before.local.snapshot, &after.local.snapshot);
-    let reply = insight::compare(old.world(), new.world(), &AccessScope::default());
+    let reply = insight::compare(old.engine(), new.engine(), &AccessScope::default());
     Ok(Comparison {
         reply,
         kinds_before: before.local.server_status()?.kinds,

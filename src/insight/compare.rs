@@ -2,17 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::lookup::incomplete_kinds;
+use super::visible::Visible;
 use super::{Failure, QuerySubject, Visibility};
 use crate::api::{origin, policy_ref, v1};
 use crate::snapshot::Snapshot;
-use entail_core::effective::{AttachmentChain, PolicyKind, World};
+use entail_core::effective::World;
+use entail_core::engine::{ChainKey, ChainTable, PathEngine, StateId, acts_below};
 use entail_core::model::{
-    Explanation, GroupKind, ObjectKey, PathName, RejectedPolicy, UnitExplanation,
+    Explanation, GroupKind, InternalError, ObjectKey, OrInternal, RejectedPolicy, Str,
+    UnitExplanation,
 };
-use entail_core::topology::ResolvedPath;
+use entail_core::topology::{
+    ListedPath, NamedStep, PathStart, PathVisitor, RootKind, TrieNodeId, WalkControl,
+};
 
 /// Makes the world that another one would be if manifests were applied and objects deleted.
 /// Returns it with what is wrong with the manifests: place and message.
@@ -53,7 +58,7 @@ pub fn preview_change(
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
         kinds: incomplete_kinds(snapshot, &[], visibility),
-        ..compare(world, &after, visibility)
+        ..compare(snapshot.engine(), &PathEngine::new(after), visibility)
     })
 }
 
@@ -79,36 +84,22 @@ fn object_named(
 
 /// The changes from one world to another, equal ones told once with all their paths.
 pub fn compare(
-    before: &World,
-    after: &World,
+    before: &PathEngine,
+    after: &PathEngine,
     visibility: &dyn Visibility,
 ) -> v1::PreviewChangeResponse {
-    let mut comparison = Comparison {
-        visibility,
-        before: Side::new(before),
-        after: Side::new(after),
-        changes: BTreeMap::new(),
-        known: HashMap::new(),
-        told: 0,
-        truncated: false,
-    };
-    let (old, new) = (names(before, visibility), names(after, visibility));
-    before.topology().visit(&mut |name, resolved| {
-        if !new.contains(name) {
-            return;
-        }
-        let located = PathName::parse(name).map(|path| after.locate(&path));
-        if let Ok(Ok(other)) = located {
-            comparison.path(name, resolved, &other);
-        }
-    });
+    let mut comparison = Comparison::new(before, after, visibility);
+    let compared = comparison.all();
+    if let Err(error) = compared {
+        before.fail(error);
+    }
     let changes = once(comparison.changes.into_values());
     let lost = |unit: &v1::ChangedUnit| unit.before_json.is_some() && unit.after_json.is_none();
     v1::PreviewChangeResponse {
         loses: changes.iter().flat_map(|c| &c.units).any(lost),
         changes,
-        paths_added: new.difference(&old).cloned().collect(),
-        paths_removed: old.difference(&new).cloned().collect(),
+        paths_added: comparison.added.into_iter().collect(),
+        paths_removed: comparison.removed.into_iter().collect(),
         truncated: comparison.truncated,
         ..v1::PreviewChangeResponse::default()
     }
@@ -135,123 +126,336 @@ fn once(changes: impl Iterator<Item = v1::ChangedAnswer>) -> Vec<v1::ChangedAnsw
     found
 }
 
-/// The names of all paths.
-fn names(world: &World, visibility: &dyn Visibility) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    world.topology().visit(&mut |name, _| {
-        if visibility.includes_path(name) {
-            names.insert(name.to_owned());
-        }
-    });
-    names
-}
-
-/// One of two worlds, with the explanations that were needed so far.
-struct Side<'w> {
-    world: &'w World,
-    numbers: HashMap<(GroupKind, Option<AttachmentChain>), usize>,
+/// One of two worlds, with the explanations of a kind that were needed so far.
+struct Side<'e> {
+    /// The kind, if the world has it.
+    chains: Option<ChainTable<'e>>,
+    numbers: HashMap<Option<ChainKey>, usize>,
     explained: Vec<Explanation>,
 }
 
-struct Comparison<'w> {
-    visibility: &'w dyn Visibility,
-    before: Side<'w>,
-    after: Side<'w>,
+/// A kind in both worlds.
+struct Pair<'e> {
+    kind: GroupKind,
+    before: Side<'e>,
+    after: Side<'e>,
+    known: HashMap<(usize, usize), bool>,
+}
+
+/// Where a path ends in one of two worlds.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct End {
+    place: TrieNodeId,
+    state: StateId,
+    /// The number of what the path begins with: its kind and controller.
+    root: usize,
+}
+
+struct Comparison<'e> {
+    worlds: [&'e PathEngine; 2],
+    visibility: &'e dyn Visibility,
+    pairs: Vec<Pair<'e>>,
+    roots: Vec<(RootKind, Option<Str>)>,
+    /// Whether something changes at a path or below it, where everything is visible.
+    differs: HashMap<(End, End), bool>,
     /// By kind and the numbers of both explanations.
     changes: BTreeMap<(GroupKind, usize, usize), v1::ChangedAnswer>,
-    known: HashMap<(GroupKind, usize, usize), bool>,
+    added: BTreeSet<String>,
+    removed: BTreeSet<String>,
     told: usize,
     truncated: bool,
 }
 
-impl<'w> Side<'w> {
-    fn new(world: &'w World) -> Self {
+impl<'e> Side<'e> {
+    fn new(engine: &'e PathEngine, kind: &GroupKind) -> Self {
+        let mut kinds = engine.world().kinds().iter().enumerate();
+        let found = kinds.find(|(_, known)| known.profile().policy == *kind);
         Self {
-            world,
+            chains: found.map(|(number, kind)| ChainTable::new(engine, number, kind)),
             numbers: HashMap::new(),
             explained: Vec::new(),
         }
     }
 
-    /// The number of the explanation of a kind on a path.
-    fn number(&mut self, kind: &GroupKind, resolved: &ResolvedPath) -> usize {
-        let known: Option<&PolicyKind> = self.world.kind(kind);
-        let chain = known.and_then(|k| self.world.attachment_chain(k, resolved));
-        let key = (kind.clone(), chain);
-        if let Some(&number) = self.numbers.get(&key) {
-            return number;
+    /// The number of the explanation of the kind on a path.
+    fn number(&mut self, engine: &PathEngine, end: End) -> Result<usize, InternalError> {
+        let mut key = None;
+        if let Some(chains) = &mut self.chains
+            && let Some(chain) = chains.at(end.state)?
+        {
+            let place = engine.trie().node(end.place).or_internal("a place")?;
+            let own = chains.kind().reads_own_fields().then_some(place.node);
+            key = Some((chain, own));
         }
-        let explained = match (known, &key.1) {
-            (Some(known), Some(chain)) => self.world.explain(known, chain),
+        if let Some(&number) = self.numbers.get(&key) {
+            return Ok(number);
+        }
+        let explained = match (&self.chains, key) {
+            (Some(chains), Some((chain, _))) => {
+                let chain = chains.chain(chain)?;
+                engine.world().explain(chains.kind(), chain)
+            }
             _ => Explanation::default(),
         };
         let number = self.explained.len();
         self.explained.push(explained);
         self.numbers.insert(key, number);
-        number
+        Ok(number)
     }
 
-    fn is_scope(&self, kind: &GroupKind, resolved: &ResolvedPath) -> bool {
-        let known = self.world.kind(kind);
-        known.is_some_and(|k| self.world.is_scope(k, resolved))
+    /// Whether a path is a scope of the kind.
+    fn is_scope(&self, engine: &PathEngine, end: End) -> Result<bool, InternalError> {
+        let Some(chains) = &self.chains else {
+            return Ok(false);
+        };
+        let (root, level) = engine.automaton().end(end.state)?;
+        let object = engine.object_kind(end.place)?;
+        Ok(chains.kind().ends_at_scope(root, level, object))
     }
 }
 
-impl Comparison<'_> {
-    /// Compares the answers of one path, of each kind that it is a scope of.
-    fn path(&mut self, name: &str, old: &ResolvedPath, new: &ResolvedPath) {
-        let kinds: BTreeSet<GroupKind> = [self.before.world, self.after.world]
+impl<'e> Comparison<'e> {
+    fn new(before: &'e PathEngine, after: &'e PathEngine, visibility: &'e dyn Visibility) -> Self {
+        let kinds: BTreeSet<&GroupKind> = [before, after]
             .iter()
-            .flat_map(|world| world.kinds())
-            .filter(|kind| self.visibility.includes_kind(&kind.profile().policy))
-            .filter(|kind| !kind.policies().is_empty())
-            .map(|kind| kind.profile().policy.clone())
+            .flat_map(|engine| engine.world().kinds())
+            .filter(|kind| visibility.includes_kind(&kind.profile().policy))
+            .filter(|kind| kind.policy_count() > 0)
+            .map(|kind| &kind.profile().policy)
             .collect();
-        for kind in kinds {
-            if !self.before.is_scope(&kind, old) && !self.after.is_scope(&kind, new) {
-                continue;
-            }
-            let numbers = (
-                self.before.number(&kind, old),
-                self.after.number(&kind, new),
-            );
-            let key = (kind.clone(), numbers.0, numbers.1);
-            let changed = match self.known.get(&key) {
-                Some(&changed) => changed,
-                None => self.look(&key),
-            };
-            if !changed {
-                continue;
-            }
-            if self.told >= MAX_PATHS {
-                self.truncated = true;
-                continue;
-            }
-            self.told += 1;
-            if let Some(change) = self.changes.get_mut(&key) {
-                change.paths.push(name.to_owned());
-            }
+        let pairs = kinds.into_iter().map(|kind| Pair {
+            kind: kind.clone(),
+            before: Side::new(before, kind),
+            after: Side::new(after, kind),
+            known: HashMap::new(),
+        });
+        Self {
+            worlds: [before, after],
+            visibility,
+            pairs: pairs.collect(),
+            roots: Vec::new(),
+            differs: HashMap::new(),
+            changes: BTreeMap::new(),
+            added: BTreeSet::new(),
+            removed: BTreeSet::new(),
+            told: 0,
+            truncated: false,
         }
     }
 
-    /// Compares two explanations; `true` if something changes.
-    fn look(&mut self, key: &(GroupKind, usize, usize)) -> bool {
-        let nothing = Explanation::default();
-        let old = self.before.explained.get(key.1).unwrap_or(&nothing);
-        let new = self.after.explained.get(key.2).unwrap_or(&nothing);
-        let change = v1::ChangedAnswer {
-            kind: key.0.to_string(),
-            paths: Vec::new(),
-            units: units(&old.units, &new.units),
-            newly_rejected: rejected(&old.effective.rejected, &new.effective.rejected),
-        };
-        let changed = !change.units.is_empty() || !change.newly_rejected.is_empty();
-        self.known.insert(key.clone(), changed);
-        if changed {
-            self.changes.insert(key.clone(), change);
+    /// Compares all paths: first what changes where, then the names of what changes.
+    fn all(&mut self) -> Result<(), InternalError> {
+        for told in [false, true] {
+            let mut visible = Visible::new(self.visibility);
+            let mut name = String::new();
+            self.children(None, (&mut name, &mut visible, 0), told)?;
         }
-        changed
+        Ok(())
     }
+
+    /// Compares what is below two places, or the roots. Returns whether something changes.
+    fn children(
+        &mut self,
+        ends: Option<[End; 2]>,
+        (name, visible, depth): (&mut String, &mut Visible<'_>, usize),
+        told: bool,
+    ) -> Result<bool, InternalError> {
+        let [before, after] = self.worlds;
+        let old = before.trie().steps_below(ends.map(|[end, _]| end.place));
+        let new = after.trie().steps_below(ends.map(|[_, end]| end.place));
+        let mut names: HashMap<&[u8], TrieNodeId> = HashMap::new();
+        for step in &new {
+            names.entry(step.text()).or_insert(step.node);
+        }
+        let mut differs = false;
+        let mut common: HashSet<&[u8]> = HashSet::new();
+        for step in &old {
+            let Some(&other) = names.get(step.text()) else {
+                differs = true;
+                if told {
+                    self.list(0, step, name)?;
+                }
+                continue;
+            };
+            common.insert(step.text());
+            let length = name.len();
+            step.write(name);
+            let next = [
+                self.next(0, ends.map(|[end, _]| end), step.node)?,
+                self.next(1, ends.map(|[_, end]| end), other)?,
+            ];
+            differs |= self.path(next, (name, visible, depth), told)?;
+            name.truncate(length);
+        }
+        for step in new.iter().filter(|step| !common.contains(step.text())) {
+            differs = true;
+            if told {
+                self.list(1, step, name)?;
+            }
+        }
+        Ok(differs)
+    }
+
+    /// Where a path ends after one more place.
+    fn next(
+        &mut self,
+        world: usize,
+        above: Option<End>,
+        place: TrieNodeId,
+    ) -> Result<End, InternalError> {
+        let engine = self.worlds.get(world).or_internal("one of two worlds")?;
+        let root = match above {
+            Some(above) => above.root,
+            None => {
+                let root = engine.trie().root(place).or_internal("a root")?;
+                let root = (root.kind, root.controller.clone());
+                let known = self.roots.iter().position(|known| *known == root);
+                if known.is_none() {
+                    self.roots.push(root);
+                }
+                known.unwrap_or(self.roots.len() - 1)
+            }
+        };
+        Ok(End {
+            place,
+            state: engine.after(above.map_or(0, |above| above.state), place)?,
+            root,
+        })
+    }
+
+    /// SourceProblems the names of all visible paths at and below a step that one world has alone.
+    fn list(
+        &mut self,
+        world: usize,
+        step: &NamedStep<'_>,
+        name: &str,
+    ) -> Result<(), InternalError> {
+        let mut name = name.to_owned();
+        step.write(&mut name);
+        let start = PathStart::at(name, step.node);
+        let visibility = self.visibility;
+        let found = match world {
+            0 => &mut self.removed,
+            _ => &mut self.added,
+        };
+        let mut visit = Names { visibility, found };
+        let engine = self.worlds.get(world).or_internal("one of two worlds")?;
+        engine.visit(Some(&start), (), |(), _| Ok(()), &mut visit)
+    }
+
+    /// Compares a path, and all below it. Returns whether something changes.
+    fn path(
+        &mut self,
+        ends: [End; 2],
+        (name, visible, depth): (&mut String, &mut Visible<'_>, usize),
+        told: bool,
+    ) -> Result<bool, InternalError> {
+        let (is_visible, below) = visible.look(name, depth);
+        let is_covered = visible.is_covered(depth + 1);
+        let key = (ends[0], ends[1]);
+        if is_covered {
+            match self.differs.get(&key) {
+                Some(false) => return Ok(false),
+                Some(true) if !told => return Ok(true),
+                _ => {}
+            }
+        }
+        let mut differs = false;
+        if is_visible {
+            for pair in 0..self.pairs.len() {
+                differs |= self.answer(pair, ends, told.then_some(&**name))?;
+            }
+        }
+        if below {
+            differs |= self.children(Some(ends), (name, visible, depth + 1), told)?;
+        }
+        if is_covered {
+            self.differs.insert(key, differs);
+        }
+        Ok(differs)
+    }
+
+    /// Compares the answers of a kind on one path, if the path is a scope of it.
+    fn answer(
+        &mut self,
+        pair: usize,
+        [old, new]: [End; 2],
+        name: Option<&str>,
+    ) -> Result<bool, InternalError> {
+        let [before, after] = self.worlds;
+        let acts = |side: &Side<'_>, end: End| {
+            let root = self.roots.get(end.root);
+            let kind = side.chains.as_ref().map(ChainTable::kind);
+            root.zip(kind).is_some_and(|((root, controller), kind)| {
+                acts_below(kind, *root, controller.as_deref())
+            })
+        };
+        let known = self.pairs.get(pair).or_internal("a kind")?;
+        let is_scope = (acts(&known.before, old) && known.before.is_scope(before, old)?)
+            || (acts(&known.after, new) && known.after.is_scope(after, new)?);
+        if !is_scope {
+            return Ok(false);
+        }
+        let pair = self.pairs.get_mut(pair).or_internal("a kind")?;
+        let numbers = (
+            pair.before.number(before, old)?,
+            pair.after.number(after, new)?,
+        );
+        let key = (pair.kind.clone(), numbers.0, numbers.1);
+        let changed = match pair.known.get(&numbers) {
+            Some(&changed) => changed,
+            None => {
+                let change = look(pair, numbers);
+                let changed = change.is_some();
+                pair.known.insert(numbers, changed);
+                self.changes
+                    .extend(change.map(|change| (key.clone(), change)));
+                changed
+            }
+        };
+        let Some(name) = name.filter(|_| changed) else {
+            return Ok(changed);
+        };
+        if self.told >= MAX_PATHS {
+            self.truncated = true;
+            return Ok(true);
+        }
+        self.told += 1;
+        let change = self.changes.get_mut(&key).or_internal("a change")?;
+        change.paths.push(name.to_owned());
+        Ok(true)
+    }
+}
+
+/// SourceProblems the names of visible paths.
+struct Names<'n> {
+    visibility: &'n dyn Visibility,
+    found: &'n mut BTreeSet<String>,
+}
+
+impl PathVisitor<()> for Names<'_> {
+    fn visit(&mut self, path: &ListedPath<'_, ()>) -> WalkControl {
+        if self.visibility.includes_path(path.name) {
+            self.found.insert(path.name.to_owned());
+        }
+        WalkControl::Descend
+    }
+}
+
+/// Compares two explanations; nothing if they are the same.
+fn look(pair: &Pair<'_>, (old, new): (usize, usize)) -> Option<v1::ChangedAnswer> {
+    let (old, new) = (
+        pair.before.explained.get(old)?,
+        pair.after.explained.get(new)?,
+    );
+    let change = v1::ChangedAnswer {
+        kind: pair.kind.to_string(),
+        paths: Vec::new(),
+        units: units(&old.units, &new.units),
+        newly_rejected: rejected(&old.effective.rejected, &new.effective.rejected),
+    };
+    let changed = !change.units.is_empty() || !change.newly_rejected.is_empty();
+    changed.then_some(change)
 }
 
 /// The units whose value or origin changes.

@@ -7,12 +7,17 @@ use hashbrown::HashMap;
 use super::lookup::incomplete_kinds;
 use super::paths::no_path_failure;
 use super::status::scope_levels;
+use super::subject::SubjectNodes;
+use super::visible::Visible;
 use super::{Failure, QuerySubject, Visibility};
 use crate::api::{block, effective_policy, origin, policy_ref, timestamp, v1};
 use crate::snapshot::Snapshot;
 use entail_core::effective::{AttachmentChain, NodeAttachments, PolicyKind, World};
-use entail_core::model::{BeatenPolicy, GroupKind, Level, PathName, UnitExplanation};
-use entail_core::topology::ResolvedPath;
+use entail_core::engine::{ChainId, ChainKey, ChainTable, PathEngine, StateId};
+use entail_core::model::{
+    BeatenPolicy, GroupKind, InternalError, Level, OrInternal, PathName, UnitExplanation,
+};
+use entail_core::topology::{ListedPath, PathVisitor, TrieNodeId, WalkControl};
 
 /// Most paths that one explanation names.
 const MAX_PATHS: usize = 10_000;
@@ -33,11 +38,11 @@ pub fn explain(
     let world = snapshot.world();
     let subject = QuerySubject::read(&request.name, world)?;
     let wanted: Vec<GroupKind> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
-    let kinds: Vec<&PolicyKind> = world
-        .kinds()
-        .iter()
-        .filter(|kind| wanted.is_empty() || wanted.contains(&kind.profile().policy))
-        .filter(|kind| visibility.includes_kind(&kind.profile().policy))
+    let kinds = world.kinds().iter().enumerate();
+    let kinds: Vec<(usize, &PolicyKind)> = kinds
+        .map(|(number, kind)| (number, &**kind))
+        .filter(|(_, kind)| wanted.is_empty() || wanted.contains(&kind.profile().policy))
+        .filter(|(_, kind)| visibility.includes_kind(&kind.profile().policy))
         .collect();
     let (found, truncated) = match &subject {
         QuerySubject::Path(name) => (one(snapshot, &kinds, name, visibility)?, false),
@@ -48,7 +53,7 @@ pub fn explain(
     let paths = found
         .into_iter()
         .filter_map(|((kind, _), (chain, paths))| {
-            let kind = kinds.get(kind)?;
+            let (_, kind) = kinds.get(kind)?;
             let explained = explanation(world, kind, &chain);
             let silent = explained.units.is_empty() && explained.nodes.is_empty();
             let rejected = explained
@@ -75,22 +80,34 @@ pub fn explain(
 /// One path, as a look-up sees it.
 fn one(
     snapshot: &Snapshot,
-    kinds: &[&PolicyKind],
+    kinds: &[(usize, &PolicyKind)],
     name: &str,
     visibility: &dyn Visibility,
 ) -> Result<PathGroups, Failure> {
-    let world = snapshot.world();
+    let engine = snapshot.engine();
     let path = PathName::parse(name).map_err(|error| Failure::syntax(name, &error))?;
     if !visibility.includes_path(name) {
         return Err(Failure::hidden(name, &path));
     }
-    let resolved = world
-        .locate(&path)
-        .map_err(|reason| Failure::not_found(snapshot, name, reason, visibility))?;
     let mut found = PathGroups::new();
-    for (number, kind) in kinds.iter().enumerate() {
-        if let Some(chain) = world.attachment_chain(kind, &resolved) {
-            found.insert((number, 0), (chain, vec![name.to_owned()]));
+    let end = match engine.locate(&path) {
+        Ok(Some(end)) => end,
+        Ok(None) => {
+            let reason = snapshot.path_reason(&path);
+            return Err(Failure::not_found(snapshot, name, reason, visibility));
+        }
+        Err(error) => {
+            engine.fail(error);
+            return Ok(found);
+        }
+    };
+    for (place, (number, kind)) in kinds.iter().enumerate() {
+        match engine.chain(*number, end.state) {
+            Ok(Some(chain)) => {
+                found.insert((place, 0), (chain, vec![name.to_owned()]));
+            }
+            Ok(None) => {}
+            Err(error) => kind.fail(error),
         }
     }
     Ok(found)
@@ -99,68 +116,210 @@ fn one(
 /// Every path through an object, at each kind's effective level.
 fn many(
     snapshot: &Snapshot,
-    kinds: &[&PolicyKind],
+    kinds: &[(usize, &PolicyKind)],
     (subject, name): (&QuerySubject, &str),
     visibility: &dyn Visibility,
 ) -> Result<(PathGroups, bool), Failure> {
-    let world = snapshot.world();
-    let levels: Vec<Vec<Level>> = kinds.iter().map(|k| scope_levels(k.profile())).collect();
-    let mut known: HashMap<(usize, AttachmentChain), usize> = HashMap::new();
-    let mut found = PathGroups::new();
-    let (mut through, mut told, mut truncated) = (false, 0, false);
-    world.topology().visit(&mut |path, resolved| {
-        if !subject.includes(world, path, resolved) || !visibility.includes_path(path) {
-            return;
-        }
-        through = true;
-        for (number, kind) in kinds.iter().enumerate() {
-            let scopes = levels.get(number).map_or(&[][..], Vec::as_slice);
-            if !is_scope(world, subject, scopes, resolved) {
-                continue;
-            }
-            let Some(chain) = world.attachment_chain(kind, resolved) else {
-                continue;
-            };
-            if told >= MAX_PATHS {
-                truncated = true;
-                return;
-            }
-            told += 1;
-            let next = known.len();
-            let place = *known.entry((number, chain.clone())).or_insert(next);
-            let entry = found.entry((number, place));
-            entry
-                .or_insert_with(|| (chain, Vec::new()))
-                .1
-                .push(path.to_owned());
-        }
+    let engine = snapshot.engine();
+    let places = subject.places(engine);
+    let scopes = kinds.iter().map(|&(number, kind)| Scopes {
+        levels: scope_levels(kind.profile()),
+        chains: ChainTable::new(engine, number, kind),
     });
-    if !through {
+    let mut gatherer = Gatherer {
+        engine,
+        leads: leads_to(engine, &places),
+        places,
+        scopes: scopes.collect(),
+        visible: Visible::new(visibility),
+        known: HashMap::new(),
+        tells: HashMap::new(),
+        found: PathGroups::new(),
+        is_through: false,
+        told: 0,
+        truncated: false,
+        failed: None,
+    };
+    let begin = Walked {
+        state: 0,
+        through: false,
+    };
+    let trie = engine.trie();
+    let includes: Vec<bool> = trie
+        .ids()
+        .map(|id| gatherer.places.includes(engine, id))
+        .collect();
+    let step = |walked: Walked, id: TrieNodeId| {
+        let included = includes.get(id.index()).copied();
+        Ok(Walked {
+            state: engine.after(walked.state, id)?,
+            through: walked.through || included.or_internal("a place")?,
+        })
+    };
+    let walked = engine.visit(None, begin, step, &mut gatherer);
+    if let Some(error) = gatherer.failed.or(walked.err()) {
+        engine.fail(error);
+    } else if !gatherer.is_through {
         return Err(no_path_failure(snapshot, name, visibility));
     }
-    Ok((found, truncated))
+    Ok((gatherer.found, gatherer.truncated))
 }
 
-/// Whether a path is at a kind's effective level; where that is above the object, the path that
-/// ends at the object answers for it.
-fn is_scope(
-    world: &World,
-    subject: &QuerySubject,
-    scopes: &[Level],
-    resolved: &ResolvedPath,
-) -> bool {
-    let end = resolved.end();
-    if scopes.contains(&end) {
-        return true;
+/// Tells of each place whether what the question is about is there or below.
+fn leads_to(engine: &PathEngine, places: &SubjectNodes) -> Vec<bool> {
+    let trie = engine.trie();
+    let mut leads: Vec<bool> = Vec::with_capacity(trie.len());
+    for (id, place) in trie.ids().zip(trie.nodes()) {
+        let below = |child: TrieNodeId| leads.get(child.index()).copied().unwrap_or_default();
+        let found = places.includes(engine, id) || trie.below(place).any(below);
+        leads.push(found);
     }
-    let QuerySubject::Object(key, section) = subject else {
-        return false;
-    };
-    let at_object = resolved
-        .steps
-        .last()
-        .is_some_and(|step| super::subject::is_step_of(world, step, key, section.as_deref()));
-    at_object && scopes.iter().all(|level| *level < end)
+    leads
+}
+
+/// What a walk came to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Walked {
+    state: StateId,
+    /// Whether it went through what the question is about.
+    through: bool,
+}
+
+/// A kind with the levels at which it has answers of its own.
+struct Scopes<'e> {
+    levels: Vec<Level>,
+    chains: ChainTable<'e>,
+}
+
+/// Gathers the paths through an object by what is attached to them.
+struct Gatherer<'e> {
+    engine: &'e PathEngine,
+    places: SubjectNodes,
+    /// Whether what the question is about is at each place or below it.
+    leads: Vec<bool>,
+    scopes: Vec<Scopes<'e>>,
+    visible: Visible<'e>,
+    known: HashMap<(usize, ChainKey), usize>,
+    /// Whether a path that ends at a place, or below it, is told.
+    tells: HashMap<(TrieNodeId, Walked), bool>,
+    found: PathGroups,
+    /// Whether a visible path goes through what the question is about.
+    is_through: bool,
+    told: usize,
+    truncated: bool,
+    failed: Option<InternalError>,
+}
+
+impl Gatherer<'_> {
+    /// The chain of a kind on a path if the path is at the kind's effective level; where that is
+    /// above the object, the path that ends at the object answers for it.
+    fn chain(
+        &mut self,
+        kind: usize,
+        place: TrieNodeId,
+        state: StateId,
+    ) -> Result<Option<ChainId>, InternalError> {
+        let end = self.engine.trie().node(place).or_internal("a place")?;
+        let scopes = self.scopes.get_mut(kind).or_internal("a kind")?;
+        let level = end.level;
+        let is_above = || scopes.levels.iter().all(|scope| *scope < level);
+        if !scopes.levels.contains(&level) && !(self.places.ends(self.engine, place) && is_above())
+        {
+            return Ok(None);
+        }
+        scopes.chains.at(state)
+    }
+
+    /// Whether a path that ends at a place, or below it, is told.
+    fn tells(&mut self, id: TrieNodeId, walked: Walked) -> Result<bool, InternalError> {
+        if let Some(&known) = self.tells.get(&(id, walked)) {
+            return Ok(known);
+        }
+        let mut found = false;
+        for kind in 0..self.scopes.len() {
+            found |= walked.through && self.chain(kind, id, walked.state)?.is_some();
+        }
+        let trie = self.engine.trie();
+        let place = trie.node(id).or_internal("a place")?;
+        for child in trie.below(place) {
+            let lead = self.leads.get(child.index()).copied();
+            if found || !(walked.through || lead.or_internal("a place")?) {
+                continue;
+            }
+            let walked = Walked {
+                state: self.engine.after(walked.state, child)?,
+                through: walked.through || self.places.includes(self.engine, child),
+            };
+            found = self.tells(child, walked)?;
+        }
+        self.tells.insert((id, walked), found);
+        Ok(found)
+    }
+
+    fn gather(&mut self, path: &ListedPath<'_, Walked>) -> Result<WalkControl, InternalError> {
+        let place = *path.resolved.last().or_internal("the end of a path")?;
+        for kind in 0..self.scopes.len() {
+            let Some(chain) = self.chain(kind, place, path.state.state)? else {
+                continue;
+            };
+            if self.told >= MAX_PATHS {
+                self.truncated = true;
+                return Ok(WalkControl::Stop);
+            }
+            self.told += 1;
+            let chains = &self.scopes.get(kind).or_internal("a kind")?.chains;
+            let own = self.engine.own_node(chains.kind(), path.resolved)?;
+            let next = self.known.len();
+            let at = *self.known.entry((kind, (chain, own))).or_insert(next);
+            let entry = self.found.entry((kind, at));
+            let chain = chains.chain(chain)?;
+            let names = &mut entry.or_insert_with(|| (chain.clone(), Vec::new())).1;
+            names.push(path.name.to_owned());
+        }
+        Ok(WalkControl::Descend)
+    }
+}
+
+impl PathVisitor<Walked> for Gatherer<'_> {
+    fn passes_over(&mut self, place: TrieNodeId, walked: Walked, _: usize) -> bool {
+        let leads = self.leads.get(place.index()) == Some(&true);
+        if !walked.through && !leads {
+            return true;
+        }
+        if !self.is_through {
+            return false;
+        }
+        let tells = self.tells(place, walked);
+        !tells.unwrap_or_else(|error| {
+            self.failed = Some(error);
+            false
+        })
+    }
+
+    fn visit(&mut self, path: &ListedPath<'_, Walked>) -> WalkControl {
+        let depth = path.resolved.len().saturating_sub(1);
+        if !path.state.through {
+            // Whether it is visible makes no difference.
+            self.visible.leave(depth);
+            return WalkControl::Descend;
+        }
+        let (visible, below) = self.visible.look(path.name, depth);
+        if visible {
+            self.is_through = true;
+            match self.gather(path) {
+                Ok(WalkControl::Descend) => {}
+                Ok(other) => return other,
+                Err(error) => {
+                    self.failed = Some(error);
+                    return WalkControl::Stop;
+                }
+            }
+        }
+        match below {
+            true => WalkControl::Descend,
+            false => WalkControl::SkipChildren,
+        }
+    }
 }
 
 fn explanation(world: &World, kind: &PolicyKind, chain: &AttachmentChain) -> v1::KindExplanation {

@@ -223,6 +223,16 @@ pub fn incomplete_kinds(
     visibility: &dyn Visibility,
 ) -> Vec<v1::KindState> {
     let mut kinds = snapshot.kinds().to_vec();
+    let failed = snapshot.world().kinds().iter();
+    for kind in failed.filter(|kind| kind.fault().is_some()) {
+        let kind = kind.profile().policy.to_string();
+        kinds.retain(|told| told.kind != kind);
+        kinds.push(v1::KindState {
+            kind,
+            state: v1::kind_state::State::Unknown.into(),
+        });
+        kinds.sort_by(|a, b| a.kind.cmp(&b.kind));
+    }
     if !visibility.is_unrestricted() {
         kinds.retain(|told| visibility.includes_kind(&GroupKind::parse(&told.kind)));
     }

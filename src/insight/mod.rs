@@ -15,6 +15,7 @@ mod status;
 mod subject;
 mod topology;
 mod visibility;
+mod visible;
 mod watch;
 
 pub use backend::{LocalBackend, QueryBackend, QueryError};
@@ -31,5 +32,5 @@ pub use rule_ref::{RuleName, RuleRef, rule_paths};
 pub use status::{SourceProblems, server_status};
 pub use subject::QuerySubject;
 pub use topology::get_topology;
-pub use visibility::{AccessScope, Visibility};
+pub use visibility::{AccessScope, Coverage, Visibility};
 pub use watch::{StreamState, StreamUpdate, Subscription};

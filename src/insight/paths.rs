@@ -1,10 +1,14 @@
 //! Paths of the topology, page by page.
 
 use super::lookup::incomplete_kinds;
+use super::subject::SubjectNodes;
+use super::visible::Visible;
 use super::{Failure, FailureCode, QuerySubject, Visibility};
 use crate::api::v1;
 use crate::snapshot::Snapshot;
-use entail_core::model::PathName;
+use entail_core::engine::PathEngine;
+use entail_core::model::{Level, PathName};
+use entail_core::topology::{ListedPath, PathVisitor, TrieNodeId, WalkControl};
 
 const DEFAULT_PAGE: usize = 1_000;
 const MAX_PAGE: usize = 10_000;
@@ -18,34 +22,143 @@ pub fn list_paths(
     request: &v1::ListPathsRequest,
     visibility: &dyn Visibility,
 ) -> Result<v1::ListPathsResponse, Failure> {
-    let world = snapshot.world();
-    let subject = QuerySubject::read(&request.name, world)?;
-    let Page { first, size } = page(snapshot, request.page_size, &request.page_token)?;
-    let mut found = 0;
-    let mut paths = Vec::new();
-    world.topology().visit(&mut |name, resolved| {
-        let level = resolved.end().as_str();
-        let wanted = request.levels.is_empty() || request.levels.iter().any(|l| l == level);
-        if !wanted || !subject.includes(world, name, resolved) || !visibility.includes_path(name) {
-            return;
+    let engine = snapshot.engine();
+    let subject = QuerySubject::read(&request.name, snapshot.world())?;
+    let page = page(snapshot, request.page_size, &request.page_token)?;
+    let first = page.first;
+    let places = subject.places(engine);
+    let mut lister = PageLister {
+        counts: Counts::of(engine, &places, &request.levels),
+        levels: &request.levels,
+        visible: Visible::new(visibility),
+        page,
+        found: 0,
+        paths: Vec::new(),
+        more: false,
+    };
+    let walked = match &subject {
+        QuerySubject::Path(name) => {
+            let starts = engine.trie().starts(name);
+            let mut starts = starts.iter();
+            starts.try_for_each(|start| {
+                let step = |through, _| Ok(through);
+                engine.visit(Some(start), true, step, &mut lister)
+            })
         }
-        if found >= first && paths.len() < size {
-            paths.push(name.to_owned());
+        QuerySubject::All | QuerySubject::Object(..) => {
+            let step = |through, id| Ok(through || places.includes(engine, id));
+            engine.visit(None, false, step, &mut lister)
         }
-        found += 1;
-    });
-    if found == 0 && subject != QuerySubject::All {
-        return Err(no_path_failure(snapshot, &request.name, visibility));
+    };
+    match walked {
+        Err(error) => engine.fail(error),
+        Ok(()) if lister.found == 0 && subject != QuerySubject::All => {
+            return Err(no_path_failure(snapshot, &request.name, visibility));
+        }
+        Ok(()) => {}
     }
-    let next = first + paths.len();
+    let next = first.saturating_add(lister.paths.len());
     let version = snapshot.version();
     Ok(v1::ListPathsResponse {
-        next_page_token: token(snapshot, next, found),
-        paths,
+        next_page_token: token(snapshot, next, next.saturating_add(lister.more.into())),
+        paths: lister.paths,
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
         kinds: incomplete_kinds(snapshot, &[], visibility),
     })
+}
+
+/// How many listed paths end at each place or below it.
+struct Counts {
+    /// Once the path goes through what the question is about.
+    through: Vec<u64>,
+    /// As long as it does not.
+    before: Vec<u64>,
+}
+
+impl Counts {
+    fn of(engine: &PathEngine, places: &SubjectNodes, levels: &[String]) -> Self {
+        let trie = engine.trie();
+        let mut counts = Self {
+            through: Vec::with_capacity(trie.len()),
+            before: Vec::with_capacity(trie.len()),
+        };
+        // Those below come first.
+        for (id, place) in trie.ids().zip(trie.nodes()) {
+            let mut through = u64::from(is_at(levels, place.level));
+            let mut before = 0;
+            for child in trie.below(place) {
+                let (all, some) = counts.get(child);
+                through += all;
+                before += some;
+            }
+            if places.includes(engine, id) {
+                before = through;
+            }
+            counts.through.push(through);
+            counts.before.push(before);
+        }
+        counts
+    }
+
+    fn get(&self, id: TrieNodeId) -> (u64, u64) {
+        let count = |counts: &[u64]| counts.get(id.index()).copied().unwrap_or_default();
+        (count(&self.through), count(&self.before))
+    }
+}
+
+/// Whether paths that end at a level are listed.
+fn is_at(levels: &[String], level: Level) -> bool {
+    levels.is_empty() || levels.iter().any(|wanted| wanted == level.as_str())
+}
+
+/// Lists a page of paths.
+struct PageLister<'s> {
+    counts: Counts,
+    levels: &'s [String],
+    visible: Visible<'s>,
+    page: Page,
+    /// Listed paths that were passed.
+    found: usize,
+    paths: Vec<String>,
+    /// Whether there are paths after the page.
+    more: bool,
+}
+
+impl PathVisitor<bool> for PageLister<'_> {
+    fn passes_over(&mut self, place: TrieNodeId, through: bool, depth: usize) -> bool {
+        let (all, some) = self.counts.get(place);
+        let count = usize::try_from(if through { all } else { some }).unwrap_or(usize::MAX);
+        if count == 0 {
+            return true;
+        }
+        // What the caller may see in part has to be asked for path by path.
+        let after = self.found.saturating_add(count);
+        let before_page = self.visible.is_covered(depth) && after <= self.page.first;
+        if before_page {
+            self.found = after;
+        }
+        before_page
+    }
+
+    fn visit(&mut self, path: &ListedPath<'_, bool>) -> WalkControl {
+        let depth = path.resolved.len().saturating_sub(1);
+        let (visible, below) = self.visible.look(path.name, depth);
+        if visible && path.state && is_at(self.levels, path.node.level) {
+            if self.found >= self.page.first {
+                if self.paths.len() >= self.page.size {
+                    self.more = true;
+                    return WalkControl::Stop;
+                }
+                self.paths.push(path.name.to_owned());
+            }
+            self.found += 1;
+        }
+        match below {
+            true => WalkControl::Descend,
+            false => WalkControl::SkipChildren,
+        }
+    }
 }
 
 /// Where a page begins, and how long it is.
@@ -102,11 +215,13 @@ pub(super) fn no_path_failure(
     name: &str,
     visibility: &dyn Visibility,
 ) -> Failure {
-    let world = snapshot.world();
-    let located = PathName::parse(name).map(|path| (path, world.locate(&path)));
+    let engine = snapshot.engine();
+    let located = PathName::parse(name).map(|path| (path, engine.locate(&path)));
     match located {
         Ok((path, _)) if !visibility.includes_path(name) => Failure::hidden(name, &path),
-        Ok((_, Err(reason))) => Failure::not_found(snapshot, name, reason, visibility),
+        Ok((path, Ok(None))) => {
+            Failure::not_found(snapshot, name, snapshot.path_reason(&path), visibility)
+        }
         _ => Failure {
             code: FailureCode::NotFound,
             reason: "NotOnAPath".to_owned(),

@@ -30,7 +30,7 @@ pub fn list_policies(
         if !wanted.is_empty() && !wanted.contains(&kind.profile().policy) {
             continue;
         }
-        for (index, policy) in kind.policies().iter().enumerate() {
+        for (index, policy) in kind.policies() {
             if !visibility.includes_object(&policy.key) {
                 continue;
             }

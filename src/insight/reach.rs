@@ -1,16 +1,20 @@
 //! Where a policy reaches: every path and object that it affects, and how far it is in force.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use hashbrown::HashMap;
 
 use super::lookup::incomplete_kinds;
 use super::policies::message;
+use super::visible::Visible;
 use super::{Failure, QuerySubject, Visibility};
 use crate::api::{policy_ref, v1};
 use crate::snapshot::Snapshot;
 use entail_core::effective::{AttachmentChain, PolicyKind, World};
-use entail_core::model::{PolicyRef, Unit};
+use entail_core::engine::{ChainId, ChainTable, PathEngine, StateId};
+use entail_core::model::{InternalError, OrInternal, PolicyRef, Unit};
+use entail_core::topology::{ListedPath, PathVisitor, TrieNodeId, WalkControl};
 
 /// Units that were won, and units that were lost.
 type Shares = (Vec<String>, Vec<String>);
@@ -42,7 +46,7 @@ pub(super) fn reach(
     let Some((kind, policy)) = world
         .kinds()
         .get(number)
-        .and_then(|kind| Some((kind, kind.policies().get(index)?)))
+        .and_then(|kind| Some((kind, kind.policy_at(index)?)))
     else {
         return Err(Failure::no_such_object(format!(
             "there is no policy `{name}`"
@@ -50,14 +54,15 @@ pub(super) fn reach(
     };
     let statuses = snapshot.statuses();
     let status = statuses.of(number, index).cloned().unwrap_or_default();
-    let of = (kind, &PolicyRef::of(&policy.key));
-    let (paths, truncated) = paths(world, of, &wanted, visibility);
-    let objects = statuses
-        .affected
-        .iter()
-        .filter(|(_, policies)| policies.contains(&(number, index)))
-        .filter(|(node, _)| visibility.includes_object(&world.topology().key(**node).object))
-        .map(|(node, _)| world.topology().describe(*node));
+    let engine = snapshot.engine();
+    let named = PolicyRef::of(&policy.key);
+    let of = (number, &**kind, index);
+    let (paths, truncated) = paths(engine, of, (&named, &wanted), visibility);
+    let objects = engine
+        .affected_by(number, index)
+        .into_iter()
+        .filter(|node| visibility.includes_object(&world.topology().key(*node).object))
+        .map(|node| world.topology().describe(node));
     Ok(v1::ListAffectedResponse {
         status: Some(message(world, kind, (index, policy), &status)),
         objects: objects.collect::<BTreeSet<_>>().into_iter().collect(),
@@ -87,38 +92,143 @@ fn policy_named(
     )))
 }
 
-/// The scopes in which the policy stands, with what it won and lost of the wanted units.
+/// The scopes in which a policy stands, with what it won and lost of the wanted units.
+struct Reach<'e> {
+    engine: &'e PathEngine,
+    chains: ChainTable<'e>,
+    slot: usize,
+    policy: &'e PolicyRef,
+    wanted: &'e Unit,
+    visible: Visible<'e>,
+    known: HashMap<ChainId, Option<Rc<Shares>>>,
+    /// Whether the policy has a part in a path that ends at a place, or below it.
+    reaches: HashMap<(TrieNodeId, StateId), bool>,
+    found: Vec<v1::AffectedPath>,
+    truncated: bool,
+    failed: Option<InternalError>,
+}
+
+impl Reach<'_> {
+    /// What the policy won and lost on a path; `None` if it has no part in the wanted units there,
+    /// or the path is no scope.
+    fn shares(
+        &mut self,
+        place: TrieNodeId,
+        state: StateId,
+    ) -> Result<Option<Rc<Shares>>, InternalError> {
+        let object = self.engine.object_kind(place)?;
+        let Some(chain) = self.chains.at_scope(state, object)? else {
+            return Ok(None);
+        };
+        if let Some(known) = self.known.get(&chain) {
+            return Ok(known.clone());
+        }
+        let shares = if self.chains.has(chain, self.slot)? {
+            let (world, kind) = (self.engine.world(), self.chains.kind());
+            let chain = self.chains.chain(chain)?;
+            share(world, kind, chain, self.policy, self.wanted).map(Rc::new)
+        } else {
+            None
+        };
+        self.known.insert(chain, shares.clone());
+        Ok(shares)
+    }
+
+    fn reaches(&mut self, id: TrieNodeId, state: StateId) -> Result<bool, InternalError> {
+        if let Some(&known) = self.reaches.get(&(id, state)) {
+            return Ok(known);
+        }
+        let mut found = self.shares(id, state)?.is_some();
+        let trie = self.engine.trie();
+        let place = trie.node(id).or_internal("a place")?;
+        for child in trie.below(place) {
+            if found {
+                break;
+            }
+            found = self.reaches(child, self.engine.after(state, child)?)?;
+        }
+        self.reaches.insert((id, state), found);
+        Ok(found)
+    }
+
+    fn tell(&mut self, path: &ListedPath<'_, StateId>) -> Result<WalkControl, InternalError> {
+        let place = *path.resolved.last().or_internal("the end of a path")?;
+        let Some(shares) = self.shares(place, path.state)? else {
+            return Ok(WalkControl::Descend);
+        };
+        if self.found.len() >= MAX_PATHS {
+            self.truncated = true;
+            return Ok(WalkControl::Stop);
+        }
+        self.found.push(v1::AffectedPath {
+            path: path.name.to_owned(),
+            won: shares.0.clone(),
+            lost: shares.1.clone(),
+        });
+        Ok(WalkControl::Descend)
+    }
+
+    fn or_end(&mut self, found: Result<WalkControl, InternalError>) -> WalkControl {
+        found.unwrap_or_else(|error| {
+            self.failed = Some(error);
+            WalkControl::Stop
+        })
+    }
+}
+
+impl PathVisitor<StateId> for Reach<'_> {
+    fn passes_over(&mut self, place: TrieNodeId, state: StateId, _: usize) -> bool {
+        match self.reaches(place, state) {
+            Ok(reaches) => !reaches,
+            Err(error) => {
+                self.failed = Some(error);
+                true
+            }
+        }
+    }
+
+    fn visit(&mut self, path: &ListedPath<'_, StateId>) -> WalkControl {
+        let depth = path.resolved.len().saturating_sub(1);
+        let (visible, below) = self.visible.look(path.name, depth);
+        if visible {
+            let told = self.tell(path);
+            let told = self.or_end(told);
+            if told != WalkControl::Descend {
+                return told;
+            }
+        }
+        match below {
+            true => WalkControl::Descend,
+            false => WalkControl::SkipChildren,
+        }
+    }
+}
+
+/// The scopes in which a policy stands; whether there are more than are named.
 fn paths(
-    world: &World,
-    (kind, policy): (&PolicyKind, &PolicyRef),
-    wanted: &Unit,
+    engine: &PathEngine,
+    (number, kind, slot): (usize, &PolicyKind, usize),
+    (policy, wanted): (&PolicyRef, &Unit),
     visibility: &dyn Visibility,
 ) -> (Vec<v1::AffectedPath>, bool) {
-    let mut known: HashMap<AttachmentChain, Option<Shares>> = HashMap::new();
-    let mut found = Vec::new();
-    let mut truncated = false;
-    world.topology().visit(&mut |name, resolved| {
-        if !world.is_scope(kind, resolved) || !visibility.includes_path(name) {
-            return;
-        }
-        let Some(chain) = world.attachment_chain(kind, resolved) else {
-            return;
-        };
-        let shares = known
-            .entry(chain)
-            .or_insert_with_key(|chain| share(world, kind, chain, policy, wanted));
-        let Some((won, lost)) = shares else { return };
-        if found.len() >= MAX_PATHS {
-            truncated = true;
-            return;
-        }
-        found.push(v1::AffectedPath {
-            path: name.to_owned(),
-            won: won.clone(),
-            lost: lost.clone(),
-        });
-    });
-    (found, truncated)
+    let mut reach = Reach {
+        engine,
+        chains: ChainTable::new(engine, number, kind),
+        slot,
+        policy,
+        wanted,
+        visible: Visible::new(visibility),
+        known: HashMap::new(),
+        reaches: HashMap::new(),
+        found: Vec::new(),
+        truncated: false,
+        failed: None,
+    };
+    let walked = engine.visit(None, 0, |s, place| engine.after(s, place), &mut reach);
+    if let Some(error) = reach.failed.or(walked.err()) {
+        kind.fail(error);
+    }
+    (reach.found, reach.truncated)
 }
 
 /// What a policy won and lost; `None` if it has no part in the wanted units there.
@@ -174,9 +284,8 @@ pub(super) fn affecting(
         // Nothing affects an object that is not there, either.
         return Ok(v1::ListAffectedResponse::default());
     }
-    let key = match subject {
-        QuerySubject::Object(key, None) => key.to_string(),
-        QuerySubject::Object(key, Some(section)) => format!("{key}#{section}"),
+    let (key, section) = match subject {
+        QuerySubject::Object(key, section) => (key, section),
         QuerySubject::All | QuerySubject::Path(_) => {
             return Err(Failure::invalid(
                 "NotAnObject",
@@ -184,7 +293,7 @@ pub(super) fn affecting(
             ));
         }
     };
-    let affecting = world.affecting(&snapshot.statuses(), &key);
+    let affecting = snapshot.engine().affecting(&key, section.as_deref());
     Ok(v1::ListAffectedResponse {
         policies: affecting
             .into_iter()

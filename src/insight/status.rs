@@ -69,8 +69,9 @@ pub fn server_status(
 
 fn status(world: &World, kind: &PolicyKind) -> v1::KindStatus {
     let profile = kind.profile();
-    let accepted = (0..kind.policies().len())
-        .filter(|&p| kind.outcome(p).0 == Outcome::Accepted)
+    let accepted = kind
+        .policies()
+        .filter(|(slot, _)| kind.outcome(*slot).0 == Outcome::Accepted)
         .count();
     let state = match world.state(&profile.policy) {
         SourceState::Complete => v1::kind_state::State::Complete,
@@ -87,7 +88,7 @@ fn status(world: &World, kind: &PolicyKind) -> v1::KindStatus {
             ProfileOrigin::Derived => "derived",
         }
         .to_owned(),
-        policies: kind.policies().len() as u64,
+        policies: kind.policy_count() as u64,
         accepted: accepted as u64,
         not_computed: kind.not_computed().unwrap_or_default().to_owned(),
         scope_levels: scope_levels(profile)

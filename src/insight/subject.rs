@@ -2,8 +2,9 @@
 
 use super::Failure;
 use entail_core::effective::World;
-use entail_core::model::{GroupKind, ObjectKey, PathName, Section, groups};
-use entail_core::topology::{PathStep, ResolvedPath};
+use entail_core::engine::PathEngine;
+use entail_core::model::{GroupKind, NodeKey, ObjectKey, PathName, Section, groups};
+use entail_core::topology::{NodeId, TrieNodeId};
 
 /// What a question is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +15,13 @@ pub enum QuerySubject {
     Path(String),
     /// An object, or a section of it.
     Object(ObjectKey, Option<String>),
+}
+
+/// The nodes of what a question is about; `None` for all.
+pub(super) struct SubjectNodes {
+    nodes: Option<Vec<NodeId>>,
+    /// Whether one is a GatewayClass: those stand above Gateways without a place of their own.
+    has_class: bool,
 }
 
 impl QuerySubject {
@@ -52,43 +60,66 @@ impl QuerySubject {
         ))
     }
 
-    /// Whether a path goes through what the question is about.
-    pub fn includes(&self, world: &World, name: &str, resolved: &ResolvedPath) -> bool {
-        match self {
-            QuerySubject::All => true,
-            QuerySubject::Path(path) => {
-                let below = name.strip_prefix(path.as_str());
-                below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    /// The places of what the question is about.
+    pub(super) fn places(&self, engine: &PathEngine) -> SubjectNodes {
+        let topology = engine.world().topology();
+        let nodes: Vec<NodeId> = match self {
+            QuerySubject::All | QuerySubject::Path(_) => {
+                return SubjectNodes {
+                    nodes: None,
+                    has_class: false,
+                };
             }
-            QuerySubject::Object(key, section) => resolved
-                .steps
-                .iter()
-                .any(|step| is_step_of(world, step, key, section.as_deref())),
+            QuerySubject::Object(key, section) => {
+                let whole = topology.node(&NodeKey::whole(key.clone()));
+                match section {
+                    None => whole.into_iter().collect(),
+                    Some(section) => {
+                        let mut parts = whole.map_or_else(Vec::new, |w| topology.sections(w));
+                        parts.retain(|node| is_section(engine.world(), *node, section));
+                        parts
+                    }
+                }
+            }
+        };
+        let is_class = |node: &NodeId| &*topology.key(*node).object.kind.kind == "GatewayClass";
+        SubjectNodes {
+            has_class: nodes.iter().any(is_class),
+            nodes: Some(nodes),
         }
     }
 }
 
-/// Whether a step is the object, or the section of it.
-pub(super) fn is_step_of(
-    world: &World,
-    step: &PathStep,
-    key: &ObjectKey,
-    section: Option<&str>,
-) -> bool {
-    let node = world.topology().key(step.node);
-    if node.object != *key {
-        return false;
+impl SubjectNodes {
+    /// Whether a path goes through what the question is about once it goes through a place.
+    pub(super) fn includes(&self, engine: &PathEngine, id: TrieNodeId) -> bool {
+        let Some(nodes) = &self.nodes else {
+            return true;
+        };
+        let root = || engine.trie().root(id).filter(|_| self.has_class);
+        let class = || root().and_then(|root| root.class);
+        self.ends(engine, id) || class().is_some_and(|class| nodes.contains(&class))
     }
-    match (section, &node.section) {
-        (None, found) => found.is_none(),
-        (Some(_), None) => false,
-        (Some(wanted), Some(Section::Listener(name))) => **name == *wanted,
-        (Some(wanted), Some(Section::Port(port))) => port.to_string() == wanted,
-        (Some(wanted), Some(Section::Rule(index))) => {
+
+    /// Whether a place is the object that the question is about.
+    pub(super) fn ends(&self, engine: &PathEngine, id: TrieNodeId) -> bool {
+        let place = engine.trie().node(id);
+        let nodes = self.nodes.as_deref().unwrap_or_default();
+        place.is_some_and(|place| nodes.contains(&place.node))
+    }
+}
+
+/// Whether a node is a section that people name so.
+fn is_section(world: &World, node: NodeId, wanted: &str) -> bool {
+    match &world.topology().key(node).section {
+        None => false,
+        Some(Section::Listener(name)) => **name == *wanted,
+        Some(Section::Port(port)) => port.to_string() == wanted,
+        Some(Section::Rule(index)) => {
             wanted == format!("#{index}")
                 || world
                     .topology()
-                    .describe(step.node)
+                    .describe(node)
                     .ends_with(&format!("#{wanted}"))
         }
     }

@@ -2,37 +2,38 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::Visibility;
 use super::lookup::incomplete_kinds;
+use super::visible::Visible;
 use crate::api::{policy_ref, v1};
 use crate::snapshot::Snapshot;
 use entail_core::effective::World;
+use entail_core::engine::PathEngine;
 use entail_core::model::{Level, NodeKey, Outcome, PolicyRef};
-use entail_core::topology::NodeId;
+use entail_core::topology::{ListedPath, NodeId, PathVisitor, TrieNodeId, WalkControl};
 
 /// A node in a role: a Service stands as mesh root and as backend (specification 1.3).
 type Role = (NodeId, Level);
 
 /// The topology with the policies attached to it.
 pub fn get_topology(snapshot: &Snapshot, visibility: &dyn Visibility) -> v1::GetTopologyResponse {
-    let world = snapshot.world();
+    let engine = snapshot.engine();
+    let world = engine.world();
     let attached = attached(world, visibility);
     let mut graph = Graph::default();
-    world.topology().visit(&mut |name, resolved| {
-        if !visibility.includes_path(name) {
-            return;
-        }
-        let mut above = None;
-        for step in &resolved.steps {
-            let node = graph.node(world, (step.node, step.level), &attached);
-            if let Some(above) = above {
-                graph.edges.insert((above, node));
-            }
-            above = Some(node);
-        }
-    });
+    let mut drawer = Drawer {
+        engine,
+        attached: &attached,
+        visible: Visible::new(visibility),
+        drawn: HashSet::new(),
+        above: Vec::new(),
+        graph: &mut graph,
+    };
+    if let Err(error) = engine.visit(None, (), |(), _| Ok(()), &mut drawer) {
+        engine.fail(error);
+    }
     graph.add_namespaces(world, &attached);
     let version = snapshot.version();
     v1::GetTopologyResponse {
@@ -54,6 +55,68 @@ struct Graph {
     nodes: Vec<v1::TopologyNode>,
     numbers: HashMap<Role, u32>,
     edges: BTreeSet<(u32, u32)>,
+}
+
+/// Draws the graph along a walk. What is below a place is drawn once, however many paths lead there.
+struct Drawer<'e> {
+    engine: &'e PathEngine,
+    attached: &'e AttachedTo,
+    visible: Visible<'e>,
+    /// Places below which everything is drawn.
+    drawn: HashSet<TrieNodeId>,
+    /// The places above the one that is walked over.
+    above: Vec<TrieNodeId>,
+    graph: &'e mut Graph,
+}
+
+impl Drawer<'_> {
+    /// Draws the steps of a path.
+    fn draw(&mut self, resolved: &[TrieNodeId]) {
+        let trie = self.engine.trie();
+        let root = resolved.first().and_then(|&root| trie.root(root));
+        let class = root.and_then(|root| root.class);
+        let class = class.map(|class| (class, Level::GatewayClass));
+        let places = resolved.iter().filter_map(|&id| trie.node(id));
+        let mut above = None;
+        for role in class.into_iter().chain(places.map(|p| (p.node, p.level))) {
+            let world = self.engine.world();
+            let node = self.graph.node(world, role, self.attached);
+            if let Some(above) = above {
+                self.graph.edges.insert((above, node));
+            }
+            above = Some(node);
+        }
+    }
+}
+
+impl PathVisitor<()> for Drawer<'_> {
+    fn passes_over(&mut self, place: TrieNodeId, (): (), depth: usize) -> bool {
+        self.above.truncate(depth);
+        let is_drawn = self.visible.is_covered(depth) && self.drawn.contains(&place);
+        self.above.push(place);
+        if is_drawn {
+            // Only the step to it is new.
+            let resolved = std::mem::take(&mut self.above);
+            self.draw(&resolved);
+            self.above = resolved;
+        }
+        is_drawn
+    }
+
+    fn visit(&mut self, path: &ListedPath<'_, ()>) -> WalkControl {
+        let depth = path.resolved.len().saturating_sub(1);
+        let (visible, below) = self.visible.look(path.name, depth);
+        if visible {
+            self.draw(path.resolved);
+        }
+        if self.visible.is_covered(depth + 1) {
+            self.drawn.extend(path.resolved.last());
+        }
+        match below {
+            true => WalkControl::Descend,
+            false => WalkControl::SkipChildren,
+        }
+    }
 }
 
 type AttachedTo = BTreeMap<NodeId, Vec<v1::TopologyPolicy>>;
@@ -99,7 +162,7 @@ fn attached(world: &World, visibility: &dyn Visibility) -> AttachedTo {
     let mut found = AttachedTo::new();
     let kinds = world.kinds().iter();
     for kind in kinds.filter(|kind| visibility.includes_kind(&kind.profile().policy)) {
-        for (index, policy) in kind.policies().iter().enumerate() {
+        for (index, policy) in kind.policies() {
             let accepted = kind.outcome(index).0 == Outcome::Accepted;
             let nodes: BTreeSet<&NodeKey> = kind
                 .attached(index)

@@ -13,11 +13,31 @@ pub trait Visibility {
     /// Whether it sees a path.
     fn includes_path(&self, name: &str) -> bool;
 
+    /// How much it sees of a path and of all paths below it.
+    fn coverage(&self, name: &str) -> Coverage {
+        let _ = name;
+        match self.is_unrestricted() {
+            true => Coverage::All,
+            false => Coverage::Part,
+        }
+    }
+
     /// Whether it sees policies of a kind.
     fn includes_kind(&self, kind: &GroupKind) -> bool;
 
     /// Whether it sees an object for itself, as opposed to what stands on the paths that it sees.
     fn includes_object(&self, key: &ObjectKey) -> bool;
+}
+
+/// How much a caller sees of a path and of all paths below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coverage {
+    /// Everything.
+    All,
+    /// Perhaps a part: each path has to be asked for.
+    Part,
+    /// Nothing.
+    Nothing,
 }
 
 /// Paths and kinds; all of them if nothing is said.
@@ -94,6 +114,20 @@ impl Visibility for AccessScope {
 
     fn includes_path(&self, name: &str) -> bool {
         self.has_path(name)
+    }
+
+    fn coverage(&self, name: &str) -> Coverage {
+        if self.has_path(name) {
+            return Coverage::All;
+        }
+        let is_below = |prefix: &PathPrefix| {
+            let rest = prefix.as_str().strip_prefix(name);
+            rest.is_some_and(|rest| rest.starts_with('/'))
+        };
+        match self.prefixes.iter().any(is_below) {
+            true => Coverage::Part,
+            false => Coverage::Nothing,
+        }
     }
 
     fn includes_kind(&self, kind: &GroupKind) -> bool {

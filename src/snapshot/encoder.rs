@@ -229,8 +229,14 @@ impl AnswerEncoder {
         key: ChainStateKey,
     ) -> Option<AnswerLookup> {
         let (number, chain_state, inherited_only) = key;
-        let chain = automaton.attachment_chain(number, chain_state, inherited_only)?;
         let kind = world.kinds().get(number)?;
+        let chain = match automaton.chain(number, chain_state, inherited_only) {
+            Ok(chain) => chain?,
+            Err(error) => {
+                kind.fail(error);
+                return None;
+            }
+        };
         let answer_key = Arc::new(world.answer_key(kind, &chain));
         if let Some(known) = self.before.get(&answer_key) {
             return Some(AnswerLookup::Cached(answer_key, known.clone()));

@@ -1,7 +1,7 @@
 //! The immutable snapshot that look-ups are answered from, and the one cell that holds it.
 //!
-//! A snapshot holds every answer encoded, equal answers once. The world behind it, of the same
-//! generation, is read when somebody asks for more than answers: look-ups never wait for it.
+//! A snapshot holds every answer encoded, equal answers once, and the world behind them with the
+//! trie and the automaton of its paths: questions walk what look-ups walk.
 
 mod cell;
 mod encoder;
@@ -23,7 +23,7 @@ pub use views::{PathSelector, SnapshotPaths, WatchGroup};
 use crate::api::{EncodedGetEffectivePoliciesResponse, combined_etag, v1};
 use encoder::AnswerEncoder;
 use entail_core::effective::{Statuses, World};
-use entail_core::engine::Transitions;
+use entail_core::engine::{PathEngine, Transitions};
 use entail_core::model::{ChunkedVec, GroupKind, PathErrorReason, PathName, Str};
 use entail_core::routing::{EntryPoint, Request, RoutingOptions, RoutingResult};
 use entail_core::store::Projection;
@@ -137,17 +137,21 @@ impl Snapshot {
         &self.reply_tail.get
     }
 
-    /// The world that the answers were computed from. The first call may read it, which takes as
-    /// long as reading everything from scratch.
-    pub fn world(&self) -> &Arc<World> {
-        self.lazy_world.world()
+    /// The world that the answers were computed from.
+    pub fn world(&self) -> &World {
+        self.lazy_world.paths.world()
+    }
+
+    /// The world with its paths, as look-ups walk them.
+    pub fn engine(&self) -> &PathEngine {
+        &self.lazy_world.paths
     }
 
     /// The statuses of all policies, computed once.
     pub fn statuses(&self) -> Arc<Statuses> {
         let statuses = self
             .statuses
-            .get_or_init(|| Arc::new(self.world().statuses()));
+            .get_or_init(|| Arc::new(self.engine().statuses()));
         Arc::clone(statuses)
     }
 
@@ -183,7 +187,8 @@ impl Snapshot {
         fast_only: bool,
     ) -> Option<RoutingResult> {
         let lazy_world = &self.lazy_world;
-        let world = (&*lazy_world.topology, &lazy_world.store);
+        let world = lazy_world.paths.world();
+        let world = (&**world.topology(), world.store());
         lazy_world
             .router
             .find(world, entry_point, request, rules, fast_only)
@@ -196,7 +201,7 @@ impl Snapshot {
         gateway: Option<(&str, &str)>,
         most: usize,
     ) -> Option<Vec<String>> {
-        self.lazy_world.topology.listener_paths(gateway, most)
+        self.world().topology().listener_paths(gateway, most)
     }
 
     /// Why something is no path (specification 1.4).

@@ -5,11 +5,10 @@ use std::sync::{Arc, OnceLock};
 
 use super::{AnswerEncoder, BuildStats, ReplyTail, Snapshot, Version};
 use entail_core::effective::World;
-use entail_core::engine::{Engine, EngineUpdate, StateId};
+use entail_core::engine::{Engine, EngineUpdate, PathEngine, StateId};
 use entail_core::model::{GroupKind, Outcome, PathErrorReason, PathName};
 use entail_core::routing::RequestRouter;
-use entail_core::store::{ChangeKind, ChangeSet, ProfileSources, Store, route_kind};
-use entail_core::topology::Topology;
+use entail_core::store::{ChangeKind, ChangeSet, Store, route_kind};
 
 /// Makes snapshots of a world that follows its store.
 #[derive(Debug)]
@@ -36,14 +35,11 @@ pub(super) enum AnswerDelta {
     },
 }
 
-/// The world behind a snapshot, read when it is asked for.
+/// The world behind a snapshot, with its paths.
 #[derive(Clone, Debug)]
 pub(super) struct LazyWorld {
-    pub(super) store: Store,
-    profiles: ProfileSources,
-    pub(super) topology: Arc<Topology>,
+    pub(super) paths: PathEngine,
     pub(super) router: Arc<RequestRouter>,
-    world: OnceLock<Arc<World>>,
 }
 
 impl SnapshotBuilder {
@@ -91,7 +87,7 @@ impl SnapshotBuilder {
         }
     }
 
-    /// The world as it is now. Its policies stand in no order.
+    /// The world as it is now.
     pub fn world(&self) -> &World {
         self.engine.world()
     }
@@ -127,11 +123,8 @@ impl SnapshotBuilder {
             distinct: self.encoder.distinct(),
             paths: self.paths,
             lazy_world: LazyWorld {
-                store: now.store().clone(),
-                profiles: now.profiles().clone(),
-                topology: Arc::clone(now.topology()),
+                paths: self.engine.paths().clone(),
                 router: Arc::clone(&self.router),
-                world: OnceLock::new(),
             },
             statuses: OnceLock::new(),
         }
@@ -139,10 +132,7 @@ impl SnapshotBuilder {
 
     /// A snapshot of a world that nothing was exchanged in.
     pub(super) fn of(world: World, version: Version) -> Snapshot {
-        let mut snapshot_builder = Self::new(world);
-        let mut snapshot = snapshot_builder.snapshot(version);
-        snapshot.lazy_world.world = OnceLock::from(Arc::new(snapshot_builder.engine.into_world()));
-        snapshot
+        Self::new(world).snapshot(version)
     }
 }
 
@@ -164,13 +154,7 @@ impl Snapshot {
 impl LazyWorld {
     /// Why something is no path; nothing is read for it.
     pub fn path_reason(&self, path: &PathName<'_>) -> PathErrorReason {
-        let found = self.topology.locate(&self.store, path);
+        let found = self.paths.world().locate(path);
         found.err().unwrap_or(PathErrorReason::NotAPath)
-    }
-
-    /// The world; the first call reads it.
-    pub fn world(&self) -> &Arc<World> {
-        self.world
-            .get_or_init(|| Arc::new(World::from_store(self.store.clone(), &self.profiles)))
     }
 }

@@ -293,6 +293,14 @@ impl WorldHistory {
                 wrong.push(format!("seed {seed}, {step}: {gone} is still there"));
             }
         }
+        for found in super::paths::differences(ours.engine()) {
+            wrong.push(format!("seed {seed}, {step}: {found}"));
+        }
+        for (ours, full) in replies(&ours).into_iter().zip(replies(&full)) {
+            if ours != full {
+                wrong.push(format!("seed {seed}, {step}: {ours}\nand not {full}"));
+            }
+        }
         for path in ["/", "/0", "/1", "/2"] {
             let asked = entail::api::v1::ResolveRequestRequest {
                 path: path.to_owned(),
@@ -314,6 +322,43 @@ impl WorldHistory {
         self.paths = now;
         self.wrong.extend(wrong);
     }
+}
+
+/// What questions about everything come to.
+fn replies(snapshot: &Snapshot) -> Vec<String> {
+    use entail::api::v1;
+    use entail::insight::{
+        explain, get_topology, list_affected, list_findings, list_paths, list_policies,
+    };
+    let all = AccessScope::default();
+    let mut found = vec![
+        format!(
+            "{:?}",
+            explain(snapshot, &v1::ExplainRequest::default(), &all)
+        ),
+        format!("{:?}", get_topology(snapshot, &all)),
+        format!(
+            "{:?}",
+            list_findings(snapshot, &v1::ListFindingsRequest::default(), &all)
+        ),
+        format!(
+            "{:?}",
+            list_paths(snapshot, &v1::ListPathsRequest::default(), &all)
+        ),
+    ];
+    let policies = list_policies(snapshot, &v1::ListPoliciesRequest::default(), &all).unwrap();
+    for status in &policies.policies {
+        let policy = status.policy.clone().unwrap_or_default();
+        let name = format!("{}/{}/{}", status.kind, policy.namespace, policy.name);
+        let subject = v1::list_affected_request::Subject::Policy(name);
+        let request = v1::ListAffectedRequest {
+            subject: Some(subject),
+            ..Default::default()
+        };
+        found.push(format!("{:?}", list_affected(snapshot, &request, &all)));
+    }
+    found.push(format!("{policies:?}"));
+    found
 }
 
 fn name(document: &Value) -> String {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use entail_core::engine::PathEngine;
 use serde_json::json;
 
 use super::compare::{effective, paths, placed};
@@ -18,7 +19,8 @@ use super::worlds::World;
 pub fn statuses(world: &World) -> Vec<String> {
     let entail = entail_of(&world.documents());
     let paths = paths(&entail);
-    let statuses = entail.statuses();
+    let engine = PathEngine::new(entail.clone());
+    let statuses = engine.statuses();
     let mut wrong = Vec::new();
     for placed in placed(world) {
         let name = &placed.kind.kind;
@@ -27,8 +29,8 @@ pub fn statuses(world: &World) -> Vec<String> {
             .into_iter()
             .position(|k| *k.profile().policy.kind == **name)
             .unwrap();
-        let policies = entail.kinds()[at].policies();
-        for (policy, status) in policies.iter().zip(&statuses.kinds[at]) {
+        for (slot, policy) in entail.kinds()[at].policies() {
+            let status = statuses.of(at, slot).unwrap();
             let key = policy.key.qualified_name();
             let (expected, scopes) = state(&placed, &paths, &key);
             let told = status.in_force.map(|force| force.as_str());

@@ -5,15 +5,18 @@ mod routes;
 mod suggestion;
 
 use std::collections::{BTreeMap, BTreeSet};
-
-use hashbrown::HashMap;
+use std::rc::Rc;
 
 use super::Visibility;
 use super::lookup::incomplete_kinds;
+use super::visible::visible_entries;
 use crate::api::v1;
 use crate::snapshot::Snapshot;
 use entail_core::effective::{AttachmentChain, PolicyKind, World};
-use entail_core::model::{Enforcement, GroupKind, ObjectKey, Outcome, PolicyRef};
+use entail_core::engine::{
+    ChainId, ChainKey, ChainTable, PathEngine, PathGroup, PathSample, StateId, SurveyEntry,
+};
+use entail_core::model::{Enforcement, GroupKind, InternalError, ObjectKey, Outcome, PolicyRef};
 use entail_core::profile::{PolicyClass, PolicyLabel, ProfileOrigin};
 use v1::finding::Severity;
 
@@ -29,12 +32,19 @@ pub fn list_findings(
     let world = snapshot.world();
     let wanted: Vec<GroupKind> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
     let mut findings = Vec::new();
+    let engine = snapshot.engine();
+    let scopes = Scopes::of(engine, visibility);
+    let scopes = scopes.map_err(|error| engine.fail(error)).ok();
     for (number, kind) in world.kinds().iter().enumerate() {
         if !wanted.is_empty() && !wanted.contains(&kind.profile().policy) {
             continue;
         }
         policies(snapshot, number, kind, &mut findings);
-        paths(world, kind, visibility, &mut findings);
+        if let Some(scopes) = &scopes
+            && let Err(error) = paths(scopes, (number, kind), &mut findings)
+        {
+            kind.fail(error);
+        }
     }
     if wanted.is_empty() {
         profiles(world, visibility, &mut findings);
@@ -102,7 +112,7 @@ fn policies(
 ) {
     let world = snapshot.world();
     let statuses = snapshot.statuses();
-    for (index, policy) in kind.policies().iter().enumerate() {
+    for (index, policy) in kind.policies() {
         let mut tell = |severity, reason: &str, message: String| {
             findings.push(finding(world, severity, reason, &policy.key, message));
         };
@@ -167,51 +177,130 @@ fn severity_of(outcome: Outcome) -> Option<(Severity, &'static str)> {
     }
 }
 
-/// Silent losses, and where the two folds differ.
-fn paths(
-    world: &World,
-    kind: &PolicyKind,
-    visibility: &dyn Visibility,
-    findings: &mut Vec<ScopedFinding>,
-) {
-    let mut known: HashMap<AttachmentChain, Vec<String>> = HashMap::new();
-    world.topology().visit(&mut |name, resolved| {
-        if !visibility.includes_path(name) {
-            return;
-        }
-        let chain = world.attachment_chain(kind, resolved);
-        if let Some(chain) = chain.filter(|_| world.is_scope(kind, resolved)) {
-            known.entry(chain).or_default().push(name.to_owned());
-        }
-    });
-    let mut scopes: Vec<(AttachmentChain, Vec<String>)> = known.into_iter().collect();
-    scopes.sort_by(|a, b| a.1.cmp(&b.1));
-    let mut lost: BTreeMap<(PolicyRef, String), Vec<String>> = BTreeMap::new();
-    let mut traps: Vec<String> = Vec::new();
-    for (chain, names) in &scopes {
-        let losses = world.losses(kind, chain);
-        if !losses.is_empty() {
-            let explained = world.explain(kind, chain);
-            for unit in &losses {
-                let beaten = explained.units.iter().flat_map(|u| &u.beaten);
-                let owners: BTreeSet<&PolicyRef> = beaten
-                    .filter(|b| b.unit.covers(unit) || unit.covers(&b.unit))
-                    .map(|b| &b.policy)
-                    .collect();
-                for owner in owners {
-                    let entry = lost.entry((owner.clone(), unit.to_string())).or_default();
-                    entry.extend(names.iter().cloned());
-                }
+/// The paths of each kind that are its scopes, by what is attached to them.
+struct Scopes<'e> {
+    engine: &'e PathEngine,
+    entries: Vec<SurveyEntry<StateId>>,
+    groups: Vec<PathGroup<'e>>,
+}
+
+/// What gets lost on the paths of a chain, and whether another fold would give another answer.
+#[derive(Default)]
+struct Trouble {
+    lost: Vec<(PolicyRef, String)>,
+    is_trap: bool,
+}
+
+impl<'e> Scopes<'e> {
+    fn of(engine: &'e PathEngine, visibility: &dyn Visibility) -> Result<Self, InternalError> {
+        let entries = visible_entries(engine, visibility)?;
+        Ok(Self {
+            groups: engine.groups(&entries, false)?,
+            entries,
+            engine,
+        })
+    }
+
+    /// The paths with the same chain of a kind that have some trouble, sorted by their names.
+    fn troubles(&self, number: usize, kind: &PolicyKind) -> Result<Vec<Troubled>, InternalError> {
+        let world = self.engine.world();
+        let mut chains = ChainTable::new(self.engine, number, kind);
+        let mut known: BTreeMap<ChainKey, PathSample> = BTreeMap::new();
+        let by_node = match kind.reads_own_fields() {
+            true => self.engine.groups(&self.entries, true)?,
+            false => Vec::new(),
+        };
+        let groups = match kind.reads_own_fields() {
+            true => &by_node,
+            false => &self.groups,
+        };
+        for group in groups {
+            if let Some(chain) = chains.at_scope(group.state, group.object)? {
+                let paths = known.entry((chain, group.node)).or_default();
+                paths.join(&group.paths);
             }
         }
-        if world.top_down_differs(kind, chain) {
-            traps.extend(names.iter().cloned());
+        let mut troubles: BTreeMap<ChainId, Rc<Trouble>> = BTreeMap::new();
+        let mut found = Vec::new();
+        for ((chain, _), paths) in known {
+            let trouble = match troubles.get(&chain) {
+                Some(trouble) => Rc::clone(trouble),
+                None => Rc::new(trouble_of(world, kind, chains.chain(chain)?)),
+            };
+            troubles.insert(chain, Rc::clone(&trouble));
+            if trouble.is_trap || !trouble.lost.is_empty() {
+                found.push((self.engine.names(&paths)?, paths.count, trouble));
+            }
+        }
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(found)
+    }
+}
+
+/// The names of some paths, how many there are, and their trouble.
+type Troubled = (Vec<String>, u64, Rc<Trouble>);
+
+fn trouble_of(world: &World, kind: &PolicyKind, chain: &AttachmentChain) -> Trouble {
+    let mut trouble = Trouble {
+        is_trap: world.top_down_differs(kind, chain),
+        ..Trouble::default()
+    };
+    let losses = world.losses(kind, chain);
+    if losses.is_empty() {
+        return trouble;
+    }
+    let explained = world.explain(kind, chain);
+    for unit in &losses {
+        let beaten = explained.units.iter().flat_map(|u| &u.beaten);
+        let owners: BTreeSet<&PolicyRef> = beaten
+            .filter(|b| b.unit.covers(unit) || unit.covers(&b.unit))
+            .map(|b| &b.policy)
+            .collect();
+        let lost = owners.into_iter();
+        trouble
+            .lost
+            .extend(lost.map(|owner| (owner.clone(), unit.to_string())));
+    }
+    trouble
+}
+
+/// Paths that a finding names, and how many there are.
+#[derive(Default)]
+struct Named {
+    count: u64,
+    names: Vec<String>,
+}
+
+impl Named {
+    fn add(&mut self, count: u64, names: &[String]) {
+        self.count += count;
+        let left = MAX_NAMED_PATHS.saturating_sub(self.names.len());
+        self.names.extend(names.iter().take(left).cloned());
+    }
+}
+
+/// Silent losses, and where the two folds differ.
+fn paths(
+    scopes: &Scopes<'_>,
+    (number, kind): (usize, &PolicyKind),
+    findings: &mut Vec<ScopedFinding>,
+) -> Result<(), InternalError> {
+    let mut lost: BTreeMap<(PolicyRef, String), Named> = BTreeMap::new();
+    let mut traps = Named::default();
+    for (names, count, trouble) in scopes.troubles(number, kind)? {
+        for owner_and_unit in &trouble.lost {
+            let named = lost.entry(owner_and_unit.clone()).or_default();
+            named.add(count, &names);
+        }
+        if trouble.is_trap {
+            traps.add(count, &names);
         }
     }
+    let world = scopes.engine.world();
     let policy_kind = &kind.profile().policy;
-    for ((policy, unit), names) in lost {
+    for ((policy, unit), named) in lost {
         let key = ObjectKey::new(policy_kind.clone(), policy.namespace, policy.name);
-        let message = format!("`{unit}` gets lost on {}", describe_paths(&names));
+        let message = format!("`{unit}` gets lost on {}", describe_paths(&named));
         findings.push(finding(
             world,
             Severity::Warning,
@@ -220,7 +309,7 @@ fn paths(
             message,
         ));
     }
-    if !traps.is_empty() {
+    if traps.count > 0 {
         let finding = v1::Finding {
             severity: Severity::Note.into(),
             reason: "FoldOrder".to_owned(),
@@ -236,22 +325,15 @@ fn paths(
             finding,
         });
     }
+    Ok(())
 }
 
 /// How many paths, and some of them.
-fn describe_paths(names: &[String]) -> String {
-    let some: Vec<&str> = names
-        .iter()
-        .take(MAX_NAMED_PATHS)
-        .map(String::as_str)
-        .collect();
-    let more = if names.len() > MAX_NAMED_PATHS {
-        ", ..."
-    } else {
-        ""
-    };
-    let paths = if names.len() == 1 { "path" } else { "paths" };
-    format!("{} {paths}: {}{more}", names.len(), some.join(", "))
+fn describe_paths(named: &Named) -> String {
+    let most = u64::try_from(MAX_NAMED_PATHS).unwrap_or(u64::MAX);
+    let more = if named.count > most { ", ..." } else { "" };
+    let paths = if named.count == 1 { "path" } else { "paths" };
+    format!("{} {paths}: {}{more}", named.count, named.names.join(", "))
 }
 
 /// Profiles that are refused, and labels that contradict them.

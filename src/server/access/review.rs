@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use tonic::Status;
 use tonic::metadata::MetadataMap;
 
-use crate::insight::{AccessScope, Visibility};
+use crate::insight::{AccessScope, Coverage, Visibility};
 use crate::server::access::peer::Peer;
 use entail_core::model::{GroupKind, ObjectKey, PathName, Root, groups};
 
@@ -166,6 +166,24 @@ impl Visibility for CallerVisibility {
     fn includes_path(&self, name: &str) -> bool {
         self.scope.has_path(name)
             && (self.account.is_none() || object_of(name).is_some_and(|key| self.may_get(&key)))
+    }
+
+    fn coverage(&self, name: &str) -> Coverage {
+        let covered = self.scope.coverage(name);
+        let is_below_route = || match PathName::parse(name) {
+            Ok(PathName::Traffic(walk)) => walk.route.is_some(),
+            _ => false,
+        };
+        match covered {
+            Coverage::Nothing => Coverage::Nothing,
+            // Whoever may get a route may see everything below it.
+            Coverage::All if self.account.is_none() => Coverage::All,
+            Coverage::All if is_below_route() => match self.includes_path(name) {
+                true => Coverage::All,
+                false => Coverage::Nothing,
+            },
+            Coverage::All | Coverage::Part => Coverage::Part,
+        }
     }
 
     fn includes_kind(&self, kind: &GroupKind) -> bool {

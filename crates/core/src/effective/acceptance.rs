@@ -1,17 +1,20 @@
 //! Acceptance (specification 4.3, 7.1): which policies hold their place, before any stacking.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 
 use super::{NodePolicies, NodeRejection};
 use crate::attach::{AttachmentGroup, PolicyAttachment};
 use crate::merge::{Schemas, joined_units_of};
-use crate::model::{NodeKey, Outcome, Unit};
+use crate::model::{ChunkedVec, NodeKey, Outcome, Unit};
 use crate::profile::{Policy, PolicyClass, Profile, SameTarget};
 
 /// A node, or a group of it: conflicts are between policies of one place (specification 11.1).
 pub(crate) type AttachmentPoint = (NodeKey, AttachmentGroup);
+/// Policies by slot.
+type Policies = ChunkedVec<Arc<Policy>>;
 
 /// Policies on their places.
 #[derive(Debug, Default)]
@@ -28,12 +31,12 @@ pub(crate) struct ConflictResolution {
 pub(crate) fn resolve_conflicts(
     profile: &Profile,
     schemas: Schemas<'_>,
-    policies: &[Policy],
-    attachment_points: &[Vec<AttachmentPoint>],
+    policies: &Policies,
+    attachment_points: &ChunkedVec<Arc<Vec<AttachmentPoint>>>,
     mut order: Vec<usize>,
 ) -> ConflictResolution {
     let mut resolution = ConflictResolution::default();
-    order.sort_by_cached_key(|&index| policies.get(index).map(Policy::establishment));
+    order.sort_by_cached_key(|&index| policies.get(index).map(|policy| policy.establishment()));
     for &index in &order {
         let (Some(policy), Some(attachment_points)) =
             (policies.get(index), attachment_points.get(index))
@@ -44,7 +47,7 @@ pub(crate) fn resolve_conflicts(
             resolution.reject(index, attachment_points, &reason, &message);
             continue;
         }
-        for point in attachment_points {
+        for point in attachment_points.iter() {
             let here = resolution.accepted.entry(point.clone()).or_default();
             here.push(index);
         }
@@ -77,6 +80,16 @@ fn refusal(policy: &Policy) -> Option<(String, String)> {
 }
 
 impl ConflictResolution {
+    /// The places that each policy lost.
+    pub fn lost_of(&self) -> BTreeMap<usize, Vec<(AttachmentPoint, String)>> {
+        let mut found: BTreeMap<usize, Vec<(AttachmentPoint, String)>> = BTreeMap::new();
+        for (policy, point, message) in &self.lost {
+            let lost = found.entry(*policy).or_default();
+            lost.push((point.clone(), message.clone()));
+        }
+        found
+    }
+
     /// What stands on each node.
     pub fn by_node(self) -> HashMap<NodeKey, NodePolicies> {
         let mut found: HashMap<NodeKey, NodePolicies> = HashMap::new();
@@ -118,7 +131,7 @@ impl ConflictResolution {
     /// Per node only the oldest is accepted; a newer one keeps its other references and is
     /// Conflicted only if none is left. Acceptance looks at references only: an empty policy holds
     /// its place too.
-    fn reject_newer(&mut self, policies: &[Policy]) {
+    fn reject_newer(&mut self, policies: &Policies) {
         let mut lost: Vec<(usize, AttachmentPoint, usize)> = Vec::new();
         for (point, holders) in &mut self.accepted {
             let losers = holders.split_off(1.min(holders.len()));
@@ -138,7 +151,7 @@ impl ConflictResolution {
     fn union_or_reject(
         &mut self,
         (profile, schemas): (&Profile, Schemas<'_>),
-        policies: &[Policy],
+        policies: &Policies,
         order: &[usize],
     ) {
         let offered = std::mem::take(&mut self.accepted);
@@ -174,7 +187,7 @@ impl ConflictResolution {
     }
 }
 
-fn held_by(policies: &[Policy], winner: usize) -> String {
+fn held_by(policies: &Policies, winner: usize) -> String {
     let name = policies.get(winner).map(|p| p.key.qualified_name());
     format!(
         "the established policy `{}` holds the place",

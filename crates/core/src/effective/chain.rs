@@ -1,121 +1,94 @@
-//! Which nodes of a path matter to a kind: whether it acts there, where the path is cut, and where
-//! Namespaces stand (specification 1.2, 2.3, 2.4).
+//! Where a kind acts, where its paths end, and what stands on them (specification 1.2, 2.3, 2.4).
 
-use super::{AttachmentChain, PolicyKind, World};
-use crate::model::{Level, NodeKey};
-use crate::profile::{EffectiveTarget, PolicyClass, Profile};
-use crate::topology::{PathStep, ResolvedPath, RootKind, Topology};
+use super::{AttachmentChain, PolicyKind};
+use crate::model::{GroupKind, InternalError, Level, Str};
+use crate::profile::{EffectiveTarget, Profile};
+use crate::topology::{PathStep, RootKind};
 
-impl World {
-    /// The chain of a kind on a path; `None` if the kind does not act there or nothing of it is
-    /// attached.
-    pub fn attachment_chain(
-        &self,
-        kind: &PolicyKind,
-        resolved: &ResolvedPath,
-    ) -> Option<AttachmentChain> {
-        let profile = &*kind.profile;
-        if kind.nodes.is_empty() {
-            return None;
+impl PolicyKind {
+    /// Whether a path reaches the kind's effective level.
+    pub fn reaches_effective_level(&self, root: RootKind, end: Level) -> bool {
+        reaches_effective_level(&self.profile, root, end)
+    }
+
+    /// Whether a path that ends at a level, at an object of some kind, is a scope if the kind acts
+    /// on it: it ends at the effective level; without one the target object and each of its sections
+    /// are scopes (specification 2.3, 7.2).
+    pub fn ends_at_scope(&self, root: RootKind, end: Level, object: &GroupKind) -> bool {
+        let targets = self.profile.effective != EffectiveTarget::Target
+            || self.profile.target(object).is_some();
+        targets && self.reaches_effective_level(root, end) && self.keeps(root, end)
+    }
+
+    /// Whether a step at a level counts on paths of a root: policies below the effective level
+    /// never act, and a look-up there gives the same answer.
+    pub fn keeps(&self, root: RootKind, level: Level) -> bool {
+        root == RootKind::Namespace || self.sees(level)
+    }
+
+    /// Whether steps at a level can stand on paths, as the kind sees them; the node above
+    /// everything does if the profile has a root namespace (specification 3.1).
+    pub(crate) fn sees(&self, level: Level) -> bool {
+        match (level, self.profile.effective) {
+            (Level::Root, _) => self.profile.root_namespace.is_some(),
+            (_, EffectiveTarget::Level(effective)) => level <= effective,
+            _ => true,
         }
-        let steps = self.steps(kind, resolved)?;
-        let inherited_only = !reaches_effective_level(profile, resolved.root, resolved.end());
-        let layer = match profile.class {
-            PolicyClass::Direct => self.direct_layer(profile, &steps),
-            PolicyClass::Inherited | PolicyClass::Listed => steps,
-        };
-        let mut chain = AttachmentChain {
-            inherited_only,
-            ..AttachmentChain::default()
-        };
-        for step in layer {
-            let Some(here) = kind.nodes.get(&step.node) else {
-                continue;
+    }
+
+    /// Whether the Namespace of an object at a level stands above it (specification 1.2).
+    pub(crate) fn sees_namespace(&self, level: Level) -> bool {
+        self.profile.namespace_reaches.contains(&level)
+    }
+
+    /// Whether fields of objects join the policies (specification 6.4).
+    pub fn reads_own_fields(&self) -> bool {
+        !self.profile.own_fields.is_empty()
+    }
+
+    /// A chain without the nodes that nothing stands on any more; `None` if none is left.
+    pub(crate) fn standing_chain(&self, mut chain: AttachmentChain) -> Option<AttachmentChain> {
+        let nobody = Str::default();
+        let client = chain.client.take();
+        let mut own_clients = false;
+        chain.steps.retain(|step| {
+            let Some(here) = self.nodes.get(&step.node) else {
+                return false;
             };
-            let own_clients = here.is_for(&resolved.client);
-            if !own_clients && !here.is_for_all() {
-                continue;
-            }
-            if own_clients {
-                chain.client = Some(resolved.client.clone());
-            }
-            chain.steps.push(step);
-        }
-        if chain.steps.is_empty() {
-            return None;
-        }
-        if !profile.own_fields.is_empty() {
-            chain.own = cut(profile, resolved).last().map(|step| step.node);
-        }
-        Some(chain)
-    }
-}
-
-impl World {
-    /// The path as a kind sees it: cut at its effective level, with Namespaces; `None` if the kind
-    /// does not act there.
-    pub(crate) fn steps(
-        &self,
-        kind: &PolicyKind,
-        resolved: &ResolvedPath,
-    ) -> Option<Vec<PathStep>> {
-        let profile = &*kind.profile;
-        acts_on(profile, resolved)
-            .then(|| with_namespaces(profile, &self.topology, &cut(profile, resolved)))
+            let is_for = client.is_some() && here.is_for(client.as_ref().unwrap_or(&nobody));
+            own_clients |= is_for;
+            is_for || here.is_for_all()
+        });
+        chain.client = client.filter(|_| own_clients);
+        (!chain.steps.is_empty()).then_some(chain)
     }
 
-    /// Whether a path is a scope of a kind: it ends at the effective level (specification 2.3, 7.2).
-    pub fn is_scope(&self, kind: &PolicyKind, resolved: &ResolvedPath) -> bool {
-        let profile = &*kind.profile;
-        if !acts_on(profile, resolved)
-            || !reaches_effective_level(profile, resolved.root, resolved.end())
-        {
-            return false;
-        }
-        let cut = cut(profile, resolved);
-        if cut.len() != resolved.steps.len() {
-            return false;
-        }
-        if profile.effective != EffectiveTarget::Target {
-            return true;
-        }
-        // The target object, and each of its sections.
-        let steps = with_namespaces(profile, &self.topology, &cut);
-        let layer = self.direct_layer(profile, &steps);
-        layer.last().is_some_and(|last| Some(last) == cut.last())
-    }
-}
-
-impl Topology {
-    /// Whether a step is a whole object of a kind that references may name.
-    fn is_target(&self, profile: &Profile, step: &PathStep) -> bool {
-        let key = self.key(step.node);
-        // The node above everything stands for no object that could be named.
-        let named = step.level != Level::Root && profile.target(&key.object.kind).is_some();
-        key.section.is_none() && named
-    }
-}
-
-impl World {
-    /// The layer of the deepest object of a target kind, even if it has no policy, with its section
-    /// on the path (specification 7.4).
-    fn direct_layer(&self, profile: &Profile, steps: &[PathStep]) -> Vec<PathStep> {
-        let topology = &self.topology;
-        let Some(deepest) = steps.iter().rposition(|s| topology.is_target(profile, s)) else {
-            return Vec::new();
+    /// The steps of a chain that a policy stands on.
+    pub(crate) fn stood_on(&self, slot: usize, chain: &AttachmentChain) -> Vec<PathStep> {
+        let stands = |step: &&PathStep| {
+            let here = self.nodes.get(&step.node);
+            let mut groups = here.into_iter().flat_map(|here| here.applying(chain));
+            groups.any(|policies| policies.contains(&slot))
         };
-        let object = steps.get(deepest).map(|s| &topology.key(s.node).object);
-        steps
-            .iter()
-            .skip(deepest)
-            .take_while(|s| Some(&topology.key(s.node).object) == object)
-            .copied()
-            .collect()
+        chain.steps.iter().filter(stands).copied().collect()
     }
-}
 
-fn acts_on(profile: &Profile, resolved: &ResolvedPath) -> bool {
-    acts(profile, resolved.root, resolved.controller.as_deref())
+    /// The number of slots for policies; some may be free.
+    pub fn slots(&self) -> usize {
+        self.table.policies.len()
+    }
+
+    /// Records that something is missing on which answers of this kind rest: the kind is unknown
+    /// from then on.
+    pub fn fail(&self, error: InternalError) {
+        // The first error is kept.
+        let _ = self.fault.set(error);
+    }
+
+    /// Why the kind is unknown, if something was missing.
+    pub fn fault(&self) -> Option<InternalError> {
+        self.fault.get().copied()
+    }
 }
 
 /// Whether a path reaches the kind's effective level; above it a look-up gives what is gathered
@@ -136,48 +109,6 @@ pub(crate) fn reaches_effective_level(profile: &Profile, root: RootKind, end: Le
         // (specification 1.3).
         RootKind::Mesh => level <= end.max(Level::Listener),
     }
-}
-
-/// The path down to the effective level: a look-up below gives the same answer, and policies on
-/// nodes below never act.
-fn cut(profile: &Profile, resolved: &ResolvedPath) -> Vec<PathStep> {
-    let EffectiveTarget::Level(level) = profile.effective else {
-        return resolved.steps.clone();
-    };
-    resolved
-        .steps
-        .iter()
-        .filter(|step| step.level <= level || resolved.root == RootKind::Namespace)
-        .copied()
-        .collect()
-}
-
-/// A Namespace stands directly above the least specific node that lives in it and that the kind
-/// reaches (specification 1.2); the root node stands above everything (specification 3.1).
-fn with_namespaces(profile: &Profile, topology: &Topology, steps: &[PathStep]) -> Vec<PathStep> {
-    let mut found: Vec<PathStep> = Vec::with_capacity(steps.len() + 4);
-    if profile.root_namespace.is_some() {
-        found.extend(topology.node(&NodeKey::root()).map(|node| PathStep {
-            node,
-            level: Level::Root,
-        }));
-    }
-    for step in steps {
-        let key = topology.key(step.node);
-        let reached = key.section.is_none() && profile.namespace_reaches.contains(&step.level);
-        let above = topology
-            .namespace(&key.object.namespace)
-            .filter(|_| reached)
-            .map(|node| PathStep {
-                node,
-                level: Level::Namespace,
-            });
-        if let Some(above) = above.filter(|above| !found.contains(above)) {
-            found.push(above);
-        }
-        found.push(*step);
-    }
-    found
 }
 
 /// Whether a kind acts below a root (specification 2.4).

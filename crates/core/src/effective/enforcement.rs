@@ -13,17 +13,15 @@ use crate::topology::NodeId;
 
 /// What the policies of a kind come to in the scopes of the same chain.
 #[derive(Debug, Default)]
-pub(super) struct Contribution {
+pub(crate) struct Contribution {
     pub shares: Vec<Share>,
     /// Those that contribute at least one unit, with the nodes that they stand on.
     pub contributors: Vec<(usize, Vec<NodeId>)>,
-    /// Whether the shares are in the summaries already: scopes of the same chain add nothing.
-    pub counted: bool,
 }
 
 /// What one policy won and lost.
 #[derive(Debug)]
-pub(super) struct Share {
+pub(crate) struct Share {
     pub policy: usize,
     pub won: usize,
     pub lost: Vec<Unit>,
@@ -33,7 +31,7 @@ pub(super) struct Share {
 
 /// What one policy won and lost over all scopes.
 #[derive(Debug, Default)]
-pub(super) struct EnforcementSummary {
+pub(crate) struct EnforcementSummary {
     pub scopes: usize,
     pub scopes_lost: usize,
     pub lost_in: Vec<String>,
@@ -68,7 +66,7 @@ impl EnforcementSummary {
 
 impl World {
     /// What the policies of a kind come to in the scopes with this chain.
-    pub(super) fn contribution(&self, kind: &PolicyKind, chain: &AttachmentChain) -> Contribution {
+    pub(crate) fn contribution(&self, kind: &PolicyKind, chain: &AttachmentChain) -> Contribution {
         let groups = kind.groups(chain);
         match kind.profile.class {
             PolicyClass::Listed => Contribution {
@@ -98,7 +96,6 @@ impl World {
         Contribution {
             shares: accepted.map(|s| share(kind, &folded, groups, s)).collect(),
             contributors: contributors(groups, |policy| contributing.contains(&policy)),
-            counted: false,
         }
     }
 }
@@ -123,7 +120,6 @@ fn direct_contribution(groups: &[Vec<Acceptance<'_>>]) -> Contribution {
     Contribution {
         shares: shares.collect(),
         contributors: contributors(groups, |policy| Some(policy) == winner),
-        counted: false,
     }
 }
 

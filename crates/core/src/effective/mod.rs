@@ -1,21 +1,25 @@
 //! What an effective policy is: the specification, written to be read beside
 //! `docs/specification.md`.
 //!
-//! [`World::from_store`] reads a store from scratch; [`World::attachment_chain`] says which nodes of a path matter
-//! to a kind, and [`World::answer`] what they come to. Equal chains have equal answers.
+//! [`World::from_store`] reads a store from scratch; [`World::answer`] returns what a chain of nodes with
+//! policies comes to. The engine finds the chains of all paths. Equal chains have equal answers.
 
 pub(crate) mod acceptance;
 mod answer;
 mod answer_key;
 pub(crate) mod chain;
 mod direct;
-mod enforcement;
+pub(crate) mod enforcement;
 mod explain;
+#[cfg(any(test, feature = "judge"))]
+#[doc(hidden)]
+pub mod judge;
 mod listed;
 mod losses;
 mod own;
 mod schemas;
 mod stack;
+pub(crate) mod standing;
 mod status;
 
 pub use answer_key::AnswerKey;
@@ -23,45 +27,43 @@ pub use explain::NodeAttachments;
 pub use status::{PolicyStatus, Statuses};
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use hashbrown::HashMap;
-
-use self::acceptance::AttachmentPoint;
 use self::schemas::KindSchemas;
+use self::standing::{NodeTable, PolicyTable};
 use crate::attach::{AttachmentGroup, PolicyAttachment, attach};
 use crate::model::{
-    GroupKind, NodeKey, Object, ObjectKey, Outcome, PathErrorReason, PathName, SourceState, Str,
+    GroupKind, InternalError, NodeKey, Object, Outcome, PathErrorReason, PathName, SourceState, Str,
 };
 use crate::profile::{Policy, PolicyClass, Profile, ProfileError, read_policy};
 use crate::store::{ProfileSources, Store};
 use crate::topology::{NodeId, PathStep, ResolvedPath, Topology};
 
 /// Everything that is known, with the policies of every kind settled on their nodes.
-#[derive(Debug)]
+/// A clone shares everything: it costs what is changed in either afterwards.
+#[derive(Clone, Debug)]
 pub struct World {
     pub(crate) store: Store,
     pub(crate) topology: Arc<Topology>,
-    pub(crate) kinds: Vec<PolicyKind>,
-    pub(crate) refused: Vec<GroupKind>,
-    pub(crate) problems: Vec<ProfileError>,
-    pub(crate) profiles: ProfileSources,
+    pub(crate) kinds: Vec<Arc<PolicyKind>>,
+    pub(crate) refused: Arc<[GroupKind]>,
+    pub(crate) problems: Arc<[ProfileError]>,
+    pub(crate) profiles: Arc<ProfileSources>,
 }
 
 /// A policy kind, its policies and where they stand.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PolicyKind {
     pub(crate) profile: Arc<Profile>,
-    pub(crate) policies: Vec<Policy>,
-    pub(crate) attached: Vec<PolicyAttachment>,
-    /// Where the references of each policy point, before conflicts are settled.
-    pub(crate) attachment_points: Vec<Vec<AttachmentPoint>>,
+    pub(crate) table: PolicyTable,
     /// The CRD.
     pub(crate) definition: Option<Arc<Object>>,
     /// Its schemas of the rules, by block.
-    pub(crate) schemas: KindSchemas,
-    /// Accepted policies of each node.
-    pub(crate) nodes: HashMap<NodeId, NodePolicies>,
+    pub(crate) schemas: Arc<KindSchemas>,
+    /// What stands on each node.
+    pub(crate) nodes: NodeTable,
+    /// What was missing that cannot be, if something was: all who share the kind see it.
+    pub(crate) fault: Arc<OnceLock<InternalError>>,
 }
 
 /// What stands on a node.
@@ -117,10 +119,10 @@ impl World {
         Self {
             store,
             topology: Arc::new(topology),
-            kinds,
+            kinds: kinds.into_iter().map(Arc::new).collect(),
             refused: registry.refused.into_iter().collect(),
-            problems: registry.problems,
-            profiles: profiles.clone(),
+            problems: registry.problems.into(),
+            profiles: Arc::new(profiles.clone()),
         }
     }
 
@@ -140,7 +142,7 @@ impl World {
     }
 
     /// The kinds that have a profile, sorted.
-    pub fn kinds(&self) -> &[PolicyKind] {
+    pub fn kinds(&self) -> &[Arc<PolicyKind>] {
         &self.kinds
     }
 
@@ -156,13 +158,16 @@ impl World {
 
     /// The kind with a profile.
     pub fn kind(&self, kind: &GroupKind) -> Option<&PolicyKind> {
-        self.kinds.iter().find(|k| k.profile.policy == *kind)
+        let mut kinds = self.kinds.iter();
+        kinds
+            .find(|k| k.profile.policy == *kind)
+            .map(|kind| &**kind)
     }
 
     /// What is known of a kind. An unknown kind is not the same answer as no policy
     /// (specification 2.3, 2.5).
     pub fn state(&self, kind: &GroupKind) -> SourceState {
-        if self.kind(kind).is_none() {
+        if self.kind(kind).is_none_or(|kind| kind.fault().is_some()) {
             return SourceState::Unknown;
         }
         self.store.state(kind).unwrap_or(SourceState::Complete)
@@ -186,21 +191,24 @@ impl PolicyKind {
             .collect();
         let attached = attach(&profile, &policies, store, topology);
         let definition = World::definition(store, &profile.policy);
+        let mut table = PolicyTable::default();
+        for (slot, (policy, attached)) in policies.into_iter().zip(attached).enumerate() {
+            table.put(slot, policy, attached);
+        }
         Self {
-            schemas: KindSchemas::of(&profile, definition.as_deref()),
+            schemas: Arc::new(KindSchemas::of(&profile, definition.as_deref())),
             definition,
-            attachment_points: attached.iter().map(acceptance::attachment_points).collect(),
             profile,
-            policies,
-            attached,
-            nodes: HashMap::new(),
+            table,
+            nodes: NodeTable::default(),
+            fault: Arc::default(),
         }
     }
 
     /// Services and the namespaces that policies for their own clients set apart on them.
     fn clients(&self) -> Vec<((Str, Str), Str)> {
-        self.attached
-            .iter()
+        let attached = self.policies().filter_map(|(slot, _)| self.attached(slot));
+        attached
             .flat_map(PolicyAttachment::nodes)
             .filter_map(|(node, group)| match group {
                 AttachmentGroup::Clients(client) => {
@@ -217,21 +225,24 @@ impl PolicyKind {
 
     /// Settles conflicts and puts accepted policies on their nodes.
     fn resolve_conflicts(&mut self, topology: &Topology) {
+        let slots: Vec<usize> = self.policies().map(|(slot, _)| slot).collect();
         let resolution = acceptance::resolve_conflicts(
             &self.profile,
             self.schemas.borrow(),
-            &self.policies,
-            &self.attachment_points,
-            (0..self.policies.len()).collect(),
+            &self.table.policies,
+            &self.table.attachment_points,
+            slots,
         );
-        for (loser, place, message) in &resolution.lost {
-            if let Some(own) = self.attached.get_mut(*loser) {
-                acceptance::lose(own, place, message);
+        for (slot, lost) in resolution.lost_of() {
+            self.table.lose(slot, |_| true, lost);
+        }
+        let mut found: Vec<_> = resolution.by_node().into_iter().collect();
+        found.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        for (key, here) in found {
+            if let Some(node) = topology.node(&key) {
+                self.nodes.put(node, here);
             }
         }
-        let found = resolution.by_node().into_iter();
-        let nodes = found.filter_map(|(key, here)| Some((topology.node(&key)?, here)));
-        self.nodes = nodes.collect();
     }
 
     /// The kind's profile.
@@ -239,42 +250,26 @@ impl PolicyKind {
         &self.profile
     }
 
-    /// Its policies, by namespace and name.
-    pub fn policies(&self) -> &[Policy] {
-        &self.policies
-    }
-
     /// Why nothing is computed, if so.
     pub fn not_computed(&self) -> Option<&'static str> {
         (self.profile.class == PolicyClass::Listed).then_some(listed::NOT_COMPUTED)
     }
 
-    /// What the references of a policy came to.
-    pub fn attached(&self, policy: usize) -> Option<&PolicyAttachment> {
-        self.attached.get(policy)
-    }
-
     /// The outcome of a policy and its reason: `Accepted`, the outcome of its first reference, or
     /// its controller's word (specification 3.3, 3.4, 10).
     pub fn outcome(&self, policy: usize) -> (Outcome, String) {
-        let Some(read) = self.policies.get(policy) else {
+        let Some(read) = self.policy_at(policy) else {
             return (Outcome::Invalid, String::new());
         };
         if read.is_invalid() {
             return (Outcome::Invalid, Outcome::Invalid.to_string());
         }
         let outcome = self
-            .attached
-            .get(policy)
+            .attached(policy)
             .map_or(Outcome::Invalid, PolicyAttachment::outcome);
         match &read.untrusted {
             Some(reason) if outcome == Outcome::Accepted => (Outcome::Untrusted, reason.clone()),
             _ => (outcome, outcome.to_string()),
         }
-    }
-
-    /// The index of a policy.
-    pub fn policy(&self, key: &ObjectKey) -> Option<usize> {
-        self.policies.iter().position(|p| p.key == *key)
     }
 }

@@ -29,7 +29,7 @@ impl PolicyKind {
                 let accepted = policies.iter().filter_map(|&index| {
                     Some(Acceptance {
                         index,
-                        policy: self.policies.get(index)?,
+                        policy: self.policy_at(index)?,
                         node: step.node,
                         level: step.level,
                     })
@@ -105,7 +105,10 @@ impl NodePolicies {
     }
 
     /// The groups that act for the chain's client.
-    fn applying<'n>(&'n self, chain: &'n AttachmentChain) -> impl Iterator<Item = &'n Vec<usize>> {
+    pub(super) fn applying<'n>(
+        &'n self,
+        chain: &'n AttachmentChain,
+    ) -> impl Iterator<Item = &'n Vec<usize>> {
         self.groups
             .iter()
             .filter(|(group, _)| chain.includes(group))

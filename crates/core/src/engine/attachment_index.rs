@@ -1,6 +1,7 @@
 //! Where the policies of a kind are written down, so that one of them can be exchanged.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 
@@ -13,7 +14,6 @@ use crate::store::Store;
 /// What is remembered of a kind, so that one policy can be exchanged.
 #[derive(Debug)]
 pub(super) struct AttachmentIndex {
-    pub slots: HashMap<ObjectKey, usize>,
     free: Vec<usize>,
     /// The policies whose references point to a node.
     pub by_node: HashMap<NodeKey, Vec<usize>>,
@@ -23,36 +23,23 @@ pub(super) struct AttachmentIndex {
 impl AttachmentIndex {
     /// The book of a kind.
     pub fn of(kind: &PolicyKind, store: &Store) -> Self {
-        let policies = kind.policies.iter().enumerate();
         let mut by_node: HashMap<NodeKey, Vec<usize>> = HashMap::new();
-        for (slot, attachment_points) in kind.attachment_points.iter().enumerate() {
-            for (node, _) in attachment_points {
+        for (slot, attachment_points) in kind.table.attachment_points.iter().enumerate() {
+            for (node, _) in attachment_points.iter() {
                 by_node.entry(node.clone()).or_default().push(slot);
             }
         }
         Self {
-            slots: policies.map(|(at, p)| (p.key.clone(), at)).collect(),
             free: Vec::new(),
             by_node,
             filters: FilterReferences::of(&kind.profile, store),
         }
     }
 
-    /// The slots that policies are in, in order.
-    pub fn slots(&self) -> Vec<usize> {
-        let mut slots: Vec<usize> = self.slots.values().copied().collect();
-        slots.sort_unstable();
-        slots
-    }
-
     /// The slot of a policy, a new one if it has none.
-    pub fn slot(&mut self, key: &ObjectKey, end: usize) -> usize {
-        if let Some(&slot) = self.slots.get(key) {
-            return slot;
-        }
-        let slot = self.free.pop().unwrap_or(end);
-        self.slots.insert(key.clone(), slot);
-        slot
+    pub fn slot(&mut self, kind: &PolicyKind, key: &ObjectKey) -> usize {
+        let known = kind.table.slot(key).or_else(|| self.free.pop());
+        known.unwrap_or(kind.table.policies.len())
     }
 
     /// Takes a policy off its nodes; returns them. `None` if its clients may be set apart.
@@ -62,7 +49,7 @@ impl AttachmentIndex {
         slot: usize,
         gone: bool,
     ) -> Option<Vec<NodeKey>> {
-        let attachment_points = std::mem::take(kind.attachment_points.get_mut(slot)?);
+        let attachment_points = Arc::clone(kind.table.attachment_points.get(slot)?);
         if attachment_points
             .iter()
             .any(|(_, g)| matches!(g, AttachmentGroup::Clients(_)))
@@ -70,8 +57,8 @@ impl AttachmentIndex {
             return None;
         }
         let mut nodes: Vec<NodeKey> = attachment_points
-            .into_iter()
-            .map(|(node, _)| node)
+            .iter()
+            .map(|(node, _)| node.clone())
             .collect();
         nodes.dedup();
         for node in &nodes {
@@ -83,11 +70,7 @@ impl AttachmentIndex {
             }
         }
         if gone {
-            if let Some(attached) = kind.attached.get_mut(slot) {
-                attached.references.clear();
-            }
-            let key = kind.policies.get(slot).map(|policy| policy.key.clone())?;
-            self.slots.remove(&key);
+            kind.table.take_out(slot);
             self.free.push(slot);
         }
         Some(nodes)
@@ -109,7 +92,10 @@ impl AttachmentIndex {
                 if !members.insert(policy) || !spreads {
                     continue;
                 }
-                for (other, _) in kind.attachment_points.get(policy).into_iter().flatten() {
+                let attachment_points = kind.table.attachment_points.get(policy).into_iter();
+                for (other, _) in
+                    attachment_points.flat_map(|attachment_points| attachment_points.iter())
+                {
                     if affected.insert(other.clone()) {
                         pending.push(other.clone());
                     }

@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 use super::chain_state::ChainState;
 use crate::effective::chain::reaches_effective_level;
 use crate::effective::{AttachmentChain, World};
-use crate::model::{Level, Str};
+use crate::model::{InternalError, Level, OrInternal, Str};
 use crate::topology::{NodeId, RootKind, TrieNodeId};
 
 /// A state's number; 0 is the one before every path.
@@ -95,6 +95,53 @@ impl Automaton {
             let inherited_only = !reaches_effective_level(&kind.profile, state.root, state.end);
             Some((number, chain_state, inherited_only))
         })
+    }
+
+    /// The root of the paths that reach a state, and the level at which they end.
+    ///
+    /// # Errors
+    /// There is no such state.
+    pub fn end(&self, state: StateId) -> Result<(RootKind, Level), InternalError> {
+        let state = self.states.get(state as usize).or_internal("a state")?;
+        Ok((state.root, state.end))
+    }
+
+    /// The chain state of a kind at a state; `None` for a kind that stands nowhere.
+    ///
+    /// # Errors
+    /// There is no such state or kind.
+    pub fn chain_state(
+        &self,
+        kind: usize,
+        state: StateId,
+    ) -> Result<Option<ChainStateId>, InternalError> {
+        let state = self.states.get(state as usize).or_internal("a state")?;
+        let chain_states = self.chain_states.get(kind).or_internal("a kind")?;
+        if chain_states.is_none() {
+            return Ok(None);
+        }
+        let chain_state = state
+            .chain_states
+            .get(kind)
+            .or_internal("the chain_state of a kind")?;
+        Ok(Some(*chain_state))
+    }
+
+    /// The chain of a kind's chain state; `None` if nothing of the kind is attached.
+    ///
+    /// # Errors
+    /// There is no such chain state.
+    pub fn chain(
+        &self,
+        kind: usize,
+        chain_state: ChainStateId,
+        inherited_only: bool,
+    ) -> Result<Option<AttachmentChain>, InternalError> {
+        let chain_states = self.chain_states.get(kind).and_then(Option::as_ref);
+        let known =
+            chain_states.and_then(|chain_states| chain_states.known.get(chain_state as usize));
+        let (chain_state, client) = known.or_internal("a chain_state")?;
+        Ok(chain_state.attachment_chain(inherited_only, client))
     }
 
     /// The chain of a kind's chain state; `None` if nothing of the kind stands on it.

@@ -21,12 +21,12 @@ impl Engine {
         differs: ChangeKind,
         before: &Store,
     ) -> Option<ChangeImpact> {
-        let mut kinds = self.world.kinds().iter();
+        let mut kinds = self.world().kinds().iter();
         let number = kinds.position(|kind| kind.profile.policy == key.kind);
         if differs == ChangeKind::Status && !self.reads_status(number) {
             return Some(ChangeImpact::Nothing);
         }
-        let now = self.world.store();
+        let now = self.world().store();
         if number.is_none()
             && !key.kind.defines_kinds()
             && let (Some(before), Some(now)) = (before.get(key), now.get(key))
@@ -48,8 +48,8 @@ impl Engine {
     /// Whether an answer may rest on the status of an object of a kind: its own, as its profile
     /// reads it, or one that own fields are read from.
     fn reads_status(&self, number: Option<usize>) -> bool {
-        let kind = number.and_then(|number| self.world.kinds().get(number));
-        let mut kinds = self.world.kinds().iter();
+        let kind = number.and_then(|number| self.world().kinds().get(number));
+        let mut kinds = self.world().kinds().iter();
         kind.is_some_and(|kind| kind.profile.reads_own_status())
             || kinds.any(|kind| kind.profile.reads_target_status())
     }
@@ -59,7 +59,7 @@ impl Engine {
     fn reads_alike(&self, before: &StoredObject, now: &StoredObject) -> bool {
         before.projection == now.projection
             && before.object.labels == now.object.labels
-            && self.world.kinds().iter().all(|kind| {
+            && self.world().kinds().iter().all(|kind| {
                 annotated_alike(&kind.profile, before, now) && own_alike(&kind.profile, before, now)
             })
     }

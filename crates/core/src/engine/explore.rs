@@ -126,7 +126,7 @@ impl<'w> AutomatonBuilder<'w> {
         let start = State::start();
         Self {
             root: world.topology().node(&NodeKey::root()),
-            has_clients: world.kinds().iter().any(clients),
+            has_clients: world.kinds().iter().any(|kind| clients(kind)),
             world,
             symbols: Vec::new(),
             symbol_ids: HashMap::new(),
@@ -181,7 +181,7 @@ impl<'w> AutomatonBuilder<'w> {
 
     /// The kinds that stand somewhere.
     fn active_kinds(&self) -> impl Iterator<Item = (usize, &'w PolicyKind)> {
-        let kinds = self.world.kinds().iter().enumerate();
+        let kinds = self.world.kinds().iter().map(|kind| &**kind).enumerate();
         kinds.filter(|(_, kind)| !kind.nodes.is_empty())
     }
 

@@ -5,13 +5,19 @@
 //! (Gateways, routes, namespaces, grants, profiles) lets the world be read anew; answers whose
 //! question is the same stay. [`World::from_store`] is the law: the tests hold each step against it.
 
+mod affected;
 mod attachment_index;
 mod automaton;
 mod chain_state;
 mod change_impact;
 mod explore;
+mod paths;
+mod statuses;
+mod survey;
 
 pub use automaton::{Automaton, ChainStateId, StateId, Transitions};
+pub use paths::{ChainId, ChainKey, ChainTable, PathEnd, PathEngine, acts_below};
+pub use survey::{PathGroup, PathSample, SAMPLES, Survey, SurveyEntry, SurveyStart};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,7 +27,7 @@ use hashbrown::{HashMap, HashSet};
 use self::attachment_index::AttachmentIndex;
 use self::change_impact::ChangeImpact;
 use crate::attach::{AttachmentGroup, attach_policy};
-use crate::effective::acceptance::{attachment_points, resolve_conflicts};
+use crate::effective::acceptance::{AttachmentPoint, resolve_conflicts};
 use crate::effective::{NodePolicies, PolicyKind, World};
 use crate::model::{GroupKind, NodeKey, ObjectKey, Outcome};
 use crate::profile::{Policy, Profile, read_policy};
@@ -31,9 +37,7 @@ use crate::topology::{NodeId, PathTrie};
 /// A world with its paths, ready to follow changes.
 #[derive(Debug)]
 pub struct Engine {
-    pub(super) world: World,
-    trie: Arc<PathTrie>,
-    automaton: Automaton,
+    paths: PathEngine,
     indexes: Vec<AttachmentIndex>,
     /// Kinds of objects that something depends on: nodes of paths, and what references name.
     pub(super) referenced_kinds: HashSet<GroupKind>,
@@ -64,8 +68,6 @@ struct Replacement {
 impl Engine {
     /// The engine of a world.
     pub fn new(world: World) -> Self {
-        let trie = Arc::new(world.topology().trie());
-        let automaton = Automaton::new(&world, &trie);
         let indexes = world
             .kinds()
             .iter()
@@ -73,31 +75,29 @@ impl Engine {
         Self {
             indexes: indexes.collect(),
             referenced_kinds: referenced_kinds(&world),
-            automaton,
-            trie,
-            world,
+            paths: PathEngine::new(world),
             rebuilds: 0,
         }
     }
 
-    /// The world as it is now. Its policies stand in no order.
+    /// The world as it is now.
     pub fn world(&self) -> &World {
-        &self.world
+        &self.paths.world
     }
 
-    /// The world, which then follows no more.
-    pub fn into_world(self) -> World {
-        self.world
+    /// The world as it is now with its paths: a clone stays as it is.
+    pub fn paths(&self) -> &PathEngine {
+        &self.paths
     }
 
-    /// Where paths lead.
+    /// The trie of all paths.
     pub fn trie(&self) -> &Arc<PathTrie> {
-        &self.trie
+        &self.paths.trie
     }
 
     /// The states of all paths.
-    pub fn automaton(&self) -> &Automaton {
-        &self.automaton
+    pub fn automaton(&self) -> &Arc<Automaton> {
+        &self.paths.automaton
     }
 
     /// How often the world was read from scratch while it followed.
@@ -108,8 +108,8 @@ impl Engine {
     /// How many policies of each kind there are, by outcome (specification 3.3).
     pub fn outcomes(&self) -> BTreeMap<(GroupKind, Outcome), usize> {
         let mut found = BTreeMap::new();
-        for (kind, index) in self.world.kinds.iter().zip(&self.indexes) {
-            for slot in index.slots() {
+        for kind in &self.paths.world.kinds {
+            for (slot, _) in kind.policies() {
                 let (outcome, _) = kind.outcome(slot);
                 let key = (kind.profile.policy.clone(), outcome);
                 *found.entry(key).or_default() += 1;
@@ -120,7 +120,7 @@ impl Engine {
 
     /// Follows a store in which some objects are others than before.
     pub fn follow(&mut self, store: Store, changed: &ChangeSet) -> EngineUpdate {
-        let before = std::mem::replace(&mut self.world.store, store);
+        let before = std::mem::replace(&mut self.paths.world.store, store);
         let mut of_kinds: HashMap<usize, Vec<&ObjectKey>> = HashMap::new();
         for (key, difference) in changed {
             match self.change_impact(key, *difference, &before) {
@@ -140,12 +140,12 @@ impl Engine {
             };
             moved |= replacement.moved;
             for node in replacement.touched {
-                let resting = self.automaton.chain_states_on(number, node).iter();
+                let resting = self.paths.automaton.chain_states_on(number, node).iter();
                 chain_states.extend(resting.map(|&chain_state| (number, chain_state)));
             }
         }
         if moved {
-            self.automaton = Automaton::new(&self.world, &self.trie);
+            self.paths.automaton = Arc::new(Automaton::new(&self.paths.world, &self.paths.trie));
             return EngineUpdate::All;
         }
         chain_states.sort_unstable();
@@ -159,12 +159,12 @@ impl Engine {
 
     /// Reads the world from scratch. Profiles that say the same stay the same.
     fn rebuild(&mut self) -> EngineUpdate {
-        let store = self.world.store.clone();
-        let mut world = World::from_store(store, &self.world.profiles);
+        let store = self.paths.world.store.clone();
+        let mut world = World::from_store(store, &self.paths.world.profiles);
         for kind in &mut world.kinds {
-            let known = self.world.kind(&kind.profile.policy);
+            let known = self.paths.world.kind(&kind.profile.policy);
             if let Some(known) = known.filter(|known| *known.profile == *kind.profile) {
-                kind.profile = Arc::clone(&known.profile);
+                Arc::make_mut(kind).profile = Arc::clone(&known.profile);
             }
         }
         let rebuilds = self.rebuilds + 1;
@@ -177,13 +177,13 @@ impl Engine {
 
     /// Exchanges policies of a kind; `None` if they bear on the paths themselves.
     fn replace_policies(&mut self, number: usize, keys: &[&ObjectKey]) -> Option<Replacement> {
-        let kind = self.world.kinds.get_mut(number)?;
+        let kind = Arc::make_mut(self.paths.world.kinds.get_mut(number)?);
         let index = self.indexes.get_mut(number)?;
         let mut affected: BTreeSet<NodeKey> = BTreeSet::new();
         let mut slots: HashSet<usize> = HashSet::new();
         for key in keys {
-            let entry = self.world.store.get(key);
-            if let Some(&slot) = index.slots.get(*key) {
+            let entry = self.paths.world.store.get(key);
+            if let Some(slot) = kind.table.slot(key) {
                 affected.extend(index.detach(kind, slot, entry.is_none())?);
                 slots.insert(slot);
             }
@@ -191,31 +191,28 @@ impl Engine {
             let policy = read_policy(&kind.profile, &entry.object);
             self.referenced_kinds
                 .extend(reference_kinds(&kind.profile, &policy));
-            let place = (&self.world.store, &*self.world.topology);
+            let place = (&self.paths.world.store, &*self.paths.world.topology);
             let attached = attach_policy(&kind.profile, &policy, place, &index.filters);
-            let attachment_points = attachment_points(&attached);
             // Its clients may be set apart on a mesh root.
-            if attachment_points
-                .iter()
+            if attached
+                .nodes()
                 .any(|(_, g)| matches!(g, AttachmentGroup::Clients(_)))
             {
                 return None;
             }
-            let slot = index.slot(key, kind.policies.len());
+            let slot = index.slot(kind, key);
             slots.insert(slot);
-            for (node, _) in &attachment_points {
+            kind.table.put(slot, policy, attached);
+            for (node, _) in kind.table.attachment_points.get(slot)?.iter() {
                 affected.insert(node.clone());
                 index.by_node.entry(node.clone()).or_default().push(slot);
             }
-            put(&mut kind.policies, slot, policy);
-            put(&mut kind.attached, slot, attached);
-            put(&mut kind.attachment_points, slot, attachment_points);
         }
         let members = index.affected_policies(kind, &mut affected);
         let found = kind.resolve_conflicts_on(members, &affected);
         let mut replacement = Replacement::default();
         for (key, now) in found {
-            if let Some(node) = self.world.topology.node(&key) {
+            if let Some(node) = self.paths.world.topology.node(&key) {
                 replacement.take(kind, node, now, &slots);
             }
         }
@@ -232,7 +229,7 @@ impl Replacement {
         now: NodePolicies,
         slots: &HashSet<usize>,
     ) {
-        let stands = !now.groups.is_empty() || !now.rejected.is_empty();
+        let stands = now.stands();
         let before = kind.nodes.get(&node);
         // Chain states go on over a node that nothing stands on any more; new ones are needed where all
         // clients are to see what none or some did.
@@ -246,42 +243,36 @@ impl Replacement {
         if !same && (stands || before.is_some()) {
             self.touched.push(node);
         }
-        if stands {
-            kind.nodes.insert(node, now);
-        } else {
-            kind.nodes.remove(&node);
-        }
+        kind.nodes.put(node, now);
     }
 }
 
 impl PolicyKind {
     /// Settles the conflicts between some policies; returns what stands on the affected nodes.
     fn resolve_conflicts_on(
-        &self,
+        &mut self,
         members: Vec<usize>,
         affected: &BTreeSet<NodeKey>,
     ) -> Vec<(NodeKey, NodePolicies)> {
-        let schemas = self.schemas.borrow();
         let resolution = resolve_conflicts(
             &self.profile,
-            schemas,
-            &self.policies,
-            &self.attachment_points,
-            members,
+            self.schemas.borrow(),
+            &self.table.policies,
+            &self.table.attachment_points,
+            members.clone(),
         );
+        let is_affected = |(node, _): &AttachmentPoint| affected.contains(node);
+        let mut lost = resolution.lost_of();
+        for slot in members {
+            let mut lost = lost.remove(&slot).unwrap_or_default();
+            lost.retain(|(place, _)| is_affected(place));
+            self.table.lose(slot, is_affected, lost);
+        }
         let mut found = resolution.by_node();
         let nodes = affected.iter();
         nodes
             .map(|node| (node.clone(), found.remove(node).unwrap_or_default()))
             .collect()
-    }
-}
-
-/// Puts an entry in its slot, which may be the next one.
-fn put<T>(list: &mut Vec<T>, slot: usize, entry: T) {
-    match list.get_mut(slot) {
-        Some(place) => *place = entry,
-        None => list.push(entry),
     }
 }
 
@@ -302,8 +293,9 @@ fn reference_kinds<'p>(
 fn referenced_kinds(world: &World) -> HashSet<GroupKind> {
     let mut referenced_kinds: HashSet<GroupKind> = HashSet::new();
     for kind in world.kinds() {
-        let policies = kind.policies.iter();
-        referenced_kinds.extend(policies.flat_map(|policy| reference_kinds(&kind.profile, policy)));
+        for (_, policy) in kind.policies() {
+            referenced_kinds.extend(reference_kinds(&kind.profile, policy));
+        }
     }
     for place in 0..world.topology().len() {
         let key = world.topology().key_at(place);

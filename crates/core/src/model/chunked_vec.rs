@@ -9,6 +9,7 @@ const CHUNK: usize = 128;
 #[derive(Clone, Debug)]
 pub struct ChunkedVec<T> {
     chunks: Vec<Arc<Vec<T>>>,
+    length: usize,
 }
 
 impl<T: Clone> ChunkedVec<T> {
@@ -17,7 +18,32 @@ impl<T: Clone> ChunkedVec<T> {
         let chunks = entries.chunks(CHUNK);
         Self {
             chunks: chunks.map(|chunk| Arc::new(chunk.to_vec())).collect(),
+            length: entries.len(),
         }
+    }
+
+    /// Returns the number of entries.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Reports whether there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Returns the entries in order.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.chunks.iter().flat_map(|chunk| chunk.iter())
+    }
+
+    /// Appends an entry. Other copies of the list do not change.
+    pub fn push(&mut self, entry: T) {
+        match self.chunks.last_mut() {
+            Some(last) if last.len() < CHUNK => Arc::make_mut(last).push(entry),
+            _ => self.chunks.push(Arc::new(vec![entry])),
+        }
+        self.length += 1;
     }
 
     /// Returns the entry at `index`.
@@ -38,7 +64,10 @@ impl<T: Clone> ChunkedVec<T> {
 
 impl<T> Default for ChunkedVec<T> {
     fn default() -> Self {
-        Self { chunks: Vec::new() }
+        Self {
+            chunks: Vec::new(),
+            length: 0,
+        }
     }
 }
 
@@ -54,6 +83,13 @@ mod tests {
         second.set(5_000, 7);
         assert_eq!((first.get(500), second.get(500)), (Some(&500), Some(&7)));
         assert_eq!((second.get(999), second.get(1_000)), (Some(&999), None));
+        let mut third = second.clone();
+        third.push(9);
+        assert_eq!(
+            (second.len(), third.len(), third.get(1_000)),
+            (1_000, 1_001, Some(&9))
+        );
+        assert_eq!(third.iter().count(), 1_001);
         let shared = |(a, b): (&Arc<_>, &Arc<_>)| Arc::ptr_eq(a, b);
         let pairs = first.chunks.iter().zip(&second.chunks);
         assert_eq!(pairs.filter(|pair| !shared(*pair)).count(), 1);

@@ -8,6 +8,7 @@ mod chunked_vec;
 mod condition;
 mod effective;
 mod enforcement;
+mod internal;
 mod level;
 mod object;
 mod path;
@@ -24,6 +25,7 @@ pub use effective::{
     PolicyRef, RejectedPolicy, UnitExplanation,
 };
 pub use enforcement::Enforcement;
+pub use internal::{InternalError, OrInternal};
 pub use level::{Level, NodeKey, Section};
 pub use object::{GroupKind, Object, ObjectKey, Str, Timestamp, groups};
 pub use path::{

@@ -52,7 +52,7 @@ impl Topology {
             };
             builder.trie.add_root(EdgeLabel::Namespace(name), id, root);
         }
-        builder.trie.shrink();
+        builder.trie.finish();
         builder.trie
     }
 }

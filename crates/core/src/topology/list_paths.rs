@@ -1,11 +1,9 @@
 //! The names of paths, from a node downwards: what a look-up walks by name is walked here to list
 //! names.
 
-use std::fmt::Write;
-
 use super::RootKind;
 use super::trie::{Edge, PathTrie, TrieNode, TrieNodeId};
-use crate::model::PathName;
+use crate::model::{InternalError, OrInternal, PathName};
 
 /// A path as it is listed.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +14,8 @@ pub struct ListedPath<'n, S> {
     pub rule_index: Option<u32>,
     /// Where it ends.
     pub node: &'n TrieNode,
+    /// The nodes from the root to the end.
+    pub resolved: &'n [TrieNodeId],
     /// What the steps came to.
     pub state: S,
 }
@@ -31,8 +31,39 @@ pub enum WalkControl {
     Stop,
 }
 
-/// Called for each path; tells where to go on.
-type Visit<'v, S> = dyn FnMut(&ListedPath<'_, S>) -> WalkControl + 'v;
+/// Visits paths in their order.
+pub trait PathVisitor<S> {
+    /// Returns whether a node and all nodes below it are passed over. No name is spelled for
+    /// them. `depth` is the number of nodes above.
+    fn passes_over(&mut self, node: TrieNodeId, state: S, depth: usize) -> bool {
+        let _ = (node, state, depth);
+        false
+    }
+
+    /// Visits a path.
+    fn visit(&mut self, path: &ListedPath<'_, S>) -> WalkControl;
+}
+
+/// A node in the trie with the way to it.
+#[derive(Clone, Debug)]
+pub struct PathStart {
+    /// The name of the path.
+    pub name: String,
+    /// The nodes from the root to the end.
+    pub resolved: Vec<TrieNodeId>,
+    rule_index: Option<u32>,
+}
+
+/// A step from a node to one below it, as paths are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamedStep<'p> {
+    /// Where it leads.
+    pub node: TrieNodeId,
+    text: &'p [u8],
+}
+
+/// A visitor that is a function, called for each path.
+struct Each<'v, S>(&'v mut dyn FnMut(&ListedPath<'_, S>) -> WalkControl);
 
 /// A walk in progress.
 struct PathLister<'p, 'v, S, F> {
@@ -40,7 +71,37 @@ struct PathLister<'p, 'v, S, F> {
     step: F,
     name: String,
     rule_index: Option<u32>,
-    visit: &'v mut Visit<'v, S>,
+    resolved: Vec<TrieNodeId>,
+    visitor: &'v mut dyn PathVisitor<S>,
+}
+
+impl PathStart {
+    /// A node by itself, with the name of a path that leads to it.
+    pub fn at(name: String, node: TrieNodeId) -> Self {
+        Self {
+            name,
+            resolved: vec![node],
+            rule_index: None,
+        }
+    }
+}
+
+impl<'p> NamedStep<'p> {
+    /// The step as edges are named: equal for equal names.
+    pub fn text(&self) -> &'p [u8] {
+        self.text
+    }
+
+    /// Adds the step to the name of a path.
+    pub fn write(&self, name: &mut String) {
+        super::edge_label::spell(self.text, name);
+    }
+}
+
+impl<S> PathVisitor<S> for Each<'_, S> {
+    fn visit(&mut self, path: &ListedPath<'_, S>) -> WalkControl {
+        (self.0)(path)
+    }
 }
 
 impl PathTrie {
@@ -49,24 +110,137 @@ impl PathTrie {
     ///
     /// A prefix that is no path has nothing below it. The name of the prefix stays as it is given:
     /// a client that nothing sets apart keeps its name (specification 1.3).
-    pub fn list<'v, S: Copy>(
+    pub fn list<S: Copy>(
         &self,
         prefix: Option<&PathName<'_>>,
         begin: S,
         step: impl Fn(S, TrieNodeId) -> Option<S>,
-        visit: &'v mut Visit<'v, S>,
+        visit: &mut dyn FnMut(&ListedPath<'_, S>) -> WalkControl,
+    ) {
+        let Some(path) = prefix else {
+            self.visit(None, begin, step, &mut Each(visit));
+            return;
+        };
+        let mut resolved = Vec::with_capacity(8);
+        if self.walk(path, |node| resolved.push(node)).is_some() {
+            let start = PathStart {
+                name: path.to_string(),
+                resolved,
+                rule_index: None,
+            };
+            self.visit(Some(&start), begin, step, &mut Each(visit));
+        }
+    }
+
+    /// Visits a path and all below it, or all paths, in their order: each once, until the visitor
+    /// ends the walk. `step` returns the state after one more node; it ends the walk there if it
+    /// returns nothing.
+    pub fn visit<S: Copy>(
+        &self,
+        start: Option<&PathStart>,
+        begin: S,
+        step: impl Fn(S, TrieNodeId) -> Option<S>,
+        visitor: &mut dyn PathVisitor<S>,
     ) {
         let mut lister = PathLister {
             trie: self,
             step,
             name: String::new(),
             rule_index: None,
-            visit,
+            resolved: Vec::with_capacity(8),
+            visitor,
         };
-        match prefix {
+        match start {
             None => lister.all(begin),
-            Some(path) => lister.below_path(path, begin),
+            Some(start) => lister.below(start, begin),
         };
+    }
+
+    /// The steps to the nodes below a node, or to the roots, in the order of paths. A rule that has
+    /// a name is named by it.
+    pub fn steps_below(&self, node: Option<TrieNodeId>) -> Vec<NamedStep<'_>> {
+        let mut found: Vec<NamedStep<'_>> = Vec::new();
+        let mut add = |edge: &Edge| {
+            let step = NamedStep {
+                node: edge.node(),
+                text: self.text_of(edge).unwrap_or_default(),
+            };
+            match found.last_mut() {
+                // A rule with a name has its index first.
+                Some(last) if last.node == step.node => *last = step,
+                _ => found.push(step),
+            }
+        };
+        match node {
+            None => self.top().for_each(&mut add),
+            Some(node) => {
+                let node = self.node(node);
+                let edges = node.into_iter().flat_map(|node| self.edges_below(node));
+                edges.for_each(add);
+            }
+        }
+        found
+    }
+
+    /// The nodes that are listed by a name: one, or several if objects repeat names that should
+    /// differ.
+    pub fn starts(&self, name: &str) -> Vec<PathStart> {
+        let mut found = Vec::new();
+        let mut visit = |listed: &ListedPath<'_, ()>| {
+            match name.strip_prefix(listed.name) {
+                Some("") => found.push(PathStart {
+                    name: name.to_owned(),
+                    resolved: listed.resolved.to_vec(),
+                    rule_index: listed.rule_index,
+                }),
+                Some(rest) if rest.starts_with('/') => return WalkControl::Descend,
+                _ => {}
+            }
+            WalkControl::SkipChildren
+        };
+        self.list(None, (), |(), _| Some(()), &mut visit);
+        found
+    }
+
+    /// The name of the path that comes after `number` other paths.
+    ///
+    /// # Errors
+    /// There are not as many paths.
+    pub fn name_at(&self, number: u64) -> Result<String, InternalError> {
+        let mut left = number;
+        let mut name = String::new();
+        let mut edge = self.edge_to(self.top(), &mut left)?;
+        loop {
+            self.write_label(edge, &mut name);
+            let Some(below) = left.checked_sub(1) else {
+                return Ok(name);
+            };
+            left = below;
+            let node = self.node(edge.node()).or_internal("a node")?;
+            edge = self.edge_to(self.edges_below(node).iter(), &mut left)?;
+        }
+    }
+
+    /// The edge that leads to a path, by its number among those below the edges; the number
+    /// becomes that below this edge.
+    fn edge_to<'p>(
+        &self,
+        edges: impl Iterator<Item = &'p Edge>,
+        left: &mut u64,
+    ) -> Result<&'p Edge, InternalError> {
+        let mut edges = edges.peekable();
+        while let Some(mut edge) = edges.next() {
+            // A rule with a name has its index first.
+            if let Some(named) = edges.next_if(|named| named.node() == edge.node()) {
+                edge = named;
+            }
+            let size = self.size(edge.node());
+            if *left < size {
+                return Ok(edge);
+            }
+            *left -= size;
+        }
+        Err(InternalError::missing("a path by its number"))
     }
 }
 
@@ -92,20 +266,24 @@ impl<S: Copy, F: Fn(S, TrieNodeId) -> Option<S>> PathLister<'_, '_, S, F> {
         trie.top().all(|edge| self.down(edge, None, begin))
     }
 
-    fn below_path(&mut self, path: &PathName<'_>, begin: S) -> bool {
-        let mut reached = None;
+    fn below(&mut self, start: &PathStart, begin: S) -> bool {
         let mut state = Some(begin);
-        let step = &self.step;
-        let walked = self.trie.walk(path, |node| {
-            state = state.and_then(|state| step(state, node));
-            reached = Some(node);
-        });
-        let (Some(()), Some(node), Some(state)) = (walked, reached, state) else {
+        for &node in &start.resolved {
+            state = state.and_then(|state| (self.step)(state, node));
+        }
+        let (Some(&end), Some(state)) = (start.resolved.last(), state) else {
             return true;
         };
-        // Writing to a String does not fail.
-        let _ = write!(self.name, "{path}");
-        self.at(node, state)
+        self.name.clone_from(&start.name);
+        self.rule_index = start.rule_index;
+        self.resolved.clone_from(&start.resolved);
+        if self
+            .visitor
+            .passes_over(end, state, start.resolved.len() - 1)
+        {
+            return true;
+        }
+        self.at(end, state)
     }
 
     /// Goes down an edge, and all below it. `index` is that of a rule with a name.
@@ -113,11 +291,19 @@ impl<S: Copy, F: Fn(S, TrieNodeId) -> Option<S>> PathLister<'_, '_, S, F> {
         let Some(state) = (self.step)(above, edge.node()) else {
             return true;
         };
+        if self
+            .visitor
+            .passes_over(edge.node(), state, self.resolved.len())
+        {
+            return true;
+        }
         let length = self.name.len();
         let known = self.rule_index;
         self.trie.write_label(edge, &mut self.name);
         self.rule_index = known.or(index);
+        self.resolved.push(edge.node());
         let control = self.at(edge.node(), state);
+        self.resolved.pop();
         self.rule_index = known;
         self.name.truncate(length);
         control
@@ -132,9 +318,10 @@ impl<S: Copy, F: Fn(S, TrieNodeId) -> Option<S>> PathLister<'_, '_, S, F> {
             name: &self.name,
             rule_index: self.rule_index,
             node,
+            resolved: &self.resolved,
             state,
         };
-        match (self.visit)(&here) {
+        match self.visitor.visit(&here) {
             WalkControl::Descend => {}
             WalkControl::SkipChildren => return true,
             WalkControl::Stop => return false,
@@ -232,6 +419,15 @@ mod tests {
         let found: BTreeSet<String> = listed(&trie, None).into_iter().map(|(n, _)| n).collect();
         assert_eq!(found, visited);
         assert!(found.len() > 12, "{found:?}");
+        let mut number = 0;
+        let mut visit = |listed: &ListedPath<'_, ()>| {
+            assert_eq!(trie.name_at(number).unwrap(), listed.name);
+            assert_eq!(trie.starts(listed.name).len(), 1);
+            number += 1;
+            WalkControl::Descend
+        };
+        trie.list(None, (), |(), _| Some(()), &mut visit);
+        assert_eq!(number, trie.paths());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::model::{
     BackendStep, GroupKind, Level, NodeKey, ObjectKey, PathErrorReason, PathName, Root, RouteStep,
-    RuleStep, TrafficPath, groups,
+    RuleStep, Str, TrafficPath, groups,
 };
 use crate::store::{NamespacedName, Store};
 
@@ -47,6 +47,33 @@ impl Topology {
                 }
                 Root::Mesh { .. } => self.below_service(store, path),
             },
+        }
+    }
+
+    /// The resolved path of a class, before its step.
+    pub(super) fn class_path(&self, name: &str) -> ResolvedPath {
+        ResolvedPath {
+            root: RootKind::GatewayClass,
+            controller: self.classes.get(name).map(|c| c.controller.clone()),
+            ..ResolvedPath::default()
+        }
+    }
+
+    /// The resolved path down to a Gateway.
+    pub(super) fn gateway_path(&self, namespace: &Str, gateway: &GatewayNode) -> ResolvedPath {
+        let class = self.classes.get(&gateway.class);
+        let mut steps = Vec::with_capacity(8);
+        steps.extend(class.map(|c| PathStep {
+            node: c.node,
+            level: Level::GatewayClass,
+        }));
+        ResolvedPath {
+            steps,
+            root: RootKind::Gateway,
+            client: namespace.clone(),
+            // A Gateway whose class is missing has no controller (specification 11.2).
+            controller: class.map(|c| c.controller.clone()),
+            rule: None,
         }
     }
 
@@ -245,4 +272,13 @@ impl ResolvedPath {
 
 fn route_key(step: &RouteStep<'_>) -> ObjectKey {
     ObjectKey::new(GroupKind::parse_short(step.kind), step.namespace, step.name)
+}
+
+impl BackendNode {
+    /// Why it is no path below such a root: mesh paths need no grant (specification 1.4). A missing
+    /// Service in another namespace without a grant is RefNotPermitted (specification 11.4).
+    pub(super) fn reason(&self, root: RootKind) -> Option<crate::model::PathErrorReason> {
+        let refused = self.refused.filter(|_| root != RootKind::Mesh);
+        refused.or(self.missing)
+    }
 }

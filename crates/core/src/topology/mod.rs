@@ -12,9 +12,10 @@ mod locate;
 pub(crate) mod mesh;
 mod parent_ref;
 mod trie;
+#[cfg(any(test, feature = "judge"))]
 mod walk;
 
-pub use list_paths::{ListedPath, WalkControl};
+pub use list_paths::{ListedPath, NamedStep, PathStart, PathVisitor, WalkControl};
 pub use trie::{PathTrie, TrieNode, TrieNodeId, TrieRoot};
 
 use std::collections::BTreeMap;
@@ -163,6 +164,20 @@ impl Topology {
     /// The number of a node, if the topology has it.
     pub fn node(&self, key: &NodeKey) -> Option<NodeId> {
         self.ids.get(key).copied()
+    }
+
+    /// The sections of an object, by the node of the whole object.
+    pub fn sections(&self, whole: NodeId) -> Vec<NodeId> {
+        let object = &self.key(whole).object;
+        let is_part = |key: &NodeKey| {
+            key.section.is_some()
+                && key.object.name == object.name
+                && key.object.namespace == object.namespace
+                && key.object.kind == object.kind
+        };
+        let nodes = (0..).map(NodeId).zip(&self.nodes);
+        let parts = nodes.filter(|(_, key)| is_part(key));
+        parts.map(|(node, _)| node).collect()
     }
 
     /// How many nodes there are.

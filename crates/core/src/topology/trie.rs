@@ -26,6 +26,8 @@ pub struct PathTrie {
     roots: Vec<(TrieNodeId, TrieRoot)>,
     /// The edges of the roots.
     tops: Vec<u32>,
+    /// How many paths end at each node or below it.
+    sizes: Vec<u64>,
     hasher: DefaultHashBuilder,
 }
 
@@ -136,7 +138,7 @@ impl PathTrie {
         }
     }
 
-    fn text_of(&self, edge: &Edge) -> Option<&[u8]> {
+    pub(super) fn text_of(&self, edge: &Edge) -> Option<&[u8]> {
         let from = edge.text as usize;
         self.text.get(from..from + edge.length as usize)
     }
@@ -171,15 +173,25 @@ impl PathTrie {
 
     /// How many paths the nodes make.
     pub fn paths(&self) -> u64 {
-        let mut counts: Vec<u64> = Vec::with_capacity(self.nodes.len());
-        for node in &self.nodes {
-            let below = self.below(node);
-            let counted = below.filter_map(|id| counts.get(id.index()));
-            counts.push(counted.fold(1, |sum, more| sum.saturating_add(*more)));
-        }
         let roots = self.roots.iter();
-        let counted = roots.filter_map(|(id, _)| counts.get(id.index()));
-        counted.fold(0, |sum, more| sum.saturating_add(*more))
+        roots.fold(0, |sum, (id, _)| sum.saturating_add(self.size(*id)))
+    }
+
+    /// The number of paths that end at a node or below it, counted from one way to it.
+    pub fn size(&self, id: TrieNodeId) -> u64 {
+        self.sizes.get(id.index()).copied().unwrap_or_default()
+    }
+
+    /// What the paths begin with that begin at a node.
+    pub fn root(&self, id: TrieNodeId) -> Option<&TrieRoot> {
+        // Roots are added in ascending order.
+        let at = self.roots.binary_search_by_key(&id, |(root, _)| *root);
+        self.roots.get(at.ok()?).map(|(_, root)| root)
+    }
+
+    /// The numbers of all nodes, those below before those above.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = TrieNodeId> + use<> {
+        (0..u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)).map(TrieNodeId)
     }
 
     fn child(&self, parent: TrieNodeId, label: EdgeLabel<'_>) -> Option<TrieNodeId> {
@@ -263,8 +275,15 @@ impl PathTrie {
         self.roots.push((id, root));
     }
 
-    /// Returns unused memory.
-    pub(super) fn shrink(&mut self) {
+    /// Counts paths, and returns unused memory.
+    pub(super) fn finish(&mut self) {
+        let mut sizes: Vec<u64> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let below = self.below(node);
+            let counted = below.filter_map(|id| sizes.get(id.index()));
+            sizes.push(counted.fold(1, |sum, more| sum.saturating_add(*more)));
+        }
+        self.sizes = sizes;
         self.nodes.shrink_to_fit();
         self.edges.shrink_to_fit();
         self.text.shrink_to_fit();

@@ -1,4 +1,4 @@
-//! Walks every path of the topology, each prefix once, in a fixed order.
+//! The judge of the trie: walks every path of the topology, each prefix once, in a fixed order.
 
 use std::fmt::Write;
 
@@ -64,33 +64,6 @@ impl Topology {
                 ..ResolvedPath::default()
             };
             walker.at("namespaces/", name, node, Level::Namespace, |_| {});
-        }
-    }
-
-    /// The resolved path of a class, before its step.
-    pub(super) fn class_path(&self, name: &str) -> ResolvedPath {
-        ResolvedPath {
-            root: RootKind::GatewayClass,
-            controller: self.classes.get(name).map(|c| c.controller.clone()),
-            ..ResolvedPath::default()
-        }
-    }
-
-    /// The resolved path down to a Gateway.
-    pub(super) fn gateway_path(&self, namespace: &Str, gateway: &GatewayNode) -> ResolvedPath {
-        let class = self.classes.get(&gateway.class);
-        let mut steps = Vec::with_capacity(8);
-        steps.extend(class.map(|c| PathStep {
-            node: c.node,
-            level: Level::GatewayClass,
-        }));
-        ResolvedPath {
-            steps,
-            root: RootKind::Gateway,
-            client: namespace.clone(),
-            // A Gateway whose class is missing has no controller (specification 11.2).
-            controller: class.map(|c| c.controller.clone()),
-            rule: None,
         }
     }
 }
@@ -210,14 +183,5 @@ impl Walker<'_, '_> {
                 }
             },
         );
-    }
-}
-
-impl BackendNode {
-    /// Why it is no path below such a root: mesh paths need no grant (specification 1.4). A missing
-    /// Service in another namespace without a grant is RefNotPermitted (specification 11.4).
-    pub(super) fn reason(&self, root: RootKind) -> Option<crate::model::PathErrorReason> {
-        let refused = self.refused.filter(|_| root != RootKind::Mesh);
-        refused.or(self.missing)
     }
 }

@@ -1,0 +1,365 @@
+//! The judge: which nodes of a whole path matter to a kind, and what policies come to on all paths,
+//! path by path. Tests compare the engine, which walks the trie and the automaton, with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hashbrown::HashMap;
+
+use super::chain::{acts, reaches_effective_level};
+use super::enforcement::{Contribution, EnforcementSummary};
+use super::{AttachmentChain, PolicyKind, PolicyStatus, Statuses, World};
+use crate::attach::PolicyAttachment;
+use crate::model::{GroupKind, Level, NodeKey, ObjectKey, PolicyRef};
+use crate::profile::{Ancestor, EffectiveTarget, PolicyClass, Profile};
+use crate::topology::{NodeId, PathStep, ResolvedPath, RootKind, Topology};
+
+/// The policies that affect a node, `(kind, slot)`.
+pub type Affected = BTreeMap<NodeId, BTreeSet<(usize, usize)>>;
+
+impl World {
+    /// The chain of a kind on a path; `None` if the kind does not act there or nothing of it is
+    /// attached.
+    pub fn attachment_chain(
+        &self,
+        kind: &PolicyKind,
+        resolved: &ResolvedPath,
+    ) -> Option<AttachmentChain> {
+        let profile = &*kind.profile;
+        if kind.nodes.is_empty() {
+            return None;
+        }
+        let steps = self.steps(kind, resolved)?;
+        let inherited_only = !reaches_effective_level(profile, resolved.root, resolved.end());
+        let layer = match profile.class {
+            PolicyClass::Direct => self.direct_layer(profile, &steps),
+            PolicyClass::Inherited | PolicyClass::Listed => steps,
+        };
+        let mut chain = AttachmentChain {
+            inherited_only,
+            ..AttachmentChain::default()
+        };
+        for step in layer {
+            let Some(here) = kind.nodes.get(&step.node) else {
+                continue;
+            };
+            let own_clients = here.is_for(&resolved.client);
+            if !own_clients && !here.is_for_all() {
+                continue;
+            }
+            if own_clients {
+                chain.client = Some(resolved.client.clone());
+            }
+            chain.steps.push(step);
+        }
+        if chain.steps.is_empty() {
+            return None;
+        }
+        if !profile.own_fields.is_empty() {
+            chain.own = cut(profile, resolved).last().map(|step| step.node);
+        }
+        Some(chain)
+    }
+}
+
+impl World {
+    /// The path as a kind sees it: cut at its effective level, with Namespaces; `None` if the kind
+    /// does not act there.
+    pub(crate) fn steps(
+        &self,
+        kind: &PolicyKind,
+        resolved: &ResolvedPath,
+    ) -> Option<Vec<PathStep>> {
+        let profile = &*kind.profile;
+        acts_on(profile, resolved)
+            .then(|| with_namespaces(profile, &self.topology, &cut(profile, resolved)))
+    }
+
+    /// Whether a path is a scope of a kind: it ends at the effective level (specification 2.3, 7.2).
+    pub fn is_scope(&self, kind: &PolicyKind, resolved: &ResolvedPath) -> bool {
+        let profile = &*kind.profile;
+        if !acts_on(profile, resolved)
+            || !reaches_effective_level(profile, resolved.root, resolved.end())
+        {
+            return false;
+        }
+        let cut = cut(profile, resolved);
+        if cut.len() != resolved.steps.len() {
+            return false;
+        }
+        if profile.effective != EffectiveTarget::Target {
+            return true;
+        }
+        // The target object, and each of its sections.
+        let steps = with_namespaces(profile, &self.topology, &cut);
+        let layer = self.direct_layer(profile, &steps);
+        layer.last().is_some_and(|last| Some(last) == cut.last())
+    }
+}
+
+impl Topology {
+    /// Whether a step is a whole object of a kind that references may name.
+    fn is_target(&self, profile: &Profile, step: &PathStep) -> bool {
+        let key = self.key(step.node);
+        // The node above everything stands for no object that could be named.
+        let named = step.level != Level::Root && profile.target(&key.object.kind).is_some();
+        key.section.is_none() && named
+    }
+}
+
+impl World {
+    /// The layer of the deepest object of a target kind, even if it has no policy, with its section
+    /// on the path (specification 7.4).
+    fn direct_layer(&self, profile: &Profile, steps: &[PathStep]) -> Vec<PathStep> {
+        let topology = &self.topology;
+        let Some(deepest) = steps.iter().rposition(|s| topology.is_target(profile, s)) else {
+            return Vec::new();
+        };
+        let object = steps.get(deepest).map(|s| &topology.key(s.node).object);
+        steps
+            .iter()
+            .skip(deepest)
+            .take_while(|s| Some(&topology.key(s.node).object) == object)
+            .copied()
+            .collect()
+    }
+}
+
+fn acts_on(profile: &Profile, resolved: &ResolvedPath) -> bool {
+    acts(profile, resolved.root, resolved.controller.as_deref())
+}
+
+/// The path down to the effective level: a look-up below gives the same answer, and policies on
+/// nodes below never act.
+fn cut(profile: &Profile, resolved: &ResolvedPath) -> Vec<PathStep> {
+    let EffectiveTarget::Level(level) = profile.effective else {
+        return resolved.steps.clone();
+    };
+    resolved
+        .steps
+        .iter()
+        .filter(|step| step.level <= level || resolved.root == RootKind::Namespace)
+        .copied()
+        .collect()
+}
+
+/// A Namespace stands directly above the least specific node that lives in it and that the kind
+/// reaches (specification 1.2); the root node stands above everything (specification 3.1).
+fn with_namespaces(profile: &Profile, topology: &Topology, steps: &[PathStep]) -> Vec<PathStep> {
+    let mut found: Vec<PathStep> = Vec::with_capacity(steps.len() + 4);
+    if profile.root_namespace.is_some() {
+        found.extend(topology.node(&NodeKey::root()).map(|node| PathStep {
+            node,
+            level: Level::Root,
+        }));
+    }
+    for step in steps {
+        let key = topology.key(step.node);
+        let reached = key.section.is_none() && profile.namespace_reaches.contains(&step.level);
+        let above = topology
+            .namespace(&key.object.namespace)
+            .filter(|_| reached)
+            .map(|node| PathStep {
+                node,
+                level: Level::Namespace,
+            });
+        if let Some(above) = above.filter(|above| !found.contains(above)) {
+            found.push(above);
+        }
+        found.push(*step);
+    }
+    found
+}
+
+/// Most scope names of a message.
+const SCOPES_TOLD: usize = 3;
+
+/// What is gathered of a kind while paths are walked.
+struct Gathering<'w> {
+    kind: &'w PolicyKind,
+    known: HashMap<AttachmentChain, Contribution>,
+    summaries: Vec<EnforcementSummary>,
+    ancestors: HashMap<NodeId, BTreeSet<NodeId>>,
+}
+
+impl World {
+    /// Computes the statuses of all policies.
+    pub fn judged_statuses(&self) -> (Statuses, Affected) {
+        let mut gatherings: Vec<Gathering<'_>> = self
+            .kinds
+            .iter()
+            .map(|kind| Gathering {
+                kind,
+                known: HashMap::new(),
+                summaries: (0..kind.table.policies.len())
+                    .map(|_| EnforcementSummary::default())
+                    .collect(),
+                ancestors: HashMap::new(),
+            })
+            .collect();
+        let mut affected = Affected::new();
+        self.topology.visit(&mut |name, resolved| {
+            for (number, gathering) in gatherings.iter_mut().enumerate() {
+                if gathering.kind.policy_count() == 0 {
+                    continue;
+                }
+                let Some(steps) = self.steps(gathering.kind, resolved) else {
+                    continue;
+                };
+                gathering.note_ancestor(resolved, &steps);
+                if !self.is_scope(gathering.kind, resolved) {
+                    continue;
+                }
+                let Some(chain) = self.attachment_chain(gathering.kind, resolved) else {
+                    continue;
+                };
+                let kind = gathering.kind;
+                let told = gathering.scope(self, name, chain);
+                for (policy, nodes) in told {
+                    self.affect(kind, &steps, nodes, |node| {
+                        affected.entry(node).or_default().insert((number, *policy));
+                    });
+                }
+            }
+        });
+        let kinds = gatherings.iter().map(|g| g.statuses(self)).collect();
+        (Statuses { kinds }, affected)
+    }
+
+    /// The nodes that a policy affects on a path: those that it is attached to, and everything
+    /// below them; for a section its object, too, in part (specification 9.3).
+    fn affect(
+        &self,
+        kind: &PolicyKind,
+        steps: &[PathStep],
+        nodes: &[NodeId],
+        mut f: impl FnMut(NodeId),
+    ) {
+        let Some(first) = steps.iter().position(|s| nodes.contains(&s.node)) else {
+            return;
+        };
+        let below = steps.iter().skip(first);
+        for step in below
+            .take_while(|s| kind.profile.class != PolicyClass::Direct || nodes.contains(&s.node))
+        {
+            f(step.node);
+            let key = self.topology.key(step.node);
+            let whole = key
+                .section
+                .is_some()
+                .then(|| NodeKey::whole(key.object.clone()));
+            if let Some(node) = whole.and_then(|key| self.topology.node(&key)) {
+                f(node);
+            }
+        }
+    }
+}
+
+impl Gathering<'_> {
+    /// Every Gateway and mesh root on a path through a node.
+    fn note_ancestor(&mut self, resolved: &ResolvedPath, steps: &[PathStep]) {
+        let Some(root) = resolved.ancestor() else {
+            return;
+        };
+        for step in steps {
+            self.ancestors.entry(step.node).or_default().insert(root);
+        }
+    }
+
+    /// Counts a scope. Returns who contributes there, with the nodes that they stand on.
+    fn scope(
+        &mut self,
+        world: &World,
+        name: &str,
+        chain: AttachmentChain,
+    ) -> &[(usize, Vec<NodeId>)] {
+        let kind = self.kind;
+        let contribution = self
+            .known
+            .entry(chain)
+            .or_insert_with_key(|chain| world.contribution(kind, chain));
+        for share in &contribution.shares {
+            let Some(tally) = self.summaries.get_mut(share.policy) else {
+                continue;
+            };
+            tally.add(share);
+            tally.scopes += 1;
+            if share.lost.is_empty() {
+                continue;
+            }
+            tally.scopes_lost += 1;
+            if tally.lost_in.len() < SCOPES_TOLD {
+                tally.lost_in.push(name.to_owned());
+            }
+        }
+        &contribution.contributors
+    }
+
+    fn statuses(&self, world: &World) -> Vec<PolicyStatus> {
+        (0..self.kind.table.policies.len())
+            .map(|policy| {
+                let mut status = match self.summaries.get(policy) {
+                    Some(tally) => self.kind.status(policy, tally),
+                    None => PolicyStatus::default(),
+                };
+                status.ancestors = self.ancestors_of(world, policy);
+                status
+            })
+            .collect()
+    }
+
+    fn ancestors_of(&self, world: &World, policy: usize) -> Vec<ObjectKey> {
+        let attached = self.kind.attached(policy);
+        let nodes = attached.into_iter().flat_map(PolicyAttachment::nodes);
+        let mut found: Vec<ObjectKey> = match self.kind.profile.status.ancestor {
+            Ancestor::None => Vec::new(),
+            Ancestor::Target => nodes
+                .map(|(key, _)| key.object.clone())
+                .filter(|object| object.kind != NodeKey::root().object.kind)
+                .collect(),
+            Ancestor::Gateway => nodes
+                .filter_map(|(key, _)| world.topology.node(key))
+                .filter_map(|node| self.ancestors.get(&node))
+                .flatten()
+                .map(|&root| world.topology.key(root).object.clone())
+                .collect(),
+        };
+        found.sort();
+        found.dedup();
+        found
+    }
+}
+
+impl World {
+    /// The policies that affect an object or section, `(kind, policy)`, by the key that
+    /// specification 11.16 writes.
+    pub fn judged_affecting(&self, affected: &Affected, key: &str) -> Vec<(GroupKind, PolicyRef)> {
+        let mut found = Vec::new();
+        for (&node, policies) in affected {
+            if self.topology.describe(node) != key {
+                continue;
+            }
+            for &(kind, policy) in policies {
+                let Some(kind) = self.kinds.get(kind) else {
+                    continue;
+                };
+                let Some(policy) = kind.policy_at(policy) else {
+                    continue;
+                };
+                found.push((kind.profile.policy.clone(), PolicyRef::of(&policy.key)));
+            }
+        }
+        found
+    }
+}
+
+impl AttachmentChain {
+    /// Whether a chain is the same but for a node without own fields.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let own = other.own.is_none() || other.own == self.own;
+        let same = Self {
+            own: other.own,
+            ..self.clone()
+        };
+        own && same == *other
+    }
+}

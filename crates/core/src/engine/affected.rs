@@ -1,0 +1,504 @@
+//! What policies affect (specification 9.3): the nodes that they are attached to, and everything below
+//! them, on paths where they contribute. For a section its object is affected, too, in part.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hashbrown::{HashMap, HashSet};
+
+use super::automaton::StateId;
+use super::paths::{ChainId, ChainTable, PathEngine};
+use super::survey::{Survey, SurveyEntry};
+use crate::effective::{AttachmentChain, PolicyKind};
+use crate::model::{
+    GroupKind, InternalError, Level, NodeKey, ObjectKey, OrInternal, PolicyRef, Section,
+};
+use crate::profile::PolicyClass;
+use crate::store::NamespacedName;
+use crate::topology::{NodeId, PathStep, TrieNode, TrieNodeId};
+
+/// The number of a list of Namespaces.
+type ListId = u32;
+
+/// A state, the Namespaces that stand on the path as a kind sees it, and whether the last place
+/// brought one of them.
+type Seen = (StateId, ListId, bool);
+
+/// The Namespaces of paths, each list once.
+#[derive(Debug, Default)]
+struct NamespaceLists {
+    lists: Vec<Vec<NodeId>>,
+    ids: HashMap<Vec<NodeId>, ListId>,
+}
+
+/// The policies of a kind that contribute to chains, with the nodes that they stand on.
+struct Contributors<'e> {
+    engine: &'e PathEngine,
+    known: HashMap<ChainId, Vec<(usize, Vec<NodeId>)>>,
+}
+
+/// A survey of the paths as one kind sees them.
+struct Sighted<'e> {
+    engine: &'e PathEngine,
+    kind: &'e PolicyKind,
+    survey: Survey<Seen>,
+    lists: NamespaceLists,
+}
+
+impl PathEngine {
+    /// The nodes that a policy affects, sorted. A kind for which that fails is unknown from then
+    /// on.
+    pub fn affected_by(&self, number: usize, slot: usize) -> Vec<NodeId> {
+        let Some(kind) = self.world.kinds().get(number) else {
+            return Vec::new();
+        };
+        self.try_affected_by(number, kind, slot)
+            .unwrap_or_else(|error| {
+                kind.fail(error);
+                Vec::new()
+            })
+    }
+
+    fn try_affected_by(
+        &self,
+        number: usize,
+        kind: &PolicyKind,
+        slot: usize,
+    ) -> Result<Vec<NodeId>, InternalError> {
+        let mut chains = ChainTable::new(self, number, kind);
+        let mut contributors = Contributors::new(self);
+        let mut found = BTreeSet::new();
+        if kind.profile().class == PolicyClass::Direct {
+            let survey = self.survey()?;
+            for group in self.groups(survey.entries(), false)? {
+                let Some(chain) = chains.at_scope(group.state, group.object)? else {
+                    continue;
+                };
+                for (policy, nodes) in contributors.of(kind, chain, &chains)? {
+                    if *policy == slot {
+                        nodes.iter().for_each(|node| self.affect(*node, &mut found));
+                    }
+                }
+            }
+            return Ok(found.into_iter().collect());
+        }
+        let sighted = Sighted::new(self, kind)?;
+        let reached = sighted.reached(|state, place| {
+            let object = self.object_kind(place)?;
+            let Some(chain) = chains.at_scope(state, object)? else {
+                return Ok(false);
+            };
+            let told = contributors.of(kind, chain, &chains)?;
+            Ok(told.iter().any(|(policy, _)| *policy == slot))
+        })?;
+        for (entry, _) in sighted
+            .survey
+            .entries()
+            .iter()
+            .zip(reached)
+            .filter(|(_, r)| *r)
+        {
+            let Some(chain) = self.chain(number, entry.state.0)? else {
+                continue;
+            };
+            let stood = kind.stood_on(slot, &chain);
+            let Some(first) = stood.first() else { continue };
+            let first = chain.steps.iter().position(|step| step == first);
+            let first = first.or_internal("a step of a chain")?;
+            for (node, prefix) in sighted.nodes(entry, &chain)? {
+                if first < prefix {
+                    self.affect(node, &mut found);
+                }
+            }
+        }
+        Ok(found.into_iter().collect())
+    }
+
+    /// Adds a node, and the object of a section.
+    fn affect(&self, node: NodeId, found: &mut BTreeSet<NodeId>) {
+        found.insert(node);
+        let key = self.world.topology().key(node);
+        if key.section.is_some() {
+            let whole = NodeKey::whole(key.object.clone());
+            found.extend(self.world.topology().node(&whole));
+        }
+    }
+
+    /// The policies that affect an object or section, by the key that specification 11.16 writes. A
+    /// kind for which that fails is unknown from then on.
+    pub fn affecting(
+        &self,
+        object: &ObjectKey,
+        section: Option<&str>,
+    ) -> Vec<(GroupKind, PolicyRef)> {
+        let survey = match self.survey() {
+            Ok(survey) => survey,
+            Err(error) => {
+                self.fail(error);
+                return Vec::new();
+            }
+        };
+        let mut found = Vec::new();
+        for node in self.named_nodes(object, section) {
+            let mut parts = vec![node];
+            if self.world.topology().key(node).section.is_none() {
+                parts.extend(self.sections(object));
+            }
+            for (number, kind) in self.world.kinds().iter().enumerate() {
+                let policies = self.affecting_of(number, kind, &parts, &survey);
+                let policies = policies.unwrap_or_else(|error| {
+                    kind.fail(error);
+                    BTreeMap::new()
+                });
+                let named = policies.into_values();
+                found.extend(named.map(|policy| (kind.profile().policy.clone(), policy)));
+            }
+        }
+        found
+    }
+
+    /// The policies of a kind that affect one of some nodes, sorted by name.
+    fn affecting_of(
+        &self,
+        number: usize,
+        kind: &PolicyKind,
+        parts: &[NodeId],
+        survey: &Survey<StateId>,
+    ) -> Result<BTreeMap<NamespacedName, PolicyRef>, InternalError> {
+        let mut found = BTreeMap::new();
+        if kind.nodes.is_empty() {
+            return Ok(found);
+        }
+        let mut chains = ChainTable::new(self, number, kind);
+        let mut contributors = Contributors::new(self);
+        let mut tell = |slot: usize| -> Result<(), InternalError> {
+            let key = &kind.policy_at(slot).or_internal("a policy")?.key;
+            let name = (key.namespace.clone(), key.name.clone());
+            found.insert(name, PolicyRef::of(key));
+            Ok(())
+        };
+        if kind.profile().class == PolicyClass::Direct {
+            for group in self.groups(survey.entries(), false)? {
+                let Some(chain) = chains.at_scope(group.state, group.object)? else {
+                    continue;
+                };
+                for (slot, nodes) in contributors.of(kind, chain, &chains)? {
+                    if nodes.iter().any(|node| parts.contains(node)) {
+                        tell(*slot)?;
+                    }
+                }
+            }
+            return Ok(found);
+        }
+        for (prefix, starts) in self.prefixes(number, kind, parts, survey)? {
+            let mut scopes: HashSet<ChainId> = HashSet::new();
+            self.below(&starts, |state, place| {
+                let object = self.object_kind(place)?;
+                scopes.extend(chains.at_scope(state, object)?);
+                Ok(())
+            })?;
+            let mut scopes: Vec<ChainId> = scopes.into_iter().collect();
+            scopes.sort_unstable();
+            for chain in scopes {
+                for (slot, nodes) in contributors.of(kind, chain, &chains)? {
+                    if nodes.iter().any(|node| prefix.contains(node)) {
+                        tell(*slot)?;
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Where paths go through some nodes as a kind sees them: the nodes of the chain down to there,
+    /// and the places with their states.
+    fn prefixes(
+        &self,
+        number: usize,
+        kind: &PolicyKind,
+        parts: &[NodeId],
+        survey: &Survey<StateId>,
+    ) -> Result<BTreeMap<Vec<NodeId>, Vec<(TrieNodeId, StateId)>>, InternalError> {
+        let mut found: BTreeMap<Vec<NodeId>, Vec<(TrieNodeId, StateId)>> = BTreeMap::new();
+        let mut add = |chain: &AttachmentChain, length: usize, place, state| {
+            let nodes = chain.steps.iter().take(length).map(|step| step.node);
+            let nodes: Vec<NodeId> = nodes.collect();
+            if !nodes.is_empty() {
+                found.entry(nodes).or_default().push((place, state));
+            }
+        };
+        let topology = self.world.topology();
+        let is_namespace = |node: &NodeId| {
+            let key = topology.key(*node);
+            topology.namespace(&key.object.name) == Some(*node)
+        };
+        if parts.iter().any(is_namespace) {
+            let sighted = Sighted::new(self, kind)?;
+            for entry in sighted.survey.entries() {
+                let Some(chain) = self.chain(number, entry.state.0)? else {
+                    continue;
+                };
+                for (node, prefix) in sighted.nodes(entry, &chain)? {
+                    if parts.contains(&node) {
+                        add(&chain, prefix, entry.place, entry.state.0);
+                    }
+                }
+            }
+            return Ok(found);
+        }
+        for entry in survey.entries() {
+            let place = self.trie.node(entry.place).or_internal("a place")?;
+            let root = self.trie.root(entry.place);
+            let class = root.and_then(|root| root.class);
+            let above = topology.node(&NodeKey::root()).filter(|_| root.is_some());
+            let here = parts.contains(&place.node);
+            let is_above = |node: Option<NodeId>| node.is_some_and(|node| parts.contains(&node));
+            if !here && !is_above(class) && !is_above(above) {
+                continue;
+            }
+            let Some(chain) = self.chain(number, entry.state)? else {
+                continue;
+            };
+            let (kind_of_root, _) = self.automaton.end(entry.state)?;
+            let mut tell = |level: Level| {
+                let length = chain.steps.iter().filter(|step| step.level <= level);
+                add(&chain, length.count(), entry.place, entry.state);
+            };
+            if is_above(above) && kind.sees(Level::Root) {
+                tell(Level::Root);
+            }
+            if is_above(class) && kind.keeps(kind_of_root, Level::GatewayClass) {
+                tell(Level::GatewayClass);
+            }
+            if here && kind.keeps(kind_of_root, place.level) {
+                add(&chain, chain.steps.len(), entry.place, entry.state);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Visits all places at and below some, each once in each state.
+    fn below(
+        &self,
+        starts: &[(TrieNodeId, StateId)],
+        mut visit: impl FnMut(StateId, TrieNodeId) -> Result<(), InternalError>,
+    ) -> Result<(), InternalError> {
+        let mut pending = starts.to_vec();
+        let mut seen: HashSet<(TrieNodeId, StateId)> = HashSet::new();
+        while let Some((id, state)) = pending.pop() {
+            if !seen.insert((id, state)) {
+                continue;
+            }
+            visit(state, id)?;
+            let place = self.trie.node(id).or_internal("a place")?;
+            for child in self.trie.below(place) {
+                pending.push((child, self.after(state, child)?));
+            }
+        }
+        Ok(())
+    }
+
+    /// The nodes with a key as specification 11.16 writes it.
+    fn named_nodes(&self, object: &ObjectKey, section: Option<&str>) -> Vec<NodeId> {
+        let topology = self.world.topology();
+        let Some(section) = section else {
+            let whole = topology.node(&NodeKey::whole(object.clone()));
+            return whole.into_iter().collect();
+        };
+        let text = format!("{object}#{section}");
+        let mut found = self.sections(object);
+        let listener = Section::Listener(section.into());
+        found.extend(topology.node(&NodeKey::section(object.clone(), listener)));
+        found.sort_unstable();
+        found.dedup();
+        found.retain(|node| topology.describe(*node) == text);
+        found
+    }
+
+    /// The sections of an object that stand on paths.
+    fn sections(&self, object: &ObjectKey) -> Vec<NodeId> {
+        let whole = NodeKey::whole(object.clone());
+        let Some(whole) = self.world.topology().node(&whole) else {
+            return Vec::new();
+        };
+        self.world.topology().sections(whole)
+    }
+}
+
+impl<'e> Contributors<'e> {
+    fn new(engine: &'e PathEngine) -> Self {
+        Self {
+            engine,
+            known: HashMap::new(),
+        }
+    }
+
+    fn of(
+        &mut self,
+        kind: &PolicyKind,
+        chain: ChainId,
+        chains: &ChainTable<'_>,
+    ) -> Result<&[(usize, Vec<NodeId>)], InternalError> {
+        if !self.known.contains_key(&chain) {
+            let contribution = self.engine.world.contribution(kind, chains.chain(chain)?);
+            self.known.insert(chain, contribution.contributors);
+        }
+        let known = self.known.get(&chain).map(Vec::as_slice);
+        known.or_internal("the contributors to a chain")
+    }
+}
+
+impl NamespaceLists {
+    fn id(&mut self, nodes: Vec<NodeId>) -> ListId {
+        if let Some(&known) = self.ids.get(&nodes) {
+            return known;
+        }
+        let id = u32::try_from(self.lists.len()).unwrap_or(u32::MAX);
+        self.lists.push(nodes.clone());
+        self.ids.insert(nodes, id);
+        id
+    }
+
+    fn get(&self, id: ListId) -> Result<&[NodeId], InternalError> {
+        let list = self.lists.get(id as usize).map(Vec::as_slice);
+        list.or_internal("a list of Namespaces")
+    }
+}
+
+impl<'e> Sighted<'e> {
+    fn new(engine: &'e PathEngine, kind: &'e PolicyKind) -> Result<Self, InternalError> {
+        let mut lists = NamespaceLists::default();
+        let empty = lists.id(Vec::new());
+        let mut step = |above: Seen, id: TrieNodeId| -> Result<Seen, InternalError> {
+            let (next, nodes) = step(engine, kind, &lists, above, id)?;
+            Ok(match nodes {
+                Some(nodes) => (next, lists.id(nodes), true),
+                None => (next, above.1, false),
+            })
+        };
+        let starts = engine.starts(|root| step((0, empty, false), root))?;
+        let survey = Survey::from(engine, starts.into_iter(), &mut step)?;
+        Ok(Self {
+            engine,
+            kind,
+            survey,
+            lists,
+        })
+    }
+
+    /// Tells of each entry whether `ends` holds at it or below it.
+    fn reached(
+        &self,
+        mut ends: impl FnMut(StateId, TrieNodeId) -> Result<bool, InternalError>,
+    ) -> Result<Vec<bool>, InternalError> {
+        let engine = self.engine;
+        let entries = self.survey.entries();
+        let mut reached = vec![false; entries.len()];
+        // Those below come first in the trie.
+        for id in engine.trie.ids() {
+            let place = engine.trie.node(id).or_internal("a place")?;
+            for number in self.survey.at(id) {
+                let entry = entries.get(number).or_internal("an entry")?;
+                let mut found = ends(entry.state.0, id)?;
+                if !found {
+                    for child in engine.trie.below(place) {
+                        let state = self.below(entry.state, child)?;
+                        let below = self.survey.number(child, state);
+                        let below = below.or_internal("an entry below another")?;
+                        if *reached.get(below).or_internal("an entry")? {
+                            found = true;
+                            break;
+                        }
+                    }
+                }
+                *reached.get_mut(number).or_internal("an entry")? = found;
+            }
+        }
+        Ok(reached)
+    }
+
+    fn below(&self, above: Seen, child: TrieNodeId) -> Result<Seen, InternalError> {
+        let (next, nodes) = step(self.engine, self.kind, &self.lists, above, child)?;
+        Ok(match nodes {
+            Some(nodes) => {
+                let list = self.lists.ids.get(&nodes).copied();
+                (next, list.or_internal("a list of Namespaces")?, true)
+            }
+            None => (next, above.1, false),
+        })
+    }
+
+    /// The nodes that an entry's place puts on the path, each with the number of steps of the chain
+    /// that stand at it or above it.
+    fn nodes(
+        &self,
+        entry: &SurveyEntry<Seen>,
+        chain: &AttachmentChain,
+    ) -> Result<Vec<(NodeId, usize)>, InternalError> {
+        let engine = self.engine;
+        let topology = engine.world.topology();
+        let place = engine.trie.node(entry.place).or_internal("a place")?;
+        let (kind_of_root, _) = engine.automaton.end(entry.state.0)?;
+        let mut found = Vec::new();
+        let steps = &chain.steps;
+        let through = |level: Level| steps.iter().filter(|step| step.level <= level).count();
+        if let Some(root) = engine.trie.root(entry.place) {
+            if self.kind.sees(Level::Root) {
+                let top = topology.node(&NodeKey::root());
+                found.extend(top.map(|top| (top, through(Level::Root))));
+            }
+            let keeps = self.kind.keeps(kind_of_root, Level::GatewayClass);
+            let class = root.class.filter(|_| keeps);
+            found.extend(class.map(|class| (class, through(Level::GatewayClass))));
+        }
+        if !self.kind.keeps(kind_of_root, place.level) {
+            return Ok(found);
+        }
+        found.push((place.node, steps.len()));
+        let here = PathStep {
+            node: place.node,
+            level: place.level,
+        };
+        // Without the place's own step, the chain ends at the Namespace or above it.
+        let above = steps.len() - usize::from(steps.last() == Some(&here));
+        let namespace = self.kind.namespace_above(topology, kind_of_root, place);
+        let brought = namespace.filter(|_| entry.state.2);
+        found.extend(brought.map(|namespace| (namespace, above)));
+        Ok(found)
+    }
+}
+
+/// The state after one more place, and the Namespaces on the path if the place brings one.
+fn step(
+    engine: &PathEngine,
+    kind: &PolicyKind,
+    lists: &NamespaceLists,
+    (state, list, _): Seen,
+    id: TrieNodeId,
+) -> Result<(StateId, Option<Vec<NodeId>>), InternalError> {
+    let next = engine.after(state, id)?;
+    let place = engine.trie.node(id).or_internal("a place")?;
+    let (root, _) = engine.automaton.end(next)?;
+    let namespace = kind.namespace_above(engine.world.topology(), root, place);
+    let above = lists.get(list)?;
+    let brought = namespace.filter(|namespace| !above.contains(namespace));
+    let with = |namespace| above.iter().copied().chain([namespace]).collect();
+    Ok((next, brought.map(with)))
+}
+
+impl PolicyKind {
+    /// The Namespace that stands above a place as the kind sees it, if it stands not further up.
+    fn namespace_above(
+        &self,
+        topology: &crate::topology::Topology,
+        root: crate::topology::RootKind,
+        place: &TrieNode,
+    ) -> Option<NodeId> {
+        let key = topology.key(place.node);
+        let reached = key.section.is_none()
+            && self.sees_namespace(place.level)
+            && self.keeps(root, place.level);
+        topology
+            .namespace(&key.object.namespace)
+            .filter(|_| reached)
+    }
+}

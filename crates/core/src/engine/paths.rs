@@ -1,0 +1,305 @@
+//! A world with the trie of its paths and the automaton over it: what look-ups, explanations,
+//! statuses and lists all walk. It never changes; a clone shares everything.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use super::automaton::{Automaton, ChainStateId, StateId};
+use crate::effective::{AttachmentChain, PolicyKind, World};
+use crate::model::{GroupKind, InternalError, Level, OrInternal, PathName};
+use crate::topology::{NodeId, PathStart, PathTrie, PathVisitor, RootKind, TrieNodeId, TrieRoot};
+
+/// A world with the trie of its paths and the automaton over it.
+#[derive(Clone, Debug)]
+pub struct PathEngine {
+    pub(super) world: World,
+    pub(super) trie: Arc<PathTrie>,
+    pub(super) automaton: Arc<Automaton>,
+}
+
+/// Where a path ends, in the trie and in the automaton.
+#[derive(Clone, Debug)]
+pub struct PathEnd {
+    /// The places from the root to the end.
+    pub resolved: Vec<TrieNodeId>,
+    /// The state at the end.
+    pub state: StateId,
+}
+
+/// The attachment chains of a kind: equal ones of different states are one.
+#[derive(Debug)]
+pub struct ChainTable<'e> {
+    engine: &'e PathEngine,
+    number: usize,
+    kind: &'e PolicyKind,
+    known: HashMap<(ChainStateId, bool), Option<ChainId>>,
+    ids: HashMap<AttachmentChain, ChainId>,
+    chains: Vec<AttachmentChain>,
+}
+
+/// The number of an attachment chain in its table.
+pub type ChainId = usize;
+
+/// Paths of which a kind has the same attachment chain, and the same object whose own fields count.
+pub type ChainKey = (ChainId, Option<NodeId>);
+
+impl PathEngine {
+    /// Finds all paths of a world and the states that they reach.
+    pub fn new(world: World) -> Self {
+        let trie = Arc::new(world.topology().trie());
+        let automaton = Arc::new(Automaton::new(&world, &trie));
+        Self {
+            world,
+            trie,
+            automaton,
+        }
+    }
+
+    /// The world.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// The trie of all paths.
+    pub fn trie(&self) -> &Arc<PathTrie> {
+        &self.trie
+    }
+
+    /// The automaton over the trie.
+    pub fn automaton(&self) -> &Arc<Automaton> {
+        &self.automaton
+    }
+
+    /// The state after one more place.
+    ///
+    /// # Errors
+    /// There is no such state.
+    pub fn after(&self, state: StateId, place: TrieNodeId) -> Result<StateId, InternalError> {
+        let after = self.automaton.transitions().after(state, place);
+        after.or_internal("the state after a place")
+    }
+
+    /// Where a path ends; nothing if it is no path.
+    ///
+    /// # Errors
+    /// A place has no state.
+    pub fn locate(&self, path: &PathName<'_>) -> Result<Option<PathEnd>, InternalError> {
+        let mut resolved = Vec::with_capacity(8);
+        if self.trie.walk(path, |place| resolved.push(place)).is_none() {
+            return Ok(None);
+        }
+        let mut state = 0;
+        for &place in &resolved {
+            state = self.after(state, place)?;
+        }
+        Ok(Some(PathEnd { resolved, state }))
+    }
+
+    /// Visits a path and all below it, or all paths, in their order, with what the places come to.
+    ///
+    /// # Errors
+    /// `step` fails.
+    pub fn visit<S: Copy>(
+        &self,
+        start: Option<&PathStart>,
+        begin: S,
+        step: impl Fn(S, TrieNodeId) -> Result<S, InternalError>,
+        visitor: &mut dyn PathVisitor<S>,
+    ) -> Result<(), InternalError> {
+        let failed = Cell::new(None);
+        let step = |state, place| {
+            let next = step(state, place);
+            next.map_err(|error| failed.set(Some(error))).ok()
+        };
+        self.trie.visit(start, begin, step, visitor);
+        failed.get().map_or(Ok(()), Err)
+    }
+
+    /// The kind of the object that a place belongs to.
+    ///
+    /// # Errors
+    /// There is no such place.
+    pub fn object_kind(&self, place: TrieNodeId) -> Result<&GroupKind, InternalError> {
+        let place = self.trie.node(place).or_internal("a place")?;
+        Ok(&self.world.topology().key(place.node).object.kind)
+    }
+
+    /// What a path begins with.
+    ///
+    /// # Errors
+    /// The resolved path is empty, or begins with no root.
+    pub fn root_of(&self, resolved: &[TrieNodeId]) -> Result<&TrieRoot, InternalError> {
+        let root = resolved.first().and_then(|&root| self.trie.root(root));
+        root.or_internal("the root of a path")
+    }
+
+    /// The chain of a kind at a state, as the policies are attached now; `None` if nothing of the
+    /// kind is attached.
+    ///
+    /// # Errors
+    /// There is no such kind, state or chain state.
+    pub fn chain(
+        &self,
+        number: usize,
+        state: StateId,
+    ) -> Result<Option<AttachmentChain>, InternalError> {
+        let kind = self.world.kinds().get(number).or_internal("a kind")?;
+        let Some(chain_state) = self.automaton.chain_state(number, state)? else {
+            return Ok(None);
+        };
+        let (root, end) = self.automaton.end(state)?;
+        self.chain_of(
+            kind,
+            (number, chain_state),
+            !kind.reaches_effective_level(root, end),
+        )
+    }
+
+    fn chain_of(
+        &self,
+        kind: &PolicyKind,
+        (number, chain_state): (usize, ChainStateId),
+        inherited_only: bool,
+    ) -> Result<Option<AttachmentChain>, InternalError> {
+        let chain = self.automaton.chain(number, chain_state, inherited_only)?;
+        // A chain state goes on over a node that nothing stands on any more.
+        Ok(chain.and_then(|chain| kind.standing_chain(chain)))
+    }
+
+    /// The last node of a path as a kind sees it, if its object's own fields count.
+    ///
+    /// # Errors
+    /// A place of the resolved path is missing.
+    pub fn own_node(
+        &self,
+        kind: &PolicyKind,
+        resolved: &[TrieNodeId],
+    ) -> Result<Option<NodeId>, InternalError> {
+        if !kind.reads_own_fields() {
+            return Ok(None);
+        }
+        let root = self.root_of(resolved)?;
+        let mut last = root
+            .class
+            .filter(|_| kind.keeps(root.kind, Level::GatewayClass));
+        for &place in resolved {
+            let place = self.trie.node(place).or_internal("a place")?;
+            if kind.keeps(root.kind, place.level) {
+                last = Some(place.node);
+            }
+        }
+        Ok(last)
+    }
+
+    /// Records that something is missing on which the answers of all kinds rest.
+    pub fn fail(&self, error: InternalError) {
+        for kind in self.world.kinds() {
+            kind.fail(error);
+        }
+    }
+}
+
+impl<'e> ChainTable<'e> {
+    /// The table of a kind, empty.
+    pub fn new(engine: &'e PathEngine, number: usize, kind: &'e PolicyKind) -> Self {
+        Self {
+            engine,
+            number,
+            kind,
+            known: HashMap::new(),
+            ids: HashMap::new(),
+            chains: Vec::new(),
+        }
+    }
+
+    /// The kind.
+    pub fn kind(&self) -> &'e PolicyKind {
+        self.kind
+    }
+
+    /// The chain at a state; `None` if nothing of the kind is attached.
+    ///
+    /// # Errors
+    /// There is no such state or chain state.
+    pub fn at(&mut self, state: StateId) -> Result<Option<ChainId>, InternalError> {
+        let (root, end) = self.engine.automaton.end(state)?;
+        self.of(state, !self.kind.reaches_effective_level(root, end))
+    }
+
+    /// The chain at a state if a path that ends there, at an object of some kind, is a scope of
+    /// this table's kind (specification 2.3, 7.2).
+    ///
+    /// # Errors
+    /// There is no such state or chain state.
+    pub fn at_scope(
+        &mut self,
+        state: StateId,
+        object: &GroupKind,
+    ) -> Result<Option<ChainId>, InternalError> {
+        let (root, end) = self.engine.automaton.end(state)?;
+        if !self.kind.ends_at_scope(root, end, object) {
+            return Ok(None);
+        }
+        self.of(state, false)
+    }
+
+    fn of(&mut self, state: StateId, above: bool) -> Result<Option<ChainId>, InternalError> {
+        let Some(chain_state) = self.engine.automaton.chain_state(self.number, state)? else {
+            return Ok(None);
+        };
+        if let Some(&known) = self.known.get(&(chain_state, above)) {
+            return Ok(known);
+        }
+        let chain = self
+            .engine
+            .chain_of(self.kind, (self.number, chain_state), above)?;
+        let id = chain.map(|chain| match self.ids.get(&chain) {
+            Some(&known) => known,
+            None => {
+                self.chains.push(chain.clone());
+                self.ids.insert(chain, self.chains.len() - 1);
+                self.chains.len() - 1
+            }
+        });
+        self.known.insert((chain_state, above), id);
+        Ok(id)
+    }
+
+    /// Whether a policy stands on a chain.
+    ///
+    /// # Errors
+    /// There is no such chain.
+    pub fn has(&self, id: ChainId, slot: usize) -> Result<bool, InternalError> {
+        Ok(!self.kind.stood_on(slot, self.chain(id)?).is_empty())
+    }
+
+    /// A chain by its number.
+    ///
+    /// # Errors
+    /// There is no such chain.
+    pub fn chain(&self, id: ChainId) -> Result<&AttachmentChain, InternalError> {
+        self.chains.get(id).or_internal("a chain by its number")
+    }
+
+    /// The number of chains that were met.
+    pub fn len(&self) -> usize {
+        self.chains.len()
+    }
+
+    /// Whether no chain was met.
+    pub fn is_empty(&self) -> bool {
+        self.chains.is_empty()
+    }
+}
+
+/// Whether a kind acts on paths of a root below a class of some controller.
+pub fn acts_below(kind: &PolicyKind, root: RootKind, controller: Option<&str>) -> bool {
+    crate::effective::chain::acts(kind.profile(), root, controller)
+}
+
+/// Whether paths of a root have a Gateway or a mesh root above them.
+pub(super) fn has_ancestor(root: RootKind) -> bool {
+    matches!(root, RootKind::Gateway | RootKind::Mesh)
+}

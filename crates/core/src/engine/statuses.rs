@@ -1,0 +1,318 @@
+//! Statuses of policies (specification 10), counted over states: what a policy won and lost is worked
+//! out once for each attachment chain, however many paths have it.
+
+use hashbrown::{HashMap, HashSet};
+
+use super::paths::{ChainTable, PathEngine, acts_below, has_ancestor};
+use super::survey::{PathGroup, PathSample};
+use crate::attach::PolicyAttachment;
+use crate::effective::enforcement::EnforcementSummary;
+use crate::effective::{PolicyKind, PolicyStatus, Statuses};
+use crate::model::{
+    InternalError, Level, NodeKey, ObjectKey, OrInternal, Outcome, PolicyRef, Unit,
+};
+use crate::profile::{Ancestor, PolicyClass};
+use crate::topology::NodeId;
+
+/// The number of a set of roots.
+type SetId = u32;
+
+/// Sets of roots, each once.
+#[derive(Debug, Default)]
+struct RootSets {
+    sets: Vec<Vec<u32>>,
+    ids: HashMap<Vec<u32>, SetId>,
+    joined: HashMap<(SetId, SetId), SetId>,
+}
+
+/// The Gateways and mesh roots above each node that a policy is attached to.
+#[derive(Debug)]
+struct Ancestors {
+    sets: RootSets,
+    /// By node and level: of a Namespace, the level of what lives in it.
+    of_nodes: HashMap<(NodeId, Level), SetId>,
+    of_namespaces: HashMap<(NodeId, Level), SetId>,
+}
+
+impl PathEngine {
+    /// Computes the statuses of all policies. A kind for which that fails has none, and is unknown
+    /// from then on.
+    pub fn statuses(&self) -> Statuses {
+        let found = self.survey().and_then(|survey| {
+            let groups = self.groups(survey.entries(), false)?;
+            Ok((groups, self.ancestors()?))
+        });
+        let (groups, ancestors) = match found {
+            Ok(found) => found,
+            Err(error) => {
+                self.fail(error);
+                return Statuses::default();
+            }
+        };
+        let kinds = self.world.kinds().iter().enumerate();
+        let kinds = kinds.map(|(number, kind)| {
+            let statuses = self.statuses_of(number, kind, &groups, ancestors.as_ref());
+            statuses.unwrap_or_else(|error| {
+                kind.fail(error);
+                Vec::new()
+            })
+        });
+        Statuses {
+            kinds: kinds.collect(),
+        }
+    }
+
+    fn statuses_of(
+        &self,
+        number: usize,
+        kind: &PolicyKind,
+        groups: &[PathGroup<'_>],
+        ancestors: Option<&Ancestors>,
+    ) -> Result<Vec<PolicyStatus>, InternalError> {
+        let slots = kind.slots();
+        let mut summaries: Vec<EnforcementSummary> =
+            (0..slots).map(|_| EnforcementSummary::default()).collect();
+        let mut lost = vec![PathSample::default(); slots];
+        if kind.policy_count() > 0 {
+            let mut chains = ChainTable::new(self, number, kind);
+            let mut scopes: Vec<PathSample> = Vec::new();
+            for group in groups {
+                let Some(chain) = chains.at_scope(group.state, group.object)? else {
+                    continue;
+                };
+                scopes.resize(chains.len(), PathSample::default());
+                let scope = scopes.get_mut(chain).or_internal("the scopes of a chain")?;
+                scope.join(&group.paths);
+            }
+            for (chain, paths) in scopes.iter().enumerate() {
+                let contribution = self.world.contribution(kind, chains.chain(chain)?);
+                for share in &contribution.shares {
+                    let tally = summaries.get_mut(share.policy).or_internal("a policy")?;
+                    let count = usize::try_from(paths.count).unwrap_or(usize::MAX);
+                    tally.scopes = tally.scopes.saturating_add(count);
+                    tally.add(share);
+                    if !share.lost.is_empty() {
+                        tally.scopes_lost = tally.scopes_lost.saturating_add(count);
+                        let lost = lost.get_mut(share.policy).or_internal("a policy")?;
+                        lost.join(paths);
+                    }
+                }
+            }
+        }
+        let mut statuses = vec![PolicyStatus::default(); slots];
+        for (slot, _) in kind.policies() {
+            let tally = summaries.get_mut(slot).or_internal("a policy")?;
+            let lost = lost.get(slot).or_internal("a policy")?;
+            tally.lost_in = self.names(lost)?;
+            let mut status = kind.status(slot, tally);
+            status.ancestors = self.ancestors_of(kind, slot, ancestors)?;
+            *statuses.get_mut(slot).or_internal("a policy")? = status;
+        }
+        Ok(statuses)
+    }
+
+    fn ancestors_of(
+        &self,
+        kind: &PolicyKind,
+        slot: usize,
+        ancestors: Option<&Ancestors>,
+    ) -> Result<Vec<ObjectKey>, InternalError> {
+        let attached = kind.attached(slot);
+        let nodes = attached.into_iter().flat_map(PolicyAttachment::nodes);
+        let mut found: Vec<ObjectKey> = Vec::new();
+        match kind.profile().status.ancestor {
+            Ancestor::None => {}
+            Ancestor::Target => {
+                let objects = nodes.map(|(key, _)| &key.object);
+                let root = NodeKey::root().object.kind;
+                found.extend(objects.filter(|object| object.kind != root).cloned());
+            }
+            Ancestor::Gateway => {
+                let ancestors = ancestors.or_internal("the ancestors of nodes")?;
+                let roots: Vec<_> = self.trie.roots().collect();
+                for (key, _) in nodes {
+                    let Some(node) = self.world.topology().node(key) else {
+                        continue;
+                    };
+                    for root in ancestors.of(kind, node)? {
+                        let (place, root) = roots.get(root as usize).or_internal("a root")?;
+                        if acts_below(kind, root.kind, root.controller.as_deref()) {
+                            let place = self.trie.node(*place).or_internal("a place")?;
+                            let key = self.world.topology().key(place.node);
+                            found.push(key.object.clone());
+                        }
+                    }
+                }
+            }
+        }
+        found.sort();
+        found.dedup();
+        Ok(found)
+    }
+
+    /// The nodes that policies are attached to of kinds whose statuses name Gateways.
+    fn attached_below_gateways(&self) -> Option<HashSet<NodeId>> {
+        let mut found = HashSet::new();
+        let mut any = false;
+        for kind in self.world.kinds() {
+            if kind.profile().status.ancestor != Ancestor::Gateway {
+                continue;
+            }
+            any = true;
+            for (slot, _) in kind.policies() {
+                let nodes = kind
+                    .attached(slot)
+                    .into_iter()
+                    .flat_map(PolicyAttachment::nodes);
+                let nodes = nodes.filter_map(|(key, _)| self.world.topology().node(key));
+                found.extend(nodes);
+            }
+        }
+        any.then_some(found)
+    }
+
+    /// The roots above nodes; nothing if no status names them.
+    fn ancestors(&self) -> Result<Option<Ancestors>, InternalError> {
+        let Some(wanted) = self.attached_below_gateways() else {
+            return Ok(None);
+        };
+        let topology = self.world.topology();
+        let mut sets = RootSets::default();
+        sets.id(Vec::new());
+        let mut above: Vec<SetId> = vec![0; self.trie.len()];
+        let mut found = Ancestors {
+            sets,
+            of_nodes: HashMap::new(),
+            of_namespaces: HashMap::new(),
+        };
+        let top = topology.node(&NodeKey::root());
+        for (number, (place, root)) in (0..).zip(self.trie.roots()) {
+            if has_ancestor(root.kind) {
+                let set = found.sets.id(vec![number]);
+                *above.get_mut(place.index()).or_internal("a place")? = set;
+                let class = root.class.map(|class| (class, Level::GatewayClass));
+                let top = top.map(|top| (top, Level::Root));
+                for key in class.into_iter().chain(top) {
+                    found.join(false, key, set)?;
+                }
+            }
+        }
+        for id in self.trie.ids().rev() {
+            let set = *above.get(id.index()).or_internal("a place")?;
+            if set == 0 {
+                continue;
+            }
+            let place = self.trie.node(id).or_internal("a place")?;
+            for child in self.trie.below(place) {
+                let below = above.get_mut(child.index()).or_internal("a place")?;
+                *below = found.sets.join(*below, set)?;
+            }
+            if wanted.contains(&place.node) {
+                found.join(false, (place.node, place.level), set)?;
+            }
+            let key = topology.key(place.node);
+            let namespace = topology.namespace(&key.object.namespace);
+            if let Some(namespace) = namespace.filter(|node| wanted.contains(node))
+                && key.section.is_none()
+            {
+                found.join(true, (namespace, place.level), set)?;
+            }
+        }
+        Ok(Some(found))
+    }
+}
+
+impl RootSets {
+    fn id(&mut self, set: Vec<u32>) -> SetId {
+        if let Some(&known) = self.ids.get(&set) {
+            return known;
+        }
+        let id = u32::try_from(self.sets.len()).unwrap_or(u32::MAX);
+        self.sets.push(set.clone());
+        self.ids.insert(set, id);
+        id
+    }
+
+    fn join(&mut self, a: SetId, b: SetId) -> Result<SetId, InternalError> {
+        if a == b || b == 0 {
+            return Ok(a);
+        }
+        if a == 0 {
+            return Ok(b);
+        }
+        if let Some(&known) = self.joined.get(&(a, b)) {
+            return Ok(known);
+        }
+        let mut all = self.get(a)?.to_vec();
+        all.extend(self.get(b)?);
+        all.sort_unstable();
+        all.dedup();
+        let id = self.id(all);
+        self.joined.insert((a, b), id);
+        Ok(id)
+    }
+
+    fn get(&self, id: SetId) -> Result<&[u32], InternalError> {
+        let set = self.sets.get(id as usize).map(Vec::as_slice);
+        set.or_internal("a set of roots")
+    }
+}
+
+impl Ancestors {
+    fn join(
+        &mut self,
+        lives_in: bool,
+        key: (NodeId, Level),
+        set: SetId,
+    ) -> Result<(), InternalError> {
+        let of = if lives_in {
+            &mut self.of_namespaces
+        } else {
+            &mut self.of_nodes
+        };
+        let known = of.entry(key).or_default();
+        *known = self.sets.join(*known, set)?;
+        Ok(())
+    }
+
+    /// The roots above a node as a kind sees paths.
+    fn of(&self, kind: &PolicyKind, node: NodeId) -> Result<Vec<u32>, InternalError> {
+        let mut found = Vec::new();
+        for level in Level::ALL {
+            let set = self.of_nodes.get(&(node, level));
+            if let Some(&set) = set.filter(|_| kind.sees(level)) {
+                found.extend(self.sets.get(set)?);
+            }
+            let set = self.of_namespaces.get(&(node, level));
+            if let Some(&set) = set.filter(|_| kind.sees(level) && kind.sees_namespace(level)) {
+                found.extend(self.sets.get(set)?);
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+}
+
+impl PolicyKind {
+    /// The status of a policy after its scopes are counted, without its ancestors.
+    pub(crate) fn status(&self, slot: usize, tally: &EnforcementSummary) -> PolicyStatus {
+        let accepted = self.outcome(slot).0 == Outcome::Accepted;
+        if !accepted || self.profile.class == PolicyClass::Listed {
+            return PolicyStatus::default();
+        }
+        let by = tally.overridden_by.iter();
+        let by = by.filter_map(|&policy| self.policy_at(policy));
+        let mut overridden_by: Vec<PolicyRef> = by.map(|p| PolicyRef::of(&p.key)).collect();
+        overridden_by.sort();
+        PolicyStatus {
+            in_force: Some(tally.in_force()),
+            overridden_by,
+            ancestors: Vec::new(),
+            scopes: tally.scopes,
+            scopes_lost: tally.scopes_lost,
+            lost_units: tally.lost_units.iter().map(Unit::to_string).collect(),
+            lost_in: tally.lost_in.clone(),
+        }
+    }
+}

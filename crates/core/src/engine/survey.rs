@@ -1,0 +1,302 @@
+//! Counts the paths that reach each state at each place, without walking every path: paths that
+//! reach a place in the same state go on alike.
+
+use super::automaton::StateId;
+use super::paths::PathEngine;
+use crate::model::{GroupKind, InternalError, OrInternal};
+use crate::topology::{NodeId, TrieNodeId};
+
+/// How many paths are named as samples.
+pub const SAMPLES: usize = 3;
+
+/// Some paths: how many, and the numbers of the first ones in the order of all paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathSample {
+    /// How many paths there are.
+    pub count: u64,
+    first: [u64; SAMPLES],
+}
+
+/// The paths that reach a place in one state.
+#[derive(Clone, Copy, Debug)]
+pub struct SurveyEntry<S> {
+    /// The place.
+    pub place: TrieNodeId,
+    /// The state.
+    pub state: S,
+    /// The paths.
+    pub paths: PathSample,
+    next: u32,
+}
+
+/// A place where a survey begins.
+#[derive(Clone, Copy, Debug)]
+pub struct SurveyStart<S> {
+    /// The place.
+    pub place: TrieNodeId,
+    /// The state there.
+    pub state: S,
+    /// The number of the path in the order of all paths.
+    pub number: u64,
+}
+
+/// All places with the states that paths reach them in.
+#[derive(Debug)]
+pub struct Survey<S> {
+    heads: Vec<u32>,
+    entries: Vec<SurveyEntry<S>>,
+}
+
+/// The paths that end in one state at objects of one kind.
+#[derive(Clone, Copy, Debug)]
+pub struct PathGroup<'e> {
+    /// The state.
+    pub state: StateId,
+    /// The kind of the objects.
+    pub object: &'e GroupKind,
+    /// The node that they end at, where it matters.
+    pub node: Option<NodeId>,
+    /// The paths.
+    pub paths: PathSample,
+}
+
+const END: u32 = u32::MAX;
+
+impl Default for PathSample {
+    fn default() -> Self {
+        Self {
+            count: 0,
+            first: [u64::MAX; SAMPLES],
+        }
+    }
+}
+
+impl PathSample {
+    /// One path, by its number.
+    pub fn one(number: u64) -> Self {
+        let mut sample = Self::default();
+        sample.add(number);
+        sample.count = 1;
+        sample
+    }
+
+    /// Adds other paths.
+    pub fn join(&mut self, other: &Self) {
+        self.count = self.count.saturating_add(other.count);
+        for number in other.numbers() {
+            self.add(number);
+        }
+    }
+
+    /// The numbers of the first paths, ascending.
+    pub fn numbers(&self) -> impl Iterator<Item = u64> + use<> {
+        self.first.into_iter().filter(|number| *number != u64::MAX)
+    }
+
+    /// The same paths, each so many further on in the order of all paths.
+    fn moved(&self, by: u64) -> Self {
+        Self {
+            count: self.count,
+            first: self.first.map(|number| number.saturating_add(by)),
+        }
+    }
+
+    fn add(&mut self, mut number: u64) {
+        for kept in &mut self.first {
+            if number == *kept {
+                return;
+            }
+            if number < *kept {
+                std::mem::swap(&mut number, kept);
+            }
+        }
+    }
+}
+
+impl<S> SurveyEntry<S> {
+    /// One path, by its number.
+    pub fn one(place: TrieNodeId, state: S, number: u64) -> Self {
+        Self {
+            place,
+            state,
+            paths: PathSample::one(number),
+            next: END,
+        }
+    }
+}
+
+impl<S: Copy + PartialEq> Survey<S> {
+    /// Follows all paths from some places on. `step` returns the state after one more place.
+    ///
+    /// # Errors
+    /// A place is missing, or `step` fails.
+    pub fn from(
+        engine: &PathEngine,
+        starts: impl Iterator<Item = SurveyStart<S>>,
+        mut step: impl FnMut(S, TrieNodeId) -> Result<S, InternalError>,
+    ) -> Result<Self, InternalError> {
+        let trie = engine.trie();
+        let mut survey = Self {
+            heads: vec![END; trie.len()],
+            entries: Vec::with_capacity(trie.len()),
+        };
+        for start in starts {
+            survey.add(start.place, start.state, PathSample::one(start.number))?;
+        }
+        // Those above come last in the trie.
+        for id in trie.ids().rev() {
+            let mut at = *survey.heads.get(id.index()).or_internal("a place")?;
+            if at == END {
+                continue;
+            }
+            let place = trie.node(id).or_internal("a place")?;
+            while at != END {
+                let entry = *survey.entries.get(at as usize).or_internal("an entry")?;
+                let mut offset = 1;
+                for child in trie.below(place) {
+                    let state = step(entry.state, child)?;
+                    survey.add(child, state, entry.paths.moved(offset))?;
+                    offset += trie.size(child);
+                }
+                at = entry.next;
+            }
+        }
+        Ok(survey)
+    }
+
+    fn add(&mut self, place: TrieNodeId, state: S, paths: PathSample) -> Result<(), InternalError> {
+        let head = self.heads.get_mut(place.index()).or_internal("a place")?;
+        let mut at = *head;
+        while at != END {
+            let entry = self.entries.get_mut(at as usize).or_internal("an entry")?;
+            if entry.state == state {
+                entry.paths.join(&paths);
+                return Ok(());
+            }
+            at = entry.next;
+        }
+        let number = u32::try_from(self.entries.len()).ok();
+        let number = number.or_internal("room for entries")?;
+        self.entries.push(SurveyEntry {
+            place,
+            state,
+            paths,
+            next: *head,
+        });
+        *head = number;
+        Ok(())
+    }
+
+    /// All entries, taken out.
+    pub fn into_entries(self) -> Vec<SurveyEntry<S>> {
+        self.entries
+    }
+
+    /// All entries, in no order that means anything.
+    pub fn entries(&self) -> &[SurveyEntry<S>] {
+        &self.entries
+    }
+
+    /// The numbers of the entries of a place.
+    pub(super) fn at(&self, place: TrieNodeId) -> impl Iterator<Item = usize> + '_ {
+        let mut at = self.heads.get(place.index()).copied().unwrap_or(END);
+        std::iter::from_fn(move || {
+            let number = at as usize;
+            at = self.entries.get(number)?.next;
+            Some(number)
+        })
+    }
+
+    /// The number of the entry of a place and a state.
+    pub(super) fn number(&self, place: TrieNodeId, state: S) -> Option<usize> {
+        let mut numbers = self.at(place);
+        numbers.find(|&at| self.entries.get(at).is_some_and(|e| e.state == state))
+    }
+}
+
+impl PathEngine {
+    /// The roots of all paths in a state, with the numbers of their paths.
+    pub(super) fn starts<S>(
+        &self,
+        mut begin: impl FnMut(TrieNodeId) -> Result<S, InternalError>,
+    ) -> Result<Vec<SurveyStart<S>>, InternalError> {
+        let mut number = 0;
+        let mut found = Vec::new();
+        for (root, _) in self.trie.roots() {
+            found.push(SurveyStart {
+                place: *root,
+                state: begin(*root)?,
+                number,
+            });
+            number += self.trie.size(*root);
+        }
+        Ok(found)
+    }
+
+    /// Counts all paths.
+    ///
+    /// # Errors
+    /// A place or a state is missing.
+    pub fn survey(&self) -> Result<Survey<StateId>, InternalError> {
+        let starts = self.starts(|root| self.after(0, root))?;
+        self.survey_from(starts.into_iter())
+    }
+
+    /// Counts the paths from some places on.
+    ///
+    /// # Errors
+    /// A place or a state is missing.
+    pub fn survey_from(
+        &self,
+        starts: impl Iterator<Item = SurveyStart<StateId>>,
+    ) -> Result<Survey<StateId>, InternalError> {
+        Survey::from(self, starts, |state, place| self.after(state, place))
+    }
+
+    /// The paths of entries by the state and the kind of object that they end at, and by the node
+    /// if `by_node`; sorted by state.
+    ///
+    /// # Errors
+    /// A place is missing.
+    pub fn groups<'e>(
+        &'e self,
+        entries: &[SurveyEntry<StateId>],
+        by_node: bool,
+    ) -> Result<Vec<PathGroup<'e>>, InternalError> {
+        let mut kinds: Vec<&'e GroupKind> = Vec::new();
+        let mut found: hashbrown::HashMap<(StateId, usize, Option<NodeId>), PathSample> =
+            hashbrown::HashMap::new();
+        for entry in entries {
+            let place = self.trie.node(entry.place).or_internal("a place")?;
+            let object = &self.world.topology().key(place.node).object.kind;
+            let known = kinds.iter().position(|kind| *kind == object);
+            let kind = known.unwrap_or(kinds.len());
+            if known.is_none() {
+                kinds.push(object);
+            }
+            let key = (entry.state, kind, by_node.then_some(place.node));
+            found.entry(key).or_default().join(&entry.paths);
+        }
+        let mut found: Vec<_> = found.into_iter().collect();
+        found.sort_unstable_by_key(|(key, _)| *key);
+        let group = |((state, kind, node), paths): ((StateId, usize, Option<NodeId>), _)| {
+            let object = *kinds.get(kind).or_internal("a kind of objects")?;
+            Ok(PathGroup {
+                state,
+                object,
+                node,
+                paths,
+            })
+        };
+        found.into_iter().map(group).collect()
+    }
+
+    /// The names of the first paths of a sample.
+    ///
+    /// # Errors
+    /// There is no path of a number.
+    pub fn names(&self, sample: &PathSample) -> Result<Vec<String>, InternalError> {
+        let numbers = sample.numbers();
+        numbers.map(|number| self.trie.name_at(number)).collect()
+    }
+}

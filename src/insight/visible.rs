@@ -1,0 +1,111 @@
+//! What a caller sees of the paths.
+
+use super::Visibility;
+use super::visibility::Coverage;
+use entail_core::engine::{PathEngine, StateId, SurveyEntry, SurveyStart};
+use entail_core::model::InternalError;
+use entail_core::topology::{ListedPath, PathVisitor, WalkControl};
+
+/// What a caller sees of the paths during a walk. Below a path of which everything is visible it
+/// asks nothing more.
+pub(super) struct Visible<'s> {
+    visibility: &'s dyn Visibility,
+    /// The depth of the place below which everything is visible.
+    covered: Option<usize>,
+}
+
+impl<'s> Visible<'s> {
+    pub(super) fn new(visibility: &'s dyn Visibility) -> Self {
+        Self {
+            visibility,
+            covered: None,
+        }
+    }
+
+    /// Whether everything is visible at a depth of the walk: the number of places above.
+    pub(super) fn is_covered(&self, depth: usize) -> bool {
+        self.covered.is_some_and(|at| depth > at)
+    }
+
+    /// Takes note of a place that the walk comes to without a look.
+    pub(super) fn leave(&mut self, depth: usize) {
+        self.covered = self.covered.filter(|at| depth > *at);
+    }
+
+    /// Whether a path is visible, and whether some path below it may be.
+    pub(super) fn look(&mut self, name: &str, depth: usize) -> (bool, bool) {
+        if self.is_covered(depth) {
+            return (true, true);
+        }
+        self.covered = None;
+        match self.visibility.coverage(name) {
+            Coverage::All => {
+                self.covered = Some(depth);
+                (true, true)
+            }
+            Coverage::Part => (self.visibility.includes_path(name), true),
+            Coverage::Nothing => (false, false),
+        }
+    }
+}
+
+/// A walk that finds where everything is visible.
+struct Finder<'e> {
+    engine: &'e PathEngine,
+    visible: Visible<'e>,
+    /// The number of the next path.
+    next: u64,
+    starts: Vec<SurveyStart<StateId>>,
+    single: Vec<SurveyEntry<StateId>>,
+}
+
+impl PathVisitor<StateId> for Finder<'_> {
+    fn visit(&mut self, path: &ListedPath<'_, StateId>) -> WalkControl {
+        let number = self.next;
+        self.next += 1;
+        let depth = path.resolved.len().saturating_sub(1);
+        let Some(&place) = path.resolved.last() else {
+            return WalkControl::SkipChildren;
+        };
+        let (visible, below) = self.visible.look(path.name, depth);
+        if self.visible.is_covered(depth + 1) {
+            self.starts.push(SurveyStart {
+                place,
+                state: path.state,
+                number,
+            });
+        } else {
+            if visible {
+                let one = SurveyEntry::one(place, path.state, number);
+                self.single.push(one);
+            }
+            if below {
+                return WalkControl::Descend;
+            }
+        }
+        self.next = number + self.engine.trie().size(place);
+        WalkControl::SkipChildren
+    }
+}
+
+/// The places that visible paths reach, with their states.
+pub(super) fn visible_entries(
+    engine: &PathEngine,
+    visibility: &dyn Visibility,
+) -> Result<Vec<SurveyEntry<StateId>>, InternalError> {
+    if visibility.is_unrestricted() {
+        return Ok(engine.survey()?.into_entries());
+    }
+    let mut finder = Finder {
+        engine,
+        visible: Visible::new(visibility),
+        next: 0,
+        starts: Vec::new(),
+        single: Vec::new(),
+    };
+    engine.visit(None, 0, |s, place| engine.after(s, place), &mut finder)?;
+    let survey = engine.survey_from(finder.starts.into_iter())?;
+    let mut entries = survey.into_entries();
+    entries.extend(finder.single);
+    Ok(entries)
+}
