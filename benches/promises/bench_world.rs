@@ -34,7 +34,7 @@ pub fn made(name: &'static str) -> BenchWorld {
 
 /// The objects of a manifest, in which nothing is wrong.
 pub fn read(text: &str, name: &str) -> Vec<Object> {
-    let parsed = read_objects(text, name).unwrap();
+    let parsed = read_objects(text, name);
     assert!(parsed.problems.is_empty(), "{:?}", parsed.problems);
     parsed.objects.into_iter().map(|read| read.object).collect()
 }

@@ -65,21 +65,17 @@ pub fn change_world(
         ..Change::default()
     };
     let mut problems = Vec::new();
-    match manifests::read_objects(text, "change") {
-        Ok(parsed) => {
-            let told = parsed.problems.iter();
-            problems.extend(told.map(|p| (p.path.clone(), p.message.clone())));
-            for read in parsed.objects {
-                let key = &read.object.key;
-                if may(key) {
-                    change.upserts.push(Arc::new(read.object));
-                } else {
-                    let why = format!("`{key}` is left out: the caller may not see it");
-                    problems.push(("change".to_owned(), why));
-                }
-            }
+    let parsed = manifests::read_objects(text, "change");
+    let told = parsed.problems.iter();
+    problems.extend(told.map(|p| (p.path.clone(), p.message.clone())));
+    for read in parsed.objects {
+        let key = &read.object.key;
+        if may(key) {
+            change.upserts.push(Arc::new(read.object));
+        } else {
+            let why = format!("`{key}` is left out: the caller may not see it");
+            problems.push(("change".to_owned(), why));
         }
-        Err(error) => problems.push((error.name.clone(), error.message.clone())),
     }
     let mut cache = ObjectCache::with_store(world.profiles().clone(), world.store().clone());
     cache.apply(change);
@@ -89,13 +85,11 @@ pub fn change_world(
 fn cache_of(values: &[Value], profiles: ProfileSources) -> ObjectCache {
     let mut change = Change::default();
     for value in values {
-        // Each value is a text of its own, so that a broken one costs no other.
-        if let Ok(parsed) = manifests::read_objects(&value.to_string(), "objects") {
-            let objects = parsed.objects.into_iter();
-            change
-                .upserts
-                .extend(objects.map(|read| Arc::new(read.object)));
-        }
+        let parsed = manifests::read_objects(&value.to_string(), "objects");
+        let objects = parsed.objects.into_iter();
+        change
+            .upserts
+            .extend(objects.map(|read| Arc::new(read.object)));
     }
     let mut cache = ObjectCache::new(profiles);
     cache.apply(change);

@@ -43,7 +43,7 @@ pub(super) fn get_policy(
         Ok(reply) => reply,
         Err(QueryError::Failure(failure)) if failure.code == FailureCode::NotFound => {
             let near = suggestions_in_namespace(session, name);
-            return Err(CliError::NotFound(format!("{}{near}", failure.message)));
+            return Err(session.not_found(format!("{}{near}", failure.message)));
         }
         Err(error) => return Err(error.into()),
     };
@@ -53,7 +53,7 @@ pub(super) fn get_policy(
         )));
     };
     if !session.kinds.is_empty() && !session.kinds.contains(&status.kind) {
-        return Err(CliError::NotFound(format!(
+        return Err(session.not_found(format!(
             "`{name}` is a {}, which `--kind` leaves out",
             status.kind
         )));
@@ -73,7 +73,8 @@ pub(super) fn list_policies(session: &mut Session) -> Result<PolicyList, CliErro
         kinds: Vec::new(),
     };
     loop {
-        let page = session.ask.list_policies(request.clone())?;
+        let page = session.ask.list_policies(request.clone());
+        let page = page.map_err(|error| session.failure(error))?;
         session.check_version(page.version.as_ref())?;
         all.policies.extend(page.policies);
         all.kinds = page.kinds;

@@ -3,7 +3,7 @@
 use super::render::text::{Style, printable, wrapped};
 use super::{CliError, ExitStatus, QueryArgs, connect};
 use crate::api::v1;
-use crate::insight::QueryBackend;
+use crate::insight::{QueryBackend, QueryError};
 use v1::kind_state::State;
 
 /// Who answers, and what was asked.
@@ -68,6 +68,26 @@ impl Session {
         } else {
             ExitStatus::Incomplete
         }
+    }
+
+    /// Why a question has no answer.
+    pub(super) fn failure(&self, error: QueryError) -> CliError {
+        match CliError::from(error) {
+            CliError::NotFound(message) => self.not_found(message),
+            other => other,
+        }
+    }
+
+    /// That nothing has a name. While some input could not be read, nobody knows that.
+    pub(super) fn not_found(&self, message: String) -> CliError {
+        if !self.is_partial {
+            return CliError::NotFound(message);
+        }
+        CliError::Unreadable(
+            "what was asked for is not in the input that could be read: correct the files that \
+             the warnings name, or give `--allow-partial`"
+                .to_owned(),
+        )
     }
 
     /// Fails if a reply is of another snapshot than the first: parts of two never make a whole.

@@ -93,7 +93,8 @@ fn many<W: Write>(
     };
     let mut states = None;
     loop {
-        let page = session.ask.list_paths(request.clone())?;
+        let page = session.ask.list_paths(request.clone());
+        let page = page.map_err(|error| session.failure(error))?;
         session.check_version(page.version.as_ref())?;
         if states.is_none() {
             let found = session.incomplete(&page.kinds);
@@ -124,11 +125,12 @@ fn look_up(
     session: &mut Session,
     path: &str,
 ) -> Result<v1::GetEffectivePoliciesResponse, CliError> {
-    Ok(session.ask.get(v1::GetEffectivePoliciesRequest {
+    let reply = session.ask.get(v1::GetEffectivePoliciesRequest {
         target: Some(Target::Path(path.to_owned())),
         kinds: session.kinds.clone(),
         if_none_match: String::new(),
-    })?)
+    });
+    reply.map_err(|error| session.failure(error))
 }
 
 /// Prints paths as they come.
@@ -164,7 +166,7 @@ impl<W: Write> Printer<W> {
             }
             Format::Yaml => {
                 let head = Document::map([("version", version), ("kinds", kinds)]);
-                yaml::write(&mut self.out, &head, 0)?;
+                yaml::write(&mut self.out, &head)?;
             }
         }
         for state in states {
@@ -193,7 +195,7 @@ impl<W: Write> Printer<W> {
                 if self.printed == 0 {
                     writeln!(self.out, "paths:")?;
                 }
-                yaml::write_item(&mut self.out, &proto_json::path(path, policies), 0)?;
+                yaml::write_item(&mut self.out, &proto_json::path(path, policies))?;
             }
         }
         self.printed += 1;

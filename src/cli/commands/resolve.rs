@@ -82,7 +82,8 @@ pub(in crate::cli) fn run(args: ResolveArgs) -> Result<ExitStatus, CliError> {
     let ask = args.read.with_name(None);
     let mut session = Session::open(&ask)?;
     request.kinds.clone_from(&session.kinds);
-    let reply = session.ask.resolve(request)?;
+    let reply = session.ask.resolve(request);
+    let reply = reply.map_err(|error| session.failure(error))?;
     let states = session.incomplete(&reply.kinds);
     let resolved = ResolveReport(reply);
     report::print(&resolved, ask.output, &states)?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::args::ClusterArgs;
+use super::args::{ClusterArgs, ManifestArgs};
 use super::connect::DEFAULT_SERVER;
 use crate::config::{
     DEFAULT_CHECKPOINT_INTERVAL, DEFAULT_DRAIN_TIMEOUT, DEFAULT_MAX_CONCURRENCY,
@@ -56,6 +56,9 @@ pub struct ServeArgs {
     /// Serve what can be read at the start, even if some files cannot.
     #[arg(long)]
     pub allow_partial: bool,
+    /// How much a manifest may hold.
+    #[command(flatten)]
+    pub manifest: ManifestArgs,
     /// Where to listen: `host:port` (port 0 for any that is free) or `unix:PATH`. May be repeated.
     #[arg(long, value_name = "ADDR", default_value = DEFAULT_SERVER)]
     pub listen: Vec<String>,

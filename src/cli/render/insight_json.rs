@@ -52,7 +52,6 @@ pub(in crate::cli) fn resolved(
     reply: &v1::ResolveRequestResponse,
     states: &[v1::KindState],
 ) -> Document {
-    let number = |number: u32| Document::Number(number.to_string());
     let backend = |backend: &v1::ResolvedBackend| {
         Document::map([
             ("path", Document::text(&backend.path)),
@@ -268,7 +267,7 @@ fn texts(texts: &[String]) -> Document {
 }
 
 fn number(number: u32) -> Document {
-    Document::Number(number.to_string())
+    number.into()
 }
 
 #[cfg(test)]
