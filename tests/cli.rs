@@ -300,6 +300,71 @@ fn exit_codes_distinguish_usage_and_input_errors() {
     assert_eq!(code(&entail(&health)), 3);
 }
 
+/// Manifests of which the second document cannot be read.
+const TORN: &str = "\
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: good, namespace: ns}
+spec: {gatewayClassName: example, listeners: [{name: http, port: 80, protocol: HTTP}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: torn, namespace: ns}
+spec: {gatewayClassName: example, gatewayClassName: example}
+";
+
+#[test]
+fn a_document_that_cannot_be_read_costs_no_other_and_ends_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("gateways.yaml");
+    std::fs::write(&file, TORN).unwrap();
+    let ask = |more: &[&str]| entail(&[more, &["--manifests", file.to_str().unwrap()]].concat());
+    let place = "gateways.yaml:9: document 2: this key is in its mapping twice: keep one of them";
+    for command in ["get", "explain"] {
+        let good = ask(&[command, "gateways/ns/good/listeners/http"]);
+        assert_eq!(code(&good), 3, "{}", stderr(&good));
+        assert!(stderr(&good).contains(place), "{}", stderr(&good));
+        assert!(stdout(&good).contains("gateways/ns/good/listeners/http"));
+        for name in ["gateways/ns/torn", "gateway/ns/torn"] {
+            let torn = ask(&[command, name]);
+            assert_eq!(code(&torn), 3, "{}", stderr(&torn));
+            assert!(stderr(&torn).contains(place), "{}", stderr(&torn));
+            assert!(
+                stderr(&torn).contains("correct the files"),
+                "{}",
+                stderr(&torn)
+            );
+        }
+    }
+    // Whoever takes what there is gets an answer from that.
+    let torn = ask(&["get", "gateway/ns/torn", "--allow-partial"]);
+    assert_eq!(code(&torn), 1, "{}", stderr(&torn));
+}
+
+#[test]
+fn the_flag_that_a_message_names_raises_the_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.yaml");
+    let long = format!("data: {}\n", "x".repeat(1024 * 1024));
+    std::fs::write(&file, long + "---\n" + TORN.split("---").next().unwrap()).unwrap();
+    let ask = |most| {
+        let path = file.to_str().unwrap();
+        entail(&["get", "--manifests", path, "--max-manifest-size", most])
+    };
+    let small = ask("1");
+    assert_eq!(code(&small), 3);
+    let told = stderr(&small);
+    assert!(told.contains("a.yaml: longer than 1 MiB"), "{told}");
+    assert!(told.contains("raise `--max-manifest-size`"), "{told}");
+    assert!(
+        stderr(&ask("2")).contains("a.yaml:1: "),
+        "{}",
+        stderr(&ask("2"))
+    );
+    assert!(!stderr(&ask("2")).contains("longer than"));
+    assert_eq!(code(&ask("0")), 2);
+}
+
 #[test]
 fn an_unknown_kind_is_reported_as_unknown() {
     for output in ["table", "json", "yaml"] {

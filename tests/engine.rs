@@ -202,7 +202,7 @@ fn nothing_is_left_of_what_is_gone() {
 fn objects(documents: &serde_json::Value) -> Vec<Arc<Object>> {
     let documents = documents.as_array().unwrap().iter();
     let read = |document: &serde_json::Value| {
-        let parsed = read_objects(&document.to_string(), "test").unwrap();
+        let parsed = read_objects(&document.to_string(), "test");
         parsed.objects.into_iter().map(|read| Arc::new(read.object))
     };
     documents.flat_map(read).collect()

@@ -34,7 +34,7 @@ pub fn generate(name: &'static str) -> BenchWorld {
 
 /// Reads the objects of a manifest; panics if it has problems.
 pub fn read(text: &str, name: &str) -> Vec<Object> {
-    let parsed = read_objects(text, name).unwrap();
+    let parsed = read_objects(text, name);
     assert!(parsed.problems.is_empty(), "{:?}", parsed.problems);
     parsed.objects.into_iter().map(|read| read.object).collect()
 }

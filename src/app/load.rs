@@ -11,7 +11,7 @@ use super::values::change_world;
 use super::{AppError, Inputs};
 use crate::insight::{LocalBackend, SourceProblems};
 use crate::snapshot::Version;
-use crate::source::manifests::{Manifests, Problem};
+use crate::source::manifests::{Limits, Manifests, Problem};
 use entail_core::profile::parse_documents;
 use entail_core::store::{ProfileSources, Store};
 
@@ -41,7 +41,8 @@ pub fn load(inputs: &Inputs) -> Result<LoadedInputs, AppError> {
             cluster::read(&mut cache, access)?
         }
         None => {
-            let scan = Manifests::new(inputs.manifests.clone(), cache.scopes()).scan();
+            let manifests = Manifests::new(inputs.manifests.clone(), cache.scopes());
+            let scan = manifests.with_limits(limits(inputs)).scan();
             let is_complete = !scan.is_partial();
             cache.apply(scan.change);
             (source_problems(&scan.problems), is_complete)
@@ -68,6 +69,14 @@ pub fn load(inputs: &Inputs) -> Result<LoadedInputs, AppError> {
         warnings,
         incomplete,
     })
+}
+
+/// Returns the limits of a manifest.
+pub(super) fn limits(inputs: &Inputs) -> Limits {
+    let default = Limits::default();
+    Limits {
+        mib: inputs.max_manifest_mib.unwrap_or(default.mib),
+    }
 }
 
 /// Converts problems of manifests to pairs of location and message.

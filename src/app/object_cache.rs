@@ -283,7 +283,7 @@ mod tests {
         metadata: {name: ps.p.io}\nspec: {policy: {group: p.io, kind: P}, scope: Cluster}\n";
 
     fn change(text: &str) -> Change {
-        let objects = read_objects(text, "a.yaml").unwrap().objects;
+        let objects = read_objects(text, "a.yaml").objects;
         Change {
             upserts: objects
                 .into_iter()

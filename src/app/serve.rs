@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::checkpoints::CheckpointManager;
-use super::load::read_profiles;
+use super::load::{limits, read_profiles};
 use super::metrics::{self, MetricsSource};
 use super::object_cache::ObjectCache;
 use super::reconciler::Reconciler;
@@ -156,7 +156,8 @@ enum Source {
 impl Source {
     fn manifests(settings: &ServeSettings, scopes: KindScopes) -> Self {
         let manifests = settings.inputs.manifests.clone();
-        Self::Manifests(Manifests::new(manifests, scopes), settings.poll)
+        let manifests = Manifests::new(manifests, scopes).with_limits(limits(&settings.inputs));
+        Self::Manifests(manifests, settings.poll)
     }
 }
 

@@ -67,21 +67,17 @@ pub fn change_world(
         ..Change::default()
     };
     let mut problems = Vec::new();
-    match manifests::read_objects(text, "change") {
-        Ok(parsed) => {
-            let parse_problems = parsed.problems.iter();
-            problems.extend(parse_problems.map(|p| (p.path.clone(), p.message.clone())));
-            for read in parsed.objects {
-                let key = &read.object.key;
-                if may(key) {
-                    change.upserts.push(Arc::new(read.object));
-                } else {
-                    let message = format!("`{key}` is ignored: access denied");
-                    problems.push(("change".to_owned(), message));
-                }
-            }
+    let parsed = manifests::read_objects(text, "change");
+    let parse_problems = parsed.problems.iter();
+    problems.extend(parse_problems.map(|p| (p.path.clone(), p.message.clone())));
+    for read in parsed.objects {
+        let key = &read.object.key;
+        if may(key) {
+            change.upserts.push(Arc::new(read.object));
+        } else {
+            let message = format!("`{key}` is ignored: access denied");
+            problems.push(("change".to_owned(), message));
         }
-        Err(error) => problems.push((error.name.clone(), error.message.clone())),
     }
     let mut cache = ObjectCache::with_store(world.profiles().clone(), world.store().clone());
     cache.apply(change);
@@ -92,12 +88,11 @@ fn cache_of(values: &[Value], profiles: ProfileSources) -> ObjectCache {
     let mut change = Change::default();
     for value in values {
         // Each value is parsed separately, so that a malformed one does not affect the others.
-        if let Ok(parsed) = manifests::read_objects(&value.to_string(), "objects") {
-            let objects = parsed.objects.into_iter();
-            change
-                .upserts
-                .extend(objects.map(|read| Arc::new(read.object)));
-        }
+        let parsed = manifests::read_objects(&value.to_string(), "objects");
+        let objects = parsed.objects.into_iter();
+        change
+            .upserts
+            .extend(objects.map(|read| Arc::new(read.object)));
     }
     let mut cache = ObjectCache::new(profiles);
     cache.apply(change);

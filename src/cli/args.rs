@@ -49,6 +49,18 @@ pub struct SourceArgs {
     /// Use the readable files even if some files cannot be read.
     #[arg(long, conflicts_with = "server", help_heading = SOURCE)]
     pub allow_partial: bool,
+    /// How much a manifest may hold.
+    #[command(flatten)]
+    pub limits: ManifestArgs,
+}
+
+/// How much a manifest may hold.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct ManifestArgs {
+    /// The largest file of manifests, in MiB; also the most text of one document with all that its
+    /// aliases repeat [default: 64].
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=2048), help_heading = SOURCE)]
+    pub max_manifest_size: Option<u32>,
 }
 
 /// Certificates for `--server https://host:port`, in PEM.

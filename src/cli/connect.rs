@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::args::ManifestArgs;
 use super::commands::serve::{InsightAuthArg, LogFormatArg};
 use super::commands::test::{Case, Mismatch, check};
 use super::remote::{self, RemoteBackend};
@@ -47,6 +48,7 @@ pub(super) fn connect(source: &SourceArgs) -> Result<Connection, CliError> {
         manifests: source.manifests.clone(),
         profiles: source.profiles.clone(),
         allow_partial: source.allow_partial,
+        max_manifest_mib: source.limits.max_manifest_size,
         cluster: source.cluster.access(&source.manifests),
     })?;
     Ok(Connection {
@@ -79,12 +81,14 @@ pub(super) fn compare(
     sets: [&Path; 2],
     profiles: &[PathBuf],
     allow_partial: bool,
+    limits: ManifestArgs,
 ) -> Result<Comparison, CliError> {
     let [before, after] = sets.map(|path| {
         load(&app::Inputs {
             manifests: vec![path.to_owned()],
             profiles: profiles.to_vec(),
             allow_partial,
+            max_manifest_mib: limits.max_manifest_size,
             cluster: None,
         })
     });
@@ -118,6 +122,7 @@ pub(super) fn serve(args: &ServeArgs) -> Result<ExitStatus, CliError> {
             manifests: args.manifests.clone(),
             profiles: args.profiles.clone(),
             allow_partial: args.allow_partial,
+            max_manifest_mib: args.manifest.max_manifest_size,
             cluster: args.cluster.access(&args.manifests),
         },
         listen: args.listen.clone(),

@@ -47,7 +47,7 @@ pub(super) fn get_policy(
         Err(QueryError::Failure(failure)) if failure.code == FailureCode::NotFound => {
             let suggestions = suggestions_in_namespace(session, name);
             let message = format!("{}{suggestions}", failure.message);
-            return Err(CliError::NotFound(message));
+            return Err(session.not_found(message));
         }
         Err(error) => return Err(error.into()),
     };
@@ -57,7 +57,7 @@ pub(super) fn get_policy(
         )));
     };
     if !session.kinds.is_empty() && !session.kinds.contains(&status.kind) {
-        return Err(CliError::NotFound(format!(
+        return Err(session.not_found(format!(
             "`{name}` is a {}, which `--kind` excludes",
             status.kind
         )));
@@ -77,7 +77,8 @@ pub(super) fn list_policies(session: &mut Session) -> Result<PolicyList, CliErro
         kinds: Vec::new(),
     };
     loop {
-        let page = session.backend.list_policies(request.clone())?;
+        let page = session.backend.list_policies(request.clone());
+        let page = page.map_err(|error| session.failure(error))?;
         session.check_version(page.version.as_ref())?;
         all.policies.extend(page.policies);
         all.kinds = page.kinds;

@@ -3,7 +3,7 @@
 use super::render::text::{Style, printable, wrapped};
 use super::{CliError, ExitStatus, QueryArgs, connect};
 use crate::api::v1;
-use crate::insight::QueryBackend;
+use crate::insight::{QueryBackend, QueryError};
 use v1::kind_state::State;
 
 /// The backend of one command, and the policy kinds that it selects.
@@ -69,6 +69,27 @@ impl Session {
         } else {
             ExitStatus::Incomplete
         }
+    }
+
+    /// Converts an error of the backend to an error of the command.
+    pub(super) fn failure(&self, error: QueryError) -> CliError {
+        match CliError::from(error) {
+            CliError::NotFound(message) => self.not_found(message),
+            other => other,
+        }
+    }
+
+    /// Returns the error for a name that is not in the input. While some input could not be read,
+    /// the name may be there, so this is not a "not found" error.
+    pub(super) fn not_found(&self, message: String) -> CliError {
+        if !self.is_partial {
+            return CliError::NotFound(message);
+        }
+        CliError::Unreadable(
+            "the name is not in the input that could be read: correct the files that the warnings \
+             name, or set `--allow-partial`"
+                .to_owned(),
+        )
     }
 
     /// Checks that a reply is of the same snapshot as the first one.

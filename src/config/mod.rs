@@ -36,6 +36,9 @@ pub struct Inputs {
     pub profiles: Vec<PathBuf>,
     /// Whether to use the readable inputs if others cannot be read.
     pub allow_partial: bool,
+    /// The largest file of manifests, and the most text of one document, in MiB; `None` for the
+    /// default.
+    pub max_manifest_mib: Option<u32>,
     /// The cluster to read instead of manifests.
     pub cluster: Option<ClusterSettings>,
 }

@@ -87,7 +87,7 @@ fn widen(rng: &mut Rng, documents: &mut [Value]) {
 }
 
 fn parsed(document: &Value) -> Vec<Arc<entail_core::model::Object>> {
-    let found = read_objects(&document.to_string(), "oracle").unwrap();
+    let found = read_objects(&document.to_string(), "oracle");
     let objects = found.objects.into_iter();
     objects.map(|read| Arc::new(read.object)).collect()
 }

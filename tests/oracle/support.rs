@@ -18,7 +18,7 @@ pub fn entail_of(documents: &[Value]) -> Entail {
     let mut scopes = KindScopes::default();
     let mut objects = Vec::new();
     for document in documents {
-        let parsed = read_objects(&document.to_string(), "oracle").unwrap();
+        let parsed = read_objects(&document.to_string(), "oracle");
         assert!(parsed.problems.is_empty(), "{:?}", parsed.problems);
         objects.extend(parsed.objects.into_iter().map(|read| read.object));
     }
@@ -38,7 +38,7 @@ pub fn entail_of(documents: &[Value]) -> Entail {
 pub fn refused_profiles(world: &World) -> Vec<String> {
     let mut store = Store::default();
     for document in world.documents() {
-        let parsed = read_objects(&document.to_string(), "oracle").unwrap();
+        let parsed = read_objects(&document.to_string(), "oracle");
         let upserts = parsed
             .objects
             .into_iter()

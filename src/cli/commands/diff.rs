@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::args::ManifestArgs;
 use super::changes::ChangeReport;
 use super::policies::short_kind;
 use super::session::Session;
@@ -32,6 +33,9 @@ pub struct DiffArgs {
     /// Compare the readable files even if some files cannot be read.
     #[arg(long)]
     pub allow_partial: bool,
+    /// How much a manifest may hold.
+    #[command(flatten)]
+    pub limits: ManifestArgs,
     /// Only this policy kind, as `Kind.group` or `Kind`. May be repeated.
     #[arg(long = "kind", value_name = "KIND")]
     pub kinds: Vec<String>,
@@ -50,6 +54,7 @@ pub(in crate::cli) fn run(args: &DiffArgs) -> Result<ExitStatus, CliError> {
         [&args.before, &args.after],
         &args.profiles,
         args.allow_partial,
+        args.limits,
     )?;
     let connect::Connection {
         mut backend,

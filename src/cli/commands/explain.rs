@@ -45,10 +45,12 @@ pub(in crate::cli) fn run(args: ExplainArgs) -> Result<ExitStatus, CliError> {
             )
         })?;
     let mut session = Session::open(&query)?;
-    let response = session.backend.explain(v1::ExplainRequest {
+    let request = v1::ExplainRequest {
         name: name.clone(),
         kinds: session.kinds.clone(),
-    })?;
+    };
+    let response = session.backend.explain(request);
+    let response = response.map_err(|error| session.failure(error))?;
     let states = session.incomplete(&response.kinds);
     let mut out = console::stdout();
     match query.output {
@@ -66,7 +68,7 @@ pub(in crate::cli) fn run(args: ExplainArgs) -> Result<ExitStatus, CliError> {
             json::write(&mut out, &document(&response, &states), 0)?;
             writeln!(out)?;
         }
-        Format::Yaml => yaml::write(&mut out, &document(&response, &states), 0)?,
+        Format::Yaml => yaml::write(&mut out, &document(&response, &states))?,
     }
     out.flush()?;
     Ok(session.exit(&states))

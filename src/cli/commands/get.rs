@@ -94,7 +94,8 @@ fn print_paths<W: Write>(
     };
     let mut states = None;
     loop {
-        let page = session.backend.list_paths(request.clone())?;
+        let page = session.backend.list_paths(request.clone());
+        let page = page.map_err(|error| session.failure(error))?;
         session.check_version(page.version.as_ref())?;
         if states.is_none() {
             let incomplete = session.incomplete(&page.kinds);
@@ -125,11 +126,12 @@ fn look_up(
     session: &mut Session,
     path: &str,
 ) -> Result<v1::GetEffectivePoliciesResponse, CliError> {
-    Ok(session.backend.get(v1::GetEffectivePoliciesRequest {
+    let reply = session.backend.get(v1::GetEffectivePoliciesRequest {
         target: Some(Target::Path(path.to_owned())),
         kinds: session.kinds.clone(),
         if_none_match: String::new(),
-    })?)
+    });
+    reply.map_err(|error| session.failure(error))
 }
 
 /// Prints paths one by one, without collecting them in memory.
@@ -165,7 +167,7 @@ impl<W: Write> Printer<W> {
             }
             Format::Yaml => {
                 let head = Document::map([("version", version), ("kinds", kinds)]);
-                yaml::write(&mut self.out, &head, 0)?;
+                yaml::write(&mut self.out, &head)?;
             }
         }
         for state in states {
@@ -195,7 +197,7 @@ impl<W: Write> Printer<W> {
                 if self.printed == 0 {
                     writeln!(self.out, "paths:")?;
                 }
-                yaml::write_item(&mut self.out, &proto_json::path(path, policies), 0)?;
+                yaml::write_item(&mut self.out, &proto_json::path(path, policies))?;
             }
         }
         self.printed += 1;

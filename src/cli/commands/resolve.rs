@@ -83,7 +83,8 @@ pub(in crate::cli) fn run(args: ResolveArgs) -> Result<ExitStatus, CliError> {
     let query = args.common.with_name(None);
     let mut session = Session::open(&query)?;
     request.kinds.clone_from(&session.kinds);
-    let reply = session.backend.resolve(request)?;
+    let reply = session.backend.resolve(request);
+    let reply = reply.map_err(|error| session.failure(error))?;
     let states = session.incomplete(&reply.kinds);
     let resolved = ResolveReport(reply);
     report::print(&resolved, query.output, &states)?;

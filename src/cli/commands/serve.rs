@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::args::ClusterArgs;
+use super::args::{ClusterArgs, ManifestArgs};
 use super::connect::DEFAULT_SERVER;
 use crate::config::{
     DEFAULT_CHECKPOINT_INTERVAL, DEFAULT_DRAIN_TIMEOUT, DEFAULT_MAX_CONCURRENCY,
@@ -57,6 +57,9 @@ pub struct ServeArgs {
     /// Serve the readable files at start even if some files cannot be read.
     #[arg(long)]
     pub allow_partial: bool,
+    /// Limits of manifests.
+    #[command(flatten)]
+    pub manifest: ManifestArgs,
     /// Address to listen on: `host:port` (port 0 for any free port) or `unix:PATH`. May be repeated.
     #[arg(long, value_name = "ADDR", default_value = DEFAULT_SERVER)]
     pub listen: Vec<String>,

@@ -1,11 +1,11 @@
 //! What `-o json` and `-o yaml` print: like a JSON value, but fields keep the order in which they
 //! are documented.
 
-use std::borrow::Cow;
 use std::fmt::Write;
 
-use serde_json::Value;
-use serde_json::value::RawValue;
+use serde::de::IgnoredAny;
+use serde::{Serialize, Serializer};
+use serde_json::{Number, Value};
 
 use super::text::is_hidden;
 
@@ -16,8 +16,8 @@ pub(in crate::cli) enum Document {
     Null,
     /// `true` or `false`
     Bool(bool),
-    /// A number, exactly as it was written.
-    Number(String),
+    /// A number.
+    Number(Number),
     /// A string.
     Text(String),
     /// A list.
@@ -49,31 +49,33 @@ impl Document {
         Document::List(items.iter().map(each).collect())
     }
 
-    /// A JSON text as it is; a string should it be none.
+    /// A JSON text as it is, if all of it shows; a string if it is not JSON.
     pub(in crate::cli) fn exact(json: &str) -> Self {
-        match serde_json::from_str::<&RawValue>(json) {
-            Ok(_) => Document::Json(json.to_owned()),
+        match serde_json::from_str::<IgnoredAny>(json) {
+            Ok(IgnoredAny) if !json.contains(is_hidden) => Document::Json(json.to_owned()),
+            // Taken apart, what does not show is escaped.
+            Ok(IgnoredAny) => serde_json::from_str::<Value>(json)
+                .map_or_else(|_| Document::text(json), Document::from),
             Err(_) => Document::text(json),
         }
     }
+}
 
-    /// The same, JSON texts taken apart.
-    pub(in crate::cli) fn opened(&self) -> Cow<'_, Document> {
+impl Serialize for Document {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
+            Document::Null => serializer.serialize_unit(),
+            Document::Bool(bool) => serializer.serialize_bool(*bool),
+            Document::Number(number) => number.serialize(serializer),
+            Document::Text(text) => serializer.serialize_str(text),
+            Document::List(items) => serializer.collect_seq(items),
+            Document::Map(fields) => {
+                serializer.collect_map(fields.iter().map(|(name, value)| (name, value)))
+            }
             Document::Json(text) => match serde_json::from_str::<Value>(text) {
-                Ok(value) => Cow::Owned(value.into()),
-                Err(_) => Cow::Owned(Document::text(text)),
+                Ok(value) => Document::from(value).serialize(serializer),
+                Err(_) => serializer.serialize_str(text),
             },
-            other => Cow::Borrowed(other),
-        }
-    }
-
-    /// Whether it is neither a list nor a map with something in it.
-    pub(in crate::cli) fn is_leaf(&self) -> bool {
-        match self {
-            Document::List(items) => items.is_empty(),
-            Document::Map(fields) => fields.is_empty(),
-            _ => true,
         }
     }
 }
@@ -83,7 +85,7 @@ impl From<Value> for Document {
         match value {
             Value::Null => Document::Null,
             Value::Bool(bool) => Document::Bool(bool),
-            Value::Number(number) => Document::Number(number.to_string()),
+            Value::Number(number) => Document::Number(number),
             Value::String(text) => Document::Text(text),
             Value::Array(items) => Document::List(items.into_iter().map(Into::into).collect()),
             Value::Object(map) => {
@@ -93,25 +95,30 @@ impl From<Value> for Document {
     }
 }
 
-/// A string in quotes, as JSON and YAML both read it. Characters that do not show are written
-/// out.
+impl From<u32> for Document {
+    fn from(number: u32) -> Self {
+        Document::Number(number.into())
+    }
+}
+
+/// A string in quotes, as JSON and YAML both read it. Characters that do not show are escaped,
+/// which serde_json does for a few of them alone.
 pub(in crate::cli) fn quoted(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len() + 2);
-    shown.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => shown.push_str("\\\""),
-            '\\' => shown.push_str("\\\\"),
-            '\n' => shown.push_str("\\n"),
-            '\r' => shown.push_str("\\r"),
-            '\t' => shown.push_str("\\t"),
+    // A string always serializes.
+    let json = serde_json::to_string(text).unwrap_or_default();
+    if !json.contains(is_hidden) {
+        return json;
+    }
+    let mut shown = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_hidden(c) {
             // All of them are in the plane that four digits reach; writing to a String does not
             // fail.
-            c if is_hidden(c) => drop(write!(shown, "\\u{:04x}", u32::from(c))),
-            c => shown.push(c),
+            let _ = write!(shown, "\\u{:04x}", u32::from(c));
+        } else {
+            shown.push(c);
         }
     }
-    shown.push('"');
     shown
 }
 
@@ -127,15 +134,16 @@ mod tests {
             "ä 🥐 \u{ffff}",
         ] {
             assert_eq!(serde_json::from_str::<String>(&quoted(text)).unwrap(), text);
+            assert!(!quoted(text).contains(is_hidden));
         }
     }
 
     #[test]
-    fn numbers_keep_their_text() {
-        let text = "1.50000000000000000000000001e+400";
+    fn json_is_kept_as_it_is_or_is_a_string() {
+        let text = "{\"a\":[1.50]}";
         assert_eq!(Document::exact(text), Document::Json(text.to_owned()));
-        let opened = Document::exact(text).opened().into_owned();
-        assert_eq!(opened, Document::Number(text.to_owned()));
         assert_eq!(Document::exact("{"), Document::text("{"));
+        let hidden = Document::exact("\"\u{202e}\"");
+        assert_eq!(hidden, Document::text("\u{202e}"));
     }
 }

@@ -268,7 +268,7 @@ fn texts(texts: &[String]) -> Document {
 }
 
 fn number(number: u32) -> Document {
-    Document::Number(number.to_string())
+    number.into()
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
-//! Writes documents as JSON.
+//! Writes documents as JSON: a list or map stands on one line if it fits, and has a line for each
+//! item if not. A `Formatter` of serde_json cannot do that, for it sees no item before it writes;
+//! nor can it embed JSON that is already written, as specs are.
 
 use std::io::{self, Write};
 
@@ -16,7 +18,7 @@ pub(in crate::cli) fn write(
     let (open, close, number) = match document {
         Document::Null => return out.write_all(b"null"),
         Document::Bool(bool) => return write!(out, "{bool}"),
-        Document::Number(text) => return out.write_all(text.as_bytes()),
+        Document::Number(number) => return write!(out, "{number}"),
         Document::Text(text) => return out.write_all(quoted(text).as_bytes()),
         Document::Json(text) => return out.write_all(text.as_bytes()),
         Document::List(items) => ("[", "]", items.len()),
@@ -53,7 +55,8 @@ pub(in crate::cli) fn write(
 fn fits(document: &Document, room: usize) -> Option<usize> {
     let own = match document {
         Document::Null | Document::Bool(_) => 5,
-        Document::Number(text) | Document::Json(text) => text.len(),
+        Document::Number(number) => number.to_string().len(),
+        Document::Json(text) => text.len(),
         Document::Text(text) => text.len() + 2,
         Document::List(items) => {
             let rest = items.iter().try_fold(room.checked_sub(2)?, |room, item| {
@@ -84,7 +87,8 @@ pub(in crate::cli) fn compact(document: &Document) -> String {
     match document {
         Document::Null => "null".to_owned(),
         Document::Bool(bool) => bool.to_string(),
-        Document::Number(text) | Document::Json(text) => text.clone(),
+        Document::Number(number) => number.to_string(),
+        Document::Json(text) => text.clone(),
         Document::Text(text) => quoted(text),
         Document::List(items) => {
             let items: Vec<String> = items.iter().map(compact).collect();

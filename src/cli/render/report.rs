@@ -56,7 +56,7 @@ pub(in crate::cli) fn print(
         }
         Format::Yaml => {
             warn_incomplete(states);
-            yaml::write(&mut out, &report.document(states), 0)?;
+            yaml::write(&mut out, &report.document(states))?;
         }
     }
     out.flush()?;

@@ -1,117 +1,58 @@
-//! Writes documents as YAML, in block style. Strings are JSON strings wherever it is not plain
-//! that every reader of YAML takes them for strings.
+//! Writes documents as YAML, in block style, by serde-saphyr. It quotes every string that some reader
+//! of YAML 1.1 or 1.2 takes for something else.
 
 use std::io::{self, Write};
 
-use super::document::{Document, quoted};
+use serde::Serialize;
 
-/// Longer keys are written in the explicit form: readers look for the colon only so far.
-const MAX_KEY: usize = 1_000;
+use super::document::Document;
+use super::json;
+use super::text::is_hidden;
 
-/// Writes a document as lines, each with the indent.
-pub(in crate::cli) fn write(
-    out: &mut dyn Write,
-    document: &Document,
-    indent: usize,
-) -> io::Result<()> {
-    block(out, document, indent, false)
-}
-
-/// Writes a document behind `- `, its further lines with the indent.
-pub(in crate::cli) fn write_item(
-    out: &mut dyn Write,
-    document: &Document,
-    indent: usize,
-) -> io::Result<()> {
-    write!(out, "{:indent$}- ", "")?;
-    block(out, document, indent + 2, true)
-}
-
-/// `inline`: the cursor stands behind a dash, where the first line begins.
-fn block(out: &mut dyn Write, document: &Document, indent: usize, inline: bool) -> io::Result<()> {
-    match &*document.opened() {
-        Document::List(items) if !items.is_empty() => {
-            for (at, item) in items.iter().enumerate() {
-                let before = if inline && at == 0 { 0 } else { indent };
-                write!(out, "{:before$}- ", "")?;
-                block(out, item, indent + 2, true)?;
-            }
-            Ok(())
-        }
-        Document::Map(fields) if !fields.is_empty() => {
-            for (at, (name, value)) in fields.iter().enumerate() {
-                let before = if inline && at == 0 { 0 } else { indent };
-                write!(out, "{:before$}", "")?;
-                field(out, name, value, indent)?;
-            }
-            Ok(())
-        }
-        leaf => {
-            let before = if inline { 0 } else { indent };
-            writeln!(out, "{:before$}{}", "", scalar(leaf))
+/// Writes a document as lines.
+pub(in crate::cli) fn write(out: &mut dyn Write, document: &Document) -> io::Result<()> {
+    match block(document)? {
+        Some(text) => out.write_all(text.as_bytes()),
+        None => {
+            json::write(out, document, 0)?;
+            writeln!(out)
         }
     }
 }
 
-fn field(out: &mut dyn Write, name: &str, value: &Document, indent: usize) -> io::Result<()> {
-    let key = string(name);
-    if key.len() > MAX_KEY {
-        write!(out, "? {key}\n{:indent$}:", "")?;
-    } else {
-        write!(out, "{key}:")?;
+/// Writes a document as the item of a list.
+pub(in crate::cli) fn write_item(out: &mut dyn Write, document: &Document) -> io::Result<()> {
+    match block(&[document])? {
+        Some(text) => out.write_all(text.as_bytes()),
+        None => {
+            write!(out, "- ")?;
+            json::write(out, document, 2)?;
+            writeln!(out)
+        }
     }
-    let value = &*value.opened();
-    if value.is_leaf() {
-        return writeln!(out, " {}", scalar(value));
-    }
-    writeln!(out)?;
-    // As kubectl does: dashes stand below the key.
-    let deeper = match value {
-        Document::List(_) => indent,
-        _ => indent + 2,
-    };
-    block(out, value, deeper, false)
 }
 
-/// A leaf on one line.
+/// A string, number, boolean, null or empty collection on one line.
 pub(in crate::cli) fn scalar(leaf: &Document) -> String {
-    match leaf {
-        Document::Null => "null".to_owned(),
-        Document::Bool(bool) => bool.to_string(),
-        Document::Number(text) | Document::Json(text) => text.clone(),
-        Document::Text(text) => string(text),
-        Document::List(_) => "[]".to_owned(),
-        Document::Map(_) => "{}".to_owned(),
+    match block(leaf) {
+        Ok(Some(text)) => text.trim_end().to_owned(),
+        _ => json::compact(leaf),
     }
 }
 
 /// A string, plain where that is safe.
 pub(in crate::cli) fn string(text: &str) -> String {
-    if is_plain(text) {
-        text.to_owned()
-    } else {
-        quoted(text)
-    }
+    scalar(&Document::text(text))
 }
 
-/// Whether every reader takes the bare text for the string that it is.
-fn is_plain(text: &str) -> bool {
-    // Words that some version of YAML reads as something else.
-    const TAKEN: [&str; 12] = [
-        "true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf", "infinity",
-    ];
-    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '#');
-    let is_taken = TAKEN.iter().any(|word| text.eq_ignore_ascii_case(word));
-    let starts_well = text.starts_with(|c: char| c.is_ascii_alphabetic());
-    // The colon of a URL is no end of a key.
-    let words = text.replacen("://", "//", 1);
-    words.chars().all(is_word) && (is_duration(text) || starts_well && !is_taken)
-}
-
-/// `10s`, `250ms`: a number with a unit that no reader takes for a number.
-fn is_duration(text: &str) -> bool {
-    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    unit.len() < text.len() && matches!(unit, "ms" | "s" | "m" | "h")
+/// A value in block style. `None` if it has characters that do not show, such as those that change
+/// the direction of a terminal's text: the library does not escape them, but JSON does, which is
+/// YAML too.
+fn block(value: &impl Serialize) -> io::Result<Option<String>> {
+    let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
+    let text = serde_saphyr::to_string_with_options(value, options).map_err(io::Error::other)?;
+    let shows = !text.contains(|c: char| c != '\n' && is_hidden(c));
+    Ok(shows.then_some(text))
 }
 
 #[cfg(test)]
@@ -122,7 +63,7 @@ mod tests {
 
     fn written(value: &Value) -> String {
         let mut out = Vec::new();
-        write(&mut out, &Document::from(value.clone()), 0).unwrap();
+        write(&mut out, &Document::from(value.clone())).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -162,13 +103,14 @@ rules:
     }
 
     #[test]
-    fn what_is_not_plainly_a_string_is_quoted() {
+    fn what_some_reader_takes_for_something_else_is_quoted() {
         for text in [
             "",
             " ",
             "yes",
             "NO",
             "on",
+            "y",
             "Null",
             "~",
             "1",
@@ -176,6 +118,7 @@ rules:
             "1e3",
             "0x1f",
             "0o7",
+            "0777",
             "1_000",
             "12:30:45",
             "2001-01-01",
@@ -200,25 +143,18 @@ rules:
             "?",
             "=",
             "<<",
+            "a:",
             "\u{85}",
             "\u{2028}",
             "\u{feff}x",
-            "ä",
-            "1d",
-            "1f",
-            "+1",
+            "\u{202e}x",
             "\u{7f}",
-            "a:",
-            "a://b://c",
-            "://a",
+            "\u{1b}[1m",
         ] {
-            assert!(string(text).starts_with('"'), "{text}");
+            assert!(string(text).starts_with(['"', '\'']), "{text}");
+            assert!(!string(text).contains(is_hidden), "{text:?}");
             assert_eq!(read_back(&written(&json!({"k": text, text: 1})))["k"], text);
         }
-    }
-
-    #[test]
-    fn what_is_plainly_a_string_is_not_quoted() {
         for text in [
             "a",
             "a.b/c",
@@ -226,24 +162,24 @@ rules:
             "HTTPRoute/a/b##0",
             "https://a.b/c",
             "rules/#0",
-            "some-text_x",
+            "ä b",
         ] {
             assert_eq!(string(text), text);
         }
     }
 
     #[test]
-    fn long_keys_and_numbers_survive() {
+    fn long_keys_and_lists_of_documents_survive() {
         let long = "k".repeat(5_000);
-        let text = written(&json!({&long: {"a": [1]}, "b": 1}));
-        assert!(
-            text.contains("? kkk") && text.contains("\n:\n  a:\n  - 1\n"),
-            "{text}"
-        );
-        let exact = Document::exact("{\"num\": 123456789012345678901234567890.10}");
+        let value = json!({&long: {"a": [1]}, "b": 1});
+        assert_eq!(read_back(&written(&value)), value);
+        let spec = Document::exact("{\"b\":18446744073709551615,\"a\":2.50}");
         let mut out = Vec::new();
-        write_item(&mut out, &exact, 2).unwrap();
-        assert_eq!(out, b"  - num: 123456789012345678901234567890.10\n");
+        for _ in 0..2 {
+            write_item(&mut out, &Document::map([("spec", spec.clone())])).unwrap();
+        }
+        let item = "- spec:\n    a: 2.5\n    b: 18446744073709551615\n";
+        assert_eq!(String::from_utf8(out).unwrap(), item.repeat(2));
     }
 
     fn any_value() -> impl Strategy<Value = Value> {

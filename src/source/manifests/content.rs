@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-const MAX_BYTES: u64 = 64 * 1024 * 1024;
+use super::limits::Limits;
 
 /// A file that was changed so shortly before it was read may change again without a new time:
 /// some file systems count in steps of two seconds.
@@ -23,8 +23,8 @@ pub(super) struct FileFingerprint {
 
 /// What a file holds.
 pub(super) struct FileContent {
-    /// Its text, or why it is none and on which line.
-    pub text: Result<String, (String, Option<u32>)>,
+    /// Its text, or why there is none.
+    pub text: Result<Vec<u8>, String>,
     pub state: FileState,
 }
 
@@ -90,7 +90,7 @@ fn node_of(_: &Metadata) -> (u64, u64, i64, i64) {
 ///
 /// # Errors
 /// It is gone or cannot be read.
-pub(super) fn read_file(path: &Path) -> Result<FileContent, ReadError> {
+pub(super) fn read_file(path: &Path, limits: Limits) -> Result<FileContent, ReadError> {
     let now = SystemTime::now();
     let open = File::open(path).and_then(|file| file.metadata().map(|metadata| (file, metadata)));
     let (file, metadata) = open.map_err(|error| io_error(&error))?;
@@ -100,23 +100,23 @@ pub(super) fn read_file(path: &Path) -> Result<FileContent, ReadError> {
     }
     let fingerprint = FileFingerprint::of(&metadata);
     let stable = fingerprint.is_stable(now);
-    read_content(file, Some(fingerprint), stable)
+    read_content(file, Some(fingerprint), stable, limits)
 }
 
 /// Reads a stream to its end.
 ///
 /// # Errors
 /// It cannot be read.
-pub(super) fn read_stream(stream: impl Read) -> Result<FileContent, ReadError> {
-    read_content(stream, None, true)
+pub(super) fn read_stream(stream: impl Read, limits: Limits) -> Result<FileContent, ReadError> {
+    read_content(stream, None, true, limits)
 }
 
 /// Reads a pipe given as a path.
 ///
 /// # Errors
 /// It is gone or cannot be read.
-pub(super) fn read_pipe(path: &Path) -> Result<FileContent, ReadError> {
-    read_stream(File::open(path).map_err(|error| io_error(&error))?)
+pub(super) fn read_pipe(path: &Path, limits: Limits) -> Result<FileContent, ReadError> {
+    read_stream(File::open(path).map_err(|error| io_error(&error))?, limits)
 }
 
 fn io_error(error: &io::Error) -> ReadError {
@@ -131,34 +131,21 @@ fn read_content(
     from: impl Read,
     fingerprint: Option<FileFingerprint>,
     stable: bool,
+    limits: Limits,
 ) -> Result<FileContent, ReadError> {
     let mut bytes = Vec::new();
-    let limit = MAX_BYTES.saturating_add(1);
-    from.take(limit)
+    let most = limits.bytes();
+    let one_more = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
+    from.take(one_more)
         .read_to_end(&mut bytes)
         .map_err(|error| io_error(&error))?;
     let mut hasher = DefaultHasher::new();
     hasher.write(&bytes);
     let hash = hasher.finish();
-    let text = if u64::try_from(bytes.len()).is_ok_and(|length| length >= limit) {
-        let message = format!(
-            "longer than {} MiB: split the file",
-            MAX_BYTES / 1024 / 1024
-        );
-        Err((message, None))
+    let text = if bytes.len() > most {
+        Err(limits.too_long())
     } else {
-        String::from_utf8(bytes).map_err(|error| {
-            let before = error
-                .as_bytes()
-                .iter()
-                .take(error.utf8_error().valid_up_to());
-            let line = before
-                .filter(|byte| **byte == b'\n')
-                .count()
-                .saturating_add(1);
-            let message = "this is no UTF-8 text: save it as UTF-8".to_owned();
-            (message, u32::try_from(line).ok())
-        })
+        Ok(bytes)
     };
     let state = FileState {
         fingerprint,

@@ -4,15 +4,16 @@
 //! [`read_objects`] turns one text into objects, [`Manifests`] turns files and directories into
 //! [`Change`]s, [`watch`] does so again whenever something changes.
 
-mod compose;
 mod content;
+mod document;
 mod files;
+mod limits;
 mod merge;
 mod read;
-mod scalar;
+mod refusal;
 mod scan;
 mod scopes;
-mod size;
+mod split;
 mod watch;
 mod watcher;
 
@@ -20,7 +21,10 @@ use std::fmt;
 
 use entail_core::model::{Change, ObjectKey};
 
-pub use read::{ManifestError, ManifestObject, ParsedManifest, read_objects, read_values};
+pub use limits::Limits;
+pub use read::{
+    ManifestError, ManifestObject, ParsedManifest, read_documents, read_objects, read_values,
+};
 pub use scan::Manifests;
 pub use scopes::KindScopes;
 pub use watch::watch;
@@ -28,9 +32,9 @@ pub use watch::watch;
 /// What kind of trouble a [`Problem`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ProblemKind {
-    /// The file is no YAML, or breaks a limit: it costs the whole file.
+    /// A document is no YAML or exceeds a limit, or a file is too long.
     Broken,
-    /// A document is no Kubernetes object: it costs only itself.
+    /// A document is no Kubernetes object.
     Malformed,
     /// One object stands in two places; the later one wins.
     Duplicate,

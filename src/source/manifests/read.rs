@@ -1,17 +1,24 @@
 //! From a text to objects.
 
+use std::thread;
+
 use serde_json::{Map, Value};
 
 use entail_core::model::Object;
 
-use super::compose::{self, Document};
+use super::document::{self, Document, DocumentError};
+use super::limits::Limits;
+use super::split::split;
 use super::{Problem, ProblemKind};
 use crate::source::object::parse_object;
 
-/// Malformed documents of one file that are told one by one.
+/// Broken and malformed documents of one file that are reported one by one.
 const MAX_REPORTED_PROBLEMS: usize = 100;
 
-/// Why a text could not be read at all.
+/// Stack of the thread that parses. It is taken as it is used.
+pub(super) const STACK: usize = 16 * 1024 * 1024;
+
+/// Why a document could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name}{}: {message}", line.map(|line| format!(":{line}")).unwrap_or_default())]
 pub struct ManifestError {
@@ -28,7 +35,7 @@ pub struct ManifestError {
 pub struct ParsedManifest {
     /// Its objects in their order.
     pub objects: Vec<ManifestObject>,
-    /// Its malformed documents.
+    /// Its broken and malformed documents.
     pub problems: Vec<Problem>,
 }
 
@@ -46,45 +53,125 @@ pub struct ManifestObject {
 struct Reader<'n> {
     name: &'n str,
     parsed: ParsedManifest,
+    /// Problems beyond those, and the worst kind of them.
     unreported: usize,
+    untold_kind: ProblemKind,
 }
 
 /// Reads YAML or JSON, one document or many, lists taken apart. Secrets are dropped unread.
-/// `name` is what messages call the text. Malformed objects cost only themselves and are told in
-/// the answer.
-///
-/// # Errors
-/// A text that is no YAML, repeats a key, holds a number that JSON cannot, or is nested too deep.
-pub fn read_objects(text: &str, name: &str) -> Result<ParsedManifest, ManifestError> {
+/// `name` is what messages call the text. A broken document and a malformed object cost only
+/// themselves: they are problems of the answer.
+pub fn read_objects(text: &str, name: &str) -> ParsedManifest {
+    read_bytes(text.as_bytes(), name, Limits::default())
+}
+
+/// Reads a text that may not be UTF-8 as [`read_objects`] does, with limits.
+pub(super) fn read_bytes(text: &[u8], name: &str, limits: Limits) -> ParsedManifest {
     let mut reader = Reader {
         name,
         parsed: ParsedManifest::default(),
         unreported: 0,
+        untold_kind: ProblemKind::Malformed,
     };
-    for document in documents(text, name)? {
-        reader.document(document);
+    for document in documents(text, limits) {
+        match document {
+            Ok(document) => reader.document(document),
+            Err(error) => reader.problem(Problem {
+                path: name.to_owned(),
+                line: Some(error.line),
+                message: error.message,
+                kind: ProblemKind::Broken,
+                kept_last_good: false,
+                about: None,
+            }),
+        }
     }
-    Ok(reader.finish())
+    reader.finish()
 }
 
 /// Reads YAML or JSON into plain values with the lines on which they begin, empty documents left
-/// out: numbers exact, booleans as kubectl reads them.
+/// out.
 ///
 /// # Errors
-/// As [`read_objects`].
+/// The first document that is not YAML, repeats a key, holds what JSON cannot, or exceeds a limit.
 pub fn read_values(text: &str, name: &str) -> Result<Vec<(u32, Value)>, ManifestError> {
-    let documents = documents(text, name)?.into_iter();
-    Ok(documents
-        .map(|document| (document.line, document.value))
-        .collect())
+    read_documents(text.as_bytes(), name).collect()
 }
 
-fn documents(text: &str, name: &str) -> Result<Vec<Document>, ManifestError> {
-    compose::documents(text).map_err(|error| ManifestError {
-        name: name.to_owned(),
-        line: Some(error.line),
-        message: error.message,
+/// Reads documents as [`read_values`] does, each with its own outcome.
+pub fn read_documents(
+    text: &[u8],
+    name: &str,
+) -> impl Iterator<Item = Result<(u32, Value), ManifestError>> {
+    let found = documents(text, Limits::default()).into_iter();
+    found.map(move |document| match document {
+        Ok(document) => Ok((document.line, document.value)),
+        Err(error) => Err(ManifestError {
+            name: name.to_owned(),
+            line: Some(error.line),
+            message: error.message,
+        }),
     })
+}
+
+/// The documents of a text that are not empty, read on a thread of their own: the library recurses,
+/// and in a build without optimisation a nested document takes more stack than threads usually have.
+fn documents(text: &[u8], limits: Limits) -> Vec<Result<Document, DocumentError>> {
+    let read = || read_pieces(text, limits);
+    let found = thread::scope(|scope| {
+        let thread = thread::Builder::new().stack_size(STACK);
+        match thread.spawn_scoped(scope, read) {
+            Ok(handle) => handle.join().ok(),
+            Err(_) => Some(read()),
+        }
+    });
+    found.unwrap_or_else(|| {
+        vec![Err(DocumentError {
+            line: 1,
+            message: "the YAML parser failed: correct the file, and report this as a bug"
+                .to_owned(),
+        })]
+    })
+}
+
+fn read_pieces(text: &[u8], limits: Limits) -> Vec<Result<Document, DocumentError>> {
+    let pieces = split(text);
+    let are_several = pieces.len() > 1;
+    let mut found = Vec::new();
+    for piece in pieces {
+        let before = piece.line.saturating_sub(1);
+        let document = match std::str::from_utf8(piece.text) {
+            Ok(text) => document::read(text, limits),
+            Err(error) => Err(not_utf8(piece.text, error.valid_up_to())),
+        };
+        match document {
+            Ok(document) if document.value.is_null() => {}
+            Ok(mut document) => {
+                for line in document.items.iter_mut().chain([&mut document.line]) {
+                    *line = line.saturating_add(before);
+                }
+                found.push(Ok(document));
+            }
+            Err(mut error) => {
+                error.line = error.line.saturating_add(before);
+                if are_several {
+                    let number = found.len().saturating_add(1);
+                    error.message = format!("document {number}: {}", error.message);
+                }
+                found.push(Err(error));
+            }
+        }
+    }
+    found
+}
+
+fn not_utf8(text: &[u8], valid: usize) -> DocumentError {
+    let before = text.iter().take(valid);
+    let lines = before.filter(|byte| **byte == b'\n').count();
+    DocumentError {
+        line: u32::try_from(lines.saturating_add(1)).unwrap_or(u32::MAX),
+        message: "this is no UTF-8 text: save it as UTF-8".to_owned(),
+    }
 }
 
 impl Reader<'_> {
@@ -122,10 +209,7 @@ impl Reader<'_> {
         match parse_object(value, Some(location.into())) {
             Ok(Some(object)) => self.parsed.objects.push(ManifestObject { object, line }),
             Ok(None) => {}
-            Err(_) if self.parsed.problems.len() >= MAX_REPORTED_PROBLEMS => {
-                self.unreported = self.unreported.saturating_add(1);
-            }
-            Err(defect) => self.parsed.problems.push(Problem {
+            Err(defect) => self.problem(Problem {
                 path: self.name.to_owned(),
                 line: Some(line),
                 message: defect.message,
@@ -136,16 +220,25 @@ impl Reader<'_> {
         }
     }
 
+    fn problem(&mut self, problem: Problem) {
+        if self.parsed.problems.len() < MAX_REPORTED_PROBLEMS {
+            self.parsed.problems.push(problem);
+        } else {
+            self.untold_kind = self.untold_kind.min(problem.kind);
+            self.unreported = self.unreported.saturating_add(1);
+        }
+    }
+
     fn finish(mut self) -> ParsedManifest {
         if self.unreported > 0 {
             self.parsed.problems.push(Problem {
                 path: self.name.to_owned(),
                 line: None,
                 message: format!(
-                    "{} more documents are malformed: correct the others first",
+                    "{} more documents are broken or malformed: correct the others first",
                     self.unreported
                 ),
-                kind: ProblemKind::Malformed,
+                kind: self.untold_kind,
                 kept_last_good: false,
                 about: None,
             });
@@ -194,7 +287,7 @@ mod tests {
     use super::*;
 
     fn keys(text: &str) -> Vec<String> {
-        let parsed = read_objects(text, "a.yaml").unwrap();
+        let parsed = read_objects(text, "a.yaml");
         assert_eq!(parsed.problems, []);
         let location = |read: &ManifestObject| {
             read.object
@@ -253,25 +346,30 @@ items:
 ---
 {apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Secret, data: {k: hunter2}}]}
 ";
-        assert_eq!(
-            read_objects(text, "a.yaml").unwrap(),
-            ParsedManifest::default()
-        );
+        assert_eq!(read_objects(text, "a.yaml"), ParsedManifest::default());
         for broken in [
             "hunter2: 1\nhunter2: 2",
             "a: !!int hunter2",
             "a: [hunter2",
             "hunter2: {}: {}",
+            "*hunter2",
+            "a: !hunter2",
+            "a: !!timestamp hunter2",
+            "a: \"\\xhunter2\"",
+            "%hunter2 x\na: 1",
+            "a: &hunter2 [*hunter2]",
         ] {
-            let error = read_objects(broken, "a.yaml").unwrap_err();
-            assert!(!error.to_string().contains("hunter2"), "{error}");
+            let parsed = read_objects(broken, "a.yaml");
+            let problem = parsed.problems[0].to_string();
+            assert!(!problem.contains("hunter2"), "{problem}");
+            assert_eq!(parsed.problems.len(), 1);
         }
     }
 
     #[test]
     fn malformed_documents_cost_only_themselves() {
         let text = "- 1\n---\n{apiVersion: v1, kind: Service, metadata: {name: a}}\n---\nkind: X\n";
-        let parsed = read_objects(text, "a.yaml").unwrap();
+        let parsed = read_objects(text, "a.yaml");
         assert_eq!(parsed.objects.len(), 1);
         let told: Vec<_> = parsed.problems.iter().map(Problem::to_string).collect();
         assert_eq!(told.len(), 2);
@@ -281,14 +379,36 @@ items:
             "{told:?}"
         );
         let many = "1\n---\n".repeat(1000);
-        let told = read_objects(&many, "a.yaml").unwrap().problems;
+        let told = read_objects(&many, "a.yaml").problems;
         assert_eq!(told.len(), MAX_REPORTED_PROBLEMS + 1);
         assert!(told.iter().any(|told| told.message.starts_with("900 more")));
     }
 
     #[test]
+    fn broken_documents_cost_only_themselves() {
+        let service = "{apiVersion: v1, kind: Service, metadata: {name: a}}";
+        let text = format!("{service}\n---\na: 1\na: 2\n---\nb: [\n---\n{service}\n---\nx\n");
+        let mut bytes = text.into_bytes();
+        bytes.extend(b"---\nc: 1\nd: \xff\n");
+        let parsed = read_bytes(&bytes, "dir/a.yaml", Limits::default());
+        let lines: Vec<_> = parsed.objects.iter().map(|read| read.line).collect();
+        assert_eq!(lines, [1, 8]);
+        let told: Vec<_> = parsed.problems.iter().map(Problem::to_string).collect();
+        let expected = [
+            "dir/a.yaml:4: document 2: this key is in its mapping twice: keep one of them",
+            "dir/a.yaml:6: document 3: this is no YAML",
+            "dir/a.yaml:10: this is no object",
+            "dir/a.yaml:13: document 6: this is no UTF-8 text: save it as UTF-8",
+        ];
+        assert_eq!(told.len(), expected.len(), "{told:#?}");
+        for (told, expected) in told.iter().zip(expected) {
+            assert!(told.starts_with(expected), "{told}");
+        }
+    }
+
+    #[test]
     fn errors_name_the_place() {
-        let error = read_objects("a: 1\na: 2", "dir/a.yaml").unwrap_err();
+        let error = read_values("a: 1\na: 2", "dir/a.yaml").unwrap_err();
         assert_eq!(
             error.to_string(),
             "dir/a.yaml:2: this key is in its mapping twice: keep one of them"

@@ -8,8 +8,9 @@ use entail_core::model::{Change, ObjectKey};
 
 use super::content::{self, FileContent, FileState, ReadError};
 use super::files::{self, EntryFilter, FileEntry, FileListing, ReadMode, STDIN, name_of};
+use super::limits::Limits;
 use super::merge::{Item, Published};
-use super::read::{ParsedManifest, read_objects};
+use super::read::{ParsedManifest, read_bytes};
 use super::scopes::KindScopes;
 use super::{Problem, ProblemKind, Scan};
 
@@ -17,6 +18,7 @@ use super::{Problem, ProblemKind, Scan};
 pub struct Manifests {
     roots: Vec<PathBuf>,
     scopes: KindScopes,
+    limits: Limits,
     stdin: Option<Box<dyn Read + Send>>,
     files: BTreeMap<PathBuf, ManifestFile>,
     /// The files in the order in which later ones win.
@@ -46,6 +48,7 @@ impl Manifests {
         Self {
             roots: paths,
             scopes,
+            limits: Limits::default(),
             stdin: None,
             files: BTreeMap::new(),
             order: Vec::new(),
@@ -53,6 +56,13 @@ impl Manifests {
             duplicates: Vec::new(),
             folders: BTreeMap::new(),
         }
+    }
+
+    /// The same, with other limits.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
     }
 
     /// The same, with something else in place of standard input.
@@ -123,7 +133,7 @@ impl Manifests {
                 if state.is_some_and(is_known) {
                     return Some(false);
                 }
-                content::read_file(path)
+                content::read_file(path, self.limits)
             }
             ReadMode::Stream => {
                 if state.is_some_and(|state| state.fingerprint.is_none()) {
@@ -134,11 +144,11 @@ impl Manifests {
         };
         let loaded = self.files.entry(path.clone()).or_default();
         match content {
-            Ok(content) => Some(loaded.take(content, &name_of(path))),
+            Ok(content) => Some(loaded.take(content, &name_of(path), self.limits)),
             Err(ReadError::Gone) => None,
             Err(ReadError::Unreadable(message)) => {
                 loaded.state = None;
-                loaded.fail(&name_of(path), message, None, ProblemKind::Unreadable);
+                loaded.fail(&name_of(path), message, ProblemKind::Unreadable);
                 Some(false)
             }
         }
@@ -146,11 +156,11 @@ impl Manifests {
 
     fn read_stream(&mut self, path: &Path) -> Result<FileContent, ReadError> {
         if path != Path::new(STDIN) {
-            return content::read_pipe(path);
+            return content::read_pipe(path, self.limits);
         }
         match self.stdin.take() {
-            Some(stdin) => content::read_stream(stdin),
-            None => content::read_stream(std::io::stdin()),
+            Some(stdin) => content::read_stream(stdin, self.limits),
+            None => content::read_stream(std::io::stdin(), self.limits),
         }
     }
 
@@ -177,8 +187,8 @@ impl Manifests {
 }
 
 impl ManifestFile {
-    /// Takes what was read. Tells whether the objects may be others now.
-    fn take(&mut self, content: FileContent, name: &str) -> bool {
+    /// Takes what was read. Returns whether the objects may be others now.
+    fn take(&mut self, content: FileContent, name: &str, limits: Limits) -> bool {
         let FileContent { text, state } = content;
         let known = self.state.as_ref().map(|state| state.hash);
         let is_same = known == Some(state.hash);
@@ -187,43 +197,57 @@ impl ManifestFile {
             return false;
         }
         match text {
-            Ok(text) => match read_objects(&text, name) {
-                Ok(parsed) => {
-                    self.replace(parsed);
-                    return true;
-                }
-                Err(error) => self.fail(name, error.message, error.line, ProblemKind::Broken),
-            },
-            Err((message, line)) => self.fail(name, message, line, ProblemKind::Broken),
+            Ok(text) => {
+                self.replace(read_bytes(&text, name, limits));
+                true
+            }
+            Err(message) => {
+                self.fail(name, message, ProblemKind::Broken);
+                false
+            }
         }
-        false
     }
 
     fn replace(&mut self, parsed: ParsedManifest) {
         let before = std::mem::take(&mut self.items);
         self.items = parsed.objects.into_iter().map(Item::new).collect();
         self.problems = parsed.problems;
-        self.was_good = true;
-        // An object that is malformed now and was not before keeps its last good version.
+        let is_broken = |problem: &Problem| problem.kind == ProblemKind::Broken;
+        let is_whole = !self.problems.iter().any(is_broken);
+        self.was_good |= is_whole;
         for problem in &mut self.problems {
-            let Some(key) = &problem.about else {
-                continue;
-            };
-            if self.items.iter().any(|item| is_about(item, key)) {
-                continue;
+            match &problem.about {
+                // A malformed object keeps its last good version.
+                Some(key) if !self.items.iter().any(|item| is_about(item, key)) => {
+                    if let Some(item) = before.iter().rfind(|item| is_about(item, key)) {
+                        problem.kept_last_good = true;
+                        self.items.push(item.clone());
+                    }
+                }
+                Some(_) => {}
+                None => problem.kept_last_good = is_broken(problem) && self.was_good,
             }
-            if let Some(item) = before.iter().rfind(|item| is_about(item, key)) {
-                problem.kept_last_good = true;
-                self.items.push(item.clone());
+        }
+        if !is_whole {
+            // Nobody knows which objects a broken document holds: those that the file had and
+            // that no other document has now stay.
+            for item in before {
+                let key = ObjectKey {
+                    namespace: item.written.clone(),
+                    ..item.object.key.clone()
+                };
+                if !self.items.iter().any(|known| is_about(known, &key)) {
+                    self.items.push(item);
+                }
             }
         }
     }
 
     /// Notes that the file is of no use now; its objects stay.
-    fn fail(&mut self, name: &str, message: String, line: Option<u32>, kind: ProblemKind) {
+    fn fail(&mut self, name: &str, message: String, kind: ProblemKind) {
         self.problems = vec![Problem {
             path: name.to_owned(),
-            line,
+            line: None,
             message,
             kind,
             kept_last_good: self.was_good,
@@ -247,8 +271,9 @@ mod tests {
         "{apiVersion: v1, kind: Service, metadata: {name: a, labels: {x: 1}}, spec: {v: 2}}";
 
     fn taken(loaded: &mut ManifestFile, text: &str) -> Vec<(ProblemKind, bool)> {
-        let content = content::read_stream(text.as_bytes()).ok().unwrap();
-        loaded.take(content, "a.yaml");
+        let limits = Limits::default();
+        let content = content::read_stream(text.as_bytes(), limits).ok().unwrap();
+        loaded.take(content, "a.yaml", limits);
         let problems = loaded.problems.iter();
         problems
             .map(|problem| (problem.kind, problem.kept_last_good))
@@ -291,5 +316,25 @@ mod tests {
         assert_eq!(loaded.items.len(), 1);
         assert_eq!(taken(&mut loaded, ""), []);
         assert!(loaded.items.is_empty());
+    }
+
+    #[test]
+    fn a_broken_document_keeps_what_the_file_had() {
+        let mut loaded = ManifestFile::default();
+        let other = GOOD.replace("name: a", "name: b");
+        let names = |loaded: &ManifestFile| -> Vec<String> {
+            let items = loaded.items.iter();
+            items.map(|item| item.object.key.name.to_string()).collect()
+        };
+        let torn = format!("{GOOD}\n---\n[\n");
+        assert_eq!(taken(&mut loaded, &torn), [(ProblemKind::Broken, false)]);
+        assert_eq!(names(&loaded), ["a"]);
+        assert_eq!(taken(&mut loaded, &format!("{GOOD}\n---\n{other}")), []);
+        let changed = torn.replace("v: 1", "v: 2");
+        assert_eq!(taken(&mut loaded, &changed), [(ProblemKind::Broken, true)]);
+        assert_eq!(names(&loaded), ["a", "b"]);
+        assert_eq!(loaded.items[0].object.body["spec"]["v"], 2);
+        assert_eq!(taken(&mut loaded, GOOD), []);
+        assert_eq!(names(&loaded), ["a"]);
     }
 }

@@ -150,7 +150,7 @@ spec: {group: q.io, names: {kind: Q}, scope: Cluster}
 ";
 
     fn objects() -> Vec<Object> {
-        let parsed = read_objects(TEXT, "a.yaml").unwrap();
+        let parsed = read_objects(TEXT, "a.yaml");
         parsed.objects.into_iter().map(|read| read.object).collect()
     }
 

@@ -130,7 +130,7 @@ fn size(value: &Value, limit: usize) -> usize {
     while let Some(value) = pending.pop() {
         total += match value {
             Value::String(text) => text.len() + 2,
-            Value::Number(number) => number.as_str().len(),
+            Value::Number(number) => number.to_string().len(),
             Value::Array(items) => {
                 pending.extend(items);
                 2 + items.len()

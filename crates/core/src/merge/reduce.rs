@@ -87,7 +87,7 @@ pub(super) fn without(list: &[Value], others: &[Value]) -> Vec<Value> {
 
 /// Compares two numbers: exactly if both are integers, else as doubles.
 fn compare(a: &Number, b: &Number) -> Option<Ordering> {
-    let integer = |n: &Number| n.as_str().parse::<i128>().ok();
+    let integer = |n: &Number| n.as_i128();
     match (integer(a), integer(b)) {
         (Some(a), Some(b)) => Some(a.cmp(&b)),
         _ => a.as_f64()?.partial_cmp(&b.as_f64()?),

@@ -1,0 +1,376 @@
+//! Reads one YAML document into JSON as kubectl does, by serde-saphyr.
+//!
+//! kubectl reads manifests with `sigs.k8s.io/yaml`: scalars as in YAML 1.1, then JSON. serde-saphyr
+//! parses the document, resolves anchors and nearly all scalars. What it resolves differently is
+//! corrected in [`Reader`] from the text of the scalar, each case with its reason.
+//! `tests/manifests/kubectl` compares both readers.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+use serde_saphyr::granit_parser::ErrorKind;
+use serde_saphyr::{
+    Error, ExternalMessageSource, MergeKeyPolicy, NonFiniteFloatPolicy, Options, Spanned,
+};
+
+use super::limits::Limits;
+use super::refusal::{NOT_FINITE, NOT_MERGED, NOT_TEXT, TWICE, refusal};
+
+/// Nesting that no manifest reaches. JSON readers commonly stop at 128.
+pub(super) const MAX_DEPTH: usize = 100;
+
+/// A document of a text.
+pub(super) struct Document {
+    /// The line on which its content begins.
+    pub line: u32,
+    /// Its content; null if the document is empty.
+    pub value: Value,
+    /// The lines of the members of its top-level list `items`.
+    pub items: Vec<u32>,
+}
+
+/// Why a document cannot be read.
+#[derive(Debug)]
+pub(super) struct DocumentError {
+    /// The line.
+    pub line: u32,
+    /// What is wrong and what to do. It never repeats a value: that may be a secret.
+    pub message: String,
+}
+
+/// A value and its place in the text of its document.
+struct Node<'t> {
+    /// The line on which it is used.
+    line: u32,
+    /// The first byte and the length of its text where it is defined.
+    start: u32,
+    length: u32,
+    content: Content<'t>,
+}
+
+/// What the library reads.
+enum Content<'t> {
+    Null,
+    Bool(bool),
+    Number(Number),
+    /// Infinity, not-a-number, or a number beyond 64 bits of floating point.
+    NotFinite,
+    Text(Cow<'t, str>),
+    List(Vec<Node<'t>>),
+    Mapping(Vec<(Node<'t>, Node<'t>)>),
+}
+
+/// Turns nodes into JSON.
+struct Reader<'t> {
+    text: &'t str,
+}
+
+/// Reads a text that holds one document. Lines count from 1 at its beginning.
+///
+/// # Errors
+/// The first place that is not YAML, repeats a key, holds what JSON cannot, or exceeds a limit.
+pub(super) fn read(text: &str, limits: Limits) -> Result<Document, DocumentError> {
+    let mut text = Cow::Borrowed(text);
+    let mut left = limits.bytes();
+    loop {
+        let error = match serde_saphyr::from_str_with_options::<Node<'_>>(&text, options(limits)) {
+            Ok(node) => return finish(node, &text),
+            Err(error) => error,
+        };
+        // However many lines there are, this takes no longer than a document of the largest size.
+        left = left.saturating_sub(text.len().max(1));
+        match indented(&text, &error).filter(|_| left > 0) {
+            Some(other) => text = Cow::Owned(other),
+            None => return Err(refusal(&error, limits)),
+        }
+    }
+}
+
+fn finish(node: Node<'_>, text: &str) -> Result<Document, DocumentError> {
+    let line = node.line.max(1);
+    let items = items(&node.content);
+    let value = Reader { text }.value(node)?;
+    Ok(Document { line, value, items })
+}
+
+/// The text with one more line indented. kubectl reads a quoted scalar whose further lines are
+/// indented less than its mapping; the library refuses it, and no option allows it. White space
+/// before these lines is not part of the scalar.
+fn indented(text: &str, error: &Error) -> Option<String> {
+    let Error::ExternalMessage { source, .. } = error.without_snippet() else {
+        return None;
+    };
+    let ExternalMessageSource::Parser(scan) = source.as_ref() else {
+        return None;
+    };
+    if !matches!(scan.kind(), ErrorKind::InvalidQuotedScalarIndent) {
+        return None;
+    }
+    let line = usize::try_from(error.location()?.line()).ok()?;
+    let (mut start, mut width) = (0_usize, 0);
+    for row in text.split_inclusive('\n').take(line.checked_sub(1)?) {
+        start = start.checked_add(row.len())?;
+        if !row.trim().is_empty() {
+            // No mapping around the scalar begins further right than this line ends.
+            width = row.len();
+        }
+    }
+    let (before, after) = text.split_at_checked(start)?;
+    Some(format!("{before}{:width$}{after}", ""))
+}
+
+fn options(limits: Limits) -> Options {
+    serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            flow_nesting_limit: MAX_DEPTH,
+            max_depth: MAX_DEPTH,
+            max_nodes: limits.values(),
+            max_events: limits.values().saturating_mul(2),
+            max_recorded_anchor_events: limits.values(),
+            max_total_scalar_bytes: limits.bytes(),
+            max_recorded_anchor_bytes: limits.bytes(),
+            max_aliases: limits.values(),
+            max_anchors: limits.values(),
+            // What aliases repeat counts as if it were written out; their number says nothing.
+            enforce_alias_anchor_ratio: false,
+        },
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: limits.copies(),
+        },
+        emit_comments: false,
+        // The library lets a mapping's own keys win over merged ones; see `Reader::mapping`.
+        merge_keys: MergeKeyPolicy::AsOrdinary,
+        legacy_octal_numbers: true,
+        non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
+        with_snippet: false,
+    }
+}
+
+/// The lines of the members of the top-level list `items`.
+fn items(root: &Content<'_>) -> Vec<u32> {
+    let Content::Mapping(entries) = root else {
+        return Vec::new();
+    };
+    let found = entries
+        .iter()
+        .find_map(|(key, value)| match (&key.content, &value.content) {
+            (Content::Text(name), Content::List(members)) if name == "items" => Some(members),
+            _ => None,
+        });
+    found
+        .into_iter()
+        .flatten()
+        .map(|member| member.line)
+        .collect()
+}
+
+impl<'de> Deserialize<'de> for Node<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Spanned {
+            value,
+            referenced,
+            defined,
+        } = Spanned::deserialize(deserializer)?;
+        let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        let span = defined.span();
+        Ok(Self {
+            line: narrow(referenced.line()),
+            start: narrow(span.byte_offset().unwrap_or(u64::MAX)),
+            length: narrow(span.byte_len().unwrap_or(0)),
+            content: value,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Content<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+struct ContentVisitor;
+
+impl<'de> Visitor<'de> for ContentVisitor {
+    type Value = Content<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a YAML value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Content<'de>, E> {
+        Ok(Content::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Content<'de>, E> {
+        Ok(Content::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Content<'de>, E> {
+        Ok(Content::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Content<'de>, E> {
+        Ok(Content::Number(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Content<'de>, E> {
+        // Go writes a whole double without a point, so kubectl sends an integer to the API server.
+        #[allow(clippy::cast_possible_truncation, reason = "the bounds are checked")]
+        let whole = (value.fract() == 0.0 && value.abs() < i64::MAX as f64).then(|| value as i64);
+        Ok(match whole {
+            Some(whole) => Content::Number(whole.into()),
+            None => Number::from_f64(value).map_or(Content::NotFinite, Content::Number),
+        })
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Content<'de>, E> {
+        Ok(Content::Text(Cow::Owned(value.to_owned())))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Content<'de>, E> {
+        Ok(Content::Text(Cow::Owned(value)))
+    }
+
+    fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Content<'de>, E> {
+        Ok(Content::Text(Cow::Borrowed(value)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Content<'de>, A::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = access.next_element()? {
+            members.push(member);
+        }
+        Ok(Content::List(members))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Content<'de>, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = access.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Content::Mapping(entries))
+    }
+}
+
+impl Reader<'_> {
+    /// The text of a scalar as it is written, without its tag and anchor.
+    fn written(&self, node: &Node<'_>) -> &str {
+        let (start, length) = (node.start as usize, node.length as usize);
+        let end = start.saturating_add(length);
+        self.text.get(start..end).unwrap_or_default()
+    }
+
+    /// The JSON of a node. The nesting limit bounds the recursion.
+    fn value(&self, node: Node<'_>) -> Result<Value, DocumentError> {
+        let line = node.line;
+        let refuse = |message: &str| DocumentError {
+            line,
+            message: message.to_owned(),
+        };
+        let written = self.written(&node);
+        Ok(match node.content {
+            Content::Null => Value::Null,
+            // The library ignores case; `yES` is text in YAML.
+            Content::Bool(_) if !is_in_one_case(written) => Value::from(written),
+            Content::Bool(value) => Value::Bool(value),
+            Content::Number(number) => Value::Number(number),
+            // Go cannot read `1e400` as a number and so takes it for text.
+            Content::NotFinite if written.ends_with(|c: char| c.is_ascii_digit()) => {
+                Value::from(written)
+            }
+            Content::NotFinite => return Err(refuse(NOT_FINITE)),
+            // Go drops every `_` of a number; the library reads those between digits alone.
+            Content::Text(text) => match self.number_with_underscores(&text, written, node.start) {
+                Some(number) => Value::Number(number),
+                None => Value::String(text.into_owned()),
+            },
+            Content::List(members) => {
+                let members = members.into_iter().map(|member| self.value(member));
+                Value::Array(members.collect::<Result<_, _>>()?)
+            }
+            Content::Mapping(entries) => Value::Object(self.mapping(entries)?),
+        })
+    }
+
+    /// The fields of a mapping. As with kubectl, a merge key overrides what stands before it and
+    /// yields to what stands behind.
+    fn mapping(
+        &self,
+        entries: Vec<(Node<'_>, Node<'_>)>,
+    ) -> Result<Map<String, Value>, DocumentError> {
+        let (mut fields, mut merged) = (Map::new(), BTreeSet::new());
+        for (key, value) in entries {
+            let line = key.line;
+            let refuse = |message: &str| DocumentError {
+                line,
+                message: message.to_owned(),
+            };
+            let is_merge = self.written(&key) == "<<";
+            let name = match self.value(key)? {
+                Value::String(name) => name,
+                // As kubectl: `on: 1` becomes `"true": 1`.
+                other @ (Value::Bool(_) | Value::Number(_)) => other.to_string(),
+                _ => return Err(refuse(NOT_TEXT)),
+            };
+            let value = self.value(value)?;
+            if is_merge {
+                let sources = mappings(value).ok_or_else(|| refuse(NOT_MERGED))?;
+                // Of several the first wins.
+                for (name, value) in sources.into_iter().rev().flatten() {
+                    merged.insert(name.clone());
+                    fields.insert(name, value);
+                }
+            } else {
+                let is_own = !merged.remove(&name);
+                if fields.insert(name, value).is_some() && is_own {
+                    return Err(refuse(TWICE));
+                }
+            }
+        }
+        Ok(fields)
+    }
+
+    fn number_with_underscores(&self, text: &str, written: &str, start: u32) -> Option<Number> {
+        let may_be = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-'));
+        if !may_be || !text.contains('_') || text != written {
+            return None;
+        }
+        // A quoted text is written otherwise. What begins on a line of its own may be a block.
+        let end = start as usize;
+        let before = self.text.as_bytes().get(end.saturating_sub(256)..end)?;
+        let newline = before.iter().rposition(|byte| *byte == b'\n');
+        if newline.is_some_and(|newline| before.trim_ascii_end().len() <= newline) {
+            return None;
+        }
+        match serde_saphyr::from_str::<Content<'_>>(&text.replace('_', "")) {
+            Ok(Content::Number(number)) => Some(number),
+            _ => None,
+        }
+    }
+}
+
+/// What a merge key brings in: one mapping or a list of them.
+fn mappings(value: Value) -> Option<Vec<Map<String, Value>>> {
+    let object = |value| match value {
+        Value::Object(fields) => Some(fields),
+        _ => None,
+    };
+    match value {
+        Value::Array(values) => values.into_iter().map(object).collect(),
+        one => Some(vec![object(one)?]),
+    }
+}
+
+/// `yes`, `Yes` or `YES`.
+fn is_in_one_case(word: &str) -> bool {
+    let word = word.trim_matches(['"', '\'']);
+    let rest = word.get(1..).unwrap_or_default();
+    rest.bytes().all(|b| b.is_ascii_lowercase()) || word.bytes().all(|b| b.is_ascii_uppercase())
+}
+
+#[cfg(test)]
+#[path = "document_tests.rs"]
+mod tests;

@@ -1,0 +1,69 @@
+//! What messages say of a document that cannot be read. They never repeat a value: that may be a
+//! secret.
+
+use serde_saphyr::budget::BudgetBreach;
+use serde_saphyr::granit_parser::ErrorKind;
+use serde_saphyr::{Error, ExternalMessageSource};
+
+use super::document::{DocumentError, MAX_DEPTH};
+use super::limits::Limits;
+
+pub(super) const NOT_TEXT: &str = "a mapping key must be text: quote it";
+pub(super) const TWICE: &str = "this key is in its mapping twice: keep one of them";
+pub(super) const NOT_MERGED: &str = "a merge key `<<` takes a mapping or a list of mappings";
+pub(super) const NOT_FINITE: &str =
+    "infinity and not-a-number cannot be written as JSON: quote the value if it is text";
+const WRONG_TAG: &str = "a value does not fit its tag: correct one of them";
+
+/// The message of the library's error.
+pub(super) fn refusal(error: &Error, limits: Limits) -> DocumentError {
+    let place = error.location();
+    let line = place.map_or(1, |place| u32::try_from(place.line()).unwrap_or(u32::MAX));
+    let column = place.map_or(1, |place| place.column());
+    DocumentError {
+        line: line.max(1),
+        message: message(error, column, limits),
+    }
+}
+
+fn message(error: &Error, column: u64, limits: Limits) -> String {
+    match error.without_snippet() {
+        Error::DuplicateMappingKey { .. } => TWICE.to_owned(),
+        Error::AliasError { error, .. } => message(error, column, limits),
+        Error::AliasReplayLimitExceeded { .. } | Error::AliasReplayStackDepthExceeded { .. } => {
+            limits.too_many_copies()
+        }
+        Error::RecursiveReferencesRequireWeakTypes { .. } => {
+            "an alias stands inside of what it names: write it out".to_owned()
+        }
+        Error::UnknownAnchor { .. } => {
+            format!(
+                "this is no YAML: an alias names an anchor that the document does not have (column {column})"
+            )
+        }
+        Error::InvalidScalar { .. }
+        | Error::InvalidBooleanStrict { .. }
+        | Error::InvalidBinaryBase64 { .. } => WRONG_TAG.to_owned(),
+        Error::Budget { breach, .. } => match breach {
+            BudgetBreach::Depth { .. } => too_deep(),
+            _ => limits.too_much(),
+        },
+        Error::ExternalMessage { source, .. } => match source.as_ref() {
+            ExternalMessageSource::Parser(error)
+                if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) =>
+            {
+                too_deep()
+            }
+            ExternalMessageSource::Parser(error) => {
+                format!("this is no YAML: {} (column {column})", error.kind())
+            }
+            _ => format!("this is no YAML (column {column})"),
+        },
+        // The library's own words may repeat a value.
+        _ => format!("this is no YAML (column {column})"),
+    }
+}
+
+fn too_deep() -> String {
+    format!("nested deeper than {MAX_DEPTH} levels: make it flatter")
+}
