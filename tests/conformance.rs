@@ -78,7 +78,7 @@ fn wrong_expectations_are_detected() {
         .into_iter()
         .find(|case| case.name == "semantics/10-part")
         .unwrap();
-    let mut local = load_values(&right.inputs(), &[]).unwrap();
+    let mut local = load_values(&correct.inputs(), &[]).unwrap();
     assert_eq!(check(&correct, &mut local), []);
     let mut wrong = correct.clone();
     wrong.expect.status[0].in_force = Some("All".to_owned());
