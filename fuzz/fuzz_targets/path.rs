@@ -1,18 +1,10 @@
-//! Path names come from every client: each is read, or refused with an offset inside it, and what is
-//! read is printed as it was.
+//! `fuzz/targets/path.rs` with inputs of libFuzzer.
 
 #![no_main]
 
-use entail_core::model::PathName;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| {
-    match PathName::parse(text) {
-        Ok(path) => {
-            let printed = path.to_string();
-            let again = PathName::parse(&printed);
-            assert_eq!(again.as_ref(), Ok(&path), "{text:?} printed as {printed:?}");
-        }
-        Err(error) => assert!(error.offset <= text.len(), "{text:?}: {error:?}"),
-    }
-});
+#[path = "../targets/path.rs"]
+mod target;
+
+fuzz_target!(|text: &str| target::check(text));

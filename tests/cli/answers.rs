@@ -1,14 +1,5 @@
 //! The binary as people call it, over the bakery of the examples.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::string_slice,
-    reason = "a test fails by panicking"
-)]
-
 use std::collections::BTreeSet;
 use std::process::{Command, Output, Stdio};
 

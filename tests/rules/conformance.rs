@@ -1,16 +1,5 @@
 //! The corpus through every door: the library, the command over files, and the gRPC answer.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking"
-)]
-
-mod corpus;
-mod served;
-
 use std::process::Command;
 use std::time::Duration;
 
@@ -21,21 +10,13 @@ use entail::insight::QueryBackend;
 use entail::server::Limits;
 use entail_client::ClientTls;
 
+use super::{corpus, served};
+
 /// Checks one case and collects what differs.
 fn hold(case: &Case, ask: &mut dyn QueryBackend, failures: &mut Vec<String>) {
     for mismatch in check(case, ask) {
         failures.push(format!("{}\n{mismatch}", case.name));
     }
-}
-
-#[test]
-fn through_the_library() {
-    let mut failures = Vec::new();
-    for case in corpus::cases() {
-        let mut local = load_values(&case.inputs(), &[]).unwrap();
-        hold(&case, &mut local, &mut failures);
-    }
-    assert!(failures.is_empty(), "{}", failures.concat());
 }
 
 #[test]
@@ -53,7 +34,7 @@ fn through_the_command() {
 }
 
 #[test]
-fn through_the_service() {
+fn through_the_library_and_the_service() {
     let served = served::serve(Limits::default());
     let mut remote = RemoteBackend::connect(
         &served.address,
@@ -63,10 +44,11 @@ fn through_the_service() {
     .unwrap();
     let mut failures = Vec::new();
     for case in corpus::cases() {
+        let mut local = load_values(&case.inputs(), &[]).unwrap();
+        hold(case, &mut local, &mut failures);
         // One server for all: each case is its next snapshot.
-        let local = load_values(&case.inputs(), &[]).unwrap();
         served.snapshots.publish(local.snapshot);
-        hold(&case, &mut remote, &mut failures);
+        hold(case, &mut remote, &mut failures);
     }
     assert!(failures.is_empty(), "{}", failures.concat());
 }
@@ -75,11 +57,11 @@ fn through_the_service() {
 fn a_wrong_expectation_is_found() {
     // The check itself can fail: each kind of expectation, wrong once.
     let right = corpus::cases()
-        .into_iter()
+        .iter()
         .find(|case| case.name == "semantics/10-part")
         .unwrap();
     let mut local = load_values(&right.inputs(), &[]).unwrap();
-    assert_eq!(check(&right, &mut local), []);
+    assert_eq!(check(right, &mut local), []);
     let mut wrong = right.clone();
     wrong.expect.status[0].in_force = Some("All".to_owned());
     wrong.expect.paths.valid.push("gateways/ns/nope".to_owned());
@@ -117,7 +99,7 @@ fn every_built_in_profile_has_a_case() {
         .flatten()
         .map(|(_, document)| document.name())
         .collect();
-    for case in &cases {
+    for case in cases {
         for name in case.built_in() {
             assert!(
                 names.contains(&name),

@@ -1,16 +1,6 @@
 //! Which rule a request takes: worlds that say again what the Gateway API's own conformance tests
 //! say, and its fine print.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking"
-)]
-
-mod served;
-
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,6 +12,8 @@ use entail::server::Limits;
 use entail_client::ClientTls;
 use serde::Deserialize;
 use serde_json::Value;
+
+use super::served;
 
 use v1::resolve_request_request::{HostnamePrecedence, Protocol};
 
