@@ -236,7 +236,7 @@ where
         match Option::<String>::deserialize(deserializer)?.as_deref() {
             None => None,
             Some("Every") => Some(EffectiveTarget::Every),
-            Some(name) => Some(EffectiveTarget::Level(level(name, &LEVELS)?)),
+            Some(name) => Some(EffectiveTarget::Level(level::<D::Error>(name, &LEVELS)?)),
         },
     )
 }

@@ -1,14 +1,5 @@
 //! Tests of the binary with the manifests of `examples/bakery`.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::string_slice,
-    reason = "a test fails by panicking"
-)]
-
 use std::collections::BTreeSet;
 use std::process::{Command, Output, Stdio};
 

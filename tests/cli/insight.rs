@@ -1,20 +1,8 @@
 //! Tests of `status`, `reach`, `lint`, `diff`, `preview`, `resolve` and `topology` with the manifests
 //! of `examples/bakery`.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::string_slice,
-    reason = "a test fails by panicking"
-)]
-
-#[path = "cli_insight/change.rs"]
 mod change;
-#[path = "cli_insight/resolve.rs"]
 mod resolve;
-#[path = "cli_insight/topology.rs"]
 mod topology;
 
 use std::collections::BTreeSet;

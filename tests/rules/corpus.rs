@@ -1,6 +1,7 @@
 //! Reads the cases of `tests/conformance`.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use entail::cli::test::Case;
 
@@ -26,16 +27,19 @@ pub fn files() -> Vec<PathBuf> {
 }
 
 /// The lists of expected failures.
-#[allow(dead_code, reason = "not every test that includes this module uses it")]
 pub fn lists() -> Vec<PathBuf> {
     yaml_files(true)
 }
 
 /// All cases.
-pub fn cases() -> Vec<Case> {
-    files()
-        .iter()
-        .flat_map(|file| entail::app::read_values(file).unwrap())
-        .map(|(_, value)| Case::read(&value).unwrap())
-        .collect()
+pub fn cases() -> &'static [Case] {
+    // Read once for all tests: it takes a second or two without optimisation.
+    static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
+        files()
+            .iter()
+            .flat_map(|file| entail::app::read_values(file).unwrap())
+            .map(|(_, value)| Case::read(&value).unwrap())
+            .collect()
+    });
+    &CASES
 }

@@ -1,19 +1,8 @@
 //! Work in proportion to what changed, by counts: times are the benches'.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::string_slice,
-    reason = "a test fails by panicking"
-)]
-
-#[path = "../benches/promises/bench_world.rs"]
+#[path = "../../benches/promises/bench_world.rs"]
 #[allow(dead_code, reason = "the bench uses all of it")]
 mod bench_world;
-#[path = "../benches/world/mod.rs"]
-mod world;
 
 use std::sync::Arc;
 

@@ -1,16 +1,6 @@
 //! Tests of request routing, with the requests of `tests/matching`. They restate the conformance
 //! tests of the Gateway API, and cover the details of its specification.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking"
-)]
-
-mod served;
-
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,6 +12,8 @@ use entail::server::Limits;
 use entail_client::ClientTls;
 use serde::Deserialize;
 use serde_json::Value;
+
+use super::served;
 
 use v1::resolve_request_request::{HostnamePrecedence, Protocol};
 

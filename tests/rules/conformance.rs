@@ -1,16 +1,5 @@
 //! Runs the conformance cases through the library, through `entail test`, and through a gRPC server.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking"
-)]
-
-mod corpus;
-mod served;
-
 use std::process::Command;
 use std::time::Duration;
 
@@ -21,21 +10,13 @@ use entail::insight::QueryBackend;
 use entail::server::Limits;
 use entail_client::ClientTls;
 
+use super::{corpus, served};
+
 /// Checks one case and collects its mismatches.
 fn check_case(case: &Case, backend: &mut dyn QueryBackend, failures: &mut Vec<String>) {
     for mismatch in check(case, backend) {
         failures.push(format!("{}\n{mismatch}", case.name));
     }
-}
-
-#[test]
-fn cases_pass_through_the_library() {
-    let mut failures = Vec::new();
-    for case in corpus::cases() {
-        let mut local = load_values(&case.inputs(), &[]).unwrap();
-        check_case(&case, &mut local, &mut failures);
-    }
-    assert!(failures.is_empty(), "{}", failures.concat());
 }
 
 #[test]
@@ -53,7 +34,7 @@ fn cases_pass_through_the_command() {
 }
 
 #[test]
-fn cases_pass_through_a_server() {
+fn cases_pass_through_the_library_and_a_server() {
     let served = served::serve(Limits::default());
     let mut remote = RemoteBackend::connect(
         &served.address,
@@ -63,10 +44,11 @@ fn cases_pass_through_a_server() {
     .unwrap();
     let mut failures = Vec::new();
     for case in corpus::cases() {
+        let mut local = load_values(&case.inputs(), &[]).unwrap();
+        check_case(case, &mut local, &mut failures);
         // One server runs all cases: each is its next snapshot.
-        let local = load_values(&case.inputs(), &[]).unwrap();
         served.snapshots.publish(local.snapshot);
-        check_case(&case, &mut remote, &mut failures);
+        check_case(case, &mut remote, &mut failures);
     }
     assert!(failures.is_empty(), "{}", failures.concat());
 }
@@ -75,11 +57,11 @@ fn cases_pass_through_a_server() {
 fn wrong_expectations_are_detected() {
     // One wrong expectation each of a status, a path, and the affecting policies.
     let correct = corpus::cases()
-        .into_iter()
+        .iter()
         .find(|case| case.name == "semantics/10-part")
         .unwrap();
     let mut local = load_values(&correct.inputs(), &[]).unwrap();
-    assert_eq!(check(&correct, &mut local), []);
+    assert_eq!(check(correct, &mut local), []);
     let mut wrong = correct.clone();
     wrong.expect.status[0].in_force = Some("All".to_owned());
     wrong.expect.paths.valid.push("gateways/ns/nope".to_owned());
@@ -117,7 +99,7 @@ fn every_built_in_profile_has_a_case() {
         .flatten()
         .map(|(_, document)| document.name())
         .collect();
-    for case in &cases {
+    for case in cases {
         for name in case.built_in() {
             assert!(
                 names.contains(&name),

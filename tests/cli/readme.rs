@@ -3,15 +3,6 @@
 //!
 //! With `UPDATE_DOCS=1` the blocks are rewritten instead.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::string_slice,
-    reason = "a test fails by panicking"
-)]
-
 use std::path::Path;
 use std::process::Command;
 

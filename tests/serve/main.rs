@@ -9,39 +9,22 @@
     reason = "a test fails by panicking"
 )]
 
-#[path = "serve/admin.rs"]
 mod admin;
-#[path = "serve/drain.rs"]
 mod drain;
-#[path = "serve/envoy.rs"]
 mod envoy;
-#[path = "serve/follow.rs"]
 mod follow;
-#[path = "serve/frames.rs"]
 mod frames;
-#[path = "serve/hostile.rs"]
 mod hostile;
-#[path = "serve/load.rs"]
 mod load;
-#[path = "serve/scope.rs"]
 mod scope;
-#[path = "serve/scope_envoy.rs"]
 mod scope_envoy;
-#[path = "serve/scope_insight.rs"]
 mod scope_insight;
-#[path = "serve/scope_kinds.rs"]
 mod scope_kinds;
-#[path = "serve/scope_preview.rs"]
 mod scope_preview;
-#[path = "serve/scope_rows.rs"]
 mod scope_rows;
-#[path = "serve/scope_streams.rs"]
 mod scope_streams;
-#[path = "serve/server.rs"]
 mod server;
-#[path = "serve/tls.rs"]
 mod tls;
-#[path = "serve/watch.rs"]
 mod watch;
 
 use std::collections::BTreeSet;

@@ -1,0 +1,46 @@
+# The commands that people use. Each is a script or one call of cargo, so that nothing needs `just`.
+
+[private]
+default:
+    @just --list --unsorted
+
+# Build the binary for daily use; --profile dist is what is shipped
+build *ARGS:
+    cargo build --release --locked {{ARGS}}
+
+# Run every test that needs no other program (5 minutes at most)
+test *ARGS:
+    scripts/test {{ARGS}}
+
+# Test the release binary beside real servers: e2e tls envoy cluster deploy
+test-real *TIERS:
+    scripts/test-real {{TIERS}}
+
+# Run the long tier: worlds fuzz counts promises
+test-long *PARTS:
+    scripts/test-long {{PARTS}}
+
+# Check format, clippy, documentation, features, wasm, licences
+lint *STEPS:
+    scripts/lint {{STEPS}}
+
+# Format all packages
+fmt:
+    cargo fmt --all
+    cargo fmt --manifest-path fuzz/Cargo.toml
+
+# Check the cases with the release binary
+conformance *FILES="tests/conformance/*.yaml":
+    cargo run --release --locked --quiet -- test {{FILES}}
+
+# Run a bench: promises e2e watch shed peer parts
+bench NAME="promises" *ARGS:
+    cargo bench --locked --bench {{NAME}} -- {{ARGS}}
+
+# Build the documentation of the packages
+doc:
+    scripts/lint doc
+
+# Run everything that must hold before a change is taken
+gate:
+    .ci/run

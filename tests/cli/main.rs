@@ -1,0 +1,14 @@
+//! The binary as people call it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test fails by panicking"
+)]
+
+mod answers;
+mod insight;
+mod readme;

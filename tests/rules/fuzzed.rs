@@ -1,0 +1,148 @@
+//! What the fuzz targets check, with changed inputs from fixed seeds instead of libFuzzer: a short
+//! share in every `cargo test`, a long one with `ENTAIL_TEST_TIMES`. `fuzz/run` is guided by coverage
+//! and needs a build of its own.
+
+use super::corpus;
+use super::oracle::{Rng, seeds};
+
+#[path = "../../fuzz/targets/cel.rs"]
+mod cel;
+#[path = "../../fuzz/targets/manifests.rs"]
+mod manifests;
+#[path = "../../fuzz/targets/path.rs"]
+mod path;
+
+/// Pieces that inputs are changed with: what parsers give a meaning to.
+const PIECES: &[&str] = &[
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    ":",
+    ",",
+    "/",
+    "#",
+    "*",
+    "&a ",
+    "*a",
+    "!",
+    "-",
+    "?",
+    "\"",
+    "'",
+    "\\",
+    "|",
+    ">",
+    "%",
+    "\n",
+    "\t",
+    "  ",
+    "---\n",
+    "null",
+    "true",
+    "0",
+    "-1",
+    "1e999",
+    "18446744073709551616",
+    "é",
+    "\u{0}",
+    "\u{feff}",
+    "self",
+    "has(",
+    ".all(x, ",
+    "rules",
+    "gateways/",
+    "spec: ",
+    "<<: ",
+];
+
+/// Another text: a few cuts, copies and insertions, and sometimes the end of a second text.
+fn changed(rng: &mut Rng, text: &str, other: &str) -> String {
+    let mut text: Vec<char> = text.chars().collect();
+    for _ in 0..rng.within(1, 6) {
+        let from = rng.below(text.len() + 1);
+        let to = (from + rng.below(12)).min(text.len());
+        match rng.below(5) {
+            0 => drop(text.drain(from..to)),
+            1 => text
+                .splice(from..from, text[from..to].to_vec())
+                .for_each(drop),
+            2 => {
+                let nested = rng.pick(PIECES).repeat(rng.within(1, 40));
+                text.splice(from..from, nested.chars()).for_each(drop);
+            }
+            3 => {
+                let other: Vec<char> = other.chars().collect();
+                text.splice(from.., other[rng.below(other.len() + 1)..].iter().copied())
+                    .for_each(drop);
+            }
+            _ => text
+                .splice(from..to, rng.pick(PIECES).chars())
+                .for_each(drop),
+        }
+    }
+    text.into_iter().collect()
+}
+
+/// Checks changed inputs, and names the seed of one that is a find.
+fn try_all(many: u64, inputs: &[String], check: fn(&str)) {
+    assert!(inputs.len() > 20, "{} inputs to begin with", inputs.len());
+    for input in inputs {
+        check(input);
+    }
+    for seed in seeds(many) {
+        let mut rng = Rng::new(seed);
+        let (one, other) = (rng.choose(inputs), rng.choose(inputs));
+        let text = changed(&mut rng, &one, &other);
+        let result = std::panic::catch_unwind(|| check(&text));
+        assert!(result.is_ok(), "ENTAIL_SEED={seed} is a find: {text:?}");
+    }
+}
+
+/// What follows a marker in the lines of the cases, without duplicates.
+fn after(markers: &[&str], is_end: fn(char) -> bool) -> Vec<String> {
+    let texts = corpus::files().into_iter().map(std::fs::read_to_string);
+    let mut found = std::collections::BTreeSet::new();
+    for text in texts.map(Result::unwrap) {
+        for marker in markers {
+            for (at, _) in text.match_indices(marker) {
+                let rest = &text[at..];
+                found.insert(rest[..rest.find(is_end).unwrap_or(rest.len())].to_owned());
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
+#[test]
+fn conditions_compile_or_are_refused() {
+    let lines = after(&["when: ", "cel: "], |c| c == '\n');
+    let sources = lines.iter().filter_map(|line| line.split_once(": "));
+    let sources: Vec<String> = sources
+        .map(|(_, source)| source.trim_matches(['\'', '"', '}', ']']).to_owned())
+        .collect();
+    try_all(1_000, &sources, cel::check);
+}
+
+#[test]
+fn path_names_are_read_or_refused() {
+    let names = after(&["gateways/", "mesh/", "namespaces/"], |c| {
+        c.is_whitespace() || "\"',:]}".contains(c)
+    });
+    try_all(20_000, &names, path::check);
+}
+
+#[test]
+fn manifests_cost_no_more_than_themselves() {
+    let cases = corpus::cases().iter();
+    let small = cases.filter(|case| case.objects.len() < 12);
+    let texts: Vec<String> = small
+        .map(|case| {
+            let documents = case.inputs().into_iter().map(|value| value.to_string());
+            documents.collect::<Vec<_>>().join("\n---\n")
+        })
+        .collect();
+    try_all(200, &texts[..texts.len().min(40)], manifests::check);
+}
