@@ -17,6 +17,7 @@ use crate::server::{
 use crate::snapshot::{BuildStats, Snapshot};
 use crate::source::cluster::{ApiRequestCounts, ApiRequestRecorder};
 use crate::telemetry::{AdminServer, AdminState, Metric, Metrics, Readiness, log_control};
+use entail_core::model::InternalError;
 
 /// Where the figures are read.
 pub(super) struct MetricsSource {
@@ -119,6 +120,11 @@ impl MetricsSource {
             "entail_checkpoint_failures",
             "Checkpoints that could not be written",
             progress.checkpoint_failures.load(Ordering::Relaxed),
+        ));
+        metrics.push(Metric::counter(
+            "entail_internal_errors",
+            "Bugs that made answers unknown",
+            InternalError::count(),
         ));
         // Without certificates they stay at 0: alerts find them all the same.
         let (reloads, failures) = self.certificates.as_ref().map_or((0, 0), |c| c.reloads());

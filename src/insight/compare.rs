@@ -181,7 +181,7 @@ impl<'e> Side<'e> {
         if let Some(chains) = &mut self.chains
             && let Some(chain) = chains.at(end.state)?
         {
-            let place = engine.plan().place(end.place).or_internal("a place")?;
+            let place = engine.plan().place(end.place)?;
             let own = chains.kind().reads_own_fields().then_some(place.node);
             key = Some((chain, own));
         }

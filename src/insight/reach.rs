@@ -140,7 +140,7 @@ impl Reach<'_> {
         }
         let mut found = self.shares(id, state)?.is_some();
         let plan = self.engine.plan();
-        let place = plan.place(id).or_internal("a place")?;
+        let place = plan.place(id)?;
         for child in plan.below(place) {
             if found {
                 break;

@@ -105,7 +105,7 @@ impl SubjectPlaces {
     pub(super) fn ends(&self, engine: &PathEngine, id: PlaceId) -> bool {
         let place = engine.plan().place(id);
         let nodes = self.nodes.as_deref().unwrap_or_default();
-        place.is_some_and(|place| nodes.contains(&place.node))
+        place.is_ok_and(|place| nodes.contains(&place.node))
     }
 }
 

@@ -49,12 +49,21 @@ impl PathEngine {
     /// Finds all paths of a world and the states that they reach.
     pub fn new(world: World) -> Self {
         let plan = Arc::new(world.topology().plan());
-        let automaton = Arc::new(Automaton::new(&world, &plan));
+        let automaton = Arc::new(Self::automaton(&world, &plan));
         Self {
             world,
             plan,
             automaton,
         }
+    }
+
+    /// The automaton of a world. If it cannot be made, all kinds are unknown and no place has a
+    /// state.
+    pub(super) fn automaton(world: &World, plan: &PathTrie) -> Automaton {
+        Automaton::new(world, plan).unwrap_or_else(|error| {
+            world.kinds().iter().for_each(|kind| kind.fail(error));
+            Automaton::without_paths(world)
+        })
     }
 
     /// The world.
@@ -77,8 +86,7 @@ impl PathEngine {
     /// # Errors
     /// There is no such state.
     pub fn after(&self, state: StateId, place: TrieNodeId) -> Result<StateId, InternalError> {
-        let after = self.automaton.transitions().after(state, place);
-        after.or_internal("the state after a place")
+        self.automaton.transitions().after(state, place)
     }
 
     /// Where a path ends; nothing if it is no path.
@@ -87,7 +95,7 @@ impl PathEngine {
     /// A place has no state.
     pub fn locate(&self, path: &PathName<'_>) -> Result<Option<PathEnd>, InternalError> {
         let mut resolved = Vec::with_capacity(8);
-        if self.plan.walk(path, |place| resolved.push(place)).is_none() {
+        if !self.plan.walk(path, |place| resolved.push(place))? {
             return Ok(None);
         }
         let mut state = 0;
@@ -122,7 +130,7 @@ impl PathEngine {
     /// # Errors
     /// There is no such place.
     pub fn object_kind(&self, place: TrieNodeId) -> Result<&GroupKind, InternalError> {
-        let place = self.plan.place(place).or_internal("a place")?;
+        let place = self.plan.place(place)?;
         Ok(&self.world.topology().key(place.node).object.kind)
     }
 
@@ -181,7 +189,7 @@ impl PathEngine {
             .class
             .filter(|_| kind.keeps(root.kind, Level::GatewayClass));
         for &place in resolved {
-            let place = self.plan.place(place).or_internal("a place")?;
+            let place = self.plan.place(place)?;
             if kind.keeps(root.kind, place.level) {
                 last = Some(place.node);
             }
