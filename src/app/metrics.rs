@@ -20,6 +20,7 @@ use crate::source::cluster::{ApiRequestCounts, ApiRequestRecorder};
 use crate::telemetry::{
     AdminServer, AdminState, HistogramValue, Metric, Metrics, Readiness, log_control,
 };
+use entail_core::model::InternalError;
 
 /// Everything that metrics and readiness are read from.
 pub(super) struct MetricsSource {
@@ -144,6 +145,11 @@ impl MetricsSource {
             "entail_checkpoint_failures",
             "Checkpoints that could not be written",
             progress.checkpoint_failures.load(Ordering::Relaxed),
+        ));
+        metrics.push(Metric::counter(
+            "entail_internal_errors",
+            "Internal errors that made policy kinds UNKNOWN",
+            InternalError::count(),
         ));
         // Reported as 0 without certificates, so that alerts can refer to them.
         let (reloads, failures) = self.certificates.as_ref().map_or((0, 0), |c| c.reloads());

@@ -183,7 +183,7 @@ impl<'e> Side<'e> {
         if let Some(chains) = &mut self.chains
             && let Some(chain) = chains.at(end.state)?
         {
-            let place = engine.trie().node(end.place).or_internal("a place")?;
+            let place = engine.trie().node(end.place)?;
             let own = chains.kind().reads_own_fields().then_some(place.node);
             key = Some((chain, own));
         }

@@ -219,12 +219,13 @@ impl Gatherer<'_> {
         place: TrieNodeId,
         state: StateId,
     ) -> Result<Option<ChainId>, InternalError> {
-        let end = self.engine.trie().node(place).or_internal("a place")?;
+        let end = self.engine.trie().node(place)?;
         let scopes = self.scopes.get_mut(kind).or_internal("a kind")?;
         let level = end.level;
         let is_above = || scopes.levels.iter().all(|scope| *scope < level);
-        if !scopes.levels.contains(&level) && !(self.places.ends(self.engine, place) && is_above())
-        {
+        let answers =
+            scopes.levels.contains(&level) || (self.places.ends(self.engine, place) && is_above());
+        if !answers {
             return Ok(None);
         }
         scopes.chains.at(state)
@@ -240,7 +241,7 @@ impl Gatherer<'_> {
             found |= walked.through && self.chain(kind, id, walked.state)?.is_some();
         }
         let trie = self.engine.trie();
-        let place = trie.node(id).or_internal("a place")?;
+        let place = trie.node(id)?;
         for child in trie.below(place) {
             let lead = self.leads.get(child.index()).copied();
             if found || !(walked.through || lead.or_internal("a place")?) {

@@ -140,7 +140,7 @@ impl Reach<'_> {
         }
         let mut found = self.shares(id, state)?.is_some();
         let trie = self.engine.trie();
-        let place = trie.node(id).or_internal("a place")?;
+        let place = trie.node(id)?;
         for child in trie.below(place) {
             if found {
                 break;

@@ -105,7 +105,7 @@ impl SubjectNodes {
     pub(super) fn ends(&self, engine: &PathEngine, id: TrieNodeId) -> bool {
         let place = engine.trie().node(id);
         let nodes = self.nodes.as_deref().unwrap_or_default();
-        place.is_some_and(|place| nodes.contains(&place.node))
+        place.is_ok_and(|place| nodes.contains(&place.node))
     }
 }
 

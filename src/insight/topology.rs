@@ -76,7 +76,11 @@ impl Drawer<'_> {
         let root = resolved.first().and_then(|&root| trie.root(root));
         let class = root.and_then(|root| root.class);
         let class = class.map(|class| (class, Level::GatewayClass));
-        let places = resolved.iter().filter_map(|&id| trie.node(id));
+        let found: Result<Vec<_>, _> = resolved.iter().map(|&id| trie.node(id)).collect();
+        let places = match found {
+            Ok(places) => places.into_iter(),
+            Err(error) => return self.engine.fail(error),
+        };
         let mut above = None;
         for role in class.into_iter().chain(places.map(|p| (p.node, p.level))) {
             let world = self.engine.world();

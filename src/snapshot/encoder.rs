@@ -12,7 +12,7 @@ use super::{KindAnswer, PathAnswer};
 use crate::api::{combined_etag, effective_policy_with_spec, policies_field, result_field};
 use entail_core::effective::{AnswerKey, World};
 use entail_core::engine::{Automaton, ChainStateId, StateId};
-use entail_core::model::ChunkedVec;
+use entail_core::model::{ChunkedVec, InternalError};
 
 /// A kind's chain state, and whether it is asked above the effective level.
 type ChainStateKey = (usize, ChainStateId, bool);
@@ -99,7 +99,8 @@ impl AnswerEncoder {
             for inherited_only in [false, true] {
                 held.extend(self.parts.remove(&(kind, chain_state, inherited_only)));
             }
-            states.extend(automaton.states_in(kind, chain_state));
+            let on_track = automaton.states_in(kind, chain_state);
+            states.extend(on_track.unwrap_or_else(|error| fail(world, error)));
         }
         states.sort_unstable();
         states.dedup();
@@ -127,6 +128,17 @@ impl AnswerEncoder {
         replaced
     }
 
+    /// The answer where something is missing that cannot be. It says nothing, and its etag is that
+    /// of no other answer.
+    pub(super) fn unknown() -> Arc<PathAnswer> {
+        let etag = "unknown";
+        Arc::new(PathAnswer {
+            result: super::shared_bytes(result_field(std::iter::empty(), etag)),
+            etag: etag.into(),
+            parts: Vec::new(),
+        })
+    }
+
     /// The bodies by state.
     pub(super) fn bodies(&self) -> &ChunkedVec<Arc<PathAnswer>> {
         &self.bodies
@@ -152,7 +164,10 @@ impl AnswerEncoder {
 
     fn body(&mut self, world: &World, automaton: &Automaton, state: StateId) -> Arc<PathAnswer> {
         let mut parts = Vec::new();
-        for (kind, chain_state, inherited_only) in automaton.chain_states(world, state) {
+        let chain_states = automaton.chain_states(world, state);
+        for (kind, chain_state, inherited_only) in
+            chain_states.unwrap_or_else(|error| fail(world, error))
+        {
             parts.extend(self.part(world, automaton, (kind, chain_state, inherited_only)));
         }
         let key: Vec<usize> = parts.iter().map(address).collect();
@@ -190,7 +205,10 @@ impl AnswerEncoder {
     fn answer_all(&mut self, world: &World, automaton: &Automaton) {
         let states = (0..automaton.len()).filter_map(|state| StateId::try_from(state).ok());
         let mut keys: Vec<ChainStateKey> = states
-            .flat_map(|s| automaton.chain_states(world, s))
+            .flat_map(|state| {
+                let chain_states = automaton.chain_states(world, state);
+                chain_states.unwrap_or_else(|error| fail(world, error))
+            })
             .collect();
         keys.sort_unstable();
         keys.dedup();
@@ -294,6 +312,12 @@ impl AnswerEncoder {
             });
         }
     }
+}
+
+/// Makes all kinds unknown; returns nothing.
+fn fail<T: Default>(world: &World, error: InternalError) -> T {
+    world.kinds().iter().for_each(|kind| kind.fail(error));
+    T::default()
 }
 
 /// Where it lies: one and the same has one address while it lives.

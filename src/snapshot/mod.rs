@@ -10,6 +10,7 @@ mod rows;
 mod snapshot_builder;
 mod views;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -23,8 +24,10 @@ pub use views::{PathSelector, SnapshotPaths, WatchGroup};
 use crate::api::{EncodedGetEffectivePoliciesResponse, combined_etag, v1};
 use encoder::AnswerEncoder;
 use entail_core::effective::{Statuses, World};
-use entail_core::engine::{PathEngine, Transitions};
-use entail_core::model::{ChunkedVec, GroupKind, PathErrorReason, PathName, Str};
+use entail_core::engine::{PathEngine, StateId, Transitions};
+use entail_core::model::{
+    ChunkedVec, GroupKind, InternalError, OrInternal, PathErrorReason, PathName, Str,
+};
 use entail_core::routing::{EntryPoint, Request, RoutingOptions, RoutingResult};
 use entail_core::store::Projection;
 use entail_core::topology::PathTrie;
@@ -53,6 +56,10 @@ pub struct Snapshot {
     /// How they differ from those of the snapshot before.
     answer_delta: AnswerDelta,
     distinct: usize,
+    /// The answer where something was missing that cannot be.
+    unknown: Arc<PathAnswer>,
+    /// Whether something was.
+    failed: AtomicBool,
     paths: u64,
     reply_tail: ReplyTail,
     lazy_world: LazyWorld,
@@ -97,6 +104,8 @@ impl Snapshot {
                 states: Vec::new(),
             },
             distinct: self.distinct,
+            unknown: Arc::clone(&self.unknown),
+            failed: AtomicBool::new(self.failed.load(Ordering::Relaxed)),
             paths: self.paths,
             lazy_world: self.lazy_world.clone(),
             statuses: self.statuses.clone(),
@@ -107,16 +116,44 @@ impl Snapshot {
     /// The answer of a path. Allocates nothing: the name is parsed in place, and each of its steps
     /// is two probes, one for the place and one for the state.
     pub fn look_up(&self, path: &PathName<'_>) -> Option<&PathAnswer> {
-        let mut state = Some(0);
-        self.trie.walk(path, |place| {
-            state = state.and_then(|state| self.transitions.after(state, place));
-        })?;
-        self.bodies.get(state? as usize).map(|body| &**body)
+        self.reach(path).unwrap_or_else(|error| {
+            self.fail(error);
+            Some(&self.unknown)
+        })
+    }
+
+    fn reach(&self, path: &PathName<'_>) -> Result<Option<&PathAnswer>, InternalError> {
+        let mut state = Ok(0);
+        let step = |place| {
+            if let Ok(above) = state {
+                state = self.transitions.after(above, place);
+            }
+        };
+        if !self.trie.walk(path, step)? {
+            return Ok(None);
+        }
+        Ok(Some(self.body(state?)?))
+    }
+
+    fn body(&self, state: StateId) -> Result<&Arc<PathAnswer>, InternalError> {
+        let body = self.bodies.get(state as usize);
+        body.or_internal("the answer of a state")
+    }
+
+    /// Records that something is missing on which answers rest: all kinds are unknown from then on.
+    fn fail(&self, error: InternalError) {
+        self.engine().fail(error);
+        self.failed.store(true, Ordering::Relaxed);
     }
 
     /// The answer of the paths of a slot of [`PathList`] that fit.
     pub fn answer_of(&self, rows: &PathList, slot: u32) -> Option<&Arc<PathAnswer>> {
-        self.bodies.get(rows.state(slot)? as usize)
+        let state = rows.state(slot).or_internal("a slot");
+        let body = state.and_then(|state| self.body(state));
+        Some(body.unwrap_or_else(|error| {
+            self.fail(error);
+            &self.unknown
+        }))
     }
 
     /// Whether the paths are those of another snapshot, and found the same way.
@@ -128,13 +165,16 @@ impl Snapshot {
     pub fn reply(&self, body: &PathAnswer) -> EncodedGetEffectivePoliciesResponse {
         EncodedGetEffectivePoliciesResponse {
             result: body.result.clone(),
-            tail: self.reply_tail.get.clone(),
+            tail: self.get_tail().clone(),
         }
     }
 
     /// The fields that every Get reply of this snapshot ends with.
     pub fn get_tail(&self) -> &Bytes {
-        &self.reply_tail.get
+        match self.failed.load(Ordering::Relaxed) {
+            true => &self.reply_tail.failed,
+            false => &self.reply_tail.get,
+        }
     }
 
     /// The world that the answers were computed from.

@@ -12,6 +12,8 @@ use entail_core::model::{GroupKind, SourceState};
 pub(super) struct ReplyTail {
     /// Fields `version`, `synced_at` and `kinds` of a Get reply, encoded.
     pub get: Bytes,
+    /// The same where something was missing that cannot be: all kinds are unknown.
+    pub failed: Bytes,
     /// The kinds of which not everything is known.
     pub kinds: Vec<v1::KindState>,
     /// The kinds that have a profile.
@@ -31,8 +33,17 @@ impl ReplyTail {
     }
 
     fn with(kinds: Vec<v1::KindState>, known: Vec<GroupKind>, version: &Version) -> Self {
+        let tail =
+            |kinds: &[_]| shared_bytes(get_tail(version.message(), version.synced_at, kinds));
+        let unknown = known.iter().map(|kind| v1::KindState {
+            kind: kind.to_string(),
+            state: v1::kind_state::State::Unknown.into(),
+        });
+        let mut failed: Vec<v1::KindState> = unknown.collect();
+        failed.sort_by(|a, b| a.kind.cmp(&b.kind));
         Self {
-            get: shared_bytes(get_tail(version.message(), version.synced_at, &kinds)),
+            get: tail(&kinds),
+            failed: tail(&failed),
             kinds,
             known,
         }

@@ -115,7 +115,10 @@ impl PathList {
                 control
             }
         };
-        let step = |state, place| snapshot.transitions.after(state, place);
+        let step = |state, place| {
+            let after = snapshot.transitions.after(state, place);
+            after.map_err(|error| snapshot.fail(error)).ok()
+        };
         if prefixes.is_none() {
             snapshot.trie.list(None, 0, step, &mut visit);
         }

@@ -1,6 +1,7 @@
 //! From worlds to snapshots, each sharing with the one before what did not change.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use super::{AnswerEncoder, BuildStats, ReplyTail, Snapshot, Version};
@@ -121,6 +122,8 @@ impl SnapshotBuilder {
             bodies: self.encoder.bodies().clone(),
             answer_delta,
             distinct: self.encoder.distinct(),
+            unknown: AnswerEncoder::unknown(),
+            failed: AtomicBool::new(false),
             paths: self.paths,
             lazy_world: LazyWorld {
                 paths: self.engine.paths().clone(),

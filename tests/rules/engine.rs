@@ -302,3 +302,24 @@ fn a_policy_for_everybody_joins_one_for_its_own_clients() {
         );
     }
 }
+
+#[test]
+fn a_kind_that_lacks_what_it_rests_on_is_unknown() {
+    use entail::api::v1;
+    use entail::insight::{AccessScope, list_paths};
+    use entail_core::model::InternalError;
+
+    let snapshot = generate("1k").snapshot_builder().snapshot(version());
+    let kinds = || {
+        let request = v1::ListPathsRequest::default();
+        let reply = list_paths(&snapshot, &request, &AccessScope::default()).unwrap();
+        reply.kinds
+    };
+    assert_eq!(kinds(), []);
+    let kind = &snapshot.world().kinds()[0];
+    kind.fail(InternalError::pretended("a track"));
+    let told = kinds();
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0].kind, kind.profile().policy.to_string());
+    assert_eq!(told[0].state(), v1::kind_state::State::Unknown);
+}

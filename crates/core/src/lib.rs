@@ -8,6 +8,7 @@
 //! use std::sync::Arc;
 //!
 //! use entail_core::effective::World;
+//! use entail_core::engine::PathEngine;
 //! use entail_core::model::{Change, GroupKind, Object, ObjectKey, PathName};
 //! use entail_core::profile::parse_documents;
 //! use entail_core::store::{ProfileSources, Store};
@@ -36,11 +37,12 @@
 //! let mut profiles = ProfileSources::default();
 //! profiles.configure(parse_documents(profile, "timeouts.yaml").into_iter().flatten());
 //!
-//! let world = World::from_store(store, &profiles);
+//! let engine = PathEngine::new(World::from_store(store, &profiles));
 //! let path = PathName::parse("gateways/shop/web/listeners/http/routes/HTTPRoute/shop/cart").unwrap();
-//! let kind = &world.kinds()[0];
-//! let chain = world.attachment_chain(kind, &world.locate(&path).unwrap()).unwrap();
-//! let effective = world.answer(kind, &chain);
+//! let end = engine.locate(&path).unwrap().unwrap();
+//! let chain = engine.chain(0, end.state).unwrap().unwrap();
+//! let world = engine.world();
+//! let effective = world.answer(&world.kinds()[0], &chain);
 //! assert_eq!(effective.spec, Some(json!({"idle": "60s", "request": "2s"})));
 //! assert_eq!(effective.origins[0].policies[0].to_string(), "shop/for-all");
 //! assert_eq!(effective.origins[1].policies[0].to_string(), "shop/for-cart");

@@ -110,7 +110,7 @@ impl PolicyKind {
         let found = sources.iter().filter_map(|&s| folded.sources.get(s));
         let first = found.clone().next()?;
         let mut policies: Vec<PolicyRef> = found
-            .filter_map(|source| self.policy_at(source.policy?))
+            .filter_map(|source| self.standing_policy(source.policy?))
             .map(|policy| PolicyRef::of(&policy.key))
             .collect();
         policies.sort();
@@ -138,7 +138,7 @@ impl PolicyKind {
             .flat_map(|here| &here.rejected)
             .filter(|rejected| chain.includes(&rejected.group))
             .filter_map(|rejected| {
-                let policy = self.policy_at(rejected.policy)?;
+                let policy = self.standing_policy(rejected.policy)?;
                 Some(RejectedPolicy {
                     policy: PolicyRef::of(&policy.key),
                     reason: rejected.reason.clone(),

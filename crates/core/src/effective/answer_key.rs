@@ -72,7 +72,7 @@ impl World {
             };
             for (group, policies) in here.groups.iter().filter(|(g, _)| chain.includes(g)) {
                 let policies = policies.iter().filter_map(|&index| {
-                    let policy = kind.policy_at(index)?;
+                    let policy = kind.standing_policy(index)?;
                     let chosen = policy.blocks.iter().filter_map(|block| {
                         let StrategySource::ByAnnotation(_) = block.strategy else {
                             return None;
@@ -119,7 +119,7 @@ fn rejected(kind: &PolicyKind, chain: &AttachmentChain) -> Vec<(PtrEq<Object>, S
     here.flat_map(|here| &here.rejected)
         .filter(|rejected| chain.includes(&rejected.group))
         .filter_map(|rejected| {
-            let policy = kind.policy_at(rejected.policy)?;
+            let policy = kind.standing_policy(rejected.policy)?;
             Some((
                 PtrEq(Arc::clone(&policy.object)),
                 rejected.reason.clone(),

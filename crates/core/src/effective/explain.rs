@@ -136,7 +136,7 @@ impl PolicyKind {
     fn beaten(&self, folded: &FoldResult<'_>, loss: &Loss) -> Option<BeatenPolicy> {
         let source = folded.sources.get(loss.source)?;
         // Own fields are no policy (specification 11.15).
-        let policy = self.policy_at(source.policy?)?;
+        let policy = self.standing_policy(source.policy?)?;
         Some(BeatenPolicy {
             policy: PolicyRef::of(&policy.key),
             block: source.block,

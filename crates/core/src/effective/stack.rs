@@ -29,7 +29,7 @@ impl PolicyKind {
                 let accepted = policies.iter().filter_map(|&index| {
                     Some(Acceptance {
                         index,
-                        policy: self.policy_at(index)?,
+                        policy: self.standing_policy(index)?,
                         node: step.node,
                         level: step.level,
                     })

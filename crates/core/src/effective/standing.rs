@@ -8,7 +8,7 @@ use rpds::RedBlackTreeMapSync;
 use super::acceptance::{self, AttachmentPoint};
 use super::{NodePolicies, PolicyKind};
 use crate::attach::PolicyAttachment;
-use crate::model::{ChunkedVec, ObjectKey};
+use crate::model::{ChunkedVec, ObjectKey, OrInternal};
 use crate::profile::Policy;
 use crate::store::NamespacedName;
 use crate::topology::NodeId;
@@ -171,6 +171,12 @@ impl PolicyKind {
     /// The policy in a slot.
     pub fn policy_at(&self, slot: usize) -> Option<&Policy> {
         self.table.policies.get(slot).map(|policy| &**policy)
+    }
+
+    /// The policy in a slot that something stands for: without it the kind is unknown.
+    pub(crate) fn standing_policy(&self, slot: usize) -> Option<&Policy> {
+        let policy = self.policy_at(slot).or_internal("a policy");
+        policy.map_err(|error| self.fail(error)).ok()
     }
 
     /// The slot of a policy.

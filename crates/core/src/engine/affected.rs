@@ -23,6 +23,9 @@ type ListId = u32;
 /// brought one of them.
 type Seen = (StateId, ListId, bool);
 
+/// The nodes of chains down to some point, with the places and states where that point is.
+type Prefixes = BTreeMap<Vec<NodeId>, Vec<(TrieNodeId, StateId)>>;
+
 /// The Namespaces of paths, each list once.
 #[derive(Debug, Default)]
 struct NamespaceLists {
@@ -217,8 +220,8 @@ impl PathEngine {
         kind: &PolicyKind,
         parts: &[NodeId],
         survey: &Survey<StateId>,
-    ) -> Result<BTreeMap<Vec<NodeId>, Vec<(TrieNodeId, StateId)>>, InternalError> {
-        let mut found: BTreeMap<Vec<NodeId>, Vec<(TrieNodeId, StateId)>> = BTreeMap::new();
+    ) -> Result<Prefixes, InternalError> {
+        let mut found = Prefixes::new();
         let mut add = |chain: &AttachmentChain, length: usize, place, state| {
             let nodes = chain.steps.iter().take(length).map(|step| step.node);
             let nodes: Vec<NodeId> = nodes.collect();
@@ -246,7 +249,7 @@ impl PathEngine {
             return Ok(found);
         }
         for entry in survey.entries() {
-            let place = self.trie.node(entry.place).or_internal("a place")?;
+            let place = self.trie.node(entry.place)?;
             let root = self.trie.root(entry.place);
             let class = root.and_then(|root| root.class);
             let above = topology.node(&NodeKey::root()).filter(|_| root.is_some());
@@ -289,7 +292,7 @@ impl PathEngine {
                 continue;
             }
             visit(state, id)?;
-            let place = self.trie.node(id).or_internal("a place")?;
+            let place = self.trie.node(id)?;
             for child in self.trie.below(place) {
                 pending.push((child, self.after(state, child)?));
             }
@@ -395,7 +398,7 @@ impl<'e> Sighted<'e> {
         let mut reached = vec![false; entries.len()];
         // Those below come first in the trie.
         for id in engine.trie.ids() {
-            let place = engine.trie.node(id).or_internal("a place")?;
+            let place = engine.trie.node(id)?;
             for number in self.survey.at(id) {
                 let entry = entries.get(number).or_internal("an entry")?;
                 let mut found = ends(entry.state.0, id)?;
@@ -436,7 +439,7 @@ impl<'e> Sighted<'e> {
     ) -> Result<Vec<(NodeId, usize)>, InternalError> {
         let engine = self.engine;
         let topology = engine.world.topology();
-        let place = engine.trie.node(entry.place).or_internal("a place")?;
+        let place = engine.trie.node(entry.place)?;
         let (kind_of_root, _) = engine.automaton.end(entry.state.0)?;
         let mut found = Vec::new();
         let steps = &chain.steps;
@@ -476,7 +479,7 @@ fn step(
     id: TrieNodeId,
 ) -> Result<(StateId, Option<Vec<NodeId>>), InternalError> {
     let next = engine.after(state, id)?;
-    let place = engine.trie.node(id).or_internal("a place")?;
+    let place = engine.trie.node(id)?;
     let (root, _) = engine.automaton.end(next)?;
     let namespace = kind.namespace_above(engine.world.topology(), root, place);
     let above = lists.get(list)?;

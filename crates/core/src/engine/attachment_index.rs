@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 
 use crate::attach::{AttachmentGroup, FilterReferences};
 use crate::effective::PolicyKind;
-use crate::model::{NodeKey, ObjectKey};
+use crate::model::{NodeKey, ObjectKey, OrInternal};
 use crate::profile::{PolicyClass, SameTarget};
 use crate::store::Store;
 
@@ -49,7 +49,13 @@ impl AttachmentIndex {
         slot: usize,
         gone: bool,
     ) -> Option<Vec<NodeKey>> {
-        let attachment_points = Arc::clone(kind.table.attachment_points.get(slot)?);
+        let attachment_points = Arc::clone(
+            kind.table
+                .attachment_points
+                .get(slot)
+                .or_internal("a policy")
+                .ok()?,
+        );
         if attachment_points
             .iter()
             .any(|(_, g)| matches!(g, AttachmentGroup::Clients(_)))

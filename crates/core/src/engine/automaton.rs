@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 use super::chain_state::ChainState;
 use crate::effective::chain::reaches_effective_level;
 use crate::effective::{AttachmentChain, World};
-use crate::model::{InternalError, Level, OrInternal, Str};
+use crate::model::{IndexVec, InternalError, Level, OrInternal, Str};
 use crate::topology::{NodeId, RootKind, TrieNodeId};
 
 /// A state's number; 0 is the one before every path.
@@ -22,7 +22,7 @@ pub type ChainStateId = u32;
 #[derive(Debug, Default)]
 pub struct Transitions {
     /// The symbol of each node.
-    pub(super) symbols: Vec<u32>,
+    pub(super) symbols: IndexVec<TrieNodeId, u32>,
     pub(super) transitions: HashMap<(StateId, u32), StateId, rustc_hash::FxBuildHasher>,
 }
 
@@ -58,9 +58,13 @@ pub(super) struct ChainStates {
 
 impl Transitions {
     /// The state after one more node. Allocates nothing.
-    pub fn after(&self, state: StateId, node: TrieNodeId) -> Option<StateId> {
-        let symbol = *self.symbols.get(node.index())?;
-        self.transitions.get(&(state, symbol)).copied()
+    ///
+    /// # Errors
+    /// There is no such state or node, or no path goes on like that.
+    pub fn after(&self, state: StateId, node: TrieNodeId) -> Result<StateId, InternalError> {
+        let symbol = *self.symbols.get(node)?;
+        let after = self.transitions.get(&(state, symbol)).copied();
+        after.or_internal("the state after a node")
     }
 }
 
@@ -81,20 +85,34 @@ impl Automaton {
     }
 
     /// The chain states of a state by kind, and whether it is above the kind's effective level.
-    pub fn chain_states<'m>(
-        &'m self,
-        world: &'m World,
+    ///
+    /// # Errors
+    /// There is no such state, or it lacks a chain state.
+    pub fn chain_states(
+        &self,
+        world: &World,
         state: StateId,
-    ) -> impl Iterator<Item = (usize, ChainStateId, bool)> + 'm {
-        let state = self.states.get(state as usize);
-        let kinds = self.chain_states.iter().zip(world.kinds()).enumerate();
-        kinds.filter_map(move |(number, (chain_states, kind))| {
-            chain_states.as_ref()?;
-            let state = state?;
-            let chain_state = *state.chain_states.get(number)?;
+    ) -> Result<Vec<(usize, ChainStateId, bool)>, InternalError> {
+        let state = self.states.get(state as usize).or_internal("a state")?;
+        let mut found = Vec::with_capacity(self.chain_states.len());
+        // Before all paths nothing stands.
+        if state.end == Level::Root {
+            return Ok(found);
+        }
+        for (number, (chain_states, kind)) in
+            self.chain_states.iter().zip(world.kinds()).enumerate()
+        {
+            if chain_states.is_none() {
+                continue;
+            }
+            let chain_state = *state
+                .chain_states
+                .get(number)
+                .or_internal("the chain_state of a kind")?;
             let inherited_only = !reaches_effective_level(&kind.profile, state.root, state.end);
-            Some((number, chain_state, inherited_only))
-        })
+            found.push((number, chain_state, inherited_only));
+        }
+        Ok(found)
     }
 
     /// The root of the paths that reach a state, and the level at which they end.
@@ -144,18 +162,6 @@ impl Automaton {
         Ok(chain_state.attachment_chain(inherited_only, client))
     }
 
-    /// The chain of a kind's chain state; `None` if nothing of the kind stands on it.
-    pub fn attachment_chain(
-        &self,
-        kind: usize,
-        chain_state: ChainStateId,
-        inherited_only: bool,
-    ) -> Option<AttachmentChain> {
-        let chain_states = self.chain_states.get(kind)?.as_ref()?;
-        let (chain_state, client) = chain_states.known.get(chain_state as usize)?;
-        chain_state.attachment_chain(inherited_only, client)
-    }
-
     /// The chain states of a kind that rest on a node.
     pub fn chain_states_on(&self, kind: usize, node: NodeId) -> &[ChainStateId] {
         let chain_states = self.chain_states.get(kind).and_then(Option::as_ref);
@@ -164,10 +170,18 @@ impl Automaton {
     }
 
     /// The states that are on a chain state of a kind.
-    pub fn states_in(&self, kind: usize, chain_state: ChainStateId) -> &[StateId] {
+    ///
+    /// # Errors
+    /// There is no such chain state.
+    pub fn states_in(
+        &self,
+        kind: usize,
+        chain_state: ChainStateId,
+    ) -> Result<&[StateId], InternalError> {
         let chain_states = self.chain_states.get(kind).and_then(Option::as_ref);
         let found =
             chain_states.and_then(|chain_states| chain_states.states.get(chain_state as usize));
-        found.map_or(&[], Vec::as_slice)
+        let states = found.or_internal("the states on a chain_state")?;
+        Ok(states)
     }
 }

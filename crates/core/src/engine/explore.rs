@@ -10,8 +10,8 @@ use super::chain_state::{ChainEffect, ChainState, StepContext};
 use crate::attach::AttachmentGroup;
 use crate::effective::chain::acts;
 use crate::effective::{NodePolicies, PolicyKind, World};
-use crate::model::{Level, NodeKey, Str};
-use crate::topology::{NodeId, PathTrie, RootKind, TrieNode, TrieRoot};
+use crate::model::{IndexVec, InternalError, Level, NodeKey, OrInternal, Str};
+use crate::topology::{NodeId, PathTrie, RootKind, TrieNode, TrieNodeId, TrieRoot};
 
 /// How a place acts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -44,26 +44,33 @@ struct AutomatonBuilder<'w> {
 
 impl Automaton {
     /// The automaton of a world whose paths are those of a trie.
-    pub fn new(world: &World, trie: &PathTrie) -> Self {
+    ///
+    /// # Errors
+    /// Something is missing that the trie or the world refers to.
+    pub fn new(world: &World, trie: &PathTrie) -> Result<Self, InternalError> {
         let mut builder = AutomatonBuilder::new(world);
         let nodes = trie.nodes();
-        let mut symbols: Vec<u32> = nodes.map(|place| builder.symbol(place)).collect();
+        let symbols: Vec<u32> = nodes.map(|place| builder.symbol(place)).collect();
+        let mut symbols: IndexVec<TrieNodeId, u32> = symbols.into();
         for (id, root) in trie.roots() {
-            let place = trie.node(*id);
-            if let (Some(place), Some(symbol)) = (place, symbols.get_mut(id.index())) {
-                *symbol = builder.root_symbol(place, root);
-            }
+            let symbol = builder.root_symbol(trie.node(*id)?, root);
+            *symbols.get_mut(*id)? = symbol;
         }
-        let below = subtree_classes(trie, &symbols);
+        let below = subtree_classes(trie, &symbols)?;
         let mut transitions = Transitions {
             transitions: HashMap::default(),
             symbols,
         };
-        builder.explore(trie, &below, &mut transitions);
+        builder.explore(trie, &below, &mut transitions)?;
         transitions.transitions.shrink_to_fit();
         let mut automaton = builder.automaton;
         automaton.transitions = Arc::new(transitions);
-        automaton
+        Ok(automaton)
+    }
+
+    /// A automaton of a world in which no place has a state.
+    pub(super) fn without_paths(world: &World) -> Self {
+        AutomatonBuilder::new(world).automaton
     }
 }
 
@@ -71,18 +78,21 @@ impl Automaton {
 /// of symbols, each with what is below it.
 #[derive(Debug, Default)]
 struct SubtreeClasses {
-    of: Vec<u32>,
+    of: IndexVec<TrieNodeId, u32>,
     lists: Vec<Vec<(u32, u32)>>,
 }
 
-fn subtree_classes(trie: &PathTrie, symbols: &[u32]) -> SubtreeClasses {
+fn subtree_classes(
+    trie: &PathTrie,
+    symbols: &IndexVec<TrieNodeId, u32>,
+) -> Result<SubtreeClasses, InternalError> {
     let mut below = SubtreeClasses::default();
     let mut known: HashMap<Vec<(u32, u32)>, u32> = HashMap::new();
     for place in trie.nodes() {
         let mut list: Vec<(u32, u32)> = trie
             .below(place)
-            .filter_map(|id| Some((*symbols.get(id.index())?, *below.of.get(id.index())?)))
-            .collect();
+            .map(|id| Ok((*symbols.get(id)?, *below.of.get(id)?)))
+            .collect::<Result<_, _>>()?;
         list.sort_unstable();
         list.dedup();
         let number = match known.get(&list) {
@@ -96,7 +106,7 @@ fn subtree_classes(trie: &PathTrie, symbols: &[u32]) -> SubtreeClasses {
         };
         below.of.push(number);
     }
-    below
+    Ok(below)
 }
 
 impl State {
@@ -203,78 +213,83 @@ impl<'w> AutomatonBuilder<'w> {
     }
 
     /// Makes every state that some path reaches.
-    fn explore(&mut self, trie: &PathTrie, below: &SubtreeClasses, transitions: &mut Transitions) {
+    fn explore(
+        &mut self,
+        trie: &PathTrie,
+        below: &SubtreeClasses,
+        transitions: &mut Transitions,
+    ) -> Result<(), InternalError> {
         let mut seen: HashSet<(StateId, u32)> = HashSet::new();
         let mut pending: Vec<(StateId, u32)> = Vec::new();
         for (root, _) in trie.roots() {
-            let (symbol, list) = (
-                transitions.symbols.get(root.index()),
-                below.of.get(root.index()),
-            );
-            if let (Some(&symbol), Some(&list)) = (symbol, list) {
-                pending.push((self.transition(0, symbol, transitions), list));
-            }
+            let (symbol, list) = (*transitions.symbols.get(*root)?, *below.of.get(*root)?);
+            pending.push((self.transition(0, symbol, transitions)?, list));
         }
         while let Some((state, list)) = pending.pop() {
             if !seen.insert((state, list)) {
                 continue;
             }
-            let next = below.lists.get(list as usize).map_or(&[][..], |l| l);
-            for &(symbol, list) in next {
-                pending.push((self.transition(state, symbol, transitions), list));
+            let next = below.lists.get(list as usize);
+            for &(symbol, list) in next.or_internal("a list of symbols")? {
+                pending.push((self.transition(state, symbol, transitions)?, list));
             }
         }
+        Ok(())
     }
 
     /// The state after a symbol.
-    fn transition(&mut self, from: StateId, symbol: u32, transitions: &mut Transitions) -> StateId {
+    fn transition(
+        &mut self,
+        from: StateId,
+        symbol: u32,
+        transitions: &mut Transitions,
+    ) -> Result<StateId, InternalError> {
         if let Some(&known) = transitions.transitions.get(&(from, symbol)) {
-            return known;
+            return Ok(known);
         }
-        let state = self.successor(from, symbol);
+        let state = self.successor(from, symbol)?;
         let to = match self.state_ids.get(&state) {
             Some(&known) => known,
-            None => self.add(state),
+            None => self.add(state)?,
         };
         transitions.transitions.insert((from, symbol), to);
-        to
+        Ok(to)
     }
 
-    fn successor(&mut self, from: StateId, symbol: u32) -> State {
+    fn successor(&mut self, from: StateId, symbol: u32) -> Result<State, InternalError> {
         let from = self.automaton.states.get(from as usize);
-        let mut state = from.cloned().unwrap_or_else(State::start);
-        let Some(symbol) = self.symbols.get(symbol as usize).cloned() else {
-            return state;
-        };
+        let mut state = from.or_internal("a state")?.clone();
+        let symbol = self.symbols.get(symbol as usize);
+        let symbol = symbol.or_internal("a symbol")?.clone();
         if let Some(root) = symbol.root {
-            state = self.start_below(root);
+            state = self.start_below(root)?;
         }
         for (level, effects) in symbol.steps {
             state.end = level;
             for (number, effect) in effects {
-                self.apply_effect(&mut state, number, &effect, level);
+                self.apply_effect(&mut state, number, &effect, level)?;
             }
         }
-        state
+        Ok(state)
     }
 
     /// The state at the beginning of the paths below a root.
-    fn start_below(&mut self, root: RootSymbol) -> State {
+    fn start_below(&mut self, root: RootSymbol) -> Result<State, InternalError> {
         let mut chain_states = vec![0; self.world.kinds().len()].into_boxed_slice();
         let active_kinds = self.active_kinds().collect::<Vec<_>>();
         for ((number, kind), acts) in active_kinds.into_iter().zip(root.acts) {
             let chain_state = ChainState::start(kind, acts, self.root, &root.client);
-            let id = self.chain_state(number, chain_state, &root.client);
-            if let Some(place) = chain_states.get_mut(number) {
-                *place = id;
-            }
+            let id = self.chain_state(number, chain_state, &root.client)?;
+            *chain_states
+                .get_mut(number)
+                .or_internal("the chain_state of a kind")? = id;
         }
-        State {
+        Ok(State {
             root: root.kind,
             end: Level::Root,
             client: root.client,
             chain_states,
-        }
+        })
     }
 
     fn apply_effect(
@@ -283,23 +298,20 @@ impl<'w> AutomatonBuilder<'w> {
         number: usize,
         effect: &ChainEffect,
         level: Level,
-    ) {
-        let Some(kind) = self.world.kinds().get(number) else {
-            return;
-        };
-        let Some(chain_state) = state.chain_states.get_mut(number) else {
-            return;
-        };
+    ) -> Result<(), InternalError> {
+        let kind = self.world.kinds().get(number).or_internal("a kind")?;
+        let chain_state = state.chain_states.get_mut(number);
+        let chain_state = chain_state.or_internal("the chain_state of a kind")?;
         let known = self
             .automaton
             .chain_states
             .get(number)
             .and_then(Option::as_ref);
-        let Some((from, _)) = known.and_then(|t| t.known.get(*chain_state as usize)) else {
-            return;
-        };
+        let known = known.and_then(|t| t.known.get(*chain_state as usize));
+        let (from, _) = known.or_internal("a chain_state")?;
         let after = from.after(kind, effect, level, &state.client);
-        *chain_state = self.chain_state(number, after, &state.client);
+        *chain_state = self.chain_state(number, after, &state.client)?;
+        Ok(())
     }
 
     fn chain_state(
@@ -307,15 +319,10 @@ impl<'w> AutomatonBuilder<'w> {
         number: usize,
         chain_state: ChainState,
         client: &Str,
-    ) -> ChainStateId {
-        let Some(chain_states) = self
-            .automaton
-            .chain_states
-            .get_mut(number)
-            .and_then(Option::as_mut)
-        else {
-            return 0;
-        };
+    ) -> Result<ChainStateId, InternalError> {
+        let chain_states = self.automaton.chain_states.get_mut(number);
+        let chain_states = chain_states.and_then(Option::as_mut);
+        let chain_states = chain_states.or_internal("the chain_states of a kind")?;
         // The client counts where a policy is for its own ones.
         let client = if chain_state.is_for_clients() {
             client.clone()
@@ -324,34 +331,34 @@ impl<'w> AutomatonBuilder<'w> {
         };
         let key = (chain_state, client);
         if let Some(&known) = chain_states.ids.get(&key) {
-            return known;
+            return Ok(known);
         }
-        let id = u32::try_from(chain_states.known.len()).unwrap_or(u32::MAX);
+        let id = u32::try_from(chain_states.known.len()).ok();
+        let id = id.or_internal("room for chain_states")?;
         for node in key.0.nodes() {
             chain_states.by_node.entry(node).or_default().push(id);
         }
         chain_states.known.push(key.clone());
         chain_states.states.push(Vec::new());
         chain_states.ids.insert(key, id);
-        id
+        Ok(id)
     }
 
-    fn add(&mut self, state: State) -> StateId {
-        let id = u32::try_from(self.automaton.states.len()).unwrap_or(u32::MAX);
+    fn add(&mut self, state: State) -> Result<StateId, InternalError> {
+        let id = u32::try_from(self.automaton.states.len()).ok();
+        let id = id.or_internal("room for states")?;
         for (chain_state, chain_states) in state
             .chain_states
             .iter()
             .zip(&mut self.automaton.chain_states)
         {
-            let states = chain_states
-                .as_mut()
-                .and_then(|t| t.states.get_mut(*chain_state as usize));
-            if let Some(states) = states {
-                states.push(id);
+            if let Some(chain_states) = chain_states {
+                let states = chain_states.states.get_mut(*chain_state as usize);
+                states.or_internal("a chain_state")?.push(id);
             }
         }
         self.automaton.states.push(state.clone());
         self.state_ids.insert(state, id);
-        id
+        Ok(id)
     }
 }

@@ -29,7 +29,7 @@ use self::change_impact::ChangeImpact;
 use crate::attach::{AttachmentGroup, attach_policy};
 use crate::effective::acceptance::{AttachmentPoint, resolve_conflicts};
 use crate::effective::{NodePolicies, PolicyKind, World};
-use crate::model::{GroupKind, NodeKey, ObjectKey, Outcome};
+use crate::model::{GroupKind, NodeKey, ObjectKey, OrInternal, Outcome};
 use crate::profile::{Policy, Profile, read_policy};
 use crate::store::{ChangeSet, Store};
 use crate::topology::{NodeId, PathTrie};
@@ -134,8 +134,11 @@ impl Engine {
         let mut chain_states = Vec::new();
         let mut moved = false;
         for number in numbers {
-            let keys = of_kinds.get(&number).map_or(&[][..], Vec::as_slice);
-            let Some(replacement) = self.replace_policies(number, keys) else {
+            let keys = of_kinds.get(&number).or_internal("the policies of a kind");
+            let Some(replacement) = keys
+                .ok()
+                .and_then(|keys| self.replace_policies(number, keys))
+            else {
                 return self.rebuild();
             };
             moved |= replacement.moved;
@@ -145,7 +148,8 @@ impl Engine {
             }
         }
         if moved {
-            self.paths.automaton = Arc::new(Automaton::new(&self.paths.world, &self.paths.trie));
+            let (world, trie) = (&self.paths.world, &self.paths.trie);
+            self.paths.automaton = Arc::new(PathEngine::build_automaton(world, trie));
             return EngineUpdate::All;
         }
         chain_states.sort_unstable();
@@ -177,8 +181,19 @@ impl Engine {
 
     /// Exchanges policies of a kind; `None` if they bear on the paths themselves.
     fn replace_policies(&mut self, number: usize, keys: &[&ObjectKey]) -> Option<Replacement> {
-        let kind = Arc::make_mut(self.paths.world.kinds.get_mut(number)?);
-        let index = self.indexes.get_mut(number)?;
+        let kind = Arc::make_mut(
+            self.paths
+                .world
+                .kinds
+                .get_mut(number)
+                .or_internal("a kind")
+                .ok()?,
+        );
+        let index = self
+            .indexes
+            .get_mut(number)
+            .or_internal("the index of a kind");
+        let index = index.ok()?;
         let mut affected: BTreeSet<NodeKey> = BTreeSet::new();
         let mut slots: HashSet<usize> = HashSet::new();
         for key in keys {
@@ -203,7 +218,13 @@ impl Engine {
             let slot = index.slot(kind, key);
             slots.insert(slot);
             kind.table.put(slot, policy, attached);
-            for (node, _) in kind.table.attachment_points.get(slot)?.iter() {
+            let attachment_points = kind
+                .table
+                .attachment_points
+                .get(slot)
+                .or_internal("a policy")
+                .ok()?;
+            for (node, _) in attachment_points.iter() {
                 affected.insert(node.clone());
                 index.by_node.entry(node.clone()).or_default().push(slot);
             }

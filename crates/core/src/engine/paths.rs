@@ -49,12 +49,21 @@ impl PathEngine {
     /// Finds all paths of a world and the states that they reach.
     pub fn new(world: World) -> Self {
         let trie = Arc::new(world.topology().trie());
-        let automaton = Arc::new(Automaton::new(&world, &trie));
+        let automaton = Arc::new(Self::build_automaton(&world, &trie));
         Self {
             world,
             trie,
             automaton,
         }
+    }
+
+    /// Builds the automaton of a world. If that fails, all kinds are UNKNOWN and no trie node has a
+    /// state.
+    pub(super) fn build_automaton(world: &World, trie: &PathTrie) -> Automaton {
+        Automaton::new(world, trie).unwrap_or_else(|error| {
+            world.kinds().iter().for_each(|kind| kind.fail(error));
+            Automaton::without_paths(world)
+        })
     }
 
     /// The world.
@@ -77,8 +86,7 @@ impl PathEngine {
     /// # Errors
     /// There is no such state.
     pub fn after(&self, state: StateId, place: TrieNodeId) -> Result<StateId, InternalError> {
-        let after = self.automaton.transitions().after(state, place);
-        after.or_internal("the state after a place")
+        self.automaton.transitions().after(state, place)
     }
 
     /// Where a path ends; nothing if it is no path.
@@ -87,7 +95,7 @@ impl PathEngine {
     /// A place has no state.
     pub fn locate(&self, path: &PathName<'_>) -> Result<Option<PathEnd>, InternalError> {
         let mut resolved = Vec::with_capacity(8);
-        if self.trie.walk(path, |place| resolved.push(place)).is_none() {
+        if !self.trie.walk(path, |place| resolved.push(place))? {
             return Ok(None);
         }
         let mut state = 0;
@@ -122,7 +130,7 @@ impl PathEngine {
     /// # Errors
     /// There is no such place.
     pub fn object_kind(&self, place: TrieNodeId) -> Result<&GroupKind, InternalError> {
-        let place = self.trie.node(place).or_internal("a place")?;
+        let place = self.trie.node(place)?;
         Ok(&self.world.topology().key(place.node).object.kind)
     }
 
@@ -185,7 +193,7 @@ impl PathEngine {
             .class
             .filter(|_| kind.keeps(root.kind, Level::GatewayClass));
         for &place in resolved {
-            let place = self.trie.node(place).or_internal("a place")?;
+            let place = self.trie.node(place)?;
             if kind.keeps(root.kind, place.level) {
                 last = Some(place.node);
             }

@@ -137,7 +137,7 @@ impl PathEngine {
                     for root in ancestors.of(kind, node)? {
                         let (place, root) = roots.get(root as usize).or_internal("a root")?;
                         if acts_below(kind, root.kind, root.controller.as_deref()) {
-                            let place = self.trie.node(*place).or_internal("a place")?;
+                            let place = self.trie.node(*place)?;
                             let key = self.world.topology().key(place.node);
                             found.push(key.object.clone());
                         }
@@ -202,7 +202,7 @@ impl PathEngine {
             if set == 0 {
                 continue;
             }
-            let place = self.trie.node(id).or_internal("a place")?;
+            let place = self.trie.node(id)?;
             for child in self.trie.below(place) {
                 let below = above.get_mut(child.index()).or_internal("a place")?;
                 *below = found.sets.join(*below, set)?;

@@ -149,7 +149,7 @@ impl<S: Copy + PartialEq> Survey<S> {
             if at == END {
                 continue;
             }
-            let place = trie.node(id).or_internal("a place")?;
+            let place = trie.node(id)?;
             while at != END {
                 let entry = *survey.entries.get(at as usize).or_internal("an entry")?;
                 let mut offset = 1;
@@ -267,7 +267,7 @@ impl PathEngine {
         let mut found: hashbrown::HashMap<(StateId, usize, Option<NodeId>), PathSample> =
             hashbrown::HashMap::new();
         for entry in entries {
-            let place = self.trie.node(entry.place).or_internal("a place")?;
+            let place = self.trie.node(entry.place)?;
             let object = &self.world.topology().key(place.node).object.kind;
             let known = kinds.iter().position(|kind| *kind == object);
             let kind = known.unwrap_or(kinds.len());

@@ -8,6 +8,7 @@ mod chunked_vec;
 mod condition;
 mod effective;
 mod enforcement;
+mod index_vec;
 mod internal;
 mod level;
 mod object;
@@ -25,6 +26,7 @@ pub use effective::{
     PolicyRef, RejectedPolicy, UnitExplanation,
 };
 pub use enforcement::Enforcement;
+pub use index_vec::{Id, IndexVec};
 pub use internal::{InternalError, OrInternal};
 pub use level::{Level, NodeKey, Section};
 pub use object::{GroupKind, Object, ObjectKey, Str, Timestamp, groups};

@@ -3,7 +3,7 @@
 
 use super::RootKind;
 use super::trie::{Edge, PathTrie, TrieNode, TrieNodeId};
-use crate::model::{InternalError, OrInternal, PathName};
+use crate::model::{InternalError, PathName};
 
 /// A path as it is listed.
 #[derive(Clone, Copy, Debug)]
@@ -122,7 +122,7 @@ impl PathTrie {
             return;
         };
         let mut resolved = Vec::with_capacity(8);
-        if self.walk(path, |node| resolved.push(node)).is_some() {
+        if self.walk(path, |node| resolved.push(node)) == Ok(true) {
             let start = PathStart {
                 name: path.to_string(),
                 resolved,
@@ -174,7 +174,7 @@ impl PathTrie {
         match node {
             None => self.top().for_each(&mut add),
             Some(node) => {
-                let node = self.node(node);
+                let node = self.node(node).ok();
                 let edges = node.into_iter().flat_map(|node| self.edges_below(node));
                 edges.for_each(add);
             }
@@ -216,7 +216,7 @@ impl PathTrie {
                 return Ok(name);
             };
             left = below;
-            let node = self.node(edge.node()).or_internal("a node")?;
+            let node = self.node(edge.node())?;
             edge = self.edge_to(self.edges_below(node).iter(), &mut left)?;
         }
     }
@@ -311,7 +311,8 @@ impl<S: Copy, F: Fn(S, TrieNodeId) -> Option<S>> PathLister<'_, '_, S, F> {
 
     fn at(&mut self, id: TrieNodeId, state: S) -> bool {
         let trie = self.trie;
-        let Some(node) = trie.node(id) else {
+        // The error is on record.
+        let Ok(node) = trie.node(id) else {
             return true;
         };
         let here = ListedPath {
@@ -440,7 +441,7 @@ mod tests {
             let end = |name: &str| {
                 let mut last = None;
                 let path = PathName::parse(name).unwrap();
-                trie.walk(&path, |node| last = Some(node)).unwrap();
+                assert_eq!(trie.walk(&path, |node| last = Some(node)), Ok(true));
                 last
             };
             assert_eq!(end(&name), end(&other));

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
-use crate::model::{Level, NodeKey, ObjectKey, PathErrorReason, Str};
+use crate::model::{Level, NodeKey, ObjectKey, OrInternal, PathErrorReason, Str};
 use crate::store::NamespacedName;
 
 /// A node's number, dense from 0.
@@ -150,10 +150,11 @@ impl NodeId {
 impl Topology {
     /// The node's key.
     pub fn key(&self, node: NodeId) -> &NodeKey {
-        // Every NodeId is made by `intern`; the fallback is never taken.
+        // Every NodeId is made by `intern`.
         static NOWHERE: std::sync::LazyLock<NodeKey> =
             std::sync::LazyLock::new(|| NodeKey::namespace(""));
-        self.nodes.get(node.index()).unwrap_or(&NOWHERE)
+        let key = self.nodes.get(node.index()).or_internal("a node");
+        key.unwrap_or(&NOWHERE)
     }
 
     /// The key of the node with a number.

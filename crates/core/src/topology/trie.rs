@@ -12,12 +12,12 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::edge_label::{self, EdgeLabel, labels};
 use super::{NodeId, RootKind};
-use crate::model::{Level, PathName, Str};
+use crate::model::{Id, IndexVec, InternalError, Level, OrInternal, PathName, Str};
 
 /// The nodes of all paths.
 #[derive(Debug, Default)]
 pub struct PathTrie {
-    nodes: Vec<TrieNode>,
+    nodes: IndexVec<TrieNodeId, TrieNode>,
     edges: Vec<Edge>,
     /// The names of edges, one after the other.
     text: Vec<u8>,
@@ -27,7 +27,7 @@ pub struct PathTrie {
     /// The edges of the roots.
     tops: Vec<u32>,
     /// How many paths end at each node or below it.
-    sizes: Vec<u64>,
+    sizes: IndexVec<TrieNodeId, u64>,
     hasher: DefaultHashBuilder,
 }
 
@@ -87,23 +87,45 @@ impl TrieNodeId {
     }
 }
 
+impl Id for TrieNodeId {
+    const ENTRY: &'static str = "a node";
+
+    fn at(index: u32) -> Self {
+        Self(index)
+    }
+
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 impl PathTrie {
-    /// The nodes that a path's name leads through, the last one its own; `None` if it is no path.
-    /// `visit` is called for each. Allocates nothing.
-    pub fn walk(&self, path: &PathName<'_>, mut visit: impl FnMut(TrieNodeId)) -> Option<()> {
+    /// The nodes that a path's name leads through, the last one its own. `visit` is called for
+    /// each. Returns whether it is a path. Allocates nothing.
+    ///
+    /// # Errors
+    /// The trie lacks what it refers to.
+    pub fn walk(
+        &self,
+        path: &PathName<'_>,
+        mut visit: impl FnMut(TrieNodeId),
+    ) -> Result<bool, InternalError> {
         let mut at = TOP;
         for label in labels(path).into_iter().flatten() {
-            let found = self.child(at, label).or_else(|| match label {
+            let found = match (self.child(at, label)?, label) {
                 // Any client that nothing sets apart answers as `*` (specification 1.3).
-                EdgeLabel::Service(namespace, name, _) => {
-                    self.child(at, EdgeLabel::Service(namespace, name, "*"))
+                (None, EdgeLabel::Service(namespace, name, _)) => {
+                    self.child(at, EdgeLabel::Service(namespace, name, "*"))?
                 }
-                _ => None,
-            });
-            at = found?;
+                (found, _) => found,
+            };
+            let Some(found) = found else {
+                return Ok(false);
+            };
+            at = found;
             visit(at);
         }
-        (at != TOP).then_some(())
+        Ok(at != TOP)
     }
 
     /// The roots of all paths.
@@ -122,6 +144,8 @@ impl PathTrie {
     pub(super) fn edges_below(&self, node: &TrieNode) -> &[Edge] {
         let first = node.first as usize;
         let edges = self.edges.get(first..first + node.count as usize);
+        // A walk that ends here is no answer for nothing: the error is on record.
+        let edges = edges.or_internal("the edges of a node");
         edges.unwrap_or_default()
     }
 
@@ -152,8 +176,11 @@ impl PathTrie {
     }
 
     /// A node.
-    pub fn node(&self, id: TrieNodeId) -> Option<&TrieNode> {
-        self.nodes.get(id.index())
+    ///
+    /// # Errors
+    /// There is no such node.
+    pub fn node(&self, id: TrieNodeId) -> Result<&TrieNode, InternalError> {
+        self.nodes.get(id)
     }
 
     /// All nodes, those below before those above.
@@ -179,7 +206,7 @@ impl PathTrie {
 
     /// The number of paths that end at a node or below it, counted from one way to it.
     pub fn size(&self, id: TrieNodeId) -> u64 {
-        self.sizes.get(id.index()).copied().unwrap_or_default()
+        self.sizes.get(id).copied().unwrap_or_default()
     }
 
     /// What the paths begin with that begin at a node.
@@ -194,20 +221,28 @@ impl PathTrie {
         (0..u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)).map(TrieNodeId)
     }
 
-    fn child(&self, parent: TrieNodeId, label: EdgeLabel<'_>) -> Option<TrieNodeId> {
+    fn child(
+        &self,
+        parent: TrieNodeId,
+        label: EdgeLabel<'_>,
+    ) -> Result<Option<TrieNodeId>, InternalError> {
         let hash = self.hash(label);
         let same = |edge: &&Edge| edge.hash == hash && self.is_named(edge, label);
-        if let Some(node) = self.nodes.get(parent.index())
-            && node.count as usize <= MAX_INLINE_EDGES
-        {
-            let mut edges = self.edges_below(node).iter();
-            return edges.find(same).map(|edge| edge.node);
+        if parent != TOP {
+            let node = self.nodes.get(parent)?;
+            if node.count as usize <= MAX_INLINE_EDGES {
+                let mut edges = self.edges_below(node).iter();
+                return Ok(edges.find(same).map(|edge| edge.node));
+            }
         }
         let ours = |&(above, at): &(TrieNodeId, u32)| {
             above == parent && self.edges.get(at as usize).is_some_and(|edge| same(&edge))
         };
-        let (_, found) = self.many.find(mix(hash, parent), ours)?;
-        self.edges.get(*found as usize).map(|edge| edge.node)
+        let Some((_, found)) = self.many.find(mix(hash, parent), ours) else {
+            return Ok(None);
+        };
+        let edge = self.edges.get(*found as usize).or_internal("an edge")?;
+        Ok(Some(edge.node))
     }
 
     fn is_named(&self, edge: &Edge, label: EdgeLabel<'_>) -> bool {
@@ -250,7 +285,7 @@ impl PathTrie {
         (node, level): (NodeId, Level),
         below: &[(EdgeLabel<'_>, TrieNodeId)],
     ) -> TrieNodeId {
-        let id = TrieNodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        let id = TrieNodeId::at(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
         let first = u32::try_from(self.edges.len()).unwrap_or(u32::MAX);
         for &(label, child) in below {
             let edge = self.edge(label, child);
@@ -277,10 +312,10 @@ impl PathTrie {
 
     /// Counts paths, and returns unused memory.
     pub(super) fn finish(&mut self) {
-        let mut sizes: Vec<u64> = Vec::with_capacity(self.nodes.len());
-        for node in &self.nodes {
+        let mut sizes: IndexVec<TrieNodeId, u64> = IndexVec::with_capacity(self.nodes.len());
+        for node in self.nodes.iter() {
             let below = self.below(node);
-            let counted = below.filter_map(|id| sizes.get(id.index()));
+            let counted = below.filter_map(|id| sizes.get(id).ok());
             sizes.push(counted.fold(1, |sum, more| sum.saturating_add(*more)));
         }
         self.sizes = sizes;
