@@ -51,8 +51,6 @@ fn scalars_mean_what_kubectl_takes_them_for() {
     for (text, json) in [
         ("yes", "true"),
         ("Off", "false"),
-        ("y", "true"),
-        ("N", "false"),
         ("oN", "\"oN\""),
         ("tRue", "\"tRue\""),
         ("!!bool \"yes\"", "true"),
@@ -93,6 +91,13 @@ fn scalars_mean_what_kubectl_takes_them_for() {
     ] {
         let found = one(&format!("v: {text}\n"));
         assert_eq!(found["v"].to_string(), json, "{text}");
+    }
+}
+
+#[test]
+fn bare_letters_are_text() {
+    for text in ["y", "Y", "n", "N"] {
+        assert_eq!(one(&format!("{text}: {text}")), json!({text: text}));
     }
 }
 
