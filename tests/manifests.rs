@@ -145,7 +145,7 @@ fn a_broken_file_keeps_its_last_good_version() {
         assert!(scan.is_partial());
         let problems: Vec<_> = scan.problems.iter().map(Problem::to_string).collect();
         assert!(
-            problems[0].contains("a.yaml:5: this is no YAML"),
+            problems[0].contains("a.yaml:5: not valid YAML"),
             "{problems:?}"
         );
         assert!(problems[0].contains("last good version"), "{problems:?}");
