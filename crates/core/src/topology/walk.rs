@@ -78,11 +78,11 @@ impl Walker<'_, '_> {
         level: Level,
         below: impl FnOnce(&mut Self),
     ) {
-        let length = self.name.len();
         if self.resolved.steps.is_empty() && matches!(level, Level::GatewayClass | Level::Namespace)
         {
             self.name.clear();
         }
+        let length = self.name.len();
         self.name.push_str(word);
         self.name.push_str(name);
         self.step(node, level, below);
