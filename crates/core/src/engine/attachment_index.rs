@@ -68,15 +68,15 @@ impl AttachmentIndex {
             .collect();
         nodes.dedup();
         for node in &nodes {
-            if let Some(here) = self.by_node.get_mut(node) {
-                here.retain(|&other| other != slot);
-                if here.is_empty() {
+            if let Some(slots) = self.by_node.get_mut(node) {
+                slots.retain(|&other| other != slot);
+                if slots.is_empty() {
                     self.by_node.remove(node);
                 }
             }
         }
         if gone {
-            kind.table.take_out(slot);
+            kind.table.remove(slot);
             self.free.push(slot);
         }
         Some(nodes)

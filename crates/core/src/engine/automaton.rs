@@ -108,7 +108,7 @@ impl Automaton {
             let chain_state = *state
                 .chain_states
                 .get(number)
-                .or_internal("the chain_state of a kind")?;
+                .or_internal("the chain state of a kind")?;
             let inherited_only = !reaches_effective_level(&kind.profile, state.root, state.end);
             found.push((number, chain_state, inherited_only));
         }
@@ -141,7 +141,7 @@ impl Automaton {
         let chain_state = state
             .chain_states
             .get(kind)
-            .or_internal("the chain_state of a kind")?;
+            .or_internal("the chain state of a kind")?;
         Ok(Some(*chain_state))
     }
 
@@ -158,7 +158,7 @@ impl Automaton {
         let chain_states = self.chain_states.get(kind).and_then(Option::as_ref);
         let known =
             chain_states.and_then(|chain_states| chain_states.known.get(chain_state as usize));
-        let (chain_state, client) = known.or_internal("a chain_state")?;
+        let (chain_state, client) = known.or_internal("a chain state")?;
         Ok(chain_state.attachment_chain(inherited_only, client))
     }
 
@@ -181,7 +181,7 @@ impl Automaton {
         let chain_states = self.chain_states.get(kind).and_then(Option::as_ref);
         let found =
             chain_states.and_then(|chain_states| chain_states.states.get(chain_state as usize));
-        let states = found.or_internal("the states on a chain_state")?;
+        let states = found.or_internal("the states with a chain state")?;
         Ok(states)
     }
 }

@@ -11,7 +11,7 @@ use crate::topology::{NodeId, PathStep, RootKind};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct ChainState {
     /// The kind does not act on this path (specification 2.4).
-    idle: bool,
+    inactive: bool,
     /// Nodes with policies, from least to most specific.
     steps: Vec<PathStep>,
     /// A policy for its own clients stands on one of them.
@@ -19,7 +19,7 @@ pub(super) struct ChainState {
     /// The node whose object's own fields join (specification 6.4).
     own: Option<NodeId>,
     /// Namespaces that stood on the path already, where they can be a Direct kind's layer.
-    seen: Vec<NodeId>,
+    layer_namespaces: Vec<NodeId>,
 }
 
 /// What a place does to a kind's chain state; equal effects lead the same way.
@@ -36,7 +36,7 @@ pub(super) struct ChainEffect {
     /// The node whose own fields join, if it sets some.
     own: Option<NodeId>,
     /// Own fields are those of the last node: what was above does not count.
-    takes_own: bool,
+    reads_own_fields: bool,
 }
 
 /// A step that is made.
@@ -70,21 +70,22 @@ impl World {
         let namespace_is_layer = above.is_some_and(|ns| is_layer(self.topology().key(ns)));
         let namespace = above.filter(|ns| kind.nodes.contains_key(ns) || namespace_is_layer);
         // A section belongs to a Direct kind's layer if its object does.
-        let counts = !direct || is_layer(key);
-        let takes_own = !profile.own_fields.is_empty();
+        let is_relevant = !direct || is_layer(key);
+        let reads_own_fields = !profile.own_fields.is_empty();
         let effect = ChainEffect {
             namespace,
             namespace_is_layer,
-            node: Some(step.node).filter(|node| counts && kind.nodes.contains_key(node)),
+            node: Some(step.node).filter(|node| is_relevant && kind.nodes.contains_key(node)),
             is_layer: whole && is_layer(key),
-            own: Some(step.node).filter(|&node| takes_own && self.has_own(kind, node)),
-            takes_own,
+            own: Some(step.node)
+                .filter(|&node| reads_own_fields && self.sets_own_fields(kind, node)),
+            reads_own_fields,
         };
         (effect != ChainEffect::default()).then_some(effect)
     }
 
     /// Whether the object of a node sets fields that the kind's profile names.
-    fn has_own(&self, kind: &PolicyKind, node: NodeId) -> bool {
+    fn sets_own_fields(&self, kind: &PolicyKind, node: NodeId) -> bool {
         let chain = AttachmentChain {
             own: Some(node),
             ..AttachmentChain::default()
@@ -98,7 +99,7 @@ impl ChainState {
     /// (specification 3.1).
     pub fn start(kind: &PolicyKind, acts: bool, root: Option<NodeId>, client: &Str) -> Self {
         let mut chain_state = ChainState {
-            idle: !acts,
+            inactive: !acts,
             ..ChainState::default()
         };
         if acts
@@ -120,7 +121,7 @@ impl ChainState {
         client: &Str,
     ) -> Self {
         let mut chain_state = self.clone();
-        if chain_state.idle {
+        if chain_state.inactive {
             return chain_state;
         }
         if let Some(namespace) = effect.namespace {
@@ -128,8 +129,8 @@ impl ChainState {
                 node: namespace,
                 level: Level::Namespace,
             };
-            if effect.namespace_is_layer && !chain_state.seen.contains(&namespace) {
-                chain_state.seen.push(namespace);
+            if effect.namespace_is_layer && !chain_state.layer_namespaces.contains(&namespace) {
+                chain_state.layer_namespaces.push(namespace);
                 chain_state.clear();
                 chain_state.push(kind, namespace, Level::Namespace, client);
             } else if !effect.namespace_is_layer
@@ -145,7 +146,7 @@ impl ChainState {
         if let Some(node) = effect.node {
             chain_state.push(kind, node, level, client);
         }
-        if effect.takes_own {
+        if effect.reads_own_fields {
             chain_state.own = effect.own;
         }
         chain_state
@@ -158,11 +159,11 @@ impl ChainState {
 
     /// Puts a node on the chain state, if something on it acts for the client.
     fn push(&mut self, kind: &PolicyKind, node: NodeId, level: Level, client: &Str) {
-        let Some(here) = kind.nodes.get(&node) else {
+        let Some(on_node) = kind.nodes.get(&node) else {
             return;
         };
-        let own_clients = here.is_for(client);
-        if own_clients || here.is_for_all() {
+        let own_clients = on_node.is_for(client);
+        if own_clients || on_node.is_for_all() {
             self.own_clients |= own_clients;
             self.steps.push(PathStep { node, level });
         }

@@ -18,19 +18,19 @@ impl Engine {
     pub(super) fn change_impact(
         &self,
         key: &ObjectKey,
-        differs: ChangeKind,
+        change: ChangeKind,
         before: &Store,
     ) -> Option<ChangeImpact> {
         let mut kinds = self.world().kinds().iter();
         let number = kinds.position(|kind| kind.profile.policy == key.kind);
-        if differs == ChangeKind::Status && !self.reads_status(number) {
+        if change == ChangeKind::Status && !self.reads_status(number) {
             return Some(ChangeImpact::Nothing);
         }
         let now = self.world().store();
         if number.is_none()
             && !key.kind.defines_kinds()
             && let (Some(before), Some(now)) = (before.get(key), now.get(key))
-            && self.reads_alike(before, now)
+            && self.is_equivalent(before, now)
         {
             return Some(ChangeImpact::Nothing);
         }
@@ -56,31 +56,32 @@ impl Engine {
 
     /// Whether two versions of an object that is no policy mean the same to every answer: a route
     /// may match other requests, a Service select other pods.
-    fn reads_alike(&self, before: &StoredObject, now: &StoredObject) -> bool {
+    fn is_equivalent(&self, before: &StoredObject, now: &StoredObject) -> bool {
         before.projection == now.projection
             && before.object.labels == now.object.labels
             && self.world().kinds().iter().all(|kind| {
-                annotated_alike(&kind.profile, before, now) && own_alike(&kind.profile, before, now)
+                same_annotation(&kind.profile, before, now)
+                    && same_own_fields(&kind.profile, before, now)
             })
     }
 }
 
 /// Whether the annotation by which targets choose the strategy says the same (specification 5.3).
-fn annotated_alike(profile: &Profile, before: &StoredObject, now: &StoredObject) -> bool {
+fn same_annotation(profile: &Profile, before: &StoredObject, now: &StoredObject) -> bool {
     let mut names = profile.strategy_choice.annotation.iter();
     names.all(|name| before.object.annotations.get(name) == now.object.annotations.get(name))
 }
 
 /// Whether the fields that join from objects themselves are the same (specification 6.4).
-fn own_alike(profile: &Profile, before: &StoredObject, now: &StoredObject) -> bool {
+fn same_own_fields(profile: &Profile, before: &StoredObject, now: &StoredObject) -> bool {
     let rules = match &now.projection {
         // Equal projections: as many rules before.
         Projection::Route(route) => route.rules.len(),
         _ => 0,
     };
     profile.own_fields.iter().all(|field| {
-        let mut places = std::iter::once(None).chain((0..rules).map(Some));
-        places.all(|rule| {
+        let mut scopes = std::iter::once(None).chain((0..rules).map(Some));
+        scopes.all(|rule| {
             let of = |entry: &StoredObject| {
                 let value = at_path(&entry.object.body, &field.object, rule);
                 value.filter(|value| !is_unset(Some(value))).cloned()

@@ -50,7 +50,7 @@ impl Automaton {
     pub fn new(world: &World, trie: &PathTrie) -> Result<Self, InternalError> {
         let mut builder = AutomatonBuilder::new(world);
         let nodes = trie.nodes();
-        let symbols: Vec<u32> = nodes.map(|place| builder.symbol(place)).collect();
+        let symbols: Vec<u32> = nodes.map(|node| builder.symbol(node)).collect();
         let mut symbols: IndexVec<TrieNodeId, u32> = symbols.into();
         for (id, root) in trie.roots() {
             let symbol = builder.root_symbol(trie.node(*id)?, root);
@@ -88,9 +88,9 @@ fn subtree_classes(
 ) -> Result<SubtreeClasses, InternalError> {
     let mut below = SubtreeClasses::default();
     let mut known: HashMap<Vec<(u32, u32)>, u32> = HashMap::new();
-    for place in trie.nodes() {
+    for node in trie.nodes() {
         let mut list: Vec<(u32, u32)> = trie
-            .below(place)
+            .below(node)
             .map(|id| Ok((*symbols.get(id)?, *below.of.get(id)?)))
             .collect::<Result<_, _>>()?;
         list.sort_unstable();
@@ -150,27 +150,27 @@ impl<'w> AutomatonBuilder<'w> {
         }
     }
 
-    fn symbol(&mut self, place: &TrieNode) -> u32 {
-        if let Some(&known) = self.by_node.get(&(place.node, place.level)) {
+    fn symbol(&mut self, node: &TrieNode) -> u32 {
+        if let Some(&known) = self.by_node.get(&(node.node, node.level)) {
             return known;
         }
-        let effects = self.effects(place.node, place.level, RootKind::Gateway);
+        let effects = self.effects(node.node, node.level, RootKind::Gateway);
         let symbol = self.intern(Symbol {
             root: None,
-            steps: vec![(place.level, effects)],
+            steps: vec![(node.level, effects)],
         });
-        self.by_node.insert((place.node, place.level), symbol);
+        self.by_node.insert((node.node, node.level), symbol);
         symbol
     }
 
-    fn root_symbol(&mut self, place: &TrieNode, root: &TrieRoot) -> u32 {
+    fn root_symbol(&mut self, node: &TrieNode, root: &TrieRoot) -> u32 {
         let mut steps = Vec::new();
         if let Some(class) = root.class {
             let effects = self.effects(class, Level::GatewayClass, root.kind);
             steps.push((Level::GatewayClass, effects));
         }
-        let effects = self.effects(place.node, place.level, root.kind);
-        steps.push((place.level, effects));
+        let effects = self.effects(node.node, node.level, root.kind);
+        steps.push((node.level, effects));
         let kinds = self.active_kinds();
         let symbol = Symbol {
             root: Some(RootSymbol {
@@ -282,7 +282,7 @@ impl<'w> AutomatonBuilder<'w> {
             let id = self.chain_state(number, chain_state, &root.client)?;
             *chain_states
                 .get_mut(number)
-                .or_internal("the chain_state of a kind")? = id;
+                .or_internal("the chain state of a kind")? = id;
         }
         Ok(State {
             root: root.kind,
@@ -301,14 +301,14 @@ impl<'w> AutomatonBuilder<'w> {
     ) -> Result<(), InternalError> {
         let kind = self.world.kinds().get(number).or_internal("a kind")?;
         let chain_state = state.chain_states.get_mut(number);
-        let chain_state = chain_state.or_internal("the chain_state of a kind")?;
+        let chain_state = chain_state.or_internal("the chain state of a kind")?;
         let known = self
             .automaton
             .chain_states
             .get(number)
             .and_then(Option::as_ref);
         let known = known.and_then(|t| t.known.get(*chain_state as usize));
-        let (from, _) = known.or_internal("a chain_state")?;
+        let (from, _) = known.or_internal("a chain state")?;
         let after = from.after(kind, effect, level, &state.client);
         *chain_state = self.chain_state(number, after, &state.client)?;
         Ok(())
@@ -322,7 +322,7 @@ impl<'w> AutomatonBuilder<'w> {
     ) -> Result<ChainStateId, InternalError> {
         let chain_states = self.automaton.chain_states.get_mut(number);
         let chain_states = chain_states.and_then(Option::as_mut);
-        let chain_states = chain_states.or_internal("the chain_states of a kind")?;
+        let chain_states = chain_states.or_internal("the chain states of a kind")?;
         // The client counts where a policy is for its own ones.
         let client = if chain_state.is_for_clients() {
             client.clone()
@@ -334,7 +334,7 @@ impl<'w> AutomatonBuilder<'w> {
             return Ok(known);
         }
         let id = u32::try_from(chain_states.known.len()).ok();
-        let id = id.or_internal("room for chain_states")?;
+        let id = id.or_internal("a free chain state number")?;
         for node in key.0.nodes() {
             chain_states.by_node.entry(node).or_default().push(id);
         }
@@ -346,7 +346,7 @@ impl<'w> AutomatonBuilder<'w> {
 
     fn add(&mut self, state: State) -> Result<StateId, InternalError> {
         let id = u32::try_from(self.automaton.states.len()).ok();
-        let id = id.or_internal("room for states")?;
+        let id = id.or_internal("a free state number")?;
         for (chain_state, chain_states) in state
             .chain_states
             .iter()
@@ -354,7 +354,7 @@ impl<'w> AutomatonBuilder<'w> {
         {
             if let Some(chain_states) = chain_states {
                 let states = chain_states.states.get_mut(*chain_state as usize);
-                states.or_internal("a chain_state")?.push(id);
+                states.or_internal("a chain state")?.push(id);
             }
         }
         self.automaton.states.push(state.clone());

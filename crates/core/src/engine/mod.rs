@@ -17,7 +17,7 @@ mod survey;
 
 pub use automaton::{Automaton, ChainStateId, StateId, Transitions};
 pub use paths::{ChainId, ChainKey, ChainTable, PathEnd, PathEngine, acts_below};
-pub use survey::{PathGroup, PathSample, SAMPLES, Survey, SurveyEntry, SurveyStart};
+pub use survey::{PathCount, PathGroup, SAMPLE_SIZE, Survey, SurveyEntry, SurveyStart};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -62,7 +62,7 @@ struct Replacement {
     /// Nodes on which policies are others now.
     touched: Vec<NodeId>,
     /// A node has policies that had none, or the other way round.
-    moved: bool,
+    needs_new_states: bool,
 }
 
 impl Engine {
@@ -132,7 +132,7 @@ impl Engine {
         let mut numbers: Vec<usize> = of_kinds.keys().copied().collect();
         numbers.sort_unstable();
         let mut chain_states = Vec::new();
-        let mut moved = false;
+        let mut needs_new_states = false;
         for number in numbers {
             let keys = of_kinds.get(&number).or_internal("the policies of a kind");
             let Some(replacement) = keys
@@ -141,13 +141,13 @@ impl Engine {
             else {
                 return self.rebuild();
             };
-            moved |= replacement.moved;
+            needs_new_states |= replacement.needs_new_states;
             for node in replacement.touched {
                 let resting = self.paths.automaton.chain_states_on(number, node).iter();
                 chain_states.extend(resting.map(|&chain_state| (number, chain_state)));
             }
         }
-        if moved {
+        if needs_new_states {
             let (world, trie) = (&self.paths.world, &self.paths.trie);
             self.paths.automaton = Arc::new(PathEngine::build_automaton(world, trie));
             return EngineUpdate::All;
@@ -206,8 +206,8 @@ impl Engine {
             let policy = read_policy(&kind.profile, &entry.object);
             self.referenced_kinds
                 .extend(reference_kinds(&kind.profile, &policy));
-            let place = (&self.paths.world.store, &*self.paths.world.topology);
-            let attached = attach_policy(&kind.profile, &policy, place, &index.filters);
+            let context = (&self.paths.world.store, &*self.paths.world.topology);
+            let attached = attach_policy(&kind.profile, &policy, context, &index.filters);
             // Its clients may be set apart on a mesh root.
             if attached
                 .nodes()
@@ -232,9 +232,9 @@ impl Engine {
         let members = index.affected_policies(kind, &mut affected);
         let found = kind.resolve_conflicts_on(members, &affected);
         let mut replacement = Replacement::default();
-        for (key, now) in found {
+        for (key, policies) in found {
             if let Some(node) = self.paths.world.topology.node(&key) {
-                replacement.take(kind, node, now, &slots);
+                replacement.replace(kind, node, policies, &slots);
             }
         }
         Some(replacement)
@@ -243,28 +243,29 @@ impl Engine {
 
 impl Replacement {
     /// Puts what stands on a node now.
-    fn take(
+    fn replace(
         &mut self,
         kind: &mut PolicyKind,
         node: NodeId,
-        now: NodePolicies,
+        policies: NodePolicies,
         slots: &HashSet<usize>,
     ) {
-        let stands = now.stands();
+        let stands = policies.has_policies();
         let before = kind.nodes.get(&node);
         // Chain states go on over a node that nothing stands on any more; new ones are needed where all
         // clients are to see what none or some did.
-        self.moved |= now.is_for_all() && !before.is_some_and(NodePolicies::is_for_all);
-        let bears = |here: &NodePolicies| {
-            let accepted = here.groups.values().flatten().copied();
-            let mut all = accepted.chain(here.rejected.iter().map(|r| r.policy));
+        self.needs_new_states |=
+            policies.is_for_all() && !before.is_some_and(NodePolicies::is_for_all);
+        let affects = |on_node: &NodePolicies| {
+            let accepted = on_node.groups.values().flatten().copied();
+            let mut all = accepted.chain(on_node.rejected.iter().map(|r| r.policy));
             all.any(|policy| slots.contains(&policy))
         };
-        let same = before.is_some_and(|before| *before == now && !bears(before));
+        let same = before.is_some_and(|before| *before == policies && !affects(before));
         if !same && (stands || before.is_some()) {
             self.touched.push(node);
         }
-        kind.nodes.put(node, now);
+        kind.nodes.put(node, policies);
     }
 }
 
@@ -283,11 +284,11 @@ impl PolicyKind {
             members.clone(),
         );
         let is_affected = |(node, _): &AttachmentPoint| affected.contains(node);
-        let mut lost = resolution.lost_of();
+        let mut lost = resolution.losses_by_policy();
         for slot in members {
             let mut lost = lost.remove(&slot).unwrap_or_default();
-            lost.retain(|(place, _)| is_affected(place));
-            self.table.lose(slot, is_affected, lost);
+            lost.retain(|(point, _)| is_affected(point));
+            self.table.record_losses(slot, is_affected, lost);
         }
         let mut found = resolution.by_node();
         let nodes = affected.iter();
@@ -318,8 +319,8 @@ fn referenced_kinds(world: &World) -> HashSet<GroupKind> {
             referenced_kinds.extend(reference_kinds(&kind.profile, policy));
         }
     }
-    for place in 0..world.topology().len() {
-        let key = world.topology().key_at(place);
+    for index in 0..world.topology().len() {
+        let key = world.topology().key_at(index);
         referenced_kinds.extend(key.map(|key| key.object.kind.clone()));
     }
     referenced_kinds

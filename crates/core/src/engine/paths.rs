@@ -85,8 +85,8 @@ impl PathEngine {
     ///
     /// # Errors
     /// There is no such state.
-    pub fn after(&self, state: StateId, place: TrieNodeId) -> Result<StateId, InternalError> {
-        self.automaton.transitions().after(state, place)
+    pub fn after(&self, state: StateId, node: TrieNodeId) -> Result<StateId, InternalError> {
+        self.automaton.transitions().after(state, node)
     }
 
     /// Where a path ends; nothing if it is no path.
@@ -95,12 +95,12 @@ impl PathEngine {
     /// A place has no state.
     pub fn locate(&self, path: &PathName<'_>) -> Result<Option<PathEnd>, InternalError> {
         let mut resolved = Vec::with_capacity(8);
-        if !self.trie.walk(path, |place| resolved.push(place))? {
+        if !self.trie.walk(path, |node| resolved.push(node))? {
             return Ok(None);
         }
         let mut state = 0;
-        for &place in &resolved {
-            state = self.after(state, place)?;
+        for &node in &resolved {
+            state = self.after(state, node)?;
         }
         Ok(Some(PathEnd { resolved, state }))
     }
@@ -117,8 +117,8 @@ impl PathEngine {
         visitor: &mut dyn PathVisitor<S>,
     ) -> Result<(), InternalError> {
         let failed = Cell::new(None);
-        let step = |state, place| {
-            let next = step(state, place);
+        let step = |state, node| {
+            let next = step(state, node);
             next.map_err(|error| failed.set(Some(error))).ok()
         };
         self.trie.visit(start, begin, step, visitor);
@@ -129,9 +129,9 @@ impl PathEngine {
     ///
     /// # Errors
     /// There is no such place.
-    pub fn object_kind(&self, place: TrieNodeId) -> Result<&GroupKind, InternalError> {
-        let place = self.trie.node(place)?;
-        Ok(&self.world.topology().key(place.node).object.kind)
+    pub fn object_kind(&self, node: TrieNodeId) -> Result<&GroupKind, InternalError> {
+        let node = self.trie.node(node)?;
+        Ok(&self.world.topology().key(node.node).object.kind)
     }
 
     /// What a path begins with.
@@ -173,7 +173,7 @@ impl PathEngine {
     ) -> Result<Option<AttachmentChain>, InternalError> {
         let chain = self.automaton.chain(number, chain_state, inherited_only)?;
         // A chain state goes on over a node that nothing stands on any more.
-        Ok(chain.and_then(|chain| kind.standing_chain(chain)))
+        Ok(chain.and_then(|chain| kind.prune_chain(chain)))
     }
 
     /// The last node of a path as a kind sees it, if its object's own fields count.
@@ -192,10 +192,10 @@ impl PathEngine {
         let mut last = root
             .class
             .filter(|_| kind.keeps(root.kind, Level::GatewayClass));
-        for &place in resolved {
-            let place = self.trie.node(place)?;
-            if kind.keeps(root.kind, place.level) {
-                last = Some(place.node);
+        for &node in resolved {
+            let node = self.trie.node(node)?;
+            if kind.keeps(root.kind, node.level) {
+                last = Some(node.node);
             }
         }
         Ok(last)
@@ -253,16 +253,20 @@ impl<'e> ChainTable<'e> {
         self.of(state, false)
     }
 
-    fn of(&mut self, state: StateId, above: bool) -> Result<Option<ChainId>, InternalError> {
+    fn of(
+        &mut self,
+        state: StateId,
+        inherited_only: bool,
+    ) -> Result<Option<ChainId>, InternalError> {
         let Some(chain_state) = self.engine.automaton.chain_state(self.number, state)? else {
             return Ok(None);
         };
-        if let Some(&known) = self.known.get(&(chain_state, above)) {
+        if let Some(&known) = self.known.get(&(chain_state, inherited_only)) {
             return Ok(known);
         }
         let chain = self
             .engine
-            .chain_of(self.kind, (self.number, chain_state), above)?;
+            .chain_of(self.kind, (self.number, chain_state), inherited_only)?;
         let id = chain.map(|chain| match self.ids.get(&chain) {
             Some(&known) => known,
             None => {
@@ -271,7 +275,7 @@ impl<'e> ChainTable<'e> {
                 self.chains.len() - 1
             }
         });
-        self.known.insert((chain_state, above), id);
+        self.known.insert((chain_state, inherited_only), id);
         Ok(id)
     }
 
@@ -280,7 +284,10 @@ impl<'e> ChainTable<'e> {
     /// # Errors
     /// There is no such chain.
     pub fn has(&self, id: ChainId, slot: usize) -> Result<bool, InternalError> {
-        Ok(!self.kind.stood_on(slot, self.chain(id)?).is_empty())
+        Ok(!self
+            .kind
+            .steps_with_policy(slot, self.chain(id)?)
+            .is_empty())
     }
 
     /// A chain by its number.

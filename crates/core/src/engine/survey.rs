@@ -7,25 +7,25 @@ use crate::model::{GroupKind, InternalError, OrInternal};
 use crate::topology::{NodeId, TrieNodeId};
 
 /// How many paths are named as samples.
-pub const SAMPLES: usize = 3;
+pub const SAMPLE_SIZE: usize = 3;
 
 /// Some paths: how many, and the numbers of the first ones in the order of all paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PathSample {
+pub struct PathCount {
     /// How many paths there are.
     pub count: u64,
-    first: [u64; SAMPLES],
+    first: [u64; SAMPLE_SIZE],
 }
 
 /// The paths that reach a place in one state.
 #[derive(Clone, Copy, Debug)]
 pub struct SurveyEntry<S> {
     /// The place.
-    pub place: TrieNodeId,
+    pub node: TrieNodeId,
     /// The state.
     pub state: S,
     /// The paths.
-    pub paths: PathSample,
+    pub paths: PathCount,
     next: u32,
 }
 
@@ -33,7 +33,7 @@ pub struct SurveyEntry<S> {
 #[derive(Clone, Copy, Debug)]
 pub struct SurveyStart<S> {
     /// The place.
-    pub place: TrieNodeId,
+    pub node: TrieNodeId,
     /// The state there.
     pub state: S,
     /// The number of the path in the order of all paths.
@@ -57,21 +57,21 @@ pub struct PathGroup<'e> {
     /// The node that they end at, where it matters.
     pub node: Option<NodeId>,
     /// The paths.
-    pub paths: PathSample,
+    pub paths: PathCount,
 }
 
 const END: u32 = u32::MAX;
 
-impl Default for PathSample {
+impl Default for PathCount {
     fn default() -> Self {
         Self {
             count: 0,
-            first: [u64::MAX; SAMPLES],
+            first: [u64::MAX; SAMPLE_SIZE],
         }
     }
 }
 
-impl PathSample {
+impl PathCount {
     /// One path, by its number.
     pub fn one(number: u64) -> Self {
         let mut sample = Self::default();
@@ -115,11 +115,11 @@ impl PathSample {
 
 impl<S> SurveyEntry<S> {
     /// One path, by its number.
-    pub fn one(place: TrieNodeId, state: S, number: u64) -> Self {
+    pub fn one(node: TrieNodeId, state: S, number: u64) -> Self {
         Self {
-            place,
+            node,
             state,
-            paths: PathSample::one(number),
+            paths: PathCount::one(number),
             next: END,
         }
     }
@@ -141,19 +141,22 @@ impl<S: Copy + PartialEq> Survey<S> {
             entries: Vec::with_capacity(trie.len()),
         };
         for start in starts {
-            survey.add(start.place, start.state, PathSample::one(start.number))?;
+            survey.add(start.node, start.state, PathCount::one(start.number))?;
         }
         // Those above come last in the trie.
         for id in trie.ids().rev() {
-            let mut at = *survey.heads.get(id.index()).or_internal("a place")?;
+            let mut at = *survey.heads.get(id.index()).or_internal("a trie node")?;
             if at == END {
                 continue;
             }
-            let place = trie.node(id)?;
+            let node = trie.node(id)?;
             while at != END {
-                let entry = *survey.entries.get(at as usize).or_internal("an entry")?;
+                let entry = *survey
+                    .entries
+                    .get(at as usize)
+                    .or_internal("a survey entry")?;
                 let mut offset = 1;
-                for child in trie.below(place) {
+                for child in trie.below(node) {
                     let state = step(entry.state, child)?;
                     survey.add(child, state, entry.paths.moved(offset))?;
                     offset += trie.size(child);
@@ -164,11 +167,17 @@ impl<S: Copy + PartialEq> Survey<S> {
         Ok(survey)
     }
 
-    fn add(&mut self, place: TrieNodeId, state: S, paths: PathSample) -> Result<(), InternalError> {
-        let head = self.heads.get_mut(place.index()).or_internal("a place")?;
+    fn add(&mut self, node: TrieNodeId, state: S, paths: PathCount) -> Result<(), InternalError> {
+        let head = self
+            .heads
+            .get_mut(node.index())
+            .or_internal("a trie node")?;
         let mut at = *head;
         while at != END {
-            let entry = self.entries.get_mut(at as usize).or_internal("an entry")?;
+            let entry = self
+                .entries
+                .get_mut(at as usize)
+                .or_internal("a survey entry")?;
             if entry.state == state {
                 entry.paths.join(&paths);
                 return Ok(());
@@ -176,9 +185,9 @@ impl<S: Copy + PartialEq> Survey<S> {
             at = entry.next;
         }
         let number = u32::try_from(self.entries.len()).ok();
-        let number = number.or_internal("room for entries")?;
+        let number = number.or_internal("a free entry number")?;
         self.entries.push(SurveyEntry {
-            place,
+            node,
             state,
             paths,
             next: *head,
@@ -198,8 +207,8 @@ impl<S: Copy + PartialEq> Survey<S> {
     }
 
     /// The numbers of the entries of a place.
-    pub(super) fn at(&self, place: TrieNodeId) -> impl Iterator<Item = usize> + '_ {
-        let mut at = self.heads.get(place.index()).copied().unwrap_or(END);
+    pub(super) fn at(&self, node: TrieNodeId) -> impl Iterator<Item = usize> + '_ {
+        let mut at = self.heads.get(node.index()).copied().unwrap_or(END);
         std::iter::from_fn(move || {
             let number = at as usize;
             at = self.entries.get(number)?.next;
@@ -208,8 +217,8 @@ impl<S: Copy + PartialEq> Survey<S> {
     }
 
     /// The number of the entry of a place and a state.
-    pub(super) fn number(&self, place: TrieNodeId, state: S) -> Option<usize> {
-        let mut numbers = self.at(place);
+    pub(super) fn number(&self, node: TrieNodeId, state: S) -> Option<usize> {
+        let mut numbers = self.at(node);
         numbers.find(|&at| self.entries.get(at).is_some_and(|e| e.state == state))
     }
 }
@@ -224,7 +233,7 @@ impl PathEngine {
         let mut found = Vec::new();
         for (root, _) in self.trie.roots() {
             found.push(SurveyStart {
-                place: *root,
+                node: *root,
                 state: begin(*root)?,
                 number,
             });
@@ -250,7 +259,7 @@ impl PathEngine {
         &self,
         starts: impl Iterator<Item = SurveyStart<StateId>>,
     ) -> Result<Survey<StateId>, InternalError> {
-        Survey::from(self, starts, |state, place| self.after(state, place))
+        Survey::from(self, starts, |state, node| self.after(state, node))
     }
 
     /// The paths of entries by the state and the kind of object that they end at, and by the node
@@ -264,17 +273,17 @@ impl PathEngine {
         by_node: bool,
     ) -> Result<Vec<PathGroup<'e>>, InternalError> {
         let mut kinds: Vec<&'e GroupKind> = Vec::new();
-        let mut found: hashbrown::HashMap<(StateId, usize, Option<NodeId>), PathSample> =
+        let mut found: hashbrown::HashMap<(StateId, usize, Option<NodeId>), PathCount> =
             hashbrown::HashMap::new();
         for entry in entries {
-            let place = self.trie.node(entry.place)?;
-            let object = &self.world.topology().key(place.node).object.kind;
+            let node = self.trie.node(entry.node)?;
+            let object = &self.world.topology().key(node.node).object.kind;
             let known = kinds.iter().position(|kind| *kind == object);
             let kind = known.unwrap_or(kinds.len());
             if known.is_none() {
                 kinds.push(object);
             }
-            let key = (entry.state, kind, by_node.then_some(place.node));
+            let key = (entry.state, kind, by_node.then_some(node.node));
             found.entry(key).or_default().join(&entry.paths);
         }
         let mut found: Vec<_> = found.into_iter().collect();
@@ -295,7 +304,7 @@ impl PathEngine {
     ///
     /// # Errors
     /// There is no path of a number.
-    pub fn names(&self, sample: &PathSample) -> Result<Vec<String>, InternalError> {
+    pub fn names(&self, sample: &PathCount) -> Result<Vec<String>, InternalError> {
         let numbers = sample.numbers();
         numbers.map(|number| self.trie.name_at(number)).collect()
     }

@@ -354,7 +354,7 @@ impl Topology {
             ports: Default::default(),
             producers: Vec::new(),
             consumers: Default::default(),
-            apart: Default::default(),
+            policy_clients: Default::default(),
         });
         root.ports.extend(port_node);
         let route = MeshRoute { port, route: index };

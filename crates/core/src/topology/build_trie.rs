@@ -141,11 +141,11 @@ impl<'t> TrieBuilder<'t> {
     }
 
     fn route(&mut self, index: usize, root: RootKind) -> TrieNodeId {
-        let drawn = match root {
+        let added = match root {
             RootKind::Mesh => &self.below_services,
             _ => &self.below_gateways,
         };
-        if let Some(Some(id)) = drawn.get(index) {
+        if let Some(Some(id)) = added.get(index) {
             return *id;
         }
         let topology = self.topology;
@@ -163,12 +163,12 @@ impl<'t> TrieBuilder<'t> {
         let node = route.map(|route| route.node);
         let node = node.unwrap_or(super::NodeId(u32::MAX));
         let id = self.trie.add((node, Level::Route), &below);
-        let drawn = match root {
+        let added = match root {
             RootKind::Mesh => &mut self.below_services,
             _ => &mut self.below_gateways,
         };
-        if let Some(place) = drawn.get_mut(index) {
-            *place = Some(id);
+        if let Some(slot) = added.get_mut(index) {
+            *slot = Some(id);
         }
         id
     }

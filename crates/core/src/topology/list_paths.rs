@@ -63,7 +63,7 @@ pub struct NamedStep<'p> {
 }
 
 /// A visitor that is a function, called for each path.
-struct Each<'v, S>(&'v mut dyn FnMut(&ListedPath<'_, S>) -> WalkControl);
+struct FnVisitor<'v, S>(&'v mut dyn FnMut(&ListedPath<'_, S>) -> WalkControl);
 
 /// A walk in progress.
 struct PathLister<'p, 'v, S, F> {
@@ -94,11 +94,11 @@ impl<'p> NamedStep<'p> {
 
     /// Adds the step to the name of a path.
     pub fn write(&self, name: &mut String) {
-        super::edge_label::spell(self.text, name);
+        super::edge_label::write_step(self.text, name);
     }
 }
 
-impl<S> PathVisitor<S> for Each<'_, S> {
+impl<S> PathVisitor<S> for FnVisitor<'_, S> {
     fn visit(&mut self, path: &ListedPath<'_, S>) -> WalkControl {
         (self.0)(path)
     }
@@ -118,7 +118,7 @@ impl PathTrie {
         visit: &mut dyn FnMut(&ListedPath<'_, S>) -> WalkControl,
     ) {
         let Some(path) = prefix else {
-            self.visit(None, begin, step, &mut Each(visit));
+            self.visit(None, begin, step, &mut FnVisitor(visit));
             return;
         };
         let mut resolved = Vec::with_capacity(8);
@@ -128,7 +128,7 @@ impl PathTrie {
                 resolved,
                 rule_index: None,
             };
-            self.visit(Some(&start), begin, step, &mut Each(visit));
+            self.visit(Some(&start), begin, step, &mut FnVisitor(visit));
         }
     }
 
@@ -151,8 +151,8 @@ impl PathTrie {
             visitor,
         };
         match start {
-            None => lister.all(begin),
-            Some(start) => lister.below(start, begin),
+            None => lister.visit_all(begin),
+            Some(start) => lister.visit_from(start, begin),
         };
     }
 
@@ -172,7 +172,7 @@ impl PathTrie {
             }
         };
         match node {
-            None => self.top().for_each(&mut add),
+            None => self.root_edges().for_each(&mut add),
             Some(node) => {
                 let node = self.node(node).ok();
                 let edges = node.into_iter().flat_map(|node| self.edges_below(node));
@@ -207,17 +207,17 @@ impl PathTrie {
     /// # Errors
     /// There are not as many paths.
     pub fn name_at(&self, number: u64) -> Result<String, InternalError> {
-        let mut left = number;
+        let mut remaining = number;
         let mut name = String::new();
-        let mut edge = self.edge_to(self.top(), &mut left)?;
+        let mut edge = self.edge_to(self.root_edges(), &mut remaining)?;
         loop {
             self.write_label(edge, &mut name);
-            let Some(below) = left.checked_sub(1) else {
+            let Some(below) = remaining.checked_sub(1) else {
                 return Ok(name);
             };
-            left = below;
+            remaining = below;
             let node = self.node(edge.node())?;
-            edge = self.edge_to(self.edges_below(node).iter(), &mut left)?;
+            edge = self.edge_to(self.edges_below(node).iter(), &mut remaining)?;
         }
     }
 
@@ -226,7 +226,7 @@ impl PathTrie {
     fn edge_to<'p>(
         &self,
         edges: impl Iterator<Item = &'p Edge>,
-        left: &mut u64,
+        remaining: &mut u64,
     ) -> Result<&'p Edge, InternalError> {
         let mut edges = edges.peekable();
         while let Some(mut edge) = edges.next() {
@@ -235,10 +235,10 @@ impl PathTrie {
                 edge = named;
             }
             let size = self.size(edge.node());
-            if *left < size {
+            if *remaining < size {
                 return Ok(edge);
             }
-            *left -= size;
+            *remaining -= size;
         }
         Err(InternalError::missing("a path by its number"))
     }
@@ -248,7 +248,7 @@ impl PathTrie {
     /// The names of mesh roots whose clients are set apart, sorted (specification 1.3).
     pub fn clients_apart(&self) -> Vec<String> {
         let mut found = Vec::new();
-        for (edge, (_, root)) in self.top().zip(self.roots()) {
+        for (edge, (_, root)) in self.root_edges().zip(self.roots()) {
             if root.kind == RootKind::Mesh && *root.client != *"*" {
                 let mut name = String::new();
                 self.write_label(edge, &mut name);
@@ -261,12 +261,13 @@ impl PathTrie {
 }
 
 impl<S: Copy, F: Fn(S, TrieNodeId) -> Option<S>> PathLister<'_, '_, S, F> {
-    fn all(&mut self, begin: S) -> bool {
+    fn visit_all(&mut self, begin: S) -> bool {
         let trie = self.trie;
-        trie.top().all(|edge| self.down(edge, None, begin))
+        trie.root_edges()
+            .all(|edge| self.descend(edge, None, begin))
     }
 
-    fn below(&mut self, start: &PathStart, begin: S) -> bool {
+    fn visit_from(&mut self, start: &PathStart, begin: S) -> bool {
         let mut state = Some(begin);
         for &node in &start.resolved {
             state = state.and_then(|state| (self.step)(state, node));
@@ -283,11 +284,11 @@ impl<S: Copy, F: Fn(S, TrieNodeId) -> Option<S>> PathLister<'_, '_, S, F> {
         {
             return true;
         }
-        self.at(end, state)
+        self.visit_node(end, state)
     }
 
     /// Goes down an edge, and all below it. `index` is that of a rule with a name.
-    fn down(&mut self, edge: &Edge, index: Option<u32>, above: S) -> bool {
+    fn descend(&mut self, edge: &Edge, index: Option<u32>, above: S) -> bool {
         let Some(state) = (self.step)(above, edge.node()) else {
             return true;
         };
@@ -302,27 +303,27 @@ impl<S: Copy, F: Fn(S, TrieNodeId) -> Option<S>> PathLister<'_, '_, S, F> {
         self.trie.write_label(edge, &mut self.name);
         self.rule_index = known.or(index);
         self.resolved.push(edge.node());
-        let control = self.at(edge.node(), state);
+        let control = self.visit_node(edge.node(), state);
         self.resolved.pop();
         self.rule_index = known;
         self.name.truncate(length);
         control
     }
 
-    fn at(&mut self, id: TrieNodeId, state: S) -> bool {
+    fn visit_node(&mut self, id: TrieNodeId, state: S) -> bool {
         let trie = self.trie;
         // The error is on record.
         let Ok(node) = trie.node(id) else {
             return true;
         };
-        let here = ListedPath {
+        let listed = ListedPath {
             name: &self.name,
             rule_index: self.rule_index,
             node,
             resolved: &self.resolved,
             state,
         };
-        match self.visitor.visit(&here) {
+        match self.visitor.visit(&listed) {
             WalkControl::Descend => {}
             WalkControl::SkipChildren => return true,
             WalkControl::Stop => return false,
@@ -332,7 +333,7 @@ impl<S: Copy, F: Fn(S, TrieNodeId) -> Option<S>> PathLister<'_, '_, S, F> {
             // A rule with a name is found by its index, and by its name.
             let named = edges.next_if(|next| next.node() == edge.node());
             let index = named.and_then(|_| trie.rule_index(edge));
-            if !self.down(named.unwrap_or(edge), index, state) {
+            if !self.descend(named.unwrap_or(edge), index, state) {
                 return false;
             }
         }
@@ -410,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_names_as_the_topology_visits() {
+    fn the_list_has_the_same_names_as_the_topology_walk() {
         let topology = topology();
         let mut visited = BTreeSet::new();
         topology.visit(&mut |name, _| {
@@ -432,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_rule_tells_its_index_to_all_below_it() {
+    fn all_paths_below_a_named_rule_have_its_index() {
         let trie = topology().trie();
         for (name, index) in listed(&trie, None) {
             assert_eq!(index, name.contains("/rules/pay").then_some(0), "{name}");
@@ -449,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn below_a_prefix_and_no_further_than_wanted() {
+    fn a_list_starts_at_a_prefix_and_ends_when_the_visitor_stops() {
         let trie = topology().trie();
         let rule = "gateways/a/gw/listeners/http/routes/HTTPRoute/a/r/rules/#0";
         let found: Vec<_> = listed(&trie, Some(rule)).into_iter().collect();

@@ -17,7 +17,7 @@ pub(crate) struct MeshRoot {
     /// Routes in other namespaces, by namespace: they hold for their own clients alone.
     pub consumers: BTreeMap<Str, Vec<MeshRoute>>,
     /// Namespaces set apart by policies for their own clients.
-    pub apart: BTreeSet<Str>,
+    pub policy_clients: BTreeSet<Str>,
 }
 
 /// A route below a mesh root: its index, and the port if the parentRef names one.
@@ -38,28 +38,32 @@ impl MeshRoot {
             || port.is_some_and(|p| consumers.iter().any(|c| c.port == Some(p)));
         let visible = if hidden { consumers } else { &self.producers };
         // Consumers of a port leave the whole Service to the producers.
-        let mut found: Vec<usize> = visible
+        let mut indexes: Vec<usize> = visible
             .iter()
             .filter(|r| r.port == port)
             .map(|r| r.route)
             .collect();
-        found.sort_unstable();
-        found.dedup();
-        found
+        indexes.sort_unstable();
+        indexes.dedup();
+        indexes
     }
 
     /// The namespaces that are set apart; any other answers as `*`.
     pub fn clients(&self) -> BTreeSet<Str> {
-        self.consumers.keys().chain(&self.apart).cloned().collect()
+        self.consumers
+            .keys()
+            .chain(&self.policy_clients)
+            .cloned()
+            .collect()
     }
 }
 
 impl Topology {
     /// Sets a namespace apart for a Service: it has a policy for its own clients there
     /// (specification 1.3, 4.6).
-    pub fn set_apart(&mut self, service: &NamespacedName, client: Str) {
+    pub fn add_policy_client(&mut self, service: &NamespacedName, client: Str) {
         if let Some(root) = self.roots.get_mut(service) {
-            root.apart.insert(client);
+            root.policy_clients.insert(client);
         }
     }
 }

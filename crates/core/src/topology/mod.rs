@@ -151,10 +151,10 @@ impl Topology {
     /// The node's key.
     pub fn key(&self, node: NodeId) -> &NodeKey {
         // Every NodeId is made by `intern`.
-        static NOWHERE: std::sync::LazyLock<NodeKey> =
+        static MISSING: std::sync::LazyLock<NodeKey> =
             std::sync::LazyLock::new(|| NodeKey::namespace(""));
         let key = self.nodes.get(node.index()).or_internal("a node");
-        key.unwrap_or(&NOWHERE)
+        key.unwrap_or(&MISSING)
     }
 
     /// The key of the node with a number.

@@ -22,10 +22,10 @@ pub struct PathTrie {
     /// The names of edges, one after the other.
     text: Vec<u8>,
     /// Edges of nodes with many of them, and of the top: parent and number.
-    many: HashTable<(TrieNodeId, u32)>,
+    edge_table: HashTable<(TrieNodeId, u32)>,
     roots: Vec<(TrieNodeId, TrieRoot)>,
     /// The edges of the roots.
-    tops: Vec<u32>,
+    root_edges: Vec<u32>,
     /// How many paths end at each node or below it.
     sizes: IndexVec<TrieNodeId, u64>,
     hasher: DefaultHashBuilder,
@@ -69,7 +69,7 @@ pub(super) struct Edge {
 }
 
 /// The parent of all roots.
-const TOP: TrieNodeId = TrieNodeId(u32::MAX);
+const ROOT_PARENT: TrieNodeId = TrieNodeId(u32::MAX);
 /// A node with more edges than this has them in the table.
 const MAX_INLINE_EDGES: usize = 12;
 
@@ -110,7 +110,7 @@ impl PathTrie {
         path: &PathName<'_>,
         mut visit: impl FnMut(TrieNodeId),
     ) -> Result<bool, InternalError> {
-        let mut at = TOP;
+        let mut at = ROOT_PARENT;
         for label in labels(path).into_iter().flatten() {
             let found = match (self.child(at, label)?, label) {
                 // Any client that nothing sets apart answers as `*` (specification 1.3).
@@ -125,7 +125,7 @@ impl PathTrie {
             at = found;
             visit(at);
         }
-        Ok(at != TOP)
+        Ok(at != ROOT_PARENT)
     }
 
     /// The roots of all paths.
@@ -134,8 +134,8 @@ impl PathTrie {
     }
 
     /// The edges to the roots.
-    pub(super) fn top(&self) -> impl Iterator<Item = &Edge> {
-        let edges = self.tops.iter();
+    pub(super) fn root_edges(&self) -> impl Iterator<Item = &Edge> {
+        let edges = self.root_edges.iter();
         edges.filter_map(|&edge| self.edges.get(edge as usize))
     }
 
@@ -151,14 +151,14 @@ impl PathTrie {
 
     /// The index of the rule that an edge leads to by index.
     pub(super) fn rule_index(&self, edge: &Edge) -> Option<u32> {
-        let (mark, rest) = self.text_of(edge)?.split_first()?;
-        (*mark == b'i').then_some(u32::from_le_bytes(*rest.first_chunk()?))
+        let (tag, rest) = self.text_of(edge)?.split_first()?;
+        (*tag == b'i').then_some(u32::from_le_bytes(*rest.first_chunk()?))
     }
 
     /// Adds the step of an edge to the name of a path.
     pub(super) fn write_label(&self, edge: &Edge, name: &mut String) {
         if let Some(text) = self.text_of(edge) {
-            edge_label::spell(text, name);
+            edge_label::write_step(text, name);
         }
     }
 
@@ -228,17 +228,17 @@ impl PathTrie {
     ) -> Result<Option<TrieNodeId>, InternalError> {
         let hash = self.hash(label);
         let same = |edge: &&Edge| edge.hash == hash && self.is_named(edge, label);
-        if parent != TOP {
+        if parent != ROOT_PARENT {
             let node = self.nodes.get(parent)?;
             if node.count as usize <= MAX_INLINE_EDGES {
                 let mut edges = self.edges_below(node).iter();
                 return Ok(edges.find(same).map(|edge| edge.node));
             }
         }
-        let ours = |&(above, at): &(TrieNodeId, u32)| {
+        let is_child = |&(above, at): &(TrieNodeId, u32)| {
             above == parent && self.edges.get(at as usize).is_some_and(|edge| same(&edge))
         };
-        let Some((_, found)) = self.many.find(mix(hash, parent), ours) else {
+        let Some((_, found)) = self.edge_table.find(mix(hash, parent), is_child) else {
             return Ok(None);
         };
         let edge = self.edges.get(*found as usize).or_internal("an edge")?;
@@ -246,7 +246,7 @@ impl PathTrie {
     }
 
     fn is_named(&self, edge: &Edge, label: EdgeLabel<'_>) -> bool {
-        self.text_of(edge).is_some_and(|name| label.is(name))
+        self.text_of(edge).is_some_and(|name| label.matches(name))
     }
 
     fn hash(&self, label: EdgeLabel<'_>) -> u32 {
@@ -269,14 +269,14 @@ impl PathTrie {
     }
 
     /// Puts an edge into the table.
-    fn enter(&mut self, parent: TrieNodeId, edge: u32) {
+    fn add_to_table(&mut self, parent: TrieNodeId, edge: u32) {
         let edges = &self.edges;
         let hash = |&(above, at): &(TrieNodeId, u32)| {
             let edge = edges.get(at as usize);
             mix(edge.map_or(0, |edge| edge.hash), above)
         };
         let entry = (parent, edge);
-        self.many.insert_unique(hash(&entry), entry, hash);
+        self.edge_table.insert_unique(hash(&entry), entry, hash);
     }
 
     /// Adds a node above those that are below it, which have been added before.
@@ -290,7 +290,7 @@ impl PathTrie {
         for &(label, child) in below {
             let edge = self.edge(label, child);
             if below.len() > MAX_INLINE_EDGES {
-                self.enter(id, edge);
+                self.add_to_table(id, edge);
             }
         }
         self.nodes.push(TrieNode {
@@ -305,8 +305,8 @@ impl PathTrie {
     /// Makes a node a root.
     pub(super) fn add_root(&mut self, label: EdgeLabel<'_>, id: TrieNodeId, root: TrieRoot) {
         let edge = self.edge(label, id);
-        self.enter(TOP, edge);
-        self.tops.push(edge);
+        self.add_to_table(ROOT_PARENT, edge);
+        self.root_edges.push(edge);
         self.roots.push((id, root));
     }
 
