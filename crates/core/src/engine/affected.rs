@@ -1,5 +1,5 @@
-//! What policies affect (specification 9.3): the nodes that they are attached to, and everything below
-//! them, on paths where they contribute. For a section its object is affected, too, in part.
+//! Finds the nodes that policies affect (specification 9.3): on paths where a policy contributes, the nodes
+//! that it is attached to and all nodes below them. A section also affects its object, in part.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,27 +19,27 @@ use crate::topology::{NodeId, PathStep, TrieNode, TrieNodeId};
 /// The number of a list of Namespaces.
 type ListId = u32;
 
-/// A state, the Namespaces that stand on the path as a kind sees it, and whether the last place
-/// brought one of them.
+/// A state, the Namespaces on the path that a kind considers, and whether the last trie node added one of
+/// them.
 type KindState = (StateId, ListId, bool);
 
-/// The nodes of chains down to some point, with the places and states where that point is.
+/// The leading nodes of chains, with the trie nodes and states where paths have these nodes.
 type Prefixes = BTreeMap<Vec<NodeId>, Vec<(TrieNodeId, StateId)>>;
 
-/// The Namespaces of paths, each list once.
+/// Numbers lists of Namespaces. Equal lists have the same number.
 #[derive(Debug, Default)]
 struct NamespaceLists {
     lists: Vec<Vec<NodeId>>,
     ids: HashMap<Vec<NodeId>, ListId>,
 }
 
-/// The policies of a kind that contribute to chains, with the nodes that they stand on.
+/// Caches the policies of a kind that contribute to each chain, with the nodes that they are attached to.
 struct Contributors<'e> {
     engine: &'e PathEngine,
     known: HashMap<ChainId, Vec<(usize, Vec<NodeId>)>>,
 }
 
-/// A survey of the paths as one kind sees them.
+/// A survey of the paths as one kind considers them, with their Namespaces.
 struct KindSurvey<'e> {
     engine: &'e PathEngine,
     kind: &'e PolicyKind,
@@ -48,8 +48,7 @@ struct KindSurvey<'e> {
 }
 
 impl PathEngine {
-    /// The nodes that a policy affects, sorted. A kind for which that fails is unknown from then
-    /// on.
+    /// The nodes that a policy affects, sorted. A kind for which this fails becomes UNKNOWN.
     pub fn affected_by(&self, number: usize, slot: usize) -> Vec<NodeId> {
         let Some(kind) = self.world.kinds().get(number) else {
             return Vec::new();
@@ -118,7 +117,7 @@ impl PathEngine {
         Ok(found.into_iter().collect())
     }
 
-    /// Adds a node, and the object of a section.
+    /// Adds a node, and for a section the node of its whole object.
     fn affect(&self, node: NodeId, found: &mut BTreeSet<NodeId>) {
         found.insert(node);
         let key = self.world.topology().key(node);
@@ -128,8 +127,8 @@ impl PathEngine {
         }
     }
 
-    /// The policies that affect an object or section, by the key that specification 11.16 writes. A
-    /// kind for which that fails is unknown from then on.
+    /// The policies that affect an object or section, by its key as in specification 11.16. A kind for
+    /// which this fails becomes UNKNOWN.
     pub fn affecting(
         &self,
         object: &ObjectKey,
@@ -161,7 +160,7 @@ impl PathEngine {
         found
     }
 
-    /// The policies of a kind that affect one of some nodes, sorted by name.
+    /// The policies of a kind that affect at least one of `parts`, sorted by name.
     fn affecting_of(
         &self,
         number: usize,
@@ -214,8 +213,8 @@ impl PathEngine {
         Ok(found)
     }
 
-    /// Where paths go through some nodes as a kind sees them: the nodes of the chain down to there,
-    /// and the places with their states.
+    /// Finds the paths through `parts` as a kind considers them: the nodes of the chain down to there, and
+    /// the trie nodes with their states.
     fn prefixes(
         &self,
         number: usize,
@@ -281,7 +280,7 @@ impl PathEngine {
         Ok(found)
     }
 
-    /// Visits all places at and below some, each once in each state.
+    /// Visits the trie nodes at and below `starts`, each once in each state.
     fn below(
         &self,
         starts: &[(TrieNodeId, StateId)],
@@ -302,7 +301,7 @@ impl PathEngine {
         Ok(())
     }
 
-    /// The nodes with a key as specification 11.16 writes it.
+    /// The nodes of an object or section, by its key as in specification 11.16.
     fn named_nodes(&self, object: &ObjectKey, section: Option<&str>) -> Vec<NodeId> {
         let topology = self.world.topology();
         let Some(section) = section else {
@@ -319,7 +318,7 @@ impl PathEngine {
         found
     }
 
-    /// The sections of an object that stand on paths.
+    /// The sections of an object.
     fn sections(&self, object: &ObjectKey) -> Vec<NodeId> {
         let whole = NodeKey::whole(object.clone());
         let Some(whole) = self.world.topology().node(&whole) else {
@@ -390,7 +389,7 @@ impl<'e> KindSurvey<'e> {
         })
     }
 
-    /// Tells of each entry whether `ends` holds at it or below it.
+    /// Computes for each entry whether `ends` returns true for it or for an entry below it.
     fn reached(
         &self,
         mut ends: impl FnMut(StateId, TrieNodeId) -> Result<bool, InternalError>,
@@ -398,7 +397,7 @@ impl<'e> KindSurvey<'e> {
         let engine = self.engine;
         let entries = self.survey.entries();
         let mut reached = vec![false; entries.len()];
-        // Those below come first in the trie.
+        // Children have lower numbers than their parents, so they are computed first.
         for id in engine.trie.ids() {
             let node = engine.trie.node(id)?;
             for number in self.survey.at(id) {
@@ -432,8 +431,8 @@ impl<'e> KindSurvey<'e> {
         })
     }
 
-    /// The nodes that an entry's place puts on the path, each with the number of steps of the chain
-    /// that stand at it or above it.
+    /// The nodes that an entry's trie node adds to the path, each with the number of steps of the chain at
+    /// it or above it.
     fn nodes(
         &self,
         entry: &SurveyEntry<KindState>,
@@ -463,7 +462,7 @@ impl<'e> KindSurvey<'e> {
             node: node.node,
             level: node.level,
         };
-        // Without the place's own step, the chain ends at the Namespace or above it.
+        // Without the step of the node itself, the chain ends at the Namespace or above it.
         let above = steps.len() - usize::from(steps.last() == Some(&own_step));
         let namespace = self.kind.namespace_above(topology, kind_of_root, node);
         let added = namespace.filter(|_| entry.state.2);
@@ -472,7 +471,7 @@ impl<'e> KindSurvey<'e> {
     }
 }
 
-/// The state after one more place, and the Namespaces on the path if the place brings one.
+/// The state after one more trie node, and the Namespaces on the path if the trie node adds one.
 fn step(
     engine: &PathEngine,
     kind: &PolicyKind,
@@ -491,7 +490,7 @@ fn step(
 }
 
 impl PolicyKind {
-    /// The Namespace that stands above a place as the kind sees it, if it stands not further up.
+    /// The Namespace of a trie node's object, if the kind considers it above nodes of this level.
     fn namespace_above(
         &self,
         topology: &crate::topology::Topology,

@@ -1,5 +1,4 @@
-//! Makes the automaton of a world: finds every state that some path reaches, without walking every
-//! path.
+//! Builds the automaton of a world: finds all states that paths reach, without walking every path.
 
 use std::sync::Arc;
 
@@ -13,15 +12,15 @@ use crate::effective::{NodePolicies, PolicyKind, World};
 use crate::model::{IndexVec, InternalError, Level, NodeKey, OrInternal, Str};
 use crate::topology::{NodeId, PathTrie, RootKind, TrieNode, TrieNodeId, TrieRoot};
 
-/// How a place acts.
+/// The effects of a trie node on all kinds. Nodes with equal symbols lead to the same next state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Symbol {
     root: Option<RootSymbol>,
-    /// A GatewayClass and its Gateway are two steps of one place.
+    /// The effects of each step. The trie node of a Gateway has two: its GatewayClass and the Gateway.
     steps: Vec<(Level, Vec<(usize, ChainEffect)>)>,
 }
 
-/// What a root decides for all paths below it.
+/// The properties of a root that concern all paths below it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct RootSymbol {
     kind: RootKind,
@@ -29,11 +28,11 @@ struct RootSymbol {
     acts: Vec<bool>,
 }
 
-/// A automaton in the making.
+/// Builds an automaton.
 struct AutomatonBuilder<'w> {
     world: &'w World,
     root: Option<NodeId>,
-    /// Whether some policy is for its own clients: else clients make no difference.
+    /// Whether some policy is for the clients of one namespace; otherwise states ignore the client.
     has_clients: bool,
     symbols: Vec<Symbol>,
     symbol_ids: HashMap<Symbol, u32>,
@@ -43,10 +42,10 @@ struct AutomatonBuilder<'w> {
 }
 
 impl Automaton {
-    /// The automaton of a world whose paths are those of a trie.
+    /// Builds the automaton of a world over the trie of its paths.
     ///
     /// # Errors
-    /// Something is missing that the trie or the world refers to.
+    /// The trie or the world refers to something that is missing.
     pub fn new(world: &World, trie: &PathTrie) -> Result<Self, InternalError> {
         let mut builder = AutomatonBuilder::new(world);
         let nodes = trie.nodes();
@@ -68,14 +67,14 @@ impl Automaton {
         Ok(automaton)
     }
 
-    /// A automaton of a world in which no place has a state.
+    /// An automaton with the start state only, in which no trie node has a transition.
     pub(super) fn without_paths(world: &World) -> Self {
         AutomatonBuilder::new(world).automaton
     }
 }
 
-/// What is below each place, alike for nodes below which everything acts alike: numbers of lists
-/// of symbols, each with what is below it.
+/// Classes of equivalent subtrees. Two trie nodes have the same class if the symbols below them are the
+/// same on every way down. A class is a list of the symbols of the children, each with its own class.
 #[derive(Debug, Default)]
 struct SubtreeClasses {
     of: IndexVec<TrieNodeId, u32>,
@@ -110,7 +109,7 @@ fn subtree_classes(
 }
 
 impl State {
-    /// The state before every path.
+    /// The start state.
     fn start() -> Self {
         Self {
             root: RootKind::default(),
@@ -189,7 +188,7 @@ impl<'w> AutomatonBuilder<'w> {
         self.intern(symbol)
     }
 
-    /// The kinds that stand somewhere.
+    /// The kinds with attached policies.
     fn active_kinds(&self) -> impl Iterator<Item = (usize, &'w PolicyKind)> {
         let kinds = self.world.kinds().iter().map(|kind| &**kind).enumerate();
         kinds.filter(|(_, kind)| !kind.nodes.is_empty())
@@ -212,7 +211,7 @@ impl<'w> AutomatonBuilder<'w> {
         number
     }
 
-    /// Makes every state that some path reaches.
+    /// Adds all states that paths reach.
     fn explore(
         &mut self,
         trie: &PathTrie,
@@ -237,7 +236,7 @@ impl<'w> AutomatonBuilder<'w> {
         Ok(())
     }
 
-    /// The state after a symbol.
+    /// The state after a symbol; added if it is new.
     fn transition(
         &mut self,
         from: StateId,
@@ -323,7 +322,7 @@ impl<'w> AutomatonBuilder<'w> {
         let chain_states = self.automaton.chain_states.get_mut(number);
         let chain_states = chain_states.and_then(Option::as_mut);
         let chain_states = chain_states.or_internal("the chain states of a kind")?;
-        // The client counts where a policy is for its own ones.
+        // The client is part of the chain state only if a policy for its namespace is on the chain.
         let client = if chain_state.is_for_clients() {
             client.clone()
         } else {

@@ -1,9 +1,10 @@
-//! The engine: a world that follows its store, with work in proportion to what changed.
+//! The engine: updates a world when its store changes, with work in proportion to the change.
 //!
-//! A policy that changes is exchanged in its place: its references, the conflicts around it and the
-//! chain states that rest on its nodes are worked out again, and nothing else. What moves paths themselves
-//! (Gateways, routes, namespaces, grants, profiles) lets the world be read anew; answers whose
-//! question is the same stay. [`World::from_store`] is the law: the tests hold each step against it.
+//! A changed policy is replaced in its slot. Only its references, the conflicts that it takes part in and
+//! the chain states that contain its nodes are computed again. A change to paths themselves (Gateways,
+//! routes, namespaces, grants, profiles) rebuilds the world from scratch; answers with the same
+//! [`AnswerKey`](crate::effective::AnswerKey) can be reused. Tests compare each update with
+//! [`World::from_store`].
 
 mod affected;
 mod attachment_index;
@@ -34,39 +35,39 @@ use crate::profile::{Policy, Profile, read_policy};
 use crate::store::{ChangeSet, Store};
 use crate::topology::{NodeId, PathTrie};
 
-/// A world with its paths, ready to follow changes.
+/// A world with its paths that is updated as its store changes.
 #[derive(Debug)]
 pub struct Engine {
     paths: PathEngine,
     indexes: Vec<AttachmentIndex>,
-    /// Kinds of objects that something depends on: nodes of paths, and what references name.
+    /// The kinds of objects that are nodes of paths or targets of references.
     pub(super) referenced_kinds: HashSet<GroupKind>,
-    /// How often the world was read from scratch while it followed.
+    /// The number of updates that rebuilt the world from scratch.
     rebuilds: u64,
 }
 
-/// What came of a step.
+/// The effect of an update on answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EngineUpdate {
-    /// Nothing that answers rest on.
+    /// No answer changes.
     Nothing,
-    /// The chain states of these kinds may come to something else.
+    /// The answers of these chain states may change; pairs of kind and chain state.
     ChainStates(Vec<(usize, ChainStateId)>),
-    /// The states are others; answers to the same questions are the same.
+    /// All states are new. Answers with the same key are unchanged.
     All,
 }
 
-/// What an exchange did.
+/// The effect of replacing policies of a kind.
 #[derive(Debug, Default)]
 struct Replacement {
-    /// Nodes on which policies are others now.
+    /// Nodes whose policies changed.
     touched: Vec<NodeId>,
-    /// A node has policies that had none, or the other way round.
+    /// A node has policies for all clients and had none before, so that new chain states are needed.
     needs_new_states: bool,
 }
 
 impl Engine {
-    /// The engine of a world.
+    /// Finds all paths of a world and the states that they reach.
     pub fn new(world: World) -> Self {
         let indexes = world
             .kinds()
@@ -80,12 +81,12 @@ impl Engine {
         }
     }
 
-    /// The world as it is now.
+    /// The current world.
     pub fn world(&self) -> &World {
         &self.paths.world
     }
 
-    /// The world as it is now with its paths: a clone stays as it is.
+    /// The current world with its paths. Later updates do not change a clone.
     pub fn paths(&self) -> &PathEngine {
         &self.paths
     }
@@ -95,17 +96,17 @@ impl Engine {
         &self.paths.trie
     }
 
-    /// The states of all paths.
+    /// The automaton over the trie.
     pub fn automaton(&self) -> &Arc<Automaton> {
         &self.paths.automaton
     }
 
-    /// How often the world was read from scratch while it followed.
+    /// The number of updates that rebuilt the world from scratch.
     pub fn rebuilds(&self) -> u64 {
         self.rebuilds
     }
 
-    /// How many policies of each kind there are, by outcome (specification 3.3).
+    /// The number of policies of each kind by outcome (specification 3.3).
     pub fn outcomes(&self) -> BTreeMap<(GroupKind, Outcome), usize> {
         let mut found = BTreeMap::new();
         for kind in &self.paths.world.kinds {
@@ -118,7 +119,7 @@ impl Engine {
         found
     }
 
-    /// Follows a store in which some objects are others than before.
+    /// Updates the world to a store in which the objects in `changed` differ from before.
     pub fn follow(&mut self, store: Store, changed: &ChangeSet) -> EngineUpdate {
         let before = std::mem::replace(&mut self.paths.world.store, store);
         let mut of_kinds: HashMap<usize, Vec<&ObjectKey>> = HashMap::new();
@@ -161,7 +162,7 @@ impl Engine {
         }
     }
 
-    /// Reads the world from scratch. Profiles that say the same stay the same.
+    /// Rebuilds the world from scratch. Equal profiles keep their address, so that answer keys stay equal.
     fn rebuild(&mut self) -> EngineUpdate {
         let store = self.paths.world.store.clone();
         let mut world = World::from_store(store, &self.paths.world.profiles);
@@ -179,7 +180,7 @@ impl Engine {
         EngineUpdate::All
     }
 
-    /// Exchanges policies of a kind; `None` if they bear on the paths themselves.
+    /// Replaces policies of a kind; `None` if they change the paths themselves.
     fn replace_policies(&mut self, number: usize, keys: &[&ObjectKey]) -> Option<Replacement> {
         let kind = Arc::make_mut(
             self.paths
@@ -208,7 +209,7 @@ impl Engine {
                 .extend(reference_kinds(&kind.profile, &policy));
             let context = (&self.paths.world.store, &*self.paths.world.topology);
             let attached = attach_policy(&kind.profile, &policy, context, &index.filters);
-            // Its clients may be set apart on a mesh root.
+            // Such a policy can add paths for its clients below a mesh root.
             if attached
                 .nodes()
                 .any(|(_, g)| matches!(g, AttachmentGroup::Clients(_)))
@@ -242,7 +243,7 @@ impl Engine {
 }
 
 impl Replacement {
-    /// Puts what stands on a node now.
+    /// Replaces the policies of a node.
     fn replace(
         &mut self,
         kind: &mut PolicyKind,
@@ -252,8 +253,8 @@ impl Replacement {
     ) {
         let stands = policies.has_policies();
         let before = kind.nodes.get(&node);
-        // Chain states go on over a node that nothing stands on any more; new ones are needed where all
-        // clients are to see what none or some did.
+        // Existing chain states may contain a node that has no policies any more. New ones are needed
+        // if policies concern all clients on a node where no policy did before.
         self.needs_new_states |=
             policies.is_for_all() && !before.is_some_and(NodePolicies::is_for_all);
         let affects = |on_node: &NodePolicies| {
@@ -270,7 +271,7 @@ impl Replacement {
 }
 
 impl PolicyKind {
-    /// Settles the conflicts between some policies; returns what stands on the affected nodes.
+    /// Resolves the conflicts between some policies; returns the policies of the affected nodes.
     fn resolve_conflicts_on(
         &mut self,
         members: Vec<usize>,
@@ -298,7 +299,7 @@ impl PolicyKind {
     }
 }
 
-/// The kinds that a policy may name, and does.
+/// The kinds that a policy references, as far as its profile allows them.
 fn reference_kinds<'p>(
     profile: &'p Profile,
     policy: &'p Policy,
@@ -311,7 +312,7 @@ fn reference_kinds<'p>(
     kinds.filter(allowed).cloned()
 }
 
-/// Kinds of objects that something depends on.
+/// The kinds of objects that are nodes of paths or targets of references.
 fn referenced_kinds(world: &World) -> HashSet<GroupKind> {
     let mut referenced_kinds: HashSet<GroupKind> = HashSet::new();
     for kind in world.kinds() {

@@ -1,5 +1,5 @@
-//! Statuses of policies (specification 10), counted over states: what a policy won and lost is worked
-//! out once for each attachment chain, however many paths have it.
+//! Computes the statuses of policies (specification 10). What a policy won and lost is computed once for
+//! each attachment chain and multiplied by the number of paths that have the chain.
 
 use hashbrown::{HashMap, HashSet};
 
@@ -14,10 +14,10 @@ use crate::model::{
 use crate::profile::{Ancestor, PolicyClass};
 use crate::topology::NodeId;
 
-/// The number of a set of roots.
+/// The number of a set of roots; 0 is the empty set.
 type SetId = u32;
 
-/// Sets of roots, each once.
+/// Numbers sets of roots. Equal sets have the same number.
 #[derive(Debug, Default)]
 struct RootSets {
     sets: Vec<Vec<u32>>,
@@ -29,14 +29,15 @@ struct RootSets {
 #[derive(Debug)]
 struct Ancestors {
     sets: RootSets,
-    /// By node and level: of a Namespace, the level of what lives in it.
+    /// By node and its level.
     of_nodes: HashMap<(NodeId, Level), SetId>,
+    /// By Namespace and the level of the nodes in it.
     of_namespaces: HashMap<(NodeId, Level), SetId>,
 }
 
 impl PathEngine {
-    /// Computes the statuses of all policies. A kind for which that fails has none, and is unknown
-    /// from then on.
+    /// Computes the statuses of all policies. A kind for which this fails has no statuses and becomes
+    /// UNKNOWN.
     pub fn statuses(&self) -> Statuses {
         let found = self.survey().and_then(|survey| {
             let groups = self.groups(survey.entries(), false)?;
@@ -150,7 +151,8 @@ impl PathEngine {
         Ok(found)
     }
 
-    /// The nodes that policies are attached to of kinds whose statuses name Gateways.
+    /// The nodes with policies of kinds whose statuses have Gateways as ancestors; `None` if there is no
+    /// such kind.
     fn attached_below_gateways(&self) -> Option<HashSet<NodeId>> {
         let mut found = HashSet::new();
         let mut any = false;
@@ -171,7 +173,7 @@ impl PathEngine {
         any.then_some(found)
     }
 
-    /// The roots above nodes; nothing if no status names them.
+    /// Finds the roots above nodes with policies; `None` if no status needs them.
     fn ancestors(&self) -> Result<Option<Ancestors>, InternalError> {
         let Some(wanted) = self.attached_below_gateways() else {
             return Ok(None);
@@ -275,7 +277,7 @@ impl Ancestors {
         Ok(())
     }
 
-    /// The roots above a node as a kind sees paths.
+    /// The roots above a node, on paths as the kind considers them.
     fn of(&self, kind: &PolicyKind, node: NodeId) -> Result<Vec<u32>, InternalError> {
         let mut found = Vec::new();
         for level in Level::ALL {
@@ -295,7 +297,7 @@ impl Ancestors {
 }
 
 impl PolicyKind {
-    /// The status of a policy after its scopes are counted, without its ancestors.
+    /// The status of a policy from its summary, without ancestors.
     pub(crate) fn status(&self, slot: usize, summary: &EnforcementSummary) -> PolicyStatus {
         let accepted = self.outcome(slot).0 == Outcome::Accepted;
         if !accepted || self.profile.class == PolicyClass::Listed {
