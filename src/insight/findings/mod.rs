@@ -14,7 +14,7 @@ use crate::api::v1;
 use crate::snapshot::Snapshot;
 use entail_core::effective::{AttachmentChain, PolicyKind, World};
 use entail_core::engine::{
-    ChainId, ChainKey, ChainTable, PathEngine, PathGroup, PathCount, StateId, SurveyEntry,
+    ChainId, ChainKey, ChainTable, PathCount, PathEngine, PathGroup, StateId, SurveyEntry,
 };
 use entail_core::model::{Enforcement, GroupKind, InternalError, ObjectKey, Outcome, PolicyRef};
 use entail_core::profile::{PolicyClass, PolicyLabel, ProfileOrigin};

@@ -1,4 +1,4 @@
-//! Draws the trie of a topology.
+//! Builds the trie of a topology.
 
 use hashbrown::HashMap;
 
@@ -8,11 +8,11 @@ use super::trie::{PathTrie, TrieNodeId, TrieRoot};
 use super::{BackendNode, ListenerNode, RootKind, RuleNode, Topology};
 use crate::model::{GroupKind, Level, Str};
 
-/// A trie in the making: what is below a route is drawn once for Gateways and once for mesh roots,
-/// which need no grants.
+/// Builds a trie. The subtree of a route is added once for Gateways and once for mesh roots, because mesh
+/// paths need no ReferenceGrants.
 struct TrieBuilder<'t> {
     topology: &'t Topology,
-    /// The names of kinds in paths.
+    /// The names of kinds as they are written in paths.
     kinds: &'t HashMap<&'t GroupKind, Str>,
     trie: PathTrie,
     below_gateways: Vec<Option<TrieNodeId>>,
@@ -20,7 +20,7 @@ struct TrieBuilder<'t> {
 }
 
 impl Topology {
-    /// The trie of all paths.
+    /// Builds the trie of all paths.
     pub fn trie(&self) -> PathTrie {
         let mut kinds: HashMap<&GroupKind, Str> = HashMap::new();
         for key in &self.nodes {

@@ -1,16 +1,16 @@
-//! The steps of paths' names, as edges of the plan are named.
+//! Labels of the edges of a trie: the steps in the name of a path, and their encoding as bytes.
 
 use std::fmt::Write;
 
 use crate::model::{PathName, Root, RuleStep};
 
-/// A step of a path's name.
+/// One step in the name of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum EdgeLabel<'a> {
     GatewayClass(&'a str),
     Namespace(&'a str),
     Gateway(&'a str, &'a str),
-    /// A mesh root is its Service and the client: an unknown client answers as `*`.
+    /// A mesh root: namespace and name of the Service, and the client namespace.
     Service(&'a str, &'a str, &'a str),
     ListenerSet(&'a str, &'a str),
     Listener(&'a str),
@@ -22,7 +22,7 @@ pub(super) enum EdgeLabel<'a> {
 }
 
 impl<'a> EdgeLabel<'a> {
-    /// A mark of its kind, and its words.
+    /// A tag for the kind of step, and the strings in it.
     fn parts(self) -> (u8, [&'a str; 3]) {
         match self {
             EdgeLabel::GatewayClass(a) => (b'c', [a, "", ""]),
@@ -47,7 +47,7 @@ impl<'a> EdgeLabel<'a> {
         }
     }
 
-    /// Writes it as edges are named: no word holds a slash.
+    /// Appends the encoded label. Each string ends with a slash, which no string contains.
     pub fn write(self, out: &mut Vec<u8>) {
         let (tag, parts) = self.parts();
         out.push(tag);
@@ -61,7 +61,7 @@ impl<'a> EdgeLabel<'a> {
         }
     }
 
-    /// Whether it is written so.
+    /// Whether `name` is the encoding of this label. Does not allocate.
     pub fn matches(self, name: &[u8]) -> bool {
         let (tag, parts) = self.parts();
         let Some(mut remaining) = name.strip_prefix(&[tag]) else {
@@ -81,7 +81,7 @@ impl<'a> EdgeLabel<'a> {
     }
 }
 
-/// The steps of a path's name, at most eight.
+/// The steps in the name of a path, at most eight.
 pub(super) fn labels<'a>(path: &PathName<'a>) -> [Option<EdgeLabel<'a>>; 8] {
     let one = |label: EdgeLabel<'a>| [Some(label), None, None, None, None, None, None, None];
     let path = match path {
@@ -119,7 +119,7 @@ pub(super) fn labels<'a>(path: &PathName<'a>) -> [Option<EdgeLabel<'a>>; 8] {
     ]
 }
 
-/// Adds a step, as edges are named, to the name of a path.
+/// Appends the step with an encoded label to the name of a path.
 pub(super) fn write_step(edge: &[u8], name: &mut String) {
     let Some((tag, remaining)) = edge.split_first() else {
         return;

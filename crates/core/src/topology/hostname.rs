@@ -2,8 +2,8 @@
 
 use crate::model::Str;
 
-/// Whether a listener's hostname and a route's have an intersection; absent ones match all.
-/// Hostnames are lower case already.
+/// Whether the hostnames of a listener and a route intersect. An absent hostname matches all. Hostnames
+/// must be in lower case.
 pub(crate) fn intersect(listener: Option<&str>, route: &[Str]) -> bool {
     let Some(listener) = listener else {
         return true;
@@ -13,8 +13,8 @@ pub(crate) fn intersect(listener: Option<&str>, route: &[Str]) -> bool {
     route.is_empty() || route.iter().any(intersects)
 }
 
-/// The hostname of a route on a listener: the one of the two that says more, if they have hosts in
-/// common. Empty ones are none.
+/// The intersection of two hostnames: the more specific one, or `None` if they have no host in common. An
+/// empty hostname matches all.
 pub(crate) fn intersection<'h>(listener: &'h str, route: &'h str) -> Option<&'h str> {
     let covers = |wide: &str, name: &str| {
         let suffix = wide.strip_prefix('*');

@@ -1,4 +1,5 @@
-//! The judge of the trie: walks every path of the topology, each prefix once, in a fixed order.
+//! Walks every path of a topology without the trie, each prefix once, in a fixed order. Tests compare the
+//! trie with it.
 
 use std::fmt::Write;
 
@@ -7,10 +8,10 @@ use super::{
 };
 use crate::model::{Level, Str};
 
-/// Called for each path with its name and resolved path.
+/// A function that is called for each path with its name and steps.
 pub type Visitor<'v> = dyn FnMut(&str, &ResolvedPath) + 'v;
 
-/// A walk in progress: the name and the resolved path so far.
+/// A walk in progress, with the name and the steps of the current path.
 struct Walker<'t, 'v> {
     topology: &'t Topology,
     name: String,
@@ -19,8 +20,7 @@ struct Walker<'t, 'v> {
 }
 
 impl Topology {
-    /// Visits every addressable path (specification 1.6): gateways, mesh roots, classes, namespaces.
-    /// Rules that have a name are named by it.
+    /// Visits every path that has a name (specification 1.6). Rules that have a name are written by name.
     pub fn visit<'v>(&self, visit: &'v mut Visitor<'v>) {
         let mut walker = Walker {
             topology: self,
@@ -69,7 +69,7 @@ impl Topology {
 }
 
 impl Walker<'_, '_> {
-    /// Goes one step down, visits, walks below, and comes back.
+    /// Adds one step, visits the path, calls `below`, and removes the step.
     fn descend(
         &mut self,
         prefix: &str,
