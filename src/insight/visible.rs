@@ -70,7 +70,7 @@ impl PathVisitor<StateId> for Finder<'_> {
         let (visible, below) = self.visible.look(path.name, depth);
         if self.visible.is_covered(depth + 1) {
             self.starts.push(SurveyStart {
-                place,
+                node: place,
                 state: path.state,
                 number,
             });

@@ -14,7 +14,7 @@ use crate::api::v1;
 use crate::snapshot::Snapshot;
 use entail_core::effective::{AttachmentChain, PolicyKind, World};
 use entail_core::engine::{
-    ChainId, ChainKey, ChainTable, PathEngine, PathGroup, PathSample, StateId, SurveyEntry,
+    ChainId, ChainKey, ChainTable, PathCount, PathEngine, PathGroup, StateId, SurveyEntry,
 };
 use entail_core::model::{Enforcement, GroupKind, InternalError, ObjectKey, Outcome, PolicyRef};
 use entail_core::profile::{PolicyClass, PolicyLabel, ProfileOrigin};
@@ -205,7 +205,7 @@ impl<'e> Scopes<'e> {
     fn troubles(&self, number: usize, kind: &PolicyKind) -> Result<Vec<Troubled>, InternalError> {
         let world = self.engine.world();
         let mut chains = ChainTable::new(self.engine, number, kind);
-        let mut known: BTreeMap<ChainKey, PathSample> = BTreeMap::new();
+        let mut known: BTreeMap<ChainKey, PathCount> = BTreeMap::new();
         let by_node = match kind.reads_own_fields() {
             true => self.engine.groups(&self.entries, true)?,
             false => Vec::new(),
