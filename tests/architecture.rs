@@ -51,8 +51,9 @@ const SERVER: &[Row] = &[
     ("api", &[]),
     ("snapshot", &["api"]),
     ("insight", &["api", "snapshot"]),
+    ("subscription", &["api", "snapshot", "insight"]),
     ("source", &[]),
-    ("server", &["api", "snapshot", "insight"]),
+    ("server", &["api", "snapshot", "insight", "subscription"]),
     ("telemetry", &["snapshot", "server"]),
     ("config", &["snapshot", "insight", "server", "telemetry"]),
     (
@@ -61,6 +62,7 @@ const SERVER: &[Row] = &[
             "api",
             "snapshot",
             "insight",
+            "subscription",
             "server",
             "source",
             "telemetry",

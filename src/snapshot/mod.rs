@@ -6,9 +6,7 @@
 mod cell;
 mod encoder;
 mod reply_tail;
-mod rows;
 mod snapshot_builder;
-mod views;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -17,9 +15,8 @@ use bytes::Bytes;
 
 pub use cell::SnapshotCell;
 pub use encoder::BuildStats;
-pub use rows::{PathEntry, PathLimits, PathList, TooManyPaths};
+pub(crate) use snapshot_builder::AnswerDelta;
 pub use snapshot_builder::SnapshotBuilder;
-pub use views::{PathSelector, SnapshotPaths, WatchGroup};
 
 use crate::api::{EncodedGetEffectivePoliciesResponse, combined_etag, v1};
 use encoder::AnswerEncoder;
@@ -32,7 +29,7 @@ use entail_core::routing::{EntryPoint, Request, RoutingOptions, RoutingResult};
 use entail_core::store::Projection;
 use entail_core::topology::PathTrie;
 use reply_tail::{ReplyTail, shared_bytes};
-use snapshot_builder::{AnswerDelta, LazyWorld};
+use snapshot_builder::LazyWorld;
 
 /// What a snapshot says of itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,24 +137,40 @@ impl Snapshot {
         body.or_internal("the answer of a state")
     }
 
-    /// Records that something is missing on which answers rest: all kinds are unknown from then on.
-    fn fail(&self, error: InternalError) {
+    /// Records an internal error: all kinds are UNKNOWN from then on.
+    pub(crate) fn fail(&self, error: InternalError) {
         self.engine().fail(error);
         self.failed.store(true, Ordering::Relaxed);
     }
 
-    /// The answer of the paths of a slot of [`PathList`] that fit.
-    pub fn answer_of(&self, rows: &PathList, slot: u32) -> Option<&Arc<PathAnswer>> {
-        let state = rows.state(slot).or_internal("a slot");
+    /// The answer of a state. `None` is an internal error, as is a state without an answer.
+    pub(crate) fn answer_at(&self, state: Option<StateId>) -> &Arc<PathAnswer> {
+        let state = state.or_internal("a slot");
         let body = state.and_then(|state| self.body(state));
-        Some(body.unwrap_or_else(|error| {
+        body.unwrap_or_else(|error| {
             self.fail(error);
             &self.unknown
-        }))
+        })
     }
 
-    /// Whether the paths are those of another snapshot, and found the same way.
-    fn has_paths_of(&self, other: &Self) -> bool {
+    /// The trie of all paths.
+    pub(crate) fn trie(&self) -> &Arc<PathTrie> {
+        &self.trie
+    }
+
+    /// The transitions of the automaton of all paths.
+    pub(crate) fn transitions(&self) -> &Arc<Transitions> {
+        &self.transitions
+    }
+
+    /// The difference between the answers of this snapshot and those of the previous one.
+    pub(crate) fn answer_delta(&self) -> &AnswerDelta {
+        &self.answer_delta
+    }
+
+    /// Whether both snapshots share the trie and the automaton, so that every path has the same
+    /// state in both.
+    pub(crate) fn has_paths_of(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.trie, &other.trie) && Arc::ptr_eq(&self.transitions, &other.transitions)
     }
 

@@ -24,7 +24,7 @@ pub struct SnapshotBuilder {
 
 /// How the answers of a snapshot differ from those of the one before.
 #[derive(Clone, Debug)]
-pub(super) enum AnswerDelta {
+pub(crate) enum AnswerDelta {
     /// The paths themselves may be others, or nothing came before.
     All,
     /// These states have another body than in the snapshot of a generation.
