@@ -38,11 +38,11 @@ pub fn explain(
 ) -> Result<v1::ExplainResponse, Failure> {
     let world = snapshot.world();
     let subject = QuerySubject::read(&request.name, world)?;
-    let wanted: Vec<GroupKind> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
+    let requested: Vec<GroupKind> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
     let kinds = world.kinds().iter().enumerate();
     let kinds: Vec<(usize, &PolicyKind)> = kinds
         .map(|(number, kind)| (number, &**kind))
-        .filter(|(_, kind)| wanted.is_empty() || wanted.contains(&kind.profile().policy))
+        .filter(|(_, kind)| requested.is_empty() || requested.contains(&kind.profile().policy))
         .filter(|(_, kind)| visibility.includes_kind(&kind.profile().policy))
         .collect();
     let (found, truncated) = match &subject {
@@ -68,7 +68,7 @@ pub fn explain(
         })
         .collect();
     let version = snapshot.version();
-    let states = incomplete_kinds(snapshot, &wanted, visibility);
+    let states = incomplete_kinds(snapshot, &requested, visibility);
     Ok(v1::ExplainResponse {
         paths,
         version: Some(version.message()),
@@ -122,15 +122,15 @@ fn explain_object(
     visibility: &dyn Visibility,
 ) -> Result<(PathGroups, bool), Failure> {
     let engine = snapshot.engine();
-    let places = subject.places(engine);
+    let subject_nodes = subject.nodes(engine);
     let scopes = kinds.iter().map(|&(number, kind)| Scopes {
         levels: scope_levels(kind.profile()),
         chains: ChainTable::new(engine, number, kind),
     });
     let mut gatherer = Gatherer {
         engine,
-        leads: leads_to(engine, &places),
-        places,
+        leads: leads_to(engine, &subject_nodes),
+        subject_nodes,
         scopes: scopes.collect(),
         visible: Visible::new(visibility),
         known: HashMap::new(),
@@ -148,7 +148,7 @@ fn explain_object(
     let trie = engine.trie();
     let includes: Vec<bool> = trie
         .ids()
-        .map(|id| gatherer.places.includes(engine, id))
+        .map(|id| gatherer.subject_nodes.includes(engine, id))
         .collect();
     let step = |walked: Walked, id: TrieNodeId| {
         let included = includes.get(id.index()).copied();
@@ -167,12 +167,12 @@ fn explain_object(
 }
 
 /// Returns for each trie node whether the subject of the query is at the node or below it.
-fn leads_to(engine: &PathEngine, places: &SubjectNodes) -> Vec<bool> {
+fn leads_to(engine: &PathEngine, subject_nodes: &SubjectNodes) -> Vec<bool> {
     let trie = engine.trie();
     let mut leads: Vec<bool> = Vec::with_capacity(trie.len());
     for (id, place) in trie.ids().zip(trie.nodes()) {
         let below = |child: TrieNodeId| leads.get(child.index()).copied().unwrap_or_default();
-        let found = places.includes(engine, id) || trie.below(place).any(below);
+        let found = subject_nodes.includes(engine, id) || trie.below(place).any(below);
         leads.push(found);
     }
     leads
@@ -195,7 +195,7 @@ struct Scopes<'e> {
 /// Groups the paths through an object by their attachment chains.
 struct Gatherer<'e> {
     engine: &'e PathEngine,
-    places: SubjectNodes,
+    subject_nodes: SubjectNodes,
     /// By trie node: whether the subject of the query is at the node or below it.
     leads: Vec<bool>,
     scopes: Vec<Scopes<'e>>,
@@ -224,8 +224,8 @@ impl Gatherer<'_> {
         let scopes = self.scopes.get_mut(kind).or_internal("a kind")?;
         let level = end.level;
         let is_above = || scopes.levels.iter().all(|scope| *scope < level);
-        let answers =
-            scopes.levels.contains(&level) || (self.places.ends(self.engine, place) && is_above());
+        let answers = scopes.levels.contains(&level)
+            || (self.subject_nodes.ends(self.engine, place) && is_above());
         if !answers {
             return Ok(None);
         }
@@ -250,7 +250,7 @@ impl Gatherer<'_> {
             }
             let walked = Walked {
                 state: self.engine.after(walked.state, child)?,
-                through: walked.through || self.places.includes(self.engine, child),
+                through: walked.through || self.subject_nodes.includes(self.engine, child),
             };
             found = self.has_explanation(child, walked)?;
         }

@@ -46,9 +46,9 @@ pub fn get(
         });
     }
     let requested = requested_kinds(&request.kinds);
-    let wanted = scope.narrow(&requested);
-    let policies = selected(body, &wanted);
-    let tag = body.etag_of(&wanted);
+    let in_scope = scope.narrow(&requested);
+    let policies = selected(body, &in_scope);
+    let tag = body.etag_of(&in_scope);
     let result = if not_modified(&request.if_none_match, &tag) {
         not_modified_field(&tag)
     } else {
@@ -81,7 +81,7 @@ pub fn batch(
         ));
     }
     let requested = requested_kinds(&request.kinds);
-    let wanted = scope.narrow(&requested);
+    let in_scope = scope.narrow(&requested);
     let mut table = AnswerTable::default();
     let mut results = BytesMut::new();
     for one in &request.requests {
@@ -90,7 +90,7 @@ pub fn batch(
                 error: Some(failure.path_error()),
                 ..v1::PathPolicies::default()
             },
-            Ok(body) => table.point(body, &wanted, &one.if_none_match),
+            Ok(body) => table.point(body, &in_scope, &one.if_none_match),
         };
         results.extend_from_slice(&field(1, &result.encode_to_vec()));
     }
@@ -115,7 +115,7 @@ impl AnswerTable {
     fn point(
         &mut self,
         body: &PathAnswer,
-        wanted: &[GroupKind],
+        in_scope: &[GroupKind],
         if_none_match: &str,
     ) -> v1::PathPolicies {
         let bodies = &mut self.bodies;
@@ -123,11 +123,11 @@ impl AnswerTable {
         let (tag, place) = self
             .known
             .entry(address)
-            .or_insert_with(|| (body.etag_of(wanted), None));
+            .or_insert_with(|| (body.etag_of(in_scope), None));
         let unmodified = not_modified(if_none_match, tag);
         if !unmodified && place.is_none() {
             *place = u32::try_from(bodies.len()).ok();
-            let policies = selected(body, wanted);
+            let policies = selected(body, in_scope);
             bodies.push((field_header(2, policies.len()).into(), policies));
         }
         v1::PathPolicies {
@@ -204,9 +204,9 @@ pub(super) fn requested_kinds(kinds: &[String]) -> Vec<GroupKind> {
     kinds.iter().map(|text| GroupKind::parse(text)).collect()
 }
 
-fn selected(body: &PathAnswer, wanted: &[GroupKind]) -> Bytes {
+fn selected(body: &PathAnswer, in_scope: &[GroupKind]) -> Bytes {
     let mut policies = BytesMut::new();
-    for part in body.policies(wanted) {
+    for part in body.policies(in_scope) {
         policies.extend_from_slice(part);
     }
     policies.freeze()

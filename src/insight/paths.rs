@@ -28,9 +28,9 @@ pub fn list_paths(
     let subject = QuerySubject::read(&request.name, snapshot.world())?;
     let page = page(snapshot, request.page_size, &request.page_token)?;
     let first = page.first;
-    let places = subject.places(engine);
+    let subject_nodes = subject.nodes(engine);
     let mut lister = PageLister {
-        counts: Counts::of(engine, &places, &request.levels),
+        counts: Counts::of(engine, &subject_nodes, &request.levels),
         levels: &request.levels,
         visible: Visible::new(visibility),
         page,
@@ -48,7 +48,7 @@ pub fn list_paths(
             })
         }
         QuerySubject::All | QuerySubject::Object(..) => {
-            let step = |through, id| Ok(through || places.includes(engine, id));
+            let step = |through, id| Ok(through || subject_nodes.includes(engine, id));
             engine.visit(None, false, step, &mut lister)
         }
     };
@@ -79,7 +79,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(engine: &PathEngine, places: &SubjectNodes, levels: &[String]) -> Self {
+    fn of(engine: &PathEngine, subject_nodes: &SubjectNodes, levels: &[String]) -> Self {
         let trie = engine.trie();
         let mut counts = Self {
             through: Vec::with_capacity(trie.len()),
@@ -94,7 +94,7 @@ impl Counts {
                 through += all;
                 before += some;
             }
-            if places.includes(engine, id) {
+            if subject_nodes.includes(engine, id) {
                 before = through;
             }
             counts.through.push(through);
@@ -111,7 +111,7 @@ impl Counts {
 
 /// Whether paths that end at a level are listed.
 fn is_at(levels: &[String], level: Level) -> bool {
-    levels.is_empty() || levels.iter().any(|wanted| wanted == level.as_str())
+    levels.is_empty() || levels.iter().any(|selected| selected == level.as_str())
 }
 
 /// Lists a page of paths.

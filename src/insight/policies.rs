@@ -24,10 +24,10 @@ pub fn list_policies(
 ) -> Result<v1::ListPoliciesResponse, Failure> {
     let world = snapshot.world();
     let statuses = snapshot.statuses();
-    let wanted: Vec<GroupKind> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
+    let requested: Vec<GroupKind> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
     let mut all: Vec<v1::PolicyStatus> = Vec::new();
     for (number, kind) in world.kinds().iter().enumerate() {
-        if !wanted.is_empty() && !wanted.contains(&kind.profile().policy) {
+        if !requested.is_empty() && !requested.contains(&kind.profile().policy) {
             continue;
         }
         for (index, policy) in kind.policies() {

@@ -34,7 +34,7 @@ pub(super) fn reach(
 ) -> Result<v1::ListAffectedResponse, Failure> {
     let world = snapshot.world();
     let (number, index) = policy_named(world, name, visibility)?;
-    let wanted = match unit {
+    let requested = match unit {
         "" => Unit::default(),
         text => Unit::parse(text).ok_or_else(|| {
             Failure::invalid(
@@ -57,7 +57,7 @@ pub(super) fn reach(
     let engine = snapshot.engine();
     let named = PolicyRef::of(&policy.key);
     let of = (number, &**kind, index);
-    let (paths, truncated) = paths(engine, of, (&named, &wanted), visibility);
+    let (paths, truncated) = paths(engine, of, (&named, &requested), visibility);
     let objects = engine
         .affected_by(number, index)
         .into_iter()
@@ -98,7 +98,7 @@ struct Reach<'e> {
     chains: ChainTable<'e>,
     slot: usize,
     policy: &'e PolicyRef,
-    wanted: &'e Unit,
+    requested: &'e Unit,
     visible: Visible<'e>,
     known: HashMap<ChainId, Option<Rc<Shares>>>,
     /// Whether the policy affects a path that ends at a trie node, or below it.
@@ -126,7 +126,7 @@ impl Reach<'_> {
         let shares = if self.chains.has(chain, self.slot)? {
             let (world, kind) = (self.engine.world(), self.chains.kind());
             let chain = self.chains.chain(chain)?;
-            share(world, kind, chain, self.policy, self.wanted).map(Rc::new)
+            share(world, kind, chain, self.policy, self.requested).map(Rc::new)
         } else {
             None
         };
@@ -209,7 +209,7 @@ impl PathVisitor<StateId> for Reach<'_> {
 fn paths(
     engine: &PathEngine,
     (number, kind, slot): (usize, &PolicyKind, usize),
-    (policy, wanted): (&PolicyRef, &Unit),
+    (policy, requested): (&PolicyRef, &Unit),
     visibility: &dyn Visibility,
 ) -> (Vec<v1::AffectedPath>, bool) {
     let mut reach = Reach {
@@ -217,7 +217,7 @@ fn paths(
         chains: ChainTable::new(engine, number, kind),
         slot,
         policy,
-        wanted,
+        requested,
         visible: Visible::new(visibility),
         known: HashMap::new(),
         reaches: HashMap::new(),
@@ -238,9 +238,9 @@ fn share(
     kind: &PolicyKind,
     chain: &AttachmentChain,
     policy: &PolicyRef,
-    wanted: &Unit,
+    requested: &Unit,
 ) -> Option<Shares> {
-    let overlaps = |unit: &Unit| unit.covers(wanted) || wanted.covers(unit);
+    let overlaps = |unit: &Unit| unit.covers(requested) || requested.covers(unit);
     let explained = world.explain(kind, chain);
     let listed = explained
         .effective

@@ -198,10 +198,10 @@ fn resolved_of(
     scope: &AccessScope,
 ) -> Result<v1::ResolvedRequest, Failure> {
     let body = find(snapshot, &rule.path, scope)?;
-    let wanted = scope.narrow(kinds);
+    let in_scope = scope.narrow(kinds);
     let policies = v1::PathPolicies {
-        policies: decode_policies(body.policies(&wanted)),
-        etag: body.etag_of(&wanted),
+        policies: decode_policies(body.policies(&in_scope)),
+        etag: body.etag_of(&in_scope),
         ..v1::PathPolicies::default()
     };
     let walk = match PathName::parse(&rule.path) {

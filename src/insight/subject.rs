@@ -61,7 +61,7 @@ impl QuerySubject {
     }
 
     /// Finds the topology nodes of the subject.
-    pub(super) fn places(&self, engine: &PathEngine) -> SubjectNodes {
+    pub(super) fn nodes(&self, engine: &PathEngine) -> SubjectNodes {
         let topology = engine.world().topology();
         let nodes: Vec<NodeId> = match self {
             QuerySubject::All | QuerySubject::Path(_) => {
@@ -110,17 +110,17 @@ impl SubjectNodes {
 }
 
 /// Whether a node is the section with a name.
-fn is_section(world: &World, node: NodeId, wanted: &str) -> bool {
+fn is_section(world: &World, node: NodeId, name: &str) -> bool {
     match &world.topology().key(node).section {
         None => false,
-        Some(Section::Listener(name)) => **name == *wanted,
-        Some(Section::Port(port)) => port.to_string() == wanted,
+        Some(Section::Listener(listener)) => **listener == *name,
+        Some(Section::Port(port)) => port.to_string() == name,
         Some(Section::Rule(index)) => {
-            wanted == format!("#{index}")
+            name == format!("#{index}")
                 || world
                     .topology()
                     .describe(node)
-                    .ends_with(&format!("#{wanted}"))
+                    .ends_with(&format!("#{name}"))
         }
     }
 }

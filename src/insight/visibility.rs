@@ -87,24 +87,24 @@ impl AccessScope {
     }
 
     /// Returns the parts of the requested prefixes that are in the scope; `None` for all paths.
-    pub fn below(&self, asked: Vec<PathPrefix>) -> Option<Vec<PathPrefix>> {
+    pub fn below(&self, requested: Vec<PathPrefix>) -> Option<Vec<PathPrefix>> {
         if self.prefixes.is_empty() {
-            return (!asked.is_empty()).then_some(asked);
+            return (!requested.is_empty()).then_some(requested);
         }
-        if asked.is_empty() {
+        if requested.is_empty() {
             return Some(self.prefixes.clone());
         }
-        let narrower = |asked: &PathPrefix| {
-            let (of, asked) = (self.prefixes.clone().into_iter(), asked.clone());
+        let narrower = |requested: &PathPrefix| {
+            let (of, requested) = (self.prefixes.clone().into_iter(), requested.clone());
             of.filter_map(move |own| {
-                if own.covers(asked.as_str()) {
-                    Some(asked.clone())
+                if own.covers(requested.as_str()) {
+                    Some(requested.clone())
                 } else {
-                    asked.covers(own.as_str()).then_some(own)
+                    requested.covers(own.as_str()).then_some(own)
                 }
             })
         };
-        Some(asked.iter().flat_map(narrower).collect())
+        Some(requested.iter().flat_map(narrower).collect())
     }
 }
 
@@ -159,7 +159,7 @@ mod tests {
         const GATEWAY: &str = "gateways/a/gw";
         const ROUTE: &str = "gateways/a/gw/listeners/http/routes/HTTPRoute/b/r";
         const OTHER: &str = "gateways/a/other";
-        for (own, asked, followed) in [
+        for (own, requested, followed) in [
             (vec![], vec![], None),
             (vec![], vec![GATEWAY], Some(vec![GATEWAY])),
             (vec![GATEWAY], vec![], Some(vec![GATEWAY])),
@@ -173,15 +173,15 @@ mod tests {
             ),
         ] {
             let scope = AccessScope::new(prefixes(&own), Vec::new());
-            let below = scope.below(prefixes(&asked));
+            let below = scope.below(prefixes(&requested));
             let followed = followed.map(|names: Vec<&str>| prefixes(&names));
-            assert_eq!(below, followed, "{own:?} {asked:?}");
+            assert_eq!(below, followed, "{own:?} {requested:?}");
         }
     }
 
     #[test]
     fn requested_kinds_are_restricted_to_the_scope() {
-        for (own, asked, narrowed) in [
+        for (own, requested, narrowed) in [
             (vec![], vec![], vec![]),
             (vec![], vec!["A.x"], vec!["A.x"]),
             (vec!["A.x"], vec![], vec!["A.x"]),
@@ -189,9 +189,9 @@ mod tests {
         ] {
             let scope = AccessScope::new(Vec::new(), kinds(&own));
             assert_eq!(
-                scope.narrow(&kinds(&asked)),
+                scope.narrow(&kinds(&requested)),
                 kinds(&narrowed),
-                "{own:?} {asked:?}"
+                "{own:?} {requested:?}"
             );
         }
         // An empty list would be all kinds.

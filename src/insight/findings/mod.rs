@@ -30,13 +30,13 @@ pub fn list_findings(
     visibility: &dyn Visibility,
 ) -> v1::ListFindingsResponse {
     let world = snapshot.world();
-    let wanted: Vec<GroupKind> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
+    let requested: Vec<GroupKind> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
     let mut findings = Vec::new();
     let engine = snapshot.engine();
     let scopes = Scopes::of(engine, visibility);
     let scopes = scopes.map_err(|error| engine.fail(error)).ok();
     for (number, kind) in world.kinds().iter().enumerate() {
-        if !wanted.is_empty() && !wanted.contains(&kind.profile().policy) {
+        if !requested.is_empty() && !requested.contains(&kind.profile().policy) {
             continue;
         }
         policies(snapshot, number, kind, &mut findings);
@@ -46,7 +46,7 @@ pub fn list_findings(
             kind.fail(error);
         }
     }
-    if wanted.is_empty() {
+    if requested.is_empty() {
         profiles(world, visibility, &mut findings);
         routes::conflicts(world, &mut findings);
         unknown_kinds(world, &mut findings);

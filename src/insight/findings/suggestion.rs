@@ -63,11 +63,11 @@ fn sections(projection: &Projection) -> Vec<String> {
 }
 
 /// Returns the name with the smallest edit distance, up to a third of the length.
-fn nearest(wanted: &str, names: Vec<String>) -> Option<String> {
-    let most = wanted.chars().count().div_ceil(3).max(1);
+fn nearest(misspelled: &str, names: Vec<String>) -> Option<String> {
+    let most = misspelled.chars().count().div_ceil(3).max(1);
     names
         .into_iter()
-        .map(|name| (distance(wanted, &name), name))
+        .map(|name| (distance(misspelled, &name), name))
         .filter(|(edits, _)| *edits <= most)
         .min()
         .map(|(_, name)| name)
