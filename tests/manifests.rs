@@ -150,7 +150,7 @@ fn a_broken_file_keeps_its_last_good_version() {
         );
         assert!(problems[0].contains("last good version"), "{problems:?}");
         assert!(
-            problems[1].contains("b.yaml:2: this is no UTF-8"),
+            problems[1].contains("b.yaml:2: not UTF-8"),
             "{problems:?}"
         );
     }

@@ -1,4 +1,4 @@
-//! Questions and answers as messages: what the services and the commands both show.
+//! Queries and responses as protobuf messages, for the services and the commands.
 
 mod backend;
 mod compare;

@@ -42,6 +42,7 @@ fn message(error: &Error, column: u64, limits: Limits) -> String {
             )
         }
         Error::InvalidScalar { .. }
+        | Error::TaggedScalarCannotDeserializeIntoString { .. }
         | Error::InvalidBooleanStrict { .. }
         | Error::InvalidBinaryBase64 { .. } => WRONG_TAG.to_owned(),
         Error::Budget { breach, .. } => match breach {
