@@ -166,23 +166,24 @@ impl ConflictResolution {
         let mut accepted_units: BTreeMap<&AttachmentPoint, Vec<(usize, Vec<Unit>)>> =
             BTreeMap::new();
         for index in order {
-            let (Some(mine), Some(policy)) = (attachment_points.get(index), policies.get(*index))
+            let (Some(own_points), Some(policy)) =
+                (attachment_points.get(index), policies.get(*index))
             else {
                 continue;
             };
             let units = units(profile, schemas, policy);
-            let rival = mine
+            let conflict = own_points
                 .iter()
                 .flat_map(|point| accepted_units.get(point).into_iter().flatten())
-                .find(|(_, theirs)| overlap(&units, theirs));
-            if let Some((winner, _)) = rival {
+                .find(|(_, other_units)| overlap(&units, other_units));
+            if let Some((winner, _)) = conflict {
                 let message = conflict_message(policies, *winner);
-                for &point in mine {
+                for &point in own_points {
                     self.lose(*index, point.clone(), message.clone());
                 }
                 continue;
             }
-            for &point in mine {
+            for &point in own_points {
                 accepted_units
                     .entry(point)
                     .or_default()
@@ -196,7 +197,7 @@ impl ConflictResolution {
 fn conflict_message(policies: &Policies, winner: usize) -> String {
     let name = policies.get(winner).map(|p| p.key.qualified_name());
     format!(
-        "the established policy `{}` holds the place",
+        "conflicts with the established policy `{}`",
         name.unwrap_or_default()
     )
 }
@@ -238,10 +239,10 @@ fn units(profile: &Profile, schemas: Schemas<'_>, policy: &Policy) -> Vec<Unit> 
 
 /// Whether some unit of one list overlaps one of the other: their paths are equal, or one is a prefix of
 /// the other.
-fn overlap(ours: &[Unit], theirs: &[Unit]) -> bool {
-    ours.iter().any(|our| {
-        theirs
+fn overlap(units: &[Unit], others: &[Unit]) -> bool {
+    units.iter().any(|unit| {
+        others
             .iter()
-            .any(|their| our.covers(their) || their.covers(our))
+            .any(|other| unit.covers(other) || other.covers(unit))
     })
 }

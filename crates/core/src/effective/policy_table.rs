@@ -135,15 +135,15 @@ impl NodeTable {
     }
 
     /// Replaces the policies on a node.
-    pub(crate) fn put(&mut self, node: NodeId, now: NodePolicies) {
+    pub(crate) fn put(&mut self, node: NodeId, policies: NodePolicies) {
         self.occupied -= usize::from(self.contains_key(&node));
-        self.occupied += usize::from(now.has_policies());
+        self.occupied += usize::from(policies.has_policies());
         match self.index.get(&node) {
-            Some(&entry) => self.entries.set(entry, Arc::new(now)),
-            None if now.has_policies() => {
+            Some(&entry) => self.entries.set(entry, Arc::new(policies)),
+            None if policies.has_policies() => {
                 let entry = self.entries.len();
                 Arc::make_mut(&mut self.index).insert(node, entry);
-                self.entries.push(Arc::new(now));
+                self.entries.push(Arc::new(policies));
             }
             None => {}
         }

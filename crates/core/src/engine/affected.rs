@@ -36,7 +36,7 @@ struct NamespaceLists {
 /// Caches the policies of a kind that contribute to each chain, with the nodes that they are attached to.
 struct Contributors<'e> {
     engine: &'e PathEngine,
-    known: HashMap<ChainId, Vec<(usize, Vec<NodeId>)>>,
+    by_chain: HashMap<ChainId, Vec<(usize, Vec<NodeId>)>>,
 }
 
 /// A survey of the paths as one kind considers them, with their Namespaces.
@@ -287,9 +287,9 @@ impl PathEngine {
         mut visit: impl FnMut(StateId, TrieNodeId) -> Result<(), InternalError>,
     ) -> Result<(), InternalError> {
         let mut pending = starts.to_vec();
-        let mut seen: HashSet<(TrieNodeId, StateId)> = HashSet::new();
+        let mut visited: HashSet<(TrieNodeId, StateId)> = HashSet::new();
         while let Some((id, state)) = pending.pop() {
-            if !seen.insert((id, state)) {
+            if !visited.insert((id, state)) {
                 continue;
             }
             visit(state, id)?;
@@ -332,7 +332,7 @@ impl<'e> Contributors<'e> {
     fn new(engine: &'e PathEngine) -> Self {
         Self {
             engine,
-            known: HashMap::new(),
+            by_chain: HashMap::new(),
         }
     }
 
@@ -342,19 +342,19 @@ impl<'e> Contributors<'e> {
         chain: ChainId,
         chains: &ChainTable<'_>,
     ) -> Result<&[(usize, Vec<NodeId>)], InternalError> {
-        if !self.known.contains_key(&chain) {
+        if !self.by_chain.contains_key(&chain) {
             let contribution = self.engine.world.contribution(kind, chains.chain(chain)?);
-            self.known.insert(chain, contribution.contributors);
+            self.by_chain.insert(chain, contribution.contributors);
         }
-        let known = self.known.get(&chain).map(Vec::as_slice);
-        known.or_internal("the contributors to a chain")
+        let existing = self.by_chain.get(&chain).map(Vec::as_slice);
+        existing.or_internal("the contributors to a chain")
     }
 }
 
 impl NamespaceLists {
     fn id(&mut self, nodes: Vec<NodeId>) -> ListId {
-        if let Some(&known) = self.ids.get(&nodes) {
-            return known;
+        if let Some(&existing) = self.ids.get(&nodes) {
+            return existing;
         }
         let id = u32::try_from(self.lists.len()).unwrap_or(u32::MAX);
         self.lists.push(nodes.clone());

@@ -39,8 +39,8 @@ impl AttachmentIndex {
 
     /// The slot of a policy, or a free one if it has none.
     pub fn slot(&mut self, kind: &PolicyKind, key: &ObjectKey) -> usize {
-        let known = kind.table.slot(key).or_else(|| self.free.pop());
-        known.unwrap_or(kind.table.policies.len())
+        let existing = kind.table.slot(key).or_else(|| self.free.pop());
+        existing.unwrap_or(kind.table.policies.len())
     }
 
     /// Removes a policy from its nodes and returns them; also from its slot if it is `gone`. `None` if it is

@@ -50,7 +50,7 @@ pub(super) struct State {
 /// The chain states of a kind.
 #[derive(Debug, Default)]
 pub(super) struct ChainStates {
-    pub(super) known: Vec<(ChainState, Str)>,
+    pub(super) by_id: Vec<(ChainState, Str)>,
     pub(super) ids: HashMap<(ChainState, Str), ChainStateId>,
     /// The states that contain each chain state.
     pub(super) states: Vec<Vec<StateId>>,
@@ -159,9 +159,9 @@ impl Automaton {
         inherited_only: bool,
     ) -> Result<Option<AttachmentChain>, InternalError> {
         let chain_states = self.chain_states.get(kind).and_then(Option::as_ref);
-        let known =
-            chain_states.and_then(|chain_states| chain_states.known.get(chain_state as usize));
-        let (chain_state, client) = known.or_internal("a chain state")?;
+        let existing =
+            chain_states.and_then(|chain_states| chain_states.by_id.get(chain_state as usize));
+        let (chain_state, client) = existing.or_internal("a chain state")?;
         Ok(chain_state.attachment_chain(inherited_only, client))
     }
 

@@ -86,7 +86,7 @@ fn subtree_classes(
     symbols: &IndexVec<TrieNodeId, u32>,
 ) -> Result<SubtreeClasses, InternalError> {
     let mut below = SubtreeClasses::default();
-    let mut known: HashMap<Vec<(u32, u32)>, u32> = HashMap::new();
+    let mut existing: HashMap<Vec<(u32, u32)>, u32> = HashMap::new();
     for node in trie.nodes() {
         let mut list: Vec<(u32, u32)> = trie
             .below(node)
@@ -94,12 +94,12 @@ fn subtree_classes(
             .collect::<Result<_, _>>()?;
         list.sort_unstable();
         list.dedup();
-        let number = match known.get(&list) {
+        let number = match existing.get(&list) {
             Some(&number) => number,
             None => {
                 let number = u32::try_from(below.lists.len()).unwrap_or(u32::MAX);
                 below.lists.push(list.clone());
-                known.insert(list, number);
+                existing.insert(list, number);
                 number
             }
         };
@@ -122,7 +122,7 @@ impl State {
 
 impl<'w> AutomatonBuilder<'w> {
     fn new(world: &'w World) -> Self {
-        let stands = |kind: &PolicyKind| !kind.nodes.is_empty();
+        let has_policies = |kind: &PolicyKind| !kind.nodes.is_empty();
         let clients = |kind: &PolicyKind| {
             let mut groups = kind.nodes.values().flat_map(NodePolicies::all_groups);
             groups.any(|g| matches!(g, AttachmentGroup::Clients(_)))
@@ -130,7 +130,7 @@ impl<'w> AutomatonBuilder<'w> {
         let chain_states: Vec<Option<ChainStates>> = world
             .kinds()
             .iter()
-            .map(|kind| stands(kind).then(ChainStates::default))
+            .map(|kind| has_policies(kind).then(ChainStates::default))
             .collect();
         let start = State::start();
         Self {
@@ -150,8 +150,8 @@ impl<'w> AutomatonBuilder<'w> {
     }
 
     fn symbol(&mut self, node: &TrieNode) -> u32 {
-        if let Some(&known) = self.by_node.get(&(node.node, node.level)) {
-            return known;
+        if let Some(&existing) = self.by_node.get(&(node.node, node.level)) {
+            return existing;
         }
         let effects = self.effects(node.node, node.level, RootKind::Gateway);
         let symbol = self.intern(Symbol {
@@ -202,8 +202,8 @@ impl<'w> AutomatonBuilder<'w> {
     }
 
     fn intern(&mut self, symbol: Symbol) -> u32 {
-        if let Some(&known) = self.symbol_ids.get(&symbol) {
-            return known;
+        if let Some(&existing) = self.symbol_ids.get(&symbol) {
+            return existing;
         }
         let number = u32::try_from(self.symbols.len()).unwrap_or(u32::MAX);
         self.symbols.push(symbol.clone());
@@ -218,14 +218,14 @@ impl<'w> AutomatonBuilder<'w> {
         below: &SubtreeClasses,
         transitions: &mut Transitions,
     ) -> Result<(), InternalError> {
-        let mut seen: HashSet<(StateId, u32)> = HashSet::new();
+        let mut visited: HashSet<(StateId, u32)> = HashSet::new();
         let mut pending: Vec<(StateId, u32)> = Vec::new();
         for (root, _) in trie.roots() {
             let (symbol, list) = (*transitions.symbols.get(*root)?, *below.of.get(*root)?);
             pending.push((self.transition(0, symbol, transitions)?, list));
         }
         while let Some((state, list)) = pending.pop() {
-            if !seen.insert((state, list)) {
+            if !visited.insert((state, list)) {
                 continue;
             }
             let next = below.lists.get(list as usize);
@@ -243,12 +243,12 @@ impl<'w> AutomatonBuilder<'w> {
         symbol: u32,
         transitions: &mut Transitions,
     ) -> Result<StateId, InternalError> {
-        if let Some(&known) = transitions.transitions.get(&(from, symbol)) {
-            return Ok(known);
+        if let Some(&existing) = transitions.transitions.get(&(from, symbol)) {
+            return Ok(existing);
         }
         let state = self.successor(from, symbol)?;
         let to = match self.state_ids.get(&state) {
-            Some(&known) => known,
+            Some(&existing) => existing,
             None => self.add(state)?,
         };
         transitions.transitions.insert((from, symbol), to);
@@ -301,13 +301,13 @@ impl<'w> AutomatonBuilder<'w> {
         let kind = self.world.kinds().get(number).or_internal("a kind")?;
         let chain_state = state.chain_states.get_mut(number);
         let chain_state = chain_state.or_internal("the chain state of a kind")?;
-        let known = self
+        let existing = self
             .automaton
             .chain_states
             .get(number)
             .and_then(Option::as_ref);
-        let known = known.and_then(|t| t.known.get(*chain_state as usize));
-        let (from, _) = known.or_internal("a chain state")?;
+        let existing = existing.and_then(|t| t.by_id.get(*chain_state as usize));
+        let (from, _) = existing.or_internal("a chain state")?;
         let after = from.after(kind, effect, level, &state.client);
         *chain_state = self.chain_state(number, after, &state.client)?;
         Ok(())
@@ -329,15 +329,15 @@ impl<'w> AutomatonBuilder<'w> {
             Str::default()
         };
         let key = (chain_state, client);
-        if let Some(&known) = chain_states.ids.get(&key) {
-            return Ok(known);
+        if let Some(&existing) = chain_states.ids.get(&key) {
+            return Ok(existing);
         }
-        let id = u32::try_from(chain_states.known.len()).ok();
+        let id = u32::try_from(chain_states.by_id.len()).ok();
         let id = id.or_internal("a free chain state number")?;
         for node in key.0.nodes() {
             chain_states.by_node.entry(node).or_default().push(id);
         }
-        chain_states.known.push(key.clone());
+        chain_states.by_id.push(key.clone());
         chain_states.states.push(Vec::new());
         chain_states.ids.insert(key, id);
         Ok(id)

@@ -167,9 +167,9 @@ impl Engine {
         let store = self.paths.world.store.clone();
         let mut world = World::from_store(store, &self.paths.world.profiles);
         for kind in &mut world.kinds {
-            let known = self.paths.world.kind(&kind.profile.policy);
-            if let Some(known) = known.filter(|known| *known.profile == *kind.profile) {
-                Arc::make_mut(kind).profile = Arc::clone(&known.profile);
+            let existing = self.paths.world.kind(&kind.profile.policy);
+            if let Some(existing) = existing.filter(|existing| *existing.profile == *kind.profile) {
+                Arc::make_mut(kind).profile = Arc::clone(&existing.profile);
             }
         }
         let rebuilds = self.rebuilds + 1;
@@ -251,7 +251,7 @@ impl Replacement {
         policies: NodePolicies,
         slots: &HashSet<usize>,
     ) {
-        let stands = policies.has_policies();
+        let has_policies = policies.has_policies();
         let before = kind.nodes.get(&node);
         // Existing chain states may contain a node that has no policies any more. New ones are needed
         // if policies concern all clients on a node where no policy did before.
@@ -263,7 +263,7 @@ impl Replacement {
             all.any(|policy| slots.contains(&policy))
         };
         let same = before.is_some_and(|before| *before == policies && !affects(before));
-        if !same && (stands || before.is_some()) {
+        if !same && (has_policies || before.is_some()) {
             self.touched.push(node);
         }
         kind.nodes.put(node, policies);

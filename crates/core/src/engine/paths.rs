@@ -33,7 +33,7 @@ pub struct ChainTable<'e> {
     engine: &'e PathEngine,
     number: usize,
     kind: &'e PolicyKind,
-    known: HashMap<(ChainStateId, bool), Option<ChainId>>,
+    by_state: HashMap<(ChainStateId, bool), Option<ChainId>>,
     ids: HashMap<AttachmentChain, ChainId>,
     chains: Vec<AttachmentChain>,
 }
@@ -65,7 +65,7 @@ impl PathEngine {
         })
     }
 
-    /// The world.
+    /// The world that the paths belong to.
     pub fn world(&self) -> &World {
         &self.world
     }
@@ -215,7 +215,7 @@ impl<'e> ChainTable<'e> {
             engine,
             number,
             kind,
-            known: HashMap::new(),
+            by_state: HashMap::new(),
             ids: HashMap::new(),
             chains: Vec::new(),
         }
@@ -260,21 +260,21 @@ impl<'e> ChainTable<'e> {
         let Some(chain_state) = self.engine.automaton.chain_state(self.number, state)? else {
             return Ok(None);
         };
-        if let Some(&known) = self.known.get(&(chain_state, inherited_only)) {
-            return Ok(known);
+        if let Some(&existing) = self.by_state.get(&(chain_state, inherited_only)) {
+            return Ok(existing);
         }
         let chain = self
             .engine
             .chain_of(self.kind, (self.number, chain_state), inherited_only)?;
         let id = chain.map(|chain| match self.ids.get(&chain) {
-            Some(&known) => known,
+            Some(&existing) => existing,
             None => {
                 self.chains.push(chain.clone());
                 self.ids.insert(chain, self.chains.len() - 1);
                 self.chains.len() - 1
             }
         });
-        self.known.insert((chain_state, inherited_only), id);
+        self.by_state.insert((chain_state, inherited_only), id);
         Ok(id)
     }
 

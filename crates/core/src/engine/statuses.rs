@@ -175,7 +175,7 @@ impl PathEngine {
 
     /// Finds the roots above nodes with policies; `None` if no status needs them.
     fn ancestors(&self) -> Result<Option<Ancestors>, InternalError> {
-        let Some(wanted) = self.attached_below_gateways() else {
+        let Some(policy_nodes) = self.attached_below_gateways() else {
             return Ok(None);
         };
         let topology = self.world.topology();
@@ -209,12 +209,12 @@ impl PathEngine {
                 let below = above.get_mut(child.index()).or_internal("a trie node")?;
                 *below = found.sets.join(*below, set)?;
             }
-            if wanted.contains(&node.node) {
+            if policy_nodes.contains(&node.node) {
                 found.join(false, (node.node, node.level), set)?;
             }
             let key = topology.key(node.node);
             let namespace = topology.namespace(&key.object.namespace);
-            if let Some(namespace) = namespace.filter(|node| wanted.contains(node))
+            if let Some(namespace) = namespace.filter(|node| policy_nodes.contains(node))
                 && key.section.is_none()
             {
                 found.join(true, (namespace, node.level), set)?;
@@ -226,8 +226,8 @@ impl PathEngine {
 
 impl RootSets {
     fn id(&mut self, set: Vec<u32>) -> SetId {
-        if let Some(&known) = self.ids.get(&set) {
-            return known;
+        if let Some(&existing) = self.ids.get(&set) {
+            return existing;
         }
         let id = u32::try_from(self.sets.len()).unwrap_or(u32::MAX);
         self.sets.push(set.clone());
@@ -242,8 +242,8 @@ impl RootSets {
         if a == 0 {
             return Ok(b);
         }
-        if let Some(&known) = self.joined.get(&(a, b)) {
-            return Ok(known);
+        if let Some(&existing) = self.joined.get(&(a, b)) {
+            return Ok(existing);
         }
         let mut all = self.get(a)?.to_vec();
         all.extend(self.get(b)?);
@@ -272,8 +272,8 @@ impl Ancestors {
         } else {
             &mut self.of_nodes
         };
-        let known = of.entry(key).or_default();
-        *known = self.sets.join(*known, set)?;
+        let existing = of.entry(key).or_default();
+        *existing = self.sets.join(*existing, set)?;
         Ok(())
     }
 

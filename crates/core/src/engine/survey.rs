@@ -280,9 +280,9 @@ impl PathEngine {
         for entry in entries {
             let node = self.trie.node(entry.node)?;
             let object = &self.world.topology().key(node.node).object.kind;
-            let known = kinds.iter().position(|kind| *kind == object);
-            let kind = known.unwrap_or(kinds.len());
-            if known.is_none() {
+            let existing = kinds.iter().position(|kind| *kind == object);
+            let kind = existing.unwrap_or(kinds.len());
+            if existing.is_none() {
                 kinds.push(object);
             }
             let key = (entry.state, kind, by_node.then_some(node.node));

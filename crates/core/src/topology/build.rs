@@ -188,10 +188,10 @@ impl Topology {
             let section = NodeKey::section(key.clone(), Section::Port(port));
             (port, self.intern(section))
         });
-        if let Some(known) = backends.iter_mut().find(|b| b.node == node) {
-            known.ports.extend(port);
-            known.ports.sort_unstable();
-            known.ports.dedup();
+        if let Some(existing) = backends.iter_mut().find(|b| b.node == node) {
+            existing.ports.extend(port);
+            existing.ports.sort_unstable();
+            existing.ports.dedup();
             return;
         }
         let missing = (is_service && ports.is_none()).then_some(PathErrorReason::BackendNotFound);

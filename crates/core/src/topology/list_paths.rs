@@ -300,13 +300,13 @@ impl<S: Copy, F: Fn(S, TrieNodeId) -> Option<S>> PathLister<'_, '_, S, F> {
             return true;
         }
         let length = self.name.len();
-        let known = self.rule_index;
+        let outer_index = self.rule_index;
         self.trie.write_label(edge, &mut self.name);
-        self.rule_index = known.or(index);
+        self.rule_index = outer_index.or(index);
         self.resolved.push(edge.node());
         let control = self.visit_node(edge.node(), state);
         self.resolved.pop();
-        self.rule_index = known;
+        self.rule_index = outer_index;
         self.name.truncate(length);
         control
     }
