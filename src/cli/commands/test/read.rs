@@ -181,7 +181,7 @@ expect: {}
         let fixtures = format!("{FIXTURES}---\nfixture: both\nobjects: [fixture:namespace]\n");
         assert_eq!(
             read(CASES, &fixtures).unwrap_err(),
-            "fixtures.yaml:11: invalid fixture `both`: it names the fixture `namespace`: a \
+            "fixtures.yaml:12: invalid fixture `both`: it names the fixture `namespace`: a \
              fixture contains only objects"
         );
     }
@@ -201,12 +201,12 @@ expect: {}
             ("fixture: x\nobject: {}\nuses: []", "unknown field `uses`"),
             (
                 "fixture: profile\nobject: {}",
-                "duplicate fixture `profile`, also at line 8",
+                "duplicate fixture `profile`, also at line 9",
             ),
         ];
         for (document, expected) in wrong {
             let error = read(CASES, &format!("{FIXTURES}---\n{document}\n")).unwrap_err();
-            assert!(error.starts_with("fixtures.yaml:11: "), "{error}");
+            assert!(error.starts_with("fixtures.yaml:12: "), "{error}");
             assert!(error.contains(expected), "{error}");
         }
     }
