@@ -74,7 +74,7 @@ fn cases() -> Vec<Case> {
         let text = std::fs::read_to_string(&path).unwrap();
         for document in text.split("\n---\n") {
             let field = |name| document.lines().find_map(|line| line.strip_prefix(name));
-            // The lists of pending and disputed cases have no field `name`.
+            // The lists of pending and disputed cases and the fixtures have no field `name`.
             let Some(name) = field("name: ") else {
                 continue;
             };

@@ -40,6 +40,8 @@ semantics/6.6-numbers-keep-their-value
 six-projects/each-kind-by-its-own-semantics
 """.split()
 ENOUGH = 12
+FIXTURES = "fixtures.yaml"
+PREFIX = "fixture:"
 PERMISSIVE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 kubeconfig, address, admin, folder = sys.argv[1:]
@@ -54,14 +56,32 @@ def kind_of(thing):
     return f"{thing['kind']}.{group_of(thing)}"
 
 
+def documents(file):
+    return yaml.load_all(file.read_text(), yaml.CSafeLoader)
+
+
+def expanded(items, fixtures):
+    """The items of a list of a case, with the objects of fixtures in place of their names."""
+    found = []
+    for item in items:
+        is_fixture = isinstance(item, str) and item.startswith(PREFIX)
+        found += fixtures[item.removeprefix(PREFIX)] if is_fixture else [item]
+    return found
+
+
 def chosen():
     found = {}
-    for file in sorted(pathlib.Path(folder).glob("*.yaml")):
-        found.update((case["name"], case) for case in yaml.load_all(file.read_text(), yaml.CSafeLoader) if "name" in case)
+    conformance = pathlib.Path(folder)
+    fixtures = {fixture["fixture"]: fixture.get("objects") or [fixture["object"]]
+                for fixture in documents(conformance / FIXTURES)}
+    for file in sorted(conformance.glob("*.yaml")):
+        # The lists of pending and disputed cases and the fixtures have no field `name`.
+        found.update((case["name"], case) for case in documents(file) if "name" in case)
     missing = [name for name in CASES if name not in found]
     if missing:
         sys.exit(f"no such cases: {missing}")
-    return [found[name] for name in CASES]
+    return [found[name] | {field: expanded(found[name].get(field, []), fixtures) for field in ("profiles", "objects")}
+            for name in CASES]
 
 
 def create_crds(cases):

@@ -24,7 +24,7 @@ fn cases_pass_through_the_command() {
     let output = Command::new(env!("CARGO_BIN_EXE_entail"))
         .arg("test")
         .args(corpus::files())
-        .args(corpus::lists())
+        .args(corpus::others())
         .output()
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use entail::cli::test::Case;
+use entail::cli::test::{Case, read_cases};
 
-/// Returns the YAML files of the folder: the lists of expected failures, or the case files.
-fn yaml_files(lists: bool) -> Vec<PathBuf> {
+/// Returns the YAML files of the folder: the case files, or the lists of expected failures and the
+/// fixtures.
+fn yaml_files(others: bool) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance");
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
         .unwrap()
@@ -14,7 +15,7 @@ fn yaml_files(lists: bool) -> Vec<PathBuf> {
         .filter(|path| path.extension().is_some_and(|e| e == "yaml"))
         .filter(|path| {
             let stem = path.file_stem().and_then(|s| s.to_str()).unwrap();
-            ["pending", "disputed"].contains(&stem) == lists
+            ["pending", "disputed", "fixtures"].contains(&stem) == others
         })
         .collect();
     files.sort();
@@ -26,8 +27,8 @@ pub fn files() -> Vec<PathBuf> {
     yaml_files(false)
 }
 
-/// The lists of expected failures.
-pub fn lists() -> Vec<PathBuf> {
+/// The lists of expected failures, and the fixtures.
+pub fn others() -> Vec<PathBuf> {
     yaml_files(true)
 }
 
@@ -35,11 +36,8 @@ pub fn lists() -> Vec<PathBuf> {
 pub fn cases() -> &'static [Case] {
     // Read once for all tests: it takes a second or two without optimisation.
     static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
-        files()
-            .iter()
-            .flat_map(|file| entail::app::read_values(file).unwrap())
-            .map(|(_, value)| Case::read(&value).unwrap())
-            .collect()
+        let cases = read_cases(&files()).unwrap();
+        cases.into_iter().map(|(_, case)| case).collect()
     });
     &CASES
 }

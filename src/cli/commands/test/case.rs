@@ -17,10 +17,10 @@ pub struct Case {
     /// The rules of the specification that the case covers.
     #[serde(default)]
     pub sections: Vec<Value>,
-    /// PolicyProfile documents, or names of built-in profiles.
+    /// PolicyProfile documents, or names of built-in profiles. Fixtures are expanded.
     #[serde(default)]
     pub profiles: Vec<Value>,
-    /// Complete Kubernetes objects.
+    /// Complete Kubernetes objects. Fixtures are expanded.
     pub objects: Vec<Value>,
     /// The expected results.
     pub expect: Expectations,
@@ -139,12 +139,19 @@ pub struct ExpectedAcceptance {
 }
 
 impl Case {
-    /// Parses a case.
+    /// Parses a case that names no fixtures.
     ///
     /// # Errors
     /// The field that is missing, unknown or of another type.
     pub fn read(value: &Value) -> Result<Self, String> {
-        serde_json::from_value(value.clone()).map_err(|e| e.to_string())
+        let case: Self = serde_json::from_value(value.clone()).map_err(|e| e.to_string())?;
+        match case.objects.iter().find_map(Value::as_str) {
+            // It is most likely the name of a fixture without the prefix.
+            Some(name) => Err(format!(
+                "objects: `{name}` is not an object: a fixture is `fixture:NAME`"
+            )),
+            None => Ok(case),
+        }
     }
 
     /// All objects of the case, including its profiles.

@@ -4,13 +4,16 @@ mod case;
 mod check;
 mod diff;
 mod expected_failures;
+mod fixtures;
+mod read;
 
 use std::io::Write;
-use std::path::Path;
+use std::path::PathBuf;
 
 pub use case::Case;
 pub use check::{Mismatch, check};
 use expected_failures::ExpectedFailures;
+pub use read::read_cases;
 
 use super::{CliError, ExitStatus, TestArgs, connect, console};
 
@@ -25,14 +28,15 @@ pub(in crate::cli) fn run(args: &TestArgs) -> Result<ExitStatus, CliError> {
             lists.read(path, list)?;
         }
     }
-    let mut cases = Vec::new();
+    let mut files: Vec<&PathBuf> = Vec::new();
     for path in &args.files {
         // `entail test cases/*.yaml` also matches the lists of expected failures.
         match path.file_stem().and_then(|s| s.to_str()) {
             Some(list @ ("pending" | "disputed")) => lists.read(path, list)?,
-            _ => read(path, &mut cases)?,
+            _ => files.push(path),
         }
     }
+    let cases = read_cases(&files)?;
     let out = &mut console::stdout();
     let mut results = TestResults::default();
     let runner = connect::CaseRunner::new(&args.profiles)?;
@@ -105,21 +109,4 @@ impl TestResults {
             ExitStatus::Success
         })
     }
-}
-
-/// Reads the cases of a file, each with its file and line.
-fn read(path: &Path, cases: &mut Vec<(String, Case)>) -> Result<(), CliError> {
-    for (line, value) in connect::read_values(path)? {
-        let place = format!("{}:{line}", path.display());
-        let case = Case::read(&value)
-            .map_err(|e| CliError::Unreadable(format!("{place}: invalid test case: {e}")))?;
-        if let Some((other, _)) = cases.iter().find(|(_, c)| c.name == case.name) {
-            return Err(CliError::Unreadable(format!(
-                "{place}: duplicate case name `{}`, also at {other}: rename one",
-                case.name
-            )));
-        }
-        cases.push((place, case));
-    }
-    Ok(())
 }
