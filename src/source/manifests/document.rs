@@ -218,12 +218,10 @@ impl<'de> Visitor<'de> for ContentVisitor {
 
     fn visit_f64<E>(self, value: f64) -> Result<Content<'de>, E> {
         // Go writes a whole double without a point, so kubectl sends an integer to the API server.
-        #[allow(clippy::cast_possible_truncation, reason = "the bounds are checked")]
-        let whole = (value.fract() == 0.0 && value.abs() < i64::MAX as f64).then(|| value as i64);
-        Ok(match whole {
-            Some(whole) => Content::Number(whole.into()),
-            None => Number::from_f64(value).map_or(Content::NotFinite, Content::Number),
-        })
+        if value.fract() == 0.0 && value.abs() < i64::MAX as f64 {
+            return Ok(Content::Number((value as i64).into()));
+        }
+        Ok(Number::from_f64(value).map_or(Content::NotFinite, Content::Number))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Content<'de>, E> {
