@@ -149,10 +149,7 @@ fn a_broken_file_keeps_its_last_good_version() {
             "{problems:?}"
         );
         assert!(problems[0].contains("last good version"), "{problems:?}");
-        assert!(
-            problems[1].contains("b.yaml:2: not UTF-8"),
-            "{problems:?}"
-        );
+        assert!(problems[1].contains("b.yaml:2: not UTF-8"), "{problems:?}");
     }
     fs::write(&path, service("a", "2")).unwrap();
     fs::remove_file(dir.path().join("b.yaml")).unwrap();
