@@ -11,4 +11,5 @@ pub mod insight;
 pub mod server;
 pub mod snapshot;
 pub mod source;
+pub mod subscription;
 pub mod telemetry;

@@ -15,13 +15,14 @@ use std::sync::Arc;
 use bytes::BufMut;
 use entail::insight::get_stored;
 use entail::snapshot::{Snapshot, SnapshotCell, Version};
+use entail::subscription::SubscriptionHub;
 use prost::Message;
 
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
 /// Returns a world with a Gateway, a mesh root, named and unnamed rules, and a policy.
-fn snapshots() -> SnapshotCell {
+fn snapshots() -> Arc<SnapshotCell> {
     let objects = serde_json::json!([
         {"apiVersion": "entail.dev/v1alpha1", "kind": "PolicyProfile", "metadata": {"name": "ps"},
          "spec": {"policy": {"group": "example.com", "kind": "P"}}},
@@ -43,9 +44,9 @@ fn snapshots() -> SnapshotCell {
         generation: 1,
         synced_at: Default::default(),
     };
-    let snapshots = SnapshotCell::default();
-    snapshots.publish(Arc::new(Snapshot::build(world, version)));
-    snapshots
+    let subscriptions = SubscriptionHub::default();
+    subscriptions.publish(Arc::new(Snapshot::build(world, version)));
+    Arc::clone(subscriptions.snapshots())
 }
 
 #[test]

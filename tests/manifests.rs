@@ -145,12 +145,12 @@ fn a_broken_file_keeps_its_last_good_version() {
         assert!(scan.is_partial());
         let problems: Vec<_> = scan.problems.iter().map(Problem::to_string).collect();
         assert!(
-            problems[0].contains("a.yaml:5: this is no YAML"),
+            problems[0].contains("a.yaml:5: not valid YAML"),
             "{problems:?}"
         );
         assert!(problems[0].contains("last good version"), "{problems:?}");
         assert!(
-            problems[1].contains("b.yaml:2: this is no UTF-8"),
+            problems[1].contains("b.yaml:2: not UTF-8"),
             "{problems:?}"
         );
     }

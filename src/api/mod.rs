@@ -24,11 +24,14 @@ pub use request::path_only_request;
 
 pub use entail_client::v1;
 
-/// The messages of package `envoy.service.auth.v3`.
+/// The messages and the server stub of package `envoy.service.auth.v3`.
 #[allow(
     missing_docs,
+    unused_qualifications,
     clippy::all,
+    clippy::too_many_lines,
     clippy::disallowed_types,
+    clippy::allow_attributes_without_reason,
     reason = "generated"
 )]
 pub mod envoy {

@@ -45,7 +45,8 @@ impl MetricsSource {
         )];
         metrics.extend(
             self.shared
-                .snapshots
+                .subscriptions
+                .snapshots()
                 .with(snapshot_metrics)
                 .into_iter()
                 .flatten(),
@@ -112,7 +113,7 @@ impl MetricsSource {
             Metric::gauge(
                 "entail_watched_paths",
                 "Paths followed by watch streams; equal subscriptions count once",
-                self.shared.snapshots.watched_paths() as f64,
+                self.shared.subscriptions.watched_paths() as f64,
             ),
         ]
     }
@@ -180,7 +181,7 @@ impl MetricsSource {
         if is_stopping {
             lines.push("stopping".to_owned());
         }
-        let has_snapshot = self.shared.snapshots.with(|snapshot| {
+        let has_snapshot = self.shared.subscriptions.snapshots().with(|snapshot| {
             let version = snapshot.version();
             lines.push(format!("generation {}", version.generation));
             lines.push(format!("synced at {}", version.synced_at));

@@ -226,10 +226,14 @@ impl ReconcilerState {
         if let Some(snapshot) = self
             .reconciler
             .shared
-            .snapshots
+            .subscriptions
+            .snapshots()
             .with(|current| current.with_synced_at(at))
         {
-            self.reconciler.shared.snapshots.publish(Arc::new(snapshot));
+            self.reconciler
+                .shared
+                .subscriptions
+                .publish(Arc::new(snapshot));
         }
     }
 
@@ -287,7 +291,11 @@ impl ReconcilerState {
     async fn publish(&mut self, snapshot: Snapshot, objects: usize, started: Instant) {
         self.generation = snapshot.version().generation;
         let (paths, answers) = (snapshot.paths(), snapshot.distinct_answers());
-        let old = self.reconciler.shared.snapshots.publish(Arc::new(snapshot));
+        let old = self
+            .reconciler
+            .shared
+            .subscriptions
+            .publish(Arc::new(snapshot));
         // Freeing a large snapshot is slow, so it is neither done here nor by the last reader.
         drop(tokio::task::spawn_blocking(move || drop(old)));
         self.reconciler.metrics.observe_publish(started.elapsed());

@@ -102,7 +102,7 @@ pub async fn serve(
     let (source_problems, problems_receiver) = watch::channel(Arc::<SourceProblems>::default());
     let context = ServiceContext {
         change: super::change_world,
-        snapshots: Arc::clone(&shared.snapshots),
+        subscriptions: Arc::clone(&shared.subscriptions),
         source_problems: problems_receiver.clone(),
     };
     let (certificates, health) = (security.certificates.clone(), Health::new().await);

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use super::object_cache::ObjectCache;
-use crate::snapshot::SnapshotCell;
+use crate::subscription::SubscriptionHub;
 
 /// The objects, the current snapshot and the progress of the reconciler.
 #[derive(Clone)]
 pub(super) struct SharedState {
     pub cache: Arc<Mutex<ObjectCache>>,
-    pub snapshots: Arc<SnapshotCell>,
+    pub subscriptions: Arc<SubscriptionHub>,
     pub progress: Arc<ReconcilerProgress>,
 }
 
@@ -35,7 +35,7 @@ impl SharedState {
     pub fn of(cache: ObjectCache, progress: &Arc<ReconcilerProgress>) -> Self {
         Self {
             cache: Arc::new(Mutex::new(cache)),
-            snapshots: Arc::default(),
+            subscriptions: Arc::default(),
             progress: Arc::clone(progress),
         }
     }

@@ -1,4 +1,4 @@
-//! One interface for commands, whoever answers: a snapshot in this process or a server.
+//! The queries of the commands, answered by a snapshot in this process or by a server.
 
 use std::sync::Arc;
 
@@ -11,96 +11,96 @@ use super::{
 use crate::api::v1;
 use crate::snapshot::Snapshot;
 
-/// Answers questions.
+/// Answers the queries of commands.
 pub trait QueryBackend {
-    /// The effective policies of a path.
+    /// Returns the effective policies of a path.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The query failed, or the server is not reachable.
     fn get(
         &mut self,
         request: v1::GetEffectivePoliciesRequest,
     ) -> Result<v1::GetEffectivePoliciesResponse, QueryError>;
 
-    /// The rule that a request takes.
+    /// Returns the rule that matches a request.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The query failed, or the server is not reachable.
     fn resolve(
         &mut self,
         request: v1::ResolveRequestRequest,
     ) -> Result<v1::ResolveRequestResponse, QueryError>;
 
-    /// For each unit who said it, what it beat and why.
+    /// Explains each unit: the policy that set it, the policies that it overrides, and the reason.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The query failed, or the server is not reachable.
     fn explain(&mut self, request: v1::ExplainRequest) -> Result<v1::ExplainResponse, QueryError>;
 
-    /// A page of policies with their statuses.
+    /// Returns a page of policies with their statuses.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The query failed, or the server is not reachable.
     fn list_policies(
         &mut self,
         request: v1::ListPoliciesRequest,
     ) -> Result<v1::ListPoliciesResponse, QueryError>;
 
-    /// The policies that affect an object.
+    /// Returns the policies that affect an object, or what a policy affects.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The query failed, or the server is not reachable.
     fn list_affected(
         &mut self,
         request: v1::ListAffectedRequest,
     ) -> Result<v1::ListAffectedResponse, QueryError>;
 
-    /// A page of paths.
+    /// Returns a page of paths.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The query failed, or the server is not reachable.
     fn list_paths(
         &mut self,
         request: v1::ListPathsRequest,
     ) -> Result<v1::ListPathsResponse, QueryError>;
 
-    /// What a change would do.
+    /// Returns the effect of a change.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The query failed, or the server is not reachable.
     fn preview_change(
         &mut self,
         request: v1::PreviewChangeRequest,
     ) -> Result<v1::PreviewChangeResponse, QueryError>;
 
-    /// What is worth a look.
+    /// Returns the findings.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The query failed, or the server is not reachable.
     fn list_findings(
         &mut self,
         request: v1::ListFindingsRequest,
     ) -> Result<v1::ListFindingsResponse, QueryError>;
 
-    /// The topology with the policies attached to it.
+    /// Returns the topology with the policies attached to it.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The query failed, or the server is not reachable.
     fn get_topology(&mut self) -> Result<v1::GetTopologyResponse, QueryError>;
 
-    /// What is known and what is wrong.
+    /// Returns the status of the server.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The query failed, or the server is not reachable.
     fn server_status(&mut self) -> Result<v1::GetServerStatusResponse, QueryError>;
 }
 
-/// Why there is no answer.
+/// The error of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QueryError {
-    /// The question has none.
+    /// The query failed.
     Failure(Failure),
-    /// Nobody answers: why, and what to do.
+    /// The server did not answer; the text is the reason and what to do.
     Unreachable(String),
 }
 
@@ -109,9 +109,9 @@ pub enum QueryError {
 pub struct LocalBackend {
     /// The snapshot.
     pub snapshot: Arc<Snapshot>,
-    /// What is wrong in its sources.
+    /// The problems of its sources.
     pub source_problems: SourceProblems,
-    /// How it would be after a change.
+    /// Computes the world after a change.
     pub change: PreviewFn,
 }
 
@@ -121,9 +121,9 @@ impl QueryBackend for LocalBackend {
         request: v1::GetEffectivePoliciesRequest,
     ) -> Result<v1::GetEffectivePoliciesResponse, QueryError> {
         let encoded = get(&self.snapshot, &request, &AccessScope::default())?;
-        // The bytes that a server would send, read back: one code for both.
+        // Decodes the bytes that a server would send, so that both backends run the same code.
         v1::GetEffectivePoliciesResponse::decode(encoded.encode_to_vec().as_slice())
-            .map_err(|e| QueryError::Unreachable(format!("the reply does not decode: {e}")))
+            .map_err(|e| QueryError::Unreachable(format!("failed to decode the reply: {e}")))
     }
 
     fn resolve(

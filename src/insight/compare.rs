@@ -1,4 +1,4 @@
-//! What changes between two worlds: on which paths, and which values.
+//! Compares the effective policies of two worlds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,22 +19,22 @@ use entail_core::topology::{
     ListedPath, NamedStep, PathStart, PathVisitor, RootKind, TrieNodeId, WalkControl,
 };
 
-/// Makes the world that another one would be if manifests were applied and objects deleted.
-/// Returns it with what is wrong with the manifests: place and message.
-/// Objects that `may` refuses are left out, and told among that.
+/// Computes the world after manifests are applied and objects are deleted. Returns it with the
+/// problems of the manifests: place and message. Objects that the filter rejects are skipped and
+/// reported as problems.
 pub type PreviewFn =
     fn(&World, &str, &[ObjectKey], &ChangeFilter<'_>) -> (World, Vec<(String, String)>);
 
-/// Tells whether an object may be changed.
+/// Returns whether the caller may change an object.
 pub type ChangeFilter<'m> = dyn Fn(&ObjectKey) -> bool + 'm;
 
-/// Most paths that one reply names.
+/// Maximum number of paths in one response.
 const MAX_PATHS: usize = 10_000;
 
-/// Tells what a change would do.
+/// Returns the effect of a change without applying it.
 ///
 /// # Errors
-/// A name to delete that is none, or that nothing has.
+/// The name of an object to delete is malformed, or the object does not exist.
 pub fn preview_change(
     snapshot: &Snapshot,
     request: &v1::PreviewChangeRequest,
@@ -62,7 +62,7 @@ pub fn preview_change(
     })
 }
 
-/// The object that a name means.
+/// Finds the object with a name.
 fn object_named(
     world: &World,
     name: &str,
@@ -71,18 +71,18 @@ fn object_named(
     let QuerySubject::Object(key, None) = QuerySubject::read(name, world)? else {
         return Err(Failure::invalid(
             "NotAnObject",
-            format!("`{name}` is no object: give `kind/namespace/name`"),
+            format!("malformed object name `{name}`: use `kind/namespace/name`"),
         ));
     };
     if world.store().get(&key).is_none() || !visibility.includes_object(&key) {
         return Err(Failure::no_such_object(format!(
-            "there is no `{name}` to delete"
+            "`{name}` not found: nothing to delete"
         )));
     }
     Ok(key)
 }
 
-/// The changes from one world to another, equal ones told once with all their paths.
+/// Returns the changes from one world to another. Equal changes form one entry with all their paths.
 pub fn compare(
     before: &PathEngine,
     after: &PathEngine,
@@ -93,7 +93,7 @@ pub fn compare(
     if let Err(error) = compared {
         before.fail(error);
     }
-    let changes = once(comparison.changes.into_values());
+    let changes = merge_equal(comparison.changes.into_values());
     let lost = |unit: &v1::ChangedUnit| unit.before_json.is_some() && unit.after_json.is_none();
     v1::PreviewChangeResponse {
         loses: changes.iter().flat_map(|c| &c.units).any(lost),
@@ -105,8 +105,9 @@ pub fn compare(
     }
 }
 
-/// Equal changes of one kind, with all their paths: explanations may differ in what does not show.
-fn once(changes: impl Iterator<Item = v1::ChangedAnswer>) -> Vec<v1::ChangedAnswer> {
+/// Merges equal changes of a kind. Different explanations may lead to equal changes, because a change
+/// contains only a part of them.
+fn merge_equal(changes: impl Iterator<Item = v1::ChangedAnswer>) -> Vec<v1::ChangedAnswer> {
     let mut found: Vec<v1::ChangedAnswer> = Vec::new();
     for mut change in changes {
         let paths = std::mem::take(&mut change.paths);
@@ -126,9 +127,9 @@ fn once(changes: impl Iterator<Item = v1::ChangedAnswer>) -> Vec<v1::ChangedAnsw
     found
 }
 
-/// One of two worlds, with the explanations of a kind that were needed so far.
+/// The explanations of a kind in one of the two worlds, computed on demand.
 struct Side<'e> {
-    /// The kind, if the world has it.
+    /// The chains of the kind; `None` if the world does not have the kind.
     chains: Option<ChainTable<'e>>,
     numbers: HashMap<Option<ChainKey>, usize>,
     explained: Vec<Explanation>,
@@ -142,12 +143,12 @@ struct Pair<'e> {
     known: HashMap<(usize, usize), bool>,
 }
 
-/// Where a path ends in one of two worlds.
+/// The end of a path in one of the two worlds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct End {
     place: TrieNodeId,
     state: StateId,
-    /// The number of what the path begins with: its kind and controller.
+    /// The number of the root kind and controller in `Comparison::roots`.
     root: usize,
 }
 
@@ -156,13 +157,13 @@ struct Comparison<'e> {
     visibility: &'e dyn Visibility,
     pairs: Vec<Pair<'e>>,
     roots: Vec<(RootKind, Option<Str>)>,
-    /// Whether something changes at a path or below it, where everything is visible.
+    /// Whether something changes at two ends or below them; only where everything is visible.
     differs: HashMap<(End, End), bool>,
     /// By kind and the numbers of both explanations.
     changes: BTreeMap<(GroupKind, usize, usize), v1::ChangedAnswer>,
     added: BTreeSet<String>,
     removed: BTreeSet<String>,
-    told: usize,
+    path_count: usize,
     truncated: bool,
 }
 
@@ -177,7 +178,7 @@ impl<'e> Side<'e> {
         }
     }
 
-    /// The number of the explanation of the kind on a path.
+    /// Returns the number of the explanation of the kind on a path.
     fn number(&mut self, engine: &PathEngine, end: End) -> Result<usize, InternalError> {
         let mut key = None;
         if let Some(chains) = &mut self.chains
@@ -238,27 +239,28 @@ impl<'e> Comparison<'e> {
             changes: BTreeMap::new(),
             added: BTreeSet::new(),
             removed: BTreeSet::new(),
-            told: 0,
+            path_count: 0,
             truncated: false,
         }
     }
 
-    /// Compares all paths: first what changes where, then the names of what changes.
+    /// Compares all paths in two passes: the first finds the subtrees with changes, the second lists
+    /// the changed paths.
     fn all(&mut self) -> Result<(), InternalError> {
-        for told in [false, true] {
+        for with_names in [false, true] {
             let mut visible = Visible::new(self.visibility);
             let mut name = String::new();
-            self.children(None, (&mut name, &mut visible, 0), told)?;
+            self.children(None, (&mut name, &mut visible, 0), with_names)?;
         }
         Ok(())
     }
 
-    /// Compares what is below two places, or the roots. Returns whether something changes.
+    /// Compares the children of two trie nodes, or the roots. Returns whether something changes.
     fn children(
         &mut self,
         ends: Option<[End; 2]>,
         (name, visible, depth): (&mut String, &mut Visible<'_>, usize),
-        told: bool,
+        with_names: bool,
     ) -> Result<bool, InternalError> {
         let [before, after] = self.worlds;
         let old = before.trie().steps_below(ends.map(|[end, _]| end.place));
@@ -272,7 +274,7 @@ impl<'e> Comparison<'e> {
         for step in &old {
             let Some(&other) = names.get(step.text()) else {
                 differs = true;
-                if told {
+                if with_names {
                     self.list(0, step, name)?;
                 }
                 continue;
@@ -284,19 +286,19 @@ impl<'e> Comparison<'e> {
                 self.next(0, ends.map(|[end, _]| end), step.node)?,
                 self.next(1, ends.map(|[_, end]| end), other)?,
             ];
-            differs |= self.path(next, (name, visible, depth), told)?;
+            differs |= self.path(next, (name, visible, depth), with_names)?;
             name.truncate(length);
         }
         for step in new.iter().filter(|step| !common.contains(step.text())) {
             differs = true;
-            if told {
+            if with_names {
                 self.list(1, step, name)?;
             }
         }
         Ok(differs)
     }
 
-    /// Where a path ends after one more place.
+    /// Returns the end of a path after one more trie node.
     fn next(
         &mut self,
         world: usize,
@@ -323,7 +325,7 @@ impl<'e> Comparison<'e> {
         })
     }
 
-    /// SourceProblems the names of all visible paths at and below a step that one world has alone.
+    /// Records the names of all visible paths at and below a step that only one world has.
     fn list(
         &mut self,
         world: usize,
@@ -343,12 +345,12 @@ impl<'e> Comparison<'e> {
         engine.visit(Some(&start), (), |(), _| Ok(()), &mut visit)
     }
 
-    /// Compares a path, and all below it. Returns whether something changes.
+    /// Compares a path and all paths below it. Returns whether something changes.
     fn path(
         &mut self,
         ends: [End; 2],
         (name, visible, depth): (&mut String, &mut Visible<'_>, usize),
-        told: bool,
+        with_names: bool,
     ) -> Result<bool, InternalError> {
         let (is_visible, below) = visible.look(name, depth);
         let is_covered = visible.is_covered(depth + 1);
@@ -356,18 +358,18 @@ impl<'e> Comparison<'e> {
         if is_covered {
             match self.differs.get(&key) {
                 Some(false) => return Ok(false),
-                Some(true) if !told => return Ok(true),
+                Some(true) if !with_names => return Ok(true),
                 _ => {}
             }
         }
         let mut differs = false;
         if is_visible {
             for pair in 0..self.pairs.len() {
-                differs |= self.answer(pair, ends, told.then_some(&**name))?;
+                differs |= self.answer(pair, ends, with_names.then_some(&**name))?;
             }
         }
         if below {
-            differs |= self.children(Some(ends), (name, visible, depth + 1), told)?;
+            differs |= self.children(Some(ends), (name, visible, depth + 1), with_names)?;
         }
         if is_covered {
             self.differs.insert(key, differs);
@@ -375,7 +377,7 @@ impl<'e> Comparison<'e> {
         Ok(differs)
     }
 
-    /// Compares the answers of a kind on one path, if the path is a scope of it.
+    /// Compares the answers of a kind on one path, if the path is a scope of the kind.
     fn answer(
         &mut self,
         pair: usize,
@@ -405,7 +407,7 @@ impl<'e> Comparison<'e> {
         let changed = match pair.known.get(&numbers) {
             Some(&changed) => changed,
             None => {
-                let change = look(pair, numbers);
+                let change = compare_explanations(pair, numbers);
                 let changed = change.is_some();
                 pair.known.insert(numbers, changed);
                 self.changes
@@ -416,18 +418,18 @@ impl<'e> Comparison<'e> {
         let Some(name) = name.filter(|_| changed) else {
             return Ok(changed);
         };
-        if self.told >= MAX_PATHS {
+        if self.path_count >= MAX_PATHS {
             self.truncated = true;
             return Ok(true);
         }
-        self.told += 1;
+        self.path_count += 1;
         let change = self.changes.get_mut(&key).or_internal("a change")?;
         change.paths.push(name.to_owned());
         Ok(true)
     }
 }
 
-/// SourceProblems the names of visible paths.
+/// Collects the names of visible paths.
 struct Names<'n> {
     visibility: &'n dyn Visibility,
     found: &'n mut BTreeSet<String>,
@@ -442,8 +444,8 @@ impl PathVisitor<()> for Names<'_> {
     }
 }
 
-/// Compares two explanations; nothing if they are the same.
-fn look(pair: &Pair<'_>, (old, new): (usize, usize)) -> Option<v1::ChangedAnswer> {
+/// Compares two explanations; returns `None` if they are equal.
+fn compare_explanations(pair: &Pair<'_>, (old, new): (usize, usize)) -> Option<v1::ChangedAnswer> {
     let (old, new) = (
         pair.before.explained.get(old)?,
         pair.after.explained.get(new)?,
@@ -460,51 +462,52 @@ fn look(pair: &Pair<'_>, (old, new): (usize, usize)) -> Option<v1::ChangedAnswer
 
 /// The units whose value or origin changes.
 fn units(old: &[UnitExplanation], new: &[UnitExplanation]) -> Vec<v1::ChangedUnit> {
-    let standing = |units: &[UnitExplanation]| -> BTreeMap<String, UnitExplanation> {
+    let with_values = |units: &[UnitExplanation]| -> BTreeMap<String, UnitExplanation> {
         units
             .iter()
             .filter(|unit| unit.value.is_some())
             .map(|unit| (unit.unit.to_string(), unit.clone()))
             .collect()
     };
-    let (old, new) = (standing(old), standing(new));
+    let (old, new) = (with_values(old), with_values(new));
     let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let mut found = Vec::new();
     for name in names {
         let (before, after) = (old.get(name), new.get(name));
         let value = |unit: Option<&UnitExplanation>| unit.and_then(|u| u.value.clone());
-        let who = |unit: Option<&UnitExplanation>| {
+        let set_by = |unit: Option<&UnitExplanation>| {
             let origin = unit.and_then(|u| u.origin.as_ref());
             origin.map(|o| (o.policies.clone(), o.block))
         };
-        if value(before) == value(after) && who(before) == who(after) {
+        if value(before) == value(after) && set_by(before) == set_by(after) {
             continue;
         }
-        // What an object or a scalar in its place replaces is told there, and is not lost.
-        if before.is_some_and(|unit| after.is_none() && meets(unit, new.values())) {
+        // Replaced by a unit above or below it, which is reported there: the value is not lost.
+        if before.is_some_and(|unit| after.is_none() && overlaps(unit, new.values())) {
             continue;
         }
-        let told =
+        let origin_of =
             |unit: Option<&UnitExplanation>| unit.and_then(|u| u.origin.as_ref()).map(origin);
         found.push(v1::ChangedUnit {
             unit: name.clone(),
             before_json: value(before).map(|v| v.to_string()),
             after_json: value(after).map(|v| v.to_string()),
-            before_origin: told(before),
-            after_origin: told(after),
+            before_origin: origin_of(before),
+            after_origin: origin_of(after),
         });
     }
     found
 }
 
-/// Whether another unit stands above or below.
-fn meets<'u>(
+/// Whether one of the units is equal to a unit, above or below it.
+fn overlaps<'u>(
     unit: &UnitExplanation,
     mut others: impl Iterator<Item = &'u UnitExplanation>,
 ) -> bool {
     others.any(|other| other.unit.covers(&unit.unit) || unit.unit.covers(&other.unit))
 }
 
+/// The policies that only the new answer rejects.
 fn rejected(old: &[RejectedPolicy], new: &[RejectedPolicy]) -> Vec<v1::RejectedPolicy> {
     new.iter()
         .filter(|r| !old.contains(r))

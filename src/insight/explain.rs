@@ -1,4 +1,5 @@
-//! Explanations: who said what, who lost, and why.
+//! Explains effective policies: for each value, the policy that set it, the policies that it
+//! overrides, and the reason.
 
 use std::collections::BTreeMap;
 
@@ -19,17 +20,17 @@ use entail_core::model::{
 };
 use entail_core::topology::{ListedPath, PathVisitor, TrieNodeId, WalkControl};
 
-/// Most paths that one explanation names.
+/// Maximum number of paths in one response.
 const MAX_PATHS: usize = 10_000;
 
-/// The paths of a kind that have the same chain.
+/// Attachment chains with the names of their paths, by index of the kind and number of the chain.
 type PathGroups = BTreeMap<(usize, usize), (AttachmentChain, Vec<String>)>;
 
-/// Explains a path, or every path through an object at each kind's effective level. Paths with the
-/// same explanation are told once.
+/// Explains a path, or every path through an object at the effective level of each kind. Paths with
+/// the same explanation form one entry of the response.
 ///
 /// # Errors
-/// A wrong name, or one that is on no path.
+/// The name is malformed, or on no path.
 pub fn explain(
     snapshot: &Snapshot,
     request: &v1::ExplainRequest,
@@ -37,17 +38,17 @@ pub fn explain(
 ) -> Result<v1::ExplainResponse, Failure> {
     let world = snapshot.world();
     let subject = QuerySubject::read(&request.name, world)?;
-    let wanted: Vec<GroupKind> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
+    let requested: Vec<GroupKind> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
     let kinds = world.kinds().iter().enumerate();
     let kinds: Vec<(usize, &PolicyKind)> = kinds
         .map(|(number, kind)| (number, &**kind))
-        .filter(|(_, kind)| wanted.is_empty() || wanted.contains(&kind.profile().policy))
+        .filter(|(_, kind)| requested.is_empty() || requested.contains(&kind.profile().policy))
         .filter(|(_, kind)| visibility.includes_kind(&kind.profile().policy))
         .collect();
     let (found, truncated) = match &subject {
-        QuerySubject::Path(name) => (one(snapshot, &kinds, name, visibility)?, false),
+        QuerySubject::Path(name) => (explain_path(snapshot, &kinds, name, visibility)?, false),
         QuerySubject::All | QuerySubject::Object(..) => {
-            many(snapshot, &kinds, (&subject, &request.name), visibility)?
+            explain_object(snapshot, &kinds, (&subject, &request.name), visibility)?
         }
     };
     let paths = found
@@ -67,7 +68,7 @@ pub fn explain(
         })
         .collect();
     let version = snapshot.version();
-    let states = incomplete_kinds(snapshot, &wanted, visibility);
+    let states = incomplete_kinds(snapshot, &requested, visibility);
     Ok(v1::ExplainResponse {
         paths,
         version: Some(version.message()),
@@ -77,8 +78,8 @@ pub fn explain(
     })
 }
 
-/// One path, as a look-up sees it.
-fn one(
+/// Finds the chains of all kinds on one path.
+fn explain_path(
     snapshot: &Snapshot,
     kinds: &[(usize, &PolicyKind)],
     name: &str,
@@ -113,30 +114,30 @@ fn one(
     Ok(found)
 }
 
-/// Every path through an object, at each kind's effective level.
-fn many(
+/// Finds the chains on every path through an object, at the effective level of each kind.
+fn explain_object(
     snapshot: &Snapshot,
     kinds: &[(usize, &PolicyKind)],
     (subject, name): (&QuerySubject, &str),
     visibility: &dyn Visibility,
 ) -> Result<(PathGroups, bool), Failure> {
     let engine = snapshot.engine();
-    let places = subject.places(engine);
+    let subject_nodes = subject.nodes(engine);
     let scopes = kinds.iter().map(|&(number, kind)| Scopes {
         levels: scope_levels(kind.profile()),
         chains: ChainTable::new(engine, number, kind),
     });
     let mut gatherer = Gatherer {
         engine,
-        leads: leads_to(engine, &places),
-        places,
+        leads: leads_to(engine, &subject_nodes),
+        subject_nodes,
         scopes: scopes.collect(),
         visible: Visible::new(visibility),
         known: HashMap::new(),
-        tells: HashMap::new(),
+        has_explanation: HashMap::new(),
         found: PathGroups::new(),
         is_through: false,
-        told: 0,
+        path_count: 0,
         truncated: false,
         failed: None,
     };
@@ -147,13 +148,13 @@ fn many(
     let trie = engine.trie();
     let includes: Vec<bool> = trie
         .ids()
-        .map(|id| gatherer.places.includes(engine, id))
+        .map(|id| gatherer.subject_nodes.includes(engine, id))
         .collect();
     let step = |walked: Walked, id: TrieNodeId| {
         let included = includes.get(id.index()).copied();
         Ok(Walked {
             state: engine.after(walked.state, id)?,
-            through: walked.through || included.or_internal("a place")?,
+            through: walked.through || included.or_internal("a trie node")?,
         })
     };
     let walked = engine.visit(None, begin, step, &mut gatherer);
@@ -165,54 +166,54 @@ fn many(
     Ok((gatherer.found, gatherer.truncated))
 }
 
-/// Tells of each place whether what the question is about is there or below.
-fn leads_to(engine: &PathEngine, places: &SubjectNodes) -> Vec<bool> {
+/// Returns for each trie node whether the subject of the query is at the node or below it.
+fn leads_to(engine: &PathEngine, subject_nodes: &SubjectNodes) -> Vec<bool> {
     let trie = engine.trie();
     let mut leads: Vec<bool> = Vec::with_capacity(trie.len());
     for (id, place) in trie.ids().zip(trie.nodes()) {
         let below = |child: TrieNodeId| leads.get(child.index()).copied().unwrap_or_default();
-        let found = places.includes(engine, id) || trie.below(place).any(below);
+        let found = subject_nodes.includes(engine, id) || trie.below(place).any(below);
         leads.push(found);
     }
     leads
 }
 
-/// What a walk came to.
+/// The state of a walk at a trie node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Walked {
     state: StateId,
-    /// Whether it went through what the question is about.
+    /// Whether the path goes through the subject of the query.
     through: bool,
 }
 
-/// A kind with the levels at which it has answers of its own.
+/// The effective levels of a kind, and its chains.
 struct Scopes<'e> {
     levels: Vec<Level>,
     chains: ChainTable<'e>,
 }
 
-/// Gathers the paths through an object by what is attached to them.
+/// Groups the paths through an object by their attachment chains.
 struct Gatherer<'e> {
     engine: &'e PathEngine,
-    places: SubjectNodes,
-    /// Whether what the question is about is at each place or below it.
+    subject_nodes: SubjectNodes,
+    /// By trie node: whether the subject of the query is at the node or below it.
     leads: Vec<bool>,
     scopes: Vec<Scopes<'e>>,
     visible: Visible<'e>,
     known: HashMap<(usize, ChainKey), usize>,
-    /// Whether a path that ends at a place, or below it, is told.
-    tells: HashMap<(TrieNodeId, Walked), bool>,
+    /// Whether a path that ends at a trie node, or below it, has an explanation.
+    has_explanation: HashMap<(TrieNodeId, Walked), bool>,
     found: PathGroups,
-    /// Whether a visible path goes through what the question is about.
+    /// Whether a visible path goes through the subject of the query.
     is_through: bool,
-    told: usize,
+    path_count: usize,
     truncated: bool,
     failed: Option<InternalError>,
 }
 
 impl Gatherer<'_> {
-    /// The chain of a kind on a path if the path is at the kind's effective level; where that is
-    /// above the object, the path that ends at the object answers for it.
+    /// Returns the chain of a kind on a path at its effective level. If that level is above the
+    /// object, the path that ends at the object is used instead.
     fn chain(
         &mut self,
         kind: usize,
@@ -223,17 +224,17 @@ impl Gatherer<'_> {
         let scopes = self.scopes.get_mut(kind).or_internal("a kind")?;
         let level = end.level;
         let is_above = || scopes.levels.iter().all(|scope| *scope < level);
-        let answers =
-            scopes.levels.contains(&level) || (self.places.ends(self.engine, place) && is_above());
+        let answers = scopes.levels.contains(&level)
+            || (self.subject_nodes.ends(self.engine, place) && is_above());
         if !answers {
             return Ok(None);
         }
         scopes.chains.at(state)
     }
 
-    /// Whether a path that ends at a place, or below it, is told.
-    fn tells(&mut self, id: TrieNodeId, walked: Walked) -> Result<bool, InternalError> {
-        if let Some(&known) = self.tells.get(&(id, walked)) {
+    /// Whether a path that ends at a trie node, or below it, has an explanation.
+    fn has_explanation(&mut self, id: TrieNodeId, walked: Walked) -> Result<bool, InternalError> {
+        if let Some(&known) = self.has_explanation.get(&(id, walked)) {
             return Ok(known);
         }
         let mut found = false;
@@ -244,16 +245,16 @@ impl Gatherer<'_> {
         let place = trie.node(id)?;
         for child in trie.below(place) {
             let lead = self.leads.get(child.index()).copied();
-            if found || !(walked.through || lead.or_internal("a place")?) {
+            if found || !(walked.through || lead.or_internal("a trie node")?) {
                 continue;
             }
             let walked = Walked {
                 state: self.engine.after(walked.state, child)?,
-                through: walked.through || self.places.includes(self.engine, child),
+                through: walked.through || self.subject_nodes.includes(self.engine, child),
             };
-            found = self.tells(child, walked)?;
+            found = self.has_explanation(child, walked)?;
         }
-        self.tells.insert((id, walked), found);
+        self.has_explanation.insert((id, walked), found);
         Ok(found)
     }
 
@@ -263,11 +264,11 @@ impl Gatherer<'_> {
             let Some(chain) = self.chain(kind, place, path.state.state)? else {
                 continue;
             };
-            if self.told >= MAX_PATHS {
+            if self.path_count >= MAX_PATHS {
                 self.truncated = true;
                 return Ok(WalkControl::Stop);
             }
-            self.told += 1;
+            self.path_count += 1;
             let chains = &self.scopes.get(kind).or_internal("a kind")?.chains;
             let own = self.engine.own_node(chains.kind(), path.resolved)?;
             let next = self.known.len();
@@ -290,8 +291,8 @@ impl PathVisitor<Walked> for Gatherer<'_> {
         if !self.is_through {
             return false;
         }
-        let tells = self.tells(place, walked);
-        !tells.unwrap_or_else(|error| {
+        let has_explanation = self.has_explanation(place, walked);
+        !has_explanation.unwrap_or_else(|error| {
             self.failed = Some(error);
             false
         })
@@ -300,7 +301,7 @@ impl PathVisitor<Walked> for Gatherer<'_> {
     fn visit(&mut self, path: &ListedPath<'_, Walked>) -> WalkControl {
         let depth = path.resolved.len().saturating_sub(1);
         if !path.state.through {
-            // Whether it is visible makes no difference.
+            // Above the object, the visibility of the path does not matter.
             self.visible.leave(depth);
             return WalkControl::Descend;
         }
@@ -333,7 +334,7 @@ fn explanation(world: &World, kind: &PolicyKind, chain: &AttachmentChain) -> v1:
         nodes: world
             .node_attachments(kind, chain)
             .iter()
-            .map(|here| node(world, here))
+            .map(|attachments| node(world, attachments))
             .collect(),
         units: explained.units.iter().map(unit).collect(),
         losses: world
@@ -347,19 +348,19 @@ fn explanation(world: &World, kind: &PolicyKind, chain: &AttachmentChain) -> v1:
 
 fn warnings(world: &World, kind: &PolicyKind, chain: &AttachmentChain) -> Vec<String> {
     let differs = world.top_down_differs(kind, chain);
-    let trap = "folding from the top, as GEP-713 draws it, would give another answer here: an \
-                override above a weaker strategy does not hold there";
-    differs.then(|| trap.to_owned()).into_iter().collect()
+    let warning = "merging top-down, as GEP-713 draws it, would give another result: an override \
+                above a weaker strategy does not apply";
+    differs.then(|| warning.to_owned()).into_iter().collect()
 }
 
-fn node(world: &World, here: &NodeAttachments<'_>) -> v1::AttachedNode {
+fn node(world: &World, attachments: &NodeAttachments<'_>) -> v1::AttachedNode {
     v1::AttachedNode {
-        node: match here.level {
+        node: match attachments.level {
             Level::Root => "Root".to_owned(),
-            _ => world.topology().describe(here.node),
+            _ => world.topology().describe(attachments.node),
         },
-        level: here.level.to_string(),
-        policies: here
+        level: attachments.level.to_string(),
+        policies: attachments
             .policies
             .iter()
             .map(|policy| v1::AttachedPolicy {

@@ -1,4 +1,4 @@
-//! Why a question has no answer.
+//! Errors of queries.
 
 use std::fmt;
 
@@ -7,32 +7,32 @@ use crate::api::v1;
 use crate::snapshot::Snapshot;
 use entail_core::model::{PathErrorReason, PathName, PathSyntaxError, Root};
 
-/// Why a question has no answer.
+/// The error of a query. Servers convert it to a gRPC status with a reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Its code.
+    /// The class of the error.
     pub code: FailureCode,
-    /// One word, such as `RouteNotFound`.
+    /// A CamelCase reason for programs, such as `RouteNotFound`.
     pub reason: String,
-    /// A sentence for people.
+    /// A message for people.
     pub message: String,
-    /// The longest prefix that is a path; empty if there is none.
+    /// The longest prefix that is an existing, visible path; empty if there is none.
     pub nearest: String,
 }
 
-/// The codes of failures.
+/// The class of a [`Failure`], a subset of the gRPC codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureCode {
-    /// The question is wrong.
+    /// The request is malformed.
     InvalidArgument,
-    /// What it is about does not exist.
+    /// The subject of the request does not exist.
     NotFound,
-    /// The state has moved on: begin again.
+    /// The snapshot changed between two pages: restart the listing.
     Aborted,
 }
 
 impl Failure {
-    /// A wrong question.
+    /// Creates the error of a malformed request.
     pub fn invalid(reason: &str, message: impl Into<String>) -> Self {
         Self {
             code: FailureCode::InvalidArgument,
@@ -42,7 +42,7 @@ impl Failure {
         }
     }
 
-    /// Something that does not exist.
+    /// Creates the error of an object that does not exist.
     pub fn no_such_object(message: impl Into<String>) -> Self {
         Self {
             code: FailureCode::NotFound,
@@ -52,16 +52,16 @@ impl Failure {
         }
     }
 
-    /// A text that is no path name.
+    /// Creates the error of a malformed path name.
     pub fn syntax(text: &str, error: &PathSyntaxError) -> Self {
         Self::invalid(
             "NotAPath",
-            format!("`{}` is no path name: {error}", shortened(text)),
+            format!("malformed path name `{}`: {error}", shortened(text)),
         )
     }
 
-    /// A path that is none: the first step that fails, and the nearest prefix that is one
-    /// (specification 1.4).
+    /// Creates the error of a path that does not exist: the first segment that fails, and the nearest
+    /// existing prefix (specification 1.4).
     pub fn not_found(
         snapshot: &Snapshot,
         text: &str,
@@ -72,7 +72,7 @@ impl Failure {
         if visibility.is_unrestricted() {
             return Self::of_path(text, reason, nearest);
         }
-        // Why something does not join tells of what may not be seen; that it is not on the path does
+        // The exact reason could reveal objects that the caller may not see. A missing segment does
         // not.
         match PathName::parse(text) {
             Ok(path) if nearest.is_empty() => Self::hidden(text, &path),
@@ -80,12 +80,13 @@ impl Failure {
         }
     }
 
-    /// A path that its caller may not see: the same as if its first step were none.
+    /// Creates the error of a path that the caller may not see: the same error as if its root did not
+    /// exist.
     pub fn hidden(text: &str, path: &PathName<'_>) -> Self {
         let reason = match path {
             PathName::Traffic(walk) => match walk.root {
                 Root::Gateway { .. } => PathErrorReason::GatewayNotFound,
-                // A Service that no route names is as good as none.
+                // Also the reason for a Service without routes.
                 Root::Mesh { .. } => PathErrorReason::NoMatchingParent,
             },
             PathName::GatewayClass(_) => PathErrorReason::GatewayClassNotFound,
@@ -108,7 +109,7 @@ impl Failure {
         }
     }
 
-    /// The number of the code in google.rpc.Code.
+    /// The number of the gRPC code.
     pub fn number(&self) -> i32 {
         match self.code {
             FailureCode::InvalidArgument => 3,
@@ -117,7 +118,7 @@ impl Failure {
         }
     }
 
-    /// The failure of one path of a batch.
+    /// Converts the error to that of one path of a batch.
     pub fn path_error(&self) -> v1::PathError {
         v1::PathError {
             code: self.number(),
@@ -128,7 +129,7 @@ impl Failure {
     }
 }
 
-/// The step of a path's name that comes after a prefix, as one that is not there.
+/// The reason "not found" for the first segment after a prefix.
 fn step_after(text: &str, prefix: &str) -> PathErrorReason {
     let rest = text.get(prefix.len()..).unwrap_or_default();
     match rest.trim_start_matches('/').split('/').next() {
@@ -141,7 +142,7 @@ fn step_after(text: &str, prefix: &str) -> PathErrorReason {
     }
 }
 
-/// The longest prefix of a path's name that is a path and may be seen.
+/// The longest prefix of a path name that is an existing, visible path.
 fn nearest(snapshot: &Snapshot, text: &str, visibility: &dyn Visibility) -> String {
     let mut prefix = text;
     while let Some((above, _)) = prefix.rsplit_once('/') {
@@ -154,13 +155,13 @@ fn nearest(snapshot: &Snapshot, text: &str, visibility: &dyn Visibility) -> Stri
     String::new()
 }
 
-/// Names from outside are repeated up to a length.
+/// Truncates a name of a request for error messages.
 fn shortened(text: &str) -> String {
-    const MOST: usize = 300;
-    if text.len() <= MOST {
+    const MAX_BYTES: usize = 300;
+    if text.len() <= MAX_BYTES {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(MOST).collect();
+    let kept: String = text.chars().take(MAX_BYTES).collect();
     format!("{kept}...")
 }
 

@@ -1,4 +1,4 @@
-//! Look-ups: from a request to reply bytes.
+//! Look-ups of effective policies: from a request to the bytes of the reply.
 
 use bytes::{Bytes, BytesMut};
 use hashbrown::HashMap;
@@ -13,11 +13,11 @@ use crate::snapshot::{PathAnswer, Snapshot};
 use entail_core::model::{GroupKind, PathName};
 use v1::get_effective_policies_request::Target;
 
-/// Most paths of one batch.
+/// Maximum number of paths of one batch.
 pub const MAX_BATCH: usize = 10_000;
 
-/// Answers a look-up of all kinds by a path's name; `None` for what needs more than stored bytes.
-/// From the name to the reply's bytes nothing is allocated.
+/// Answers a look-up of all kinds by the name of a path. Returns `None` if the name is malformed or
+/// not a path. Does not allocate.
 pub fn get_stored(snapshot: &Snapshot, text: &str) -> Option<EncodedGetEffectivePoliciesResponse> {
     let path = PathName::parse(text).ok()?;
     let body = snapshot.look_up(&path)?;
@@ -27,7 +27,7 @@ pub fn get_stored(snapshot: &Snapshot, text: &str) -> Option<EncodedGetEffective
 /// Answers a look-up.
 ///
 /// # Errors
-/// What is wrong with the name, or the first step that is none.
+/// The name is malformed, or the path does not exist.
 pub fn get(
     snapshot: &Snapshot,
     request: &v1::GetEffectivePoliciesRequest,
@@ -45,24 +45,24 @@ pub fn get(
             snapshot.reply(body)
         });
     }
-    let asked = requested_kinds(&request.kinds);
-    let wanted = scope.narrow(&asked);
-    let policies = selected(body, &wanted);
-    let tag = body.etag_of(&wanted);
+    let requested = requested_kinds(&request.kinds);
+    let in_scope = scope.narrow(&requested);
+    let policies = selected(body, &in_scope);
+    let tag = body.etag_of(&in_scope);
     let result = if not_modified(&request.if_none_match, &tag) {
         not_modified_field(&tag)
     } else {
         result_field(std::iter::once(policies.as_ref()), &tag)
     };
     let version = snapshot.version();
-    let kinds = incomplete_kinds(snapshot, &asked, scope);
+    let kinds = incomplete_kinds(snapshot, &requested, scope);
     Ok(EncodedGetEffectivePoliciesResponse {
         result: result.into(),
         tail: get_tail(version.message(), version.synced_at, &kinds).into(),
     })
 }
 
-/// Answers a batch from one snapshot: a status for each path, equal answers once.
+/// Answers a batch from one snapshot. Each path has its own status; equal answers are sent once.
 ///
 /// # Errors
 /// More than [`MAX_BATCH`] paths.
@@ -75,13 +75,13 @@ pub fn batch(
         return Err(Failure::invalid(
             "TooManyPaths",
             format!(
-                "{} paths in one batch; at most {MAX_BATCH} are answered: split it",
+                "{} paths in one batch, maximum {MAX_BATCH}: split it",
                 request.requests.len()
             ),
         ));
     }
-    let asked = requested_kinds(&request.kinds);
-    let wanted = scope.narrow(&asked);
+    let requested = requested_kinds(&request.kinds);
+    let in_scope = scope.narrow(&requested);
     let mut table = AnswerTable::default();
     let mut results = BytesMut::new();
     for one in &request.requests {
@@ -90,12 +90,12 @@ pub fn batch(
                 error: Some(failure.path_error()),
                 ..v1::PathPolicies::default()
             },
-            Ok(body) => table.point(body, &wanted, &one.if_none_match),
+            Ok(body) => table.point(body, &in_scope, &one.if_none_match),
         };
         results.extend_from_slice(&field(1, &result.encode_to_vec()));
     }
     let version = snapshot.version();
-    let kinds = incomplete_kinds(snapshot, &asked, scope);
+    let kinds = incomplete_kinds(snapshot, &requested, scope);
     Ok(EncodedBatchGetEffectivePoliciesResponse {
         results: results.freeze(),
         bodies: table.bodies,
@@ -103,10 +103,10 @@ pub fn batch(
     })
 }
 
-/// The distinct bodies of a batch.
+/// The distinct answers of a batch.
 #[derive(Default)]
 struct AnswerTable {
-    /// By address of the snapshot's body: its etag, and its place once it is told.
+    /// By address of the answer in the snapshot: its etag, and its index in `bodies` once added.
     known: HashMap<usize, (String, Option<u32>)>,
     bodies: Vec<(Bytes, Bytes)>,
 }
@@ -115,7 +115,7 @@ impl AnswerTable {
     fn point(
         &mut self,
         body: &PathAnswer,
-        wanted: &[GroupKind],
+        in_scope: &[GroupKind],
         if_none_match: &str,
     ) -> v1::PathPolicies {
         let bodies = &mut self.bodies;
@@ -123,11 +123,11 @@ impl AnswerTable {
         let (tag, place) = self
             .known
             .entry(address)
-            .or_insert_with(|| (body.etag_of(wanted), None));
+            .or_insert_with(|| (body.etag_of(in_scope), None));
         let unmodified = not_modified(if_none_match, tag);
         if !unmodified && place.is_none() {
             *place = u32::try_from(bodies.len()).ok();
-            let policies = selected(body, wanted);
+            let policies = selected(body, in_scope);
             bodies.push((field_header(2, policies.len()).into(), policies));
         }
         v1::PathPolicies {
@@ -139,22 +139,19 @@ impl AnswerTable {
     }
 }
 
-/// The name that a request asks for.
+/// The path name of a request.
 ///
 /// # Errors
-/// The request names nothing, or its reference skips levels.
+/// The request sets neither `path` nor `ref`.
 pub fn requested_path(request: &v1::GetEffectivePoliciesRequest) -> Result<String, Failure> {
     match &request.target {
         Some(Target::Path(path)) => Ok(path.clone()),
         Some(Target::Ref(reference)) => Ok(name_of(reference)),
-        None => Err(Failure::invalid(
-            "NoTarget",
-            "the request names no path: set `path` or `ref`",
-        )),
+        None => Err(Failure::invalid("NoTarget", "set `path` or `ref`")),
     }
 }
 
-/// The name of a path given in parts; what is wrong with it shows when the name is read.
+/// Builds a path name from its parts. Errors are found when the name is parsed.
 fn name_of(reference: &v1::PathRef) -> String {
     let mut name = if reference.service.is_empty() {
         format!("gateways/{}", reference.gateway)
@@ -202,31 +199,31 @@ pub(super) fn find<'s>(
     Err(Failure::not_found(snapshot, text, reason, scope))
 }
 
-/// The kinds that a request names.
+/// Parses the kinds of a request.
 pub(super) fn requested_kinds(kinds: &[String]) -> Vec<GroupKind> {
     kinds.iter().map(|text| GroupKind::parse(text)).collect()
 }
 
-fn selected(body: &PathAnswer, wanted: &[GroupKind]) -> Bytes {
+fn selected(body: &PathAnswer, in_scope: &[GroupKind]) -> Bytes {
     let mut policies = BytesMut::new();
-    for part in body.policies(wanted) {
+    for part in body.policies(in_scope) {
         policies.extend_from_slice(part);
     }
     policies.freeze()
 }
 
-/// The kinds in scope of which not everything is known, those that were asked for and have no
-/// profile among them (specification 2.5).
+/// Returns the visible kinds whose state is not complete, and the requested kinds without a profile
+/// (specification 2.5).
 pub fn incomplete_kinds(
     snapshot: &Snapshot,
-    asked: &[GroupKind],
+    requested: &[GroupKind],
     visibility: &dyn Visibility,
 ) -> Vec<v1::KindState> {
     let mut kinds = snapshot.kinds().to_vec();
     let failed = snapshot.world().kinds().iter();
     for kind in failed.filter(|kind| kind.fault().is_some()) {
         let kind = kind.profile().policy.to_string();
-        kinds.retain(|told| told.kind != kind);
+        kinds.retain(|state| state.kind != kind);
         kinds.push(v1::KindState {
             kind,
             state: v1::kind_state::State::Unknown.into(),
@@ -234,22 +231,23 @@ pub fn incomplete_kinds(
         kinds.sort_by(|a, b| a.kind.cmp(&b.kind));
     }
     if !visibility.is_unrestricted() {
-        kinds.retain(|told| visibility.includes_kind(&GroupKind::parse(&told.kind)));
+        kinds.retain(|state| visibility.includes_kind(&GroupKind::parse(&state.kind)));
     }
-    kinds.extend(unknown(snapshot, asked, visibility));
+    kinds.extend(unknown(snapshot, requested, visibility));
     kinds
 }
 
-/// Kinds that were asked for and have no profile: not the same as no policy (specification 2.3). Those
-/// that may not be seen are told alike.
+/// Returns requested kinds without a profile, which differ from kinds without a policy (specification
+/// 2.3). Kinds that the caller may not see are indistinguishable from them.
 fn unknown(
     snapshot: &Snapshot,
-    asked: &[GroupKind],
+    requested: &[GroupKind],
     visibility: &dyn Visibility,
 ) -> Vec<v1::KindState> {
-    let told = |kind: &GroupKind| snapshot.kinds().iter().any(|k| k.kind == kind.to_string());
-    let is_known = |kind: &GroupKind| snapshot.has_profile(kind) || told(kind);
-    asked
+    let is_incomplete =
+        |kind: &GroupKind| snapshot.kinds().iter().any(|k| k.kind == kind.to_string());
+    let is_known = |kind: &GroupKind| snapshot.has_profile(kind) || is_incomplete(kind);
+    requested
         .iter()
         .filter(|kind| !is_known(kind) || !visibility.includes_kind(kind))
         .map(|kind| v1::KindState {

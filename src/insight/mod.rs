@@ -1,4 +1,4 @@
-//! Questions and answers as messages: what the services and the commands both show.
+//! Queries and responses as protobuf messages, for the services and the commands.
 
 mod backend;
 mod compare;
@@ -16,7 +16,6 @@ mod subject;
 mod topology;
 mod visibility;
 mod visible;
-mod watch;
 
 pub use backend::{LocalBackend, QueryBackend, QueryError};
 pub use compare::{ChangeFilter, PreviewFn, compare, preview_change};
@@ -33,4 +32,3 @@ pub use status::{SourceProblems, server_status};
 pub use subject::QuerySubject;
 pub use topology::get_topology;
 pub use visibility::{AccessScope, Coverage, Visibility};
-pub use watch::{StreamState, StreamUpdate, Subscription};

@@ -1,4 +1,4 @@
-//! Paths of the topology, page by page.
+//! Lists paths in pages.
 
 use super::lookup::incomplete_kinds;
 use super::subject::SubjectNodes;
@@ -10,13 +10,15 @@ use entail_core::engine::PathEngine;
 use entail_core::model::{Level, PathName};
 use entail_core::topology::{ListedPath, PathVisitor, TrieNodeId, WalkControl};
 
+/// Page size of requests without one.
 const DEFAULT_PAGE: usize = 1_000;
+/// Maximum page size.
 const MAX_PAGE: usize = 10_000;
 
-/// Lists paths in the order in which they are walked.
+/// Lists paths in the order of the trie.
 ///
 /// # Errors
-/// A wrong name, or a token of another snapshot.
+/// The name is malformed or on no path, or the page token belongs to another snapshot.
 pub fn list_paths(
     snapshot: &Snapshot,
     request: &v1::ListPathsRequest,
@@ -26,9 +28,9 @@ pub fn list_paths(
     let subject = QuerySubject::read(&request.name, snapshot.world())?;
     let page = page(snapshot, request.page_size, &request.page_token)?;
     let first = page.first;
-    let places = subject.places(engine);
+    let subject_nodes = subject.nodes(engine);
     let mut lister = PageLister {
-        counts: Counts::of(engine, &places, &request.levels),
+        counts: Counts::of(engine, &subject_nodes, &request.levels),
         levels: &request.levels,
         visible: Visible::new(visibility),
         page,
@@ -46,7 +48,7 @@ pub fn list_paths(
             })
         }
         QuerySubject::All | QuerySubject::Object(..) => {
-            let step = |through, id| Ok(through || places.includes(engine, id));
+            let step = |through, id| Ok(through || subject_nodes.includes(engine, id));
             engine.visit(None, false, step, &mut lister)
         }
     };
@@ -68,22 +70,22 @@ pub fn list_paths(
     })
 }
 
-/// How many listed paths end at each place or below it.
+/// Number of listed paths that end at each trie node or below it.
 struct Counts {
-    /// Once the path goes through what the question is about.
+    /// If the path goes through the subject of the query above the node.
     through: Vec<u64>,
-    /// As long as it does not.
+    /// If it does not.
     before: Vec<u64>,
 }
 
 impl Counts {
-    fn of(engine: &PathEngine, places: &SubjectNodes, levels: &[String]) -> Self {
+    fn of(engine: &PathEngine, subject_nodes: &SubjectNodes, levels: &[String]) -> Self {
         let trie = engine.trie();
         let mut counts = Self {
             through: Vec::with_capacity(trie.len()),
             before: Vec::with_capacity(trie.len()),
         };
-        // Those below come first.
+        // Children precede their parents.
         for (id, place) in trie.ids().zip(trie.nodes()) {
             let mut through = u64::from(is_at(levels, place.level));
             let mut before = 0;
@@ -92,7 +94,7 @@ impl Counts {
                 through += all;
                 before += some;
             }
-            if places.includes(engine, id) {
+            if subject_nodes.includes(engine, id) {
                 before = through;
             }
             counts.through.push(through);
@@ -109,7 +111,7 @@ impl Counts {
 
 /// Whether paths that end at a level are listed.
 fn is_at(levels: &[String], level: Level) -> bool {
-    levels.is_empty() || levels.iter().any(|wanted| wanted == level.as_str())
+    levels.is_empty() || levels.iter().any(|selected| selected == level.as_str())
 }
 
 /// Lists a page of paths.
@@ -118,7 +120,7 @@ struct PageLister<'s> {
     levels: &'s [String],
     visible: Visible<'s>,
     page: Page,
-    /// Listed paths that were passed.
+    /// Number of listed paths so far, on this page or before it.
     found: usize,
     paths: Vec<String>,
     /// Whether there are paths after the page.
@@ -132,7 +134,7 @@ impl PathVisitor<bool> for PageLister<'_> {
         if count == 0 {
             return true;
         }
-        // What the caller may see in part has to be asked for path by path.
+        // A subtree is skipped only if all of it is visible: otherwise its count is not known.
         let after = self.found.saturating_add(count);
         let before_page = self.visible.is_covered(depth) && after <= self.page.first;
         if before_page {
@@ -161,13 +163,13 @@ impl PathVisitor<bool> for PageLister<'_> {
     }
 }
 
-/// Where a page begins, and how long it is.
+/// The range of a page.
 pub(super) struct Page {
     pub first: usize,
     pub size: usize,
 }
 
-/// The page that a request asks for.
+/// Reads the page of a request.
 pub(super) fn page(snapshot: &Snapshot, size: i32, token: &str) -> Result<Page, Failure> {
     let size = match usize::try_from(size) {
         Ok(0) => DEFAULT_PAGE,
@@ -178,7 +180,7 @@ pub(super) fn page(snapshot: &Snapshot, size: i32, token: &str) -> Result<Page, 
     Ok(Page { first, size })
 }
 
-/// The token of the next page; empty after the last.
+/// Returns the token of the next page; empty after the last.
 pub(super) fn token(snapshot: &Snapshot, next: usize, all: usize) -> String {
     let version = snapshot.version();
     if next < all {
@@ -188,7 +190,7 @@ pub(super) fn token(snapshot: &Snapshot, next: usize, all: usize) -> String {
     }
 }
 
-/// Where a page begins.
+/// Reads the index of the first entry from a page token.
 fn first(snapshot: &Snapshot, token: &str) -> Result<usize, Failure> {
     if token.is_empty() {
         return Ok(0);
@@ -197,19 +199,19 @@ fn first(snapshot: &Snapshot, token: &str) -> Result<usize, Failure> {
     let (of, at) = token
         .rsplit_once(':')
         .and_then(|(of, at)| Some((of, at.parse().ok()?)))
-        .ok_or_else(|| Failure::invalid("PageToken", "page_token is none of ours"))?;
+        .ok_or_else(|| Failure::invalid("PageToken", "invalid page_token"))?;
     if of == format!("{}:{}", version.epoch, version.generation) {
         return Ok(at);
     }
     Err(Failure {
         code: FailureCode::Aborted,
         reason: "SnapshotChanged".to_owned(),
-        message: "the snapshot has changed since the last page: begin again".to_owned(),
+        message: "the snapshot changed since the last page: restart the listing".to_owned(),
         nearest: String::new(),
     })
 }
 
-/// Why a name finds no path.
+/// Returns the error of a name without paths.
 pub(super) fn no_path_failure(
     snapshot: &Snapshot,
     name: &str,
@@ -226,7 +228,7 @@ pub(super) fn no_path_failure(
             code: FailureCode::NotFound,
             reason: "NotOnAPath".to_owned(),
             message: format!(
-                "`{name}` is on no path: there is no such object, or nothing joins it"
+                "`{name}` is on no path: it does not exist, or no path goes through it"
             ),
             nearest: String::new(),
         },

@@ -1,4 +1,4 @@
-//! Statuses of policies as messages (specification 10).
+//! Lists policies with their conditions (specification 10).
 
 use super::lookup::incomplete_kinds;
 use super::paths::{Page, page};
@@ -10,13 +10,13 @@ use entail_core::effective::{PolicyKind, PolicyStatus, World};
 use entail_core::model::{Enforcement, GroupKind, Outcome, PolicyRef};
 use entail_core::profile::{Policy, Vocabulary};
 
-/// Most units that a message names.
+/// Maximum number of units in a message.
 const MAX_NAMED_UNITS: usize = 5;
 
 /// Lists policies with their statuses.
 ///
 /// # Errors
-/// A token of another snapshot.
+/// The page token is invalid or belongs to another snapshot.
 pub fn list_policies(
     snapshot: &Snapshot,
     request: &v1::ListPoliciesRequest,
@@ -24,10 +24,10 @@ pub fn list_policies(
 ) -> Result<v1::ListPoliciesResponse, Failure> {
     let world = snapshot.world();
     let statuses = snapshot.statuses();
-    let wanted: Vec<GroupKind> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
+    let requested: Vec<GroupKind> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
     let mut all: Vec<v1::PolicyStatus> = Vec::new();
     for (number, kind) in world.kinds().iter().enumerate() {
-        if !wanted.is_empty() && !wanted.contains(&kind.profile().policy) {
+        if !requested.is_empty() && !requested.contains(&kind.profile().policy) {
             continue;
         }
         for (index, policy) in kind.policies() {
@@ -51,11 +51,13 @@ pub fn list_policies(
     })
 }
 
+/// The sort key of a policy within its kind.
 fn name(status: &v1::PolicyStatus) -> (String, String) {
     let policy = status.policy.clone().unwrap_or_default();
     (policy.namespace, policy.name)
 }
 
+/// Converts the status of a policy to its message.
 pub(super) fn message(
     world: &World,
     kind: &PolicyKind,
@@ -101,6 +103,7 @@ fn reference(world: &World, outcome: &ReferenceOutcome) -> v1::ReferenceStatus {
     }
 }
 
+/// Returns the condition `Accepted`.
 fn accepted(
     kind: &PolicyKind,
     index: usize,
@@ -124,7 +127,8 @@ fn accepted(
     condition("Accepted", status, &reason, message)
 }
 
-/// The condition of how far a policy is in force, in the words of the profile (specification 10).
+/// Returns the conditions for how far a policy is in force, in the vocabulary of its profile
+/// (specification 10).
 fn in_force(kind: &PolicyKind, status: &PolicyStatus) -> Vec<v1::Condition> {
     let Some(force) = status.in_force else {
         return Vec::new();
@@ -156,10 +160,10 @@ fn in_force(kind: &PolicyKind, status: &PolicyStatus) -> Vec<v1::Condition> {
     found
 }
 
-/// Names the other policies, the units and the scopes.
+/// Describes the overridden units, the policies that override them, and the paths.
 fn enforcement_message(status: &PolicyStatus) -> String {
     if status.in_force == Some(Enforcement::NoScope) {
-        return "nothing that it is attached to is on a path".to_owned();
+        return "none of its targets is on a path".to_owned();
     }
     if status.lost_units.is_empty() {
         return format!("in force on {} of {} paths", status.scopes, status.scopes);
@@ -172,11 +176,11 @@ fn enforcement_message(status: &PolicyStatus) -> String {
     let by = if by.is_empty() {
         String::new()
     } else {
-        format!(" to {}", by.join(", "))
+        format!(" by {}", by.join(", "))
     };
     let units = shortened(&status.lost_units, MAX_NAMED_UNITS);
     format!(
-        "lost {units}{by} on {} of {} paths: {}",
+        "{units} overridden{by} on {} of {} paths: {}",
         status.scopes_lost,
         status.scopes,
         shortened(
@@ -191,10 +195,10 @@ fn enforcement_message(status: &PolicyStatus) -> String {
 }
 
 fn shortened(items: &[String], most: usize) -> String {
-    let told: Vec<&str> = items.iter().take(most).map(String::as_str).collect();
+    let first: Vec<&str> = items.iter().take(most).map(String::as_str).collect();
     match items.len().saturating_sub(most) {
-        0 => told.join(", "),
-        more => format!("{} and {more} more", told.join(", ")),
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where a policy reaches: every path and object that it affects, and how far it is in force.
+//! Lists the paths and objects that a policy affects, and the policies that affect an object.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -16,16 +16,16 @@ use entail_core::engine::{ChainId, ChainTable, PathEngine, StateId};
 use entail_core::model::{InternalError, OrInternal, PolicyRef, Unit};
 use entail_core::topology::{ListedPath, PathVisitor, TrieNodeId, WalkControl};
 
-/// Units that were won, and units that were lost.
+/// The units that a policy sets, and the units in which it is overridden.
 type Shares = (Vec<String>, Vec<String>);
 
-/// Most paths that one reply names.
+/// Maximum number of paths in one response.
 const MAX_PATHS: usize = 10_000;
 
-/// Tells where a policy, or one unit of it, reaches.
+/// Lists the paths and objects that a policy, or one unit of it, affects.
 ///
 /// # Errors
-/// A name that is none of a policy.
+/// The name or the unit is malformed, or the policy does not exist.
 pub(super) fn reach(
     snapshot: &Snapshot,
     name: &str,
@@ -34,12 +34,12 @@ pub(super) fn reach(
 ) -> Result<v1::ListAffectedResponse, Failure> {
     let world = snapshot.world();
     let (number, index) = policy_named(world, name, visibility)?;
-    let wanted = match unit {
+    let requested = match unit {
         "" => Unit::default(),
         text => Unit::parse(text).ok_or_else(|| {
             Failure::invalid(
                 "NotAUnit",
-                format!("`{text}` is no unit: give a dotted path"),
+                format!("malformed unit `{text}`: use a dotted path"),
             )
         })?,
     };
@@ -49,7 +49,7 @@ pub(super) fn reach(
         .and_then(|kind| Some((kind, kind.policy_at(index)?)))
     else {
         return Err(Failure::no_such_object(format!(
-            "there is no policy `{name}`"
+            "policy `{name}` not found"
         )));
     };
     let statuses = snapshot.statuses();
@@ -57,7 +57,7 @@ pub(super) fn reach(
     let engine = snapshot.engine();
     let named = PolicyRef::of(&policy.key);
     let of = (number, &**kind, index);
-    let (paths, truncated) = paths(engine, of, (&named, &wanted), visibility);
+    let (paths, truncated) = paths(engine, of, (&named, &requested), visibility);
     let objects = engine
         .affected_by(number, index)
         .into_iter()
@@ -72,7 +72,7 @@ pub(super) fn reach(
     })
 }
 
-/// The kind and the policy of a name.
+/// Finds a policy by name; returns the indices of its kind and of the policy.
 fn policy_named(
     world: &World,
     name: &str,
@@ -88,20 +88,20 @@ fn policy_named(
         }
     }
     Err(Failure::no_such_object(format!(
-        "there is no policy `{name}`: give `kind/namespace/name`"
+        "policy `{name}` not found: use `kind/namespace/name`"
     )))
 }
 
-/// The scopes in which a policy stands, with what it won and lost of the wanted units.
+/// Collects the scopes in whose chains a policy is, with its shares of the requested units.
 struct Reach<'e> {
     engine: &'e PathEngine,
     chains: ChainTable<'e>,
     slot: usize,
     policy: &'e PolicyRef,
-    wanted: &'e Unit,
+    requested: &'e Unit,
     visible: Visible<'e>,
     known: HashMap<ChainId, Option<Rc<Shares>>>,
-    /// Whether the policy has a part in a path that ends at a place, or below it.
+    /// Whether the policy affects a path that ends at a trie node, or below it.
     reaches: HashMap<(TrieNodeId, StateId), bool>,
     found: Vec<v1::AffectedPath>,
     truncated: bool,
@@ -109,8 +109,8 @@ struct Reach<'e> {
 }
 
 impl Reach<'_> {
-    /// What the policy won and lost on a path; `None` if it has no part in the wanted units there,
-    /// or the path is no scope.
+    /// Returns the shares of the policy on a path; `None` if it has none of the requested units there,
+    /// or the path is not a scope.
     fn shares(
         &mut self,
         place: TrieNodeId,
@@ -126,7 +126,7 @@ impl Reach<'_> {
         let shares = if self.chains.has(chain, self.slot)? {
             let (world, kind) = (self.engine.world(), self.chains.kind());
             let chain = self.chains.chain(chain)?;
-            share(world, kind, chain, self.policy, self.wanted).map(Rc::new)
+            share(world, kind, chain, self.policy, self.requested).map(Rc::new)
         } else {
             None
         };
@@ -151,7 +151,7 @@ impl Reach<'_> {
         Ok(found)
     }
 
-    fn tell(&mut self, path: &ListedPath<'_, StateId>) -> Result<WalkControl, InternalError> {
+    fn add(&mut self, path: &ListedPath<'_, StateId>) -> Result<WalkControl, InternalError> {
         let place = *path.resolved.last().or_internal("the end of a path")?;
         let Some(shares) = self.shares(place, path.state)? else {
             return Ok(WalkControl::Descend);
@@ -168,8 +168,9 @@ impl Reach<'_> {
         Ok(WalkControl::Descend)
     }
 
-    fn or_end(&mut self, found: Result<WalkControl, InternalError>) -> WalkControl {
-        found.unwrap_or_else(|error| {
+    /// Stops the walk on an internal error.
+    fn or_stop(&mut self, control: Result<WalkControl, InternalError>) -> WalkControl {
+        control.unwrap_or_else(|error| {
             self.failed = Some(error);
             WalkControl::Stop
         })
@@ -191,10 +192,10 @@ impl PathVisitor<StateId> for Reach<'_> {
         let depth = path.resolved.len().saturating_sub(1);
         let (visible, below) = self.visible.look(path.name, depth);
         if visible {
-            let told = self.tell(path);
-            let told = self.or_end(told);
-            if told != WalkControl::Descend {
-                return told;
+            let added = self.add(path);
+            let control = self.or_stop(added);
+            if control != WalkControl::Descend {
+                return control;
             }
         }
         match below {
@@ -204,11 +205,11 @@ impl PathVisitor<StateId> for Reach<'_> {
     }
 }
 
-/// The scopes in which a policy stands; whether there are more than are named.
+/// Returns the scopes that a policy affects, and whether the list is truncated.
 fn paths(
     engine: &PathEngine,
     (number, kind, slot): (usize, &PolicyKind, usize),
-    (policy, wanted): (&PolicyRef, &Unit),
+    (policy, requested): (&PolicyRef, &Unit),
     visibility: &dyn Visibility,
 ) -> (Vec<v1::AffectedPath>, bool) {
     let mut reach = Reach {
@@ -216,7 +217,7 @@ fn paths(
         chains: ChainTable::new(engine, number, kind),
         slot,
         policy,
-        wanted,
+        requested,
         visible: Visible::new(visibility),
         known: HashMap::new(),
         reaches: HashMap::new(),
@@ -231,15 +232,15 @@ fn paths(
     (reach.found, reach.truncated)
 }
 
-/// What a policy won and lost; `None` if it has no part in the wanted units there.
+/// Returns the shares of a policy in a chain; `None` if it has none of the requested units.
 fn share(
     world: &World,
     kind: &PolicyKind,
     chain: &AttachmentChain,
     policy: &PolicyRef,
-    wanted: &Unit,
+    requested: &Unit,
 ) -> Option<Shares> {
-    let meets = |unit: &Unit| unit.covers(wanted) || wanted.covers(unit);
+    let overlaps = |unit: &Unit| unit.covers(requested) || requested.covers(unit);
     let explained = world.explain(kind, chain);
     let listed = explained
         .effective
@@ -249,7 +250,7 @@ fn share(
     let mut won: Vec<String> = explained
         .units
         .iter()
-        .filter(|unit| meets(&unit.unit))
+        .filter(|unit| overlaps(&unit.unit))
         .filter(|unit| {
             unit.origin
                 .as_ref()
@@ -264,13 +265,13 @@ fn share(
         .units
         .iter()
         .flat_map(|unit| &unit.beaten)
-        .filter(|beaten| beaten.policy == *policy && meets(&beaten.unit))
+        .filter(|beaten| beaten.policy == *policy && overlaps(&beaten.unit))
         .map(|beaten| beaten.unit.to_string())
         .collect();
     (!won.is_empty() || !lost.is_empty()).then(|| (won, lost.into_iter().collect()))
 }
 
-/// The policies that affect an object (specification 9.3).
+/// Lists the policies that affect an object (specification 9.3).
 pub(super) fn affecting(
     snapshot: &Snapshot,
     object: &str,
@@ -281,7 +282,7 @@ pub(super) fn affecting(
     if let QuerySubject::Object(key, _) = &subject
         && !visibility.includes_object(key)
     {
-        // Nothing affects an object that is not there, either.
+        // The same response as for an object that does not exist.
         return Ok(v1::ListAffectedResponse::default());
     }
     let (key, section) = match subject {
@@ -289,7 +290,7 @@ pub(super) fn affecting(
         QuerySubject::All | QuerySubject::Path(_) => {
             return Err(Failure::invalid(
                 "NotAnObject",
-                format!("`{object}` is no object: give `kind/namespace/name`"),
+                format!("malformed object name `{object}`: use `kind/namespace/name`"),
             ));
         }
     };
@@ -307,10 +308,10 @@ pub(super) fn affecting(
     })
 }
 
-/// Lists the policies that affect an object, or where a policy reaches.
+/// Lists the policies that affect an object, or the paths and objects that a policy affects.
 ///
 /// # Errors
-/// A name that is none.
+/// A name or the unit is malformed, or the policy does not exist.
 pub fn list_affected(
     snapshot: &Snapshot,
     request: &v1::ListAffectedRequest,
@@ -321,10 +322,7 @@ pub fn list_affected(
         Some(RequestSubject::Object(object)) => affecting(snapshot, object, visibility)?,
         Some(RequestSubject::Policy(policy)) => reach(snapshot, policy, &request.unit, visibility)?,
         None => {
-            return Err(Failure::invalid(
-                "NoSubject",
-                "the request names nothing: set `object` or `policy`",
-            ));
+            return Err(Failure::invalid("NoSubject", "set `object` or `policy`"));
         }
     };
     let version = snapshot.version();

@@ -1,4 +1,4 @@
-//! The rule that a request takes, and what holds there.
+//! Finds the route rule that matches a request, and the effective policies of the rule.
 
 use super::lookup::{find, incomplete_kinds, requested_kinds};
 use super::{AccessScope, Failure};
@@ -14,7 +14,7 @@ use v1::resolve_request_request::{HostnamePrecedence, Protocol as WireProtocol};
 /// Resolves a request.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The request is malformed.
 pub fn resolve_request(
     snapshot: &Snapshot,
     request_message: &v1::ResolveRequestRequest,
@@ -23,10 +23,10 @@ pub fn resolve_request(
     Ok(resolve(snapshot, request_message, scope, false)?.unwrap_or_default())
 }
 
-/// Resolves a request if it takes no time; else there is no answer.
+/// Resolves a request if the router of its listener is ready; `None` if it has to be built first.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The request is malformed.
 pub fn try_resolve_request(
     snapshot: &Snapshot,
     request_message: &v1::ResolveRequestRequest,
@@ -35,27 +35,27 @@ pub fn try_resolve_request(
     resolve(snapshot, request_message, scope, true)
 }
 
-/// The paths of the rules that a request takes, and nothing else; none if it is not known and there
-/// is haste.
+/// Returns the paths of the rules that match a request. With `fast_only`, returns `None` if the router
+/// of the listener has to be built first.
 ///
 /// # Errors
-/// What is wrong with the request.
+/// The request is malformed.
 pub fn matching_rule_paths(
     snapshot: &Snapshot,
     request_message: &v1::ResolveRequestRequest,
     fast_only: bool,
 ) -> Result<Option<Vec<String>>, Failure> {
-    let found = found(snapshot, request_message, fast_only)?;
-    Ok(found.map(|found| found.matched.into_iter().map(|taken| taken.path).collect()))
+    let found = find_rules(snapshot, request_message, fast_only)?;
+    Ok(found.map(|found| found.matched.into_iter().map(|rule| rule.path).collect()))
 }
 
-fn found(
+fn find_rules(
     snapshot: &Snapshot,
     request_message: &v1::ResolveRequestRequest,
     fast_only: bool,
 ) -> Result<Option<RoutingResult>, Failure> {
     let request = request_of(request_message)?;
-    let entry_point = entrance_of(request_message)?;
+    let entry_point = entry_point_of(request_message)?;
     let rules = RoutingOptions {
         by_route_hostname: request_message.hostname_precedence()
             != HostnamePrecedence::Intersection,
@@ -70,14 +70,16 @@ fn resolve(
     scope: &AccessScope,
     fast_only: bool,
 ) -> Result<Option<v1::ResolveRequestResponse>, Failure> {
-    let Some(mut found) = found(snapshot, request_message, fast_only)? else {
+    let Some(mut found) = find_rules(snapshot, request_message, fast_only)? else {
         return Ok(None);
     };
-    found.matched.retain(|taken| scope.has_path(&taken.path));
-    found.failures.retain(|not| scope.has_path(&not.path));
+    found.matched.retain(|rule| scope.has_path(&rule.path));
+    found
+        .failures
+        .retain(|failure| scope.has_path(&failure.path));
     let kinds = requested_kinds(&request_message.kinds);
     let resolved = found.matched.iter();
-    let resolved = resolved.map(|taken| resolved_of(snapshot, taken, &kinds, scope));
+    let resolved = resolved.map(|rule| resolved_of(snapshot, rule, &kinds, scope));
     let version = snapshot.version();
     Ok(Some(v1::ResolveRequestResponse {
         resolved: resolved.collect::<Result<_, _>>()?,
@@ -128,25 +130,25 @@ fn request_of(request_message: &v1::ResolveRequestRequest) -> Result<Request, Fa
     })
 }
 
-fn entrance_of(request_message: &v1::ResolveRequestRequest) -> Result<EntryPoint, Failure> {
+fn entry_point_of(request_message: &v1::ResolveRequestRequest) -> Result<EntryPoint, Failure> {
     let port = match u16::try_from(request_message.port) {
         Ok(0) => None,
         Ok(port) => Some(port),
         Err(_) => {
-            let message = format!("{} is no port", request_message.port);
+            let message = format!("{} is not a port", request_message.port);
             return Err(Failure::invalid("NotAPort", message));
         }
     };
     let (gateway, set) = (
-        named(&request_message.gateway)?,
-        named(&request_message.listener_set)?,
+        parse_name(&request_message.gateway)?,
+        parse_name(&request_message.listener_set)?,
     );
-    if let Some(service) = named(&request_message.service)? {
+    if let Some(service) = parse_name(&request_message.service)? {
         let is_both = gateway.is_some() || set.is_some() || !request_message.listener.is_empty();
         if is_both {
             return Err(Failure::invalid(
                 "TwoEntrances",
-                "a request comes in by a Gateway or calls a Service: name one of the two",
+                "a request enters through a Gateway or a Service: set one of the two",
             ));
         }
         let client = match &*request_message.client_namespace {
@@ -162,7 +164,7 @@ fn entrance_of(request_message: &v1::ResolveRequestRequest) -> Result<EntryPoint
     if gateway.is_none() && (set.is_some() || !request_message.listener.is_empty()) {
         return Err(Failure::invalid(
             "NoGateway",
-            "a listener is one of a Gateway: name the Gateway as well",
+            "`listener` and `listener_set` need `gateway`",
         ));
     }
     Ok(EntryPoint::Gateway {
@@ -174,8 +176,8 @@ fn entrance_of(request_message: &v1::ResolveRequestRequest) -> Result<EntryPoint
     })
 }
 
-/// Namespace and name; none if the text is empty.
-fn named(text: &str) -> Result<Option<(Str, Str)>, Failure> {
+/// Parses `namespace/name`; returns `None` for an empty text.
+fn parse_name(text: &str) -> Result<Option<(Str, Str)>, Failure> {
     if text.is_empty() {
         return Ok(None);
     }
@@ -183,7 +185,7 @@ fn named(text: &str) -> Result<Option<(Str, Str)>, Failure> {
     let parts =
         parts.filter(|(ns, name)| !ns.is_empty() && !name.is_empty() && !name.contains('/'));
     let (namespace, name) = parts.ok_or_else(|| {
-        let message = format!("`{text}` is no name: write `namespace/name`");
+        let message = format!("malformed name `{text}`: use `namespace/name`");
         Failure::invalid("NotAName", message)
     })?;
     Ok(Some((namespace.into(), name.into())))
@@ -191,34 +193,34 @@ fn named(text: &str) -> Result<Option<(Str, Str)>, Failure> {
 
 fn resolved_of(
     snapshot: &Snapshot,
-    taken: &MatchedRule,
+    rule: &MatchedRule,
     kinds: &[GroupKind],
     scope: &AccessScope,
 ) -> Result<v1::ResolvedRequest, Failure> {
-    let body = find(snapshot, &taken.path, scope)?;
-    let wanted = scope.narrow(kinds);
+    let body = find(snapshot, &rule.path, scope)?;
+    let in_scope = scope.narrow(kinds);
     let policies = v1::PathPolicies {
-        policies: decode_policies(body.policies(&wanted)),
-        etag: body.etag_of(&wanted),
+        policies: decode_policies(body.policies(&in_scope)),
+        etag: body.etag_of(&in_scope),
         ..v1::PathPolicies::default()
     };
-    let walk = match PathName::parse(&taken.path) {
+    let walk = match PathName::parse(&rule.path) {
         Ok(PathName::Traffic(walk)) => Some(walk),
         _ => None,
     };
     Ok(v1::ResolvedRequest {
-        path: taken.path.clone(),
+        path: rule.path.clone(),
         r#ref: walk.as_ref().map(path_ref),
-        port: taken.port.unwrap_or_default().into(),
-        rule_index: taken.rule,
-        match_index: taken.at,
-        matched: taken.matched.clone(),
+        port: rule.port.unwrap_or_default().into(),
+        rule_index: rule.rule,
+        match_index: rule.at,
+        matched: rule.matched.clone(),
         policies: Some(policies),
-        backends: backends(snapshot, taken),
+        backends: backends(snapshot, rule),
     })
 }
 
-/// The parts of a path's name, down to its rule.
+/// Converts a path to its parts, down to the rule.
 pub fn path_ref(walk: &TrafficPath<'_>) -> v1::PathRef {
     let mut parts = v1::PathRef::default();
     match walk.root {
@@ -251,10 +253,9 @@ pub fn path_ref(walk: &TrafficPath<'_>) -> v1::PathRef {
     parts
 }
 
-/// The backendRefs of a rule, in their order.
-fn backends(snapshot: &Snapshot, taken: &MatchedRule) -> Vec<v1::ResolvedBackend> {
-    taken
-        .backends
+/// The backends of a rule, in the order of its backendRefs.
+fn backends(snapshot: &Snapshot, rule: &MatchedRule) -> Vec<v1::ResolvedBackend> {
+    rule.backends
         .iter()
         .map(|(reference, weight)| {
             let key = ObjectKey::new(
@@ -264,7 +265,7 @@ fn backends(snapshot: &Snapshot, taken: &MatchedRule) -> Vec<v1::ResolvedBackend
             );
             let mut path = format!(
                 "{}/backends/{}/{}/{}",
-                taken.path,
+                rule.path,
                 key.kind.short(),
                 key.namespace,
                 key.name
@@ -288,16 +289,16 @@ fn backends(snapshot: &Snapshot, taken: &MatchedRule) -> Vec<v1::ResolvedBackend
         .collect()
 }
 
-fn unresolved_of(not: &MatchFailure) -> v1::UnresolvedRequest {
-    let nearest = not.nearest.iter().map(|near| v1::NearMiss {
+fn unresolved_of(failure: &MatchFailure) -> v1::UnresolvedRequest {
+    let nearest = failure.nearest.iter().map(|near| v1::NearMiss {
         route: near.route.to_string(),
         rule_index: near.rule,
         lacks: near.lacks.clone(),
     });
     v1::UnresolvedRequest {
-        path: not.path.clone(),
-        reason: not.reason.as_str().to_owned(),
-        message: not.reason.to_string(),
+        path: failure.path.clone(),
+        reason: failure.reason.as_str().to_owned(),
+        message: failure.reason.to_string(),
         nearest: nearest.collect(),
     }
 }

@@ -1,57 +1,57 @@
-//! The paths of a rule that is known by its route, as data planes know rules.
+//! Finds the paths of a route rule from the names that a data plane has for it.
 
 use crate::snapshot::Snapshot;
 use entail_core::model::PathName;
 use entail_core::store::ROUTE_KINDS;
 
-/// Gateways that are looked through for a rule of which the Gateway is not known.
+/// Maximum number of Gateways that are searched for a rule without a Gateway name.
 const MAX_GATEWAYS: usize = 16;
 
-/// A rule, as a data plane knows it.
+/// The names of a route rule that a data plane has. Fields without a name are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuleRef {
-    /// The route's kind, in whatever case; HTTPRoute or GRPCRoute if it is not known.
+    /// The kind of the route, case-insensitive; `None` for HTTPRoute or GRPCRoute.
     pub kind: Option<String>,
-    /// The route's namespace.
+    /// The namespace of the route.
     pub namespace: String,
-    /// The route's name.
+    /// The name of the route.
     pub name: String,
-    /// The rule; the only one if it is not known.
+    /// The rule; `None` for the only rule of the route.
     pub rule: Option<RuleName>,
-    /// Namespace and name of the Gateway, if it is known.
+    /// Namespace and name of the Gateway.
     pub gateway: Option<(String, String)>,
-    /// The name of the listener, if it is known.
+    /// The name of the listener.
     pub listener: Option<String>,
 }
 
-/// How a rule is known.
+/// The name or the index of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuleName {
-    /// By its name.
+    /// The name.
     Name(String),
-    /// By its index.
+    /// The index, from 0.
     Index(u32),
 }
 
-/// The paths of a rule, sorted as listeners stand; none if there are more Gateways than are looked
-/// through and none is known.
+/// Returns the paths of a rule, in the order of the listeners. Returns `None` if the Gateway is not
+/// named and there are too many Gateways to search.
 pub fn rule_paths(snapshot: &Snapshot, rule: &RuleRef) -> Option<Vec<String>> {
     let gateway = rule.gateway.as_ref();
     let gateway = gateway.map(|(namespace, name)| (&**namespace, &**name));
     let listeners = snapshot.listener_paths(gateway, MAX_GATEWAYS)?;
-    let is_meant = |path: &String| {
+    let is_selected = |path: &String| {
         let listener = rule.listener.as_ref();
         listener.is_none_or(|name| path.ends_with(&format!("/listeners/{name}")))
     };
     let kinds = ROUTE_KINDS.iter().map(|row| row.kind);
     let kinds: Vec<&str> = kinds
         .filter(|kind| match &rule.kind {
-            Some(told) => told.eq_ignore_ascii_case(kind),
+            Some(name) => name.eq_ignore_ascii_case(kind),
             None => matches!(*kind, "HTTPRoute" | "GRPCRoute"),
         })
         .collect();
     let mut found = Vec::new();
-    for listener in listeners.iter().filter(|path| is_meant(path)) {
+    for listener in listeners.iter().filter(|path| is_selected(path)) {
         for kind in &kinds {
             let RuleRef {
                 namespace, name, ..

@@ -1,4 +1,4 @@
-//! What a server knows, and what is wrong in detail.
+//! The status of a server: its kinds, and the problems of its sources.
 
 use super::Visibility;
 use crate::api::v1;
@@ -7,14 +7,15 @@ use entail_core::effective::{PolicyKind, World};
 use entail_core::model::{GroupKind, Level, Outcome, SourceState};
 use entail_core::profile::{EffectiveTarget, PolicyClass, Profile, ProfileOrigin, TargetKinds};
 
-/// What is wrong in the sources: place and message.
+/// The problems of the sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceProblems {
-    /// Place (file and line, or object) and message.
+    /// The place (file and line, or object) and the message of each problem.
     pub problems: Vec<(String, String)>,
 }
 
-/// The status of a server.
+/// Returns the status of a server. Problems and totals are empty for callers with restricted
+/// visibility.
 pub fn server_status(
     snapshot: &Snapshot,
     source_problems: &SourceProblems,
@@ -54,9 +55,9 @@ pub fn server_status(
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
         kinds,
-        // They name files and objects of everybody.
+        // Problems contain names of files and objects.
         problems: profiles.chain(sources).filter(|_| is_all).collect(),
-        // Counts of everything are no business of those who see a part.
+        // Totals reveal the number of objects that the caller may not see.
         paths: if is_all { snapshot.paths() } else { 0 },
         distinct_answers: if is_all {
             snapshot.distinct_answers() as u64
@@ -98,7 +99,7 @@ fn status(world: &World, kind: &PolicyKind) -> v1::KindStatus {
     }
 }
 
-/// The levels at which a kind has answers of its own (specification 2.3, 7.2).
+/// The levels of the scopes of a kind (specification 2.3, 7.2).
 pub(super) fn scope_levels(profile: &Profile) -> Vec<Level> {
     match (profile.effective, &profile.targets) {
         (EffectiveTarget::Level(level), _) => vec![level],
@@ -122,7 +123,7 @@ pub(super) fn scope_levels(profile: &Profile) -> Vec<Level> {
     }
 }
 
-/// The level of an object's sections.
+/// The level of the sections of an object.
 fn section_of(level: Level) -> Option<Level> {
     match level {
         Level::Gateway | Level::ListenerSet => Some(Level::Listener),

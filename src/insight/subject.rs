@@ -1,4 +1,4 @@
-//! What a question is about: all, a path, or an object.
+//! The subject of a query: everything, a path, or an object.
 
 use super::Failure;
 use entail_core::effective::World;
@@ -6,7 +6,7 @@ use entail_core::engine::PathEngine;
 use entail_core::model::{GroupKind, NodeKey, ObjectKey, PathName, Section, groups};
 use entail_core::topology::{NodeId, TrieNodeId};
 
-/// What a question is about.
+/// The subject of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QuerySubject {
     /// Everything.
@@ -17,20 +17,20 @@ pub enum QuerySubject {
     Object(ObjectKey, Option<String>),
 }
 
-/// The nodes of what a question is about; `None` for all.
+/// The topology nodes of a subject; `None` for all nodes.
 pub(super) struct SubjectNodes {
     nodes: Option<Vec<NodeId>>,
-    /// Whether one is a GatewayClass: those stand above Gateways without a place of their own.
+    /// Whether a node is a GatewayClass. GatewayClasses have no trie node above their Gateways.
     has_class: bool,
 }
 
 impl QuerySubject {
-    /// Reads a name: one that begins with `gateways/`, `gatewayclasses/`, `namespaces/` or `mesh/`
-    /// is a path; `kind/ns/name` or `kind/name` is an object, with `#section` a section of it.
-    /// Kinds are compared without case.
+    /// Parses a name. One that begins with `gateways/`, `gatewayclasses/`, `namespaces/` or `mesh/`
+    /// is a path. `kind/ns/name` or `kind/name` is an object, `kind/ns/name#section` a section of it.
+    /// Kinds are case-insensitive.
     ///
     /// # Errors
-    /// What is wrong with the name.
+    /// The name is malformed.
     pub fn read(text: &str, world: &World) -> Result<Self, Failure> {
         if text.is_empty() {
             return Ok(QuerySubject::All);
@@ -48,10 +48,10 @@ impl QuerySubject {
         let (kind, namespace, name) = match parts.as_slice() {
             [kind, name] => (*kind, "", *name),
             [kind, namespace, name] => (*kind, *namespace, *name),
-            _ => return Err(wrong(text)),
+            _ => return Err(malformed(text)),
         };
         if kind.is_empty() || name.is_empty() {
-            return Err(wrong(text));
+            return Err(malformed(text));
         }
         let kind = kind_named(kind, world);
         Ok(QuerySubject::Object(
@@ -60,8 +60,8 @@ impl QuerySubject {
         ))
     }
 
-    /// The places of what the question is about.
-    pub(super) fn places(&self, engine: &PathEngine) -> SubjectNodes {
+    /// Finds the topology nodes of the subject.
+    pub(super) fn nodes(&self, engine: &PathEngine) -> SubjectNodes {
         let topology = engine.world().topology();
         let nodes: Vec<NodeId> = match self {
             QuerySubject::All | QuerySubject::Path(_) => {
@@ -91,7 +91,7 @@ impl QuerySubject {
 }
 
 impl SubjectNodes {
-    /// Whether a path goes through what the question is about once it goes through a place.
+    /// Whether every path through a trie node goes through the subject at or above that node.
     pub(super) fn includes(&self, engine: &PathEngine, id: TrieNodeId) -> bool {
         let Some(nodes) = &self.nodes else {
             return true;
@@ -101,31 +101,31 @@ impl SubjectNodes {
         self.ends(engine, id) || class().is_some_and(|class| nodes.contains(&class))
     }
 
-    /// Whether a place is the object that the question is about.
+    /// Whether a trie node is a node of the subject.
     pub(super) fn ends(&self, engine: &PathEngine, id: TrieNodeId) -> bool {
-        let place = engine.trie().node(id);
+        let node = engine.trie().node(id);
         let nodes = self.nodes.as_deref().unwrap_or_default();
-        place.is_ok_and(|place| nodes.contains(&place.node))
+        node.is_ok_and(|node| nodes.contains(&node.node))
     }
 }
 
-/// Whether a node is a section that people name so.
-fn is_section(world: &World, node: NodeId, wanted: &str) -> bool {
+/// Whether a node is the section with a name.
+fn is_section(world: &World, node: NodeId, name: &str) -> bool {
     match &world.topology().key(node).section {
         None => false,
-        Some(Section::Listener(name)) => **name == *wanted,
-        Some(Section::Port(port)) => port.to_string() == wanted,
+        Some(Section::Listener(listener)) => **listener == *name,
+        Some(Section::Port(port)) => port.to_string() == name,
         Some(Section::Rule(index)) => {
-            wanted == format!("#{index}")
+            name == format!("#{index}")
                 || world
                     .topology()
                     .describe(node)
-                    .ends_with(&format!("#{wanted}"))
+                    .ends_with(&format!("#{name}"))
         }
     }
 }
 
-fn wrong(text: &str) -> Failure {
+fn malformed(text: &str) -> Failure {
     Failure::invalid(
         "NotAName",
         format!(
@@ -134,7 +134,7 @@ fn wrong(text: &str) -> Failure {
     )
 }
 
-/// The kind of a name that people write: without case, and without the group where that is clear.
+/// Finds a kind by a case-insensitive name. The group may be omitted.
 fn kind_named(text: &str, world: &World) -> GroupKind {
     let known = world.store().kinds().find(|kind| {
         kind.kind.eq_ignore_ascii_case(text) || kind.to_string().eq_ignore_ascii_case(text)

@@ -1,4 +1,4 @@
-//! The topology as messages: objects and sections, what is below what, and the policies on them.
+//! The topology as a graph: objects and sections, the edges between them, and attached policies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,10 +14,10 @@ use entail_core::engine::PathEngine;
 use entail_core::model::{Level, NodeKey, Outcome, PolicyRef};
 use entail_core::topology::{ListedPath, NodeId, PathVisitor, TrieNodeId, WalkControl};
 
-/// A node in a role: a Service stands as mesh root and as backend (specification 1.3).
+/// A node at a level. A Service can be a mesh root and a backend (specification 1.3).
 type Role = (NodeId, Level);
 
-/// The topology with the policies attached to it.
+/// Returns the visible topology with the policies attached to it.
 pub fn get_topology(snapshot: &Snapshot, visibility: &dyn Visibility) -> v1::GetTopologyResponse {
     let engine = snapshot.engine();
     let world = engine.world();
@@ -49,7 +49,7 @@ pub fn get_topology(snapshot: &Snapshot, visibility: &dyn Visibility) -> v1::Get
     }
 }
 
-/// Nodes and edges, numbered as they are met.
+/// Nodes and edges. Nodes are numbered in the order of the walk.
 #[derive(Default)]
 struct Graph {
     nodes: Vec<v1::TopologyNode>,
@@ -57,20 +57,20 @@ struct Graph {
     edges: BTreeSet<(u32, u32)>,
 }
 
-/// Draws the graph along a walk. What is below a place is drawn once, however many paths lead there.
+/// Builds the graph during a walk. A shared subtree is added once.
 struct Drawer<'e> {
     engine: &'e PathEngine,
     attached: &'e AttachedTo,
     visible: Visible<'e>,
-    /// Places below which everything is drawn.
+    /// Trie nodes whose subtrees have been added.
     drawn: HashSet<TrieNodeId>,
-    /// The places above the one that is walked over.
+    /// The trie nodes above the current one.
     above: Vec<TrieNodeId>,
     graph: &'e mut Graph,
 }
 
 impl Drawer<'_> {
-    /// Draws the steps of a path.
+    /// Adds the nodes and edges of a path.
     fn draw(&mut self, resolved: &[TrieNodeId]) {
         let trie = self.engine.trie();
         let root = resolved.first().and_then(|&root| trie.root(root));
@@ -99,7 +99,7 @@ impl PathVisitor<()> for Drawer<'_> {
         let is_drawn = self.visible.is_covered(depth) && self.drawn.contains(&place);
         self.above.push(place);
         if is_drawn {
-            // Only the step to it is new.
+            // The subtree is in the graph; only the edge to it may be new.
             let resolved = std::mem::take(&mut self.above);
             self.draw(&resolved);
             self.above = resolved;
@@ -141,18 +141,19 @@ impl Graph {
         number
     }
 
-    /// Namespaces that hold policies stand above the objects that live in them.
+    /// Adds edges from namespaces with policies to the objects in them.
     fn add_namespaces(&mut self, world: &World, attached: &AttachedTo) {
         let mut roles: Vec<(u32, Role)> = self.numbers.iter().map(|(r, n)| (*n, *r)).collect();
         roles.sort_unstable();
         for (number, role) in roles {
             let key = world.topology().key(role.0);
-            let lives = matches!(
+            let is_namespaced = matches!(
                 role.1,
                 Level::Gateway | Level::ListenerSet | Level::Route | Level::Backend
             );
             let namespace = world.topology().namespace(&key.object.namespace);
-            let Some(namespace) = namespace.filter(|n| lives && attached.contains_key(n)) else {
+            let Some(namespace) = namespace.filter(|n| is_namespaced && attached.contains_key(n))
+            else {
                 continue;
             };
             let above = self.node(world, (namespace, Level::Namespace), attached);

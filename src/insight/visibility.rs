@@ -1,19 +1,19 @@
-//! What a caller may see. What it may not is to it as if it were not there.
+//! What a caller may see. Responses are the same as if everything else did not exist.
 
 use std::borrow::Cow;
 
 use crate::snapshot::Snapshot;
 use entail_core::model::{GroupKind, ObjectKey, PathPrefix};
 
-/// What a caller may see of answers for people.
+/// Decides which paths, kinds and objects a caller may see.
 pub trait Visibility {
-    /// Whether it sees everything.
+    /// Whether the caller sees everything.
     fn is_unrestricted(&self) -> bool;
 
-    /// Whether it sees a path.
+    /// Whether the caller sees a path.
     fn includes_path(&self, name: &str) -> bool;
 
-    /// How much it sees of a path and of all paths below it.
+    /// How much the caller sees of a path and of all paths below it.
     fn coverage(&self, name: &str) -> Coverage {
         let _ = name;
         match self.is_unrestricted() {
@@ -22,10 +22,10 @@ pub trait Visibility {
         }
     }
 
-    /// Whether it sees policies of a kind.
+    /// Whether the caller sees policies of a kind.
     fn includes_kind(&self, kind: &GroupKind) -> bool;
 
-    /// Whether it sees an object for itself, as opposed to what stands on the paths that it sees.
+    /// Whether the caller sees an object on its own, independent of the paths that it is on.
     fn includes_object(&self, key: &ObjectKey) -> bool;
 }
 
@@ -34,13 +34,13 @@ pub trait Visibility {
 pub enum Coverage {
     /// Everything.
     All,
-    /// Perhaps a part: each path has to be asked for.
+    /// Possibly a part: each path has to be checked.
     Part,
     /// Nothing.
     Nothing,
 }
 
-/// Paths and kinds; all of them if nothing is said.
+/// The paths and kinds of an access rule. The default is everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessScope {
     prefixes: Vec<PathPrefix>,
@@ -48,36 +48,37 @@ pub struct AccessScope {
 }
 
 impl AccessScope {
-    /// The paths below some prefixes, and some kinds; each all if there are none.
+    /// Creates a scope of the paths below prefixes, and of kinds. An empty list does not restrict.
     pub fn new(prefixes: Vec<PathPrefix>, kinds: Vec<GroupKind>) -> Self {
         Self { prefixes, kinds }
     }
 
-    /// Whether it holds all kinds: then answers are those that everybody gets.
+    /// Whether the scope has all kinds, so that shared answers can be sent.
     pub fn has_all_kinds(&self) -> bool {
         self.kinds.is_empty()
     }
 
-    /// Whether a path is in it.
+    /// Whether a path is in the scope.
     pub fn has_path(&self, name: &str) -> bool {
         self.prefixes.is_empty() || self.prefixes.iter().any(|prefix| prefix.covers(name))
     }
 
-    /// Whether a kind is in it. What paths are made of is in every scope: all answers rest on it.
+    /// Whether a kind is in the scope. Kinds of the topology are in every scope, because all answers
+    /// depend on them.
     pub fn has_kind(&self, kind: &GroupKind) -> bool {
         self.has_all_kinds() || self.kinds.contains(kind) || Snapshot::affects_topology(kind)
     }
 
-    /// The kinds that one who asks for some gets; all if there are none. Where none of them is in
-    /// scope it is a kind that nothing has.
-    pub fn narrow<'k>(&'k self, asked: &'k [GroupKind]) -> Cow<'k, [GroupKind]> {
-        if asked.is_empty() {
+    /// Returns the requested kinds that are in the scope; empty for all kinds. If none is in the scope,
+    /// returns a kind that does not exist.
+    pub fn narrow<'k>(&'k self, requested: &'k [GroupKind]) -> Cow<'k, [GroupKind]> {
+        if requested.is_empty() {
             return Cow::Borrowed(&self.kinds);
         }
         if self.has_all_kinds() {
-            return Cow::Borrowed(asked);
+            return Cow::Borrowed(requested);
         }
-        let both = asked.iter().filter(|kind| self.kinds.contains(kind));
+        let both = requested.iter().filter(|kind| self.kinds.contains(kind));
         let mut both: Vec<GroupKind> = both.cloned().collect();
         if both.is_empty() {
             both.push(GroupKind::new("", ""));
@@ -85,25 +86,25 @@ impl AccessScope {
         both.into()
     }
 
-    /// The prefixes that one who asks for some follows; `None` for all paths.
-    pub fn below(&self, asked: Vec<PathPrefix>) -> Option<Vec<PathPrefix>> {
+    /// Returns the parts of the requested prefixes that are in the scope; `None` for all paths.
+    pub fn below(&self, requested: Vec<PathPrefix>) -> Option<Vec<PathPrefix>> {
         if self.prefixes.is_empty() {
-            return (!asked.is_empty()).then_some(asked);
+            return (!requested.is_empty()).then_some(requested);
         }
-        if asked.is_empty() {
+        if requested.is_empty() {
             return Some(self.prefixes.clone());
         }
-        let narrower = |asked: &PathPrefix| {
-            let (of, asked) = (self.prefixes.clone().into_iter(), asked.clone());
+        let narrower = |requested: &PathPrefix| {
+            let (of, requested) = (self.prefixes.clone().into_iter(), requested.clone());
             of.filter_map(move |own| {
-                if own.covers(asked.as_str()) {
-                    Some(asked.clone())
+                if own.covers(requested.as_str()) {
+                    Some(requested.clone())
                 } else {
-                    asked.covers(own.as_str()).then_some(own)
+                    requested.covers(own.as_str()).then_some(own)
                 }
             })
         };
-        Some(asked.iter().flat_map(narrower).collect())
+        Some(requested.iter().flat_map(narrower).collect())
     }
 }
 
@@ -134,7 +135,7 @@ impl Visibility for AccessScope {
         self.has_kind(kind)
     }
 
-    /// Which paths an object is on is not asked: who sees some paths sees objects on them only.
+    /// Does not search the paths of an object: a caller with restricted paths sees no object on its own.
     fn includes_object(&self, key: &ObjectKey) -> bool {
         self.prefixes.is_empty() && self.has_kind(&key.kind)
     }
@@ -154,11 +155,11 @@ mod tests {
     }
 
     #[test]
-    fn prefixes_are_those_in_scope_that_are_asked_for() {
+    fn requested_prefixes_are_restricted_to_the_scope() {
         const GATEWAY: &str = "gateways/a/gw";
         const ROUTE: &str = "gateways/a/gw/listeners/http/routes/HTTPRoute/b/r";
         const OTHER: &str = "gateways/a/other";
-        for (own, asked, followed) in [
+        for (own, requested, followed) in [
             (vec![], vec![], None),
             (vec![], vec![GATEWAY], Some(vec![GATEWAY])),
             (vec![GATEWAY], vec![], Some(vec![GATEWAY])),
@@ -172,15 +173,15 @@ mod tests {
             ),
         ] {
             let scope = AccessScope::new(prefixes(&own), Vec::new());
-            let below = scope.below(prefixes(&asked));
+            let below = scope.below(prefixes(&requested));
             let followed = followed.map(|names: Vec<&str>| prefixes(&names));
-            assert_eq!(below, followed, "{own:?} {asked:?}");
+            assert_eq!(below, followed, "{own:?} {requested:?}");
         }
     }
 
     #[test]
-    fn kinds_are_those_in_scope_that_are_asked_for() {
-        for (own, asked, narrowed) in [
+    fn requested_kinds_are_restricted_to_the_scope() {
+        for (own, requested, narrowed) in [
             (vec![], vec![], vec![]),
             (vec![], vec!["A.x"], vec!["A.x"]),
             (vec!["A.x"], vec![], vec!["A.x"]),
@@ -188,9 +189,9 @@ mod tests {
         ] {
             let scope = AccessScope::new(Vec::new(), kinds(&own));
             assert_eq!(
-                scope.narrow(&kinds(&asked)),
+                scope.narrow(&kinds(&requested)),
                 kinds(&narrowed),
-                "{own:?} {asked:?}"
+                "{own:?} {requested:?}"
             );
         }
         // An empty list would be all kinds.
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_paths_are_made_of_is_in_every_scope() {
+    fn topology_kinds_are_in_every_scope() {
         let scope = AccessScope::new(Vec::new(), kinds(&["A.x"]));
         assert!(scope.has_kind(&GroupKind::parse("HTTPRoute.gateway.networking.k8s.io")));
         assert!(!scope.has_kind(&GroupKind::parse("C.x")));

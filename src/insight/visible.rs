@@ -1,4 +1,4 @@
-//! What a caller sees of the paths.
+//! Visibility of paths during a walk.
 
 use super::Visibility;
 use super::visibility::Coverage;
@@ -6,11 +6,11 @@ use entail_core::engine::{PathEngine, StateId, SurveyEntry, SurveyStart};
 use entail_core::model::InternalError;
 use entail_core::topology::{ListedPath, PathVisitor, WalkControl};
 
-/// What a caller sees of the paths during a walk. Below a path of which everything is visible it
-/// asks nothing more.
+/// The visibility of paths during a walk. Below a path whose subtree is visible as a whole, no more
+/// checks are made.
 pub(super) struct Visible<'s> {
     visibility: &'s dyn Visibility,
-    /// The depth of the place below which everything is visible.
+    /// The depth of the trie node below which everything is visible.
     covered: Option<usize>,
 }
 
@@ -22,17 +22,18 @@ impl<'s> Visible<'s> {
         }
     }
 
-    /// Whether everything is visible at a depth of the walk: the number of places above.
+    /// Whether everything is visible at a depth of the walk. The depth is the number of trie nodes
+    /// above.
     pub(super) fn is_covered(&self, depth: usize) -> bool {
         self.covered.is_some_and(|at| depth > at)
     }
 
-    /// Takes note of a place that the walk comes to without a look.
+    /// Records that the walk reached a trie node that is not checked.
     pub(super) fn leave(&mut self, depth: usize) {
         self.covered = self.covered.filter(|at| depth > *at);
     }
 
-    /// Whether a path is visible, and whether some path below it may be.
+    /// Checks a path; returns whether it is visible, and whether a path below it may be.
     pub(super) fn look(&mut self, name: &str, depth: usize) -> (bool, bool) {
         if self.is_covered(depth) {
             return (true, true);
@@ -49,7 +50,7 @@ impl<'s> Visible<'s> {
     }
 }
 
-/// A walk that finds where everything is visible.
+/// Finds the subtrees that are visible as a whole, and the single visible paths above them.
 struct Finder<'e> {
     engine: &'e PathEngine,
     visible: Visible<'e>,
@@ -70,7 +71,7 @@ impl PathVisitor<StateId> for Finder<'_> {
         let (visible, below) = self.visible.look(path.name, depth);
         if self.visible.is_covered(depth + 1) {
             self.starts.push(SurveyStart {
-                place,
+                node: place,
                 state: path.state,
                 number,
             });
@@ -88,7 +89,7 @@ impl PathVisitor<StateId> for Finder<'_> {
     }
 }
 
-/// The places that visible paths reach, with their states.
+/// Returns the trie nodes at the ends of visible paths, with their states.
 pub(super) fn visible_entries(
     engine: &PathEngine,
     visibility: &dyn Visibility,

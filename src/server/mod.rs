@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tonic::Status;
 
 use crate::insight::{PreviewFn, SourceProblems, Visibility};
-use crate::snapshot::SnapshotCell;
+use crate::subscription::SubscriptionHub;
 
 pub use access::review::{Authorizer, ResourceAttributes, ReviewFuture, TokenAuthenticator};
 pub use access::rules::{
@@ -53,8 +53,8 @@ pub(crate) mod generated {
 /// The state that all services answer from. The reconciler updates it.
 #[derive(Clone, Debug)]
 pub struct ServiceContext {
-    /// The current snapshot.
-    pub snapshots: Arc<SnapshotCell>,
+    /// The current snapshot, and the streams that follow it.
+    pub subscriptions: Arc<SubscriptionHub>,
     /// The current problems in the sources.
     pub source_problems: watch::Receiver<Arc<SourceProblems>>,
     /// Computes the world after a change, for `PreviewChange`.

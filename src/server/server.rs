@@ -176,7 +176,7 @@ impl Server {
 
     /// Wraps the services in the fast path for look-ups.
     fn fast_path(&self, services: Routes) -> FastPathService {
-        let snapshots = Arc::clone(&self.answers.snapshots);
+        let snapshots = Arc::clone(self.answers.subscriptions.snapshots());
         let counters = (self.request_counters(), self.concurrency());
         FastPathService::new(snapshots, &self.limits, services, counters)
     }

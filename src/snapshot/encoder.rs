@@ -1,4 +1,4 @@
-//! Encodes answers, each distinct one once, and keeps what did not change.
+//! Encodes answers. Equal answers are encoded once, unchanged answers are kept.
 
 use std::hash::BuildHasher;
 use std::num::NonZero;
@@ -14,60 +14,63 @@ use entail_core::effective::{AnswerKey, World};
 use entail_core::engine::{Automaton, ChainStateId, StateId};
 use entail_core::model::{ChunkedVec, InternalError};
 
-/// A kind's chain state, and whether it is asked above the effective level.
+/// Index of a kind, its chain state, and whether the path is above the effective level.
 type ChainStateKey = (usize, ChainStateId, bool);
 
 /// The encoded answers of a world.
 #[derive(Debug, Default)]
 pub struct AnswerEncoder {
     parts: HashMap<ChainStateKey, (Arc<AnswerKey>, Option<Arc<KindAnswer>>)>,
-    /// What was answered before the world was read anew.
+    /// The answers before the world was rebuilt.
     before: HashMap<Arc<AnswerKey>, Option<Arc<KindAnswer>>>,
-    /// Parts by the hash of their bytes.
+    /// The answers of kinds by the hash of their bytes.
     by_bytes: HashMap<u64, Vec<Weak<KindAnswer>>>,
+    /// The answers of paths by the addresses of their parts.
     by_parts: HashMap<Vec<usize>, Weak<PathAnswer>>,
     hasher: DefaultHashBuilder,
     bodies: ChunkedVec<Arc<PathAnswer>>,
-    /// How many states share a body.
+    /// Number of states that share an answer, by address.
     uses: HashMap<usize, usize>,
     work: BuildStats,
 }
 
-/// The answer to a question.
+/// The result of looking up an [`AnswerKey`].
 enum AnswerLookup {
-    /// From before.
+    /// The answer before the rebuild.
     Cached(Arc<AnswerKey>, Option<Arc<KindAnswer>>),
-    /// Merged now; nothing if it says nothing.
+    /// A new answer; `None` if it is empty.
     Merged(Arc<AnswerKey>, Option<KindAnswer>),
 }
 
-/// Questions that are worth a thread of their own.
+/// Minimum number of answers for which a thread is started.
 const MIN_ANSWERS_PER_THREAD: usize = 500;
 
-/// What was done since the start; a change that touches little does little.
+/// Counters of the work since the start, and current sizes. The work of a change grows with the
+/// answers that it affects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BuildStats {
-    /// Answers merged.
+    /// Number of merged answers.
     pub merged: u64,
-    /// Bytes encoded.
+    /// Number of encoded bytes.
     pub encoded: u64,
-    /// States whose body was replaced.
+    /// Number of states whose answer was replaced.
     pub replaced: u64,
-    /// Times that the world was read from scratch, but for the first.
+    /// Number of rebuilds of the world after the first.
     pub rebuilds: u64,
-    /// Different answers of single kinds that are held now.
+    /// Current number of distinct answers of single kinds.
     pub parts: usize,
-    /// Different bodies that say something and are held now.
+    /// Current number of distinct answers of paths that are not empty.
     pub bodies: usize,
 }
 
 impl AnswerEncoder {
-    /// The bodies of all states of a world that was read anew. What has been answered before is not
-    /// answered again.
+    /// Encodes the answers of all states of a rebuilt world. Answers whose [`AnswerKey`] is unchanged
+    /// are reused.
     pub(super) fn encode_all(&mut self, world: &World, automaton: &Automaton) {
         let known = std::mem::take(&mut self.parts);
         self.before = known.into_values().collect();
-        let held = std::mem::take(&mut self.bodies);
+        // Kept until the end, so that equal answers stay the same object.
+        let previous = std::mem::take(&mut self.bodies);
         self.answer_all(world, automaton);
         let mut bodies = Vec::with_capacity(automaton.len());
         self.uses.clear();
@@ -77,15 +80,15 @@ impl AnswerEncoder {
             *self.uses.entry(address(&body)).or_default() += 1;
             bodies.push(body);
         }
-        drop(held);
+        drop(previous);
         self.work.replaced += bodies.len() as u64;
         self.bodies = ChunkedVec::new(&bodies);
         self.before = HashMap::new();
         self.forget();
     }
 
-    /// The bodies of the states on chain states that came to something else. Returns the states that have
-    /// another body now.
+    /// Encodes the answers of the states with changed chain states. Returns the states whose answer
+    /// changed.
     pub(super) fn encode_changed(
         &mut self,
         world: &World,
@@ -93,14 +96,14 @@ impl AnswerEncoder {
         dirty: &[(usize, ChainStateId)],
     ) -> Vec<StateId> {
         let mut states: Vec<StateId> = Vec::new();
-        // What they held is kept until the end: an equal answer is the same body.
-        let mut held = Vec::new();
+        // Kept until the end, so that equal answers stay the same object.
+        let mut previous = Vec::new();
         for &(kind, chain_state) in dirty {
             for inherited_only in [false, true] {
-                held.extend(self.parts.remove(&(kind, chain_state, inherited_only)));
+                previous.extend(self.parts.remove(&(kind, chain_state, inherited_only)));
             }
-            let on_track = automaton.states_in(kind, chain_state);
-            states.extend(on_track.unwrap_or_else(|error| fail(world, error)));
+            let with_chain_state = automaton.states_in(kind, chain_state);
+            states.extend(with_chain_state.unwrap_or_else(|error| fail(world, error)));
         }
         states.sort_unstable();
         states.dedup();
@@ -128,8 +131,8 @@ impl AnswerEncoder {
         replaced
     }
 
-    /// The answer where something is missing that cannot be. It says nothing, and its etag is that
-    /// of no other answer.
+    /// Returns the answer after an internal error. It is empty, and its etag differs from that of every
+    /// other answer.
     pub(super) fn unknown() -> Arc<PathAnswer> {
         let etag = "unknown";
         Arc::new(PathAnswer {
@@ -139,17 +142,17 @@ impl AnswerEncoder {
         })
     }
 
-    /// The bodies by state.
+    /// The answers by state.
     pub(super) fn bodies(&self) -> &ChunkedVec<Arc<PathAnswer>> {
         &self.bodies
     }
 
-    /// How many different bodies there are.
+    /// Number of distinct answers.
     pub(super) fn distinct(&self) -> usize {
         self.uses.len()
     }
 
-    /// What was done since the start.
+    /// Counters of the work since the start.
     pub fn stats(&self) -> BuildStats {
         let alive = |part: &&Weak<KindAnswer>| part.strong_count() > 0;
         let bodies = self.by_parts.iter();
@@ -162,6 +165,7 @@ impl AnswerEncoder {
         }
     }
 
+    /// Returns the answer of a state.
     fn body(&mut self, world: &World, automaton: &Automaton, state: StateId) -> Arc<PathAnswer> {
         let mut parts = Vec::new();
         let chain_states = automaton.chain_states(world, state);
@@ -187,7 +191,7 @@ impl AnswerEncoder {
         body
     }
 
-    /// The encoded answer of a kind; `None` if it says nothing.
+    /// Returns the encoded answer of a kind; `None` if it is empty.
     fn part(
         &mut self,
         world: &World,
@@ -201,7 +205,7 @@ impl AnswerEncoder {
         self.keep(key, answer)
     }
 
-    /// Answers what all states ask, on as many threads as there are when it is much.
+    /// Computes the answers of all states, in parallel if there are many.
     fn answer_all(&mut self, world: &World, automaton: &Automaton) {
         let states = (0..automaton.len()).filter_map(|state| StateId::try_from(state).ok());
         let mut keys: Vec<ChainStateKey> = states
@@ -221,16 +225,16 @@ impl AnswerEncoder {
         };
         let answers = thread::scope(|scope| {
             let (first, others) = keys.split_at(share.min(keys.len()));
-            let there = others.chunks(share).map(|chunk| {
+            let threads = others.chunks(share).map(|chunk| {
                 let thread = thread::Builder::new().spawn_scoped(scope, || answered(chunk));
                 (chunk, thread)
             });
-            let there: Vec<_> = there.collect();
+            let threads: Vec<_> = threads.collect();
             let mut answers = answered(first);
-            for (chunk, thread) in there {
-                // What cannot be done there, where no thread is to be had, is done here.
-                let told = thread.ok().and_then(|thread| thread.join().ok());
-                answers.extend(told.unwrap_or_else(|| answered(chunk)));
+            for (chunk, thread) in threads {
+                // If the thread could not be started, its share is computed here.
+                let result = thread.ok().and_then(|thread| thread.join().ok());
+                answers.extend(result.unwrap_or_else(|| answered(chunk)));
             }
             answers
         });
@@ -239,7 +243,7 @@ impl AnswerEncoder {
         }
     }
 
-    /// The answer to a question, known from before or merged now.
+    /// Returns the answer of a chain state: the one before the rebuild, or a new one.
     fn answer(
         &self,
         world: &World,
@@ -272,7 +276,7 @@ impl AnswerEncoder {
         Some(AnswerLookup::Merged(answer_key, part))
     }
 
-    /// Keeps an answer; what was merged is counted.
+    /// Stores an answer.
     fn keep(&mut self, key: ChainStateKey, answer: AnswerLookup) -> Option<Arc<KindAnswer>> {
         let (answer_key, part) = match answer {
             AnswerLookup::Cached(answer_key, part) => (answer_key, part),
@@ -285,7 +289,7 @@ impl AnswerEncoder {
         part
     }
 
-    /// A part; one with the same bytes, if there is one.
+    /// Returns the stored answer with the same bytes, or stores this one.
     fn encoded(&mut self, part: KindAnswer) -> Arc<KindAnswer> {
         self.work.encoded += part.bytes.len() as u64;
         let hash = self.hasher.hash_one(&part.bytes);
@@ -300,7 +304,7 @@ impl AnswerEncoder {
         part
     }
 
-    /// Forgets what nothing uses any more, now and then: as much as there is in use may be left.
+    /// Removes unused answers once they outnumber the used ones, so that the cost is amortized.
     fn forget(&mut self) {
         if self.by_parts.len() > 2 * self.uses.len() + 64 {
             self.by_parts.retain(|_, body| body.strong_count() > 0);
@@ -314,13 +318,13 @@ impl AnswerEncoder {
     }
 }
 
-/// Makes all kinds unknown; returns nothing.
+/// Records an internal error, which makes all kinds UNKNOWN; returns an empty value.
 fn fail<T: Default>(world: &World, error: InternalError) -> T {
     world.kinds().iter().for_each(|kind| kind.fail(error));
     T::default()
 }
 
-/// Where it lies: one and the same has one address while it lives.
+/// The address of a shared value, which identifies it while it is alive.
 fn address<T>(shared: &Arc<T>) -> usize {
     Arc::as_ptr(shared).addr()
 }

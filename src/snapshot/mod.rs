@@ -1,14 +1,13 @@
-//! The immutable snapshot that look-ups are answered from, and the one cell that holds it.
+//! Immutable snapshots of all effective policies, and the cell with the current snapshot.
 //!
-//! A snapshot holds every answer encoded, equal answers once, and the world behind them with the
-//! trie and the automaton of its paths: questions walk what look-ups walk.
+//! A snapshot contains every answer in encoded form, equal answers once, and the world that they were
+//! computed from with the trie and the automaton of its paths. Queries walk the same trie as
+//! look-ups.
 
 mod cell;
 mod encoder;
 mod reply_tail;
-mod rows;
 mod snapshot_builder;
-mod views;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -17,9 +16,8 @@ use bytes::Bytes;
 
 pub use cell::SnapshotCell;
 pub use encoder::BuildStats;
-pub use rows::{PathEntry, PathLimits, PathList, TooManyPaths};
+pub(crate) use snapshot_builder::AnswerDelta;
 pub use snapshot_builder::SnapshotBuilder;
-pub use views::{PathSelector, SnapshotPaths, WatchGroup};
 
 use crate::api::{EncodedGetEffectivePoliciesResponse, combined_etag, v1};
 use encoder::AnswerEncoder;
@@ -32,16 +30,16 @@ use entail_core::routing::{EntryPoint, Request, RoutingOptions, RoutingResult};
 use entail_core::store::Projection;
 use entail_core::topology::PathTrie;
 use reply_tail::{ReplyTail, shared_bytes};
-use snapshot_builder::{AnswerDelta, LazyWorld};
+use snapshot_builder::LazyWorld;
 
-/// What a snapshot says of itself.
+/// The version of a snapshot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Version {
-    /// Changes with every start of the server.
+    /// Identifies the run of the server: changes with every start.
     pub epoch: Str,
-    /// Grows by one with every published snapshot whose answers may differ from the last one's.
+    /// Incremented with every published snapshot whose answers may differ from the previous one.
     pub generation: u64,
-    /// When all sources were last known to be in step.
+    /// The last time at which all sources were in sync.
     pub synced_at: prost_types::Timestamp,
 }
 
@@ -53,32 +51,32 @@ pub struct Snapshot {
     transitions: Arc<Transitions>,
     /// The answer of each state.
     bodies: ChunkedVec<Arc<PathAnswer>>,
-    /// How they differ from those of the snapshot before.
+    /// The difference to the answers of the previous snapshot.
     answer_delta: AnswerDelta,
+    /// Number of distinct answers.
     distinct: usize,
-    /// The answer where something was missing that cannot be.
+    /// The answer after an internal error.
     unknown: Arc<PathAnswer>,
-    /// Whether something was.
+    /// Whether an internal error occurred.
     failed: AtomicBool,
     paths: u64,
     reply_tail: ReplyTail,
     lazy_world: LazyWorld,
-    /// Computed when somebody asks: look-ups do not need them.
+    /// Computed on first use: look-ups do not need them.
     statuses: OnceLock<Arc<Statuses>>,
 }
 
-/// The answer of a path: all kinds.
+/// The encoded effective policies of all kinds on a path. Paths with equal answers share one.
 #[derive(Debug)]
 pub struct PathAnswer {
-    /// Field `result` of a Get reply: `PathPolicies` with its key and length.
+    /// The encoded field `result` of a Get reply (`PathPolicies`), with its tag and length.
     result: Bytes,
-    /// Its etag.
     etag: Str,
-    /// The kinds' answers.
+    /// The answers of the kinds.
     parts: Vec<Arc<KindAnswer>>,
 }
 
-/// The answer of one kind: field `policies`, with its key and length.
+/// The encoded effective policy of one kind: the field `policies`, with its tag and length.
 #[derive(Debug, PartialEq)]
 struct KindAnswer {
     kind: GroupKind,
@@ -87,7 +85,7 @@ struct KindAnswer {
 }
 
 impl Snapshot {
-    /// The same answers, known to be in step at a later time.
+    /// Returns a snapshot with the same answers and a later `synced_at`. Shares all answers.
     #[must_use]
     pub fn with_synced_at(&self, at: prost_types::Timestamp) -> Self {
         let version = Version {
@@ -113,8 +111,8 @@ impl Snapshot {
         }
     }
 
-    /// The answer of a path. Allocates nothing: the name is parsed in place, and each of its steps
-    /// is two probes, one for the place and one for the state.
+    /// Returns the answer of a path; `None` if the path does not exist. Does not allocate: each segment
+    /// of the name is two hash probes, one for the trie node and one for the state.
     pub fn look_up(&self, path: &PathName<'_>) -> Option<&PathAnswer> {
         self.reach(path).unwrap_or_else(|error| {
             self.fail(error);
@@ -124,9 +122,9 @@ impl Snapshot {
 
     fn reach(&self, path: &PathName<'_>) -> Result<Option<&PathAnswer>, InternalError> {
         let mut state = Ok(0);
-        let step = |place| {
+        let step = |node| {
             if let Ok(above) = state {
-                state = self.transitions.after(above, place);
+                state = self.transitions.after(above, node);
             }
         };
         if !self.trie.walk(path, step)? {
@@ -140,28 +138,44 @@ impl Snapshot {
         body.or_internal("the answer of a state")
     }
 
-    /// Records that something is missing on which answers rest: all kinds are unknown from then on.
-    fn fail(&self, error: InternalError) {
+    /// Records an internal error: all kinds are UNKNOWN from then on.
+    pub(crate) fn fail(&self, error: InternalError) {
         self.engine().fail(error);
         self.failed.store(true, Ordering::Relaxed);
     }
 
-    /// The answer of the paths of a slot of [`PathList`] that fit.
-    pub fn answer_of(&self, rows: &PathList, slot: u32) -> Option<&Arc<PathAnswer>> {
-        let state = rows.state(slot).or_internal("a slot");
+    /// The answer of a state. `None` is an internal error, as is a state without an answer.
+    pub(crate) fn answer_at(&self, state: Option<StateId>) -> &Arc<PathAnswer> {
+        let state = state.or_internal("a slot");
         let body = state.and_then(|state| self.body(state));
-        Some(body.unwrap_or_else(|error| {
+        body.unwrap_or_else(|error| {
             self.fail(error);
             &self.unknown
-        }))
+        })
     }
 
-    /// Whether the paths are those of another snapshot, and found the same way.
-    fn has_paths_of(&self, other: &Self) -> bool {
+    /// The trie of all paths.
+    pub(crate) fn trie(&self) -> &Arc<PathTrie> {
+        &self.trie
+    }
+
+    /// The transitions of the automaton of all paths.
+    pub(crate) fn transitions(&self) -> &Arc<Transitions> {
+        &self.transitions
+    }
+
+    /// The difference between the answers of this snapshot and those of the previous one.
+    pub(crate) fn answer_delta(&self) -> &AnswerDelta {
+        &self.answer_delta
+    }
+
+    /// Whether both snapshots share the trie and the automaton, so that every path has the same
+    /// state in both.
+    pub(crate) fn has_paths_of(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.trie, &other.trie) && Arc::ptr_eq(&self.transitions, &other.transitions)
     }
 
-    /// The reply to a look-up of all kinds. Allocates nothing.
+    /// Returns the reply to a look-up of all kinds. Does not allocate.
     pub fn reply(&self, body: &PathAnswer) -> EncodedGetEffectivePoliciesResponse {
         EncodedGetEffectivePoliciesResponse {
             result: body.result.clone(),
@@ -169,7 +183,7 @@ impl Snapshot {
         }
     }
 
-    /// The fields that every Get reply of this snapshot ends with.
+    /// The last fields of every Get reply: version, time and states of kinds, encoded.
     pub fn get_tail(&self) -> &Bytes {
         match self.failed.load(Ordering::Relaxed) {
             true => &self.reply_tail.failed,
@@ -182,12 +196,12 @@ impl Snapshot {
         self.lazy_world.paths.world()
     }
 
-    /// The world with its paths, as look-ups walk them.
+    /// The world with the trie and the automaton of its paths.
     pub fn engine(&self) -> &PathEngine {
         &self.lazy_world.paths
     }
 
-    /// The statuses of all policies, computed once.
+    /// The statuses of all policies; computed on the first call.
     pub fn statuses(&self) -> Arc<Statuses> {
         let statuses = self
             .statuses
@@ -195,18 +209,18 @@ impl Snapshot {
         Arc::clone(statuses)
     }
 
-    /// What the snapshot says of itself.
+    /// The version of the snapshot.
     pub fn version(&self) -> &Version {
         &self.version
     }
 
-    /// The kinds of which not everything is known.
+    /// The kinds whose state is not complete.
     pub fn kinds(&self) -> &[v1::KindState] {
         &self.reply_tail.kinds
     }
 
-    /// Whether objects of a kind decide which paths there are, and what policies mean: all answers
-    /// rest on them.
+    /// Whether objects of a kind determine the paths or the profiles, so that all answers depend on
+    /// the kind.
     pub fn affects_topology(kind: &GroupKind) -> bool {
         Projection::affects_topology(kind)
     }
@@ -216,9 +230,9 @@ impl Snapshot {
         self.reply_tail.known.contains(kind)
     }
 
-    /// The rules that a request takes (Gateway API, precedence). The first request at a listener
-    /// makes its index, which takes as long as there are routes: with `fast_only` that is not done,
-    /// and the answer is none.
+    /// Finds the rules that match a request, by the precedence of Gateway API. The first request at a
+    /// listener builds its index, which takes time proportional to its routes. With `fast_only`, the
+    /// index is not built and the result is `None`.
     pub fn resolve(
         &self,
         entry_point: &EntryPoint,
@@ -234,55 +248,53 @@ impl Snapshot {
             .find(world, entry_point, request, rules, fast_only)
     }
 
-    /// The names of the paths of all listeners that a Gateway has or admits; of all Gateways if none
-    /// is named, and nothing if those are more than `most`.
+    /// Returns the paths of the listeners of a Gateway and of its ListenerSets; without a name, of all
+    /// Gateways. Returns `None` if there are more than `limit` Gateways.
     pub fn listener_paths(
         &self,
         gateway: Option<(&str, &str)>,
-        most: usize,
+        limit: usize,
     ) -> Option<Vec<String>> {
-        self.world().topology().listener_paths(gateway, most)
+        self.world().topology().listener_paths(gateway, limit)
     }
 
-    /// Why something is no path (specification 1.4).
+    /// The reason why a path does not exist (specification 1.4).
     pub fn path_reason(&self, path: &PathName<'_>) -> PathErrorReason {
         self.lazy_world.path_reason(path)
     }
 
-    /// Addressable paths.
+    /// Number of addressable paths.
     pub fn paths(&self) -> u64 {
         self.paths
     }
 
-    /// Distinct answers that they share.
+    /// Number of distinct answers.
     pub fn distinct_answers(&self) -> usize {
         self.distinct
     }
 }
 
 impl PathAnswer {
-    /// Equal for equal answers, on every replica.
+    /// The etag of all kinds. Replicas return the same etag for equal answers.
     pub fn etag(&self) -> &str {
         &self.etag
     }
 
-    /// The etag of the kinds that are wanted, all if none are named: of the reply that has them
-    /// alone.
-    pub fn etag_of(&self, wanted: &[GroupKind]) -> String {
-        if wanted.is_empty() {
+    /// The etag of a reply with some kinds; empty for all kinds.
+    pub fn etag_of(&self, kinds: &[GroupKind]) -> String {
+        if kinds.is_empty() {
             return self.etag.to_string();
         }
-        combined_etag(self.wanted(wanted).map(|part| &*part.etag))
+        combined_etag(self.selected(kinds).map(|part| &*part.etag))
     }
 
-    /// Field `policies` of the kinds that are wanted, one after the other, each with its key and
-    /// length.
-    pub fn policies<'b>(&'b self, wanted: &'b [GroupKind]) -> impl Iterator<Item = &'b Bytes> {
-        self.wanted(wanted).map(|part| &part.bytes)
+    /// The encoded fields `policies` of some kinds, each with its tag and length; empty for all kinds.
+    pub fn policies<'b>(&'b self, kinds: &'b [GroupKind]) -> impl Iterator<Item = &'b Bytes> {
+        self.selected(kinds).map(|part| &part.bytes)
     }
 
-    fn wanted<'b>(&'b self, wanted: &'b [GroupKind]) -> impl Iterator<Item = &'b Arc<KindAnswer>> {
+    fn selected<'b>(&'b self, kinds: &'b [GroupKind]) -> impl Iterator<Item = &'b Arc<KindAnswer>> {
         let parts = self.parts.iter();
-        parts.filter(move |part| wanted.is_empty() || wanted.contains(&part.kind))
+        parts.filter(move |part| kinds.is_empty() || kinds.contains(&part.kind))
     }
 }

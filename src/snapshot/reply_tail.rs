@@ -1,4 +1,4 @@
-//! What a snapshot says of itself, encoded.
+//! The encoded last fields of every reply of a snapshot.
 
 use bytes::Bytes;
 
@@ -7,16 +7,16 @@ use crate::api::{get_tail, v1};
 use entail_core::effective::World;
 use entail_core::model::{GroupKind, SourceState};
 
-/// The fields that every reply of a snapshot ends with.
+/// The last fields of every reply of a snapshot.
 #[derive(Debug)]
 pub(super) struct ReplyTail {
-    /// Fields `version`, `synced_at` and `kinds` of a Get reply, encoded.
+    /// The encoded fields `version`, `synced_at` and `kinds` of a Get reply.
     pub get: Bytes,
-    /// The same where something was missing that cannot be: all kinds are unknown.
+    /// The same fields after an internal error: all kinds are UNKNOWN.
     pub failed: Bytes,
-    /// The kinds of which not everything is known.
+    /// The kinds whose state is not complete.
     pub kinds: Vec<v1::KindState>,
-    /// The kinds that have a profile.
+    /// The kinds with a profile.
     pub known: Vec<GroupKind>,
 }
 
@@ -27,7 +27,7 @@ impl ReplyTail {
         Self::with(incomplete(world), known.collect(), version)
     }
 
-    /// The same of another version.
+    /// Returns the tail with another version.
     pub fn at(&self, version: &Version) -> Self {
         Self::with(self.kinds.clone(), self.known.clone(), version)
     }
@@ -50,20 +50,20 @@ impl ReplyTail {
     }
 }
 
-/// Bytes that are counted from the start: those of a plain vector allocate their count when they
-/// are cloned for the first time, which would be in a look-up.
+/// Converts a vector to shared bytes. The first clone allocates the reference count, so it is made
+/// here and not in a look-up.
 pub(super) fn shared_bytes(bytes: Vec<u8>) -> Bytes {
     let bytes = Bytes::from(bytes);
     drop(bytes.clone());
     bytes
 }
 
-/// The kinds of which not everything is known (specification 2.5).
+/// The kinds whose state is not complete (specification 2.5).
 fn incomplete(world: &World) -> Vec<v1::KindState> {
     let known = world.kinds().iter().map(|kind| &kind.profile().policy);
     let policies = known.chain(world.refused());
     let policies = policies.map(|kind| (kind, world.state(kind)));
-    // Of what paths are made of no answer says anything; all rest on it.
+    // Kinds of the topology: they have no policies, but all answers depend on them.
     let others = world.store().states();
     let others = others.filter(|(kind, _)| world.kind(kind).is_none());
     let mut kinds: Vec<v1::KindState> = policies
@@ -87,7 +87,7 @@ fn incomplete(world: &World) -> Vec<v1::KindState> {
 }
 
 impl Version {
-    /// The message of the version.
+    /// Converts the version to its message.
     pub fn message(&self) -> v1::Version {
         v1::Version {
             epoch: self.epoch.to_string(),

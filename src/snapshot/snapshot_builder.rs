@@ -1,4 +1,4 @@
-//! From worlds to snapshots, each sharing with the one before what did not change.
+//! Builds snapshots. Each snapshot shares its unchanged parts with the previous one.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -11,32 +11,32 @@ use entail_core::model::{GroupKind, Outcome, PathErrorReason, PathName};
 use entail_core::routing::RequestRouter;
 use entail_core::store::{ChangeKind, ChangeSet, Store, route_kind};
 
-/// Makes snapshots of a world that follows its store.
+/// Builds snapshots of a world that follows its store.
 #[derive(Debug)]
 pub struct SnapshotBuilder {
     engine: Engine,
     encoder: AnswerEncoder,
     paths: u64,
-    /// What became of answers since the last snapshot.
+    /// The changed answers since the last snapshot.
     answer_delta: AnswerDelta,
     router: Arc<RequestRouter>,
 }
 
-/// How the answers of a snapshot differ from those of the one before.
+/// The difference between the answers of a snapshot and those of the previous one.
 #[derive(Clone, Debug)]
-pub(super) enum AnswerDelta {
-    /// The paths themselves may be others, or nothing came before.
+pub(crate) enum AnswerDelta {
+    /// The paths may differ, or there is no previous snapshot.
     All,
-    /// These states have another body than in the snapshot of a generation.
+    /// Only the answers of some states differ.
     States {
-        /// That generation.
+        /// The generation of the previous snapshot.
         since: u64,
         /// The states, each at least once.
         states: Vec<StateId>,
     },
 }
 
-/// The world behind a snapshot, with its paths.
+/// The world of a snapshot, with its paths and the router.
 #[derive(Clone, Debug)]
 pub(super) struct LazyWorld {
     pub(super) paths: PathEngine,
@@ -58,13 +58,12 @@ impl SnapshotBuilder {
         }
     }
 
-    /// Follows a store in which some objects are others than before. Returns whether some answer
-    /// may be another now.
+    /// Applies the changed objects of a store. Returns whether an answer may have changed.
     pub fn update(&mut self, store: Store, changed: &ChangeSet) -> bool {
         let before = Arc::clone(self.engine.world().topology());
         let update = self.engine.follow(store, changed);
         let is_same = Arc::ptr_eq(&before, self.engine.world().topology());
-        // A route may match other requests and leave all paths as they are.
+        // A changed route may match other requests without changing any path.
         let mut whole = changed.iter().filter(|(_, how)| **how == ChangeKind::Whole);
         if !is_same || whole.any(|(key, _)| route_kind(&key.kind).is_some()) {
             self.router = Arc::new(self.router.successor());
@@ -88,17 +87,17 @@ impl SnapshotBuilder {
         }
     }
 
-    /// The world as it is now.
+    /// The current world.
     pub fn world(&self) -> &World {
         self.engine.world()
     }
 
-    /// How many policies of each kind there are, by outcome (specification 3.3).
+    /// Number of policies of each kind, by outcome (specification 3.3).
     pub fn outcomes(&self) -> BTreeMap<(GroupKind, Outcome), usize> {
         self.engine.outcomes()
     }
 
-    /// What was done since the start.
+    /// Counters of the work since the start.
     pub fn stats(&self) -> BuildStats {
         BuildStats {
             rebuilds: self.engine.rebuilds(),
@@ -106,7 +105,7 @@ impl SnapshotBuilder {
         }
     }
 
-    /// A snapshot of what is known now.
+    /// Builds a snapshot of the current world.
     pub fn snapshot(&mut self, version: Version) -> Snapshot {
         let next = AnswerDelta::States {
             since: version.generation,
@@ -133,7 +132,7 @@ impl SnapshotBuilder {
         }
     }
 
-    /// A snapshot of a world that nothing was exchanged in.
+    /// Builds a snapshot of a single world.
     pub(super) fn of(world: World, version: Version) -> Snapshot {
         Self::new(world).snapshot(version)
     }
@@ -155,7 +154,7 @@ impl Snapshot {
 }
 
 impl LazyWorld {
-    /// Why something is no path; nothing is read for it.
+    /// The reason why a path does not exist.
     pub fn path_reason(&self, path: &PathName<'_>) -> PathErrorReason {
         let found = self.paths.world().locate(path);
         found.err().unwrap_or(PathErrorReason::NotAPath)

@@ -227,7 +227,7 @@ mod tests {
             "# TYPE entail_z_seconds histogram",
             "entail_z_seconds_sum{method=\"Get\"} 4.5",
             "entail_z_seconds_count{method=\"Get\"} 3",
-            "entail_z_seconds_bucket{le=\"1e-5\",method=\"Get\"} 2",
+            "entail_z_seconds_bucket{le=\"0.00001\",method=\"Get\"} 2",
             "entail_z_seconds_bucket{le=\"1.0\",method=\"Get\"} 2",
             "entail_z_seconds_bucket{le=\"+Inf\",method=\"Get\"} 3",
             "# EOF",

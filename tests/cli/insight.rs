@@ -270,7 +270,10 @@ fn an_unknown_policy_is_reported_with_those_of_its_namespace() {
 fn lint_prints_one_line_per_finding() {
     let text = ends(&bakery(&["lint"]), 1);
     let found = line(&text, &["policies/cache.yaml:4: warning: CachePolicy"]);
-    assert!(found.contains("it does nothing: on all 7 paths"), "{found}");
+    assert!(
+        found.contains("not in effect: overridden on all 7 paths"),
+        "{found}"
+    );
     assert!(found.ends_with("[Overridden]"), "{found}");
     assert_eq!(text.lines().last().unwrap(), "0 errors, 1 warning, 0 notes");
     let clean = ends(&bakery(&["lint", "--kind", "RetryPolicy"]), 0);

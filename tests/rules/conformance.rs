@@ -47,7 +47,7 @@ fn cases_pass_through_the_library_and_a_server() {
         let mut local = load_values(&case.inputs(), &[]).unwrap();
         check_case(case, &mut local, &mut failures);
         // One server runs all cases: each is its next snapshot.
-        served.snapshots.publish(local.snapshot);
+        served.subscriptions.publish(local.snapshot);
         check_case(case, &mut remote, &mut failures);
     }
     assert!(failures.is_empty(), "{}", failures.concat());

@@ -202,7 +202,7 @@ fn requests_match_the_rules_that_the_gateway_api_specifies() {
 fn a_server_resolves_requests_the_same_way() {
     let served = served::serve(Limits::default());
     check(|local| {
-        served.snapshots.publish(local.snapshot);
+        served.subscriptions.publish(local.snapshot);
         let timeout = Duration::from_secs(30);
         Box::new(RemoteBackend::connect(&served.address, &ClientTls::default(), timeout).unwrap())
     });

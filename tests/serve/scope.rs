@@ -94,7 +94,7 @@ impl RulesServer {
                 .as_ref()
                 .unwrap()
                 .cert
-                .with_file_name("callers.yaml");
+                .with_file_name("callers");
             let all = "- {names: [all.test], services: [policies, envoy, insight]}\n";
             std::fs::write(&file, format!("callers:\n{rules}\n{all}")).unwrap();
             settings.callers = Some(file);

@@ -228,7 +228,8 @@ async fn a_rule_with_prefixes_permits_no_listings_of_objects() {
     let far = list_affected(&own, "object HTTPRoute/default/far").await;
     let missing = list_affected(&all, "object HTTPRoute/default/fax").await;
     as_absent(&far, &missing, ("far", "fax"));
-    assert_eq!(status(&all).await.problems.len(), 1);
+    let problems = status(&all).await.problems;
+    assert_eq!(problems.len(), 1, "{problems:?}");
     assert!(status(&own).await.problems.is_empty());
     server.tls.stop().await;
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use entail::insight::SourceProblems;
 use entail::server::{Address, BoundListener, Health, Limits, Security, Server, ServiceContext};
-use entail::snapshot::SnapshotCell;
+use entail::subscription::SubscriptionHub;
 use tokio::runtime::Runtime;
 use tokio::sync::{oneshot, watch};
 
@@ -14,7 +14,7 @@ use tokio::sync::{oneshot, watch};
 pub struct TestServer {
     #[allow(dead_code, reason = "not every test spawns tasks on it")]
     pub runtime: Runtime,
-    pub snapshots: Arc<SnapshotCell>,
+    pub subscriptions: Arc<SubscriptionHub>,
     pub address: String,
     _source_problems: watch::Sender<Arc<SourceProblems>>,
 }
@@ -22,10 +22,10 @@ pub struct TestServer {
 /// Starts a server without a snapshot.
 pub fn serve(limits: Limits) -> TestServer {
     let runtime = Runtime::new().unwrap();
-    let snapshots = Arc::new(SnapshotCell::default());
+    let subscriptions = Arc::new(SubscriptionHub::default());
     let (source_problems, receiver) = watch::channel(Arc::default());
     let answers = ServiceContext {
-        snapshots: Arc::clone(&snapshots),
+        subscriptions: Arc::clone(&subscriptions),
         source_problems: receiver,
         change: entail::app::change_world,
     };
@@ -43,7 +43,7 @@ pub fn serve(limits: Limits) -> TestServer {
     TestServer {
         address: address.blocking_recv().unwrap(),
         runtime,
-        snapshots,
+        subscriptions,
         _source_problems: source_problems,
     }
 }

@@ -1,5 +1,5 @@
-//! What is worth a look: invalid policies, dangling targets, policies without effect, silent
-//! losses, traps (specification 1.4, 3.3, 9.2).
+//! Findings of `entail lint`: invalid policies, missing targets, policies without effect, silent
+//! losses and conflicts (specification 1.4, 3.3, 9.2).
 
 mod routes;
 mod suggestion;
@@ -14,29 +14,29 @@ use crate::api::v1;
 use crate::snapshot::Snapshot;
 use entail_core::effective::{AttachmentChain, PolicyKind, World};
 use entail_core::engine::{
-    ChainId, ChainKey, ChainTable, PathEngine, PathGroup, PathSample, StateId, SurveyEntry,
+    ChainId, ChainKey, ChainTable, PathCount, PathEngine, PathGroup, StateId, SurveyEntry,
 };
 use entail_core::model::{Enforcement, GroupKind, InternalError, ObjectKey, Outcome, PolicyRef};
 use entail_core::profile::{PolicyClass, PolicyLabel, ProfileOrigin};
 use v1::finding::Severity;
 
-/// Most paths that a finding names.
+/// Maximum number of paths in the message of a finding.
 const MAX_NAMED_PATHS: usize = 3;
 
-/// Lists what is worth a look.
+/// Lists the findings about visible objects, the most severe first.
 pub fn list_findings(
     snapshot: &Snapshot,
     request: &v1::ListFindingsRequest,
     visibility: &dyn Visibility,
 ) -> v1::ListFindingsResponse {
     let world = snapshot.world();
-    let wanted: Vec<GroupKind> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
+    let requested: Vec<GroupKind> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
     let mut findings = Vec::new();
     let engine = snapshot.engine();
     let scopes = Scopes::of(engine, visibility);
     let scopes = scopes.map_err(|error| engine.fail(error)).ok();
     for (number, kind) in world.kinds().iter().enumerate() {
-        if !wanted.is_empty() && !wanted.contains(&kind.profile().policy) {
+        if !requested.is_empty() && !requested.contains(&kind.profile().policy) {
             continue;
         }
         policies(snapshot, number, kind, &mut findings);
@@ -46,12 +46,12 @@ pub fn list_findings(
             kind.fail(error);
         }
     }
-    if wanted.is_empty() {
+    if requested.is_empty() {
         profiles(world, visibility, &mut findings);
         routes::conflicts(world, &mut findings);
         unknown_kinds(world, &mut findings);
     }
-    // What is about no object is about all of them.
+    // Findings without an object summarize all objects.
     findings.retain(|found| match &found.object {
         Some(key) => visibility.includes_object(key),
         None => visibility.is_unrestricted(),
@@ -71,14 +71,14 @@ pub fn list_findings(
     }
 }
 
-/// What is worth a look.
+/// A finding with the object whose visibility decides who sees it.
 struct ScopedFinding {
-    /// The object that it is about, if it is about one.
+    /// The object that the finding is about; `None` if it summarizes several.
     object: Option<ObjectKey>,
     finding: v1::Finding,
 }
 
-/// A finding about an object.
+/// Creates a finding about an object.
 fn finding(
     world: &World,
     severity: Severity,
@@ -103,7 +103,7 @@ fn finding(
     }
 }
 
-/// What is wrong with single policies, and which do nothing.
+/// Adds the findings about single policies: errors, and policies that are not in effect.
 fn policies(
     snapshot: &Snapshot,
     number: usize,
@@ -113,30 +113,30 @@ fn policies(
     let world = snapshot.world();
     let statuses = snapshot.statuses();
     for (index, policy) in kind.policies() {
-        let mut tell = |severity, reason: &str, message: String| {
+        let mut add = |severity, reason: &str, message: String| {
             findings.push(finding(world, severity, reason, &policy.key, message));
         };
         if let Some(why) = &policy.invalid {
-            tell(Severity::Error, "Invalid", why.clone());
+            add(Severity::Error, "Invalid", why.clone());
             continue;
         }
         if let Some(reason) = &policy.untrusted {
-            let message = format!("its controller does not accept it: {reason}");
-            tell(Severity::Error, "NotTrusted", message);
+            let message = format!("the controller does not accept the policy: {reason}");
+            add(Severity::Error, "NotTrusted", message);
         }
         for reference in kind.attached(index).into_iter().flat_map(|a| &a.references) {
             let Some((severity, reason)) = severity_of(reference.outcome) else {
                 continue;
             };
             let near = suggestion::hint(world, policy, reference);
-            tell(
+            add(
                 severity,
                 reason,
                 format!("{}: {}{near}", reference.place, reference.message),
             );
         }
         for warning in &policy.warnings {
-            tell(Severity::Note, "Odd", warning.clone());
+            add(Severity::Note, "Odd", warning.clone());
         }
         let Some(status) = statuses.of(number, index) else {
             continue;
@@ -154,14 +154,14 @@ fn policies(
                     by.join(", ")
                 };
                 let message = format!(
-                    "it does nothing: on all {} paths it loses to {by}",
+                    "not in effect: overridden on all {} paths by {by}",
                     status.scopes
                 );
-                tell(Severity::Warning, "Overridden", message);
+                add(Severity::Warning, "Overridden", message);
             }
             Some(Enforcement::NoScope) => {
-                let message = "it does nothing: what it is attached to is on no path".to_owned();
-                tell(Severity::Warning, "NoScope", message);
+                let message = "not in effect: its targets are on no path".to_owned();
+                add(Severity::Warning, "NoScope", message);
             }
             _ => {}
         }
@@ -177,17 +177,19 @@ fn severity_of(outcome: Outcome) -> Option<(Severity, &'static str)> {
     }
 }
 
-/// The paths of each kind that are its scopes, by what is attached to them.
+/// The visible paths that are scopes of a kind, grouped by their attachment chains.
 struct Scopes<'e> {
     engine: &'e PathEngine,
     entries: Vec<SurveyEntry<StateId>>,
     groups: Vec<PathGroup<'e>>,
 }
 
-/// What gets lost on the paths of a chain, and whether another fold would give another answer.
+/// The problems of an attachment chain.
 #[derive(Default)]
 struct Trouble {
+    /// The policies and units that are lost without notice.
     lost: Vec<(PolicyRef, String)>,
+    /// Whether merging top-down would give another result.
     is_trap: bool,
 }
 
@@ -201,11 +203,11 @@ impl<'e> Scopes<'e> {
         })
     }
 
-    /// The paths with the same chain of a kind that have some trouble, sorted by their names.
+    /// Returns the chains of a kind that have problems, with their paths, sorted by path names.
     fn troubles(&self, number: usize, kind: &PolicyKind) -> Result<Vec<Troubled>, InternalError> {
         let world = self.engine.world();
         let mut chains = ChainTable::new(self.engine, number, kind);
-        let mut known: BTreeMap<ChainKey, PathSample> = BTreeMap::new();
+        let mut known: BTreeMap<ChainKey, PathCount> = BTreeMap::new();
         let by_node = match kind.reads_own_fields() {
             true => self.engine.groups(&self.entries, true)?,
             false => Vec::new(),
@@ -237,7 +239,7 @@ impl<'e> Scopes<'e> {
     }
 }
 
-/// The names of some paths, how many there are, and their trouble.
+/// The first names of the paths of a chain, the number of its paths, and its problems.
 type Troubled = (Vec<String>, u64, Rc<Trouble>);
 
 fn trouble_of(world: &World, kind: &PolicyKind, chain: &AttachmentChain) -> Trouble {
@@ -264,7 +266,7 @@ fn trouble_of(world: &World, kind: &PolicyKind, chain: &AttachmentChain) -> Trou
     trouble
 }
 
-/// Paths that a finding names, and how many there are.
+/// The paths in a finding: their number, and the first names.
 #[derive(Default)]
 struct Named {
     count: u64,
@@ -279,7 +281,7 @@ impl Named {
     }
 }
 
-/// Silent losses, and where the two folds differ.
+/// Adds the findings about paths: silent losses, and merge orders that give different results.
 fn paths(
     scopes: &Scopes<'_>,
     (number, kind): (usize, &PolicyKind),
@@ -300,7 +302,7 @@ fn paths(
     let policy_kind = &kind.profile().policy;
     for ((policy, unit), named) in lost {
         let key = ObjectKey::new(policy_kind.clone(), policy.namespace, policy.name);
-        let message = format!("`{unit}` gets lost on {}", describe_paths(&named));
+        let message = format!("`{unit}` is lost on {}", describe_paths(&named));
         findings.push(finding(
             world,
             Severity::Warning,
@@ -316,7 +318,7 @@ fn paths(
             place: String::new(),
             object: policy_kind.to_string(),
             message: format!(
-                "folding from the top, as GEP-713 draws it, would give another answer on {}",
+                "merging top-down, as GEP-713 draws it, would give another result on {}",
                 describe_paths(&traps)
             ),
         };
@@ -328,7 +330,7 @@ fn paths(
     Ok(())
 }
 
-/// How many paths, and some of them.
+/// Formats the number of paths and the first names.
 fn describe_paths(named: &Named) -> String {
     let most = u64::try_from(MAX_NAMED_PATHS).unwrap_or(u64::MAX);
     let more = if named.count > most { ", ..." } else { "" };
@@ -336,7 +338,7 @@ fn describe_paths(named: &Named) -> String {
     format!("{} {paths}: {}{more}", named.count, named.names.join(", "))
 }
 
-/// Profiles that are refused, and labels that contradict them.
+/// Adds the findings about profiles: rejected profiles, and CRD labels that contradict a profile.
 fn profiles(world: &World, visibility: &dyn Visibility, findings: &mut Vec<ScopedFinding>) {
     for problem in world.problems() {
         let finding = v1::Finding {
@@ -361,13 +363,13 @@ fn profiles(world: &World, visibility: &dyn Visibility, findings: &mut Vec<Scope
             continue;
         };
         let profile = kind.profile();
-        let says = match label {
+        let label_class = match label {
             PolicyLabel::Direct => PolicyClass::Direct,
             PolicyLabel::Inherited => PolicyClass::Inherited,
         };
-        if profile.origin != ProfileOrigin::Derived && profile.class != says {
+        if profile.origin != ProfileOrigin::Derived && profile.class != label_class {
             let message = format!(
-                "its label says {says:?}, the profile `{}` says {:?}: the profile counts",
+                "label {label_class:?} contradicts profile `{}` ({:?}); the profile applies",
                 profile.name, profile.class
             );
             let key = &entry.object.key;
@@ -382,7 +384,7 @@ fn profiles(world: &World, visibility: &dyn Visibility, findings: &mut Vec<Scope
     }
 }
 
-/// Objects that look like policies, of kinds that nobody described.
+/// Adds a finding for each object with a target reference whose kind has no profile.
 fn unknown_kinds(world: &World, findings: &mut Vec<ScopedFinding>) {
     let kinds: Vec<GroupKind> = world.store().kinds().cloned().collect();
     for kind in kinds.iter().filter(|kind| world.kind(kind).is_none()) {
@@ -394,7 +396,7 @@ fn unknown_kinds(world: &World, findings: &mut Vec<ScopedFinding>) {
                 .any(field)
             {
                 let message = format!(
-                    "it looks like a policy, and `{kind}` has no profile: write one, or label its CRD"
+                    "looks like a policy, but `{kind}` has no profile: add a PolicyProfile, or label the CRD"
                 );
                 let key = &entry.object.key;
                 findings.push(finding(

@@ -1,5 +1,5 @@
-//! Conflicts between listeners and between routes: they are not decided here, all paths stand
-//! (specification 1.4).
+//! Conflicts between listeners and between routes. Controllers resolve them differently, so that
+//! entail reports them and keeps all paths (specification 1.4).
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use entail_core::model::{GroupKind, ObjectKey, groups};
 use entail_core::store::{Listener, Projection, ROUTE_KINDS};
 use v1::finding::Severity;
 
-/// Listeners that cannot be told apart, routes that hold one listener together, and parentRefs
-/// that do not join.
+/// Adds the findings about conflicting listeners, conflicting routes, and parentRefs that do not
+/// attach.
 pub(super) fn conflicts(world: &World, findings: &mut Vec<ScopedFinding>) {
     listeners(world, findings);
     parents(world, findings);
@@ -33,7 +33,7 @@ fn listeners(world: &World, findings: &mut Vec<ScopedFinding>) {
         for names in same.values().filter(|names| names.len() > 1) {
             let key = ObjectKey::new(kind.clone(), namespace.clone(), name.clone());
             let message = format!(
-                "listeners `{}` have one port, protocol and hostname: none of them may be served",
+                "listeners `{}` conflict: same port, protocol and hostname; at most one is served",
                 names.join("`, `")
             );
             findings.push(finding(
@@ -47,6 +47,7 @@ fn listeners(world: &World, findings: &mut Vec<ScopedFinding>) {
     }
 }
 
+/// The fields that distinguish the listeners of a Gateway.
 fn identity(listener: &Listener) -> (u16, &str, Option<&str>) {
     (
         listener.port,
@@ -55,7 +56,7 @@ fn identity(listener: &Listener) -> (u16, &str, Option<&str>) {
     )
 }
 
-/// parentRefs that do not join, with the reason.
+/// Adds the parentRefs that do not attach, with the reason.
 fn parents(world: &World, findings: &mut Vec<ScopedFinding>) {
     for row in &ROUTE_KINDS {
         let kind = GroupKind::new(groups::GATEWAY, row.kind);
@@ -64,12 +65,12 @@ fn parents(world: &World, findings: &mut Vec<ScopedFinding>) {
                 continue;
             };
             let key = ObjectKey::new(kind.clone(), namespace.clone(), name.clone());
-            for (at, reason) in world.topology().rejected_parents(&key) {
-                let Some(parent) = route.parents.get(*at) else {
+            for (index, reason) in world.topology().rejected_parents(&key) {
+                let Some(parent) = route.parents.get(*index) else {
                     continue;
                 };
                 let message = format!(
-                    "spec.parentRefs[{at}] does not join {} `{}/{}`: {}",
+                    "spec.parentRefs[{index}] does not attach to {} `{}/{}`: {}",
                     parent.kind.kind,
                     parent.namespace,
                     parent.name,
@@ -87,8 +88,8 @@ fn parents(world: &World, findings: &mut Vec<ScopedFinding>) {
     }
 }
 
-/// HTTPRoutes and GRPCRoutes of one hostname on one listener, and several routes on a listener
-/// that can hold one.
+/// Adds conflicts between routes of a listener: an HTTPRoute and a GRPCRoute with the same hostname,
+/// or several TCPRoutes or UDPRoutes.
 fn routes(world: &World, findings: &mut Vec<ScopedFinding>) {
     for (listener, routes) in world.topology().attached_routes() {
         let projected: Vec<(&ObjectKey, &[entail_core::model::Str])> = routes
@@ -113,7 +114,7 @@ fn routes(world: &World, findings: &mut Vec<ScopedFinding>) {
                     continue;
                 }
                 let message = format!(
-                    "it and `{one}` hold `{}` together: only one of them may be served",
+                    "conflicts with `{one}` on `{}`; at most one is served",
                     world.topology().describe(listener)
                 );
                 findings.push(finding(

@@ -1,4 +1,4 @@
-//! The nearest name for a target that does not exist. Names of other namespaces are never offered.
+//! Suggests names for targets that do not exist. Names of other namespaces are never suggested.
 
 use entail_core::attach::ReferenceOutcome;
 use entail_core::effective::World;
@@ -6,7 +6,7 @@ use entail_core::model::{Outcome, groups};
 use entail_core::profile::{Policy, ReferenceTarget};
 use entail_core::store::Projection;
 
-/// A suggestion for a reference that finds nothing; empty if there is none.
+/// Returns a suggestion for a reference to a missing target; empty if there is none.
 pub(super) fn hint(world: &World, policy: &Policy, outcome: &ReferenceOutcome) -> String {
     if outcome.outcome != Outcome::TargetNotFound {
         return String::new();
@@ -22,19 +22,22 @@ pub(super) fn hint(world: &World, policy: &Policy, outcome: &ReferenceOutcome) -
         return String::new();
     }
     let objects = world.store().of_kind(&reference.kind);
-    let mut here: Vec<(&str, &Projection)> = objects
+    let mut candidates: Vec<(&str, &Projection)> = objects
         .filter(|((namespace, _), _)| namespace == own || namespace.is_empty())
         .map(|((_, name), entry)| (&**name, &entry.projection))
         .collect();
     if reference.kind.is(groups::CORE, "Namespace") {
-        here.retain(|(name, _)| *name == &**own);
+        candidates.retain(|(name, _)| *name == &**own);
     }
-    let exists = here.iter().find(|(found, _)| *found == &**name);
+    let exists = candidates.iter().find(|(found, _)| *found == &**name);
     let near = match (exists, &reference.section) {
         (Some((_, projection)), Some(section)) => nearest(section, sections(projection)),
         _ => nearest(
             name,
-            here.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            candidates
+                .iter()
+                .map(|(name, _)| (*name).to_owned())
+                .collect(),
         ),
     };
     near.map(|near| format!("; did you mean `{near}`?"))
@@ -59,18 +62,18 @@ fn sections(projection: &Projection) -> Vec<String> {
     }
 }
 
-/// The name that is nearest by edits, if it is near enough.
-fn nearest(wanted: &str, names: Vec<String>) -> Option<String> {
-    let most = wanted.chars().count().div_ceil(3).max(1);
+/// Returns the name with the smallest edit distance, up to a third of the length.
+fn nearest(misspelled: &str, names: Vec<String>) -> Option<String> {
+    let most = misspelled.chars().count().div_ceil(3).max(1);
     names
         .into_iter()
-        .map(|name| (distance(wanted, &name), name))
+        .map(|name| (distance(misspelled, &name), name))
         .filter(|(edits, _)| *edits <= most)
         .min()
         .map(|(_, name)| name)
 }
 
-/// How many letters must be changed, added or removed.
+/// The Levenshtein distance.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -95,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn near_names() {
+    fn the_nearest_name_is_suggested() {
         assert_eq!(distance("kitten", "sitting"), 3);
         assert_eq!(distance("", "abc"), 3);
         assert_eq!(distance("abc", "abc"), 0);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::snapshot::PathLimits;
+use crate::subscription::PathLimits;
 
 /// Default of `--max-concurrency`: the number of look-ups that two cores answer in about 50 ms.
 pub const DEFAULT_MAX_CONCURRENCY: usize = 2_048;

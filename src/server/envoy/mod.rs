@@ -293,7 +293,7 @@ impl Authorization for AuthorizationHandler {
     ) -> Result<Response<CheckResponse>, Status> {
         let scope = peer_of(&request)?.scope();
         let (metadata, _, message) = request.into_parts();
-        let Some(snapshot) = self.answers.snapshots.load() else {
+        let Some(snapshot) = self.answers.subscriptions.snapshots().load() else {
             // Envoy treats this as an error and applies its `failure_mode_allow`.
             return Err(self.answers.not_ready(&*scope));
         };

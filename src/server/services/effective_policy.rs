@@ -59,7 +59,7 @@ impl EffectivePolicyService for EffectivePolicyHandler {
         request: Request<v1::GetEffectivePoliciesRequest>,
     ) -> Result<Response<EncodedGetEffectivePoliciesResponse>, Status> {
         let scope = peer_of(&request)?.scope();
-        let snapshots = &self.answers.snapshots;
+        let snapshots = self.answers.subscriptions.snapshots();
         let reply = snapshots.with(|snapshot| get(snapshot, request.get_ref(), &scope));
         match reply {
             None => Err(self.answers.not_ready(&*scope)),
@@ -74,7 +74,7 @@ impl EffectivePolicyService for EffectivePolicyHandler {
     ) -> Result<Response<EncodedBatchGetEffectivePoliciesResponse>, Status> {
         let scope = peer_of(&request)?.scope();
         let request = request.into_inner();
-        let Some(snapshot) = self.answers.snapshots.load() else {
+        let Some(snapshot) = self.answers.subscriptions.snapshots().load() else {
             return Err(self.answers.not_ready(&*scope));
         };
         let max_bytes = self.reply_bytes;
@@ -97,7 +97,7 @@ impl EffectivePolicyService for EffectivePolicyHandler {
     ) -> Result<Response<v1::ResolveRequestResponse>, Status> {
         let scope = peer_of(&request)?.scope();
         let request = request.into_inner();
-        let Some(snapshot) = self.answers.snapshots.load() else {
+        let Some(snapshot) = self.answers.subscriptions.snapshots().load() else {
             return Err(self.answers.not_ready(&*scope));
         };
         let max_bytes = self.reply_bytes;

@@ -67,7 +67,7 @@ impl PolicyInsightHandler {
         let answers = self.answers.clone();
         let max_bytes = self.reply_bytes;
         let work = move || {
-            let Some(snapshot) = answers.snapshots.load() else {
+            let Some(snapshot) = answers.subscriptions.snapshots().load() else {
                 return Err(answers.not_ready(&visibility));
             };
             let answer = query(&snapshot, &request, &visibility);

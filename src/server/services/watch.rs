@@ -14,13 +14,12 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 use crate::api::{EncodedWatchEffectivePoliciesResponse, v1};
-use crate::insight::{StreamState, StreamUpdate, Subscription};
 use crate::server::access::peer::{AccessError, Peer};
 use crate::server::admission::concurrency::{ConcurrencyLimiter, Overload, RequestPermits};
 use crate::server::services::status::status_of;
 use crate::server::transport::request_counters::RpcService;
 use crate::server::{Limits, ServiceContext};
-use crate::snapshot::{TooManyPaths, WatchGroup};
+use crate::subscription::{StreamState, StreamUpdate, Subscription, TooManyPaths, WatchGroup};
 
 /// Maximum number of watch groups whose paths are listed concurrently. Listing occupies a thread.
 const MAX_LISTINGS: usize = 2;
@@ -93,7 +92,7 @@ impl WatchHandler {
         })?;
         let group = self
             .answers
-            .snapshots
+            .subscriptions
             .watch_group(subscription.selector.clone());
         let mut stream = WatchStream {
             publications: group.subscribe(),
@@ -155,13 +154,13 @@ impl WatchStream {
         // Read before the snapshot is loaded: a publication in between is compared once more.
         let seen = *self.publications.borrow();
         let broken = || Status::internal("the stream failed: call again");
-        let snapshot = self.watches.answers.snapshots.load();
+        let snapshot = self.watches.answers.subscriptions.snapshots().load();
         let snapshot =
             snapshot.ok_or_else(|| self.watches.answers.not_ready(&*self.peer.scope()))?;
         let mut stream_state = self.stream_state.take().ok_or_else(broken)?;
-        let update = match stream_state.rows_of(&snapshot) {
-            Some(rows) if rows.slots() <= MAX_INLINE_SLOTS => {
-                stream_state.update(&snapshot, &rows, self.seen, is_due)
+        let update = match stream_state.paths_of(&snapshot) {
+            Some(paths) if paths.slots() <= MAX_INLINE_SLOTS => {
+                stream_state.update(&snapshot, &paths, self.seen, is_due)
             }
             _ => {
                 let thread = self.compare_on_thread(stream_state, is_due).await?;
@@ -190,10 +189,10 @@ impl WatchStream {
         let (group, seen, scope) = (Arc::clone(&self.group), self.seen, self.peer.scope());
         Ok(tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            let update = match answers.snapshots.rows(&group, limits.watch_paths) {
+            let update = match answers.subscriptions.list_paths(&group, limits.watch_paths) {
                 Err(error) => Err(too_many(error)),
                 Ok(None) => Err(answers.not_ready(&*scope)),
-                Ok(Some(now)) => Ok(stream_state.update(&now.snapshot, &now.rows, seen, is_due)),
+                Ok(Some(now)) => Ok(stream_state.update(&now.snapshot, &now.paths, seen, is_due)),
             };
             (stream_state, update)
         }))

@@ -218,12 +218,10 @@ impl<'de> Visitor<'de> for ContentVisitor {
 
     fn visit_f64<E>(self, value: f64) -> Result<Content<'de>, E> {
         // Go writes a whole double without a point, so kubectl sends an integer to the API server.
-        #[allow(clippy::cast_possible_truncation, reason = "the bounds are checked")]
-        let whole = (value.fract() == 0.0 && value.abs() < i64::MAX as f64).then(|| value as i64);
-        Ok(match whole {
-            Some(whole) => Content::Number(whole.into()),
-            None => Number::from_f64(value).map_or(Content::NotFinite, Content::Number),
-        })
+        if value.fract() == 0.0 && value.abs() < i64::MAX as f64 {
+            return Ok(Content::Number((value as i64).into()));
+        }
+        Ok(Number::from_f64(value).map_or(Content::NotFinite, Content::Number))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Content<'de>, E> {
@@ -273,8 +271,9 @@ impl Reader<'_> {
         let written = self.written(&node);
         Ok(match node.content {
             Content::Null => Value::Null,
-            // The library ignores case; `yES` is text in YAML.
-            Content::Bool(_) if !is_in_one_case(written) => Value::from(written),
+            // The library ignores case; `yES` is text in YAML. So is `n` here, unlike with kubectl:
+            // fields and objects are called so.
+            Content::Bool(_) if !is_boolean(written) => Value::from(written),
             Content::Bool(value) => Value::Bool(value),
             Content::Number(number) => Value::Number(number),
             // Go cannot read `1e400` as a number and so takes it for text.
@@ -364,11 +363,14 @@ fn mappings(value: Value) -> Option<Vec<Map<String, Value>>> {
     }
 }
 
-/// `yes`, `Yes` or `YES`.
-fn is_in_one_case(word: &str) -> bool {
+/// Whether a word that the library takes for a boolean is one: `yes`, `Yes`, `YES`, quoted behind
+/// a tag.
+fn is_boolean(word: &str) -> bool {
     let word = word.trim_matches(['"', '\'']);
     let rest = word.get(1..).unwrap_or_default();
-    rest.bytes().all(|b| b.is_ascii_lowercase()) || word.bytes().all(|b| b.is_ascii_uppercase())
+    let is_lower = rest.bytes().all(|byte| byte.is_ascii_lowercase());
+    let is_upper = word.bytes().all(|byte| byte.is_ascii_uppercase());
+    !rest.is_empty() && (is_lower || is_upper)
 }
 
 #[cfg(test)]

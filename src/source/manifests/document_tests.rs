@@ -51,8 +51,6 @@ fn scalars_mean_what_kubectl_takes_them_for() {
     for (text, json) in [
         ("yes", "true"),
         ("Off", "false"),
-        ("y", "true"),
-        ("N", "false"),
         ("oN", "\"oN\""),
         ("tRue", "\"tRue\""),
         ("!!bool \"yes\"", "true"),
@@ -93,6 +91,13 @@ fn scalars_mean_what_kubectl_takes_them_for() {
     ] {
         let found = one(&format!("v: {text}\n"));
         assert_eq!(found["v"].to_string(), json, "{text}");
+    }
+}
+
+#[test]
+fn bare_letters_are_text() {
+    for text in ["y", "Y", "n", "N"] {
+        assert_eq!(one(&format!("{text}: {text}")), json!({text: text}));
     }
 }
 
@@ -187,7 +192,7 @@ fn quoted_text_may_be_indented_less_than_its_mapping() {
     let expected = json!({"a": {"b": [{"c": "one two three\nfour", "d": "x y"}]}, "e": 1});
     assert_eq!(one(text), expected);
     // Lines keep their numbers.
-    refused("a: \"x\ny\"\nb: [1", 3, "no YAML");
+    refused("a: \"x\ny\"\nb: [1", 3, "not valid YAML");
 }
 
 #[test]
@@ -215,11 +220,11 @@ fn hostile_texts_are_refused() {
 
 #[test]
 fn broken_texts_say_where() {
-    refused("a: 1\nb: [1, 2", 2, "no YAML");
-    refused("a:\n  b: 1\n\tc: 2", 2, "no YAML");
-    refused("a: b: c", 1, "no YAML");
+    refused("a: 1\nb: [1, 2", 2, "not valid YAML");
+    refused("a:\n  b: 1\n\tc: 2", 2, "not valid YAML");
+    refused("a: b: c", 1, "not valid YAML");
     refused("a: *nope", 1, "anchor");
-    refused("a: 'x", 1, "no YAML");
+    refused("a: 'x", 1, "not valid YAML");
 }
 
 #[test]

@@ -32,9 +32,9 @@ pub use watch::watch;
 /// What kind of trouble a [`Problem`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ProblemKind {
-    /// A document is no YAML or exceeds a limit, or a file is too long.
+    /// A document is not valid YAML or exceeds a limit, or a file is too long.
     Broken,
-    /// A document is no Kubernetes object.
+    /// A document is not a Kubernetes object.
     Malformed,
     /// One object stands in two places; the later one wins.
     Duplicate,

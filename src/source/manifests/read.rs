@@ -170,7 +170,7 @@ fn not_utf8(text: &[u8], valid: usize) -> DocumentError {
     let lines = before.filter(|byte| **byte == b'\n').count();
     DocumentError {
         line: u32::try_from(lines.saturating_add(1)).unwrap_or(u32::MAX),
-        message: "this is no UTF-8 text: save it as UTF-8".to_owned(),
+        message: "not UTF-8 text: save it as UTF-8".to_owned(),
     }
 }
 
@@ -396,9 +396,9 @@ items:
         let told: Vec<_> = parsed.problems.iter().map(Problem::to_string).collect();
         let expected = [
             "dir/a.yaml:4: document 2: this key is in its mapping twice: keep one of them",
-            "dir/a.yaml:6: document 3: this is no YAML",
-            "dir/a.yaml:10: this is no object",
-            "dir/a.yaml:13: document 6: this is no UTF-8 text: save it as UTF-8",
+            "dir/a.yaml:6: document 3: not valid YAML",
+            "dir/a.yaml:10: not a Kubernetes object",
+            "dir/a.yaml:13: document 6: not UTF-8 text: save it as UTF-8",
         ];
         assert_eq!(told.len(), expected.len(), "{told:#?}");
         for (told, expected) in told.iter().zip(expected) {

@@ -38,10 +38,11 @@ fn message(error: &Error, column: u64, limits: Limits) -> String {
         }
         Error::UnknownAnchor { .. } => {
             format!(
-                "this is no YAML: an alias names an anchor that the document does not have (column {column})"
+                "not valid YAML: an alias names an anchor that the document does not have (column {column})"
             )
         }
         Error::InvalidScalar { .. }
+        | Error::TaggedScalarCannotDeserializeIntoString { .. }
         | Error::InvalidBooleanStrict { .. }
         | Error::InvalidBinaryBase64 { .. } => WRONG_TAG.to_owned(),
         Error::Budget { breach, .. } => match breach {
@@ -55,12 +56,12 @@ fn message(error: &Error, column: u64, limits: Limits) -> String {
                 too_deep()
             }
             ExternalMessageSource::Parser(error) => {
-                format!("this is no YAML: {} (column {column})", error.kind())
+                format!("not valid YAML: {} (column {column})", error.kind())
             }
-            _ => format!("this is no YAML (column {column})"),
+            _ => format!("not valid YAML (column {column})"),
         },
         // The library's own words may repeat a value.
-        _ => format!("this is no YAML (column {column})"),
+        _ => format!("not valid YAML (column {column})"),
     }
 }
 

@@ -92,7 +92,7 @@ impl MirroredServer {
             synced_at: Default::default(),
         };
         let snapshot = Arc::new(way.snapshot_builder.snapshot(version));
-        self.served.snapshots.publish(Arc::clone(&snapshot));
+        self.served.subscriptions.publish(Arc::clone(&snapshot));
         snapshot
     }
 

@@ -1,5 +1,5 @@
-//! The trie and the automaton against a walk of whole paths: names and their order, chains,
-//! statuses, ancestors, and the objects that policies affect.
+//! Compares the trie and the automaton with a walk of whole paths: names and their order, chains, statuses,
+//! ancestors, and the objects that policies affect.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use entail_core::topology::{ListedPath, WalkControl};
 use super::support::entail_of;
 use super::worlds::World;
 
-/// What the engine and the judge disagree about.
+/// The differences between the engine and the judge for a world.
 pub fn judged(world: &World) -> Vec<String> {
     let engine = PathEngine::new(entail_of(&world.documents()));
     let wrong = differences(&engine);
@@ -22,7 +22,7 @@ pub fn judged(world: &World) -> Vec<String> {
         .collect()
 }
 
-/// The same of any engine, with its own world as the judge.
+/// The differences between an engine and the judge for the engine's world.
 pub fn differences(engine: &PathEngine) -> Vec<String> {
     let mut wrong = Vec::new();
     names(engine, &mut wrong);
@@ -40,24 +40,24 @@ fn names(engine: &PathEngine, wrong: &mut Vec<String>) {
         listed.push(path.name.to_owned());
         WalkControl::Descend
     };
-    let plan = engine.trie();
-    plan.list(None, (), |(), _| Some(()), &mut visit);
+    let trie = engine.trie();
+    trie.list(None, (), |(), _| Some(()), &mut visit);
     if walked != listed {
-        wrong.push("other names, or another order".to_owned());
+        wrong.push("the names or their order differ".to_owned());
     }
-    let numbered = (0..plan.paths()).map(|number| plan.name_at(number).unwrap());
+    let numbered = (0..trie.paths()).map(|number| trie.name_at(number).unwrap());
     if !numbered.eq(listed.iter().cloned()) {
-        wrong.push("other names by number".to_owned());
+        wrong.push("the names by number differ".to_owned());
     }
 }
 
 fn chains(engine: &PathEngine, wrong: &mut Vec<String>) {
     let world: &Entail = engine.world();
-    world.topology().visit(&mut |name, trail| {
+    world.topology().visit(&mut |name, resolved| {
         let path = PathName::parse(name).unwrap();
         let end = engine.locate(&path).unwrap().unwrap();
         for (number, kind) in world.kinds().iter().enumerate() {
-            let judged = world.attachment_chain(kind, trail);
+            let judged = world.attachment_chain(kind, resolved);
             let found = engine.chain(number, end.state).unwrap();
             let alike = match (&judged, &found) {
                 (Some(judged), Some(found)) => judged.is_like(found),
@@ -67,8 +67,8 @@ fn chains(engine: &PathEngine, wrong: &mut Vec<String>) {
             let (root, level) = engine.automaton().end(end.state).unwrap();
             let object = engine.object_kind(*end.resolved.last().unwrap()).unwrap();
             let ends = kind.ends_at_scope(root, level, object);
-            let scope = world.is_scope(kind, trail);
-            // Whether the kind acts on the path shows in its chain.
+            let scope = world.is_scope(kind, resolved);
+            // `ends_at_scope` does not consider whether the kind acts on the path; the chain does.
             let scopes_alike = scope == ends || (!scope && found.is_none());
             if !alike || !scopes_alike {
                 let kind = &kind.profile().policy.kind;
@@ -89,10 +89,10 @@ fn statuses(engine: &PathEngine, wrong: &mut Vec<String>) {
                 wrong.push(format!("{}: {statuses:?}", policy.key));
             }
             let nodes = engine.affected_by(number, slot);
-            let told = affected
+            let affecting = affected
                 .iter()
                 .filter(|(_, by)| by.contains(&(number, slot)));
-            let expected: Vec<_> = told.map(|(node, _)| *node).collect();
+            let expected: Vec<_> = affecting.map(|(node, _)| *node).collect();
             if nodes != expected {
                 let names = |nodes: &[_]| -> Vec<String> {
                     nodes
@@ -108,13 +108,13 @@ fn statuses(engine: &PathEngine, wrong: &mut Vec<String>) {
             }
         }
     }
-    let mut told = BTreeSet::new();
+    let mut checked = BTreeSet::new();
     for number in 0..world.topology().len() {
         let key = world.topology().key_at(number).unwrap();
         let text = world
             .topology()
             .describe(world.topology().node(key).unwrap());
-        if *key == NodeKey::root() || !told.insert(text.clone()) {
+        if *key == NodeKey::root() || !checked.insert(text.clone()) {
             continue;
         }
         let section = text.split_once('#').map(|(_, section)| section);

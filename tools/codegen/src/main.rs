@@ -35,7 +35,10 @@ const CLIENT: &str = "crates/client/src/generated";
 const SERVER: &str = "src/api/generated";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // Read at run time: with a shared target folder the binary may come from another checkout.
+    let package = std::env::var("CARGO_MANIFEST_DIR")
+        .map_err(|_| "run this program with `cargo run -p entail-codegen`")?;
+    let root = Path::new(&package).join("../..");
     generate(&root.join("proto"), &root)
 }
 

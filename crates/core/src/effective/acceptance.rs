@@ -1,4 +1,5 @@
-//! Acceptance (specification 4.3, 7.1): which policies hold their place, before any stacking.
+//! Decides which policies are accepted on the nodes that they reference (specification 4.3, 7.1). This
+//! happens before policies are stacked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,23 +12,24 @@ use crate::merge::{Schemas, joined_units_of};
 use crate::model::{ChunkedVec, NodeKey, Outcome, Unit};
 use crate::profile::{Policy, PolicyClass, Profile, SameTarget};
 
-/// A node, or a group of it: conflicts are between policies of one place (specification 11.1).
+/// A node with a group of its policies. Only policies with the same attachment point conflict
+/// (specification 11.1).
 pub(crate) type AttachmentPoint = (NodeKey, AttachmentGroup);
 /// Policies by slot.
 type Policies = ChunkedVec<Arc<Policy>>;
 
-/// Policies on their places.
+/// The policies that are accepted, rejected, and conflicted at each attachment point.
 #[derive(Debug, Default)]
 pub(crate) struct ConflictResolution {
-    /// Accepted ones, the established first.
+    /// Accepted policies, the most established first.
     pub accepted: BTreeMap<AttachmentPoint, Vec<usize>>,
-    /// The others, by node.
+    /// Rejected policies by node.
     pub rejected: BTreeMap<NodeKey, Vec<NodeRejection>>,
-    /// Places that policies lost to others, with what their references are told.
+    /// Attachment points that policies lost to others, with the message for their references.
     pub lost: Vec<(usize, AttachmentPoint, String)>,
 }
 
-/// Settles the conflicts between some policies of a kind, given the places of all.
+/// Resolves the conflicts between the policies in `order`, given the attachment points of all policies.
 pub(crate) fn resolve_conflicts(
     profile: &Profile,
     schemas: Schemas<'_>,
@@ -43,13 +45,13 @@ pub(crate) fn resolve_conflicts(
         else {
             continue;
         };
-        if let Some((reason, message)) = refusal(policy) {
+        if let Some((reason, message)) = rejection_reason(policy) {
             resolution.reject(index, attachment_points, &reason, &message);
             continue;
         }
         for point in attachment_points.iter() {
-            let here = resolution.accepted.entry(point.clone()).or_default();
-            here.push(index);
+            let accepted = resolution.accepted.entry(point.clone()).or_default();
+            accepted.push(index);
         }
     }
     match (profile.class, profile.same_target) {
@@ -61,14 +63,14 @@ pub(crate) fn resolve_conflicts(
         }
         (_, SameTarget::Established | SameTarget::OldestWins) => {}
     }
-    for here in resolution.rejected.values_mut() {
-        here.sort_by_key(|r| policies.get(r.policy).map(|p| p.key.qualified_name()));
+    for rejections in resolution.rejected.values_mut() {
+        rejections.sort_by_key(|r| policies.get(r.policy).map(|p| p.key.qualified_name()));
     }
     resolution
 }
 
-/// Why a policy takes no part anywhere, if so.
-fn refusal(policy: &Policy) -> Option<(String, String)> {
+/// The reason and message for which a policy is rejected at all its attachment points, if there is one.
+fn rejection_reason(policy: &Policy) -> Option<(String, String)> {
     match (&policy.invalid, &policy.untrusted) {
         (Some(message), _) => Some((Outcome::Invalid.to_string(), message.clone())),
         (None, Some(reason)) => Some((
@@ -80,27 +82,27 @@ fn refusal(policy: &Policy) -> Option<(String, String)> {
 }
 
 impl ConflictResolution {
-    /// The places that each policy lost.
-    pub fn lost_of(&self) -> BTreeMap<usize, Vec<(AttachmentPoint, String)>> {
-        let mut found: BTreeMap<usize, Vec<(AttachmentPoint, String)>> = BTreeMap::new();
+    /// The attachment points that each policy lost.
+    pub fn losses_by_policy(&self) -> BTreeMap<usize, Vec<(AttachmentPoint, String)>> {
+        let mut grouped: BTreeMap<usize, Vec<(AttachmentPoint, String)>> = BTreeMap::new();
         for (policy, point, message) in &self.lost {
-            let lost = found.entry(*policy).or_default();
+            let lost = grouped.entry(*policy).or_default();
             lost.push((point.clone(), message.clone()));
         }
-        found
+        grouped
     }
 
-    /// What stands on each node.
+    /// The policies on each node.
     pub fn by_node(self) -> HashMap<NodeKey, NodePolicies> {
-        let mut found: HashMap<NodeKey, NodePolicies> = HashMap::new();
+        let mut grouped: HashMap<NodeKey, NodePolicies> = HashMap::new();
         for ((node, group), policies) in self.accepted {
-            let here = found.entry(node).or_default();
-            here.groups.insert(group, policies);
+            let on_node = grouped.entry(node).or_default();
+            on_node.groups.insert(group, policies);
         }
         for (node, rejected) in self.rejected {
-            found.entry(node).or_default().rejected = rejected;
+            grouped.entry(node).or_default().rejected = rejected;
         }
-        found
+        grouped
     }
 
     fn reject(
@@ -111,8 +113,8 @@ impl ConflictResolution {
         message: &str,
     ) {
         for (node, group) in attachment_points {
-            let here = self.rejected.entry(node.clone()).or_default();
-            here.push(NodeRejection {
+            let rejections = self.rejected.entry(node.clone()).or_default();
+            rejections.push(NodeRejection {
                 group: group.clone(),
                 policy,
                 reason: reason.to_owned(),
@@ -121,16 +123,16 @@ impl ConflictResolution {
         }
     }
 
-    /// A policy lost a place to another.
+    /// Records that a policy lost an attachment point to another.
     fn lose(&mut self, policy: usize, point: AttachmentPoint, message: String) {
         let reason = Outcome::Conflicted.as_str();
         self.reject(policy, std::slice::from_ref(&point), reason, &message);
         self.lost.push((policy, point, message));
     }
 
-    /// Per node only the oldest is accepted; a newer one keeps its other references and is
-    /// Conflicted only if none is left. Acceptance looks at references only: an empty policy holds
-    /// its place too.
+    /// Accepts only the oldest policy at each attachment point. A newer policy keeps its other references
+    /// and is Conflicted only if none is left. The content of policies does not count: an empty policy
+    /// keeps others out, too.
     fn reject_newer(&mut self, policies: &Policies) {
         let mut lost: Vec<(usize, AttachmentPoint, usize)> = Vec::new();
         for (point, holders) in &mut self.accepted {
@@ -141,13 +143,13 @@ impl ConflictResolution {
             lost.extend(losers.into_iter().map(|l| (l, point.clone(), winner)));
         }
         for (loser, point, winner) in lost {
-            let message = held_by(policies, winner);
+            let message = conflict_message(policies, winner);
             self.lose(loser, point, message);
         }
     }
 
-    /// All policies from oldest to newest; one that overlaps an accepted one on any of its nodes
-    /// is Conflicted on all of them and overlaps nobody later.
+    /// Accepts policies from oldest to newest. A policy that overlaps an accepted one at any of its
+    /// attachment points is Conflicted at all of them, and keeps no later policy out.
     fn union_or_reject(
         &mut self,
         (profile, schemas): (&Profile, Schemas<'_>),
@@ -161,41 +163,47 @@ impl ConflictResolution {
                 attachment_points.entry(holder).or_default().push(point);
             }
         }
-        let mut held: BTreeMap<&AttachmentPoint, Vec<(usize, Vec<Unit>)>> = BTreeMap::new();
+        let mut accepted_units: BTreeMap<&AttachmentPoint, Vec<(usize, Vec<Unit>)>> =
+            BTreeMap::new();
         for index in order {
-            let (Some(mine), Some(policy)) = (attachment_points.get(index), policies.get(*index))
+            let (Some(own_points), Some(policy)) =
+                (attachment_points.get(index), policies.get(*index))
             else {
                 continue;
             };
             let units = units(profile, schemas, policy);
-            let rival = mine
+            let conflict = own_points
                 .iter()
-                .flat_map(|point| held.get(point).into_iter().flatten())
-                .find(|(_, theirs)| overlap(&units, theirs));
-            if let Some((winner, _)) = rival {
-                let message = held_by(policies, *winner);
-                for &point in mine {
+                .flat_map(|point| accepted_units.get(point).into_iter().flatten())
+                .find(|(_, other_units)| overlap(&units, other_units));
+            if let Some((winner, _)) = conflict {
+                let message = conflict_message(policies, *winner);
+                for &point in own_points {
                     self.lose(*index, point.clone(), message.clone());
                 }
                 continue;
             }
-            for &point in mine {
-                held.entry(point).or_default().push((*index, units.clone()));
+            for &point in own_points {
+                accepted_units
+                    .entry(point)
+                    .or_default()
+                    .push((*index, units.clone()));
                 self.accepted.entry(point.clone()).or_default().push(*index);
             }
         }
     }
 }
 
-fn held_by(policies: &Policies, winner: usize) -> String {
+fn conflict_message(policies: &Policies, winner: usize) -> String {
     let name = policies.get(winner).map(|p| p.key.qualified_name());
     format!(
-        "the established policy `{}` holds the place",
+        "conflicts with the established policy `{}`",
         name.unwrap_or_default()
     )
 }
 
-/// The places of a policy's accepted references; twice to one node counts once (specification 3.5).
+/// The attachment points of a policy's accepted references. Several references to one node count once
+/// (specification 3.5).
 pub(crate) fn attachment_points(attached: &PolicyAttachment) -> Vec<AttachmentPoint> {
     let mut attachment_points: Vec<AttachmentPoint> = attached.nodes().cloned().collect();
     attachment_points.sort_unstable();
@@ -203,8 +211,13 @@ pub(crate) fn attachment_points(attached: &PolicyAttachment) -> Vec<AttachmentPo
     attachment_points
 }
 
-/// Takes a node away from the references of a policy. One that lost all its nodes is Conflicted.
-pub(crate) fn lose(attached: &mut PolicyAttachment, point: &AttachmentPoint, message: &str) {
+/// Removes an attachment point from the references of a policy. A reference that lost all its nodes is
+/// Conflicted.
+pub(crate) fn remove_point(
+    attached: &mut PolicyAttachment,
+    point: &AttachmentPoint,
+    message: &str,
+) {
     for reference in &mut attached.references {
         let before = reference.nodes.len();
         reference.nodes.retain(|own| own != point);
@@ -224,11 +237,12 @@ fn units(profile: &Profile, schemas: Schemas<'_>, policy: &Policy) -> Vec<Unit> 
         .collect()
 }
 
-/// Two units overlap if one's path equals or is a prefix of the other's.
-fn overlap(ours: &[Unit], theirs: &[Unit]) -> bool {
-    ours.iter().any(|our| {
-        theirs
+/// Whether some unit of one list overlaps one of the other: their paths are equal, or one is a prefix of
+/// the other.
+fn overlap(units: &[Unit], others: &[Unit]) -> bool {
+    units.iter().any(|unit| {
+        others
             .iter()
-            .any(|their| our.covers(their) || their.covers(our))
+            .any(|other| unit.covers(other) || other.covers(unit))
     })
 }

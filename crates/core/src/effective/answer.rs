@@ -1,4 +1,4 @@
-//! What an attachment chain comes to: the answer of a kind on a path.
+//! Computes the effective policy of an attachment chain.
 
 use super::stack::Acceptance;
 use super::{AttachmentChain, PolicyKind, World};
@@ -7,13 +7,13 @@ use crate::model::{EffectivePolicy, NodeKey, Origin, PolicyRef, RejectedPolicy, 
 use crate::profile::PolicyClass;
 
 impl World {
-    /// The answer of a kind on the paths that have this chain.
+    /// Computes the effective policy of a kind on the paths that have this chain.
     pub fn answer(&self, kind: &PolicyKind, chain: &AttachmentChain) -> EffectivePolicy {
         self.answer_with(kind, chain, FoldDetail::Rules).0
     }
 
-    /// The same for those who only hand it on: the spec is left out, and comes as compact JSON, its
-    /// keys sorted.
+    /// Computes the effective policy with its spec as text: compact JSON with sorted keys. The `spec` of
+    /// the returned policy is empty.
     pub fn answer_json(
         &self,
         kind: &PolicyKind,
@@ -63,7 +63,7 @@ impl World {
 }
 
 impl PolicyKind {
-    /// From a fold to an answer.
+    /// The effective policy that a fold results in.
     pub(super) fn effective(
         &self,
         folded: &FoldResult<'_>,
@@ -77,8 +77,8 @@ impl PolicyKind {
         }
     }
 
-    /// Who says what: one origin for everything where one block of one policy gives everything,
-    /// else one a unit; tombstones have none (specification 9.1).
+    /// The origins of the units. If one block of one policy sets all of them, that is a single origin for
+    /// the whole spec. Units that are set to null have no origin (specification 9.1).
     fn origins(&self, folded: &FoldResult<'_>, own: Option<&NodeKey>) -> Vec<Origin> {
         let mut origins: Vec<Origin> = folded
             .units
@@ -110,7 +110,7 @@ impl PolicyKind {
         let found = sources.iter().filter_map(|&s| folded.sources.get(s));
         let first = found.clone().next()?;
         let mut policies: Vec<PolicyRef> = found
-            .filter_map(|source| self.standing_policy(source.policy?))
+            .filter_map(|source| self.required_policy(source.policy?))
             .map(|policy| PolicyRef::of(&policy.key))
             .collect();
         policies.sort();
@@ -126,7 +126,8 @@ impl PolicyKind {
         })
     }
 
-    /// Policies that are attached here but not accepted, told at scopes (specification 9.4, 11.14).
+    /// The policies on the chain that are not accepted, sorted. Only scopes report them
+    /// (specification 9.4, 11.14).
     fn rejected(&self, chain: &AttachmentChain) -> Vec<RejectedPolicy> {
         if chain.inherited_only {
             return Vec::new();
@@ -135,10 +136,10 @@ impl PolicyKind {
             .steps
             .iter()
             .filter_map(|step| self.nodes.get(&step.node))
-            .flat_map(|here| &here.rejected)
+            .flat_map(|on_node| &on_node.rejected)
             .filter(|rejected| chain.includes(&rejected.group))
             .filter_map(|rejected| {
-                let policy = self.standing_policy(rejected.policy)?;
+                let policy = self.required_policy(rejected.policy)?;
                 Some(RejectedPolicy {
                     policy: PolicyRef::of(&policy.key),
                     reason: rejected.reason.clone(),
@@ -153,7 +154,7 @@ impl PolicyKind {
 }
 
 impl Acceptance<'_> {
-    /// The policy's name in answers.
+    /// The reference to the policy in answers.
     pub(super) fn reference(&self) -> PolicyRef {
         PolicyRef::of(&self.policy.key)
     }

@@ -1,5 +1,5 @@
-//! What an answer rests on: equal questions have equal answers. It outlives the numbers of nodes
-//! and policies, so what was computed for one world is known in the next.
+//! Keys of answers. A key refers to versions of objects and not to numbers of nodes or policies, so an
+//! answer that was computed for one world can be reused in the next.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use crate::attach::AttachmentGroup;
 use crate::model::{GroupKind, Level, NodeKey, Object, Strategy};
 use crate::profile::{PolicyClass, Profile, StrategySource};
 
-/// All that an answer of a kind depends on.
+/// Everything that the answer of a kind depends on: equal keys have equal answers, also across rebuilds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AnswerKey {
     profile: PtrEq<Profile>,
-    /// The CRD of the kind: its schema says what is merged how.
+    /// The CRD of the kind: its schema determines how fields are merged.
     definition: Option<PtrEq<Object>>,
     inherited_only: bool,
     groups: Vec<GroupKey>,
-    /// The object whose own fields join, and its version.
+    /// The object whose own fields are merged, and its version.
     own: Option<(NodeKey, PtrEq<Object>)>,
     rejected: Vec<(PtrEq<Object>, String, String)>,
 }
@@ -27,12 +27,13 @@ pub struct AnswerKey {
 struct GroupKey {
     level: Level,
     group: AttachmentGroup,
-    /// The node's name, where answers tell it.
+    /// The node's name, for kinds whose answers contain it.
     node: Option<String>,
     policies: Vec<(PtrEq<Object>, Vec<Strategy>)>,
 }
 
-/// One and the same version of something: versions are never changed in place.
+/// A pointer that is compared by address. The data is never changed in place, so equal addresses mean
+/// the same version.
 #[derive(Clone, Debug)]
 struct PtrEq<T>(Arc<T>);
 
@@ -51,7 +52,7 @@ impl<T> Hash for PtrEq<T> {
 }
 
 impl World {
-    /// What the answer for this chain rests on.
+    /// The key of the answer for a chain.
     pub fn answer_key(&self, kind: &PolicyKind, chain: &AttachmentChain) -> AnswerKey {
         AnswerKey {
             profile: PtrEq(Arc::clone(&kind.profile)),
@@ -64,27 +65,27 @@ impl World {
     }
 
     fn group_keys(&self, kind: &PolicyKind, chain: &AttachmentChain) -> Vec<GroupKey> {
-        let told = kind.profile.class == PolicyClass::Listed;
+        let is_listed = kind.profile.class == PolicyClass::Listed;
         let mut found = Vec::with_capacity(chain.steps.len());
         for step in &chain.steps {
-            let Some(here) = kind.nodes.get(&step.node) else {
+            let Some(on_node) = kind.nodes.get(&step.node) else {
                 continue;
             };
-            for (group, policies) in here.groups.iter().filter(|(g, _)| chain.includes(g)) {
+            for (group, policies) in on_node.groups.iter().filter(|(g, _)| chain.includes(g)) {
                 let policies = policies.iter().filter_map(|&index| {
-                    let policy = kind.standing_policy(index)?;
-                    let chosen = policy.blocks.iter().filter_map(|block| {
+                    let policy = kind.required_policy(index)?;
+                    let strategies = policy.blocks.iter().filter_map(|block| {
                         let StrategySource::ByAnnotation(_) = block.strategy else {
                             return None;
                         };
                         Some(self.strategy_on(kind, step.node, block))
                     });
-                    Some((PtrEq(Arc::clone(&policy.object)), chosen.collect()))
+                    Some((PtrEq(Arc::clone(&policy.object)), strategies.collect()))
                 });
                 found.push(GroupKey {
                     level: step.level,
                     group: group.clone(),
-                    node: told.then(|| self.topology().describe(step.node)),
+                    node: is_listed.then(|| self.topology().describe(step.node)),
                     policies: policies.collect(),
                 });
             }
@@ -98,7 +99,7 @@ impl World {
         Some((key, PtrEq(Arc::clone(&entry.object))))
     }
 
-    /// The CRD of a kind.
+    /// Finds the CRD of a kind.
     pub(super) fn definition(store: &crate::store::Store, kind: &GroupKind) -> Option<Arc<Object>> {
         let crds = GroupKind::crd();
         let mut found = store.of_kind(&crds).map(|(_, entry)| &entry.object);
@@ -112,14 +113,15 @@ fn rejected(kind: &PolicyKind, chain: &AttachmentChain) -> Vec<(PtrEq<Object>, S
     if chain.inherited_only {
         return Vec::new();
     }
-    let here = chain
+    let on_node = chain
         .steps
         .iter()
         .filter_map(|step| kind.nodes.get(&step.node));
-    here.flat_map(|here| &here.rejected)
+    on_node
+        .flat_map(|on_node| &on_node.rejected)
         .filter(|rejected| chain.includes(&rejected.group))
         .filter_map(|rejected| {
-            let policy = kind.standing_policy(rejected.policy)?;
+            let policy = kind.required_policy(rejected.policy)?;
             Some((
                 PtrEq(Arc::clone(&policy.object)),
                 rejected.reason.clone(),

@@ -1,4 +1,4 @@
-//! Direct kinds: one policy wins whole (specification 7).
+//! Effective policies of Direct kinds: one policy applies as a whole (specification 7).
 
 use serde_json::Value;
 
@@ -8,8 +8,8 @@ use crate::merge::pruned;
 use crate::model::{BlockName, EffectivePolicy, Origin, Strategy, Unit};
 
 impl PolicyKind {
-    /// The winner of the most specific group: a policy with sectionName takes its section whole;
-    /// the one without covers the other sections (specification 7.3).
+    /// The rules of the policy of the most specific group. A policy with `sectionName` replaces the policy
+    /// of the whole object on its section (specification 7.3).
     pub(super) fn direct(&self, groups: &[Vec<Acceptance<'_>>]) -> EffectivePolicy {
         let Some(winner) = winner(groups) else {
             return EffectivePolicy::default();
@@ -23,19 +23,19 @@ impl PolicyKind {
     }
 }
 
-/// The policy that wins whole; acceptance has left one in each group (specification 7.1).
+/// The policy that applies. Conflict resolution leaves one policy in each group (specification 7.1).
 pub(super) fn winner<'s, 'k>(groups: &'s [Vec<Acceptance<'k>>]) -> Option<&'s Acceptance<'k>> {
     groups.last()?.first()
 }
 
-/// The rules of a policy as they stand.
+/// The rules of all blocks of a policy, unmerged.
 pub(super) fn rules(accepted: &Acceptance<'_>) -> Value {
     let blocks = accepted.policy.blocks.iter();
     let fields = blocks.flat_map(|block| block.rules.clone());
     Value::Object(fields.collect())
 }
 
-/// One policy gives everything.
+/// The origin of an effective policy that one policy sets as a whole.
 pub(super) fn origin(accepted: &Acceptance<'_>) -> Origin {
     Origin {
         unit: Unit::default(),

@@ -1,4 +1,4 @@
-//! What each policy won and lost in one scope (specification 10).
+//! Computes how far each policy is in force (specification 10): the units that it won and lost.
 
 use std::collections::BTreeSet;
 
@@ -11,15 +11,15 @@ use crate::model::{Enforcement, Segment, Unit};
 use crate::profile::PolicyClass;
 use crate::topology::NodeId;
 
-/// What the policies of a kind come to in the scopes of the same chain.
+/// What the policies of a kind contribute to the scopes that have the same chain.
 #[derive(Debug, Default)]
 pub(crate) struct Contribution {
     pub shares: Vec<Share>,
-    /// Those that contribute at least one unit, with the nodes that they stand on.
+    /// The policies that contribute at least one unit, with the nodes that they are attached to.
     pub contributors: Vec<(usize, Vec<NodeId>)>,
 }
 
-/// What one policy won and lost.
+/// What one policy won and lost in the scopes that have the same chain.
 #[derive(Debug)]
 pub(crate) struct Share {
     pub policy: usize,
@@ -29,7 +29,7 @@ pub(crate) struct Share {
     pub overridden_by: BTreeSet<usize>,
 }
 
-/// What one policy won and lost over all scopes.
+/// What one policy won and lost in all scopes.
 #[derive(Debug, Default)]
 pub(crate) struct EnforcementSummary {
     pub scopes: usize,
@@ -58,14 +58,14 @@ impl EnforcementSummary {
             (_, true, true, true) => Enforcement::PartWithAdditions,
             (_, true, true, false) => Enforcement::Part,
             (_, false, _, true) => Enforcement::AllWithAdditions,
-            // One without units that has a scope is in force All.
+            // A policy without units that has a scope is in force as a whole.
             (_, false, _, false) => Enforcement::All,
         }
     }
 }
 
 impl World {
-    /// What the policies of a kind come to in the scopes with this chain.
+    /// What the policies of a kind contribute to the scopes with this chain.
     pub(crate) fn contribution(&self, kind: &PolicyKind, chain: &AttachmentChain) -> Contribution {
         let groups = kind.groups(chain);
         match kind.profile.class {
@@ -89,8 +89,8 @@ impl World {
         stack.groups.extend(own.as_ref().map(|own| own.group()));
         let folded = fold(&kind.profile, kind.schemas(), &stack, FoldDetail::Losses);
         let contributing: BTreeSet<usize> = folded.contributors().collect();
-        // A transparent empty policy has no scope unless it unsets.
-        let accepted = each_once(groups)
+        // A policy without rules and without `unset` has no scope.
+        let accepted = distinct_policies(groups)
             .into_iter()
             .filter(|s| !s.policy.is_transparent());
         Contribution {
@@ -100,10 +100,10 @@ impl World {
     }
 }
 
-/// One policy wins whole.
+/// The contribution of a Direct kind: one policy applies as a whole.
 fn direct_contribution(groups: &[Vec<Acceptance<'_>>]) -> Contribution {
     let winner = direct::winner(groups).map(|s| s.index);
-    let shares = each_once(groups).into_iter().map(|accepted| {
+    let shares = distinct_policies(groups).into_iter().map(|accepted| {
         let wins = Some(accepted.index) == winner;
         Share {
             policy: accepted.index,
@@ -123,8 +123,8 @@ fn direct_contribution(groups: &[Vec<Acceptance<'_>>]) -> Contribution {
     }
 }
 
-/// The policies, each once.
-fn each_once<'s, 'k>(groups: &'s [Vec<Acceptance<'k>>]) -> Vec<&'s Acceptance<'k>> {
+/// The policies of all groups, each once.
+fn distinct_policies<'s, 'k>(groups: &'s [Vec<Acceptance<'k>>]) -> Vec<&'s Acceptance<'k>> {
     let mut found: Vec<&Acceptance<'k>> = Vec::new();
     for accepted in groups.iter().flatten() {
         if !found.iter().any(|s| s.index == accepted.index) {
@@ -138,12 +138,15 @@ fn contributors(
     groups: &[Vec<Acceptance<'_>>],
     contributes: impl Fn(usize) -> bool,
 ) -> Vec<(usize, Vec<NodeId>)> {
-    each_once(groups)
+    distinct_policies(groups)
         .into_iter()
         .filter(|s| contributes(s.index))
-        .map(|one| {
-            let same = groups.iter().flatten().filter(|s| s.index == one.index);
-            (one.index, same.map(|s| s.node).collect())
+        .map(|accepted| {
+            let same = groups
+                .iter()
+                .flatten()
+                .filter(|s| s.index == accepted.index);
+            (accepted.index, same.map(|s| s.node).collect())
         })
         .collect()
 }
@@ -164,7 +167,7 @@ fn share(
         let rules = Value::Object(block.rules.clone());
         let is_empty = |unit: &&Unit| {
             let value = value_at(&rules, &unit.0).and_then(Value::as_object);
-            // The whole of an empty block is a unit of its own.
+            // An empty block is a unit by itself, the empty path.
             value.is_some_and(Map::is_empty) && !unit.0.is_empty()
         };
         empty.extend(leaves.iter().filter(is_empty).cloned());
@@ -176,11 +179,11 @@ fn share(
     let (won, lost): (Vec<Unit>, Vec<Unit>) = offered
         .iter()
         .cloned()
-        .partition(|unit| stands(folded, unit, empty.contains(unit), policy));
+        .partition(|unit| is_won(folded, unit, empty.contains(unit), policy));
     let mut overridden_by = BTreeSet::new();
-    // A failed condition names nobody.
+    // Units that are lost because a condition failed are not overridden by any policy.
     for unit in lost.iter().filter(|unit| !conditioned.contains(unit)) {
-        overridden_by.extend(beaten_by(folded, groups, unit));
+        overridden_by.extend(overriding_policies(folded, groups, unit));
     }
     overridden_by.remove(&policy);
     let others = |unit: &&MergedUnit<'_>| folded.policies(unit).any(|p| p != policy);
@@ -198,8 +201,8 @@ fn share(
     }
 }
 
-/// Whether a unit of a result has a leaf that is not offered; an object is opened, whatever the
-/// kind's granularity.
+/// Whether a unit of the result has a leaf that the policy does not offer. Objects are compared leaf by
+/// leaf, whatever the kind's granularity.
 fn adds(unit: &mut Unit, value: &Value, offered: &BTreeSet<Unit>) -> bool {
     let fields = value.as_object().filter(|fields| !fields.is_empty());
     let Some(fields) = fields else {
@@ -214,9 +217,9 @@ fn adds(unit: &mut Unit, value: &Value, offered: &BTreeSet<Unit>) -> bool {
     })
 }
 
-/// Whether a unit stands in the result with the policy among its origins. What `unset` has cut out
-/// of a larger unit does not; an empty object stands as well where others have filled it.
-fn stands(folded: &FoldResult<'_>, unit: &Unit, is_empty: bool, policy: usize) -> bool {
+/// Whether the result contains a unit with the policy among its origins. A part that `unset` removed from
+/// a larger unit is not contained. An empty object also counts as won where other policies filled it.
+fn is_won(folded: &FoldResult<'_>, unit: &Unit, is_empty: bool, policy: usize) -> bool {
     let covering = |found: &&MergedUnit<'_>| found.unit.covers(unit);
     match folded.units.iter().find(covering) {
         Some(found) => {
@@ -227,9 +230,13 @@ fn stands(folded: &FoldResult<'_>, unit: &Unit, is_empty: bool, policy: usize) -
     }
 }
 
-/// Who a unit was lost to: those that hold it or a value above it; if nothing is there, those whose
-/// `unset` names it, else all contributors.
-fn beaten_by(folded: &FoldResult<'_>, groups: &[Vec<Acceptance<'_>>], unit: &Unit) -> Vec<usize> {
+/// The policies that a unit was lost to: those that set it or a value above it. If the result has no such
+/// value, these are the policies whose `unset` names the unit, or else all contributors.
+fn overriding_policies(
+    folded: &FoldResult<'_>,
+    groups: &[Vec<Acceptance<'_>>],
+    unit: &Unit,
+) -> Vec<usize> {
     let holds = |found: &&MergedUnit<'_>| {
         let below = unit.0.get(found.unit.0.len()..).unwrap_or_default();
         unit.covers(&found.unit)

@@ -1,5 +1,5 @@
-//! The whole story of an answer (specification 9.1): for every unit the policy that won it and those
-//! that offered it and lost.
+//! Explains an effective policy (specification 9.1): for each unit, the policy that set it and the policies
+//! that offered another value and lost.
 
 use super::stack::Acceptance;
 use super::{AttachmentChain, PolicyKind, World, direct};
@@ -10,19 +10,19 @@ use crate::model::{
 use crate::profile::{Block, FoldOrder, Policy, PolicyClass, Profile, SameTarget};
 use crate::topology::NodeId;
 
-/// A node of a path with the policies on it.
+/// A node of a path with the accepted policies of one group on it.
 #[derive(Clone, Debug)]
 pub struct NodeAttachments<'k> {
     /// The node.
     pub node: NodeId,
-    /// Its level.
+    /// The level of the node on the path.
     pub level: Level,
     /// The policies, the most established first.
     pub policies: Vec<&'k Policy>,
 }
 
 impl World {
-    /// The answer with who won each unit, who lost it, and why.
+    /// Computes the effective policy with, for each unit, the policies that won and lost it and why.
     pub fn explain(&self, kind: &PolicyKind, chain: &AttachmentChain) -> Explanation {
         let effective = self.answer(kind, chain);
         let groups = kind.groups(chain);
@@ -40,38 +40,39 @@ impl World {
         Explanation { effective, units }
     }
 
-    /// Whether folding from the top, as GEP-713 draws it, would give another answer: there one
-    /// policy has one strategy, and there are no conditions and no `unset` (specification 6.2).
+    /// Whether merging from the least specific policy down, as GEP-713 describes it, results in another
+    /// spec. Always false for policies with several strategies, conditions or `unset`, which GEP-713 does
+    /// not define (specification 6.2).
     pub fn top_down_differs(&self, kind: &PolicyKind, chain: &AttachmentChain) -> bool {
         let profile = &*kind.profile;
-        let literal = profile.class == PolicyClass::Inherited
+        let is_gep_713_fold = profile.class == PolicyClass::Inherited
             && profile.fold == FoldOrder::BottomUp
             && profile.same_target != SameTarget::OldestWins
             && !profile.strategy_choice.lower;
         let groups = kind.groups(chain);
         let one_strategy = groups.iter().flatten().all(|s| {
-            let speaks = |b: &&Block| b.participates || !b.unset.is_empty();
-            s.policy.blocks.iter().filter(speaks).count() <= 1
+            let has_effect = |b: &&Block| b.participates || !b.unset.is_empty();
+            s.policy.blocks.iter().filter(has_effect).count() <= 1
                 && s.policy
                     .blocks
                     .iter()
                     .all(|b| b.when.is_none() && b.unset.is_empty())
         });
-        if !literal || !one_strategy {
+        if !is_gep_713_fold || !one_strategy {
             return false;
         }
         let own = self.own_rules(kind, chain);
         let mut stack = self.stack(kind, &groups);
         stack.groups.extend(own.as_ref().map(|own| own.group()));
-        let other = Profile {
+        let top_down = Profile {
             fold: FoldOrder::TopDown,
             ..profile.clone()
         };
         fold(profile, kind.schemas(), &stack, FoldDetail::Rules).spec
-            != fold(&other, kind.schemas(), &stack, FoldDetail::Rules).spec
+            != fold(&top_down, kind.schemas(), &stack, FoldDetail::Rules).spec
     }
 
-    /// The nodes of the path that hold accepted policies of the kind.
+    /// The nodes of the chain that have accepted policies of the kind.
     pub fn node_attachments<'k>(
         &self,
         kind: &'k PolicyKind,
@@ -91,7 +92,7 @@ impl World {
 }
 
 impl PolicyKind {
-    /// The units of a fold with their losers.
+    /// Explains the units of a fold.
     fn unit_outcomes(
         &self,
         folded: &FoldResult<'_>,
@@ -108,7 +109,7 @@ impl PolicyKind {
             })
             .collect();
         let mut losses: Vec<&Loss> = folded.losses.iter().collect();
-        // From the least specific on.
+        // From least to most specific.
         losses.sort_by_key(|loss| {
             let source = folded.sources.get(loss.source);
             source.map(|s| (s.group, s.rank, s.block))
@@ -135,8 +136,8 @@ impl PolicyKind {
 
     fn beaten(&self, folded: &FoldResult<'_>, loss: &Loss) -> Option<BeatenPolicy> {
         let source = folded.sources.get(loss.source)?;
-        // Own fields are no policy (specification 11.15).
-        let policy = self.standing_policy(source.policy?)?;
+        // Own fields are not a policy (specification 11.15).
+        let policy = self.required_policy(source.policy?)?;
         Some(BeatenPolicy {
             policy: PolicyRef::of(&policy.key),
             block: source.block,
@@ -146,7 +147,7 @@ impl PolicyKind {
         })
     }
 
-    /// The whole of a Direct kind, with what its winner keeps out.
+    /// Explains the only unit of a Direct kind: the policy that applies and those that it replaces.
     fn direct_units(&self, groups: &[Vec<Acceptance<'_>>]) -> Vec<UnitExplanation> {
         let Some(winner) = direct::winner(groups) else {
             return Vec::new();

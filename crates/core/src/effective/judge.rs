@@ -1,5 +1,5 @@
-//! The judge: which nodes of a whole path matter to a kind, and what policies come to on all paths,
-//! path by path. Tests compare the engine, which walks the trie and the automaton, with it.
+//! The judge: computes attachment chains and statuses path by path, from whole resolved paths. Tests
+//! compare the engine, which walks the trie and the automaton, with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,11 +39,11 @@ impl World {
             ..AttachmentChain::default()
         };
         for step in layer {
-            let Some(here) = kind.nodes.get(&step.node) else {
+            let Some(on_node) = kind.nodes.get(&step.node) else {
                 continue;
             };
-            let own_clients = here.is_for(&resolved.client);
-            if !own_clients && !here.is_for_all() {
+            let own_clients = on_node.is_for(&resolved.client);
+            if !own_clients && !on_node.is_for_all() {
                 continue;
             }
             if own_clients {
@@ -62,8 +62,8 @@ impl World {
 }
 
 impl World {
-    /// The path as a kind sees it: cut at its effective level, with Namespaces; `None` if the kind
-    /// does not act there.
+    /// The steps of a path that a kind considers: down to its effective level, with Namespaces. `None` if
+    /// the kind does not act on the path.
     pub(crate) fn steps(
         &self,
         kind: &PolicyKind,
@@ -74,7 +74,7 @@ impl World {
             .then(|| with_namespaces(profile, &self.topology, &cut(profile, resolved)))
     }
 
-    /// Whether a path is a scope of a kind: it ends at the effective level (specification 2.3, 7.2).
+    /// Whether a path is a scope of a kind, that is, ends at its effective level (specification 2.3, 7.2).
     pub fn is_scope(&self, kind: &PolicyKind, resolved: &ResolvedPath) -> bool {
         let profile = &*kind.profile;
         if !acts_on(profile, resolved)
@@ -97,18 +97,18 @@ impl World {
 }
 
 impl Topology {
-    /// Whether a step is a whole object of a kind that references may name.
+    /// Whether a step is a whole object of a kind that policies may target.
     fn is_target(&self, profile: &Profile, step: &PathStep) -> bool {
         let key = self.key(step.node);
-        // The node above everything stands for no object that could be named.
+        // The root node does not belong to an object, so no policy can target it.
         let named = step.level != Level::Root && profile.target(&key.object.kind).is_some();
         key.section.is_none() && named
     }
 }
 
 impl World {
-    /// The layer of the deepest object of a target kind, even if it has no policy, with its section
-    /// on the path (specification 7.4).
+    /// The most specific object of a target kind, even if it has no policy, with its section on the path
+    /// (specification 7.4).
     fn direct_layer(&self, profile: &Profile, steps: &[PathStep]) -> Vec<PathStep> {
         let topology = &self.topology;
         let Some(deepest) = steps.iter().rposition(|s| topology.is_target(profile, s)) else {
@@ -128,8 +128,8 @@ fn acts_on(profile: &Profile, resolved: &ResolvedPath) -> bool {
     acts(profile, resolved.root, resolved.controller.as_deref())
 }
 
-/// The path down to the effective level: a look-up below gives the same answer, and policies on
-/// nodes below never act.
+/// The path down to the effective level. A look-up below that level returns the same answer, and policies
+/// below it never act.
 fn cut(profile: &Profile, resolved: &ResolvedPath) -> Vec<PathStep> {
     let EffectiveTarget::Level(level) = profile.effective else {
         return resolved.steps.clone();
@@ -142,8 +142,8 @@ fn cut(profile: &Profile, resolved: &ResolvedPath) -> Vec<PathStep> {
         .collect()
 }
 
-/// A Namespace stands directly above the least specific node that lives in it and that the kind
-/// reaches (specification 1.2); the root node stands above everything (specification 3.1).
+/// Adds Namespaces and the root node. A Namespace is directly above the least specific node in it that
+/// the kind reaches (specification 1.2); the root node is above all others (specification 3.1).
 fn with_namespaces(profile: &Profile, topology: &Topology, steps: &[PathStep]) -> Vec<PathStep> {
     let mut found: Vec<PathStep> = Vec::with_capacity(steps.len() + 4);
     if profile.root_namespace.is_some() {
@@ -170,26 +170,26 @@ fn with_namespaces(profile: &Profile, topology: &Topology, steps: &[PathStep]) -
     found
 }
 
-/// Most scope names of a message.
-const SCOPES_TOLD: usize = 3;
+/// The maximum number of scope names in a status.
+const MAX_SAMPLE_SCOPES: usize = 3;
 
-/// What is gathered of a kind while paths are walked.
-struct Gathering<'w> {
+/// Collects the statuses of a kind while paths are walked.
+struct StatusCollector<'w> {
     kind: &'w PolicyKind,
-    known: HashMap<AttachmentChain, Contribution>,
+    contributions: HashMap<AttachmentChain, Contribution>,
     summaries: Vec<EnforcementSummary>,
     ancestors: HashMap<NodeId, BTreeSet<NodeId>>,
 }
 
 impl World {
-    /// Computes the statuses of all policies.
+    /// Computes the statuses of all policies, and the policies that affect each node.
     pub fn judged_statuses(&self) -> (Statuses, Affected) {
-        let mut gatherings: Vec<Gathering<'_>> = self
+        let mut collectors: Vec<StatusCollector<'_>> = self
             .kinds
             .iter()
-            .map(|kind| Gathering {
+            .map(|kind| StatusCollector {
                 kind,
-                known: HashMap::new(),
+                contributions: HashMap::new(),
                 summaries: (0..kind.table.policies.len())
                     .map(|_| EnforcementSummary::default())
                     .collect(),
@@ -198,35 +198,35 @@ impl World {
             .collect();
         let mut affected = Affected::new();
         self.topology.visit(&mut |name, resolved| {
-            for (number, gathering) in gatherings.iter_mut().enumerate() {
-                if gathering.kind.policy_count() == 0 {
+            for (number, collector) in collectors.iter_mut().enumerate() {
+                if collector.kind.policy_count() == 0 {
                     continue;
                 }
-                let Some(steps) = self.steps(gathering.kind, resolved) else {
+                let Some(steps) = self.steps(collector.kind, resolved) else {
                     continue;
                 };
-                gathering.note_ancestor(resolved, &steps);
-                if !self.is_scope(gathering.kind, resolved) {
+                collector.note_ancestor(resolved, &steps);
+                if !self.is_scope(collector.kind, resolved) {
                     continue;
                 }
-                let Some(chain) = self.attachment_chain(gathering.kind, resolved) else {
+                let Some(chain) = self.attachment_chain(collector.kind, resolved) else {
                     continue;
                 };
-                let kind = gathering.kind;
-                let told = gathering.scope(self, name, chain);
-                for (policy, nodes) in told {
+                let kind = collector.kind;
+                let contributors = collector.scope(self, name, chain);
+                for (policy, nodes) in contributors {
                     self.affect(kind, &steps, nodes, |node| {
                         affected.entry(node).or_default().insert((number, *policy));
                     });
                 }
             }
         });
-        let kinds = gatherings.iter().map(|g| g.statuses(self)).collect();
+        let kinds = collectors.iter().map(|g| g.statuses(self)).collect();
         (Statuses { kinds }, affected)
     }
 
-    /// The nodes that a policy affects on a path: those that it is attached to, and everything
-    /// below them; for a section its object, too, in part (specification 9.3).
+    /// Calls `f` for each node that a policy affects on a path: the nodes that it is attached to and those
+    /// below them. A section also affects its object, in part (specification 9.3).
     fn affect(
         &self,
         kind: &PolicyKind,
@@ -254,8 +254,8 @@ impl World {
     }
 }
 
-impl Gathering<'_> {
-    /// Every Gateway and mesh root on a path through a node.
+impl StatusCollector<'_> {
+    /// Records the Gateway or mesh root of a path as an ancestor of its nodes.
     fn note_ancestor(&mut self, resolved: &ResolvedPath, steps: &[PathStep]) {
         let Some(root) = resolved.ancestor() else {
             return;
@@ -265,7 +265,8 @@ impl Gathering<'_> {
         }
     }
 
-    /// Counts a scope. Returns who contributes there, with the nodes that they stand on.
+    /// Counts a scope. Returns the policies that contribute there, with the nodes that they are attached
+    /// to.
     fn scope(
         &mut self,
         world: &World,
@@ -274,21 +275,21 @@ impl Gathering<'_> {
     ) -> &[(usize, Vec<NodeId>)] {
         let kind = self.kind;
         let contribution = self
-            .known
+            .contributions
             .entry(chain)
             .or_insert_with_key(|chain| world.contribution(kind, chain));
         for share in &contribution.shares {
-            let Some(tally) = self.summaries.get_mut(share.policy) else {
+            let Some(summary) = self.summaries.get_mut(share.policy) else {
                 continue;
             };
-            tally.add(share);
-            tally.scopes += 1;
+            summary.add(share);
+            summary.scopes += 1;
             if share.lost.is_empty() {
                 continue;
             }
-            tally.scopes_lost += 1;
-            if tally.lost_in.len() < SCOPES_TOLD {
-                tally.lost_in.push(name.to_owned());
+            summary.scopes_lost += 1;
+            if summary.lost_in.len() < MAX_SAMPLE_SCOPES {
+                summary.lost_in.push(name.to_owned());
             }
         }
         &contribution.contributors
@@ -298,7 +299,7 @@ impl Gathering<'_> {
         (0..self.kind.table.policies.len())
             .map(|policy| {
                 let mut status = match self.summaries.get(policy) {
-                    Some(tally) => self.kind.status(policy, tally),
+                    Some(summary) => self.kind.status(policy, summary),
                     None => PolicyStatus::default(),
                 };
                 status.ancestors = self.ancestors_of(world, policy);
@@ -330,8 +331,7 @@ impl Gathering<'_> {
 }
 
 impl World {
-    /// The policies that affect an object or section, `(kind, policy)`, by the key that
-    /// specification 11.16 writes.
+    /// The policies that affect an object or section, by its key as in specification 11.16.
     pub fn judged_affecting(&self, affected: &Affected, key: &str) -> Vec<(GroupKind, PolicyRef)> {
         let mut found = Vec::new();
         for (&node, policies) in affected {
@@ -353,7 +353,7 @@ impl World {
 }
 
 impl AttachmentChain {
-    /// Whether a chain is the same but for a node without own fields.
+    /// Whether two chains are equal, except that `other` may lack a node that sets no own fields.
     pub fn is_like(&self, other: &Self) -> bool {
         let own = other.own.is_none() || other.own == self.own;
         let same = Self {

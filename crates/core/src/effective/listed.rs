@@ -1,17 +1,18 @@
-//! Listed kinds: the policies in order, never a spec (specification 8).
+//! Effective policies of Listed kinds: the policies in order, without a merged spec (specification 8).
 
 use super::World;
 use super::direct::rules;
 use super::stack::Acceptance;
 use crate::model::{EffectivePolicy, ListedPolicy};
 
-/// Why no spec is given.
+/// The reason why Listed kinds have no spec.
 pub(super) const NOT_COMPUTED: &str =
     "policies of this kind are listed in order, not merged: their meaning is not a merge";
 
 impl World {
-    /// The policies on the path: by the profile's keys, then level from least to most specific,
-    /// age, name. One that is attached to several nodes is listed at the least specific of them.
+    /// The policies on the path, sorted by the order of the profile, then by level from least to most
+    /// specific, by age, and by name. A policy that is attached to several nodes is listed at the least
+    /// specific one.
     pub(super) fn listed(&self, groups: &[Vec<Acceptance<'_>>]) -> EffectivePolicy {
         let mut accepted: Vec<&Acceptance<'_>> = Vec::new();
         for found in groups.iter().flatten() {
@@ -19,7 +20,8 @@ impl World {
                 accepted.push(found);
             }
         }
-        // Groups come by level already, and inside a group by age and name: the sort is stable.
+        // Groups are ordered by level already, and policies in a group by age and name; the sort is
+        // stable.
         accepted.sort_by(|a, b| a.policy.order.cmp(&b.policy.order));
         EffectivePolicy {
             listed: accepted

@@ -1,5 +1,5 @@
-//! The loss report (specification 9.2): what some policy but the most specific one offers and the
-//! result lacks.
+//! The loss report (specification 9.2): units that a policy other than the most specific one sets and
+//! that the effective policy does not contain.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::model::{Granularity, Unit};
 use crate::profile::PolicyClass;
 
 impl World {
-    /// The units that get lost on the paths with this chain, sorted.
+    /// The lost units on the paths with this chain, sorted.
     pub fn losses(&self, kind: &PolicyKind, chain: &AttachmentChain) -> Vec<Unit> {
         if kind.profile.class != PolicyClass::Inherited {
             return Vec::new();
@@ -21,26 +21,26 @@ impl World {
         let mut stack = self.stack(kind, &groups);
         stack.groups.extend(own.as_ref().map(|own| own.group()));
         let folded = fold(&kind.profile, kind.schemas(), &stack, FoldDetail::Rules);
-        let speaking = || {
+        let opaque = || {
             groups
                 .iter()
                 .flatten()
                 .filter(|s| !s.policy.is_transparent())
         };
-        // In a group the most established comes first; the last of all is the most specific.
-        let most_specific = speaking().next_back().map(|s| s.index);
+        // In a group the most established policy comes first; the last policy of all is the most specific.
+        let most_specific = opaque().next_back().map(|s| s.index);
         let atomic_only = kind
             .profile
             .strategies
             .iter()
             .all(|s| s.granularity() == Some(Granularity::Atomic));
         let mut lost = BTreeSet::new();
-        for accepted in speaking().filter(|s| Some(s.index) != most_specific) {
+        for accepted in opaque().filter(|s| Some(s.index) != most_specific) {
             for block in accepted.policy.blocks.iter().filter(|b| b.participates) {
                 let units = if atomic_only { leaves_of } else { units_of };
                 for unit in units(&kind.profile, kind.schemas(), block.name, &block.rules) {
                     let offered = value_at(&Value::Object(block.rules.clone()), &unit.0).cloned();
-                    // A null is no value that could be missed (specification 11.13).
+                    // A null is not reported as lost (specification 11.13).
                     let is_null = offered.is_none_or(|value| value.is_null());
                     let found = folded
                         .spec

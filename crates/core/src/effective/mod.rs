@@ -1,8 +1,8 @@
-//! What an effective policy is: the specification, written to be read beside
-//! `docs/specification.md`.
+//! Computes effective policies by the rules of `docs/specification.md`.
 //!
-//! [`World::from_store`] reads a store from scratch; [`World::answer`] returns what a chain of nodes with
-//! policies comes to. The engine finds the chains of all paths. Equal chains have equal answers.
+//! [`World::from_store`] reads a store from scratch. [`World::answer`] computes the effective policy of
+//! an [`AttachmentChain`]: the nodes of a path that have policies. Equal chains have equal answers. The
+//! engine finds the chains of all paths.
 
 pub(crate) mod acceptance;
 mod answer;
@@ -17,9 +17,9 @@ pub mod judge;
 mod listed;
 mod losses;
 mod own;
+pub(crate) mod policy_table;
 mod schemas;
 mod stack;
-pub(crate) mod standing;
 mod status;
 
 pub use answer_key::AnswerKey;
@@ -29,8 +29,8 @@ pub use status::{PolicyStatus, Statuses};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use self::policy_table::{NodeTable, PolicyTable};
 use self::schemas::KindSchemas;
-use self::standing::{NodeTable, PolicyTable};
 use crate::attach::{AttachmentGroup, PolicyAttachment, attach};
 use crate::model::{
     GroupKind, InternalError, NodeKey, Object, Outcome, PathErrorReason, PathName, SourceState, Str,
@@ -39,8 +39,9 @@ use crate::profile::{Policy, PolicyClass, Profile, ProfileError, read_policy};
 use crate::store::{ProfileSources, Store};
 use crate::topology::{NodeId, PathStep, ResolvedPath, Topology};
 
-/// Everything that is known, with the policies of every kind settled on their nodes.
-/// A clone shares everything: it costs what is changed in either afterwards.
+/// The objects of a store, their topology, and the policies of every kind on the nodes that they are
+/// attached to, after conflicts are resolved. A clone shares all data; a later change to either copies
+/// only what it changes.
 #[derive(Clone, Debug)]
 pub struct World {
     pub(crate) store: Store,
@@ -51,27 +52,27 @@ pub struct World {
     pub(crate) profiles: Arc<ProfileSources>,
 }
 
-/// A policy kind, its policies and where they stand.
+/// A policy kind: its profile, its policies, and the nodes that they are attached to.
 #[derive(Clone, Debug)]
 pub struct PolicyKind {
     pub(crate) profile: Arc<Profile>,
     pub(crate) table: PolicyTable,
-    /// The CRD.
+    /// The CRD of the kind.
     pub(crate) definition: Option<Arc<Object>>,
-    /// Its schemas of the rules, by block.
+    /// The schemas of the rules from the CRD, by block.
     pub(crate) schemas: Arc<KindSchemas>,
-    /// What stands on each node.
+    /// The policies on each node.
     pub(crate) nodes: NodeTable,
-    /// What was missing that cannot be, if something was: all who share the kind see it.
+    /// The internal error that makes the kind UNKNOWN, if there is one. All clones share it.
     pub(crate) fault: Arc<OnceLock<InternalError>>,
 }
 
-/// What stands on a node.
+/// The policies of a kind that are attached to a node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct NodePolicies {
-    /// Accepted ones in groups, from less to more specific; in a group the established first.
+    /// Accepted policies in groups, from less to more specific; in a group the most established first.
     pub(crate) groups: BTreeMap<AttachmentGroup, Vec<usize>>,
-    /// Those that are not accepted (specification 9.4).
+    /// Policies that are not accepted (specification 9.4).
     pub(crate) rejected: Vec<NodeRejection>,
 }
 
@@ -84,22 +85,23 @@ pub(crate) struct NodeRejection {
     pub(crate) message: String,
 }
 
-/// The nodes of a path that matter to a kind: equal chains, equal answers.
+/// The nodes of a path that have policies of a kind. Equal chains have equal answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AttachmentChain {
     /// Nodes with policies, from least to most specific.
     pub(crate) steps: Vec<PathStep>,
-    /// The client namespace, where a policy for its own clients stands on one of them.
+    /// The client namespace, if a policy for the clients of that namespace is attached to one of the
+    /// nodes (specification 4.6).
     pub(crate) client: Option<Str>,
-    /// The node whose object's own fields join (specification 6.4).
+    /// The node whose object sets own fields that are merged (specification 6.4).
     pub(crate) own: Option<NodeId>,
-    /// The path ends above the kind's effective level.
+    /// Whether the path ends above the kind's effective level.
     pub(crate) inherited_only: bool,
 }
 
 impl World {
-    /// Reads a store from scratch. Deterministic: order of arrival, map order and threads never
-    /// change a byte (specification 6.5).
+    /// Reads a store from scratch. The result depends on the objects alone, not on the order in which
+    /// they arrived (specification 6.5).
     pub fn from_store(store: Store, profiles: &ProfileSources) -> Self {
         let registry = profiles.resolve(&store);
         let mut topology = Topology::build(&store);
@@ -110,7 +112,7 @@ impl World {
         }
         for kind in &kinds {
             for (service, client) in kind.clients() {
-                topology.set_apart(&service, client);
+                topology.add_policy_client(&service, client);
             }
         }
         for kind in &mut kinds {
@@ -126,17 +128,17 @@ impl World {
         }
     }
 
-    /// The objects that it was read from.
+    /// The store that the world was read from.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// The profiles that were given beside the store.
+    /// The sources of profiles other than the store.
     pub fn profiles(&self) -> &ProfileSources {
         &self.profiles
     }
 
-    /// Its topology.
+    /// The topology of the store.
     pub fn topology(&self) -> &Arc<Topology> {
         &self.topology
     }
@@ -146,17 +148,17 @@ impl World {
         &self.kinds
     }
 
-    /// Kinds whose profile is refused: nothing can be said of them (specification 2.5).
+    /// The kinds whose profile is refused: they are UNKNOWN (specification 2.5).
     pub fn refused(&self) -> &[GroupKind] {
         &self.refused
     }
 
-    /// Why profiles are refused.
+    /// The errors for which profiles are refused.
     pub fn problems(&self) -> &[ProfileError] {
         &self.problems
     }
 
-    /// The kind with a profile.
+    /// Finds a kind that has a profile.
     pub fn kind(&self, kind: &GroupKind) -> Option<&PolicyKind> {
         let mut kinds = self.kinds.iter();
         kinds
@@ -164,7 +166,7 @@ impl World {
             .map(|kind| &**kind)
     }
 
-    /// What is known of a kind. An unknown kind is not the same answer as no policy
+    /// Whether all policies of a kind are known. UNKNOWN differs from a kind without policies
     /// (specification 2.3, 2.5).
     pub fn state(&self, kind: &GroupKind) -> SourceState {
         if self.kind(kind).is_none_or(|kind| kind.fault().is_some()) {
@@ -173,10 +175,10 @@ impl World {
         self.store.state(kind).unwrap_or(SourceState::Complete)
     }
 
-    /// The resolved path of a path.
+    /// Resolves the name of a path to its steps.
     ///
     /// # Errors
-    /// The first step that fails (specification 1.4).
+    /// Returns the reason of the first step that fails (specification 1.4).
     pub fn locate(&self, path: &PathName<'_>) -> Result<ResolvedPath, PathErrorReason> {
         self.topology.locate(&self.store, path)
     }
@@ -205,7 +207,8 @@ impl PolicyKind {
         }
     }
 
-    /// Services and the namespaces that policies for their own clients set apart on them.
+    /// The Services that have policies for the clients of one namespace, each with that namespace
+    /// (specification 4.6).
     fn clients(&self) -> Vec<((Str, Str), Str)> {
         let attached = self.policies().filter_map(|(slot, _)| self.attached(slot));
         attached
@@ -223,7 +226,7 @@ impl PolicyKind {
             .collect()
     }
 
-    /// Settles conflicts and puts accepted policies on their nodes.
+    /// Resolves conflicts and records the policies of each node.
     fn resolve_conflicts(&mut self, topology: &Topology) {
         let slots: Vec<usize> = self.policies().map(|(slot, _)| slot).collect();
         let resolution = acceptance::resolve_conflicts(
@@ -233,14 +236,14 @@ impl PolicyKind {
             &self.table.attachment_points,
             slots,
         );
-        for (slot, lost) in resolution.lost_of() {
-            self.table.lose(slot, |_| true, lost);
+        for (slot, lost) in resolution.losses_by_policy() {
+            self.table.record_losses(slot, |_| true, lost);
         }
-        let mut found: Vec<_> = resolution.by_node().into_iter().collect();
-        found.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        for (key, here) in found {
+        let mut by_node: Vec<_> = resolution.by_node().into_iter().collect();
+        by_node.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        for (key, on_node) in by_node {
             if let Some(node) = topology.node(&key) {
-                self.nodes.put(node, here);
+                self.nodes.put(node, on_node);
             }
         }
     }
@@ -250,13 +253,13 @@ impl PolicyKind {
         &self.profile
     }
 
-    /// Why nothing is computed, if so.
+    /// The reason why no spec is computed for this kind, if there is one.
     pub fn not_computed(&self) -> Option<&'static str> {
         (self.profile.class == PolicyClass::Listed).then_some(listed::NOT_COMPUTED)
     }
 
-    /// The outcome of a policy and its reason: `Accepted`, the outcome of its first reference, or
-    /// its controller's word (specification 3.3, 3.4, 10).
+    /// The outcome of a policy and its reason: `Accepted`, the outcome of its first reference, or the
+    /// reason from the status that its controller wrote (specification 3.3, 3.4, 10).
     pub fn outcome(&self, policy: usize) -> (Outcome, String) {
         let Some(read) = self.policy_at(policy) else {
             return (Outcome::Invalid, String::new());

@@ -1,4 +1,4 @@
-//! Own fields of the target object (specification 6.4).
+//! Own fields: values of the target object that are merged below all policies (specification 6.4).
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ use crate::model::{
 };
 use crate::profile::{Block, StrategySource};
 
-/// The own fields that join below all policies.
+/// The own fields of an object, as a block that is merged below all policies.
 #[derive(Debug)]
 pub(crate) struct OwnRules {
     /// The object at the end of the path.
@@ -19,8 +19,8 @@ pub(crate) struct OwnRules {
 }
 
 impl World {
-    /// The values that the profile names, taken from the object at the end of the path; `None` if
-    /// it sets none of them.
+    /// Reads the fields that the profile names from the object at the end of the path; `None` if the
+    /// object sets none of them.
     pub(crate) fn own_rules(&self, kind: &PolicyKind, chain: &AttachmentChain) -> Option<OwnRules> {
         let object = self.topology().key(chain.own?).clone();
         let body = &self.store().get(&object.object)?.object.body;
@@ -38,7 +38,7 @@ impl World {
         if rules.is_empty() {
             return None;
         }
-        // They join in the kind's granularity.
+        // They are merged with the finest granularity that the kind offers.
         let offered = kind
             .profile
             .strategies
@@ -64,7 +64,7 @@ impl World {
 }
 
 impl OwnRules {
-    /// The lowest group of the stack.
+    /// The group for the own fields, the most specific one of a stack.
     pub(crate) fn group(&self) -> StackGroup<'_> {
         StackGroup {
             level: Level::BackendPort,
@@ -76,7 +76,7 @@ impl OwnRules {
     }
 }
 
-/// Puts a value at a path, making the objects above it.
+/// Inserts a value at a path and creates the objects above it.
 fn put(rules: &mut Map<String, Value>, path: &[String], value: Value) {
     let Some((first, rest)) = path.split_first() else {
         return;

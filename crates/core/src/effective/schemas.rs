@@ -1,4 +1,4 @@
-//! The schemas of a kind's rules, from its CRD (specification 5.2, structural).
+//! Reads the schemas of a kind's rules from its CRD, for the granularity Structural (specification 5.2).
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::merge::Schemas;
 use crate::model::{FieldStep, Granularity, Object};
 use crate::profile::Profile;
 
-/// Schemas by the block that rules stand in.
+/// The schemas of the rules by block.
 #[derive(Debug, Default)]
 pub(crate) struct KindSchemas {
     bare: Option<Value>,
@@ -16,7 +16,7 @@ pub(crate) struct KindSchemas {
 }
 
 impl KindSchemas {
-    /// Reads them from the CRD, where the kind's granularity needs them.
+    /// Reads the schemas from the CRD, if the kind's granularity needs them.
     pub fn of(profile: &Profile, definition: Option<&Object>) -> Self {
         let structural =
             |s: &crate::model::Strategy| s.granularity() == Some(Granularity::Structural);
@@ -50,13 +50,13 @@ impl KindSchemas {
 }
 
 impl PolicyKind {
-    /// The CRD's schemas of the rules.
+    /// The schemas of the rules from the CRD.
     pub(crate) fn schemas(&self) -> Schemas<'_> {
         self.schemas.borrow()
     }
 }
 
-/// The schema of the version that the CRD stores.
+/// The schema of the storage version of a CRD.
 fn stored_schema(definition: &Object) -> Option<&Value> {
     let spec = definition.body.get("spec")?;
     let versions = spec.get("versions")?.as_array()?;
@@ -67,7 +67,7 @@ fn stored_schema(definition: &Object) -> Option<&Value> {
     version.get("schema")?.get("openAPIV3Schema")
 }
 
-/// The schema at the rules' place.
+/// The part of the schema that describes the rules.
 fn at_rules<'s>(profile: &Profile, root: &'s Value) -> Option<&'s Value> {
     profile
         .rules

@@ -1,4 +1,4 @@
-//! From an attachment chain to an ordered stack (specification 4).
+//! Turns an attachment chain into an ordered stack of policies (specification 4).
 
 use super::{AttachmentChain, NodePolicies, PolicyKind, World};
 use crate::attach::AttachmentGroup;
@@ -7,7 +7,7 @@ use crate::model::{Level, Str, Strategy};
 use crate::profile::{Block, Policy, StrategySource};
 use crate::topology::NodeId;
 
-/// A policy with the node that it stands on.
+/// A policy that is accepted on a node of a path.
 #[derive(Clone, Debug)]
 pub(crate) struct Acceptance<'k> {
     pub index: usize,
@@ -22,14 +22,14 @@ impl PolicyKind {
     pub(crate) fn groups(&self, chain: &AttachmentChain) -> Vec<Vec<Acceptance<'_>>> {
         let mut found = Vec::new();
         for step in &chain.steps {
-            let Some(here) = self.nodes.get(&step.node) else {
+            let Some(on_node) = self.nodes.get(&step.node) else {
                 continue;
             };
-            for policies in here.applying(chain) {
+            for policies in on_node.applying(chain) {
                 let accepted = policies.iter().filter_map(|&index| {
                     Some(Acceptance {
                         index,
-                        policy: self.standing_policy(index)?,
+                        policy: self.required_policy(index)?,
                         node: step.node,
                         level: step.level,
                     })
@@ -42,7 +42,7 @@ impl PolicyKind {
 }
 
 impl World {
-    /// The stack that is folded.
+    /// Builds the stack to fold from the groups of a chain.
     pub(crate) fn stack<'k>(&self, kind: &PolicyKind, groups: &[Vec<Acceptance<'k>>]) -> Stack<'k> {
         let groups = groups.iter().filter_map(|group| {
             let level = group.first()?.level;
@@ -67,8 +67,9 @@ impl World {
 }
 
 impl World {
-    /// How a block joins: by the profile or the policy, or by an annotation on the policy's target,
-    /// where one whose value is not offered counts as omitted (specification 5.3, 11.6).
+    /// The strategy of a block: that of the profile or the policy, or that of an annotation on the
+    /// policy's target. An annotation with a value that the profile does not offer counts as omitted
+    /// (specification 5.3, 11.6).
     pub(crate) fn strategy_on(&self, kind: &PolicyKind, node: NodeId, block: &Block) -> Strategy {
         let StrategySource::ByAnnotation(omitted) = block.strategy else {
             return block.strategy.strategy();
@@ -86,25 +87,25 @@ impl World {
 }
 
 impl NodePolicies {
-    /// The groups of all policies here, accepted or not.
+    /// The groups of all policies on the node, accepted or not.
     pub(crate) fn all_groups(&self) -> impl Iterator<Item = &AttachmentGroup> {
         let rejected = self.rejected.iter().map(|r| &r.group);
         self.groups.keys().chain(rejected)
     }
 
-    /// Whether something here bears on the paths of all clients.
+    /// Whether some policy on the node concerns the paths of all clients.
     pub(crate) fn is_for_all(&self) -> bool {
         self.all_groups()
             .any(|g| !matches!(g, AttachmentGroup::Clients(_)))
     }
 
-    /// Whether something here is for the clients of one namespace alone (specification 4.6).
+    /// Whether some policy on the node is for the clients of one namespace only (specification 4.6).
     pub(crate) fn is_for(&self, client: &Str) -> bool {
         self.all_groups()
             .any(|g| matches!(g, AttachmentGroup::Clients(c) if c == client))
     }
 
-    /// The groups that act for the chain's client.
+    /// The accepted policies, by group, that act for the chain's client.
     pub(super) fn applying<'n>(
         &'n self,
         chain: &'n AttachmentChain,
@@ -117,8 +118,8 @@ impl NodePolicies {
 }
 
 impl AttachmentChain {
-    /// Whether policies of a group act: those for the clients of one namespace act for them only
-    /// (specification 4.6).
+    /// Whether the policies of a group act on the chain: policies for the clients of one namespace act for
+    /// these clients only (specification 4.6).
     pub(crate) fn includes(&self, group: &AttachmentGroup) -> bool {
         match group {
             AttachmentGroup::Clients(client) => self.client.as_ref() == Some(client),

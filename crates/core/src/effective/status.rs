@@ -13,19 +13,19 @@ pub struct Statuses {
 /// The status of one policy.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PolicyStatus {
-    /// How far it is in force; `None` where it is not accepted or the kind has no such condition.
+    /// How far the policy is in force; `None` if it is not accepted or the kind has no such condition.
     pub in_force: Option<Enforcement>,
-    /// The policies that hold what it lost, sorted.
+    /// The policies that set the units which this policy lost, sorted.
     pub overridden_by: Vec<PolicyRef>,
-    /// The ancestors that the profile names, sorted.
+    /// The ancestors in the policy's status, as the profile defines them, sorted.
     pub ancestors: Vec<ObjectKey>,
-    /// Scopes that it reaches.
+    /// The number of scopes that the policy reaches.
     pub scopes: usize,
-    /// Scopes in which it lost a unit.
+    /// The number of scopes in which it lost a unit.
     pub scopes_lost: usize,
-    /// Units that it lost somewhere, sorted.
+    /// The units that it lost in some scope, sorted.
     pub lost_units: Vec<String>,
-    /// Names of some scopes in which it lost.
+    /// The names of some scopes in which it lost a unit.
     pub lost_in: Vec<String>,
 }
 

@@ -1,5 +1,5 @@
-//! What policies affect (specification 9.3): the nodes that they are attached to, and everything below
-//! them, on paths where they contribute. For a section its object is affected, too, in part.
+//! Finds the nodes that policies affect (specification 9.3): on paths where a policy contributes, the nodes
+//! that it is attached to and all nodes below them. A section also affects its object, in part.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,37 +19,36 @@ use crate::topology::{NodeId, PathStep, TrieNode, TrieNodeId};
 /// The number of a list of Namespaces.
 type ListId = u32;
 
-/// A state, the Namespaces that stand on the path as a kind sees it, and whether the last place
-/// brought one of them.
-type Seen = (StateId, ListId, bool);
+/// A state, the Namespaces on the path that a kind considers, and whether the last trie node added one of
+/// them.
+type KindState = (StateId, ListId, bool);
 
-/// The nodes of chains down to some point, with the places and states where that point is.
+/// The leading nodes of chains, with the trie nodes and states where paths have these nodes.
 type Prefixes = BTreeMap<Vec<NodeId>, Vec<(TrieNodeId, StateId)>>;
 
-/// The Namespaces of paths, each list once.
+/// Numbers lists of Namespaces. Equal lists have the same number.
 #[derive(Debug, Default)]
 struct NamespaceLists {
     lists: Vec<Vec<NodeId>>,
     ids: HashMap<Vec<NodeId>, ListId>,
 }
 
-/// The policies of a kind that contribute to chains, with the nodes that they stand on.
+/// Caches the policies of a kind that contribute to each chain, with the nodes that they are attached to.
 struct Contributors<'e> {
     engine: &'e PathEngine,
-    known: HashMap<ChainId, Vec<(usize, Vec<NodeId>)>>,
+    by_chain: HashMap<ChainId, Vec<(usize, Vec<NodeId>)>>,
 }
 
-/// A survey of the paths as one kind sees them.
-struct Sighted<'e> {
+/// A survey of the paths as one kind considers them, with their Namespaces.
+struct KindSurvey<'e> {
     engine: &'e PathEngine,
     kind: &'e PolicyKind,
-    survey: Survey<Seen>,
+    survey: Survey<KindState>,
     lists: NamespaceLists,
 }
 
 impl PathEngine {
-    /// The nodes that a policy affects, sorted. A kind for which that fails is unknown from then
-    /// on.
+    /// The nodes that a policy affects, sorted. A kind for which this fails becomes UNKNOWN.
     pub fn affected_by(&self, number: usize, slot: usize) -> Vec<NodeId> {
         let Some(kind) = self.world.kinds().get(number) else {
             return Vec::new();
@@ -84,16 +83,16 @@ impl PathEngine {
             }
             return Ok(found.into_iter().collect());
         }
-        let sighted = Sighted::new(self, kind)?;
-        let reached = sighted.reached(|state, place| {
-            let object = self.object_kind(place)?;
+        let kind_survey = KindSurvey::new(self, kind)?;
+        let reached = kind_survey.reached(|state, node| {
+            let object = self.object_kind(node)?;
             let Some(chain) = chains.at_scope(state, object)? else {
                 return Ok(false);
             };
-            let told = contributors.of(kind, chain, &chains)?;
-            Ok(told.iter().any(|(policy, _)| *policy == slot))
+            let contributing = contributors.of(kind, chain, &chains)?;
+            Ok(contributing.iter().any(|(policy, _)| *policy == slot))
         })?;
-        for (entry, _) in sighted
+        for (entry, _) in kind_survey
             .survey
             .entries()
             .iter()
@@ -103,11 +102,13 @@ impl PathEngine {
             let Some(chain) = self.chain(number, entry.state.0)? else {
                 continue;
             };
-            let stood = kind.stood_on(slot, &chain);
-            let Some(first) = stood.first() else { continue };
+            let attached_steps = kind.steps_with_policy(slot, &chain);
+            let Some(first) = attached_steps.first() else {
+                continue;
+            };
             let first = chain.steps.iter().position(|step| step == first);
             let first = first.or_internal("a step of a chain")?;
-            for (node, prefix) in sighted.nodes(entry, &chain)? {
+            for (node, prefix) in kind_survey.nodes(entry, &chain)? {
                 if first < prefix {
                     self.affect(node, &mut found);
                 }
@@ -116,7 +117,7 @@ impl PathEngine {
         Ok(found.into_iter().collect())
     }
 
-    /// Adds a node, and the object of a section.
+    /// Adds a node, and for a section the node of its whole object.
     fn affect(&self, node: NodeId, found: &mut BTreeSet<NodeId>) {
         found.insert(node);
         let key = self.world.topology().key(node);
@@ -126,8 +127,8 @@ impl PathEngine {
         }
     }
 
-    /// The policies that affect an object or section, by the key that specification 11.16 writes. A
-    /// kind for which that fails is unknown from then on.
+    /// The policies that affect an object or section, by its key as in specification 11.16. A kind for
+    /// which this fails becomes UNKNOWN.
     pub fn affecting(
         &self,
         object: &ObjectKey,
@@ -159,7 +160,7 @@ impl PathEngine {
         found
     }
 
-    /// The policies of a kind that affect one of some nodes, sorted by name.
+    /// The policies of a kind that affect at least one of `parts`, sorted by name.
     fn affecting_of(
         &self,
         number: usize,
@@ -173,7 +174,7 @@ impl PathEngine {
         }
         let mut chains = ChainTable::new(self, number, kind);
         let mut contributors = Contributors::new(self);
-        let mut tell = |slot: usize| -> Result<(), InternalError> {
+        let mut add_policy = |slot: usize| -> Result<(), InternalError> {
             let key = &kind.policy_at(slot).or_internal("a policy")?.key;
             let name = (key.namespace.clone(), key.name.clone());
             found.insert(name, PolicyRef::of(key));
@@ -186,7 +187,7 @@ impl PathEngine {
                 };
                 for (slot, nodes) in contributors.of(kind, chain, &chains)? {
                     if nodes.iter().any(|node| parts.contains(node)) {
-                        tell(*slot)?;
+                        add_policy(*slot)?;
                     }
                 }
             }
@@ -194,8 +195,8 @@ impl PathEngine {
         }
         for (prefix, starts) in self.prefixes(number, kind, parts, survey)? {
             let mut scopes: HashSet<ChainId> = HashSet::new();
-            self.below(&starts, |state, place| {
-                let object = self.object_kind(place)?;
+            self.below(&starts, |state, node| {
+                let object = self.object_kind(node)?;
                 scopes.extend(chains.at_scope(state, object)?);
                 Ok(())
             })?;
@@ -204,7 +205,7 @@ impl PathEngine {
             for chain in scopes {
                 for (slot, nodes) in contributors.of(kind, chain, &chains)? {
                     if nodes.iter().any(|node| prefix.contains(node)) {
-                        tell(*slot)?;
+                        add_policy(*slot)?;
                     }
                 }
             }
@@ -212,8 +213,8 @@ impl PathEngine {
         Ok(found)
     }
 
-    /// Where paths go through some nodes as a kind sees them: the nodes of the chain down to there,
-    /// and the places with their states.
+    /// Finds the paths through `parts` as a kind considers them: the nodes of the chain down to there, and
+    /// the trie nodes with their states.
     fn prefixes(
         &self,
         number: usize,
@@ -222,11 +223,11 @@ impl PathEngine {
         survey: &Survey<StateId>,
     ) -> Result<Prefixes, InternalError> {
         let mut found = Prefixes::new();
-        let mut add = |chain: &AttachmentChain, length: usize, place, state| {
+        let mut add = |chain: &AttachmentChain, length: usize, node, state| {
             let nodes = chain.steps.iter().take(length).map(|step| step.node);
             let nodes: Vec<NodeId> = nodes.collect();
             if !nodes.is_empty() {
-                found.entry(nodes).or_default().push((place, state));
+                found.entry(nodes).or_default().push((node, state));
             }
         };
         let topology = self.world.topology();
@@ -235,72 +236,72 @@ impl PathEngine {
             topology.namespace(&key.object.name) == Some(*node)
         };
         if parts.iter().any(is_namespace) {
-            let sighted = Sighted::new(self, kind)?;
-            for entry in sighted.survey.entries() {
+            let kind_survey = KindSurvey::new(self, kind)?;
+            for entry in kind_survey.survey.entries() {
                 let Some(chain) = self.chain(number, entry.state.0)? else {
                     continue;
                 };
-                for (node, prefix) in sighted.nodes(entry, &chain)? {
+                for (node, prefix) in kind_survey.nodes(entry, &chain)? {
                     if parts.contains(&node) {
-                        add(&chain, prefix, entry.place, entry.state.0);
+                        add(&chain, prefix, entry.node, entry.state.0);
                     }
                 }
             }
             return Ok(found);
         }
         for entry in survey.entries() {
-            let place = self.trie.node(entry.place)?;
-            let root = self.trie.root(entry.place);
+            let node = self.trie.node(entry.node)?;
+            let root = self.trie.root(entry.node);
             let class = root.and_then(|root| root.class);
             let above = topology.node(&NodeKey::root()).filter(|_| root.is_some());
-            let here = parts.contains(&place.node);
+            let is_part = parts.contains(&node.node);
             let is_above = |node: Option<NodeId>| node.is_some_and(|node| parts.contains(&node));
-            if !here && !is_above(class) && !is_above(above) {
+            if !is_part && !is_above(class) && !is_above(above) {
                 continue;
             }
             let Some(chain) = self.chain(number, entry.state)? else {
                 continue;
             };
             let (kind_of_root, _) = self.automaton.end(entry.state)?;
-            let mut tell = |level: Level| {
+            let mut add_at = |level: Level| {
                 let length = chain.steps.iter().filter(|step| step.level <= level);
-                add(&chain, length.count(), entry.place, entry.state);
+                add(&chain, length.count(), entry.node, entry.state);
             };
             if is_above(above) && kind.sees(Level::Root) {
-                tell(Level::Root);
+                add_at(Level::Root);
             }
             if is_above(class) && kind.keeps(kind_of_root, Level::GatewayClass) {
-                tell(Level::GatewayClass);
+                add_at(Level::GatewayClass);
             }
-            if here && kind.keeps(kind_of_root, place.level) {
-                add(&chain, chain.steps.len(), entry.place, entry.state);
+            if is_part && kind.keeps(kind_of_root, node.level) {
+                add(&chain, chain.steps.len(), entry.node, entry.state);
             }
         }
         Ok(found)
     }
 
-    /// Visits all places at and below some, each once in each state.
+    /// Visits the trie nodes at and below `starts`, each once in each state.
     fn below(
         &self,
         starts: &[(TrieNodeId, StateId)],
         mut visit: impl FnMut(StateId, TrieNodeId) -> Result<(), InternalError>,
     ) -> Result<(), InternalError> {
         let mut pending = starts.to_vec();
-        let mut seen: HashSet<(TrieNodeId, StateId)> = HashSet::new();
+        let mut visited: HashSet<(TrieNodeId, StateId)> = HashSet::new();
         while let Some((id, state)) = pending.pop() {
-            if !seen.insert((id, state)) {
+            if !visited.insert((id, state)) {
                 continue;
             }
             visit(state, id)?;
-            let place = self.trie.node(id)?;
-            for child in self.trie.below(place) {
+            let node = self.trie.node(id)?;
+            for child in self.trie.below(node) {
                 pending.push((child, self.after(state, child)?));
             }
         }
         Ok(())
     }
 
-    /// The nodes with a key as specification 11.16 writes it.
+    /// The nodes of an object or section, by its key as in specification 11.16.
     fn named_nodes(&self, object: &ObjectKey, section: Option<&str>) -> Vec<NodeId> {
         let topology = self.world.topology();
         let Some(section) = section else {
@@ -317,7 +318,7 @@ impl PathEngine {
         found
     }
 
-    /// The sections of an object that stand on paths.
+    /// The sections of an object.
     fn sections(&self, object: &ObjectKey) -> Vec<NodeId> {
         let whole = NodeKey::whole(object.clone());
         let Some(whole) = self.world.topology().node(&whole) else {
@@ -331,7 +332,7 @@ impl<'e> Contributors<'e> {
     fn new(engine: &'e PathEngine) -> Self {
         Self {
             engine,
-            known: HashMap::new(),
+            by_chain: HashMap::new(),
         }
     }
 
@@ -341,19 +342,19 @@ impl<'e> Contributors<'e> {
         chain: ChainId,
         chains: &ChainTable<'_>,
     ) -> Result<&[(usize, Vec<NodeId>)], InternalError> {
-        if !self.known.contains_key(&chain) {
+        if !self.by_chain.contains_key(&chain) {
             let contribution = self.engine.world.contribution(kind, chains.chain(chain)?);
-            self.known.insert(chain, contribution.contributors);
+            self.by_chain.insert(chain, contribution.contributors);
         }
-        let known = self.known.get(&chain).map(Vec::as_slice);
-        known.or_internal("the contributors to a chain")
+        let existing = self.by_chain.get(&chain).map(Vec::as_slice);
+        existing.or_internal("the contributors to a chain")
     }
 }
 
 impl NamespaceLists {
     fn id(&mut self, nodes: Vec<NodeId>) -> ListId {
-        if let Some(&known) = self.ids.get(&nodes) {
-            return known;
+        if let Some(&existing) = self.ids.get(&nodes) {
+            return existing;
         }
         let id = u32::try_from(self.lists.len()).unwrap_or(u32::MAX);
         self.lists.push(nodes.clone());
@@ -367,11 +368,11 @@ impl NamespaceLists {
     }
 }
 
-impl<'e> Sighted<'e> {
+impl<'e> KindSurvey<'e> {
     fn new(engine: &'e PathEngine, kind: &'e PolicyKind) -> Result<Self, InternalError> {
         let mut lists = NamespaceLists::default();
         let empty = lists.id(Vec::new());
-        let mut step = |above: Seen, id: TrieNodeId| -> Result<Seen, InternalError> {
+        let mut step = |above: KindState, id: TrieNodeId| -> Result<KindState, InternalError> {
             let (next, nodes) = step(engine, kind, &lists, above, id)?;
             Ok(match nodes {
                 Some(nodes) => (next, lists.id(nodes), true),
@@ -388,7 +389,7 @@ impl<'e> Sighted<'e> {
         })
     }
 
-    /// Tells of each entry whether `ends` holds at it or below it.
+    /// Computes for each entry whether `ends` returns true for it or for an entry below it.
     fn reached(
         &self,
         mut ends: impl FnMut(StateId, TrieNodeId) -> Result<bool, InternalError>,
@@ -396,30 +397,30 @@ impl<'e> Sighted<'e> {
         let engine = self.engine;
         let entries = self.survey.entries();
         let mut reached = vec![false; entries.len()];
-        // Those below come first in the trie.
+        // Children have lower numbers than their parents, so they are computed first.
         for id in engine.trie.ids() {
-            let place = engine.trie.node(id)?;
+            let node = engine.trie.node(id)?;
             for number in self.survey.at(id) {
-                let entry = entries.get(number).or_internal("an entry")?;
+                let entry = entries.get(number).or_internal("a survey entry")?;
                 let mut found = ends(entry.state.0, id)?;
                 if !found {
-                    for child in engine.trie.below(place) {
+                    for child in engine.trie.below(node) {
                         let state = self.below(entry.state, child)?;
                         let below = self.survey.number(child, state);
-                        let below = below.or_internal("an entry below another")?;
-                        if *reached.get(below).or_internal("an entry")? {
+                        let below = below.or_internal("a survey entry below another")?;
+                        if *reached.get(below).or_internal("a survey entry")? {
                             found = true;
                             break;
                         }
                     }
                 }
-                *reached.get_mut(number).or_internal("an entry")? = found;
+                *reached.get_mut(number).or_internal("a survey entry")? = found;
             }
         }
         Ok(reached)
     }
 
-    fn below(&self, above: Seen, child: TrieNodeId) -> Result<Seen, InternalError> {
+    fn below(&self, above: KindState, child: TrieNodeId) -> Result<KindState, InternalError> {
         let (next, nodes) = step(self.engine, self.kind, &self.lists, above, child)?;
         Ok(match nodes {
             Some(nodes) => {
@@ -430,21 +431,21 @@ impl<'e> Sighted<'e> {
         })
     }
 
-    /// The nodes that an entry's place puts on the path, each with the number of steps of the chain
-    /// that stand at it or above it.
+    /// The nodes that an entry's trie node adds to the path, each with the number of steps of the chain at
+    /// it or above it.
     fn nodes(
         &self,
-        entry: &SurveyEntry<Seen>,
+        entry: &SurveyEntry<KindState>,
         chain: &AttachmentChain,
     ) -> Result<Vec<(NodeId, usize)>, InternalError> {
         let engine = self.engine;
         let topology = engine.world.topology();
-        let place = engine.trie.node(entry.place)?;
+        let node = engine.trie.node(entry.node)?;
         let (kind_of_root, _) = engine.automaton.end(entry.state.0)?;
         let mut found = Vec::new();
         let steps = &chain.steps;
         let through = |level: Level| steps.iter().filter(|step| step.level <= level).count();
-        if let Some(root) = engine.trie.root(entry.place) {
+        if let Some(root) = engine.trie.root(entry.node) {
             if self.kind.sees(Level::Root) {
                 let top = topology.node(&NodeKey::root());
                 found.extend(top.map(|top| (top, through(Level::Root))));
@@ -453,53 +454,53 @@ impl<'e> Sighted<'e> {
             let class = root.class.filter(|_| keeps);
             found.extend(class.map(|class| (class, through(Level::GatewayClass))));
         }
-        if !self.kind.keeps(kind_of_root, place.level) {
+        if !self.kind.keeps(kind_of_root, node.level) {
             return Ok(found);
         }
-        found.push((place.node, steps.len()));
-        let here = PathStep {
-            node: place.node,
-            level: place.level,
+        found.push((node.node, steps.len()));
+        let own_step = PathStep {
+            node: node.node,
+            level: node.level,
         };
-        // Without the place's own step, the chain ends at the Namespace or above it.
-        let above = steps.len() - usize::from(steps.last() == Some(&here));
-        let namespace = self.kind.namespace_above(topology, kind_of_root, place);
-        let brought = namespace.filter(|_| entry.state.2);
-        found.extend(brought.map(|namespace| (namespace, above)));
+        // Without the step of the node itself, the chain ends at the Namespace or above it.
+        let above = steps.len() - usize::from(steps.last() == Some(&own_step));
+        let namespace = self.kind.namespace_above(topology, kind_of_root, node);
+        let added = namespace.filter(|_| entry.state.2);
+        found.extend(added.map(|namespace| (namespace, above)));
         Ok(found)
     }
 }
 
-/// The state after one more place, and the Namespaces on the path if the place brings one.
+/// The state after one more trie node, and the Namespaces on the path if the trie node adds one.
 fn step(
     engine: &PathEngine,
     kind: &PolicyKind,
     lists: &NamespaceLists,
-    (state, list, _): Seen,
+    (state, list, _): KindState,
     id: TrieNodeId,
 ) -> Result<(StateId, Option<Vec<NodeId>>), InternalError> {
     let next = engine.after(state, id)?;
-    let place = engine.trie.node(id)?;
+    let node = engine.trie.node(id)?;
     let (root, _) = engine.automaton.end(next)?;
-    let namespace = kind.namespace_above(engine.world.topology(), root, place);
+    let namespace = kind.namespace_above(engine.world.topology(), root, node);
     let above = lists.get(list)?;
-    let brought = namespace.filter(|namespace| !above.contains(namespace));
+    let added = namespace.filter(|namespace| !above.contains(namespace));
     let with = |namespace| above.iter().copied().chain([namespace]).collect();
-    Ok((next, brought.map(with)))
+    Ok((next, added.map(with)))
 }
 
 impl PolicyKind {
-    /// The Namespace that stands above a place as the kind sees it, if it stands not further up.
+    /// The Namespace of a trie node's object, if the kind considers it above nodes of this level.
     fn namespace_above(
         &self,
         topology: &crate::topology::Topology,
         root: crate::topology::RootKind,
-        place: &TrieNode,
+        node: &TrieNode,
     ) -> Option<NodeId> {
-        let key = topology.key(place.node);
+        let key = topology.key(node.node);
         let reached = key.section.is_none()
-            && self.sees_namespace(place.level)
-            && self.keeps(root, place.level);
+            && self.sees_namespace(node.level)
+            && self.keeps(root, node.level);
         topology
             .namespace(&key.object.namespace)
             .filter(|_| reached)

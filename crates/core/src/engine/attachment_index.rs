@@ -1,4 +1,4 @@
-//! Where the policies of a kind are written down, so that one of them can be exchanged.
+//! An index of a kind's policies by node, so that single policies can be replaced.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,17 +11,18 @@ use crate::model::{NodeKey, ObjectKey, OrInternal};
 use crate::profile::{PolicyClass, SameTarget};
 use crate::store::Store;
 
-/// What is remembered of a kind, so that one policy can be exchanged.
+/// The data of a kind that is needed to replace single policies.
 #[derive(Debug)]
 pub(super) struct AttachmentIndex {
+    /// Slots that are not in use.
     free: Vec<usize>,
-    /// The policies whose references point to a node.
+    /// The policies whose references name a node.
     pub by_node: HashMap<NodeKey, Vec<usize>>,
     pub filters: FilterReferences,
 }
 
 impl AttachmentIndex {
-    /// The book of a kind.
+    /// Builds the index of a kind.
     pub fn of(kind: &PolicyKind, store: &Store) -> Self {
         let mut by_node: HashMap<NodeKey, Vec<usize>> = HashMap::new();
         for (slot, attachment_points) in kind.table.attachment_points.iter().enumerate() {
@@ -36,13 +37,14 @@ impl AttachmentIndex {
         }
     }
 
-    /// The slot of a policy, a new one if it has none.
+    /// The slot of a policy, or a free one if it has none.
     pub fn slot(&mut self, kind: &PolicyKind, key: &ObjectKey) -> usize {
-        let known = kind.table.slot(key).or_else(|| self.free.pop());
-        known.unwrap_or(kind.table.policies.len())
+        let existing = kind.table.slot(key).or_else(|| self.free.pop());
+        existing.unwrap_or(kind.table.policies.len())
     }
 
-    /// Takes a policy off its nodes; returns them. `None` if its clients may be set apart.
+    /// Removes a policy from its nodes and returns them; also from its slot if it is `gone`. `None` if it is
+    /// for the clients of one namespace, since such a policy can have paths of its own.
     pub fn detach(
         &mut self,
         kind: &mut PolicyKind,
@@ -68,22 +70,22 @@ impl AttachmentIndex {
             .collect();
         nodes.dedup();
         for node in &nodes {
-            if let Some(here) = self.by_node.get_mut(node) {
-                here.retain(|&other| other != slot);
-                if here.is_empty() {
+            if let Some(slots) = self.by_node.get_mut(node) {
+                slots.retain(|&other| other != slot);
+                if slots.is_empty() {
                     self.by_node.remove(node);
                 }
             }
         }
         if gone {
-            kind.table.take_out(slot);
+            kind.table.remove(slot);
             self.free.push(slot);
         }
         Some(nodes)
     }
 
-    /// The policies that may have a word on what is accepted on the affected nodes. Where one that
-    /// overlaps another loses all its nodes, those are affected, too, and so on.
+    /// The policies that can influence which policies are accepted on the affected nodes. If a conflict
+    /// rejects a policy on all its nodes, these nodes are added to `affected`, and so on.
     pub fn affected_policies(
         &self,
         kind: &PolicyKind,

@@ -1,7 +1,9 @@
-//! All paths at once: what a kind's stack is on a path depends on the nodes that do something to
-//! it, and paths that went alike go on alike. So there are *states*, one for each combination of
-//! chain states, *symbols*, one for each way in which nodes act, and moves from state to state. Cost
-//! follows distinct stacks, not paths.
+//! The automaton that follows all paths at once.
+//!
+//! A [`StateId`] numbers a combination of chain states of all kinds. A symbol stands for all trie nodes that
+//! have the same effect on the chain states. Transitions lead from a state and a symbol to the next state.
+//! Paths that reach the same state continue alike, so the cost grows with the number of distinct
+//! attachment chains and not with the number of paths.
 
 use std::sync::Arc;
 
@@ -13,25 +15,25 @@ use crate::effective::{AttachmentChain, World};
 use crate::model::{IndexVec, InternalError, Level, OrInternal, Str};
 use crate::topology::{NodeId, RootKind, TrieNodeId};
 
-/// A state's number; 0 is the one before every path.
+/// The number of a state; 0 is the start state.
 pub type StateId = u32;
-/// The number of a kind's chain state, 0 at the beginning.
+/// The number of a chain state of a kind.
 pub type ChainStateId = u32;
 
-/// From the nodes of a path to its state: what look-ups need.
+/// The transitions of the automaton: all that look-ups need of it.
 #[derive(Debug, Default)]
 pub struct Transitions {
-    /// The symbol of each node.
+    /// The symbol of each trie node.
     pub(super) symbols: IndexVec<TrieNodeId, u32>,
     pub(super) transitions: HashMap<(StateId, u32), StateId, rustc_hash::FxBuildHasher>,
 }
 
-/// All states of a world.
+/// The states of a world and the transitions between them.
 #[derive(Debug)]
 pub struct Automaton {
     pub(super) transitions: Arc<Transitions>,
     pub(super) states: Vec<State>,
-    /// By kind; none for a kind that stands nowhere.
+    /// The chain states by kind; `None` for a kind without attached policies.
     pub(super) chain_states: Vec<Option<ChainStates>>,
 }
 
@@ -41,26 +43,26 @@ pub(super) struct State {
     pub(super) root: RootKind,
     pub(super) end: Level,
     pub(super) client: Str,
-    /// By kind; unused ones stay at 0.
+    /// The chain state of each kind; 0 for kinds without attached policies.
     pub(super) chain_states: Box<[ChainStateId]>,
 }
 
 /// The chain states of a kind.
 #[derive(Debug, Default)]
 pub(super) struct ChainStates {
-    pub(super) known: Vec<(ChainState, Str)>,
+    pub(super) by_id: Vec<(ChainState, Str)>,
     pub(super) ids: HashMap<(ChainState, Str), ChainStateId>,
-    /// The states that are on each.
+    /// The states that contain each chain state.
     pub(super) states: Vec<Vec<StateId>>,
-    /// The chain states that rest on a node.
+    /// The chain states whose chain contains a node.
     pub(super) by_node: HashMap<NodeId, Vec<ChainStateId>>,
 }
 
 impl Transitions {
-    /// The state after one more node. Allocates nothing.
+    /// The state after one more trie node. Does not allocate.
     ///
     /// # Errors
-    /// There is no such state or node, or no path goes on like that.
+    /// There is no such state or trie node, or no path has this transition.
     pub fn after(&self, state: StateId, node: TrieNodeId) -> Result<StateId, InternalError> {
         let symbol = *self.symbols.get(node)?;
         let after = self.transitions.get(&(state, symbol)).copied();
@@ -69,22 +71,23 @@ impl Transitions {
 }
 
 impl Automaton {
-    /// What look-ups need of it.
+    /// The transitions between states.
     pub fn transitions(&self) -> &Arc<Transitions> {
         &self.transitions
     }
 
-    /// How many states there are.
+    /// The number of states.
     pub fn len(&self) -> usize {
         self.states.len()
     }
 
-    /// Whether there are none; there never are.
+    /// Whether there are no states. Always false: the start state exists.
     pub fn is_empty(&self) -> bool {
         self.states.is_empty()
     }
 
-    /// The chain states of a state by kind, and whether it is above the kind's effective level.
+    /// The kinds with their chain states at a state, and whether the state is above the kind's effective
+    /// level.
     ///
     /// # Errors
     /// There is no such state, or it lacks a chain state.
@@ -95,7 +98,7 @@ impl Automaton {
     ) -> Result<Vec<(usize, ChainStateId, bool)>, InternalError> {
         let state = self.states.get(state as usize).or_internal("a state")?;
         let mut found = Vec::with_capacity(self.chain_states.len());
-        // Before all paths nothing stands.
+        // No kind has a chain at the start state.
         if state.end == Level::Root {
             return Ok(found);
         }
@@ -108,14 +111,14 @@ impl Automaton {
             let chain_state = *state
                 .chain_states
                 .get(number)
-                .or_internal("the chain_state of a kind")?;
+                .or_internal("the chain state of a kind")?;
             let inherited_only = !reaches_effective_level(&kind.profile, state.root, state.end);
             found.push((number, chain_state, inherited_only));
         }
         Ok(found)
     }
 
-    /// The root of the paths that reach a state, and the level at which they end.
+    /// The kind of root of the paths that reach a state, and the level at which they end.
     ///
     /// # Errors
     /// There is no such state.
@@ -124,7 +127,7 @@ impl Automaton {
         Ok((state.root, state.end))
     }
 
-    /// The chain state of a kind at a state; `None` for a kind that stands nowhere.
+    /// The chain state of a kind at a state; `None` for a kind without attached policies.
     ///
     /// # Errors
     /// There is no such state or kind.
@@ -141,11 +144,11 @@ impl Automaton {
         let chain_state = state
             .chain_states
             .get(kind)
-            .or_internal("the chain_state of a kind")?;
+            .or_internal("the chain state of a kind")?;
         Ok(Some(*chain_state))
     }
 
-    /// The chain of a kind's chain state; `None` if nothing of the kind is attached.
+    /// The attachment chain of a chain state; `None` if it is empty.
     ///
     /// # Errors
     /// There is no such chain state.
@@ -156,20 +159,20 @@ impl Automaton {
         inherited_only: bool,
     ) -> Result<Option<AttachmentChain>, InternalError> {
         let chain_states = self.chain_states.get(kind).and_then(Option::as_ref);
-        let known =
-            chain_states.and_then(|chain_states| chain_states.known.get(chain_state as usize));
-        let (chain_state, client) = known.or_internal("a chain_state")?;
+        let existing =
+            chain_states.and_then(|chain_states| chain_states.by_id.get(chain_state as usize));
+        let (chain_state, client) = existing.or_internal("a chain state")?;
         Ok(chain_state.attachment_chain(inherited_only, client))
     }
 
-    /// The chain states of a kind that rest on a node.
+    /// The chain states of a kind whose chain contains a node.
     pub fn chain_states_on(&self, kind: usize, node: NodeId) -> &[ChainStateId] {
         let chain_states = self.chain_states.get(kind).and_then(Option::as_ref);
         let found = chain_states.and_then(|chain_states| chain_states.by_node.get(&node));
         found.map_or(&[], Vec::as_slice)
     }
 
-    /// The states that are on a chain state of a kind.
+    /// The states that contain a chain state of a kind.
     ///
     /// # Errors
     /// There is no such chain state.
@@ -181,7 +184,7 @@ impl Automaton {
         let chain_states = self.chain_states.get(kind).and_then(Option::as_ref);
         let found =
             chain_states.and_then(|chain_states| chain_states.states.get(chain_state as usize));
-        let states = found.or_internal("the states on a chain_state")?;
+        let states = found.or_internal("the states with a chain state")?;
         Ok(states)
     }
 }

@@ -1,45 +1,47 @@
-//! A kind's way down a path, step by step: what [`World::attachment_chain`] says of a
-//! whole resolved path at once. The engine goes this way, since paths that went alike so far go alike from
-//! here on; the tests hold one against the other.
+//! Computes the attachment chain of a kind step by step, on the way down a path.
+//!
+//! The judge computes the same chain from a whole resolved path with `World::attachment_chain`. The engine
+//! works by steps because paths with equal chain states continue alike. Tests compare the two.
 
 use crate::effective::{AttachmentChain, PolicyKind, World};
 use crate::model::{Level, NodeKey, Str};
 use crate::profile::{EffectiveTarget, PolicyClass};
 use crate::topology::{NodeId, PathStep, RootKind};
 
-/// Where a kind stands after some steps of a path.
+/// The attachment chain of a kind after some steps of a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct ChainState {
-    /// The kind does not act on this path (specification 2.4).
-    idle: bool,
+    /// Whether the kind does not act on this path (specification 2.4).
+    inactive: bool,
     /// Nodes with policies, from least to most specific.
     steps: Vec<PathStep>,
-    /// A policy for its own clients stands on one of them.
+    /// Whether a policy for the clients of this path's namespace is attached to one of the nodes
+    /// (specification 4.6).
     own_clients: bool,
-    /// The node whose object's own fields join (specification 6.4).
+    /// The node whose object sets own fields that are merged (specification 6.4).
     own: Option<NodeId>,
-    /// Namespaces that stood on the path already, where they can be a Direct kind's layer.
-    seen: Vec<NodeId>,
+    /// Namespaces above earlier nodes of the path, for a Direct kind that can target Namespaces.
+    layer_namespaces: Vec<NodeId>,
 }
 
-/// What a place does to a kind's chain state; equal effects lead the same way.
+/// The effect of a trie node on the chain state of a kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct ChainEffect {
-    /// The Namespace that stands above the node, if it has policies or is a layer.
+    /// The Namespace above the node, if it has policies or can be the target of a Direct kind.
     namespace: Option<NodeId>,
-    /// It is the layer of a Direct kind from here on (specification 7.4).
+    /// Whether the Namespace replaces the chain of a Direct kind (specification 7.4).
     namespace_is_layer: bool,
     /// The node, if it has policies.
     node: Option<NodeId>,
-    /// Its object is the layer of a Direct kind from here on.
+    /// Whether the node's object replaces the chain of a Direct kind (specification 7.4).
     is_layer: bool,
-    /// The node whose own fields join, if it sets some.
+    /// The node, if its object sets own fields.
     own: Option<NodeId>,
-    /// Own fields are those of the last node: what was above does not count.
-    takes_own: bool,
+    /// Whether the kind merges own fields: those of the last node only, so each node replaces them.
+    reads_own_fields: bool,
 }
 
-/// A step that is made.
+/// One step down a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StepContext {
     pub node: NodeId,
@@ -48,7 +50,7 @@ pub(super) struct StepContext {
 }
 
 impl World {
-    /// What a place does to the chain state of a kind; `None` for nothing.
+    /// The effect of a step on the chain state of a kind; `None` if it has none.
     pub(super) fn effect(&self, kind: &PolicyKind, step: StepContext) -> Option<ChainEffect> {
         let profile = &*kind.profile;
         if let EffectiveTarget::Level(level) = profile.effective
@@ -69,22 +71,23 @@ impl World {
             .filter(|_| reached);
         let namespace_is_layer = above.is_some_and(|ns| is_layer(self.topology().key(ns)));
         let namespace = above.filter(|ns| kind.nodes.contains_key(ns) || namespace_is_layer);
-        // A section belongs to a Direct kind's layer if its object does.
-        let counts = !direct || is_layer(key);
-        let takes_own = !profile.own_fields.is_empty();
+        // For a Direct kind, policies of a section count only if the kind can target its object.
+        let is_relevant = !direct || is_layer(key);
+        let reads_own_fields = !profile.own_fields.is_empty();
         let effect = ChainEffect {
             namespace,
             namespace_is_layer,
-            node: Some(step.node).filter(|node| counts && kind.nodes.contains_key(node)),
+            node: Some(step.node).filter(|node| is_relevant && kind.nodes.contains_key(node)),
             is_layer: whole && is_layer(key),
-            own: Some(step.node).filter(|&node| takes_own && self.has_own(kind, node)),
-            takes_own,
+            own: Some(step.node)
+                .filter(|&node| reads_own_fields && self.sets_own_fields(kind, node)),
+            reads_own_fields,
         };
         (effect != ChainEffect::default()).then_some(effect)
     }
 
-    /// Whether the object of a node sets fields that the kind's profile names.
-    fn has_own(&self, kind: &PolicyKind, node: NodeId) -> bool {
+    /// Whether the object of a node sets own fields of the kind.
+    fn sets_own_fields(&self, kind: &PolicyKind, node: NodeId) -> bool {
         let chain = AttachmentChain {
             own: Some(node),
             ..AttachmentChain::default()
@@ -94,11 +97,11 @@ impl World {
 }
 
 impl ChainState {
-    /// The chain state of a kind at the beginning of a path: its root namespace stands above everything
-    /// (specification 3.1).
+    /// The chain state of a kind at the beginning of a path. Policies of the root namespace are above all
+    /// others (specification 3.1).
     pub fn start(kind: &PolicyKind, acts: bool, root: Option<NodeId>, client: &Str) -> Self {
         let mut chain_state = ChainState {
-            idle: !acts,
+            inactive: !acts,
             ..ChainState::default()
         };
         if acts
@@ -111,7 +114,7 @@ impl ChainState {
         chain_state
     }
 
-    /// The chain state one step further.
+    /// The chain state after one more step.
     pub fn after(
         &self,
         kind: &PolicyKind,
@@ -120,7 +123,7 @@ impl ChainState {
         client: &Str,
     ) -> Self {
         let mut chain_state = self.clone();
-        if chain_state.idle {
+        if chain_state.inactive {
             return chain_state;
         }
         if let Some(namespace) = effect.namespace {
@@ -128,8 +131,8 @@ impl ChainState {
                 node: namespace,
                 level: Level::Namespace,
             };
-            if effect.namespace_is_layer && !chain_state.seen.contains(&namespace) {
-                chain_state.seen.push(namespace);
+            if effect.namespace_is_layer && !chain_state.layer_namespaces.contains(&namespace) {
+                chain_state.layer_namespaces.push(namespace);
                 chain_state.clear();
                 chain_state.push(kind, namespace, Level::Namespace, client);
             } else if !effect.namespace_is_layer
@@ -145,7 +148,7 @@ impl ChainState {
         if let Some(node) = effect.node {
             chain_state.push(kind, node, level, client);
         }
-        if effect.takes_own {
+        if effect.reads_own_fields {
             chain_state.own = effect.own;
         }
         chain_state
@@ -156,29 +159,29 @@ impl ChainState {
         self.own_clients = false;
     }
 
-    /// Puts a node on the chain state, if something on it acts for the client.
+    /// Adds a node to the chain, if some policy on it concerns the client.
     fn push(&mut self, kind: &PolicyKind, node: NodeId, level: Level, client: &Str) {
-        let Some(here) = kind.nodes.get(&node) else {
+        let Some(on_node) = kind.nodes.get(&node) else {
             return;
         };
-        let own_clients = here.is_for(client);
-        if own_clients || here.is_for_all() {
+        let own_clients = on_node.is_for(client);
+        if own_clients || on_node.is_for_all() {
             self.own_clients |= own_clients;
             self.steps.push(PathStep { node, level });
         }
     }
 
-    /// Whether a policy for its own clients stands on it.
+    /// Whether the chain depends on the client namespace.
     pub fn is_for_clients(&self) -> bool {
         self.own_clients
     }
 
-    /// The nodes that it rests on.
+    /// The nodes of the chain.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> {
         self.steps.iter().map(|step| step.node)
     }
 
-    /// The chain that it comes to; `None` if nothing stands on it.
+    /// The attachment chain; `None` if it is empty.
     pub fn attachment_chain(&self, inherited_only: bool, client: &Str) -> Option<AttachmentChain> {
         (!self.steps.is_empty()).then(|| AttachmentChain {
             steps: self.steps.clone(),

@@ -1,5 +1,4 @@
-//! Makes the automaton of a world: finds every state that some path reaches, without walking every
-//! path.
+//! Builds the automaton of a world: finds all states that paths reach, without walking every path.
 
 use std::sync::Arc;
 
@@ -13,15 +12,15 @@ use crate::effective::{NodePolicies, PolicyKind, World};
 use crate::model::{IndexVec, InternalError, Level, NodeKey, OrInternal, Str};
 use crate::topology::{NodeId, PathTrie, RootKind, TrieNode, TrieNodeId, TrieRoot};
 
-/// How a place acts.
+/// The effects of a trie node on all kinds. Nodes with equal symbols lead to the same next state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Symbol {
     root: Option<RootSymbol>,
-    /// A GatewayClass and its Gateway are two steps of one place.
+    /// The effects of each step. The trie node of a Gateway has two: its GatewayClass and the Gateway.
     steps: Vec<(Level, Vec<(usize, ChainEffect)>)>,
 }
 
-/// What a root decides for all paths below it.
+/// The properties of a root that concern all paths below it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct RootSymbol {
     kind: RootKind,
@@ -29,11 +28,11 @@ struct RootSymbol {
     acts: Vec<bool>,
 }
 
-/// A automaton in the making.
+/// Builds an automaton.
 struct AutomatonBuilder<'w> {
     world: &'w World,
     root: Option<NodeId>,
-    /// Whether some policy is for its own clients: else clients make no difference.
+    /// Whether some policy is for the clients of one namespace; otherwise states ignore the client.
     has_clients: bool,
     symbols: Vec<Symbol>,
     symbol_ids: HashMap<Symbol, u32>,
@@ -43,14 +42,14 @@ struct AutomatonBuilder<'w> {
 }
 
 impl Automaton {
-    /// The automaton of a world whose paths are those of a trie.
+    /// Builds the automaton of a world over the trie of its paths.
     ///
     /// # Errors
-    /// Something is missing that the trie or the world refers to.
+    /// The trie or the world refers to something that is missing.
     pub fn new(world: &World, trie: &PathTrie) -> Result<Self, InternalError> {
         let mut builder = AutomatonBuilder::new(world);
         let nodes = trie.nodes();
-        let symbols: Vec<u32> = nodes.map(|place| builder.symbol(place)).collect();
+        let symbols: Vec<u32> = nodes.map(|node| builder.symbol(node)).collect();
         let mut symbols: IndexVec<TrieNodeId, u32> = symbols.into();
         for (id, root) in trie.roots() {
             let symbol = builder.root_symbol(trie.node(*id)?, root);
@@ -68,14 +67,14 @@ impl Automaton {
         Ok(automaton)
     }
 
-    /// A automaton of a world in which no place has a state.
+    /// An automaton with the start state only, in which no trie node has a transition.
     pub(super) fn without_paths(world: &World) -> Self {
         AutomatonBuilder::new(world).automaton
     }
 }
 
-/// What is below each place, alike for nodes below which everything acts alike: numbers of lists
-/// of symbols, each with what is below it.
+/// Classes of equivalent subtrees. Two trie nodes have the same class if the symbols below them are the
+/// same on every way down. A class is a list of the symbols of the children, each with its own class.
 #[derive(Debug, Default)]
 struct SubtreeClasses {
     of: IndexVec<TrieNodeId, u32>,
@@ -87,20 +86,20 @@ fn subtree_classes(
     symbols: &IndexVec<TrieNodeId, u32>,
 ) -> Result<SubtreeClasses, InternalError> {
     let mut below = SubtreeClasses::default();
-    let mut known: HashMap<Vec<(u32, u32)>, u32> = HashMap::new();
-    for place in trie.nodes() {
+    let mut existing: HashMap<Vec<(u32, u32)>, u32> = HashMap::new();
+    for node in trie.nodes() {
         let mut list: Vec<(u32, u32)> = trie
-            .below(place)
+            .below(node)
             .map(|id| Ok((*symbols.get(id)?, *below.of.get(id)?)))
             .collect::<Result<_, _>>()?;
         list.sort_unstable();
         list.dedup();
-        let number = match known.get(&list) {
+        let number = match existing.get(&list) {
             Some(&number) => number,
             None => {
                 let number = u32::try_from(below.lists.len()).unwrap_or(u32::MAX);
                 below.lists.push(list.clone());
-                known.insert(list, number);
+                existing.insert(list, number);
                 number
             }
         };
@@ -110,7 +109,7 @@ fn subtree_classes(
 }
 
 impl State {
-    /// The state before every path.
+    /// The start state.
     fn start() -> Self {
         Self {
             root: RootKind::default(),
@@ -123,7 +122,7 @@ impl State {
 
 impl<'w> AutomatonBuilder<'w> {
     fn new(world: &'w World) -> Self {
-        let stands = |kind: &PolicyKind| !kind.nodes.is_empty();
+        let has_policies = |kind: &PolicyKind| !kind.nodes.is_empty();
         let clients = |kind: &PolicyKind| {
             let mut groups = kind.nodes.values().flat_map(NodePolicies::all_groups);
             groups.any(|g| matches!(g, AttachmentGroup::Clients(_)))
@@ -131,7 +130,7 @@ impl<'w> AutomatonBuilder<'w> {
         let chain_states: Vec<Option<ChainStates>> = world
             .kinds()
             .iter()
-            .map(|kind| stands(kind).then(ChainStates::default))
+            .map(|kind| has_policies(kind).then(ChainStates::default))
             .collect();
         let start = State::start();
         Self {
@@ -150,27 +149,27 @@ impl<'w> AutomatonBuilder<'w> {
         }
     }
 
-    fn symbol(&mut self, place: &TrieNode) -> u32 {
-        if let Some(&known) = self.by_node.get(&(place.node, place.level)) {
-            return known;
+    fn symbol(&mut self, node: &TrieNode) -> u32 {
+        if let Some(&existing) = self.by_node.get(&(node.node, node.level)) {
+            return existing;
         }
-        let effects = self.effects(place.node, place.level, RootKind::Gateway);
+        let effects = self.effects(node.node, node.level, RootKind::Gateway);
         let symbol = self.intern(Symbol {
             root: None,
-            steps: vec![(place.level, effects)],
+            steps: vec![(node.level, effects)],
         });
-        self.by_node.insert((place.node, place.level), symbol);
+        self.by_node.insert((node.node, node.level), symbol);
         symbol
     }
 
-    fn root_symbol(&mut self, place: &TrieNode, root: &TrieRoot) -> u32 {
+    fn root_symbol(&mut self, node: &TrieNode, root: &TrieRoot) -> u32 {
         let mut steps = Vec::new();
         if let Some(class) = root.class {
             let effects = self.effects(class, Level::GatewayClass, root.kind);
             steps.push((Level::GatewayClass, effects));
         }
-        let effects = self.effects(place.node, place.level, root.kind);
-        steps.push((place.level, effects));
+        let effects = self.effects(node.node, node.level, root.kind);
+        steps.push((node.level, effects));
         let kinds = self.active_kinds();
         let symbol = Symbol {
             root: Some(RootSymbol {
@@ -189,7 +188,7 @@ impl<'w> AutomatonBuilder<'w> {
         self.intern(symbol)
     }
 
-    /// The kinds that stand somewhere.
+    /// The kinds with attached policies.
     fn active_kinds(&self) -> impl Iterator<Item = (usize, &'w PolicyKind)> {
         let kinds = self.world.kinds().iter().map(|kind| &**kind).enumerate();
         kinds.filter(|(_, kind)| !kind.nodes.is_empty())
@@ -203,8 +202,8 @@ impl<'w> AutomatonBuilder<'w> {
     }
 
     fn intern(&mut self, symbol: Symbol) -> u32 {
-        if let Some(&known) = self.symbol_ids.get(&symbol) {
-            return known;
+        if let Some(&existing) = self.symbol_ids.get(&symbol) {
+            return existing;
         }
         let number = u32::try_from(self.symbols.len()).unwrap_or(u32::MAX);
         self.symbols.push(symbol.clone());
@@ -212,21 +211,21 @@ impl<'w> AutomatonBuilder<'w> {
         number
     }
 
-    /// Makes every state that some path reaches.
+    /// Adds all states that paths reach.
     fn explore(
         &mut self,
         trie: &PathTrie,
         below: &SubtreeClasses,
         transitions: &mut Transitions,
     ) -> Result<(), InternalError> {
-        let mut seen: HashSet<(StateId, u32)> = HashSet::new();
+        let mut visited: HashSet<(StateId, u32)> = HashSet::new();
         let mut pending: Vec<(StateId, u32)> = Vec::new();
         for (root, _) in trie.roots() {
             let (symbol, list) = (*transitions.symbols.get(*root)?, *below.of.get(*root)?);
             pending.push((self.transition(0, symbol, transitions)?, list));
         }
         while let Some((state, list)) = pending.pop() {
-            if !seen.insert((state, list)) {
+            if !visited.insert((state, list)) {
                 continue;
             }
             let next = below.lists.get(list as usize);
@@ -237,19 +236,19 @@ impl<'w> AutomatonBuilder<'w> {
         Ok(())
     }
 
-    /// The state after a symbol.
+    /// The state after a symbol; added if it is new.
     fn transition(
         &mut self,
         from: StateId,
         symbol: u32,
         transitions: &mut Transitions,
     ) -> Result<StateId, InternalError> {
-        if let Some(&known) = transitions.transitions.get(&(from, symbol)) {
-            return Ok(known);
+        if let Some(&existing) = transitions.transitions.get(&(from, symbol)) {
+            return Ok(existing);
         }
         let state = self.successor(from, symbol)?;
         let to = match self.state_ids.get(&state) {
-            Some(&known) => known,
+            Some(&existing) => existing,
             None => self.add(state)?,
         };
         transitions.transitions.insert((from, symbol), to);
@@ -282,7 +281,7 @@ impl<'w> AutomatonBuilder<'w> {
             let id = self.chain_state(number, chain_state, &root.client)?;
             *chain_states
                 .get_mut(number)
-                .or_internal("the chain_state of a kind")? = id;
+                .or_internal("the chain state of a kind")? = id;
         }
         Ok(State {
             root: root.kind,
@@ -301,14 +300,14 @@ impl<'w> AutomatonBuilder<'w> {
     ) -> Result<(), InternalError> {
         let kind = self.world.kinds().get(number).or_internal("a kind")?;
         let chain_state = state.chain_states.get_mut(number);
-        let chain_state = chain_state.or_internal("the chain_state of a kind")?;
-        let known = self
+        let chain_state = chain_state.or_internal("the chain state of a kind")?;
+        let existing = self
             .automaton
             .chain_states
             .get(number)
             .and_then(Option::as_ref);
-        let known = known.and_then(|t| t.known.get(*chain_state as usize));
-        let (from, _) = known.or_internal("a chain_state")?;
+        let existing = existing.and_then(|t| t.by_id.get(*chain_state as usize));
+        let (from, _) = existing.or_internal("a chain state")?;
         let after = from.after(kind, effect, level, &state.client);
         *chain_state = self.chain_state(number, after, &state.client)?;
         Ok(())
@@ -322,23 +321,23 @@ impl<'w> AutomatonBuilder<'w> {
     ) -> Result<ChainStateId, InternalError> {
         let chain_states = self.automaton.chain_states.get_mut(number);
         let chain_states = chain_states.and_then(Option::as_mut);
-        let chain_states = chain_states.or_internal("the chain_states of a kind")?;
-        // The client counts where a policy is for its own ones.
+        let chain_states = chain_states.or_internal("the chain states of a kind")?;
+        // The client is part of the chain state only if a policy for its namespace is on the chain.
         let client = if chain_state.is_for_clients() {
             client.clone()
         } else {
             Str::default()
         };
         let key = (chain_state, client);
-        if let Some(&known) = chain_states.ids.get(&key) {
-            return Ok(known);
+        if let Some(&existing) = chain_states.ids.get(&key) {
+            return Ok(existing);
         }
-        let id = u32::try_from(chain_states.known.len()).ok();
-        let id = id.or_internal("room for chain_states")?;
+        let id = u32::try_from(chain_states.by_id.len()).ok();
+        let id = id.or_internal("a free chain state number")?;
         for node in key.0.nodes() {
             chain_states.by_node.entry(node).or_default().push(id);
         }
-        chain_states.known.push(key.clone());
+        chain_states.by_id.push(key.clone());
         chain_states.states.push(Vec::new());
         chain_states.ids.insert(key, id);
         Ok(id)
@@ -346,7 +345,7 @@ impl<'w> AutomatonBuilder<'w> {
 
     fn add(&mut self, state: State) -> Result<StateId, InternalError> {
         let id = u32::try_from(self.automaton.states.len()).ok();
-        let id = id.or_internal("room for states")?;
+        let id = id.or_internal("a free state number")?;
         for (chain_state, chain_states) in state
             .chain_states
             .iter()
@@ -354,7 +353,7 @@ impl<'w> AutomatonBuilder<'w> {
         {
             if let Some(chain_states) = chain_states {
                 let states = chain_states.states.get_mut(*chain_state as usize);
-                states.or_internal("a chain_state")?.push(id);
+                states.or_internal("a chain state")?.push(id);
             }
         }
         self.automaton.states.push(state.clone());

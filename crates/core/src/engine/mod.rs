@@ -1,9 +1,10 @@
-//! The engine: a world that follows its store, with work in proportion to what changed.
+//! The engine: updates a world when its store changes, with work in proportion to the change.
 //!
-//! A policy that changes is exchanged in its place: its references, the conflicts around it and the
-//! chain states that rest on its nodes are worked out again, and nothing else. What moves paths themselves
-//! (Gateways, routes, namespaces, grants, profiles) lets the world be read anew; answers whose
-//! question is the same stay. [`World::from_store`] is the law: the tests hold each step against it.
+//! A changed policy is replaced in its slot. Only its references, the conflicts that it takes part in and
+//! the chain states that contain its nodes are computed again. A change to paths themselves (Gateways,
+//! routes, namespaces, grants, profiles) rebuilds the world from scratch; answers with the same
+//! [`AnswerKey`](crate::effective::AnswerKey) can be reused. Tests compare each update with
+//! [`World::from_store`].
 
 mod affected;
 mod attachment_index;
@@ -17,7 +18,7 @@ mod survey;
 
 pub use automaton::{Automaton, ChainStateId, StateId, Transitions};
 pub use paths::{ChainId, ChainKey, ChainTable, PathEnd, PathEngine, acts_below};
-pub use survey::{PathGroup, PathSample, SAMPLES, Survey, SurveyEntry, SurveyStart};
+pub use survey::{PathCount, PathGroup, SAMPLE_SIZE, Survey, SurveyEntry, SurveyStart};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -34,39 +35,39 @@ use crate::profile::{Policy, Profile, read_policy};
 use crate::store::{ChangeSet, Store};
 use crate::topology::{NodeId, PathTrie};
 
-/// A world with its paths, ready to follow changes.
+/// A world with its paths that is updated as its store changes.
 #[derive(Debug)]
 pub struct Engine {
     paths: PathEngine,
     indexes: Vec<AttachmentIndex>,
-    /// Kinds of objects that something depends on: nodes of paths, and what references name.
+    /// The kinds of objects that are nodes of paths or targets of references.
     pub(super) referenced_kinds: HashSet<GroupKind>,
-    /// How often the world was read from scratch while it followed.
+    /// The number of updates that rebuilt the world from scratch.
     rebuilds: u64,
 }
 
-/// What came of a step.
+/// The effect of an update on answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EngineUpdate {
-    /// Nothing that answers rest on.
+    /// No answer changes.
     Nothing,
-    /// The chain states of these kinds may come to something else.
+    /// The answers of these chain states may change; pairs of kind and chain state.
     ChainStates(Vec<(usize, ChainStateId)>),
-    /// The states are others; answers to the same questions are the same.
+    /// All states are new. Answers with the same key are unchanged.
     All,
 }
 
-/// What an exchange did.
+/// The effect of replacing policies of a kind.
 #[derive(Debug, Default)]
 struct Replacement {
-    /// Nodes on which policies are others now.
+    /// Nodes whose policies changed.
     touched: Vec<NodeId>,
-    /// A node has policies that had none, or the other way round.
-    moved: bool,
+    /// A node has policies for all clients and had none before, so that new chain states are needed.
+    needs_new_states: bool,
 }
 
 impl Engine {
-    /// The engine of a world.
+    /// Finds all paths of a world and the states that they reach.
     pub fn new(world: World) -> Self {
         let indexes = world
             .kinds()
@@ -80,12 +81,12 @@ impl Engine {
         }
     }
 
-    /// The world as it is now.
+    /// The current world.
     pub fn world(&self) -> &World {
         &self.paths.world
     }
 
-    /// The world as it is now with its paths: a clone stays as it is.
+    /// The current world with its paths. Later updates do not change a clone.
     pub fn paths(&self) -> &PathEngine {
         &self.paths
     }
@@ -95,17 +96,17 @@ impl Engine {
         &self.paths.trie
     }
 
-    /// The states of all paths.
+    /// The automaton over the trie.
     pub fn automaton(&self) -> &Arc<Automaton> {
         &self.paths.automaton
     }
 
-    /// How often the world was read from scratch while it followed.
+    /// The number of updates that rebuilt the world from scratch.
     pub fn rebuilds(&self) -> u64 {
         self.rebuilds
     }
 
-    /// How many policies of each kind there are, by outcome (specification 3.3).
+    /// The number of policies of each kind by outcome (specification 3.3).
     pub fn outcomes(&self) -> BTreeMap<(GroupKind, Outcome), usize> {
         let mut found = BTreeMap::new();
         for kind in &self.paths.world.kinds {
@@ -118,7 +119,7 @@ impl Engine {
         found
     }
 
-    /// Follows a store in which some objects are others than before.
+    /// Updates the world to a store in which the objects in `changed` differ from before.
     pub fn follow(&mut self, store: Store, changed: &ChangeSet) -> EngineUpdate {
         let before = std::mem::replace(&mut self.paths.world.store, store);
         let mut of_kinds: HashMap<usize, Vec<&ObjectKey>> = HashMap::new();
@@ -132,7 +133,7 @@ impl Engine {
         let mut numbers: Vec<usize> = of_kinds.keys().copied().collect();
         numbers.sort_unstable();
         let mut chain_states = Vec::new();
-        let mut moved = false;
+        let mut needs_new_states = false;
         for number in numbers {
             let keys = of_kinds.get(&number).or_internal("the policies of a kind");
             let Some(replacement) = keys
@@ -141,13 +142,13 @@ impl Engine {
             else {
                 return self.rebuild();
             };
-            moved |= replacement.moved;
+            needs_new_states |= replacement.needs_new_states;
             for node in replacement.touched {
                 let resting = self.paths.automaton.chain_states_on(number, node).iter();
                 chain_states.extend(resting.map(|&chain_state| (number, chain_state)));
             }
         }
-        if moved {
+        if needs_new_states {
             let (world, trie) = (&self.paths.world, &self.paths.trie);
             self.paths.automaton = Arc::new(PathEngine::build_automaton(world, trie));
             return EngineUpdate::All;
@@ -161,14 +162,14 @@ impl Engine {
         }
     }
 
-    /// Reads the world from scratch. Profiles that say the same stay the same.
+    /// Rebuilds the world from scratch. Equal profiles keep their address, so that answer keys stay equal.
     fn rebuild(&mut self) -> EngineUpdate {
         let store = self.paths.world.store.clone();
         let mut world = World::from_store(store, &self.paths.world.profiles);
         for kind in &mut world.kinds {
-            let known = self.paths.world.kind(&kind.profile.policy);
-            if let Some(known) = known.filter(|known| *known.profile == *kind.profile) {
-                Arc::make_mut(kind).profile = Arc::clone(&known.profile);
+            let existing = self.paths.world.kind(&kind.profile.policy);
+            if let Some(existing) = existing.filter(|existing| *existing.profile == *kind.profile) {
+                Arc::make_mut(kind).profile = Arc::clone(&existing.profile);
             }
         }
         let rebuilds = self.rebuilds + 1;
@@ -179,7 +180,7 @@ impl Engine {
         EngineUpdate::All
     }
 
-    /// Exchanges policies of a kind; `None` if they bear on the paths themselves.
+    /// Replaces policies of a kind; `None` if they change the paths themselves.
     fn replace_policies(&mut self, number: usize, keys: &[&ObjectKey]) -> Option<Replacement> {
         let kind = Arc::make_mut(
             self.paths
@@ -206,9 +207,9 @@ impl Engine {
             let policy = read_policy(&kind.profile, &entry.object);
             self.referenced_kinds
                 .extend(reference_kinds(&kind.profile, &policy));
-            let place = (&self.paths.world.store, &*self.paths.world.topology);
-            let attached = attach_policy(&kind.profile, &policy, place, &index.filters);
-            // Its clients may be set apart on a mesh root.
+            let context = (&self.paths.world.store, &*self.paths.world.topology);
+            let attached = attach_policy(&kind.profile, &policy, context, &index.filters);
+            // Such a policy can add paths for its clients below a mesh root.
             if attached
                 .nodes()
                 .any(|(_, g)| matches!(g, AttachmentGroup::Clients(_)))
@@ -232,9 +233,9 @@ impl Engine {
         let members = index.affected_policies(kind, &mut affected);
         let found = kind.resolve_conflicts_on(members, &affected);
         let mut replacement = Replacement::default();
-        for (key, now) in found {
+        for (key, policies) in found {
             if let Some(node) = self.paths.world.topology.node(&key) {
-                replacement.take(kind, node, now, &slots);
+                replacement.replace(kind, node, policies, &slots);
             }
         }
         Some(replacement)
@@ -242,34 +243,35 @@ impl Engine {
 }
 
 impl Replacement {
-    /// Puts what stands on a node now.
-    fn take(
+    /// Replaces the policies of a node.
+    fn replace(
         &mut self,
         kind: &mut PolicyKind,
         node: NodeId,
-        now: NodePolicies,
+        policies: NodePolicies,
         slots: &HashSet<usize>,
     ) {
-        let stands = now.stands();
+        let has_policies = policies.has_policies();
         let before = kind.nodes.get(&node);
-        // Chain states go on over a node that nothing stands on any more; new ones are needed where all
-        // clients are to see what none or some did.
-        self.moved |= now.is_for_all() && !before.is_some_and(NodePolicies::is_for_all);
-        let bears = |here: &NodePolicies| {
-            let accepted = here.groups.values().flatten().copied();
-            let mut all = accepted.chain(here.rejected.iter().map(|r| r.policy));
+        // Existing chain states may contain a node that has no policies any more. New ones are needed
+        // if policies concern all clients on a node where no policy did before.
+        self.needs_new_states |=
+            policies.is_for_all() && !before.is_some_and(NodePolicies::is_for_all);
+        let affects = |on_node: &NodePolicies| {
+            let accepted = on_node.groups.values().flatten().copied();
+            let mut all = accepted.chain(on_node.rejected.iter().map(|r| r.policy));
             all.any(|policy| slots.contains(&policy))
         };
-        let same = before.is_some_and(|before| *before == now && !bears(before));
-        if !same && (stands || before.is_some()) {
+        let same = before.is_some_and(|before| *before == policies && !affects(before));
+        if !same && (has_policies || before.is_some()) {
             self.touched.push(node);
         }
-        kind.nodes.put(node, now);
+        kind.nodes.put(node, policies);
     }
 }
 
 impl PolicyKind {
-    /// Settles the conflicts between some policies; returns what stands on the affected nodes.
+    /// Resolves the conflicts between some policies; returns the policies of the affected nodes.
     fn resolve_conflicts_on(
         &mut self,
         members: Vec<usize>,
@@ -283,11 +285,11 @@ impl PolicyKind {
             members.clone(),
         );
         let is_affected = |(node, _): &AttachmentPoint| affected.contains(node);
-        let mut lost = resolution.lost_of();
+        let mut lost = resolution.losses_by_policy();
         for slot in members {
             let mut lost = lost.remove(&slot).unwrap_or_default();
-            lost.retain(|(place, _)| is_affected(place));
-            self.table.lose(slot, is_affected, lost);
+            lost.retain(|(point, _)| is_affected(point));
+            self.table.record_losses(slot, is_affected, lost);
         }
         let mut found = resolution.by_node();
         let nodes = affected.iter();
@@ -297,7 +299,7 @@ impl PolicyKind {
     }
 }
 
-/// The kinds that a policy may name, and does.
+/// The kinds that a policy references, as far as its profile allows them.
 fn reference_kinds<'p>(
     profile: &'p Profile,
     policy: &'p Policy,
@@ -310,7 +312,7 @@ fn reference_kinds<'p>(
     kinds.filter(allowed).cloned()
 }
 
-/// Kinds of objects that something depends on.
+/// The kinds of objects that are nodes of paths or targets of references.
 fn referenced_kinds(world: &World) -> HashSet<GroupKind> {
     let mut referenced_kinds: HashSet<GroupKind> = HashSet::new();
     for kind in world.kinds() {
@@ -318,8 +320,8 @@ fn referenced_kinds(world: &World) -> HashSet<GroupKind> {
             referenced_kinds.extend(reference_kinds(&kind.profile, policy));
         }
     }
-    for place in 0..world.topology().len() {
-        let key = world.topology().key_at(place);
+    for index in 0..world.topology().len() {
+        let key = world.topology().key_at(index);
         referenced_kinds.extend(key.map(|key| key.object.kind.clone()));
     }
     referenced_kinds

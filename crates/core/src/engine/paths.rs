@@ -1,5 +1,4 @@
-//! A world with the trie of its paths and the automaton over it: what look-ups, explanations,
-//! statuses and lists all walk. It never changes; a clone shares everything.
+//! Walks the paths of a world. Look-ups, explanations, statuses and lists all use this engine.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use crate::effective::{AttachmentChain, PolicyKind, World};
 use crate::model::{GroupKind, InternalError, Level, OrInternal, PathName};
 use crate::topology::{NodeId, PathStart, PathTrie, PathVisitor, RootKind, TrieNodeId, TrieRoot};
 
-/// A world with the trie of its paths and the automaton over it.
+/// A world with the trie of its paths and the automaton over it. It is immutable; clones share all data.
 #[derive(Clone, Debug)]
 pub struct PathEngine {
     pub(super) world: World,
@@ -22,27 +21,27 @@ pub struct PathEngine {
 /// Where a path ends, in the trie and in the automaton.
 #[derive(Clone, Debug)]
 pub struct PathEnd {
-    /// The places from the root to the end.
+    /// The trie nodes from the root to the end.
     pub resolved: Vec<TrieNodeId>,
     /// The state at the end.
     pub state: StateId,
 }
 
-/// The attachment chains of a kind: equal ones of different states are one.
+/// Numbers the attachment chains of a kind. Equal chains of different states have the same number.
 #[derive(Debug)]
 pub struct ChainTable<'e> {
     engine: &'e PathEngine,
     number: usize,
     kind: &'e PolicyKind,
-    known: HashMap<(ChainStateId, bool), Option<ChainId>>,
+    by_state: HashMap<(ChainStateId, bool), Option<ChainId>>,
     ids: HashMap<AttachmentChain, ChainId>,
     chains: Vec<AttachmentChain>,
 }
 
-/// The number of an attachment chain in its table.
+/// The number of an attachment chain in a [`ChainTable`].
 pub type ChainId = usize;
 
-/// Paths of which a kind has the same attachment chain, and the same object whose own fields count.
+/// An attachment chain together with the node whose own fields count.
 pub type ChainKey = (ChainId, Option<NodeId>);
 
 impl PathEngine {
@@ -66,7 +65,7 @@ impl PathEngine {
         })
     }
 
-    /// The world.
+    /// The world that the paths belong to.
     pub fn world(&self) -> &World {
         &self.world
     }
@@ -81,31 +80,32 @@ impl PathEngine {
         &self.automaton
     }
 
-    /// The state after one more place.
+    /// The state after one more trie node.
     ///
     /// # Errors
-    /// There is no such state.
-    pub fn after(&self, state: StateId, place: TrieNodeId) -> Result<StateId, InternalError> {
-        self.automaton.transitions().after(state, place)
+    /// There is no such transition.
+    pub fn after(&self, state: StateId, node: TrieNodeId) -> Result<StateId, InternalError> {
+        self.automaton.transitions().after(state, node)
     }
 
-    /// Where a path ends; nothing if it is no path.
+    /// Finds the end of a path by its name; `None` if there is no such path.
     ///
     /// # Errors
-    /// A place has no state.
+    /// A trie node has no state.
     pub fn locate(&self, path: &PathName<'_>) -> Result<Option<PathEnd>, InternalError> {
         let mut resolved = Vec::with_capacity(8);
-        if !self.trie.walk(path, |place| resolved.push(place))? {
+        if !self.trie.walk(path, |node| resolved.push(node))? {
             return Ok(None);
         }
         let mut state = 0;
-        for &place in &resolved {
-            state = self.after(state, place)?;
+        for &node in &resolved {
+            state = self.after(state, node)?;
         }
         Ok(Some(PathEnd { resolved, state }))
     }
 
-    /// Visits a path and all below it, or all paths, in their order, with what the places come to.
+    /// Visits a path and all paths below it, or all paths, in order. `step` returns the visitor's state after
+    /// one more trie node.
     ///
     /// # Errors
     /// `step` fails.
@@ -117,34 +117,33 @@ impl PathEngine {
         visitor: &mut dyn PathVisitor<S>,
     ) -> Result<(), InternalError> {
         let failed = Cell::new(None);
-        let step = |state, place| {
-            let next = step(state, place);
+        let step = |state, node| {
+            let next = step(state, node);
             next.map_err(|error| failed.set(Some(error))).ok()
         };
         self.trie.visit(start, begin, step, visitor);
         failed.get().map_or(Ok(()), Err)
     }
 
-    /// The kind of the object that a place belongs to.
+    /// The kind of a trie node's object.
     ///
     /// # Errors
-    /// There is no such place.
-    pub fn object_kind(&self, place: TrieNodeId) -> Result<&GroupKind, InternalError> {
-        let place = self.trie.node(place)?;
-        Ok(&self.world.topology().key(place.node).object.kind)
+    /// There is no such trie node.
+    pub fn object_kind(&self, node: TrieNodeId) -> Result<&GroupKind, InternalError> {
+        let node = self.trie.node(node)?;
+        Ok(&self.world.topology().key(node.node).object.kind)
     }
 
-    /// What a path begins with.
+    /// The root of a path.
     ///
     /// # Errors
-    /// The resolved path is empty, or begins with no root.
+    /// The path is empty, or its first trie node is not a root.
     pub fn root_of(&self, resolved: &[TrieNodeId]) -> Result<&TrieRoot, InternalError> {
         let root = resolved.first().and_then(|&root| self.trie.root(root));
         root.or_internal("the root of a path")
     }
 
-    /// The chain of a kind at a state, as the policies are attached now; `None` if nothing of the
-    /// kind is attached.
+    /// The attachment chain of a kind at a state; `None` if no policy of the kind is attached.
     ///
     /// # Errors
     /// There is no such kind, state or chain state.
@@ -172,14 +171,14 @@ impl PathEngine {
         inherited_only: bool,
     ) -> Result<Option<AttachmentChain>, InternalError> {
         let chain = self.automaton.chain(number, chain_state, inherited_only)?;
-        // A chain state goes on over a node that nothing stands on any more.
-        Ok(chain.and_then(|chain| kind.standing_chain(chain)))
+        // After an update, a chain state may contain a node that has no policies any more.
+        Ok(chain.and_then(|chain| kind.prune_chain(chain)))
     }
 
-    /// The last node of a path as a kind sees it, if its object's own fields count.
+    /// The most specific node of a path that a kind considers, if the kind reads own fields.
     ///
     /// # Errors
-    /// A place of the resolved path is missing.
+    /// A trie node of the path is missing.
     pub fn own_node(
         &self,
         kind: &PolicyKind,
@@ -192,16 +191,16 @@ impl PathEngine {
         let mut last = root
             .class
             .filter(|_| kind.keeps(root.kind, Level::GatewayClass));
-        for &place in resolved {
-            let place = self.trie.node(place)?;
-            if kind.keeps(root.kind, place.level) {
-                last = Some(place.node);
+        for &node in resolved {
+            let node = self.trie.node(node)?;
+            if kind.keeps(root.kind, node.level) {
+                last = Some(node.node);
             }
         }
         Ok(last)
     }
 
-    /// Records that something is missing on which the answers of all kinds rest.
+    /// Records an internal error that concerns the answers of all kinds: all become UNKNOWN.
     pub fn fail(&self, error: InternalError) {
         for kind in self.world.kinds() {
             kind.fail(error);
@@ -210,24 +209,24 @@ impl PathEngine {
 }
 
 impl<'e> ChainTable<'e> {
-    /// The table of a kind, empty.
+    /// Creates an empty table for a kind.
     pub fn new(engine: &'e PathEngine, number: usize, kind: &'e PolicyKind) -> Self {
         Self {
             engine,
             number,
             kind,
-            known: HashMap::new(),
+            by_state: HashMap::new(),
             ids: HashMap::new(),
             chains: Vec::new(),
         }
     }
 
-    /// The kind.
+    /// The kind of the table.
     pub fn kind(&self) -> &'e PolicyKind {
         self.kind
     }
 
-    /// The chain at a state; `None` if nothing of the kind is attached.
+    /// The chain at a state; `None` if no policy of the kind is attached.
     ///
     /// # Errors
     /// There is no such state or chain state.
@@ -236,8 +235,8 @@ impl<'e> ChainTable<'e> {
         self.of(state, !self.kind.reaches_effective_level(root, end))
     }
 
-    /// The chain at a state if a path that ends there, at an object of some kind, is a scope of
-    /// this table's kind (specification 2.3, 7.2).
+    /// The chain at a state, if a path that ends there at an object of the given kind is a scope of this
+    /// table's kind (specification 2.3, 7.2).
     ///
     /// # Errors
     /// There is no such state or chain state.
@@ -253,34 +252,41 @@ impl<'e> ChainTable<'e> {
         self.of(state, false)
     }
 
-    fn of(&mut self, state: StateId, above: bool) -> Result<Option<ChainId>, InternalError> {
+    fn of(
+        &mut self,
+        state: StateId,
+        inherited_only: bool,
+    ) -> Result<Option<ChainId>, InternalError> {
         let Some(chain_state) = self.engine.automaton.chain_state(self.number, state)? else {
             return Ok(None);
         };
-        if let Some(&known) = self.known.get(&(chain_state, above)) {
-            return Ok(known);
+        if let Some(&existing) = self.by_state.get(&(chain_state, inherited_only)) {
+            return Ok(existing);
         }
         let chain = self
             .engine
-            .chain_of(self.kind, (self.number, chain_state), above)?;
+            .chain_of(self.kind, (self.number, chain_state), inherited_only)?;
         let id = chain.map(|chain| match self.ids.get(&chain) {
-            Some(&known) => known,
+            Some(&existing) => existing,
             None => {
                 self.chains.push(chain.clone());
                 self.ids.insert(chain, self.chains.len() - 1);
                 self.chains.len() - 1
             }
         });
-        self.known.insert((chain_state, above), id);
+        self.by_state.insert((chain_state, inherited_only), id);
         Ok(id)
     }
 
-    /// Whether a policy stands on a chain.
+    /// Whether a policy is attached to a node of a chain.
     ///
     /// # Errors
     /// There is no such chain.
     pub fn has(&self, id: ChainId, slot: usize) -> Result<bool, InternalError> {
-        Ok(!self.kind.stood_on(slot, self.chain(id)?).is_empty())
+        Ok(!self
+            .kind
+            .steps_with_policy(slot, self.chain(id)?)
+            .is_empty())
     }
 
     /// A chain by its number.
@@ -291,23 +297,23 @@ impl<'e> ChainTable<'e> {
         self.chains.get(id).or_internal("a chain by its number")
     }
 
-    /// The number of chains that were met.
+    /// The number of chains in the table.
     pub fn len(&self) -> usize {
         self.chains.len()
     }
 
-    /// Whether no chain was met.
+    /// Whether the table has no chains.
     pub fn is_empty(&self) -> bool {
         self.chains.is_empty()
     }
 }
 
-/// Whether a kind acts on paths of a root below a class of some controller.
+/// Whether a kind acts on paths of a root whose class has this controller.
 pub fn acts_below(kind: &PolicyKind, root: RootKind, controller: Option<&str>) -> bool {
     crate::effective::chain::acts(kind.profile(), root, controller)
 }
 
-/// Whether paths of a root have a Gateway or a mesh root above them.
+/// Whether paths of a root go through a Gateway or a mesh root.
 pub(super) fn has_ancestor(root: RootKind) -> bool {
     matches!(root, RootKind::Gateway | RootKind::Mesh)
 }

@@ -1,10 +1,10 @@
-//! Statuses of policies (specification 10), counted over states: what a policy won and lost is worked
-//! out once for each attachment chain, however many paths have it.
+//! Computes the statuses of policies (specification 10). What a policy won and lost is computed once for
+//! each attachment chain and multiplied by the number of paths that have the chain.
 
 use hashbrown::{HashMap, HashSet};
 
 use super::paths::{ChainTable, PathEngine, acts_below, has_ancestor};
-use super::survey::{PathGroup, PathSample};
+use super::survey::{PathCount, PathGroup};
 use crate::attach::PolicyAttachment;
 use crate::effective::enforcement::EnforcementSummary;
 use crate::effective::{PolicyKind, PolicyStatus, Statuses};
@@ -14,10 +14,10 @@ use crate::model::{
 use crate::profile::{Ancestor, PolicyClass};
 use crate::topology::NodeId;
 
-/// The number of a set of roots.
+/// The number of a set of roots; 0 is the empty set.
 type SetId = u32;
 
-/// Sets of roots, each once.
+/// Numbers sets of roots. Equal sets have the same number.
 #[derive(Debug, Default)]
 struct RootSets {
     sets: Vec<Vec<u32>>,
@@ -29,14 +29,15 @@ struct RootSets {
 #[derive(Debug)]
 struct Ancestors {
     sets: RootSets,
-    /// By node and level: of a Namespace, the level of what lives in it.
+    /// By node and its level.
     of_nodes: HashMap<(NodeId, Level), SetId>,
+    /// By Namespace and the level of the nodes in it.
     of_namespaces: HashMap<(NodeId, Level), SetId>,
 }
 
 impl PathEngine {
-    /// Computes the statuses of all policies. A kind for which that fails has none, and is unknown
-    /// from then on.
+    /// Computes the statuses of all policies. A kind for which this fails has no statuses and becomes
+    /// UNKNOWN.
     pub fn statuses(&self) -> Statuses {
         let found = self.survey().and_then(|survey| {
             let groups = self.groups(survey.entries(), false)?;
@@ -72,27 +73,27 @@ impl PathEngine {
         let slots = kind.slots();
         let mut summaries: Vec<EnforcementSummary> =
             (0..slots).map(|_| EnforcementSummary::default()).collect();
-        let mut lost = vec![PathSample::default(); slots];
+        let mut lost = vec![PathCount::default(); slots];
         if kind.policy_count() > 0 {
             let mut chains = ChainTable::new(self, number, kind);
-            let mut scopes: Vec<PathSample> = Vec::new();
+            let mut scopes: Vec<PathCount> = Vec::new();
             for group in groups {
                 let Some(chain) = chains.at_scope(group.state, group.object)? else {
                     continue;
                 };
-                scopes.resize(chains.len(), PathSample::default());
+                scopes.resize(chains.len(), PathCount::default());
                 let scope = scopes.get_mut(chain).or_internal("the scopes of a chain")?;
                 scope.join(&group.paths);
             }
             for (chain, paths) in scopes.iter().enumerate() {
                 let contribution = self.world.contribution(kind, chains.chain(chain)?);
                 for share in &contribution.shares {
-                    let tally = summaries.get_mut(share.policy).or_internal("a policy")?;
+                    let summary = summaries.get_mut(share.policy).or_internal("a policy")?;
                     let count = usize::try_from(paths.count).unwrap_or(usize::MAX);
-                    tally.scopes = tally.scopes.saturating_add(count);
-                    tally.add(share);
+                    summary.scopes = summary.scopes.saturating_add(count);
+                    summary.add(share);
                     if !share.lost.is_empty() {
-                        tally.scopes_lost = tally.scopes_lost.saturating_add(count);
+                        summary.scopes_lost = summary.scopes_lost.saturating_add(count);
                         let lost = lost.get_mut(share.policy).or_internal("a policy")?;
                         lost.join(paths);
                     }
@@ -101,10 +102,10 @@ impl PathEngine {
         }
         let mut statuses = vec![PolicyStatus::default(); slots];
         for (slot, _) in kind.policies() {
-            let tally = summaries.get_mut(slot).or_internal("a policy")?;
+            let summary = summaries.get_mut(slot).or_internal("a policy")?;
             let lost = lost.get(slot).or_internal("a policy")?;
-            tally.lost_in = self.names(lost)?;
-            let mut status = kind.status(slot, tally);
+            summary.lost_in = self.names(lost)?;
+            let mut status = kind.status(slot, summary);
             status.ancestors = self.ancestors_of(kind, slot, ancestors)?;
             *statuses.get_mut(slot).or_internal("a policy")? = status;
         }
@@ -128,17 +129,17 @@ impl PathEngine {
                 found.extend(objects.filter(|object| object.kind != root).cloned());
             }
             Ancestor::Gateway => {
-                let ancestors = ancestors.or_internal("the ancestors of nodes")?;
+                let ancestors = ancestors.or_internal("the ancestors of policies")?;
                 let roots: Vec<_> = self.trie.roots().collect();
                 for (key, _) in nodes {
                     let Some(node) = self.world.topology().node(key) else {
                         continue;
                     };
                     for root in ancestors.of(kind, node)? {
-                        let (place, root) = roots.get(root as usize).or_internal("a root")?;
+                        let (node, root) = roots.get(root as usize).or_internal("a root")?;
                         if acts_below(kind, root.kind, root.controller.as_deref()) {
-                            let place = self.trie.node(*place)?;
-                            let key = self.world.topology().key(place.node);
+                            let node = self.trie.node(*node)?;
+                            let key = self.world.topology().key(node.node);
                             found.push(key.object.clone());
                         }
                     }
@@ -150,7 +151,8 @@ impl PathEngine {
         Ok(found)
     }
 
-    /// The nodes that policies are attached to of kinds whose statuses name Gateways.
+    /// The nodes with policies of kinds whose statuses have Gateways as ancestors; `None` if there is no
+    /// such kind.
     fn attached_below_gateways(&self) -> Option<HashSet<NodeId>> {
         let mut found = HashSet::new();
         let mut any = false;
@@ -171,9 +173,9 @@ impl PathEngine {
         any.then_some(found)
     }
 
-    /// The roots above nodes; nothing if no status names them.
+    /// Finds the roots above nodes with policies; `None` if no status needs them.
     fn ancestors(&self) -> Result<Option<Ancestors>, InternalError> {
-        let Some(wanted) = self.attached_below_gateways() else {
+        let Some(policy_nodes) = self.attached_below_gateways() else {
             return Ok(None);
         };
         let topology = self.world.topology();
@@ -186,10 +188,10 @@ impl PathEngine {
             of_namespaces: HashMap::new(),
         };
         let top = topology.node(&NodeKey::root());
-        for (number, (place, root)) in (0..).zip(self.trie.roots()) {
+        for (number, (node, root)) in (0..).zip(self.trie.roots()) {
             if has_ancestor(root.kind) {
                 let set = found.sets.id(vec![number]);
-                *above.get_mut(place.index()).or_internal("a place")? = set;
+                *above.get_mut(node.index()).or_internal("a trie node")? = set;
                 let class = root.class.map(|class| (class, Level::GatewayClass));
                 let top = top.map(|top| (top, Level::Root));
                 for key in class.into_iter().chain(top) {
@@ -198,24 +200,24 @@ impl PathEngine {
             }
         }
         for id in self.trie.ids().rev() {
-            let set = *above.get(id.index()).or_internal("a place")?;
+            let set = *above.get(id.index()).or_internal("a trie node")?;
             if set == 0 {
                 continue;
             }
-            let place = self.trie.node(id)?;
-            for child in self.trie.below(place) {
-                let below = above.get_mut(child.index()).or_internal("a place")?;
+            let node = self.trie.node(id)?;
+            for child in self.trie.below(node) {
+                let below = above.get_mut(child.index()).or_internal("a trie node")?;
                 *below = found.sets.join(*below, set)?;
             }
-            if wanted.contains(&place.node) {
-                found.join(false, (place.node, place.level), set)?;
+            if policy_nodes.contains(&node.node) {
+                found.join(false, (node.node, node.level), set)?;
             }
-            let key = topology.key(place.node);
+            let key = topology.key(node.node);
             let namespace = topology.namespace(&key.object.namespace);
-            if let Some(namespace) = namespace.filter(|node| wanted.contains(node))
+            if let Some(namespace) = namespace.filter(|node| policy_nodes.contains(node))
                 && key.section.is_none()
             {
-                found.join(true, (namespace, place.level), set)?;
+                found.join(true, (namespace, node.level), set)?;
             }
         }
         Ok(Some(found))
@@ -224,8 +226,8 @@ impl PathEngine {
 
 impl RootSets {
     fn id(&mut self, set: Vec<u32>) -> SetId {
-        if let Some(&known) = self.ids.get(&set) {
-            return known;
+        if let Some(&existing) = self.ids.get(&set) {
+            return existing;
         }
         let id = u32::try_from(self.sets.len()).unwrap_or(u32::MAX);
         self.sets.push(set.clone());
@@ -240,8 +242,8 @@ impl RootSets {
         if a == 0 {
             return Ok(b);
         }
-        if let Some(&known) = self.joined.get(&(a, b)) {
-            return Ok(known);
+        if let Some(&existing) = self.joined.get(&(a, b)) {
+            return Ok(existing);
         }
         let mut all = self.get(a)?.to_vec();
         all.extend(self.get(b)?);
@@ -254,7 +256,7 @@ impl RootSets {
 
     fn get(&self, id: SetId) -> Result<&[u32], InternalError> {
         let set = self.sets.get(id as usize).map(Vec::as_slice);
-        set.or_internal("a set of roots")
+        set.or_internal("a root set")
     }
 }
 
@@ -270,12 +272,12 @@ impl Ancestors {
         } else {
             &mut self.of_nodes
         };
-        let known = of.entry(key).or_default();
-        *known = self.sets.join(*known, set)?;
+        let existing = of.entry(key).or_default();
+        *existing = self.sets.join(*existing, set)?;
         Ok(())
     }
 
-    /// The roots above a node as a kind sees paths.
+    /// The roots above a node, on paths as the kind considers them.
     fn of(&self, kind: &PolicyKind, node: NodeId) -> Result<Vec<u32>, InternalError> {
         let mut found = Vec::new();
         for level in Level::ALL {
@@ -295,24 +297,24 @@ impl Ancestors {
 }
 
 impl PolicyKind {
-    /// The status of a policy after its scopes are counted, without its ancestors.
-    pub(crate) fn status(&self, slot: usize, tally: &EnforcementSummary) -> PolicyStatus {
+    /// The status of a policy from its summary, without ancestors.
+    pub(crate) fn status(&self, slot: usize, summary: &EnforcementSummary) -> PolicyStatus {
         let accepted = self.outcome(slot).0 == Outcome::Accepted;
         if !accepted || self.profile.class == PolicyClass::Listed {
             return PolicyStatus::default();
         }
-        let by = tally.overridden_by.iter();
+        let by = summary.overridden_by.iter();
         let by = by.filter_map(|&policy| self.policy_at(policy));
         let mut overridden_by: Vec<PolicyRef> = by.map(|p| PolicyRef::of(&p.key)).collect();
         overridden_by.sort();
         PolicyStatus {
-            in_force: Some(tally.in_force()),
+            in_force: Some(summary.in_force()),
             overridden_by,
             ancestors: Vec::new(),
-            scopes: tally.scopes,
-            scopes_lost: tally.scopes_lost,
-            lost_units: tally.lost_units.iter().map(Unit::to_string).collect(),
-            lost_in: tally.lost_in.clone(),
+            scopes: summary.scopes,
+            scopes_lost: summary.scopes_lost,
+            lost_units: summary.lost_units.iter().map(Unit::to_string).collect(),
+            lost_in: summary.lost_in.clone(),
         }
     }
 }

@@ -1,46 +1,47 @@
-//! Counts the paths that reach each state at each place, without walking every path: paths that
-//! reach a place in the same state go on alike.
+//! Counts the paths that reach each trie node in each state, without walking every path. Paths that reach
+//! a trie node in the same state continue alike.
 
 use super::automaton::StateId;
 use super::paths::PathEngine;
 use crate::model::{GroupKind, InternalError, OrInternal};
 use crate::topology::{NodeId, TrieNodeId};
 
-/// How many paths are named as samples.
-pub const SAMPLES: usize = 3;
+/// The number of paths that are named as samples.
+pub const SAMPLE_SIZE: usize = 3;
 
-/// Some paths: how many, and the numbers of the first ones in the order of all paths.
+/// A number of paths, with the first of them as samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PathSample {
-    /// How many paths there are.
+pub struct PathCount {
+    /// The number of paths.
     pub count: u64,
-    first: [u64; SAMPLES],
+    /// The numbers of the first paths in the order of all paths; `u64::MAX` if there are fewer.
+    first: [u64; SAMPLE_SIZE],
 }
 
-/// The paths that reach a place in one state.
+/// The paths that reach a trie node in one state.
 #[derive(Clone, Copy, Debug)]
 pub struct SurveyEntry<S> {
-    /// The place.
-    pub place: TrieNodeId,
+    /// The trie node.
+    pub node: TrieNodeId,
     /// The state.
     pub state: S,
     /// The paths.
-    pub paths: PathSample,
+    pub paths: PathCount,
     next: u32,
 }
 
-/// A place where a survey begins.
+/// A trie node where a survey begins.
 #[derive(Clone, Copy, Debug)]
 pub struct SurveyStart<S> {
-    /// The place.
-    pub place: TrieNodeId,
+    /// The trie node.
+    pub node: TrieNodeId,
     /// The state there.
     pub state: S,
-    /// The number of the path in the order of all paths.
+    /// The number of the path to the trie node in the order of all paths.
     pub number: u64,
 }
 
-/// All places with the states that paths reach them in.
+/// The states in which paths reach each trie node.
 #[derive(Debug)]
 pub struct Survey<S> {
     heads: Vec<u32>,
@@ -54,25 +55,26 @@ pub struct PathGroup<'e> {
     pub state: StateId,
     /// The kind of the objects.
     pub object: &'e GroupKind,
-    /// The node that they end at, where it matters.
+    /// The node that the paths end at, if the groups are by node.
     pub node: Option<NodeId>,
     /// The paths.
-    pub paths: PathSample,
+    pub paths: PathCount,
 }
 
+/// Ends the list of a trie node's entries.
 const END: u32 = u32::MAX;
 
-impl Default for PathSample {
+impl Default for PathCount {
     fn default() -> Self {
         Self {
             count: 0,
-            first: [u64::MAX; SAMPLES],
+            first: [u64::MAX; SAMPLE_SIZE],
         }
     }
 }
 
-impl PathSample {
-    /// One path, by its number.
+impl PathCount {
+    /// Counts one path, given by its number.
     pub fn one(number: u64) -> Self {
         let mut sample = Self::default();
         sample.add(number);
@@ -93,7 +95,7 @@ impl PathSample {
         self.first.into_iter().filter(|number| *number != u64::MAX)
     }
 
-    /// The same paths, each so many further on in the order of all paths.
+    /// The paths whose numbers are higher by `by`.
     fn moved(&self, by: u64) -> Self {
         Self {
             count: self.count,
@@ -114,22 +116,22 @@ impl PathSample {
 }
 
 impl<S> SurveyEntry<S> {
-    /// One path, by its number.
-    pub fn one(place: TrieNodeId, state: S, number: u64) -> Self {
+    /// An entry for one path, given by its number.
+    pub fn one(node: TrieNodeId, state: S, number: u64) -> Self {
         Self {
-            place,
+            node,
             state,
-            paths: PathSample::one(number),
+            paths: PathCount::one(number),
             next: END,
         }
     }
 }
 
 impl<S: Copy + PartialEq> Survey<S> {
-    /// Follows all paths from some places on. `step` returns the state after one more place.
+    /// Follows all paths from some trie nodes down. `step` returns the state after one more trie node.
     ///
     /// # Errors
-    /// A place is missing, or `step` fails.
+    /// A trie node is missing, or `step` fails.
     pub fn from(
         engine: &PathEngine,
         starts: impl Iterator<Item = SurveyStart<S>>,
@@ -141,19 +143,22 @@ impl<S: Copy + PartialEq> Survey<S> {
             entries: Vec::with_capacity(trie.len()),
         };
         for start in starts {
-            survey.add(start.place, start.state, PathSample::one(start.number))?;
+            survey.add(start.node, start.state, PathCount::one(start.number))?;
         }
-        // Those above come last in the trie.
+        // Parents have higher numbers than their children, so each node comes after all nodes above it.
         for id in trie.ids().rev() {
-            let mut at = *survey.heads.get(id.index()).or_internal("a place")?;
+            let mut at = *survey.heads.get(id.index()).or_internal("a trie node")?;
             if at == END {
                 continue;
             }
-            let place = trie.node(id)?;
+            let node = trie.node(id)?;
             while at != END {
-                let entry = *survey.entries.get(at as usize).or_internal("an entry")?;
+                let entry = *survey
+                    .entries
+                    .get(at as usize)
+                    .or_internal("a survey entry")?;
                 let mut offset = 1;
-                for child in trie.below(place) {
+                for child in trie.below(node) {
                     let state = step(entry.state, child)?;
                     survey.add(child, state, entry.paths.moved(offset))?;
                     offset += trie.size(child);
@@ -164,11 +169,17 @@ impl<S: Copy + PartialEq> Survey<S> {
         Ok(survey)
     }
 
-    fn add(&mut self, place: TrieNodeId, state: S, paths: PathSample) -> Result<(), InternalError> {
-        let head = self.heads.get_mut(place.index()).or_internal("a place")?;
+    fn add(&mut self, node: TrieNodeId, state: S, paths: PathCount) -> Result<(), InternalError> {
+        let head = self
+            .heads
+            .get_mut(node.index())
+            .or_internal("a trie node")?;
         let mut at = *head;
         while at != END {
-            let entry = self.entries.get_mut(at as usize).or_internal("an entry")?;
+            let entry = self
+                .entries
+                .get_mut(at as usize)
+                .or_internal("a survey entry")?;
             if entry.state == state {
                 entry.paths.join(&paths);
                 return Ok(());
@@ -176,9 +187,9 @@ impl<S: Copy + PartialEq> Survey<S> {
             at = entry.next;
         }
         let number = u32::try_from(self.entries.len()).ok();
-        let number = number.or_internal("room for entries")?;
+        let number = number.or_internal("a free entry number")?;
         self.entries.push(SurveyEntry {
-            place,
+            node,
             state,
             paths,
             next: *head,
@@ -187,19 +198,19 @@ impl<S: Copy + PartialEq> Survey<S> {
         Ok(())
     }
 
-    /// All entries, taken out.
+    /// Consumes the survey and returns its entries.
     pub fn into_entries(self) -> Vec<SurveyEntry<S>> {
         self.entries
     }
 
-    /// All entries, in no order that means anything.
+    /// All entries, in no particular order.
     pub fn entries(&self) -> &[SurveyEntry<S>] {
         &self.entries
     }
 
-    /// The numbers of the entries of a place.
-    pub(super) fn at(&self, place: TrieNodeId) -> impl Iterator<Item = usize> + '_ {
-        let mut at = self.heads.get(place.index()).copied().unwrap_or(END);
+    /// The numbers of a trie node's entries.
+    pub(super) fn at(&self, node: TrieNodeId) -> impl Iterator<Item = usize> + '_ {
+        let mut at = self.heads.get(node.index()).copied().unwrap_or(END);
         std::iter::from_fn(move || {
             let number = at as usize;
             at = self.entries.get(number)?.next;
@@ -207,15 +218,15 @@ impl<S: Copy + PartialEq> Survey<S> {
         })
     }
 
-    /// The number of the entry of a place and a state.
-    pub(super) fn number(&self, place: TrieNodeId, state: S) -> Option<usize> {
-        let mut numbers = self.at(place);
+    /// The number of the entry of a trie node and a state.
+    pub(super) fn number(&self, node: TrieNodeId, state: S) -> Option<usize> {
+        let mut numbers = self.at(node);
         numbers.find(|&at| self.entries.get(at).is_some_and(|e| e.state == state))
     }
 }
 
 impl PathEngine {
-    /// The roots of all paths in a state, with the numbers of their paths.
+    /// All roots as starts of a survey. `begin` returns the state at a root.
     pub(super) fn starts<S>(
         &self,
         mut begin: impl FnMut(TrieNodeId) -> Result<S, InternalError>,
@@ -224,7 +235,7 @@ impl PathEngine {
         let mut found = Vec::new();
         for (root, _) in self.trie.roots() {
             found.push(SurveyStart {
-                place: *root,
+                node: *root,
                 state: begin(*root)?,
                 number,
             });
@@ -236,45 +247,45 @@ impl PathEngine {
     /// Counts all paths.
     ///
     /// # Errors
-    /// A place or a state is missing.
+    /// A trie node or a state is missing.
     pub fn survey(&self) -> Result<Survey<StateId>, InternalError> {
         let starts = self.starts(|root| self.after(0, root))?;
         self.survey_from(starts.into_iter())
     }
 
-    /// Counts the paths from some places on.
+    /// Counts the paths from some trie nodes down.
     ///
     /// # Errors
-    /// A place or a state is missing.
+    /// A trie node or a state is missing.
     pub fn survey_from(
         &self,
         starts: impl Iterator<Item = SurveyStart<StateId>>,
     ) -> Result<Survey<StateId>, InternalError> {
-        Survey::from(self, starts, |state, place| self.after(state, place))
+        Survey::from(self, starts, |state, node| self.after(state, node))
     }
 
-    /// The paths of entries by the state and the kind of object that they end at, and by the node
-    /// if `by_node`; sorted by state.
+    /// Groups the paths of entries by state and by the kind of object that they end at, and by node if
+    /// `by_node` is true. Sorted by state.
     ///
     /// # Errors
-    /// A place is missing.
+    /// A trie node is missing.
     pub fn groups<'e>(
         &'e self,
         entries: &[SurveyEntry<StateId>],
         by_node: bool,
     ) -> Result<Vec<PathGroup<'e>>, InternalError> {
         let mut kinds: Vec<&'e GroupKind> = Vec::new();
-        let mut found: hashbrown::HashMap<(StateId, usize, Option<NodeId>), PathSample> =
+        let mut found: hashbrown::HashMap<(StateId, usize, Option<NodeId>), PathCount> =
             hashbrown::HashMap::new();
         for entry in entries {
-            let place = self.trie.node(entry.place)?;
-            let object = &self.world.topology().key(place.node).object.kind;
-            let known = kinds.iter().position(|kind| *kind == object);
-            let kind = known.unwrap_or(kinds.len());
-            if known.is_none() {
+            let node = self.trie.node(entry.node)?;
+            let object = &self.world.topology().key(node.node).object.kind;
+            let existing = kinds.iter().position(|kind| *kind == object);
+            let kind = existing.unwrap_or(kinds.len());
+            if existing.is_none() {
                 kinds.push(object);
             }
-            let key = (entry.state, kind, by_node.then_some(place.node));
+            let key = (entry.state, kind, by_node.then_some(node.node));
             found.entry(key).or_default().join(&entry.paths);
         }
         let mut found: Vec<_> = found.into_iter().collect();
@@ -291,11 +302,11 @@ impl PathEngine {
         found.into_iter().map(group).collect()
     }
 
-    /// The names of the first paths of a sample.
+    /// The names of the samples.
     ///
     /// # Errors
-    /// There is no path of a number.
-    pub fn names(&self, sample: &PathSample) -> Result<Vec<String>, InternalError> {
+    /// There is no path with the number of a sample.
+    pub fn names(&self, sample: &PathCount) -> Result<Vec<String>, InternalError> {
         let numbers = sample.numbers();
         numbers.map(|number| self.trie.name_at(number)).collect()
     }

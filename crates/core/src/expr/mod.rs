@@ -30,7 +30,30 @@ static FUNCTIONS: LazyLock<Result<Context<'static, 'static>, String>> =
     LazyLock::new(order::context);
 
 /// Stack size of the parser thread: the generated parser recurses deeply.
+#[cfg(not(target_family = "wasm"))]
 const PARSER_STACK: usize = 64 * 1024 * 1024;
+
+/// Parses an expression on a thread with a large stack.
+#[cfg(not(target_family = "wasm"))]
+fn parse(source: &str) -> Result<Program, String> {
+    let text = source.to_owned();
+    let parser = std::thread::Builder::new()
+        .stack_size(PARSER_STACK)
+        .spawn(move || Program::compile(&text).map_err(|e| e.to_string()))
+        .map_err(|e| format!("cannot be parsed: failed to start the parser thread: {e}"))?;
+    // A panic of the parser counts as a parse error.
+    let parsed = parser
+        .join()
+        .map_err(|_| "cannot be parsed: the parser failed".to_owned())?;
+    parsed.map_err(|e| format!("does not parse: {}", first_line(&e)))
+}
+
+/// Parses an expression. WebAssembly has no threads; the limits of [`guard`] bound the recursion, and
+/// an overflow of the stack ends the instance alone.
+#[cfg(target_family = "wasm")]
+fn parse(source: &str) -> Result<Program, String> {
+    Program::compile(source).map_err(|e| format!("does not parse: {}", first_line(&e.to_string())))
+}
 
 impl Expression {
     /// Compiles an expression.
@@ -40,16 +63,7 @@ impl Expression {
     /// subject is the expression.
     pub fn compile(source: &str) -> Result<Self, String> {
         guard::check_source(source)?;
-        let text = source.to_owned();
-        let parser = std::thread::Builder::new()
-            .stack_size(PARSER_STACK)
-            .spawn(move || Program::compile(&text).map_err(|e| e.to_string()))
-            .map_err(|e| format!("cannot be parsed: failed to start the parser thread: {e}"))?;
-        // A panic of the parser counts as a parse error.
-        let parsed = parser
-            .join()
-            .map_err(|_| "cannot be parsed: the parser failed".to_owned())?;
-        let program = parsed.map_err(|e| format!("does not parse: {}", first_line(&e)))?;
+        let program = parse(source)?;
         let mut tree = program.expression().clone();
         guard::check_tree(&tree.expr)?;
         order::sort_keys(&mut tree.expr);

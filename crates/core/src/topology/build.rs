@@ -1,4 +1,4 @@
-//! Builds the topology of a store.
+//! Builds the topology of a store (specification 1).
 
 use super::mesh::{MeshRoot, MeshRoute};
 use super::parent_ref::{ListenerContext, admits, check_parent_ref};
@@ -38,7 +38,7 @@ pub(crate) fn service<'s>(
 }
 
 impl Topology {
-    /// The topology of a store (specification 1).
+    /// Builds the topology of a store.
     pub fn build(store: &Store) -> Self {
         let mut topology = Topology {
             labels: store.namespaces(),
@@ -92,7 +92,7 @@ impl Topology {
                 continue;
             };
             let key = gateway_api("ListenerSet", name);
-            // The node exists even if no Gateway takes it: policies may name it.
+            // The node exists even if no Gateway admits the ListenerSet: policies may target it.
             let node = self.intern(NodeKey::whole(key.clone()));
             let listeners = self.listeners(&key, &set.listeners);
             let Some(parent) = set.gateway.as_ref() else {
@@ -170,7 +170,7 @@ impl Topology {
         }
     }
 
-    /// Adds a backendRef to the backends of a rule. One backend of several backendRefs is one node.
+    /// Adds a backendRef to the backends of a rule. Several backendRefs to one object share a node.
     fn backend(
         &mut self,
         store: &Store,
@@ -188,10 +188,10 @@ impl Topology {
             let section = NodeKey::section(key.clone(), Section::Port(port));
             (port, self.intern(section))
         });
-        if let Some(known) = backends.iter_mut().find(|b| b.node == node) {
-            known.ports.extend(port);
-            known.ports.sort_unstable();
-            known.ports.dedup();
+        if let Some(existing) = backends.iter_mut().find(|b| b.node == node) {
+            existing.ports.extend(port);
+            existing.ports.sort_unstable();
+            existing.ports.dedup();
             return;
         }
         let missing = (is_service && ports.is_none()).then_some(PathErrorReason::BackendNotFound);
@@ -205,7 +205,7 @@ impl Topology {
         });
     }
 
-    /// Joins every route to the listeners and Services that it names.
+    /// Attaches every route to the listeners and Services that its parentRefs name.
     fn attach_routes(&mut self, store: &Store) {
         for index in 0..self.routes.len() {
             let Some(key) = self.routes.get(index).map(|r| r.key.clone()) else {
@@ -216,12 +216,12 @@ impl Topology {
             };
             let mut refused = Vec::new();
             for (at, parent) in route.parents.iter().enumerate() {
-                let joined = if parent.kind.is(groups::CORE, "Service") {
+                let attached = if parent.kind.is(groups::CORE, "Service") {
                     self.attach_to_service(store, index, &key, parent)
                 } else {
                     self.attach_to_listeners(store, index, &key, route, parent)
                 };
-                if let Err(reason) = joined {
+                if let Err(reason) = attached {
                     refused.push((at, reason));
                 }
             }
@@ -231,8 +231,8 @@ impl Topology {
         }
     }
 
-    /// Joins a route to the listeners of a Gateway or ListenerSet. A parentRef to a Gateway never
-    /// covers the listeners of its ListenerSets.
+    /// Attaches a route to the listeners of a Gateway or ListenerSet. A parentRef to a Gateway does not
+    /// cover the listeners of its ListenerSets.
     fn attach_to_listeners(
         &mut self,
         store: &Store,
@@ -254,21 +254,24 @@ impl Topology {
             labels: &self.labels,
         };
         let mut furthest = PathErrorReason::NoMatchingParent;
-        let mut joined = Vec::new();
+        let mut attached = Vec::new();
         for (listener, node) in listeners.iter().zip(nodes) {
             match check_parent_ref(parent, key, row, route, listener, &context) {
-                Ok(()) => joined.push(node),
+                Ok(()) => attached.push(node),
                 Err(reason) => furthest = furthest.max(reason),
             }
         }
-        if joined.is_empty() {
+        if attached.is_empty() {
             return Err(furthest);
         }
-        self.add_to_listeners(&name, is_set, &joined, index);
+        self.add_to_listeners(&name, is_set, &attached, index);
         Ok(())
     }
 
-    /// The nodes of a parent's listeners, in order; a ListenerSet must be admitted.
+    /// The nodes of a parent's listeners, in order.
+    ///
+    /// # Errors
+    /// The parent does not exist, or its Gateway does not admit the ListenerSet.
     fn listener_nodes(
         &self,
         name: &NamespacedName,
@@ -298,7 +301,7 @@ impl Topology {
         &mut self,
         name: &NamespacedName,
         is_set: bool,
-        joined: &[NodeId],
+        attached: &[NodeId],
         route: usize,
     ) {
         let listeners = if is_set {
@@ -308,13 +311,13 @@ impl Topology {
             self.gateways.get_mut(name).map(|g| &mut g.listeners)
         };
         for listener in listeners.into_iter().flatten() {
-            if joined.contains(&listener.node) && !listener.routes.contains(&route) {
+            if attached.contains(&listener.node) && !listener.routes.contains(&route) {
                 listener.routes.push(route);
             }
         }
     }
 
-    /// Joins a route to a Service, which becomes a mesh root (specification 1.3).
+    /// Attaches a route to a Service, which becomes a mesh root (specification 1.3).
     fn attach_to_service(
         &mut self,
         store: &Store,
@@ -354,7 +357,7 @@ impl Topology {
             ports: Default::default(),
             producers: Vec::new(),
             consumers: Default::default(),
-            apart: Default::default(),
+            policy_clients: Default::default(),
         });
         root.ports.extend(port_node);
         let route = MeshRoute { port, route: index };
@@ -378,7 +381,7 @@ pub(crate) fn projected_gateway<'s>(
     }
 }
 
-/// The listeners that a parentRef may name.
+/// The listeners of a Gateway or ListenerSet that a parentRef names.
 pub(crate) fn projected_listeners<'s>(
     store: &'s Store,
     name: &NamespacedName,

@@ -1,4 +1,4 @@
-//! Draws the trie of a topology.
+//! Builds the trie of a topology.
 
 use hashbrown::HashMap;
 
@@ -8,11 +8,11 @@ use super::trie::{PathTrie, TrieNodeId, TrieRoot};
 use super::{BackendNode, ListenerNode, RootKind, RuleNode, Topology};
 use crate::model::{GroupKind, Level, Str};
 
-/// A trie in the making: what is below a route is drawn once for Gateways and once for mesh roots,
-/// which need no grants.
+/// Builds a trie. The subtree of a route is added once for Gateways and once for mesh roots, because mesh
+/// paths need no ReferenceGrants.
 struct TrieBuilder<'t> {
     topology: &'t Topology,
-    /// The names of kinds in paths.
+    /// The names of kinds as they are written in paths.
     kinds: &'t HashMap<&'t GroupKind, Str>,
     trie: PathTrie,
     below_gateways: Vec<Option<TrieNodeId>>,
@@ -20,7 +20,7 @@ struct TrieBuilder<'t> {
 }
 
 impl Topology {
-    /// The trie of all paths.
+    /// Builds the trie of all paths.
     pub fn trie(&self) -> PathTrie {
         let mut kinds: HashMap<&GroupKind, Str> = HashMap::new();
         for key in &self.nodes {
@@ -141,11 +141,11 @@ impl<'t> TrieBuilder<'t> {
     }
 
     fn route(&mut self, index: usize, root: RootKind) -> TrieNodeId {
-        let drawn = match root {
+        let added = match root {
             RootKind::Mesh => &self.below_services,
             _ => &self.below_gateways,
         };
-        if let Some(Some(id)) = drawn.get(index) {
+        if let Some(Some(id)) = added.get(index) {
             return *id;
         }
         let topology = self.topology;
@@ -163,12 +163,12 @@ impl<'t> TrieBuilder<'t> {
         let node = route.map(|route| route.node);
         let node = node.unwrap_or(super::NodeId(u32::MAX));
         let id = self.trie.add((node, Level::Route), &below);
-        let drawn = match root {
+        let added = match root {
             RootKind::Mesh => &mut self.below_services,
             _ => &mut self.below_gateways,
         };
-        if let Some(place) = drawn.get_mut(index) {
-            *place = Some(id);
+        if let Some(slot) = added.get_mut(index) {
+            *slot = Some(id);
         }
         id
     }

@@ -1,16 +1,16 @@
-//! The steps of paths' names, as edges of the plan are named.
+//! Labels of the edges of a trie: the steps in the name of a path, and their encoding as bytes.
 
 use std::fmt::Write;
 
 use crate::model::{PathName, Root, RuleStep};
 
-/// A step of a path's name.
+/// One step in the name of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum EdgeLabel<'a> {
     GatewayClass(&'a str),
     Namespace(&'a str),
     Gateway(&'a str, &'a str),
-    /// A mesh root is its Service and the client: an unknown client answers as `*`.
+    /// A mesh root: namespace and name of the Service, and the client namespace.
     Service(&'a str, &'a str, &'a str),
     ListenerSet(&'a str, &'a str),
     Listener(&'a str),
@@ -22,8 +22,8 @@ pub(super) enum EdgeLabel<'a> {
 }
 
 impl<'a> EdgeLabel<'a> {
-    /// A mark of its kind, and its words.
-    fn words(self) -> (u8, [&'a str; 3]) {
+    /// A tag for the kind of step, and the strings in it.
+    fn parts(self) -> (u8, [&'a str; 3]) {
         match self {
             EdgeLabel::GatewayClass(a) => (b'c', [a, "", ""]),
             EdgeLabel::Namespace(a) => (b'n', [a, "", ""]),
@@ -47,41 +47,41 @@ impl<'a> EdgeLabel<'a> {
         }
     }
 
-    /// Writes it as edges are named: no word holds a slash.
+    /// Appends the encoded label. Each string ends with a slash, which no string contains.
     pub fn write(self, out: &mut Vec<u8>) {
-        let (mark, words) = self.words();
-        out.push(mark);
+        let (tag, parts) = self.parts();
+        out.push(tag);
         if matches!(self, EdgeLabel::RuleIndex(_) | EdgeLabel::Port(_)) {
             out.extend_from_slice(&self.number().to_le_bytes());
             return;
         }
-        for word in words {
-            out.extend_from_slice(word.as_bytes());
+        for part in parts {
+            out.extend_from_slice(part.as_bytes());
             out.push(b'/');
         }
     }
 
-    /// Whether it is written so.
-    pub fn is(self, name: &[u8]) -> bool {
-        let (mark, words) = self.words();
-        let Some(mut rest) = name.strip_prefix(&[mark]) else {
+    /// Whether `name` is the encoding of this label. Does not allocate.
+    pub fn matches(self, name: &[u8]) -> bool {
+        let (tag, parts) = self.parts();
+        let Some(mut remaining) = name.strip_prefix(&[tag]) else {
             return false;
         };
         if matches!(self, EdgeLabel::RuleIndex(_) | EdgeLabel::Port(_)) {
-            return rest == self.number().to_le_bytes();
+            return remaining == self.number().to_le_bytes();
         }
-        for word in words {
-            let after = rest.strip_prefix(word.as_bytes());
+        for part in parts {
+            let after = remaining.strip_prefix(part.as_bytes());
             let Some(after) = after.and_then(|after| after.strip_prefix(b"/")) else {
                 return false;
             };
-            rest = after;
+            remaining = after;
         }
-        rest.is_empty()
+        remaining.is_empty()
     }
 }
 
-/// The steps of a path's name, at most eight.
+/// The steps in the name of a path, at most eight.
 pub(super) fn labels<'a>(path: &PathName<'a>) -> [Option<EdgeLabel<'a>>; 8] {
     let one = |label: EdgeLabel<'a>| [Some(label), None, None, None, None, None, None, None];
     let path = match path {
@@ -119,30 +119,32 @@ pub(super) fn labels<'a>(path: &PathName<'a>) -> [Option<EdgeLabel<'a>>; 8] {
     ]
 }
 
-/// Adds a step, as edges are named, to the name of a path.
-pub(super) fn spell(edge: &[u8], name: &mut String) {
-    let Some((mark, rest)) = edge.split_first() else {
+/// Appends the step with an encoded label to the name of a path.
+pub(super) fn write_step(edge: &[u8], name: &mut String) {
+    let Some((tag, remaining)) = edge.split_first() else {
         return;
     };
-    let number = rest.first_chunk().map_or(0, |n| u32::from_le_bytes(*n));
-    let text = std::str::from_utf8(rest).unwrap_or_default();
-    let mut words = text.split('/');
-    let mut word = || words.next().unwrap_or_default();
+    let number = remaining
+        .first_chunk()
+        .map_or(0, |n| u32::from_le_bytes(*n));
+    let text = std::str::from_utf8(remaining).unwrap_or_default();
+    let mut parts = text.split('/');
+    let mut part = || parts.next().unwrap_or_default();
     // Writing to a String does not fail.
-    let _ = match mark {
-        b'c' => write!(name, "gatewayclasses/{}", word()),
-        b'n' => write!(name, "namespaces/{}", word()),
-        b'g' => write!(name, "gateways/{}/{}", word(), word()),
+    let _ = match tag {
+        b'c' => write!(name, "gatewayclasses/{}", part()),
+        b'n' => write!(name, "namespaces/{}", part()),
+        b'g' => write!(name, "gateways/{}/{}", part(), part()),
         b's' => {
-            let (namespace, service) = (word(), word());
-            write!(name, "mesh/{}/services/{namespace}/{service}", word())
+            let (namespace, service) = (part(), part());
+            write!(name, "mesh/{}/services/{namespace}/{service}", part())
         }
-        b't' => write!(name, "/listenersets/{}/{}", word(), word()),
-        b'l' => write!(name, "/listeners/{}", word()),
-        b'r' => write!(name, "/routes/{}/{}/{}", word(), word(), word()),
-        b'm' => write!(name, "/rules/{}", word()),
+        b't' => write!(name, "/listenersets/{}/{}", part(), part()),
+        b'l' => write!(name, "/listeners/{}", part()),
+        b'r' => write!(name, "/routes/{}/{}/{}", part(), part(), part()),
+        b'm' => write!(name, "/rules/{}", part()),
         b'i' => write!(name, "/rules/#{number}"),
-        b'b' => write!(name, "/backends/{}/{}/{}", word(), word(), word()),
+        b'b' => write!(name, "/backends/{}/{}/{}", part(), part(), part()),
         _ => write!(name, "/ports/{number}"),
     };
 }

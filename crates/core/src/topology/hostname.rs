@@ -2,18 +2,19 @@
 
 use crate::model::Str;
 
-/// Whether a listener's hostname and a route's have an intersection; absent ones match all.
-/// Hostnames are lower case already.
+/// Whether the hostnames of a listener and a route intersect. An absent hostname matches all. Hostnames
+/// must be in lower case.
 pub(crate) fn intersect(listener: Option<&str>, route: &[Str]) -> bool {
     let Some(listener) = listener else {
         return true;
     };
-    let meet = |hostname: &Str| !hostname.is_empty() && intersection(listener, hostname).is_some();
-    route.is_empty() || route.iter().any(meet)
+    let intersects =
+        |hostname: &Str| !hostname.is_empty() && intersection(listener, hostname).is_some();
+    route.is_empty() || route.iter().any(intersects)
 }
 
-/// The hostname of a route on a listener: the one of the two that says more, if they have hosts in
-/// common. Empty ones are none.
+/// The intersection of two hostnames: the more specific one, or `None` if they have no host in common. An
+/// empty hostname matches all.
 pub(crate) fn intersection<'h>(listener: &'h str, route: &'h str) -> Option<&'h str> {
     let covers = |wide: &str, name: &str| {
         let suffix = wide.strip_prefix('*');
@@ -34,31 +35,31 @@ pub(crate) fn intersection<'h>(listener: &'h str, route: &'h str) -> Option<&'h 
 mod tests {
     use super::*;
 
-    fn joins(listener: &str, route: &str) -> bool {
+    fn hostnames_intersect(listener: &str, route: &str) -> bool {
         intersect(Some(listener), &[route.into()])
     }
 
     #[test]
     fn wildcards_match_one_or_more_labels() {
-        assert!(joins("*.a.b", "x.a.b"));
-        assert!(joins("*.a.b", "y.x.a.b"));
-        assert!(!joins("*.a.b", "a.b"));
-        assert!(!joins("*.a.b", "xa.b"));
-        assert!(joins("x.a.b", "*.a.b"));
-        assert!(joins("*.a.b", "*.x.a.b"));
-        assert!(!joins("*.a.b", "*.c.b"));
-        assert!(joins("x.a.b", "x.a.b"));
-        assert!(!joins("x.a.b", "y.a.b"));
+        assert!(hostnames_intersect("*.a.b", "x.a.b"));
+        assert!(hostnames_intersect("*.a.b", "y.x.a.b"));
+        assert!(!hostnames_intersect("*.a.b", "a.b"));
+        assert!(!hostnames_intersect("*.a.b", "xa.b"));
+        assert!(hostnames_intersect("x.a.b", "*.a.b"));
+        assert!(hostnames_intersect("*.a.b", "*.x.a.b"));
+        assert!(!hostnames_intersect("*.a.b", "*.c.b"));
+        assert!(hostnames_intersect("x.a.b", "x.a.b"));
+        assert!(!hostnames_intersect("x.a.b", "y.a.b"));
     }
 
     #[test]
-    fn absent_ones_match_all() {
+    fn absent_hostnames_match_all() {
         assert!(intersect(None, &["x".into()]));
         assert!(intersect(Some("x"), &[]));
     }
 
     #[test]
-    fn intersections_say_more() {
+    fn the_intersection_is_the_more_specific_hostname() {
         for (listener, route, both) in [
             ("", "", Some("")),
             ("", "a.b", Some("a.b")),

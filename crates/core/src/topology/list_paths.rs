@@ -1,40 +1,40 @@
-//! The names of paths, from a node downwards: what a look-up walks by name is walked here to list
-//! names.
+//! Lists paths with their names, in a fixed order, from the roots or from a trie node down.
 
 use super::RootKind;
 use super::trie::{Edge, PathTrie, TrieNode, TrieNodeId};
 use crate::model::{InternalError, PathName};
 
-/// A path as it is listed.
+/// A path in a list.
 #[derive(Clone, Copy, Debug)]
 pub struct ListedPath<'n, S> {
-    /// Its name; a rule that has a name is named by it.
+    /// The name of the path. A rule that has a name is written by name.
     pub name: &'n str,
-    /// The index of the rule that the name names by name, by which the path is known as well.
+    /// The index of the rule on the path, if the rule is written by name. The path with the index instead
+    /// of the name is the same path.
     pub rule_index: Option<u32>,
-    /// Where it ends.
+    /// The trie node at the end of the path.
     pub node: &'n TrieNode,
-    /// The nodes from the root to the end.
+    /// The trie nodes from the root to the end.
     pub resolved: &'n [TrieNodeId],
-    /// What the steps came to.
+    /// The state at the end of the path.
     pub state: S,
 }
 
-/// Where a walk goes on.
+/// How a walk continues after a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WalkControl {
-    /// Below the path, then beside it.
+    /// Visit the paths below, then continue.
     Descend,
-    /// Beside the path.
+    /// Continue without the paths below.
     SkipChildren,
-    /// Nowhere: it is enough.
+    /// End the walk.
     Stop,
 }
 
-/// Visits paths in their order.
+/// Receives the paths of a walk in order.
 pub trait PathVisitor<S> {
-    /// Returns whether a node and all nodes below it are passed over. No name is spelled for
-    /// them. `depth` is the number of nodes above.
+    /// Returns whether the walk skips a trie node and all nodes below it. The names of skipped paths are not
+    /// written. `depth` is the number of trie nodes above.
     fn passes_over(&mut self, node: TrieNodeId, state: S, depth: usize) -> bool {
         let _ = (node, state, depth);
         false
@@ -44,28 +44,28 @@ pub trait PathVisitor<S> {
     fn visit(&mut self, path: &ListedPath<'_, S>) -> WalkControl;
 }
 
-/// A node in the trie with the way to it.
+/// A path from which a walk starts.
 #[derive(Clone, Debug)]
 pub struct PathStart {
     /// The name of the path.
     pub name: String,
-    /// The nodes from the root to the end.
+    /// The trie nodes from the root to the end.
     pub resolved: Vec<TrieNodeId>,
     rule_index: Option<u32>,
 }
 
-/// A step from a node to one below it, as paths are listed.
+/// A step from a trie node to one of its children, as in the names of listed paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NamedStep<'p> {
-    /// Where it leads.
+    /// The child.
     pub node: TrieNodeId,
     text: &'p [u8],
 }
 
-/// A visitor that is a function, called for each path.
-struct Each<'v, S>(&'v mut dyn FnMut(&ListedPath<'_, S>) -> WalkControl);
+/// Adapts a function to a [`PathVisitor`].
+struct FnVisitor<'v, S>(&'v mut dyn FnMut(&ListedPath<'_, S>) -> WalkControl);
 
-/// A walk in progress.
+/// A walk in progress, with the current path.
 struct PathLister<'p, 'v, S, F> {
     trie: &'p PathTrie,
     step: F,
@@ -76,7 +76,7 @@ struct PathLister<'p, 'v, S, F> {
 }
 
 impl PathStart {
-    /// A node by itself, with the name of a path that leads to it.
+    /// A start at a single trie node, with the name of a path that leads to it.
     pub fn at(name: String, node: TrieNodeId) -> Self {
         Self {
             name,
@@ -87,29 +87,29 @@ impl PathStart {
 }
 
 impl<'p> NamedStep<'p> {
-    /// The step as edges are named: equal for equal names.
+    /// The encoded label of the step. Equal steps have equal labels.
     pub fn text(&self) -> &'p [u8] {
         self.text
     }
 
-    /// Adds the step to the name of a path.
+    /// Appends the step to the name of a path.
     pub fn write(&self, name: &mut String) {
-        super::edge_label::spell(self.text, name);
+        super::edge_label::write_step(self.text, name);
     }
 }
 
-impl<S> PathVisitor<S> for Each<'_, S> {
+impl<S> PathVisitor<S> for FnVisitor<'_, S> {
     fn visit(&mut self, path: &ListedPath<'_, S>) -> WalkControl {
         (self.0)(path)
     }
 }
 
 impl PathTrie {
-    /// Visits the path with a name and all below it, or all paths, each once, until `visit` says
-    /// that it is enough. `step` tells what a state comes to after one more node.
+    /// Visits the path with a name and all paths below it, or all paths, each once. `visit` returns how the
+    /// walk continues. `step` returns the state after one more trie node, or `None` to skip it.
     ///
-    /// A prefix that is no path has nothing below it. The name of the prefix stays as it is given:
-    /// a client that nothing sets apart keeps its name (specification 1.3).
+    /// Visits nothing if `prefix` is not a path. The names of the visited paths begin with `prefix` as it is
+    /// given, even if it names a client that takes the paths of `*` (specification 1.3).
     pub fn list<S: Copy>(
         &self,
         prefix: Option<&PathName<'_>>,
@@ -118,7 +118,7 @@ impl PathTrie {
         visit: &mut dyn FnMut(&ListedPath<'_, S>) -> WalkControl,
     ) {
         let Some(path) = prefix else {
-            self.visit(None, begin, step, &mut Each(visit));
+            self.visit(None, begin, step, &mut FnVisitor(visit));
             return;
         };
         let mut resolved = Vec::with_capacity(8);
@@ -128,13 +128,12 @@ impl PathTrie {
                 resolved,
                 rule_index: None,
             };
-            self.visit(Some(&start), begin, step, &mut Each(visit));
+            self.visit(Some(&start), begin, step, &mut FnVisitor(visit));
         }
     }
 
-    /// Visits a path and all below it, or all paths, in their order: each once, until the visitor
-    /// ends the walk. `step` returns the state after one more node; it ends the walk there if it
-    /// returns nothing.
+    /// Visits a path and all paths below it, or all paths, in order, each once, until the visitor ends the
+    /// walk. `step` returns the state after one more trie node, or `None` to skip it and all nodes below.
     pub fn visit<S: Copy>(
         &self,
         start: Option<&PathStart>,
@@ -151,13 +150,13 @@ impl PathTrie {
             visitor,
         };
         match start {
-            None => lister.all(begin),
-            Some(start) => lister.below(start, begin),
+            None => lister.visit_all(begin),
+            Some(start) => lister.visit_from(start, begin),
         };
     }
 
-    /// The steps to the nodes below a node, or to the roots, in the order of paths. A rule that has
-    /// a name is named by it.
+    /// The steps from a trie node to its children, or to the roots, in the order of paths. A rule that has a
+    /// name is written by name.
     pub fn steps_below(&self, node: Option<TrieNodeId>) -> Vec<NamedStep<'_>> {
         let mut found: Vec<NamedStep<'_>> = Vec::new();
         let mut add = |edge: &Edge| {
@@ -166,13 +165,13 @@ impl PathTrie {
                 text: self.text_of(edge).unwrap_or_default(),
             };
             match found.last_mut() {
-                // A rule with a name has its index first.
+                // A rule with a name has two edges: first its index, then its name.
                 Some(last) if last.node == step.node => *last = step,
                 _ => found.push(step),
             }
         };
         match node {
-            None => self.top().for_each(&mut add),
+            None => self.root_edges().for_each(&mut add),
             Some(node) => {
                 let node = self.node(node).ok();
                 let edges = node.into_iter().flat_map(|node| self.edges_below(node));
@@ -182,8 +181,8 @@ impl PathTrie {
         found
     }
 
-    /// The nodes that are listed by a name: one, or several if objects repeat names that should
-    /// differ.
+    /// The paths that are listed with a name: one, or several if listeners or rules of an object have the
+    /// same name.
     pub fn starts(&self, name: &str) -> Vec<PathStart> {
         let mut found = Vec::new();
         let mut visit = |listed: &ListedPath<'_, ()>| {
@@ -202,53 +201,54 @@ impl PathTrie {
         found
     }
 
-    /// The name of the path that comes after `number` other paths.
+    /// The name of the path with a number in the order of all paths, counted from 0.
     ///
     /// # Errors
-    /// There are not as many paths.
+    /// There are not that many paths.
     pub fn name_at(&self, number: u64) -> Result<String, InternalError> {
-        let mut left = number;
+        let mut remaining = number;
         let mut name = String::new();
-        let mut edge = self.edge_to(self.top(), &mut left)?;
+        let mut edge = self.edge_to(self.root_edges(), &mut remaining)?;
         loop {
             self.write_label(edge, &mut name);
-            let Some(below) = left.checked_sub(1) else {
+            let Some(below) = remaining.checked_sub(1) else {
                 return Ok(name);
             };
-            left = below;
+            remaining = below;
             let node = self.node(edge.node())?;
-            edge = self.edge_to(self.edges_below(node).iter(), &mut left)?;
+            edge = self.edge_to(self.edges_below(node).iter(), &mut remaining)?;
         }
     }
 
-    /// The edge that leads to a path, by its number among those below the edges; the number
-    /// becomes that below this edge.
+    /// Finds the edge that leads to the path with number `remaining` among the paths below `edges`.
+    /// `remaining` becomes its number among the paths below that edge.
     fn edge_to<'p>(
         &self,
         edges: impl Iterator<Item = &'p Edge>,
-        left: &mut u64,
+        remaining: &mut u64,
     ) -> Result<&'p Edge, InternalError> {
         let mut edges = edges.peekable();
         while let Some(mut edge) = edges.next() {
-            // A rule with a name has its index first.
+            // A rule with a name has two edges: first its index, then its name.
             if let Some(named) = edges.next_if(|named| named.node() == edge.node()) {
                 edge = named;
             }
             let size = self.size(edge.node());
-            if *left < size {
+            if *remaining < size {
                 return Ok(edge);
             }
-            *left -= size;
+            *remaining -= size;
         }
         Err(InternalError::missing("a path by its number"))
     }
 }
 
 impl PathTrie {
-    /// The names of mesh roots whose clients are set apart, sorted (specification 1.3).
+    /// The names of mesh roots for clients of one namespace that have paths of their own, sorted
+    /// (specification 1.3).
     pub fn clients_apart(&self) -> Vec<String> {
         let mut found = Vec::new();
-        for (edge, (_, root)) in self.top().zip(self.roots()) {
+        for (edge, (_, root)) in self.root_edges().zip(self.roots()) {
             if root.kind == RootKind::Mesh && *root.client != *"*" {
                 let mut name = String::new();
                 self.write_label(edge, &mut name);
@@ -261,12 +261,13 @@ impl PathTrie {
 }
 
 impl<S: Copy, F: Fn(S, TrieNodeId) -> Option<S>> PathLister<'_, '_, S, F> {
-    fn all(&mut self, begin: S) -> bool {
+    fn visit_all(&mut self, begin: S) -> bool {
         let trie = self.trie;
-        trie.top().all(|edge| self.down(edge, None, begin))
+        trie.root_edges()
+            .all(|edge| self.descend(edge, None, begin))
     }
 
-    fn below(&mut self, start: &PathStart, begin: S) -> bool {
+    fn visit_from(&mut self, start: &PathStart, begin: S) -> bool {
         let mut state = Some(begin);
         for &node in &start.resolved {
             state = state.and_then(|state| (self.step)(state, node));
@@ -283,11 +284,12 @@ impl<S: Copy, F: Fn(S, TrieNodeId) -> Option<S>> PathLister<'_, '_, S, F> {
         {
             return true;
         }
-        self.at(end, state)
+        self.visit_node(end, state)
     }
 
-    /// Goes down an edge, and all below it. `index` is that of a rule with a name.
-    fn down(&mut self, edge: &Edge, index: Option<u32>, above: S) -> bool {
+    /// Visits the child of an edge and all paths below it. `index` is the index of a rule that is written by
+    /// name. Returns false to end the walk.
+    fn descend(&mut self, edge: &Edge, index: Option<u32>, above: S) -> bool {
         let Some(state) = (self.step)(above, edge.node()) else {
             return true;
         };
@@ -298,41 +300,41 @@ impl<S: Copy, F: Fn(S, TrieNodeId) -> Option<S>> PathLister<'_, '_, S, F> {
             return true;
         }
         let length = self.name.len();
-        let known = self.rule_index;
+        let outer_index = self.rule_index;
         self.trie.write_label(edge, &mut self.name);
-        self.rule_index = known.or(index);
+        self.rule_index = outer_index.or(index);
         self.resolved.push(edge.node());
-        let control = self.at(edge.node(), state);
+        let control = self.visit_node(edge.node(), state);
         self.resolved.pop();
-        self.rule_index = known;
+        self.rule_index = outer_index;
         self.name.truncate(length);
         control
     }
 
-    fn at(&mut self, id: TrieNodeId, state: S) -> bool {
+    fn visit_node(&mut self, id: TrieNodeId, state: S) -> bool {
         let trie = self.trie;
-        // The error is on record.
+        // `node` has recorded the internal error.
         let Ok(node) = trie.node(id) else {
             return true;
         };
-        let here = ListedPath {
+        let listed = ListedPath {
             name: &self.name,
             rule_index: self.rule_index,
             node,
             resolved: &self.resolved,
             state,
         };
-        match self.visitor.visit(&here) {
+        match self.visitor.visit(&listed) {
             WalkControl::Descend => {}
             WalkControl::SkipChildren => return true,
             WalkControl::Stop => return false,
         }
         let mut edges = trie.edges_below(node).iter().peekable();
         while let Some(edge) = edges.next() {
-            // A rule with a name is found by its index, and by its name.
+            // A rule with a name has two edges: first its index, then its name.
             let named = edges.next_if(|next| next.node() == edge.node());
             let index = named.and_then(|_| trie.rule_index(edge));
-            if !self.down(named.unwrap_or(edge), index, state) {
+            if !self.descend(named.unwrap_or(edge), index, state) {
                 return false;
             }
         }
@@ -410,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_names_as_the_topology_visits() {
+    fn the_list_has_the_same_names_as_the_topology_walk() {
         let topology = topology();
         let mut visited = BTreeSet::new();
         topology.visit(&mut |name, _| {
@@ -432,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_rule_tells_its_index_to_all_below_it() {
+    fn all_paths_below_a_named_rule_have_its_index() {
         let trie = topology().trie();
         for (name, index) in listed(&trie, None) {
             assert_eq!(index, name.contains("/rules/pay").then_some(0), "{name}");
@@ -449,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn below_a_prefix_and_no_further_than_wanted() {
+    fn a_list_starts_at_a_prefix_and_ends_when_the_visitor_stops() {
         let trie = topology().trie();
         let rule = "gateways/a/gw/listeners/http/routes/HTTPRoute/a/r/rules/#0";
         let found: Vec<_> = listed(&trie, Some(rule)).into_iter().collect();
@@ -467,7 +469,7 @@ mod tests {
                 .all(|((n, i), m)| *n == m && i.is_none())
         );
         assert!(listed(&trie, Some("gateways/a/other")).is_empty());
-        // A client that nothing sets apart is one of `*`, by its own name.
+        // A client without paths of its own takes those of `*`, listed with its own name.
         let mesh = "mesh/client/services/a/s";
         let found = listed(&trie, Some(mesh));
         assert!(found.len() > 3 && found.iter().all(|(name, _)| name.starts_with(mesh)));

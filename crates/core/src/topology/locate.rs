@@ -1,4 +1,4 @@
-//! Finds the resolved path of a path's name, or says the first step that fails (specification 1.4).
+//! Resolves the name of a path, or returns the reason of the first step that fails (specification 1.4).
 
 use super::build::service;
 use super::{
@@ -12,10 +12,10 @@ use crate::model::{
 use crate::store::{NamespacedName, Store};
 
 impl Topology {
-    /// The resolved path of a path.
+    /// Resolves the name of a path to its steps.
     ///
     /// # Errors
-    /// The first step that fails.
+    /// Returns the reason of the first step that fails (specification 1.4).
     pub fn locate(
         &self,
         store: &Store,
@@ -50,7 +50,7 @@ impl Topology {
         }
     }
 
-    /// The resolved path of a class, before its step.
+    /// A path that begins at a GatewayClass, before the step of the class itself.
     pub(super) fn class_path(&self, name: &str) -> ResolvedPath {
         ResolvedPath {
             root: RootKind::GatewayClass,
@@ -59,7 +59,7 @@ impl Topology {
         }
     }
 
-    /// The resolved path down to a Gateway.
+    /// A path that begins at a Gateway, before the step of the Gateway itself.
     pub(super) fn gateway_path(&self, namespace: &Str, gateway: &GatewayNode) -> ResolvedPath {
         let class = self.classes.get(&gateway.class);
         let mut steps = Vec::with_capacity(8);
@@ -90,10 +90,10 @@ impl Topology {
         let mut resolved = self.gateway_path(&name.0, gateway);
         resolved.push(gateway.node, Level::Gateway);
         let (kind, parent, listeners) = self.listeners_of(path, name, gateway, &mut resolved)?;
-        let Some(wanted) = path.listener else {
+        let Some(listener_name) = path.listener else {
             return Ok(resolved);
         };
-        let listener = listeners.iter().find(|l| *l.name == *wanted);
+        let listener = listeners.iter().find(|l| *l.name == *listener_name);
         let listener = listener.ok_or(PathErrorReason::ListenerNotFound)?;
         resolved.push(listener.node, Level::Listener);
         let Some(route) = path.route else {
@@ -102,12 +102,13 @@ impl Topology {
         let index = self.route(&route)?;
         if !listener.routes.contains(&index) {
             let key = route_key(&route);
-            return Err(self.parent_rejection(store, &key, kind, &parent, wanted));
+            return Err(self.parent_rejection(store, &key, kind, &parent, listener_name));
         }
         self.below_route(store, path, index, resolved)
     }
 
-    /// The listeners that a path goes through, and the object that they belong to.
+    /// The kind and name of the object whose listeners a path goes through, and these listeners. Adds the
+    /// step of a ListenerSet to the path.
     fn listeners_of<'t>(
         &'t self,
         path: &TrafficPath<'_>,
@@ -144,12 +145,13 @@ impl Topology {
         else {
             return Err(PathErrorReason::NotAPath);
         };
-        // A Service that is no mesh root is NoMatchingParent (specification 11.4).
+        // A Service that is not a mesh root fails with NoMatchingParent (specification 11.4).
         let root = self.roots.get(&(namespace.into(), name.into()));
         let root = root.ok_or(PathErrorReason::NoMatchingParent)?;
-        let apart = root.consumers.contains_key(client) || root.apart.contains(client);
-        // Looking up any other namespace answers as `*` (specification 1.3).
-        let client = if apart { client } else { "*" };
+        let has_own_paths =
+            root.consumers.contains_key(client) || root.policy_clients.contains(client);
+        // Clients of any other namespace take the paths of `*` (specification 1.3).
+        let client = if has_own_paths { client } else { "*" };
         let mut resolved = ResolvedPath {
             root: RootKind::Mesh,
             client: client.into(),
@@ -227,7 +229,7 @@ impl Topology {
                 Some(reason) => Err(reason),
                 None => Ok(backend),
             },
-            // It may exist elsewhere; this rule does not name it.
+            // The object may exist, but this rule does not name it.
             None if !is_service => Err(PathErrorReason::NotAPath),
             None if service(store, step.namespace, step.name).is_some() => {
                 Err(PathErrorReason::NotAPath)
@@ -238,7 +240,7 @@ impl Topology {
 }
 
 impl RouteNode {
-    /// The rule of a step, by name or index.
+    /// Finds a rule by name or index.
     fn rule(&self, step: RuleStep<'_>) -> Option<(usize, &RuleNode)> {
         match step {
             RuleStep::Index(index) => {
@@ -258,13 +260,13 @@ impl ResolvedPath {
         self.steps.push(PathStep { node, level });
     }
 
-    /// The Gateway or mesh root that the resolved path goes through.
+    /// The Gateway or mesh root on the path, if there is one.
     pub fn ancestor(&self) -> Option<super::NodeId> {
         let root = self.steps.iter().find(|step| step.level == Level::Gateway);
         root.map(|step| step.node)
     }
 
-    /// The level that the resolved path ends at.
+    /// The level of the last step.
     pub fn end(&self) -> Level {
         self.steps.last().map_or(Level::Root, |step| step.level)
     }
@@ -275,8 +277,9 @@ fn route_key(step: &RouteStep<'_>) -> ObjectKey {
 }
 
 impl BackendNode {
-    /// Why it is no path below such a root: mesh paths need no grant (specification 1.4). A missing
-    /// Service in another namespace without a grant is RefNotPermitted (specification 11.4).
+    /// The reason why no path below a root of this kind leads to the backend, if there is one. Mesh paths
+    /// need no ReferenceGrant (specification 1.4). A missing Service in another namespace without a grant
+    /// is RefNotPermitted (specification 11.4).
     pub(super) fn reason(&self, root: RootKind) -> Option<crate::model::PathErrorReason> {
         let refused = self.refused.filter(|_| root != RootKind::Mesh);
         refused.or(self.missing)

@@ -1,4 +1,4 @@
-//! Mesh roots: Services that routes name as parents (specification 1.3).
+//! Mesh roots: Services that routes name as their parents (specification 1.3).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +10,15 @@ use crate::store::NamespacedName;
 #[derive(Debug)]
 pub(crate) struct MeshRoot {
     pub node: NodeId,
-    /// Ports that parentRefs name, with their nodes.
+    /// The ports that parentRefs name, with their nodes.
     pub ports: BTreeMap<u16, NodeId>,
-    /// Routes in the Service's own namespace: they hold for every client.
+    /// Producer routes: routes in the Service's namespace, which apply to every client.
     pub producers: Vec<MeshRoute>,
-    /// Routes in other namespaces, by namespace: they hold for their own clients alone.
+    /// Consumer routes: routes in other namespaces, by namespace, which apply to the clients of that
+    /// namespace only.
     pub consumers: BTreeMap<Str, Vec<MeshRoute>>,
-    /// Namespaces set apart by policies for their own clients.
-    pub apart: BTreeSet<Str>,
+    /// Namespaces that have paths of their own because of policies for their clients (specification 4.6).
+    pub policy_clients: BTreeSet<Str>,
 }
 
 /// A route below a mesh root: its index, and the port if the parentRef names one.
@@ -28,38 +29,42 @@ pub(crate) struct MeshRoute {
 }
 
 impl MeshRoot {
-    /// The routes that clients of a namespace take, below the whole Service or below a port.
+    /// The routes for clients of a namespace, below the whole Service or below a port, as sorted indexes.
     ///
-    /// A consumer route on the whole Service hides all producer routes from its namespace, one on
-    /// a port those of that port.
+    /// A consumer route on the whole Service hides all producer routes from the clients of its namespace. A
+    /// consumer route on a port hides the producer routes on that port.
     pub fn routes(&self, client: &str, port: Option<u16>) -> Vec<usize> {
         let consumers = self.consumers.get(client).map_or(&[][..], Vec::as_slice);
         let hidden = consumers.iter().any(|c| c.port.is_none())
             || port.is_some_and(|p| consumers.iter().any(|c| c.port == Some(p)));
         let visible = if hidden { consumers } else { &self.producers };
-        // Consumers of a port leave the whole Service to the producers.
-        let mut found: Vec<usize> = visible
+        // Consumer routes on a port do not hide producer routes on the whole Service.
+        let mut indexes: Vec<usize> = visible
             .iter()
             .filter(|r| r.port == port)
             .map(|r| r.route)
             .collect();
-        found.sort_unstable();
-        found.dedup();
-        found
+        indexes.sort_unstable();
+        indexes.dedup();
+        indexes
     }
 
-    /// The namespaces that are set apart; any other answers as `*`.
+    /// The client namespaces that have paths of their own. All others take the paths of `*`.
     pub fn clients(&self) -> BTreeSet<Str> {
-        self.consumers.keys().chain(&self.apart).cloned().collect()
+        self.consumers
+            .keys()
+            .chain(&self.policy_clients)
+            .cloned()
+            .collect()
     }
 }
 
 impl Topology {
-    /// Sets a namespace apart for a Service: it has a policy for its own clients there
+    /// Gives a client namespace paths of its own below a Service, because a policy is for these clients only
     /// (specification 1.3, 4.6).
-    pub fn set_apart(&mut self, service: &NamespacedName, client: Str) {
+    pub fn add_policy_client(&mut self, service: &NamespacedName, client: Str) {
         if let Some(root) = self.roots.get_mut(service) {
-            root.apart.insert(client);
+            root.policy_clients.insert(client);
         }
     }
 }

@@ -1,7 +1,8 @@
-//! The DAG of specification 1: which routes join which listeners, which backends stand below which
-//! rules, and why something is no path.
+//! The topology of a store (specification 1): which routes attach to which listeners, which backends the
+//! rules of routes name, and why a name is not a path.
 //!
-//! Nodes are numbered; a *resolved path* is a walk from a root to some level, as a list of steps.
+//! [`Topology`] numbers the nodes. [`PathTrie`] contains all paths with shared subtrees. A [`ResolvedPath`]
+//! is one path from a root down to some level, as a list of steps.
 
 pub(crate) mod build;
 mod build_trie;
@@ -25,17 +26,17 @@ use hashbrown::HashMap;
 use crate::model::{Level, NodeKey, ObjectKey, OrInternal, PathErrorReason, Str};
 use crate::store::NamespacedName;
 
-/// A node's number, dense from 0.
+/// The number of a node, dense from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(u32);
 
-/// The topology of a store.
+/// The nodes of a store and how paths connect them.
 #[derive(Debug, Default)]
 pub struct Topology {
     pub(crate) nodes: Vec<NodeKey>,
     pub(crate) ids: HashMap<NodeKey, NodeId>,
     pub(crate) namespaces: BTreeMap<Str, NodeId>,
-    /// Labels of namespaces, for selectors.
+    /// The labels of namespaces, for selectors.
     pub(crate) labels: BTreeMap<Str, BTreeMap<String, String>>,
     pub(crate) classes: BTreeMap<Str, ClassNode>,
     pub(crate) gateways: BTreeMap<NamespacedName, GatewayNode>,
@@ -49,27 +50,27 @@ pub struct Topology {
 pub struct PathStep {
     /// The node.
     pub node: NodeId,
-    /// Its level on this path: a Service stands on several.
+    /// The level of the node on this path. A Service can have several levels on different paths.
     pub level: Level,
 }
 
-/// A walk from a root to some level.
+/// A path from a root down to some level, as steps.
 #[derive(Clone, Debug, Default)]
 pub struct ResolvedPath {
-    /// From the least specific node on; Namespaces are not among them, since which of them are on
-    /// the path depends on the kind (specification 1.2).
+    /// The steps from least to most specific. Namespaces are not included, since it depends on the policy
+    /// kind which of them are on the path (specification 1.2).
     pub steps: Vec<PathStep>,
-    /// Where it begins.
+    /// The kind of root.
     pub root: RootKind,
     /// The namespace of the clients whose requests take the path (specification 1.3, 4.6).
     pub client: Str,
     /// `controllerName` of the Gateway's class.
     pub controller: Option<Str>,
-    /// Index of the rule on the path.
+    /// The index of the rule on the path.
     pub rule: Option<u32>,
 }
 
-/// What a resolved path begins with.
+/// The kind of the root that a path begins with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RootKind {
     /// A GatewayClass alone.
@@ -83,12 +84,14 @@ pub enum RootKind {
     Mesh,
 }
 
+/// A GatewayClass.
 #[derive(Debug)]
 pub(crate) struct ClassNode {
     pub(crate) node: NodeId,
     pub(crate) controller: Str,
 }
 
+/// A Gateway with its listeners and the ListenerSets that name it.
 #[derive(Debug)]
 pub(crate) struct GatewayNode {
     pub(crate) node: NodeId,
@@ -97,6 +100,7 @@ pub(crate) struct GatewayNode {
     pub(crate) sets: Vec<ListenerSetNode>,
 }
 
+/// A ListenerSet, with whether its Gateway admits it.
 #[derive(Debug)]
 pub(crate) struct ListenerSetNode {
     pub(crate) node: NodeId,
@@ -105,23 +109,26 @@ pub(crate) struct ListenerSetNode {
     pub(crate) listeners: Vec<ListenerNode>,
 }
 
+/// A listener with the routes that are attached to it.
 #[derive(Debug)]
 pub(crate) struct ListenerNode {
     pub(crate) node: NodeId,
     pub(crate) name: Str,
-    /// Indexes into the routes, sorted.
+    /// Indexes into the routes of the topology, sorted.
     pub(crate) routes: Vec<usize>,
 }
 
+/// A route with its rules.
 #[derive(Debug)]
 pub(crate) struct RouteNode {
     pub(crate) key: ObjectKey,
     pub(crate) node: NodeId,
     pub(crate) rules: Vec<RuleNode>,
-    /// Why parentRefs do not join: index of the parentRef, listener if one was tried, reason.
+    /// The parentRefs that do not attach the route: index of the parentRef and reason.
     pub(crate) refused: Vec<(usize, PathErrorReason)>,
 }
 
+/// A rule of a route with its backends.
 #[derive(Debug)]
 pub(crate) struct RuleNode {
     pub(crate) node: NodeId,
@@ -129,14 +136,16 @@ pub(crate) struct RuleNode {
     pub(crate) backends: Vec<BackendNode>,
 }
 
+/// A backend of a rule.
 #[derive(Debug)]
 pub(crate) struct BackendNode {
     pub(crate) node: NodeId,
-    /// Ports with their nodes, sorted.
+    /// The ports with their nodes, sorted.
     pub(crate) ports: Vec<(u16, NodeId)>,
-    /// Why it is no path below a Gateway, if so; mesh paths need no grant.
+    /// The reason why no path below a Gateway leads here, if there is one. Mesh paths need no
+    /// ReferenceGrant.
     pub(crate) refused: Option<PathErrorReason>,
-    /// Why it is no path at all, if so.
+    /// The reason why no path leads here, if there is one.
     pub(crate) missing: Option<PathErrorReason>,
 }
 
@@ -148,21 +157,21 @@ impl NodeId {
 }
 
 impl Topology {
-    /// The node's key.
+    /// The key of a node.
     pub fn key(&self, node: NodeId) -> &NodeKey {
-        // Every NodeId is made by `intern`.
-        static NOWHERE: std::sync::LazyLock<NodeKey> =
+        // Only `intern` creates a NodeId, so the key exists.
+        static MISSING: std::sync::LazyLock<NodeKey> =
             std::sync::LazyLock::new(|| NodeKey::namespace(""));
         let key = self.nodes.get(node.index()).or_internal("a node");
-        key.unwrap_or(&NOWHERE)
+        key.unwrap_or(&MISSING)
     }
 
-    /// The key of the node with a number.
+    /// The key of the node with this index.
     pub fn key_at(&self, index: usize) -> Option<&NodeKey> {
         self.nodes.get(index)
     }
 
-    /// The number of a node, if the topology has it.
+    /// Finds the node with a key.
     pub fn node(&self, key: &NodeKey) -> Option<NodeId> {
         self.ids.get(key).copied()
     }
@@ -181,28 +190,28 @@ impl Topology {
         parts.map(|(node, _)| node).collect()
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// The node of a namespace that something lives in.
+    /// The node of a namespace that has objects in it.
     pub fn namespace(&self, name: &str) -> Option<NodeId> {
         self.namespaces.get(name).copied()
     }
 
-    /// Labels of the namespaces that exist.
+    /// The labels of the namespaces that exist.
     pub fn namespace_labels(&self) -> &BTreeMap<Str, BTreeMap<String, String>> {
         &self.labels
     }
 
-    /// The name of a section as references write it: a listener's or rule's name, a rule's index,
-    /// or a port's number.
+    /// The name of a node as in specification 11.16. A section is written as in references: the name of a
+    /// listener or rule, the index of a rule without a name, or the number of a port.
     pub fn describe(&self, node: NodeId) -> String {
         let key = self.key(node);
         if let Some(crate::model::Section::Rule(index)) = key.section {
@@ -218,7 +227,7 @@ impl Topology {
         key.to_string()
     }
 
-    /// The reasons for which parentRefs of a route do not join: index of the parentRef and reason.
+    /// The parentRefs that do not attach a route: index of the parentRef and reason.
     pub fn rejected_parents(&self, route: &ObjectKey) -> &[(usize, PathErrorReason)] {
         self.route_index
             .get(route)
@@ -226,7 +235,7 @@ impl Topology {
             .map_or(&[], |route| &route.refused)
     }
 
-    /// Every listener with the routes that join it.
+    /// Every listener with the routes that are attached to it.
     pub fn attached_routes(&self) -> impl Iterator<Item = (NodeId, Vec<&ObjectKey>)> {
         let own = self.gateways.values().flat_map(|g| &g.listeners);
         let sets = self.gateways.values().flat_map(|g| &g.sets);
@@ -238,8 +247,8 @@ impl Topology {
             })
     }
 
-    /// The names of the paths of all listeners that a Gateway has or admits; of all Gateways if none
-    /// is named, and nothing if those are more than `most`.
+    /// The names of the paths of all listeners that a Gateway has or admits. Without a name, those of all
+    /// Gateways, or `None` if there are more than `most` Gateways.
     pub fn listener_paths(
         &self,
         gateway: Option<(&str, &str)>,
@@ -267,7 +276,7 @@ impl Topology {
         Some(found)
     }
 
-    /// Adds a node that no object stands for.
+    /// Adds a node that does not come from an object of the store.
     pub fn add_node(&mut self, key: NodeKey) -> NodeId {
         self.intern(key)
     }

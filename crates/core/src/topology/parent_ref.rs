@@ -1,4 +1,4 @@
-//! Whether a route joins a listener, and the first reason why not (specification 1.4).
+//! Checks whether a parentRef attaches a route to a listener (specification 1.4).
 
 use super::Topology;
 use super::build::projected_listeners;
@@ -10,18 +10,21 @@ use crate::store::{
 };
 use std::collections::BTreeMap;
 
-/// Labels of the namespaces that exist.
+/// The labels of the namespaces that exist.
 pub(super) type Labels = BTreeMap<Str, BTreeMap<String, String>>;
 
-/// What a listener stands in.
+/// The context in which a listener selects namespaces.
 pub(super) struct ListenerContext<'a> {
-    /// Namespace of the Gateway or ListenerSet.
+    /// The namespace of the Gateway or ListenerSet.
     pub namespace: &'a str,
-    /// Labels of namespaces.
+    /// The labels of the namespaces that exist.
     pub labels: &'a Labels,
 }
 
 /// Checks one parentRef of a route against one listener of the parent that it names.
+///
+/// # Errors
+/// Returns the reason of the first condition that fails.
 pub(super) fn check_parent_ref(
     parent: &ParentRef,
     key: &ObjectKey,
@@ -48,7 +51,7 @@ pub(super) fn check_parent_ref(
     Ok(())
 }
 
-/// Whether a choice of namespaces admits one.
+/// Whether `from` allows a namespace.
 pub(super) fn admits(
     from: &AllowedNamespaces,
     namespace: &str,
@@ -83,8 +86,8 @@ pub(super) fn names(parent: &ParentRef, kind: &str, namespace: &str, name: &str)
 }
 
 impl Topology {
-    /// Why a route is not below a listener: the reason of the parentRef that gets furthest, or
-    /// that none names the listener's object.
+    /// The reason why a route is not attached to a listener: of all parentRefs to the listener's object, the
+    /// reason of the one that passes the most conditions, or NoMatchingParent if there is none.
     pub(super) fn parent_rejection(
         &self,
         store: &Store,

@@ -1,10 +1,11 @@
-//! From the name of a path to its nodes: a probe a step, keys borrowed from the name.
+//! The trie of all paths. A look-up by name takes one probe for each step and does not allocate.
 //!
-//! Paths are implicit. What stands below a route is the same below each listener that it joins, so
-//! a route's rules and backends are here once, and paths share them: the trie grows with objects
-//! and with the joins between them, not with the paths that these multiply to.
+//! Subtrees are shared: the rules and backends of a route are the same below each listener that the route
+//! is attached to, so they are stored once. The size of the trie grows with the number of objects and
+//! attachments, not with the number of paths, which is their product.
 //!
-//! What is below a node lies together, names included, so that a step costs few lines of cache.
+//! The edges of a node and their labels are stored next to each other, so that a step reads few cache
+//! lines.
 
 use std::hash::BuildHasher;
 
@@ -14,52 +15,52 @@ use super::edge_label::{self, EdgeLabel, labels};
 use super::{NodeId, RootKind};
 use crate::model::{Id, IndexVec, InternalError, Level, OrInternal, PathName, Str};
 
-/// The nodes of all paths.
+/// All paths of a topology, with shared subtrees.
 #[derive(Debug, Default)]
 pub struct PathTrie {
     nodes: IndexVec<TrieNodeId, TrieNode>,
     edges: Vec<Edge>,
-    /// The names of edges, one after the other.
+    /// The encoded labels of the edges, concatenated.
     text: Vec<u8>,
-    /// Edges of nodes with many of them, and of the top: parent and number.
-    many: HashTable<(TrieNodeId, u32)>,
+    /// The edges to roots, and of trie nodes with more than [`MAX_INLINE_EDGES`]: parent and edge number.
+    edge_table: HashTable<(TrieNodeId, u32)>,
     roots: Vec<(TrieNodeId, TrieRoot)>,
-    /// The edges of the roots.
-    tops: Vec<u32>,
-    /// How many paths end at each node or below it.
+    /// The numbers of the edges to the roots.
+    root_edges: Vec<u32>,
+    /// The number of paths that end at each trie node or below it.
     sizes: IndexVec<TrieNodeId, u64>,
     hasher: DefaultHashBuilder,
 }
 
-/// A node's number, dense from 0.
+/// The number of a trie node, dense from 0. Children have lower numbers than their parents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TrieNodeId(u32);
 
-/// Where a prefix of some path ends.
+/// A node of the trie: the end of some prefix of a path.
 #[derive(Clone, Copy, Debug)]
 pub struct TrieNode {
-    /// Its node.
+    /// The node of the topology.
     pub node: NodeId,
-    /// Its level on these paths: a Service stands on several.
+    /// The level of the node on these paths. A Service can have several levels on different paths.
     pub level: Level,
     first: u32,
     count: u32,
 }
 
-/// What a path begins with.
+/// The root of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TrieRoot {
     /// The kind of root.
     pub kind: RootKind,
-    /// The class that stands above a Gateway, if it exists.
+    /// The GatewayClass of a Gateway, if it exists.
     pub class: Option<NodeId>,
     /// `controllerName` of the Gateway's class.
     pub controller: Option<Str>,
-    /// The namespace of the clients (specification 1.3, 4.6).
+    /// The client namespace (specification 1.3, 4.6).
     pub client: Str,
 }
 
-/// A named step from one node to the next.
+/// A labelled edge from a trie node to one of its children.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edge {
     hash: u32,
@@ -69,12 +70,12 @@ pub(super) struct Edge {
 }
 
 /// The parent of all roots.
-const TOP: TrieNodeId = TrieNodeId(u32::MAX);
-/// A node with more edges than this has them in the table.
+const ROOT_PARENT: TrieNodeId = TrieNodeId(u32::MAX);
+/// A trie node with more edges than this has them in the hash table.
 const MAX_INLINE_EDGES: usize = 12;
 
 impl Edge {
-    /// Where it leads.
+    /// The child that the edge leads to.
     pub(super) fn node(&self) -> TrieNodeId {
         self.node
     }
@@ -88,7 +89,7 @@ impl TrieNodeId {
 }
 
 impl Id for TrieNodeId {
-    const ENTRY: &'static str = "a node";
+    const ENTRY: &'static str = "a trie node";
 
     fn at(index: u32) -> Self {
         Self(index)
@@ -100,20 +101,20 @@ impl Id for TrieNodeId {
 }
 
 impl PathTrie {
-    /// The nodes that a path's name leads through, the last one its own. `visit` is called for
-    /// each. Returns whether it is a path. Allocates nothing.
+    /// Looks up a path by name and calls `visit` for each trie node from the root to its end. Returns
+    /// whether the path exists. Does not allocate.
     ///
     /// # Errors
-    /// The trie lacks what it refers to.
+    /// The trie refers to a node or edge that is missing.
     pub fn walk(
         &self,
         path: &PathName<'_>,
         mut visit: impl FnMut(TrieNodeId),
     ) -> Result<bool, InternalError> {
-        let mut at = TOP;
+        let mut at = ROOT_PARENT;
         for label in labels(path).into_iter().flatten() {
             let found = match (self.child(at, label)?, label) {
-                // Any client that nothing sets apart answers as `*` (specification 1.3).
+                // A client without paths of its own takes those of `*` (specification 1.3).
                 (None, EdgeLabel::Service(namespace, name, _)) => {
                     self.child(at, EdgeLabel::Service(namespace, name, "*"))?
                 }
@@ -125,7 +126,7 @@ impl PathTrie {
             at = found;
             visit(at);
         }
-        Ok(at != TOP)
+        Ok(at != ROOT_PARENT)
     }
 
     /// The roots of all paths.
@@ -134,31 +135,31 @@ impl PathTrie {
     }
 
     /// The edges to the roots.
-    pub(super) fn top(&self) -> impl Iterator<Item = &Edge> {
-        let edges = self.tops.iter();
+    pub(super) fn root_edges(&self) -> impl Iterator<Item = &Edge> {
+        let edges = self.root_edges.iter();
         edges.filter_map(|&edge| self.edges.get(edge as usize))
     }
 
-    /// The edges to the nodes below a node. A rule that has a name has two, one after the other:
-    /// its index and its name.
+    /// The edges to the children of a trie node. A rule that has a name has two edges in sequence: its
+    /// index and its name.
     pub(super) fn edges_below(&self, node: &TrieNode) -> &[Edge] {
         let first = node.first as usize;
         let edges = self.edges.get(first..first + node.count as usize);
-        // A walk that ends here is no answer for nothing: the error is on record.
+        // Missing edges are recorded as an internal error; the walk ends here.
         let edges = edges.or_internal("the edges of a node");
         edges.unwrap_or_default()
     }
 
-    /// The index of the rule that an edge leads to by index.
+    /// The index of the rule in the label of an edge, if the label is an index.
     pub(super) fn rule_index(&self, edge: &Edge) -> Option<u32> {
-        let (mark, rest) = self.text_of(edge)?.split_first()?;
-        (*mark == b'i').then_some(u32::from_le_bytes(*rest.first_chunk()?))
+        let (tag, rest) = self.text_of(edge)?.split_first()?;
+        (*tag == b'i').then_some(u32::from_le_bytes(*rest.first_chunk()?))
     }
 
-    /// Adds the step of an edge to the name of a path.
+    /// Appends the step of an edge to the name of a path.
     pub(super) fn write_label(&self, edge: &Edge, name: &mut String) {
         if let Some(text) = self.text_of(edge) {
-            edge_label::spell(text, name);
+            edge_label::write_step(text, name);
         }
     }
 
@@ -167,56 +168,56 @@ impl PathTrie {
         self.text.get(from..from + edge.length as usize)
     }
 
-    /// The nodes below a node, each once.
+    /// The children of a trie node, each once.
     pub fn below(&self, node: &TrieNode) -> impl Iterator<Item = TrieNodeId> {
         let mut last = None;
-        // A rule is found by index and by name.
+        // A rule with a name has two edges.
         let nodes = self.edges_below(node).iter().map(|edge| edge.node);
         nodes.filter(move |node| last.replace(*node) != Some(*node))
     }
 
-    /// A node.
+    /// The trie node with a number.
     ///
     /// # Errors
-    /// There is no such node.
+    /// There is no such trie node.
     pub fn node(&self, id: TrieNodeId) -> Result<&TrieNode, InternalError> {
         self.nodes.get(id)
     }
 
-    /// All nodes, those below before those above.
+    /// All trie nodes, children before their parents.
     pub fn nodes(&self) -> impl Iterator<Item = &TrieNode> {
         self.nodes.iter()
     }
 
-    /// How many nodes there are.
+    /// The number of trie nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no trie nodes.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// How many paths the nodes make.
+    /// The number of all paths.
     pub fn paths(&self) -> u64 {
         let roots = self.roots.iter();
         roots.fold(0, |sum, (id, _)| sum.saturating_add(self.size(*id)))
     }
 
-    /// The number of paths that end at a node or below it, counted from one way to it.
+    /// The number of paths that end at a trie node or below it, for one path to the trie node.
     pub fn size(&self, id: TrieNodeId) -> u64 {
         self.sizes.get(id).copied().unwrap_or_default()
     }
 
-    /// What the paths begin with that begin at a node.
+    /// The root at a trie node; `None` if the trie node is not a root.
     pub fn root(&self, id: TrieNodeId) -> Option<&TrieRoot> {
         // Roots are added in ascending order.
         let at = self.roots.binary_search_by_key(&id, |(root, _)| *root);
         self.roots.get(at.ok()?).map(|(_, root)| root)
     }
 
-    /// The numbers of all nodes, those below before those above.
+    /// The numbers of all trie nodes, children before their parents.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = TrieNodeId> + use<> {
         (0..u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)).map(TrieNodeId)
     }
@@ -228,17 +229,17 @@ impl PathTrie {
     ) -> Result<Option<TrieNodeId>, InternalError> {
         let hash = self.hash(label);
         let same = |edge: &&Edge| edge.hash == hash && self.is_named(edge, label);
-        if parent != TOP {
+        if parent != ROOT_PARENT {
             let node = self.nodes.get(parent)?;
             if node.count as usize <= MAX_INLINE_EDGES {
                 let mut edges = self.edges_below(node).iter();
                 return Ok(edges.find(same).map(|edge| edge.node));
             }
         }
-        let ours = |&(above, at): &(TrieNodeId, u32)| {
+        let is_child = |&(above, at): &(TrieNodeId, u32)| {
             above == parent && self.edges.get(at as usize).is_some_and(|edge| same(&edge))
         };
-        let Some((_, found)) = self.many.find(mix(hash, parent), ours) else {
+        let Some((_, found)) = self.edge_table.find(mix(hash, parent), is_child) else {
             return Ok(None);
         };
         let edge = self.edges.get(*found as usize).or_internal("an edge")?;
@@ -246,14 +247,14 @@ impl PathTrie {
     }
 
     fn is_named(&self, edge: &Edge, label: EdgeLabel<'_>) -> bool {
-        self.text_of(edge).is_some_and(|name| label.is(name))
+        self.text_of(edge).is_some_and(|name| label.matches(name))
     }
 
     fn hash(&self, label: EdgeLabel<'_>) -> u32 {
         (self.hasher.hash_one(label) >> 32) as u32
     }
 
-    /// Adds an edge; returns its number.
+    /// Adds an edge and returns its number.
     fn edge(&mut self, label: EdgeLabel<'_>, node: TrieNodeId) -> u32 {
         let text = self.text.len();
         label.write(&mut self.text);
@@ -268,18 +269,18 @@ impl PathTrie {
         number(self.edges.len() - 1)
     }
 
-    /// Puts an edge into the table.
-    fn enter(&mut self, parent: TrieNodeId, edge: u32) {
+    /// Adds an edge to the hash table.
+    fn add_to_table(&mut self, parent: TrieNodeId, edge: u32) {
         let edges = &self.edges;
         let hash = |&(above, at): &(TrieNodeId, u32)| {
             let edge = edges.get(at as usize);
             mix(edge.map_or(0, |edge| edge.hash), above)
         };
         let entry = (parent, edge);
-        self.many.insert_unique(hash(&entry), entry, hash);
+        self.edge_table.insert_unique(hash(&entry), entry, hash);
     }
 
-    /// Adds a node above those that are below it, which have been added before.
+    /// Adds a trie node above its children, which must have been added before.
     pub(super) fn add(
         &mut self,
         (node, level): (NodeId, Level),
@@ -290,7 +291,7 @@ impl PathTrie {
         for &(label, child) in below {
             let edge = self.edge(label, child);
             if below.len() > MAX_INLINE_EDGES {
-                self.enter(id, edge);
+                self.add_to_table(id, edge);
             }
         }
         self.nodes.push(TrieNode {
@@ -302,15 +303,15 @@ impl PathTrie {
         id
     }
 
-    /// Makes a node a root.
+    /// Makes a trie node a root.
     pub(super) fn add_root(&mut self, label: EdgeLabel<'_>, id: TrieNodeId, root: TrieRoot) {
         let edge = self.edge(label, id);
-        self.enter(TOP, edge);
-        self.tops.push(edge);
+        self.add_to_table(ROOT_PARENT, edge);
+        self.root_edges.push(edge);
         self.roots.push((id, root));
     }
 
-    /// Counts paths, and returns unused memory.
+    /// Counts the paths and releases unused memory.
     pub(super) fn finish(&mut self) {
         let mut sizes: IndexVec<TrieNodeId, u64> = IndexVec::with_capacity(self.nodes.len());
         for node in self.nodes.iter() {
@@ -325,7 +326,7 @@ impl PathTrie {
     }
 }
 
-/// The hash of a step below a parent.
+/// The hash of an edge: that of its label combined with its parent.
 fn mix(hash: u32, parent: TrieNodeId) -> u64 {
     let both = u64::from(hash) << 32 | u64::from(parent.0);
     let mixed = both.wrapping_mul(0x9E37_79B9_7F4A_7C15);

@@ -1,4 +1,5 @@
-//! The judge of the trie: walks every path of the topology, each prefix once, in a fixed order.
+//! Walks every path of a topology without the trie, each prefix once, in a fixed order. Tests compare the
+//! trie with it.
 
 use std::fmt::Write;
 
@@ -7,10 +8,10 @@ use super::{
 };
 use crate::model::{Level, Str};
 
-/// Called for each path with its name and resolved path.
+/// A function that is called for each path with its name and steps.
 pub type Visitor<'v> = dyn FnMut(&str, &ResolvedPath) + 'v;
 
-/// A walk in progress: the name and the resolved path so far.
+/// A walk in progress, with the name and the steps of the current path.
 struct Walker<'t, 'v> {
     topology: &'t Topology,
     name: String,
@@ -19,8 +20,7 @@ struct Walker<'t, 'v> {
 }
 
 impl Topology {
-    /// Visits every addressable path (specification 1.6): gateways, mesh roots, classes, namespaces.
-    /// Rules that have a name are named by it.
+    /// Visits every path that has a name (specification 1.6). Rules that have a name are written by name.
     pub fn visit<'v>(&self, visit: &'v mut Visitor<'v>) {
         let mut walker = Walker {
             topology: self,
@@ -30,7 +30,7 @@ impl Topology {
         };
         for (name, class) in &self.classes {
             walker.resolved = self.class_path(name);
-            walker.at(
+            walker.descend(
                 "gatewayclasses/",
                 name,
                 class.node,
@@ -63,27 +63,27 @@ impl Topology {
                 root: RootKind::Namespace,
                 ..ResolvedPath::default()
             };
-            walker.at("namespaces/", name, node, Level::Namespace, |_| {});
+            walker.descend("namespaces/", name, node, Level::Namespace, |_| {});
         }
     }
 }
 
 impl Walker<'_, '_> {
-    /// Goes one step down, visits, walks below, and comes back.
-    fn at(
+    /// Adds one step, visits the path, calls `below`, and removes the step.
+    fn descend(
         &mut self,
-        word: &str,
+        prefix: &str,
         name: &str,
         node: NodeId,
         level: Level,
         below: impl FnOnce(&mut Self),
     ) {
-        let length = self.name.len();
         if self.resolved.steps.is_empty() && matches!(level, Level::GatewayClass | Level::Namespace)
         {
             self.name.clear();
         }
-        self.name.push_str(word);
+        let length = self.name.len();
+        self.name.push_str(prefix);
         self.name.push_str(name);
         self.step(node, level, below);
         self.name.truncate(length);
@@ -103,7 +103,7 @@ impl Walker<'_, '_> {
             }
             for set in gateway.sets.iter().filter(|set| set.admitted) {
                 let name = format!("{}/{}", set.name.0, set.name.1);
-                walker.at("/listenersets/", &name, set.node, Level::ListenerSet, |w| {
+                walker.descend("/listenersets/", &name, set.node, Level::ListenerSet, |w| {
                     for listener in &set.listeners {
                         w.listener(listener);
                     }
@@ -113,7 +113,7 @@ impl Walker<'_, '_> {
     }
 
     fn listener(&mut self, listener: &ListenerNode) {
-        self.at(
+        self.descend(
             "/listeners/",
             &listener.name,
             listener.node,
@@ -129,7 +129,7 @@ impl Walker<'_, '_> {
         self.step(root.node, Level::Gateway, |walker| {
             walker.routes(&root.routes(&client, None));
             for (&port, &node) in &root.ports {
-                walker.at("/ports/", &port.to_string(), node, Level::Listener, |w| {
+                walker.descend("/ports/", &port.to_string(), node, Level::Listener, |w| {
                     w.routes(&root.routes(&client, Some(port)));
                 });
             }
@@ -141,14 +141,14 @@ impl Walker<'_, '_> {
         for route in routes.iter().filter_map(|&r| topology.routes.get(r)) {
             let key = &route.key;
             let name = format!("{}/{}/{}", key.kind.short(), key.namespace, key.name);
-            self.at("/routes/", &name, route.node, Level::Route, |walker| {
+            self.descend("/routes/", &name, route.node, Level::Route, |walker| {
                 for (index, rule) in route.rules.iter().enumerate() {
                     let name = match &rule.name {
                         Some(name) => name.to_string(),
                         None => format!("#{index}"),
                     };
                     walker.resolved.rule = u32::try_from(index).ok();
-                    walker.at("/rules/", &name, rule.node, Level::RouteRule, |w| {
+                    walker.descend("/rules/", &name, rule.node, Level::RouteRule, |w| {
                         for backend in &rule.backends {
                             w.backend(backend);
                         }
@@ -166,14 +166,14 @@ impl Walker<'_, '_> {
         let topology = self.topology;
         let key = &topology.key(backend.node).object;
         let name = format!("{}/{}/{}", key.kind.short(), key.namespace, key.name);
-        self.at(
+        self.descend(
             "/backends/",
             &name,
             backend.node,
             Level::Backend,
             |walker| {
                 for (port, node) in &backend.ports {
-                    walker.at(
+                    walker.descend(
                         "/ports/",
                         &port.to_string(),
                         *node,

@@ -1,4 +1,4 @@
-//! What a caller is told, in messages of a bounded size.
+//! Splits an update of a stream into messages of bounded size.
 
 use std::sync::Arc;
 
@@ -6,58 +6,66 @@ use bytes::Bytes;
 use hashbrown::HashMap;
 use prost::Message;
 
+use super::path_list::PathList;
 use crate::api::{EncodedWatchEffectivePoliciesResponse, field, field_header, v1};
-use crate::snapshot::{PathAnswer, PathList, Snapshot};
+use crate::snapshot::{PathAnswer, Snapshot};
 use entail_core::model::GroupKind;
 
-/// Bytes after which a message ends; an answer larger than this is one message.
+/// Size after which a message ends, in bytes. A larger answer is one message.
 const MESSAGE_BYTES: usize = 512 * 1024;
-/// Fields of the message.
+/// Field number of `bodies` in `WatchEffectivePoliciesResponse`.
 const BODIES: u32 = 2;
+/// Field number of `paths`.
 const PATHS: u32 = 3;
+/// Field number of `removed`.
 const REMOVED: u32 = 4;
 
-/// How what a caller holds differs from a snapshot. It holds the answers that are to be told and
-/// nothing else of the snapshot: who reads slowly keeps no snapshot alive.
+/// The messages that bring a stream up to date with a snapshot. An update holds the encoded answers
+/// to send and no reference to the snapshot, so that a slow reader does not keep old snapshots in
+/// memory.
 #[derive(Debug)]
 pub struct StreamUpdate {
-    rows: Arc<PathList>,
+    path_list: Arc<PathList>,
+    /// Whether the caller drops all paths first.
     pub(super) reset: bool,
-    /// Rows that are new or have another answer, and its number.
+    /// The paths that are new or have another answer: index in `path_list` and number of the answer.
     pub(super) paths: Vec<(u32, u32)>,
-    /// How many of them are told.
+    /// Number of `paths` in earlier messages.
     sent: usize,
-    /// The answers that the caller does not hold, by number.
+    /// The answers that the caller does not have, by number.
     pub(super) new_answers: HashMap<u32, NewAnswer>,
+    /// The names of removed paths.
     pub(super) removed: Vec<Box<str>>,
+    /// The numbers of answers that no path has any longer.
     pub(super) forgotten: Vec<u32>,
+    /// The mesh roots with policies for their own clients; `None` if they have not changed.
     pub(super) client_roots: Option<Vec<String>>,
-    /// The last fields of the last message.
+    /// The fields of the last message only.
     tail: v1::WatchEffectivePoliciesResponse,
     is_done: bool,
 }
 
-/// An answer that a caller does not hold.
+/// An answer that the caller does not have.
 #[derive(Debug)]
 pub(super) struct NewAnswer {
-    /// Fields `policies`.
+    /// The encoded fields `policies`.
     policies: Vec<Bytes>,
     etag: String,
 }
 
 impl NewAnswer {
-    pub fn of(body: &PathAnswer, kinds: &[GroupKind]) -> Self {
+    pub fn of(answer: &PathAnswer, kinds: &[GroupKind]) -> Self {
         Self {
-            policies: body.policies(kinds).cloned().collect(),
-            etag: body.etag_of(kinds),
+            policies: answer.policies(kinds).cloned().collect(),
+            etag: answer.etag_of(kinds),
         }
     }
 }
 
 impl StreamUpdate {
-    pub(super) fn of(rows: Arc<PathList>) -> Self {
+    pub(super) fn of(path_list: Arc<PathList>) -> Self {
         Self {
-            rows,
+            path_list,
             reset: false,
             paths: Vec::new(),
             sent: 0,
@@ -70,12 +78,14 @@ impl StreamUpdate {
         }
     }
 
+    /// Whether no path changes.
     pub(super) fn is_empty(&self) -> bool {
         !self.reset && self.paths.is_empty() && self.removed.is_empty()
     }
 
-    /// Says what the update leads to.
-    pub(super) fn end(
+    /// Sets the fields of the last message: the version that the caller then has, and the token to
+    /// resume from it.
+    pub(super) fn set_tail(
         &mut self,
         resume_token: String,
         snapshot: &Snapshot,
@@ -92,7 +102,7 @@ impl StreamUpdate {
         };
     }
 
-    /// The next message; `None` after the last.
+    /// Returns the next message; `None` after the last.
     pub fn next_message(&mut self) -> Option<EncodedWatchEffectivePoliciesResponse> {
         if self.is_done {
             return None;
@@ -121,24 +131,24 @@ impl StreamUpdate {
     }
 
     fn add_paths(&mut self, message: &mut Vec<u8>) {
-        for &(row, number) in self.paths.iter().skip(self.sent) {
+        for &(index, number) in self.paths.iter().skip(self.sent) {
             if is_full(message) {
                 return;
             }
             self.sent += 1;
-            if let Some(fresh) = self.new_answers.remove(&number) {
-                fresh.write(number, message);
+            if let Some(answer) = self.new_answers.remove(&number) {
+                answer.write(number, message);
             }
-            let Some(row) = self.rows.rows().get(row as usize) else {
+            let Some(entry) = self.path_list.entries().get(index as usize) else {
                 continue;
             };
             let path = v1::WatchedPath {
-                path: row.name.to_string(),
+                path: entry.name.to_string(),
                 body: number,
-                rule_index: row.rule_index,
+                rule_index: entry.rule_index,
             };
             message.extend(field_header(PATHS, path.encoded_len()));
-            // A vector takes all that is written to it.
+            // Encoding into a vector cannot fail.
             let _ = path.encode(message);
         }
     }
@@ -152,13 +162,13 @@ impl StreamUpdate {
     }
 }
 
-/// Whether a message is as long as one should be.
+/// Whether a message has reached its size.
 fn is_full(message: &[u8]) -> bool {
     message.len() > MESSAGE_BYTES
 }
 
 impl NewAnswer {
-    /// Writes field `bodies`.
+    /// Appends the field `bodies`.
     fn write(&self, number: u32, message: &mut Vec<u8>) {
         let rest = v1::NumberedBody {
             policies: Vec::new(),

@@ -1,4 +1,4 @@
-//! The policies of a kind by slot, and what stands on each node: clones share what did not change.
+//! Tables of a kind's policies by slot and by node. Clones share the entries that did not change.
 
 use std::sync::Arc;
 
@@ -13,30 +13,31 @@ use crate::profile::Policy;
 use crate::store::NamespacedName;
 use crate::topology::NodeId;
 
-/// The policies of a kind. A slot is the number of a policy and never changes while it exists.
+/// The policies of a kind by slot. A slot is the number of a policy; it does not change while the policy
+/// exists.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PolicyTable {
     /// The slots in use, by namespace and name.
     pub(crate) slots: RedBlackTreeMapSync<NamespacedName, usize>,
     pub(crate) policies: ChunkedVec<Arc<Policy>>,
-    /// Where the references of each policy point, before conflicts are settled.
+    /// The attachment points of each policy before conflicts are resolved.
     pub(crate) attachment_points: ChunkedVec<Arc<Vec<AttachmentPoint>>>,
-    /// What the references came to, before conflicts are settled.
+    /// The outcomes of each policy's references before conflicts are resolved.
     offered: ChunkedVec<Arc<PolicyAttachment>>,
-    /// What the references came to.
+    /// The outcomes of each policy's references after conflicts are resolved.
     attached: ChunkedVec<Arc<PolicyAttachment>>,
-    /// The attachment_points that each policy lost to others, with the reason.
+    /// The attachment points that each policy lost to others, with the message.
     lost: ChunkedVec<Arc<Vec<(AttachmentPoint, String)>>>,
 }
 
-/// What stands on the nodes of a kind.
+/// The policies of a kind by node.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NodeTable {
-    /// Where the entry of a node is. A node keeps its entry when nothing stands on it any more.
+    /// The index of each node's entry. A node keeps its entry when it has no policies any more.
     index: Arc<HashMap<NodeId, usize>>,
     entries: ChunkedVec<Arc<NodePolicies>>,
-    /// How many entries say something.
-    standing: usize,
+    /// The number of entries that have policies.
+    occupied: usize,
 }
 
 impl PolicyTable {
@@ -46,7 +47,7 @@ impl PolicyTable {
         self.slots.get(&name).copied()
     }
 
-    /// Puts a policy into a slot, which may be the next one.
+    /// Stores a policy in a slot, which is in use or the next new one.
     pub(crate) fn put(&mut self, slot: usize, policy: Policy, attached: PolicyAttachment) {
         let name = (policy.key.namespace.clone(), policy.key.name.clone());
         self.slots.insert_mut(name, slot);
@@ -63,8 +64,8 @@ impl PolicyTable {
         put(&mut self.lost, slot, Arc::default());
     }
 
-    /// Takes a policy out of its slot.
-    pub(crate) fn take_out(&mut self, slot: usize) {
+    /// Removes a policy from its slot.
+    pub(crate) fn remove(&mut self, slot: usize) {
         if let Some(policy) = self.policies.get(slot) {
             let name = (policy.key.namespace.clone(), policy.key.name.clone());
             self.slots.remove_mut(&name);
@@ -75,17 +76,17 @@ impl PolicyTable {
         put(&mut self.lost, slot, Arc::default());
     }
 
-    /// What the references of a policy came to.
+    /// The outcomes of a policy's references.
     pub(crate) fn attached(&self, slot: usize) -> Option<&PolicyAttachment> {
         self.attached.get(slot).map(|attached| &**attached)
     }
 
-    /// Takes the attachment_points that a policy lost to others away from its references. `settled` tells
-    /// whether a place was settled just now: what was lost there before is forgotten.
-    pub(crate) fn lose(
+    /// Removes the attachment points that a policy lost to others from its references. `resolved` returns
+    /// whether conflicts at an attachment point have just been resolved: earlier losses there are dropped.
+    pub(crate) fn record_losses(
         &mut self,
         slot: usize,
-        settled: impl Fn(&AttachmentPoint) -> bool,
+        resolved: impl Fn(&AttachmentPoint) -> bool,
         lost: Vec<(AttachmentPoint, String)>,
     ) {
         let Some(before) = self.lost.get(slot) else {
@@ -94,14 +95,14 @@ impl PolicyTable {
         if before.is_empty() && lost.is_empty() {
             return;
         }
-        let kept = before.iter().filter(|(place, _)| !settled(place)).cloned();
+        let kept = before.iter().filter(|(point, _)| !resolved(point)).cloned();
         let mut all: Vec<(AttachmentPoint, String)> = kept.chain(lost).collect();
-        // The order in which a full read tells them.
+        // The same order as when the world is read from scratch.
         all.sort_by(|a, b| a.0.cmp(&b.0));
         if let Some(offered) = self.offered.get(slot) {
             let mut attached = PolicyAttachment::clone(offered);
-            for (place, message) in &all {
-                acceptance::lose(&mut attached, place, message);
+            for (point, message) in &all {
+                acceptance::remove_point(&mut attached, point, message);
             }
             let attached = Arc::new(attached);
             self.attached.set(slot, attached);
@@ -111,38 +112,38 @@ impl PolicyTable {
 }
 
 impl NodeTable {
-    /// What stands on a node; `None` for nothing.
+    /// The policies on a node; `None` if there are none.
     pub(crate) fn get(&self, node: &NodeId) -> Option<&NodePolicies> {
-        let here = self.entries.get(*self.index.get(node)?)?;
-        here.stands().then_some(&**here)
+        let on_node = self.entries.get(*self.index.get(node)?)?;
+        on_node.has_policies().then_some(&**on_node)
     }
 
-    /// Whether something stands on a node.
+    /// Whether a node has policies.
     pub(crate) fn contains_key(&self, node: &NodeId) -> bool {
         self.get(node).is_some()
     }
 
-    /// Whether nothing stands anywhere.
+    /// Whether no node has policies.
     pub(crate) fn is_empty(&self) -> bool {
-        self.standing == 0
+        self.occupied == 0
     }
 
-    /// What stands on all nodes, in no order.
+    /// The policies of all nodes, in no particular order.
     pub(crate) fn values(&self) -> impl Iterator<Item = &NodePolicies> {
-        let entries = self.entries.iter().map(|here| &**here);
-        entries.filter(|here| here.stands())
+        let entries = self.entries.iter().map(|on_node| &**on_node);
+        entries.filter(|on_node| on_node.has_policies())
     }
 
-    /// Puts what stands on a node now.
-    pub(crate) fn put(&mut self, node: NodeId, now: NodePolicies) {
-        self.standing -= usize::from(self.contains_key(&node));
-        self.standing += usize::from(now.stands());
+    /// Replaces the policies on a node.
+    pub(crate) fn put(&mut self, node: NodeId, policies: NodePolicies) {
+        self.occupied -= usize::from(self.contains_key(&node));
+        self.occupied += usize::from(policies.has_policies());
         match self.index.get(&node) {
-            Some(&at) => self.entries.set(at, Arc::new(now)),
-            None if now.stands() => {
-                let at = self.entries.len();
-                Arc::make_mut(&mut self.index).insert(node, at);
-                self.entries.push(Arc::new(now));
+            Some(&entry) => self.entries.set(entry, Arc::new(policies)),
+            None if policies.has_policies() => {
+                let entry = self.entries.len();
+                Arc::make_mut(&mut self.index).insert(node, entry);
+                self.entries.push(Arc::new(policies));
             }
             None => {}
         }
@@ -150,20 +151,20 @@ impl NodeTable {
 }
 
 impl NodePolicies {
-    /// Whether a policy stands here, accepted or not.
-    pub(crate) fn stands(&self) -> bool {
+    /// Whether there is a policy, accepted or not.
+    pub(crate) fn has_policies(&self) -> bool {
         !self.groups.is_empty() || !self.rejected.is_empty()
     }
 }
 
 impl PolicyKind {
-    /// Its policies with their slots, by namespace and name.
+    /// The policies of the kind with their slots, sorted by namespace and name.
     pub fn policies(&self) -> impl Iterator<Item = (usize, &Policy)> {
         let slots = self.table.slots.values();
         slots.filter_map(|&slot| Some((slot, self.policy_at(slot)?)))
     }
 
-    /// The number of its policies.
+    /// The number of policies of the kind.
     pub fn policy_count(&self) -> usize {
         self.table.slots.size()
     }
@@ -173,8 +174,8 @@ impl PolicyKind {
         self.table.policies.get(slot).map(|policy| &**policy)
     }
 
-    /// The policy in a slot that something stands for: without it the kind is unknown.
-    pub(crate) fn standing_policy(&self, slot: usize) -> Option<&Policy> {
+    /// The policy in a slot that must be in use. If it is not, the kind becomes UNKNOWN.
+    pub(crate) fn required_policy(&self, slot: usize) -> Option<&Policy> {
         let policy = self.policy_at(slot).or_internal("a policy");
         policy.map_err(|error| self.fail(error)).ok()
     }
@@ -185,13 +186,13 @@ impl PolicyKind {
         (self.policy_at(slot)?.key == *key).then_some(slot)
     }
 
-    /// What the references of a policy came to.
+    /// The outcomes of a policy's references.
     pub fn attached(&self, policy: usize) -> Option<&PolicyAttachment> {
         self.table.attached(policy)
     }
 }
 
-/// Puts an entry in its slot, which may be the next one.
+/// Stores an entry in its slot, which is in use or the next new one.
 fn put<T: Clone>(list: &mut ChunkedVec<T>, slot: usize, entry: T) {
     if slot < list.len() {
         list.set(slot, entry);

@@ -1,0 +1,105 @@
+//! Publishes snapshots and wakes the watch groups that they affect.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::path_list::{PathLimits, PathList, PathQuota, TooManyPaths};
+use super::watch_group::{PathSelector, WatchGroup, WatchGroups};
+use crate::snapshot::{Snapshot, SnapshotCell};
+
+/// The current snapshot and the watch groups that follow it. Look-ups use the [`SnapshotCell`]
+/// alone and never take the lock of the groups.
+#[derive(Debug, Default)]
+pub struct SubscriptionHub {
+    snapshots: Arc<SnapshotCell>,
+    groups: Mutex<WatchGroups>,
+    path_quota: PathQuota,
+}
+
+/// The paths of a watch group, and the snapshot that they were listed for.
+#[derive(Debug)]
+pub struct SnapshotPaths {
+    /// The snapshot.
+    pub snapshot: Arc<Snapshot>,
+    /// The paths.
+    pub paths: Arc<PathList>,
+}
+
+impl SubscriptionHub {
+    /// The cell with the current snapshot.
+    pub fn snapshots(&self) -> &Arc<SnapshotCell> {
+        &self.snapshots
+    }
+
+    /// Publishes a snapshot and wakes the groups that it affects. Returns the previous snapshot, so
+    /// that the caller frees it and not the last reader. The cost grows with the followed answers
+    /// that changed.
+    pub fn publish(&self, snapshot: Arc<Snapshot>) -> Option<Arc<Snapshot>> {
+        let mut groups = self.groups();
+        // Marked before the swap: a stream that loads the new snapshot also sees its marks. Woken
+        // after it: a stream that wakes loads the new snapshot.
+        let recipients = groups.mark(self.snapshots.load().as_deref(), &snapshot);
+        let old = self.snapshots.swap(snapshot);
+        groups.notify(recipients);
+        old
+    }
+
+    /// Returns the group of the streams with a selector; creates it for the first of them.
+    pub fn watch_group(&self, selector: PathSelector) -> Arc<WatchGroup> {
+        self.groups().group(selector)
+    }
+
+    /// Returns the paths of a group and the current snapshot; `None` before the first snapshot.
+    /// Lists the paths if the topology has changed since the last call, which takes time
+    /// proportional to their number and blocks other calls for the same group.
+    ///
+    /// # Errors
+    /// The group has more paths than `limits` allow.
+    pub fn list_paths(
+        &self,
+        group: &WatchGroup,
+        limits: PathLimits,
+    ) -> Result<Option<SnapshotPaths>, TooManyPaths> {
+        let mut cached = group.paths.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(snapshot) = self.snapshots.load() else {
+            return Ok(None);
+        };
+        if let Some(paths) = cached.as_ref().filter(|paths| paths.is_of(&snapshot)) {
+            let paths = Arc::clone(paths);
+            return Ok(Some(SnapshotPaths { snapshot, paths }));
+        }
+        // Returns the quota of the outdated list before the new one needs it.
+        *cached = None;
+        let paths = Arc::new(PathList::list(
+            &snapshot,
+            &group.selector,
+            (limits, &self.path_quota),
+            Arc::clone(&group.publications),
+        )?);
+        self.register(&paths, &snapshot);
+        *cached = Some(Arc::clone(&paths));
+        Ok(Some(SnapshotPaths { snapshot, paths }))
+    }
+
+    /// Registers a new list, so that publications mark its slots. If the answers changed while it
+    /// was listed, marks all slots.
+    fn register(&self, paths: &Arc<PathList>, listed: &Snapshot) {
+        let mut groups = self.groups();
+        let Some(current) = self.snapshots.load().filter(|now| paths.is_of(now)) else {
+            // The publication that changed the topology has woken all groups.
+            return;
+        };
+        groups.register(paths);
+        if current.version().generation != listed.version().generation {
+            groups.mark_all(paths);
+        }
+    }
+
+    /// Number of listed paths of all groups. Streams of the same group count once.
+    pub fn watched_paths(&self) -> usize {
+        self.path_quota.paths()
+    }
+
+    fn groups(&self) -> MutexGuard<'_, WatchGroups> {
+        self.groups.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

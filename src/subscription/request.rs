@@ -1,0 +1,117 @@
+//! Reads requests to watch paths.
+
+use super::watch_group::PathSelector;
+use crate::api::{etag, v1};
+use crate::insight::{AccessScope, Failure, incomplete_kinds};
+use crate::snapshot::Snapshot;
+use entail_core::model::{GroupKind, Level, PathPrefix};
+
+/// Maximum number of prefixes of one request.
+const MAX_PREFIXES: usize = 1_000;
+/// Maximum number of bytes of the prefixes and kinds of one request.
+const MAX_BYTES: usize = 256 * 1024;
+/// Maximum number of kinds, and of levels, of one request.
+const MAX_KINDS: usize = 100;
+
+/// What a stream follows: paths and kinds, restricted to the scope of the caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subscription {
+    /// The paths.
+    pub selector: PathSelector,
+    /// The kinds; empty for all kinds.
+    pub kinds: Vec<GroupKind>,
+    /// The kinds that the request names, in scope or not.
+    requested_kinds: Vec<GroupKind>,
+    scope: AccessScope,
+    /// Identifies the paths and kinds in resume tokens.
+    tag: String,
+    /// The version in the resume token, if the token belongs to the same paths and kinds.
+    resume_version: Option<String>,
+}
+
+impl Subscription {
+    /// Reads a request of a caller with a scope.
+    ///
+    /// # Errors
+    /// The request has too many elements, a malformed prefix or an unknown level.
+    pub fn read(
+        request: &v1::WatchEffectivePoliciesRequest,
+        scope: &AccessScope,
+    ) -> Result<Self, Failure> {
+        check_size(request)?;
+        let prefixes = request.prefixes.iter().map(|text| {
+            let prefix = PathPrefix::parse(text);
+            prefix.map_err(|error| Failure::syntax(text, &error))
+        });
+        let levels = request.levels.iter().map(|text| parse_level(text));
+        let mut requested_kinds: Vec<_> =
+            request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
+        requested_kinds.sort();
+        requested_kinds.dedup();
+        let kinds = scope.narrow(&requested_kinds).into_owned();
+        let prefixes = scope.below(prefixes.collect::<Result<_, _>>()?);
+        let selector = PathSelector::new(prefixes, levels.collect::<Result<_, _>>()?);
+        let mut tag = etag(format!("{selector:?} {kinds:?}").as_bytes());
+        tag.truncate(16);
+        let resume_version = request.resume_token.strip_suffix(&tag);
+        let resume_version = resume_version.and_then(|version| version.strip_suffix(':'));
+        Ok(Self {
+            resume_version: resume_version.map(str::to_owned),
+            selector,
+            kinds,
+            requested_kinds,
+            scope: scope.clone(),
+            tag,
+        })
+    }
+
+    /// Whether the caller already has the answers of a snapshot, according to its resume token.
+    pub fn is_resumed_at(&self, snapshot: &Snapshot) -> bool {
+        self.resume_version.as_deref() == Some(&*version_token(snapshot))
+    }
+
+    /// The followed kinds whose state is not complete.
+    pub(super) fn incomplete(&self, snapshot: &Snapshot) -> Vec<v1::KindState> {
+        incomplete_kinds(snapshot, &self.requested_kinds, &self.scope)
+    }
+
+    /// The resume token of callers that have the answers of a snapshot.
+    pub(super) fn token(&self, snapshot: &Snapshot) -> String {
+        format!("{}:{}", version_token(snapshot), self.tag)
+    }
+}
+
+/// Returns an error if a request has too many elements or bytes.
+fn check_size(request: &v1::WatchEffectivePoliciesRequest) -> Result<(), Failure> {
+    let texts = request.prefixes.iter().chain(&request.kinds);
+    let bytes = texts.map(String::len).sum::<usize>();
+    let counts = [
+        ("prefixes", request.prefixes.len(), MAX_PREFIXES),
+        ("levels", request.levels.len(), MAX_KINDS),
+        ("kinds", request.kinds.len(), MAX_KINDS),
+        ("bytes of prefixes and kinds", bytes, MAX_BYTES),
+    ];
+    match counts.iter().find(|(_, count, limit)| count > limit) {
+        None => Ok(()),
+        Some((field, count, limit)) => {
+            let message = format!("{count} {field} in one request, maximum {limit}");
+            Err(Failure::invalid("TooMany", message))
+        }
+    }
+}
+
+/// The version of a snapshot as resume tokens contain it.
+fn version_token(snapshot: &Snapshot) -> String {
+    let version = snapshot.version();
+    format!("{}:{}", version.epoch, version.generation)
+}
+
+fn parse_level(text: &str) -> Result<Level, Failure> {
+    let level = Level::parse(text).filter(|level| *level != Level::Root);
+    level.ok_or_else(|| {
+        let levels = Level::ALL.iter().skip(1).map(|level| level.as_str());
+        let levels: Vec<_> = levels.collect();
+        let message = format!("`{text}` is not a level: use one of {}", levels.join(", "));
+        Failure::invalid("NotALevel", message)
+    })
+}
