@@ -197,7 +197,7 @@ expect: {}
                 "fixture: x\nobjects: []",
                 "set either `object` or `objects`",
             ),
-            ("fixture: x\nobject: y", "`\"y\"` is not an object"),
+            ("fixture: x\nobject: text", "`\"text\"` is not an object"),
             ("fixture: x\nobject: {}\nuses: []", "unknown field `uses`"),
             (
                 "fixture: profile\nobject: {}",
