@@ -1,7 +1,7 @@
 //! Counts the instructions of parts of entail with callgrind and compares them with the budgets in
 //! `budgets.txt`. Unlike times, instruction counts do not depend on the load of the machine.
 //!
-//! `cargo run --release --features counts --bin counts` fails if a part exceeds its budget by more
+//! `scripts/test-long counts` fails if a part exceeds its budget by more
 //! than 5 %; `-- --record` writes the current counts as budgets. `-- NAME` counts only some parts.
 //! `COUNTS_OUT` is a directory for the output files of callgrind, for `callgrind_annotate`.
 //!

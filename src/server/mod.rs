@@ -8,7 +8,7 @@
 mod access;
 mod admission;
 mod envoy;
-mod server;
+mod serve;
 mod services;
 mod tls;
 mod transport;
@@ -28,7 +28,7 @@ pub use access::rules::{
 pub use admission::concurrency::ConcurrencyLimiter;
 pub use admission::limits::{DEFAULT_MAX_CONCURRENCY, DEFAULT_MAX_CONCURRENCY_PER_CLIENT, Limits};
 pub use envoy::{EnvoyDialect, EnvoyDocument, EnvoySettings};
-pub use server::{Security, ServeError, Server};
+pub use serve::{Security, ServeError, Server};
 pub use services::health::Health;
 pub use tls::certificates::{Certificates, TlsError, TlsFiles};
 pub use transport::listener::{Address, AddressError, BoundListener, SocketFile, StdListener};

@@ -354,7 +354,7 @@ mod tests {
         ];
         assert_eq!(filled, expected.iter().collect::<Vec<_>>());
         assert_eq!(durations.count(), 5);
-        assert!((durations.sum - 3600.001_020_001).abs() < 1e-9);
+        assert!((durations.sum - 3_600.001_020_001).abs() < 1e-9);
     }
 
     #[test]
