@@ -225,6 +225,24 @@ async fn metrics_of(socket: &Path) -> String {
     reply.await.unwrap().1
 }
 
+/// What `call_every_method` calls, by service and method.
+const CALLED_ONCE: [(&str, &str); 14] = [
+    ("policies", "BatchGetEffectivePolicies"),
+    ("policies", "WatchEffectivePolicies"),
+    ("policies", "ResolveRequest"),
+    ("policies", "other"),
+    ("insight", "Explain"),
+    ("insight", "ListPolicies"),
+    ("insight", "ListAffected"),
+    ("insight", "PreviewChange"),
+    ("insight", "ListFindings"),
+    ("insight", "GetTopology"),
+    ("insight", "ListPaths"),
+    ("insight", "GetServerStatus"),
+    ("envoy", "Check"),
+    ("other", "other"),
+];
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_request_is_counted_in_the_histogram_of_its_method() {
     let folder = tempfile::tempdir().unwrap();
@@ -255,22 +273,7 @@ async fn every_request_is_counted_in_the_histogram_of_its_method() {
         "service=\"policies\",method=\"GetEffectivePolicies\"".to_owned(),
         3,
     )]);
-    for (service, method) in [
-        ("policies", "BatchGetEffectivePolicies"),
-        ("policies", "WatchEffectivePolicies"),
-        ("policies", "ResolveRequest"),
-        ("policies", "other"),
-        ("insight", "Explain"),
-        ("insight", "ListPolicies"),
-        ("insight", "ListAffected"),
-        ("insight", "PreviewChange"),
-        ("insight", "ListFindings"),
-        ("insight", "GetTopology"),
-        ("insight", "ListPaths"),
-        ("insight", "GetServerStatus"),
-        ("envoy", "Check"),
-        ("other", "other"),
-    ] {
+    for (service, method) in CALLED_ONCE {
         expected.insert(format!("service=\"{service}\",method=\"{method}\""), 1);
     }
     let is_health = |labels: &String| labels.contains("health");
