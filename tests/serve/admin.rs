@@ -339,20 +339,30 @@ async fn a_request_has_a_span_with_its_method_its_peer_and_its_code() {
         .get_topology(v1::GetTopologyRequest {})
         .await
         .unwrap();
-    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-    for (service, method, code) in [
+    let expected = [
         ("policies", "GetEffectivePolicies", "OK"),
         ("policies", "GetEffectivePolicies", "NOT_FOUND"),
         ("insight", "GetTopology", "OK"),
-    ] {
-        let span = format!(
-            "request{{service=\"{service}\" method=\"{method}\" peer=\"tcp\" code=\"{code}\"}}"
-        );
-        let finished: Vec<&str> = text
-            .lines()
-            .filter(|line| line.contains(&span) && line.contains("request finished"))
-            .collect();
-        assert_eq!(finished.len(), 1, "{span}\n{text}");
+    ]
+    .map(|(service, method, code)| {
+        format!("request{{service=\"{service}\" method=\"{method}\" peer=\"tcp\" code=\"{code}\"}}")
+    });
+    let finished = |text: &str| {
+        expected.clone().map(|span| {
+            let lines = text.lines();
+            lines
+                .filter(|line| line.contains(&span) && line.contains("request finished"))
+                .count()
+        })
+    };
+    let text = || String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    // A request is finished after its client has the reply.
+    for _ in 0..500 {
+        if finished(&text()) == [1; 3] {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
+    assert_eq!(finished(&text()), [1; 3], "{}", text());
     running.stop().await;
 }
