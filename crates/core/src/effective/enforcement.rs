@@ -35,6 +35,8 @@ pub(crate) struct EnforcementSummary {
     pub scopes: usize,
     pub scopes_lost: usize,
     pub lost_in: Vec<String>,
+    /// Whether the policy is on a path where its kind is unknown (specification 2.6).
+    pub is_on_unknown_path: bool,
     pub lost_units: BTreeSet<Unit>,
     pub overridden_by: BTreeSet<usize>,
     won: bool,
@@ -53,6 +55,7 @@ impl EnforcementSummary {
     pub fn in_force(&self) -> Enforcement {
         let lost = !self.lost_units.is_empty();
         match (self.scopes, lost, self.won, self.additions) {
+            (0, ..) if self.is_on_unknown_path => Enforcement::Unknown,
             (0, ..) => Enforcement::NoScope,
             (_, true, false, _) => Enforcement::None,
             (_, true, true, true) => Enforcement::PartWithAdditions,
@@ -67,8 +70,12 @@ impl EnforcementSummary {
 impl World {
     /// What the policies of a kind contribute to the scopes with this chain.
     pub(crate) fn contribution(&self, kind: &PolicyKind, chain: &AttachmentChain) -> Contribution {
+        if chain.unknown.is_some() {
+            return Contribution::default();
+        }
         let groups = kind.groups(chain);
         match kind.profile.class {
+            PolicyClass::Unprofiled => Contribution::default(),
             PolicyClass::Listed => Contribution {
                 contributors: contributors(&groups, |_| true),
                 ..Contribution::default()

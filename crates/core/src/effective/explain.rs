@@ -27,7 +27,8 @@ impl World {
         let effective = self.answer(kind, chain);
         let groups = kind.groups(chain);
         let units = match kind.profile.class {
-            PolicyClass::Listed => Vec::new(),
+            _ if chain.unknown.is_some() => Vec::new(),
+            PolicyClass::Listed | PolicyClass::Unprofiled => Vec::new(),
             PolicyClass::Direct => kind.direct_units(&groups),
             PolicyClass::Inherited => {
                 let own = self.own_rules(kind, chain);

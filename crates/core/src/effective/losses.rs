@@ -13,7 +13,7 @@ use crate::profile::PolicyClass;
 impl World {
     /// The lost units on the paths with this chain, sorted.
     pub fn losses(&self, kind: &PolicyKind, chain: &AttachmentChain) -> Vec<Unit> {
-        if kind.profile.class != PolicyClass::Inherited {
+        if kind.profile.class != PolicyClass::Inherited || chain.unknown.is_some() {
             return Vec::new();
         }
         let groups = kind.groups(chain);

@@ -3,7 +3,7 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use super::paths::{ChainTable, PathEngine, acts_below, has_ancestor};
+use super::paths::{ChainId, ChainTable, PathEngine, has_ancestor};
 use super::survey::{PathCount, PathGroup};
 use crate::attach::PolicyAttachment;
 use crate::effective::enforcement::EnforcementSummary;
@@ -77,13 +77,23 @@ impl PathEngine {
         if kind.policy_count() > 0 {
             let mut chains = ChainTable::new(self, number, kind);
             let mut scopes: Vec<PathCount> = Vec::new();
+            let mut unknown: HashSet<ChainId> = HashSet::new();
             for group in groups {
+                if let Some(chain) = chains.at(group.state)? {
+                    unknown.insert(chain);
+                }
                 let Some(chain) = chains.at_scope(group.state, group.object)? else {
                     continue;
                 };
                 scopes.resize(chains.len(), PathCount::default());
                 let scope = scopes.get_mut(chain).or_internal("the scopes of a chain")?;
                 scope.join(&group.paths);
+            }
+            for chain in unknown {
+                for slot in kind.unknown_slots(chains.chain(chain)?) {
+                    let summary = summaries.get_mut(slot).or_internal("a policy")?;
+                    summary.is_on_unknown_path = true;
+                }
             }
             for (chain, paths) in scopes.iter().enumerate() {
                 let contribution = self.world.contribution(kind, chains.chain(chain)?);
@@ -137,7 +147,7 @@ impl PathEngine {
                     };
                     for root in ancestors.of(kind, node)? {
                         let (node, root) = roots.get(root as usize).or_internal("a root")?;
-                        if acts_below(kind, root.kind, root.controller.as_deref()) {
+                        if self.acts_below(kind, root) {
                             let node = self.trie.node(*node)?;
                             let key = self.world.topology().key(node.node);
                             found.push(key.object.clone());
@@ -300,7 +310,11 @@ impl PolicyKind {
     /// The status of a policy from its summary, without ancestors.
     pub(crate) fn status(&self, slot: usize, summary: &EnforcementSummary) -> PolicyStatus {
         let accepted = self.outcome(slot).0 == Outcome::Accepted;
-        if !accepted || self.profile.class == PolicyClass::Listed {
+        let has_status = !matches!(
+            self.profile.class,
+            PolicyClass::Listed | PolicyClass::Unprofiled
+        );
+        if !accepted || !has_status {
             return PolicyStatus::default();
         }
         let by = summary.overridden_by.iter();

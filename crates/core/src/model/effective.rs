@@ -6,6 +6,7 @@ use super::level::Level;
 use super::object::{ObjectKey, Str};
 use super::strategy::Strategy;
 use super::unit::Unit;
+use super::unknown::Unknown;
 
 /// The namespace and name of a policy whose kind is known from the context.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -86,6 +87,8 @@ pub struct EffectivePolicy {
     pub inherited_only: bool,
     /// Why the answer was not computed; `None` if it was.
     pub not_computed: Option<String>,
+    /// What the answer does not know; `None` if it is complete (specification 2.5).
+    pub unknown: Option<Unknown>,
 }
 
 /// Why the value that a policy offered is not in the result.
@@ -213,5 +216,6 @@ impl EffectivePolicy {
             && self.listed.is_empty()
             && self.rejected.is_empty()
             && self.not_computed.is_none()
+            && self.unknown.is_none()
     }
 }

@@ -16,6 +16,7 @@ mod path;
 mod selector;
 mod strategy;
 mod unit;
+mod unknown;
 mod value;
 
 pub use change::{Change, KindState, SourceState};
@@ -37,4 +38,5 @@ pub use path::{
 pub use selector::LabelSelector;
 pub use strategy::{Direction, Granularity, Strategy};
 pub use unit::{Segment, Unit, item_value};
+pub use unknown::{Unknown, UnknownReason};
 pub use value::{FieldStep, at_path, is_unset, parse_field_path};

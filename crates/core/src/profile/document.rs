@@ -272,6 +272,11 @@ where
 }
 
 impl ProfileDocument {
+    /// The entries of `controllers`.
+    pub fn controllers(&self) -> impl Iterator<Item = &str> {
+        self.spec.controllers.iter().flatten().map(String::as_str)
+    }
+
     /// Returns `metadata.name`.
     pub fn name(&self) -> &str {
         &self.metadata.name

@@ -2,7 +2,10 @@
 
 use super::document::{KindDoc, ProfileDocument, ProfileError, RulesDoc, Scope, Spec};
 use super::label::PolicyLabel;
-use super::{PolicyClass, Profile, ProfileOrigin, TargetKinds, settings};
+use super::{
+    AttachmentForms, CrossNamespace, EffectiveTarget, PolicyClass, Profile, ProfileOrigin,
+    SameTarget, TargetKinds, settings,
+};
 use crate::model::{GroupKind, Strategy};
 
 type SettingResult<T> = Result<T, String>;
@@ -61,6 +64,32 @@ impl Profile {
             gateway_class: cluster_scoped,
         };
         Ok(profile)
+    }
+
+    /// Stands for the missing profile of a kind: its policies attach wherever they refer to, and are not
+    /// interpreted (specification 2.7).
+    ///
+    /// # Errors
+    /// None in practice: the preset is validated like any other profile.
+    pub fn unprofiled(kind: &GroupKind) -> Result<Self, ProfileError> {
+        let label = PolicyLabel::Direct;
+        let derived = Self::derive(kind, &kind.to_string(), false, label)?;
+        Ok(Self {
+            class: PolicyClass::Unprofiled,
+            targets: TargetKinds::Any {
+                gateway_class: true,
+            },
+            effective: EffectiveTarget::Every,
+            attach: AttachmentForms {
+                refs: true,
+                filter: true,
+                namespace: false,
+            },
+            cross_namespace: CrossNamespace::Any,
+            max_targets: usize::MAX,
+            same_target: SameTarget::Established,
+            ..derived
+        })
     }
 }
 
@@ -139,7 +168,7 @@ fn strategies(spec: &Spec, class: PolicyClass) -> SettingResult<Vec<Strategy>> {
     let given = match (&spec.strategies, class) {
         (Some(list), _) => list.clone(),
         (None, PolicyClass::Direct) => vec!["None".to_owned()],
-        (None, PolicyClass::Listed) => Vec::new(),
+        (None, PolicyClass::Listed | PolicyClass::Unprofiled) => Vec::new(),
         (None, PolicyClass::Inherited) => [
             "AtomicDefaults",
             "PatchDefaults",
