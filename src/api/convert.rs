@@ -83,7 +83,7 @@ pub fn policy_ref(policy: &PolicyRef) -> v1::PolicyRef {
 /// Converts the name of a block.
 pub fn block(block: BlockName) -> v1::Block {
     match block {
-        BlockName::Bare => v1::Block::Rules,
+        BlockName::Bare => v1::Block::ImplicitDefaults,
         BlockName::Defaults => v1::Block::Defaults,
         BlockName::Overrides => v1::Block::Overrides,
         BlockName::OwnFields => v1::Block::OwnFields,

@@ -57,7 +57,7 @@ pub fn load(inputs: &Inputs) -> Result<LoadedInputs, AppError> {
     let refused = profile_problems(snapshot.world());
     let warnings = problems.problems.iter();
     let warnings = warnings
-        .map(|(place, message)| format!("{place}: {message}"))
+        .map(|(location, message)| format!("{location}: {message}"))
         .chain(refused)
         .collect();
     Ok(LoadedInputs {
@@ -82,7 +82,7 @@ pub(super) fn limits(inputs: &Inputs) -> Limits {
 /// Converts problems of manifests to pairs of location and message.
 pub(super) fn source_problems(problems: &[Problem]) -> SourceProblems {
     let located = |problem: &Problem| {
-        let place = match problem.line {
+        let location = match problem.line {
             Some(line) => format!("{}:{line}", problem.path),
             None => problem.path.clone(),
         };
@@ -91,7 +91,7 @@ pub(super) fn source_problems(problems: &[Problem]) -> SourceProblems {
         } else {
             ""
         };
-        (place, format!("{}{kept}", problem.message))
+        (location, format!("{}{kept}", problem.message))
     };
     SourceProblems {
         problems: problems.iter().map(located).collect(),
@@ -121,7 +121,7 @@ pub(super) fn read_profiles(paths: &[PathBuf]) -> Result<ProfileSources, AppErro
     refused.extend(
         problems
             .iter()
-            .map(|p| format!("{}: {}", p.place, p.reason)),
+            .map(|p| format!("{}: {}", p.location, p.reason)),
     );
     if refused.is_empty() {
         Ok(profiles)
@@ -142,7 +142,7 @@ fn read_profile_file(file: &Path, profiles: &mut ProfileSources, refused: &mut V
     for parsed in parse_documents(&text, &name) {
         match parsed {
             Ok(document) => profiles.configure([document]),
-            Err(problem) => refused.push(format!("{}: {}", problem.place, problem.reason)),
+            Err(problem) => refused.push(format!("{}: {}", problem.location, problem.reason)),
         }
     }
 }

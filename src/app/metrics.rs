@@ -195,7 +195,7 @@ impl MetricsSource {
         }
         let source_problems = self.source_problems.borrow();
         let problems = source_problems.problems.iter();
-        let problems = problems.map(|(place, message)| format!("{place}: {message}"));
+        let problems = problems.map(|(location, message)| format!("{location}: {message}"));
         Readiness {
             is_ready: has_snapshot && !is_stopping,
             lines,
@@ -247,8 +247,8 @@ fn work_metrics(changes: u64, work: BuildStats) -> Vec<Metric> {
     vec![
         Metric::counter("entail_changes", "Objects changed", changes),
         Metric::counter(
-            "entail_stacks_merged",
-            "Stacks of policies merged",
+            "entail_answers_merged",
+            "Answers merged from their policies",
             work.merged,
         ),
         Metric::counter(
@@ -257,11 +257,11 @@ fn work_metrics(changes: u64, work: BuildStats) -> Vec<Metric> {
             work.encoded,
         ),
         Metric::counter(
-            "entail_states_replaced",
-            "Answers of states replaced",
+            "entail_answers_replaced",
+            "Answers replaced on paths",
             work.replaced,
         ),
-        Metric::counter("entail_worlds_read", "Full rebuilds", work.rebuilds),
+        Metric::counter("entail_full_rebuilds", "Full rebuilds", work.rebuilds),
     ]
 }
 

@@ -20,7 +20,7 @@ use entail_core::topology::{
 };
 
 /// Computes the world after manifests are applied and objects are deleted. Returns it with the
-/// problems of the manifests: place and message. Objects that the filter rejects are skipped and
+/// problems of the manifests: location and message. Objects that the filter rejects are skipped and
 /// reported as problems.
 pub type PreviewFn =
     fn(&World, &str, &[ObjectKey], &ChangeFilter<'_>) -> (World, Vec<(String, String)>);
@@ -53,7 +53,7 @@ pub fn preview_change(
     Ok(v1::PreviewChangeResponse {
         problems: problems
             .into_iter()
-            .map(|(place, message)| v1::Problem { place, message })
+            .map(|(location, message)| v1::Problem { location, message })
             .collect(),
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
@@ -96,7 +96,7 @@ pub fn compare(
     let changes = merge_equal(comparison.changes.into_values());
     let lost = |unit: &v1::ChangedUnit| unit.before_json.is_some() && unit.after_json.is_none();
     v1::PreviewChangeResponse {
-        loses: changes.iter().flat_map(|c| &c.units).any(lost),
+        loses_values: changes.iter().flat_map(|c| &c.units).any(lost),
         changes,
         paths_added: comparison.added.into_iter().collect(),
         paths_removed: comparison.removed.into_iter().collect(),

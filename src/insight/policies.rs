@@ -78,9 +78,9 @@ pub(super) fn message(
         overridden_by: status.overridden_by.iter().map(policy_ref).collect(),
         ancestors: status.ancestors.iter().map(ToString::to_string).collect(),
         references: references.iter().map(|r| reference(world, r)).collect(),
-        scopes: status.scopes as u64,
-        scopes_lost: status.scopes_lost as u64,
-        lost_units: status.lost_units.clone(),
+        paths: status.paths as u64,
+        overridden_paths: status.overridden_paths as u64,
+        overridden_units: status.overridden_units.clone(),
         warnings: policy.warnings.clone(),
     }
 }
@@ -88,7 +88,7 @@ pub(super) fn message(
 fn reference(world: &World, outcome: &ReferenceOutcome) -> v1::ReferenceStatus {
     let topology = world.topology();
     v1::ReferenceStatus {
-        place: outcome.place.clone(),
+        field: outcome.field.clone(),
         outcome: outcome.outcome.to_string(),
         message: outcome.message.clone(),
         nodes: outcome
@@ -120,7 +120,7 @@ fn accepted(
     let message = match (&policy.invalid, first) {
         (Some(why), _) => why.clone(),
         (None, Some(reference)) if !reference.message.is_empty() => {
-            format!("{}: {}", reference.place, reference.message)
+            format!("{}: {}", reference.field, reference.message)
         }
         _ => String::new(),
     };
@@ -165,8 +165,8 @@ fn enforcement_message(status: &PolicyStatus) -> String {
     if status.in_force == Some(Enforcement::NoScope) {
         return "none of its targets is on a path".to_owned();
     }
-    if status.lost_units.is_empty() {
-        return format!("in force on {} of {} paths", status.scopes, status.scopes);
+    if status.overridden_units.is_empty() {
+        return format!("in force on {} of {} paths", status.paths, status.paths);
     }
     let by: Vec<String> = status
         .overridden_by
@@ -178,16 +178,18 @@ fn enforcement_message(status: &PolicyStatus) -> String {
     } else {
         format!(" by {}", by.join(", "))
     };
-    let units = shortened(&status.lost_units, MAX_NAMED_UNITS);
+    let units = shortened(&status.overridden_units, MAX_NAMED_UNITS);
     format!(
         "{units} overridden{by} on {} of {} paths: {}",
-        status.scopes_lost,
-        status.scopes,
+        status.overridden_paths,
+        status.paths,
         shortened(
-            &status.lost_in,
-            status.scopes_lost.min(status.lost_in.len())
+            &status.overridden_path_names,
+            status
+                .overridden_paths
+                .min(status.overridden_path_names.len())
         ),
-    ) + if status.lost_in.len() < status.scopes_lost {
+    ) + if status.overridden_path_names.len() < status.overridden_paths {
         " and more"
     } else {
         ""

@@ -72,8 +72,8 @@ impl ServiceContext {
             .filter(|_| visibility.is_unrestricted());
         Status::unavailable(match first {
             None => "no snapshot yet: the sources are being read, try again".to_owned(),
-            Some((place, message)) => format!(
-                "no snapshot yet: {} problems in the sources, the first at {place}: {message}",
+            Some((location, message)) => format!(
+                "no snapshot yet: {} problems in the sources, the first at {location}: {message}",
                 source_problems.problems.len()
             ),
         })

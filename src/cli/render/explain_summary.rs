@@ -114,17 +114,17 @@ pub(in crate::cli) mod fixtures {
             strategy: policy
                 .map(|_| "PatchDefaults".to_owned())
                 .unwrap_or_default(),
-            beaten: Vec::new(),
+            overridden: Vec::new(),
         }
     }
 
-    pub(in crate::cli) fn beaten(
+    pub(in crate::cli) fn overridden(
         name: &str,
         unit: &str,
         value: &str,
         reason: &str,
-    ) -> v1::BeatenPolicy {
-        v1::BeatenPolicy {
+    ) -> v1::OverriddenPolicy {
+        v1::OverriddenPolicy {
             policy: Some(reference(name)),
             block: v1::Block::Defaults.into(),
             unit: unit.to_owned(),
@@ -144,7 +144,7 @@ pub(in crate::cli) mod fixtures {
             }],
         };
         let mut backoff = unit("backoff", Some("\"2s\""), Some("let-them-cool"));
-        backoff.beaten = vec![beaten(
+        backoff.overridden = vec![overridden(
             "be-patient",
             "backoff",
             "\"250ms\"",
@@ -161,7 +161,7 @@ pub(in crate::cli) mod fixtures {
                 node("HTTPRoute/baker/cakes", "Route", "let-them-cool"),
             ],
             units: vec![unit("attempts", Some("5"), Some("be-patient")), backoff],
-            losses: vec!["timeout".to_owned()],
+            lost_units: vec!["timeout".to_owned()],
             warnings: Vec::new(),
         }
     }

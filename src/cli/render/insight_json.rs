@@ -38,8 +38,8 @@ pub(in crate::cli) fn reach(
                 Document::list(&reply.paths, |path| {
                     Document::map([
                         ("path", Document::text(&path.path)),
-                        ("won", texts(&path.won)),
-                        ("lost", texts(&path.lost)),
+                        ("effectiveUnits", texts(&path.effective_units)),
+                        ("overriddenUnits", texts(&path.overridden_units)),
                     ])
                 }),
             ),
@@ -85,7 +85,7 @@ pub(in crate::cli) fn resolved(
         Document::map([
             ("route", Document::text(&near.route)),
             ("ruleIndex", number(near.rule_index)),
-            ("lacks", texts(&near.lacks)),
+            ("missing", texts(&near.missing)),
         ])
     };
     let unresolved = |unresolved: &v1::UnresolvedRequest| {
@@ -93,7 +93,7 @@ pub(in crate::cli) fn resolved(
             ("path", Document::text(&unresolved.path)),
             ("reason", Document::text(&unresolved.reason)),
             ("message", Document::text(&unresolved.message)),
-            ("nearest", Document::list(&unresolved.nearest, near)),
+            ("nearMisses", Document::list(&unresolved.near_misses, near)),
         ])
     };
     with_header(
@@ -115,7 +115,7 @@ pub(in crate::cli) fn findings(
         Document::map([
             ("severity", Document::text(finding.severity().as_str_name())),
             ("reason", Document::text(&finding.reason)),
-            ("place", Document::text(&finding.place)),
+            ("location", Document::text(&finding.location)),
             ("object", Document::text(&finding.object)),
             ("message", Document::text(&finding.message)),
         ])
@@ -138,7 +138,7 @@ pub(in crate::cli) fn changes(
         states,
         [
             ("truncated", Document::Bool(reply.truncated)),
-            ("loses", Document::Bool(reply.loses)),
+            ("losesValues", Document::Bool(reply.loses_values)),
             ("changes", Document::list(&reply.changes, change)),
             ("pathsAdded", texts(&reply.paths_added)),
             ("pathsRemoved", texts(&reply.paths_removed)),
@@ -146,7 +146,7 @@ pub(in crate::cli) fn changes(
                 "problems",
                 Document::list(&reply.problems, |problem| {
                     Document::map([
-                        ("place", Document::text(&problem.place)),
+                        ("location", Document::text(&problem.location)),
                         ("message", Document::text(&problem.message)),
                     ])
                 }),
@@ -224,7 +224,7 @@ fn status(status: &v1::PolicyStatus) -> Document {
             "references",
             Document::list(&status.references, |outcome| {
                 Document::map([
-                    ("place", Document::text(&outcome.place)),
+                    ("field", Document::text(&outcome.field)),
                     ("outcome", Document::text(&outcome.outcome)),
                     ("message", Document::text(&outcome.message)),
                     ("nodes", texts(&outcome.nodes)),
@@ -232,9 +232,12 @@ fn status(status: &v1::PolicyStatus) -> Document {
             }),
         ),
         // 64-bit numbers are strings in protobuf JSON.
-        ("scopes", Document::Text(status.scopes.to_string())),
-        ("scopesLost", Document::Text(status.scopes_lost.to_string())),
-        ("lostUnits", texts(&status.lost_units)),
+        ("paths", Document::Text(status.paths.to_string())),
+        (
+            "overriddenPaths",
+            Document::Text(status.overridden_paths.to_string()),
+        ),
+        ("overriddenUnits", texts(&status.overridden_units)),
         ("warnings", texts(&status.warnings)),
     ])
 }
@@ -280,14 +283,14 @@ mod tests {
     fn an_empty_answer_has_every_field() {
         assert_eq!(
             compact(&changes(&v1::PreviewChangeResponse::default(), &[])),
-            "{\"version\": null, \"kinds\": [], \"truncated\": false, \"loses\": false, \
+            "{\"version\": null, \"kinds\": [], \"truncated\": false, \"losesValues\": false, \
              \"changes\": [], \"pathsAdded\": [], \"pathsRemoved\": [], \"problems\": []}"
         );
         assert_eq!(
             compact(&status(&v1::PolicyStatus::default())),
             "{\"kind\": \"\", \"policy\": null, \"conditions\": [], \"inForce\": \"\", \
-             \"overriddenBy\": [], \"ancestors\": [], \"references\": [], \"scopes\": \"0\", \
-             \"scopesLost\": \"0\", \"lostUnits\": [], \"warnings\": []}"
+             \"overriddenBy\": [], \"ancestors\": [], \"references\": [], \"paths\": \"0\", \
+             \"overriddenPaths\": \"0\", \"overriddenUnits\": [], \"warnings\": []}"
         );
         let unit = change(&v1::ChangedAnswer {
             units: vec![v1::ChangedUnit {

@@ -81,8 +81,8 @@ fn kind(kind: &v1::KindExplanation) -> Document {
         ("nodes", Document::list(&kind.nodes, node)),
         ("units", Document::list(&kind.units, unit)),
         (
-            "losses",
-            Document::list(&kind.losses, |unit| Document::text(unit)),
+            "lostUnits",
+            Document::list(&kind.lost_units, |unit| Document::text(unit)),
         ),
     ])
 }
@@ -121,14 +121,14 @@ fn unit(unit: &v1::UnitExplanation) -> Document {
         ),
         ("strategy", Document::text(&unit.strategy)),
         (
-            "beaten",
-            Document::list(&unit.beaten, |beaten| {
+            "overridden",
+            Document::list(&unit.overridden, |overridden| {
                 Document::map([
-                    ("policy", reference(beaten.policy.as_ref())),
-                    ("block", Document::text(beaten.block().as_str_name())),
-                    ("unit", Document::text(&beaten.unit)),
-                    ("value", Document::exact(&beaten.value_json)),
-                    ("reason", Document::text(&beaten.reason)),
+                    ("policy", reference(overridden.policy.as_ref())),
+                    ("block", Document::text(overridden.block().as_str_name())),
+                    ("unit", Document::text(&overridden.unit)),
+                    ("value", Document::exact(&overridden.value_json)),
+                    ("reason", Document::text(&overridden.reason)),
                 ])
             }),
         ),

@@ -58,8 +58,13 @@ pub fn list_findings(
     });
     let mut findings: Vec<v1::Finding> = findings.into_iter().map(|found| found.finding).collect();
     findings.sort_by(|a, b| {
-        (a.severity, &a.place, &a.object, &a.reason, &a.message)
-            .cmp(&(b.severity, &b.place, &b.object, &b.reason, &b.message))
+        (a.severity, &a.location, &a.object, &a.reason, &a.message).cmp(&(
+            b.severity,
+            &b.location,
+            &b.object,
+            &b.reason,
+            &b.message,
+        ))
     });
     findings.dedup();
     let version = snapshot.version();
@@ -93,7 +98,7 @@ fn finding(
     let finding = v1::Finding {
         severity: severity.into(),
         reason: reason.to_owned(),
-        place: location.map(|w| w.to_string()).unwrap_or_default(),
+        location: location.map(|w| w.to_string()).unwrap_or_default(),
         object: key.to_string(),
         message,
     };
@@ -132,11 +137,11 @@ fn policies(
             add(
                 severity,
                 reason,
-                format!("{}: {}{near}", reference.place, reference.message),
+                format!("{}: {}{near}", reference.field, reference.message),
             );
         }
         for warning in &policy.warnings {
-            add(Severity::Note, "Odd", warning.clone());
+            add(Severity::Note, "UnusualValue", warning.clone());
         }
         let Some(status) = statuses.of(number, index) else {
             continue;
@@ -155,7 +160,7 @@ fn policies(
                 };
                 let message = format!(
                     "not in effect: overridden on all {} paths by {by}",
-                    status.scopes
+                    status.paths
                 );
                 add(Severity::Warning, "Overridden", message);
             }
@@ -253,8 +258,8 @@ fn trouble_of(world: &World, kind: &PolicyKind, chain: &AttachmentChain) -> Trou
     }
     let explained = world.explain(kind, chain);
     for unit in &losses {
-        let beaten = explained.units.iter().flat_map(|u| &u.beaten);
-        let owners: BTreeSet<&PolicyRef> = beaten
+        let overridden = explained.units.iter().flat_map(|u| &u.overridden);
+        let owners: BTreeSet<&PolicyRef> = overridden
             .filter(|b| b.unit.covers(unit) || unit.covers(&b.unit))
             .map(|b| &b.policy)
             .collect();
@@ -315,7 +320,7 @@ fn paths(
         let finding = v1::Finding {
             severity: Severity::Note.into(),
             reason: "FoldOrder".to_owned(),
-            place: String::new(),
+            location: String::new(),
             object: policy_kind.to_string(),
             message: format!(
                 "merging top-down, as GEP-713 draws it, would give another result on {}",
@@ -344,7 +349,7 @@ fn profiles(world: &World, visibility: &dyn Visibility, findings: &mut Vec<Scope
         let finding = v1::Finding {
             severity: Severity::Error.into(),
             reason: "ProfileRefused".to_owned(),
-            place: problem.place.clone(),
+            location: problem.location.clone(),
             object: String::new(),
             message: problem.reason.clone(),
         };

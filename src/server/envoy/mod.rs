@@ -275,7 +275,7 @@ impl AuthorizationHandler {
         if !check_state.failures.is_empty() {
             let failures = check_state.failures.iter();
             let failures = failures.map(|(failure, why)| text(&format!("{failure:?}: {why}")));
-            fields.insert("troubles".to_owned(), list(failures.collect()));
+            fields.insert("failures".to_owned(), list(failures.collect()));
         }
         if let Some(rule) = denied {
             fields.insert("deniedBy".to_owned(), text(rule));

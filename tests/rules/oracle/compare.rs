@@ -200,9 +200,9 @@ pub fn losses(world: &World) -> Vec<String> {
                     world.seed
                 ));
             }
-            let beaten: Vec<_> = explained.units.iter().flat_map(|u| &u.beaten).collect();
+            let overridden: Vec<_> = explained.units.iter().flat_map(|u| &u.overridden).collect();
             for lost in entail.losses(kind, &chain) {
-                if !beaten
+                if !overridden
                     .iter()
                     .any(|b| b.unit.covers(&lost) || lost.covers(&b.unit))
                 {

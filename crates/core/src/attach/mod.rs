@@ -26,7 +26,7 @@ pub struct PolicyAttachment {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReferenceOutcome {
     /// The field path of the reference, such as `spec.targetRefs[0]`.
-    pub place: String,
+    pub field: String,
     /// The outcome.
     pub outcome: Outcome,
     /// A human-readable reason; empty if the reference attaches.
@@ -116,7 +116,7 @@ impl Context<'_> {
         if policy.selects_workloads {
             return PolicyAttachment {
                 references: vec![ReferenceOutcome {
-                    place: "spec".to_owned(),
+                    field: "spec".to_owned(),
                     outcome: Outcome::SelectorNotEvaluated,
                     message: "the policy selects workloads, which are not nodes of a path"
                         .to_owned(),
@@ -135,7 +135,7 @@ impl Context<'_> {
                 };
                 let (outcome, message) = error.unwrap_or((Outcome::Accepted, String::new()));
                 ReferenceOutcome {
-                    place: reference.place.clone(),
+                    field: reference.field.clone(),
                     outcome,
                     message,
                     nodes,
@@ -175,7 +175,7 @@ impl Context<'_> {
             Outcome::Accepted
         };
         Some(ReferenceOutcome {
-            place: "filter".to_owned(),
+            field: "filter".to_owned(),
             outcome,
             message: if nodes.is_empty() {
                 "no filter of a route rule references the policy".to_owned()
@@ -189,7 +189,7 @@ impl Context<'_> {
     /// Attaches a policy without references to its own namespace, or to the root node.
     fn by_namespace(&self) -> ReferenceOutcome {
         ReferenceOutcome {
-            place: "metadata.namespace".to_owned(),
+            field: "metadata.namespace".to_owned(),
             outcome: Outcome::Accepted,
             message: String::new(),
             nodes: vec![(self.namespace_node(), AttachmentGroup::Whole)],

@@ -32,12 +32,12 @@ pub(crate) struct Share {
 /// What one policy won and lost in all scopes.
 #[derive(Debug, Default)]
 pub(crate) struct EnforcementSummary {
-    pub scopes: usize,
-    pub scopes_lost: usize,
-    pub lost_in: Vec<String>,
+    pub paths: usize,
+    pub overridden_paths: usize,
+    pub overridden_path_names: Vec<String>,
     /// Whether the policy is on a path where its kind is unknown (specification 2.6).
     pub is_on_unknown_path: bool,
-    pub lost_units: BTreeSet<Unit>,
+    pub overridden_units: BTreeSet<Unit>,
     pub overridden_by: BTreeSet<usize>,
     won: bool,
     additions: bool,
@@ -47,14 +47,14 @@ impl EnforcementSummary {
     pub fn add(&mut self, share: &Share) {
         self.won |= share.won > 0;
         self.additions |= share.won > 0 && share.additions;
-        self.lost_units.extend(share.lost.iter().cloned());
+        self.overridden_units.extend(share.lost.iter().cloned());
         self.overridden_by.extend(&share.overridden_by);
     }
 
     /// How far the policy is in force.
     pub fn in_force(&self) -> Enforcement {
-        let lost = !self.lost_units.is_empty();
-        match (self.scopes, lost, self.won, self.additions) {
+        let lost = !self.overridden_units.is_empty();
+        match (self.paths, lost, self.won, self.additions) {
             (0, ..) if self.is_on_unknown_path => Enforcement::Unknown,
             (0, ..) => Enforcement::NoScope,
             (_, true, false, _) => Enforcement::None,

@@ -300,13 +300,13 @@ impl StatusCollector<'_> {
                 continue;
             };
             summary.add(share);
-            summary.scopes += 1;
+            summary.paths += 1;
             if share.lost.is_empty() {
                 continue;
             }
-            summary.scopes_lost += 1;
-            if summary.lost_in.len() < MAX_SAMPLE_SCOPES {
-                summary.lost_in.push(name.to_owned());
+            summary.overridden_paths += 1;
+            if summary.overridden_path_names.len() < MAX_SAMPLE_SCOPES {
+                summary.overridden_path_names.push(name.to_owned());
             }
         }
         &contribution.contributors

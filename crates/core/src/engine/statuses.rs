@@ -1,5 +1,6 @@
-//! Computes the statuses of policies (specification 10). What a policy won and lost is computed once for
-//! each attachment chain and multiplied by the number of paths that have the chain.
+//! Computes the statuses of policies (specification 10). The effective and the overridden units of a
+//! policy are computed once for each attachment chain and multiplied by the number of paths that have
+//! the chain.
 
 use hashbrown::{HashMap, HashSet};
 
@@ -73,7 +74,7 @@ impl PathEngine {
         let slots = kind.slots();
         let mut summaries: Vec<EnforcementSummary> =
             (0..slots).map(|_| EnforcementSummary::default()).collect();
-        let mut lost = vec![PathCount::default(); slots];
+        let mut overridden = vec![PathCount::default(); slots];
         if kind.policy_count() > 0 {
             let mut chains = ChainTable::new(self, number, kind);
             let mut scopes: Vec<PathCount> = Vec::new();
@@ -100,12 +101,13 @@ impl PathEngine {
                 for share in &contribution.shares {
                     let summary = summaries.get_mut(share.policy).or_internal("a policy")?;
                     let count = usize::try_from(paths.count).unwrap_or(usize::MAX);
-                    summary.scopes = summary.scopes.saturating_add(count);
+                    summary.paths = summary.paths.saturating_add(count);
                     summary.add(share);
                     if !share.lost.is_empty() {
-                        summary.scopes_lost = summary.scopes_lost.saturating_add(count);
-                        let lost = lost.get_mut(share.policy).or_internal("a policy")?;
-                        lost.join(paths);
+                        summary.overridden_paths = summary.overridden_paths.saturating_add(count);
+                        let overridden =
+                            overridden.get_mut(share.policy).or_internal("a policy")?;
+                        overridden.join(paths);
                     }
                 }
             }
@@ -113,8 +115,8 @@ impl PathEngine {
         let mut statuses = vec![PolicyStatus::default(); slots];
         for (slot, _) in kind.policies() {
             let summary = summaries.get_mut(slot).or_internal("a policy")?;
-            let lost = lost.get(slot).or_internal("a policy")?;
-            summary.lost_in = self.names(lost)?;
+            let overridden = overridden.get(slot).or_internal("a policy")?;
+            summary.overridden_path_names = self.names(overridden)?;
             let mut status = kind.status(slot, summary);
             status.ancestors = self.ancestors_of(kind, slot, ancestors)?;
             *statuses.get_mut(slot).or_internal("a policy")? = status;
@@ -325,10 +327,14 @@ impl PolicyKind {
             in_force: Some(summary.in_force()),
             overridden_by,
             ancestors: Vec::new(),
-            scopes: summary.scopes,
-            scopes_lost: summary.scopes_lost,
-            lost_units: summary.lost_units.iter().map(Unit::to_string).collect(),
-            lost_in: summary.lost_in.clone(),
+            paths: summary.paths,
+            overridden_paths: summary.overridden_paths,
+            overridden_units: summary
+                .overridden_units
+                .iter()
+                .map(Unit::to_string)
+                .collect(),
+            overridden_path_names: summary.overridden_path_names.clone(),
         }
     }
 }

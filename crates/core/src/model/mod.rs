@@ -23,7 +23,7 @@ pub use change::{Change, KindState, SourceState};
 pub use chunked_vec::ChunkedVec;
 pub use condition::{Outcome, PathErrorReason};
 pub use effective::{
-    BeatenPolicy, BlockName, EffectivePolicy, Explanation, ListedPolicy, LossReason, Origin,
+    BlockName, EffectivePolicy, Explanation, ListedPolicy, LossReason, Origin, OverriddenPolicy,
     PolicyRef, RejectedPolicy, UnitExplanation,
 };
 pub use enforcement::Enforcement;

@@ -15,15 +15,15 @@ impl Profile {
     /// CRD determines the class if the document does not.
     ///
     /// # Errors
-    /// The profile is contradictory or malformed. The error has `place` and the reason.
+    /// The profile is contradictory or malformed. The error has `location` and the reason.
     pub fn resolve(
         document: &ProfileDocument,
         origin: ProfileOrigin,
         label: Option<PolicyLabel>,
-        place: &str,
+        location: &str,
     ) -> Result<Self, ProfileError> {
         from_spec(document.spec.clone(), document.name(), origin, label)
-            .map_err(|reason| ProfileError::new(place.to_owned(), reason))
+            .map_err(|reason| ProfileError::new(location.to_owned(), reason))
     }
 
     /// Derives the profile of a kind from the label of its CRD alone: preset `gep713` with both

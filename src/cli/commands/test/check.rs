@@ -199,7 +199,7 @@ impl Checker<'_> {
             Err(error) => self.differ(path, "an answer", &error.to_string()),
             Ok(found) => {
                 let kinds = found.paths.into_iter().flat_map(|p| p.kinds);
-                let actual = sorted(kinds.flat_map(|k| k.losses).collect());
+                let actual = sorted(kinds.flat_map(|k| k.lost_units).collect());
                 self.equal(
                     &format!("{path} {kind} losses"),
                     &sorted(units.to_vec()),
