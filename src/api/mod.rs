@@ -5,6 +5,7 @@ mod encoded;
 mod etag;
 mod reply;
 mod request;
+mod state;
 
 use prost::Message;
 
@@ -16,6 +17,7 @@ pub use encoded::{
     EncodedWatchEffectivePoliciesResponse,
 };
 pub use etag::{combined_etag, etag};
+pub use state::StateReason;
 pub use reply::{
     batch_tail, decode_policies, field, field_header, get_tail, not_modified_field, policies_field,
     result_field,

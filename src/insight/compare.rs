@@ -9,13 +9,14 @@ use super::visible::Visible;
 use super::{Failure, QuerySubject, Visibility};
 use crate::api::{origin, policy_ref, v1};
 use crate::snapshot::Snapshot;
-use entail_core::effective::World;
-use entail_core::engine::{ChainKey, ChainTable, PathEngine, StateId, acts_below};
+use entail_core::effective::{Activity, World};
+use entail_core::engine::{ChainKey, ChainTable, PathEngine, StateId};
 use entail_core::model::{
-    Explanation, GroupKind, InternalError, ObjectKey, OrInternal, RejectedPolicy, Str,
+    Explanation, GroupKind, InternalError, ObjectKey, OrInternal, RejectedPolicy,
     UnitExplanation,
 };
 use entail_core::topology::{
+    RootController,
     ListedPath, NamedStep, PathStart, PathVisitor, RootKind, TrieNodeId, WalkControl,
 };
 
@@ -156,7 +157,7 @@ struct Comparison<'e> {
     worlds: [&'e PathEngine; 2],
     visibility: &'e dyn Visibility,
     pairs: Vec<Pair<'e>>,
-    roots: Vec<(RootKind, Option<Str>)>,
+    roots: Vec<(RootKind, RootController)>,
     /// Whether something changes at two ends or below them; only where everything is visible.
     differs: HashMap<(End, End), bool>,
     /// By kind and the numbers of both explanations.
@@ -385,16 +386,16 @@ impl<'e> Comparison<'e> {
         name: Option<&str>,
     ) -> Result<bool, InternalError> {
         let [before, after] = self.worlds;
-        let acts = |side: &Side<'_>, end: End| {
+        let acts = |engine: &PathEngine, side: &Side<'_>, end: End| {
             let root = self.roots.get(end.root);
             let kind = side.chains.as_ref().map(ChainTable::kind);
             root.zip(kind).is_some_and(|((root, controller), kind)| {
-                acts_below(kind, *root, controller.as_deref())
+                engine.world().activity(kind, *root, controller) != Activity::Inactive
             })
         };
         let known = self.pairs.get(pair).or_internal("a kind")?;
-        let is_scope = (acts(&known.before, old) && known.before.is_scope(before, old)?)
-            || (acts(&known.after, new) && known.after.is_scope(after, new)?);
+        let is_scope = (acts(before, &known.before, old) && known.before.is_scope(before, old)?)
+            || (acts(after, &known.after, new) && known.after.is_scope(after, new)?);
         if !is_scope {
             return Ok(false);
         }

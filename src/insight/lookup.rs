@@ -6,7 +6,7 @@ use prost::Message;
 
 use super::{AccessScope, Failure, Visibility};
 use crate::api::{
-    EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, batch_tail,
+    EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, StateReason, batch_tail,
     field, field_header, get_tail, not_modified_field, result_field, v1,
 };
 use crate::snapshot::{PathAnswer, Snapshot};
@@ -224,10 +224,7 @@ pub fn incomplete_kinds(
     for kind in failed.filter(|kind| kind.fault().is_some()) {
         let kind = kind.profile().policy.to_string();
         kinds.retain(|state| state.kind != kind);
-        kinds.push(v1::KindState {
-            kind,
-            state: v1::kind_state::State::Unknown.into(),
-        });
+        kinds.push(StateReason::InternalError.kind_state(kind));
         kinds.sort_by(|a, b| a.kind.cmp(&b.kind));
     }
     if !visibility.is_unrestricted() {
@@ -250,10 +247,7 @@ fn unknown(
     requested
         .iter()
         .filter(|kind| !is_known(kind) || !visibility.includes_kind(kind))
-        .map(|kind| v1::KindState {
-            kind: kind.to_string(),
-            state: v1::kind_state::State::Unknown.into(),
-        })
+        .map(|kind| StateReason::NoProfile.kind_state(kind.to_string()))
         .collect()
 }
 

@@ -141,6 +141,7 @@ fn in_force(kind: &PolicyKind, status: &PolicyStatus) -> Vec<v1::Condition> {
             Enforcement::Part | Enforcement::PartWithAdditions => ("True", "PartiallyProgrammed"),
             Enforcement::None => ("False", "Overridden"),
             Enforcement::NoScope => ("False", "Pending"),
+            Enforcement::Unknown => ("Unknown", "ControllerUnknown"),
         };
         return vec![condition("Programmed", state, reason, text)];
     }
@@ -152,6 +153,7 @@ fn in_force(kind: &PolicyKind, status: &PolicyStatus) -> Vec<v1::Condition> {
         Enforcement::Part | Enforcement::PartWithAdditions => ("True", "PartiallyEnforced"),
         Enforcement::None => ("False", "Overridden"),
         Enforcement::NoScope => ("False", "Unknown"),
+        Enforcement::Unknown => ("Unknown", "ControllerUnknown"),
     };
     let mut found = vec![condition("Enforced", state, reason, text.clone())];
     if force == Enforcement::None {
@@ -162,6 +164,9 @@ fn in_force(kind: &PolicyKind, status: &PolicyStatus) -> Vec<v1::Condition> {
 
 /// Describes the overridden units, the policies that override them, and the paths.
 fn enforcement_message(status: &PolicyStatus) -> String {
+    if status.in_force == Some(Enforcement::Unknown) {
+        return "it is not known which controller serves the Gateways of its targets".to_owned();
+    }
     if status.in_force == Some(Enforcement::NoScope) {
         return "none of its targets is on a path".to_owned();
     }

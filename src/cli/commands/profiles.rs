@@ -160,6 +160,7 @@ fn class(profile: &Profile) -> &'static str {
         PolicyClass::Direct => "Direct",
         PolicyClass::Inherited => "Inherited",
         PolicyClass::Listed => "Listed",
+        PolicyClass::Unprofiled => "Unprofiled",
     }
 }
 

@@ -52,6 +52,9 @@ fn without_values(explanations: &[&v1::KindExplanation]) -> String {
     let policies = || explanations.iter().filter_map(|kind| kind.policy.as_ref());
     let listed: usize = policies().map(|policy| policy.listed.len()).sum();
     let rejected: usize = policies().map(|policy| policy.rejected.len()).sum();
+    if policies().any(|policy| policy.unknown.is_some()) {
+        return "it is not known which policies are in effect".to_owned();
+    }
     if policies().any(|policy| !policy.not_computed.is_empty()) {
         return "policies are attached, but their effective policy is not computed".to_owned();
     }

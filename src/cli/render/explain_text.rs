@@ -79,6 +79,7 @@ fn write_remarks(
 ) -> io::Result<()> {
     let has_none = policy.rejected.is_empty()
         && policy.not_computed.is_empty()
+        && policy.unknown.is_none()
         && kind.lost_units.is_empty()
         && kind.warnings.is_empty();
     if !has_none {
@@ -90,6 +91,9 @@ fn write_remarks(
     for unit in &kind.lost_units {
         let text = "is set by a less specific policy and missing in the result";
         write_alert(out, &format!("lost: {unit} {text}"), style)?;
+    }
+    if let Some(unknown) = &policy.unknown {
+        write_alert(out, &format!("unknown: {}", unknown.message), style)?;
     }
     if !policy.not_computed.is_empty() {
         write_alert(

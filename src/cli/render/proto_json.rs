@@ -20,6 +20,8 @@ pub(in crate::cli) fn kinds(kinds: &[v1::KindState]) -> Document {
         Document::map([
             ("kind", Document::text(&kind.kind)),
             ("state", Document::text(kind.state().as_str_name())),
+            ("reason", Document::text(&kind.reason)),
+            ("message", Document::text(&kind.message)),
         ])
     })
 }
@@ -44,6 +46,22 @@ pub(in crate::cli) fn policy(policy: &v1::EffectivePolicy) -> Document {
         ("rejected", Document::list(&policy.rejected, rejected)),
         ("inheritedOnly", Document::Bool(policy.inherited_only)),
         ("notComputed", Document::text(&policy.not_computed)),
+        (
+            "unknown",
+            policy.unknown.as_ref().map_or(Document::Null, unknown),
+        ),
+    ])
+}
+
+/// Converts what a policy does not know.
+fn unknown(unknown: &v1::Unknown) -> Document {
+    Document::map([
+        ("reason", Document::text(&unknown.reason)),
+        ("message", Document::text(&unknown.message)),
+        (
+            "policies",
+            Document::list(&unknown.policies, |policy| reference(Some(policy))),
+        ),
     ])
 }
 

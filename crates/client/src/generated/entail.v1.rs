@@ -18,6 +18,13 @@ pub struct KindState {
     pub kind: ::prost::alloc::string::String,
     #[prost(enumeration = "kind_state::State", tag = "2")]
     pub state: i32,
+    /// Why the state is not COMPLETE: `NoProfile`, `ProfileRefused`, `InternalError`, `NotRead`,
+    /// `Forbidden` or `SourceUnavailable`.
+    #[prost(string, tag = "3")]
+    pub reason: ::prost::alloc::string::String,
+    /// Human-readable explanation; not stable.
+    #[prost(string, tag = "4")]
+    pub message: ::prost::alloc::string::String,
 }
 /// Nested message and enum types in `KindState`.
 pub mod kind_state {
@@ -41,8 +48,7 @@ pub mod kind_state {
         Stale = 2,
         /// The server is not permitted to read the kind.
         Forbidden = 3,
-        /// There is no profile for the kind, so its policies cannot be interpreted. This does not mean
-        /// that there is no policy.
+        /// The policies of the kind cannot be interpreted. This does not mean that there is no policy.
         Unknown = 4,
     }
     impl State {
@@ -71,6 +77,24 @@ pub mod kind_state {
             }
         }
     }
+}
+/// What an effective policy does not know. Callers that enforce policies must not take such an
+/// entry for "no policy".
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Unknown {
+    /// `ControllerUnknown`: it is not known which controller serves the Gateway.
+    /// `NoProfile`: no profile describes the kind, and objects of it target the path.
+    /// `FilterUnknown`: a filter of the route rule references the kind, which has no profile.
+    /// `SelectorNotEvaluated`: policies select workloads by labels. The entry holds for all other
+    /// policies of the kind. For all other reasons, it holds for none.
+    #[prost(string, tag = "1")]
+    pub reason: ::prost::alloc::string::String,
+    /// Human-readable explanation; not stable.
+    #[prost(string, tag = "2")]
+    pub message: ::prost::alloc::string::String,
+    /// The policies whose effect is not known, sorted.
+    #[prost(message, repeated, tag = "3")]
+    pub policies: ::prost::alloc::vec::Vec<PolicyRef>,
 }
 /// A path in parts; an alternative to its name in one string.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -156,7 +180,8 @@ pub struct RejectedPolicy {
     #[prost(string, tag = "3")]
     pub message: ::prost::alloc::string::String,
 }
-/// The effective policy of one kind on a path. A kind without policies on a path has no entry.
+/// The effective policy of one kind on a path. A kind without policies on a path has no entry. An
+/// entry with `unknown` is not complete.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct EffectivePolicy {
     #[prost(string, tag = "1")]
@@ -191,6 +216,9 @@ pub struct EffectivePolicy {
     /// Why the policy was not computed; empty if it was.
     #[prost(string, tag = "11")]
     pub not_computed: ::prost::alloc::string::String,
+    /// What is not known about the kind on this path; absent if the entry is complete.
+    #[prost(message, optional, tag = "12")]
+    pub unknown: ::core::option::Option<Unknown>,
 }
 /// Why a path has no answer.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{PolicyKind, World};
-use crate::model::{GroupKind, Str};
+use crate::model::Str;
 use crate::profile::{Profile, built_in, matches_pattern};
 use crate::store::ControllerAlias;
 use crate::topology::{RootController, RootKind};
@@ -137,14 +137,14 @@ impl Activity {
 }
 
 impl UnknownController {
-    /// Describes what is not known, and what to do about it.
-    pub fn message(&self, kind: &GroupKind) -> String {
+    /// Describes what is not known.
+    pub fn message(&self) -> String {
         match self {
             UnknownController::ClassMissing(class) => format!(
-                "GatewayClass `{class}` does not exist, so it is not known whether its controller acts on {kind}"
+                "GatewayClass `{class}` does not exist, so it is not known which controller serves the Gateway"
             ),
             UnknownController::NotListed(name) => format!(
-                "no profile lists controller `{name}`, so it is not known whether it acts on {kind}"
+                "no profile lists controller `{name}`, so it is not known which policies it implements"
             ),
         }
     }

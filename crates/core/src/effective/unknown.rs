@@ -24,7 +24,7 @@ impl PolicyKind {
             let policies = self.references(chain, NodePolicies::valid);
             return (!policies.is_empty()).then(|| Unknown {
                 reason: UnknownReason::ControllerUnknown,
-                message: controller.message(&self.profile.policy),
+                message: controller.message(),
                 policies,
             });
         }
