@@ -9,6 +9,7 @@ use super::cluster;
 use super::object_cache::{ObjectCache, epoch, now, profile_problems};
 use super::values::change_world;
 use super::{AppError, Inputs};
+use crate::config::ControllerSettings;
 use crate::insight::{LocalBackend, SourceProblems};
 use crate::snapshot::Version;
 use crate::source::manifests::{Limits, Manifests, Problem};
@@ -34,7 +35,7 @@ pub struct LoadedInputs {
 /// does not respond.
 pub fn load(inputs: &Inputs) -> Result<LoadedInputs, AppError> {
     inputs.check().map_err(AppError::Usage)?;
-    let mut cache = ObjectCache::new(read_profiles(&inputs.profiles)?);
+    let mut cache = ObjectCache::new(read_profiles(&inputs.profiles, &inputs.controllers)?);
     let (problems, is_complete) = match &inputs.cluster {
         Some(access) => {
             cache = cache.with_kind_states();
@@ -103,9 +104,16 @@ pub(super) fn source_problems(problems: &[Problem]) -> SourceProblems {
 ///
 /// # Errors
 /// Returns all invalid documents, each with file, line and reason.
-pub(super) fn read_profiles(paths: &[PathBuf]) -> Result<ProfileSources, AppError> {
+pub(super) fn read_profiles(
+    paths: &[PathBuf],
+    controllers: &ControllerSettings,
+) -> Result<ProfileSources, AppError> {
     let mut profiles = ProfileSources::shipped();
     let mut refused = Vec::new();
+    profiles.add_aliases(controllers.aliases.iter().cloned());
+    for (class, controller) in &controllers.assumed_classes {
+        profiles.assume_class(class.clone(), controller.clone());
+    }
     for path in paths {
         match files_of(path) {
             Ok(files) => {
@@ -190,7 +198,10 @@ mod tests {
         fs::write(path.join("b.yaml"), &invalid).unwrap();
         fs::write(path.join("c.yaml"), &good).unwrap();
         fs::write(path.join("notes.txt"), "not a profile").unwrap();
-        let messages = refused(read_profiles(&[path.into(), path.join("missing")]));
+        let messages = refused(read_profiles(
+            &[path.into(), path.join("missing")],
+            &ControllerSettings::default(),
+        ));
         assert_eq!(messages.len(), 3, "{messages:#?}");
         for expected in ["a.yaml:1", "missing", "bothBlocks"] {
             assert!(
@@ -198,7 +209,7 @@ mod tests {
                 "{expected}: {messages:#?}"
             );
         }
-        assert!(read_profiles(&[path.join("c.yaml")]).is_ok());
+        assert!(read_profiles(&[path.join("c.yaml")], &ControllerSettings::default()).is_ok());
     }
 
     #[test]

@@ -286,7 +286,27 @@ fn snapshot_metrics(snapshot: &Snapshot) -> Vec<Metric> {
             "Distinct answers",
             snapshot.distinct_answers() as f64,
         ),
+        Metric::gauges(
+            "entail_unknown_answers",
+            "Distinct answers of a kind in which something is not known",
+            unknown_answers(snapshot),
+        ),
     ]
+}
+
+/// Distinct answers in which something is not known, by kind and reason.
+fn unknown_answers(snapshot: &Snapshot) -> Vec<(Labels, f64)> {
+    let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for unknown in snapshot.unknown_kinds() {
+        let key = (&*unknown.state.kind, &*unknown.state.reason);
+        *counts.entry(key).or_default() += unknown.answers;
+    }
+    let counts = counts.into_iter();
+    let labelled = counts.map(|((kind, reason), count)| {
+        let labels = vec![("kind", kind.to_owned()), ("reason", reason.to_owned())];
+        (labels, count as f64)
+    });
+    labelled.collect()
 }
 
 /// Metrics of requests to the API server. Without a cluster they have no values, but their names

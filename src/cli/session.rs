@@ -172,7 +172,9 @@ pub(super) fn unknown_states<'p>(
     let mut states: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();
     for policy in policies {
         if let Some(unknown) = &policy.unknown {
-            let kinds = states.entry((&unknown.reason, &unknown.message)).or_default();
+            let kinds = states
+                .entry((&unknown.reason, &unknown.message))
+                .or_default();
             kinds.insert(kind_name(policy));
         }
     }

@@ -6,8 +6,8 @@ use prost::Message;
 
 use super::{AccessScope, Failure, Visibility};
 use crate::api::{
-    EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, StateReason, batch_tail,
-    field, field_header, get_tail, not_modified_field, result_field, v1,
+    EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, StateReason,
+    batch_tail, field, field_header, get_tail, not_modified_field, result_field, v1,
 };
 use crate::snapshot::{PathAnswer, Snapshot};
 use entail_core::model::{GroupKind, PathName};
@@ -231,6 +231,25 @@ pub fn incomplete_kinds(
         kinds.retain(|state| visibility.includes_kind(&GroupKind::parse(&state.kind)));
     }
     kinds.extend(unknown(snapshot, requested, visibility));
+    kinds
+}
+
+/// Returns the kinds of [`incomplete_kinds`], and the requested kinds that are unknown on some path, for
+/// replies about many paths. What is unknown on paths may tell of objects, so only callers that see all
+/// objects learn it here; others learn it from the paths that they see.
+pub fn unknown_kinds(
+    snapshot: &Snapshot,
+    requested: &[GroupKind],
+    visibility: &dyn Visibility,
+) -> Vec<v1::KindState> {
+    let mut kinds = incomplete_kinds(snapshot, &[], visibility);
+    if visibility.is_unrestricted() {
+        let unknown = snapshot.unknown_kinds().iter().map(|kind| &kind.state);
+        let is_requested = |state: &&v1::KindState| {
+            requested.is_empty() || requested.contains(&GroupKind::parse(&state.kind))
+        };
+        kinds.extend(unknown.filter(is_requested).cloned());
+    }
     kinds
 }
 

@@ -1,11 +1,11 @@
 //! Lists policies with their conditions (specification 10).
 
-use super::lookup::incomplete_kinds;
+use super::lookup::unknown_kinds;
 use super::paths::{Page, page};
 use super::{Failure, Visibility};
 use crate::api::{policy_ref, v1};
 use crate::snapshot::Snapshot;
-use entail_core::attach::ReferenceOutcome;
+use entail_core::attach::{AttachmentGroup, ReferenceOutcome};
 use entail_core::effective::{PolicyKind, PolicyStatus, World};
 use entail_core::model::{Enforcement, GroupKind, Outcome, PolicyRef};
 use entail_core::profile::{Policy, Vocabulary};
@@ -31,7 +31,9 @@ pub fn list_policies(
             continue;
         }
         for (index, policy) in kind.policies() {
-            if !visibility.includes_object(&policy.key) {
+            // Filters may reference objects that do not exist.
+            let exists = world.store().get(&policy.key).is_some();
+            if !exists || !visibility.includes_object(&policy.key) {
                 continue;
             }
             let status = statuses.of(number, index).cloned().unwrap_or_default();
@@ -47,7 +49,7 @@ pub fn list_policies(
         policies: all.into_iter().skip(first).take(size).collect(),
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
-        kinds: incomplete_kinds(snapshot, &[], visibility),
+        kinds: unknown_kinds(snapshot, &requested, visibility),
     })
 }
 
@@ -94,6 +96,7 @@ fn reference(world: &World, outcome: &ReferenceOutcome) -> v1::ReferenceStatus {
         nodes: outcome
             .nodes
             .iter()
+            .filter(|(_, group)| *group != AttachmentGroup::Selecting)
             .map(|(key, _)| {
                 topology
                     .node(key)
@@ -113,7 +116,7 @@ fn accepted(
     let (outcome, reason) = kind.outcome(index);
     let status = match outcome {
         Outcome::Accepted => "True",
-        Outcome::SelectorNotEvaluated => "Unknown",
+        Outcome::SelectorNotEvaluated | Outcome::NoProfile => "Unknown",
         _ => "False",
     };
     let first = references.iter().find(|r| r.outcome == outcome);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use hashbrown::HashMap;
 
-use super::lookup::incomplete_kinds;
+use super::lookup::unknown_kinds;
 use super::policies::message;
 use super::visible::Visible;
 use super::{Failure, QuerySubject, Visibility};
@@ -330,7 +330,7 @@ pub fn list_affected(
     Ok(v1::ListAffectedResponse {
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
-        kinds: incomplete_kinds(snapshot, &[], visibility),
+        kinds: unknown_kinds(snapshot, &[], visibility),
         ..found
     })
 }

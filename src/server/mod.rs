@@ -34,22 +34,6 @@ pub use tls::certificates::{Certificates, TlsError, TlsFiles};
 pub use transport::listener::{Address, AddressError, BoundListener, SocketFile, StdListener};
 pub use transport::request_counters::{RequestCounters, RequestDurations};
 
-/// The generated server stubs. The replies of `EffectivePolicyService` are the encoded types of
-/// [`crate::api`].
-#[allow(
-    missing_docs,
-    unused_qualifications,
-    clippy::all,
-    clippy::too_many_lines,
-    clippy::indexing_slicing,
-    clippy::disallowed_types,
-    clippy::allow_attributes_without_reason,
-    reason = "generated"
-)]
-pub(crate) mod generated {
-    include!("../api/generated/entail.v1.rs");
-}
-
 /// The state that all services answer from. The reconciler updates it.
 #[derive(Clone, Debug)]
 pub struct ServiceContext {

@@ -85,7 +85,10 @@ pub(in crate::cli) fn run(args: ResolveArgs) -> Result<ExitStatus, CliError> {
     request.kinds.clone_from(&session.kinds);
     let reply = session.backend.resolve(request);
     let reply = reply.map_err(|error| session.failure(error))?;
-    let policies = reply.resolved.iter().filter_map(|one| one.policies.as_ref());
+    let policies = reply
+        .resolved
+        .iter()
+        .filter_map(|one| one.policies.as_ref());
     let policies = policies.flat_map(|found| &found.policies);
     let states = session.incomplete_with(&reply.kinds, policies);
     let resolved = ResolveReport(reply);

@@ -17,11 +17,11 @@ pub(in crate::cli) fn version(version: &v1::Version) -> Document {
 /// Converts the states of the kinds that are incomplete.
 pub(in crate::cli) fn kinds(kinds: &[v1::KindState]) -> Document {
     Document::list(kinds, |kind| {
-        Document::map([
-            ("kind", Document::text(&kind.kind)),
-            ("state", Document::text(kind.state().as_str_name())),
-            ("reason", Document::text(&kind.reason)),
-            ("message", Document::text(&kind.message)),
+        Document::text_fields([
+            ("kind", kind.kind.as_str()),
+            ("state", kind.state().as_str_name()),
+            ("reason", &kind.reason),
+            ("message", &kind.message),
         ])
     })
 }
@@ -79,10 +79,7 @@ pub(in crate::cli) fn explanation(
             "paths",
             Document::list(&response.paths, |path| {
                 Document::map([
-                    (
-                        "paths",
-                        Document::list(&path.paths, |name| Document::text(name)),
-                    ),
+                    ("paths", Document::texts(&path.paths)),
                     ("kinds", Document::list(&path.kinds, kind)),
                 ])
             }),
@@ -92,16 +89,10 @@ pub(in crate::cli) fn explanation(
 
 fn kind(kind: &v1::KindExplanation) -> Document {
     Document::map([
-        (
-            "policy",
-            kind.policy.as_ref().map_or(Document::Null, policy),
-        ),
+        ("policy", Document::optional(kind.policy.as_ref(), policy)),
         ("nodes", Document::list(&kind.nodes, node)),
         ("units", Document::list(&kind.units, unit)),
-        (
-            "lostUnits",
-            Document::list(&kind.lost_units, |unit| Document::text(unit)),
-        ),
+        ("lostUnits", Document::texts(&kind.lost_units)),
     ])
 }
 
@@ -113,16 +104,11 @@ fn node(node: &v1::AttachedNode) -> Document {
             "policies",
             Document::list(&node.policies, |attached| {
                 let created = attached.created.as_ref();
+                let created = Document::optional(created, |t| Document::Text(t.to_string()));
                 Document::map([
                     ("policy", reference(attached.policy.as_ref())),
-                    (
-                        "blocks",
-                        Document::list(&attached.blocks, |text| Document::text(text)),
-                    ),
-                    (
-                        "created",
-                        created.map_or(Document::Null, |time| Document::Text(time.to_string())),
-                    ),
+                    ("blocks", Document::texts(&attached.blocks)),
+                    ("created", created),
                 ])
             }),
         ),
@@ -133,10 +119,7 @@ fn unit(unit: &v1::UnitExplanation) -> Document {
     Document::map([
         ("unit", Document::text(&unit.unit)),
         ("value", exact(unit.value_json.as_deref())),
-        (
-            "origin",
-            unit.origin.as_ref().map_or(Document::Null, origin),
-        ),
+        ("origin", Document::optional(unit.origin.as_ref(), origin)),
         ("strategy", Document::text(&unit.strategy)),
         (
             "overridden",
@@ -185,17 +168,14 @@ pub(in crate::cli) fn rejected(rejected: &v1::RejectedPolicy) -> Document {
 
 /// Converts the name of a policy; null if there is none.
 pub(in crate::cli) fn reference(policy: Option<&v1::PolicyRef>) -> Document {
-    policy.map_or(Document::Null, |policy| {
-        Document::map([
-            ("namespace", Document::text(&policy.namespace)),
-            ("name", Document::text(&policy.name)),
-        ])
+    Document::optional(policy, |policy| {
+        Document::text_fields([("namespace", &policy.namespace), ("name", &policy.name)])
     })
 }
 
 /// Embeds JSON text without changing it; null if there is none.
 pub(in crate::cli) fn exact(json: Option<&str>) -> Document {
-    json.map_or(Document::Null, Document::exact)
+    Document::optional(json, Document::exact)
 }
 
 #[cfg(test)]
@@ -253,10 +233,12 @@ mod tests {
         let states = kinds(&[v1::KindState {
             kind: "K.g".to_owned(),
             state: v1::kind_state::State::Unknown.into(),
+            reason: "NoProfile".to_owned(),
+            message: "m".to_owned(),
         }]);
         assert_eq!(
             super::super::json::compact(&states),
-            "[{\"kind\": \"K.g\", \"state\": \"UNKNOWN\"}]"
+            "[{\"kind\": \"K.g\", \"state\": \"UNKNOWN\", \"reason\": \"NoProfile\", \"message\": \"m\"}]"
         );
     }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::Visibility;
-use super::lookup::incomplete_kinds;
+use super::lookup::unknown_kinds;
 use super::visible::visible_entries;
 use crate::api::v1;
 use crate::snapshot::Snapshot;
@@ -36,6 +36,9 @@ pub fn list_findings(
     let scopes = Scopes::of(engine, visibility);
     let scopes = scopes.map_err(|error| engine.fail(error)).ok();
     for (number, kind) in world.kinds().iter().enumerate() {
+        if kind.is_unprofiled() {
+            continue;
+        }
         if !requested.is_empty() && !requested.contains(&kind.profile().policy) {
             continue;
         }
@@ -49,7 +52,7 @@ pub fn list_findings(
     if requested.is_empty() {
         profiles(world, visibility, &mut findings);
         routes::conflicts(world, &mut findings);
-        unknown_kinds(world, &mut findings);
+        unprofiled_kinds(world, &mut findings);
     }
     // Findings without an object summarize all objects.
     findings.retain(|found| match &found.object {
@@ -72,7 +75,7 @@ pub fn list_findings(
         findings,
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
-        kinds: incomplete_kinds(snapshot, &[], visibility),
+        kinds: unknown_kinds(snapshot, &requested, visibility),
     }
 }
 
@@ -167,6 +170,12 @@ fn policies(
             Some(Enforcement::NoScope) => {
                 let message = "not in effect: its targets are on no path".to_owned();
                 add(Severity::Warning, "NoScope", message);
+            }
+            Some(Enforcement::Unknown) => {
+                let message = "not known to be in effect: it is not known which controller serves the Gateways \
+                               of its targets"
+                    .to_owned();
+                add(Severity::Warning, "ControllerUnknown", message);
             }
             _ => {}
         }
@@ -390,7 +399,7 @@ fn profiles(world: &World, visibility: &dyn Visibility, findings: &mut Vec<Scope
 }
 
 /// Adds a finding for each object with a target reference whose kind has no profile.
-fn unknown_kinds(world: &World, findings: &mut Vec<ScopedFinding>) {
+fn unprofiled_kinds(world: &World, findings: &mut Vec<ScopedFinding>) {
     let kinds: Vec<GroupKind> = world.store().kinds().cloned().collect();
     for kind in kinds.iter().filter(|kind| world.kind(kind).is_none()) {
         for (_, entry) in world.store().of_kind(kind) {

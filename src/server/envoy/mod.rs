@@ -91,6 +91,7 @@ impl AuthorizationHandler {
                 .push((CheckFailure::TooLarge, message.to_owned()));
         }
         check_state.check_kinds(snapshot, &self.settings.kinds, scope);
+        check_state.check_path(body, &kinds);
         let (kinds, rules) = (&self.settings.kinds, &self.settings.deny);
         if !rules.is_empty() && kinds.is_empty() && !scope.has_all_kinds() {
             let message = "deny rules may use kinds that the caller may not see: set `kinds`";

@@ -111,9 +111,11 @@ impl World {
     /// they arrived (specification 6.5).
     pub fn from_store(store: Store, profiles: &ProfileSources) -> Self {
         let mut registry = profiles.resolve(&store);
+        let mut aliases = registry.aliases_of(&store);
+        aliases.extend_from_slice(profiles.aliases());
         let controllers = Controllers::of(
             registry.profiles.values(),
-            profiles.aliases(),
+            &aliases,
             profiles.assumed_classes(),
         );
         registry.add_unprofiled(&store);
@@ -291,6 +293,9 @@ impl PolicyKind {
         let Some(read) = self.policy_at(policy) else {
             return (Outcome::Invalid, String::new());
         };
+        if self.is_unprofiled() {
+            return (Outcome::NoProfile, Outcome::NoProfile.to_string());
+        }
         if read.is_invalid() {
             return (Outcome::Invalid, Outcome::Invalid.to_string());
         }

@@ -12,6 +12,7 @@ mod automaton;
 mod chain_state;
 mod change_impact;
 mod explore;
+mod kind_survey;
 mod paths;
 mod statuses;
 mod survey;

@@ -152,6 +152,32 @@ impl ProfileRegistry {
             .insert(profile.policy.clone(), Arc::new(profile));
     }
 
+    /// Reads the ControllerAlias objects of a store and records the malformed ones as problems.
+    pub(crate) fn aliases_of(&mut self, store: &Store) -> Vec<ControllerAlias> {
+        let kind = GroupKind::new(groups::ENTAIL, "ControllerAlias");
+        let mut aliases = Vec::new();
+        for ((_, name), entry) in store.of_kind(&kind) {
+            let text = |field: &str| {
+                let value = entry.object.body.get("spec")?.get(field)?;
+                value.as_str().filter(|text| !text.is_empty())
+            };
+            match (text("controllerName"), text("profiles")) {
+                (Some(controller), Some(profiles)) => aliases.push(ControllerAlias {
+                    controller: controller.into(),
+                    profiles: profiles.into(),
+                }),
+                _ => self.problems.push(ProfileError::new(
+                    match &entry.object.location {
+                        Some(location) => location.to_string(),
+                        None => format!("ControllerAlias/{name}"),
+                    },
+                    "set `spec.controllerName` and `spec.profiles`".to_owned(),
+                )),
+            }
+        }
+        aliases
+    }
+
     /// Reads the PolicyProfile objects of a store and records the malformed ones as problems.
     fn documents_of(&mut self, store: &Store) -> Vec<(String, ProfileDocument)> {
         let kind = GroupKind::new(groups::ENTAIL, "PolicyProfile");
