@@ -96,7 +96,9 @@ impl PathEngine {
                     summary.is_on_unknown_path = true;
                 }
             }
-            for (chain, paths) in scopes.iter().enumerate() {
+            // Chains of paths that are not scopes count nothing.
+            let scopes = scopes.iter().enumerate();
+            for (chain, paths) in scopes.filter(|(_, paths)| paths.count > 0) {
                 let contribution = self.world.contribution(kind, chains.chain(chain)?);
                 for share in &contribution.shares {
                     let summary = summaries.get_mut(share.policy).or_internal("a policy")?;
