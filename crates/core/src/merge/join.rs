@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::reduce::{Reduction, reduce, without};
+use super::reduce::{Reduction, reduce, united};
 use super::shape::{SegmentRef, Shape, ShapeRules};
 use super::trace::LossTracer;
 use super::tree::{Leaf, MergeTree, item_segment};
@@ -211,7 +211,8 @@ impl<'v> Merger<'_, '_, 'v> {
         }
     }
 
-    /// Unites two sets: the lower items first, then the added ones.
+    /// Unites two sets: the lower items first, then the added ones, each value once. Both sides are
+    /// sources, also where the higher one adds nothing (specification 11.24).
     fn unite(&mut self, lower: MergeTree<'v>, higher: MergeTree<'v>) -> MergeTree<'v> {
         match (lower, higher) {
             (MergeTree::Leaf(mut existing), MergeTree::Leaf(offered)) => {
@@ -219,12 +220,8 @@ impl<'v> Merger<'_, '_, 'v> {
                 else {
                     return self.winner_of(MergeTree::Leaf(existing), MergeTree::Leaf(offered));
                 };
-                let added = without(others, own);
-                if !added.is_empty() {
-                    let united = own.iter().cloned().chain(added).collect();
-                    existing.value = Cow::Owned(united);
-                    existing.sources.extend(offered.sources);
-                }
+                existing.value = Cow::Owned(Value::Array(united(own, others)));
+                existing.sources.extend(offered.sources);
                 MergeTree::Leaf(existing)
             }
             (lower, higher) => self.winner_of(lower, higher),
