@@ -69,7 +69,8 @@ fn chains(engine: &PathEngine, wrong: &mut Vec<String>) {
             let ends = kind.ends_at_scope(root, level, object);
             let scope = world.is_scope(kind, resolved);
             // `ends_at_scope` does not consider whether the kind acts on the path; the chain does.
-            let scopes_alike = scope == ends || (!scope && found.is_none());
+            let is_active = found.as_ref().is_some_and(|chain| !chain.is_unknown());
+            let scopes_alike = scope == ends || (!scope && !is_active);
             if !alike || !scopes_alike {
                 let kind = &kind.profile().policy.kind;
                 wrong.push(format!("{name}: {kind}: {found:?} and not {judged:?}"));

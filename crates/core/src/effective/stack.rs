@@ -128,6 +128,11 @@ impl AttachmentChain {
         }
     }
 
+    /// Whether it is not known whether the kind acts on the path (specification 2.6).
+    pub fn is_unknown(&self) -> bool {
+        self.unknown.is_some()
+    }
+
     /// Whether the path ends above the kind's effective level.
     pub fn inherited_only(&self) -> bool {
         self.inherited_only

@@ -242,7 +242,7 @@ impl<'e> ChainTable<'e> {
     }
 
     /// The chain at a state, if a path that ends there at an object of the given kind is a scope of this
-    /// table's kind (specification 2.3, 7.2).
+    /// table's kind (specification 2.3, 2.6, 7.2).
     ///
     /// # Errors
     /// There is no such state or chain state.
@@ -255,7 +255,10 @@ impl<'e> ChainTable<'e> {
         if !self.kind.ends_at_scope(root, end, object) {
             return Ok(None);
         }
-        self.of(state, false)
+        let Some(id) = self.of(state, false)? else {
+            return Ok(None);
+        };
+        Ok((!self.chain(id)?.is_unknown()).then_some(id))
     }
 
     fn of(
