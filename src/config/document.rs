@@ -9,11 +9,11 @@ pub(super) fn read<T>(
     path: &Path,
     parse: impl FnOnce(&str) -> Result<T, Vec<String>>,
 ) -> Result<T, Vec<String>> {
-    let place = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| vec![format!("{place}: {error}")])?;
+    let name = path.display();
+    let text = std::fs::read_to_string(path).map_err(|error| vec![format!("{name}: {error}")])?;
     parse(&text).map_err(|errors| {
         let errors = errors.into_iter();
-        errors.map(|error| format!("{place}: {error}")).collect()
+        errors.map(|error| format!("{name}: {error}")).collect()
     })
 }
 

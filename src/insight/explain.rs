@@ -45,13 +45,13 @@ pub fn explain(
         .filter(|(_, kind)| requested.is_empty() || requested.contains(&kind.profile().policy))
         .filter(|(_, kind)| visibility.includes_kind(&kind.profile().policy))
         .collect();
-    let (found, truncated) = match &subject {
+    let (groups, truncated) = match &subject {
         QuerySubject::Path(name) => (explain_path(snapshot, &kinds, name, visibility)?, false),
         QuerySubject::All | QuerySubject::Object(..) => {
             explain_object(snapshot, &kinds, (&subject, &request.name), visibility)?
         }
     };
-    let paths = found
+    let paths = groups
         .into_iter()
         .filter_map(|((kind, _), (chain, paths))| {
             let (_, kind) = kinds.get(kind)?;
@@ -90,7 +90,7 @@ fn explain_path(
     if !visibility.includes_path(name) {
         return Err(Failure::hidden(name, &path));
     }
-    let mut found = PathGroups::new();
+    let mut groups = PathGroups::new();
     let end = match engine.locate(&path) {
         Ok(Some(end)) => end,
         Ok(None) => {
@@ -99,19 +99,19 @@ fn explain_path(
         }
         Err(error) => {
             engine.fail(error);
-            return Ok(found);
+            return Ok(groups);
         }
     };
-    for (place, (number, kind)) in kinds.iter().enumerate() {
+    for (index, (number, kind)) in kinds.iter().enumerate() {
         match engine.chain(*number, end.state) {
             Ok(Some(chain)) => {
-                found.insert((place, 0), (chain, vec![name.to_owned()]));
+                groups.insert((index, 0), (chain, vec![name.to_owned()]));
             }
             Ok(None) => {}
             Err(error) => kind.fail(error),
         }
     }
-    Ok(found)
+    Ok(groups)
 }
 
 /// Finds the chains on every path through an object, at the effective level of each kind.
@@ -133,9 +133,9 @@ fn explain_object(
         subject_nodes,
         scopes: scopes.collect(),
         visible: Visible::new(visibility),
-        known: HashMap::new(),
+        group_numbers: HashMap::new(),
         has_explanation: HashMap::new(),
-        found: PathGroups::new(),
+        groups: PathGroups::new(),
         is_through: false,
         path_count: 0,
         truncated: false,
@@ -163,17 +163,16 @@ fn explain_object(
     } else if !gatherer.is_through {
         return Err(no_path_failure(snapshot, name, visibility));
     }
-    Ok((gatherer.found, gatherer.truncated))
+    Ok((gatherer.groups, gatherer.truncated))
 }
 
 /// Returns for each trie node whether the subject of the query is at the node or below it.
 fn leads_to(engine: &PathEngine, subject_nodes: &SubjectNodes) -> Vec<bool> {
     let trie = engine.trie();
     let mut leads: Vec<bool> = Vec::with_capacity(trie.len());
-    for (id, place) in trie.ids().zip(trie.nodes()) {
-        let below = |child: TrieNodeId| leads.get(child.index()).copied().unwrap_or_default();
-        let found = subject_nodes.includes(engine, id) || trie.below(place).any(below);
-        leads.push(found);
+    for (id, node) in trie.ids().zip(trie.nodes()) {
+        let is_below = |child: TrieNodeId| leads.get(child.index()).copied().unwrap_or_default();
+        leads.push(subject_nodes.includes(engine, id) || trie.below(node).any(is_below));
     }
     leads
 }
@@ -200,10 +199,11 @@ struct Gatherer<'e> {
     leads: Vec<bool>,
     scopes: Vec<Scopes<'e>>,
     visible: Visible<'e>,
-    known: HashMap<(usize, ChainKey), usize>,
+    /// The number of the group of each kind and chain.
+    group_numbers: HashMap<(usize, ChainKey), usize>,
     /// Whether a path that ends at a trie node, or below it, has an explanation.
     has_explanation: HashMap<(TrieNodeId, Walked), bool>,
-    found: PathGroups,
+    groups: PathGroups,
     /// Whether a visible path goes through the subject of the query.
     is_through: bool,
     path_count: usize,
@@ -217,15 +217,15 @@ impl Gatherer<'_> {
     fn chain(
         &mut self,
         kind: usize,
-        place: TrieNodeId,
+        node_id: TrieNodeId,
         state: StateId,
     ) -> Result<Option<ChainId>, InternalError> {
-        let end = self.engine.trie().node(place)?;
+        let node = self.engine.trie().node(node_id)?;
         let scopes = self.scopes.get_mut(kind).or_internal("a kind")?;
-        let level = end.level;
+        let level = node.level;
         let is_above = || scopes.levels.iter().all(|scope| *scope < level);
         let answers = scopes.levels.contains(&level)
-            || (self.subject_nodes.ends(self.engine, place) && is_above());
+            || (self.subject_nodes.ends(self.engine, node_id) && is_above());
         if !answers {
             return Ok(None);
         }
@@ -234,34 +234,33 @@ impl Gatherer<'_> {
 
     /// Whether a path that ends at a trie node, or below it, has an explanation.
     fn has_explanation(&mut self, id: TrieNodeId, walked: Walked) -> Result<bool, InternalError> {
-        if let Some(&known) = self.has_explanation.get(&(id, walked)) {
-            return Ok(known);
+        if let Some(&computed) = self.has_explanation.get(&(id, walked)) {
+            return Ok(computed);
         }
-        let mut found = false;
+        let mut has_explanation = false;
         for kind in 0..self.scopes.len() {
-            found |= walked.through && self.chain(kind, id, walked.state)?.is_some();
+            has_explanation |= walked.through && self.chain(kind, id, walked.state)?.is_some();
         }
         let trie = self.engine.trie();
-        let place = trie.node(id)?;
-        for child in trie.below(place) {
+        for child in trie.below(trie.node(id)?) {
             let lead = self.leads.get(child.index()).copied();
-            if found || !(walked.through || lead.or_internal("a trie node")?) {
+            if has_explanation || !(walked.through || lead.or_internal("a trie node")?) {
                 continue;
             }
             let walked = Walked {
                 state: self.engine.after(walked.state, child)?,
                 through: walked.through || self.subject_nodes.includes(self.engine, child),
             };
-            found = self.has_explanation(child, walked)?;
+            has_explanation = self.has_explanation(child, walked)?;
         }
-        self.has_explanation.insert((id, walked), found);
-        Ok(found)
+        self.has_explanation.insert((id, walked), has_explanation);
+        Ok(has_explanation)
     }
 
     fn gather(&mut self, path: &ListedPath<'_, Walked>) -> Result<WalkControl, InternalError> {
-        let place = *path.resolved.last().or_internal("the end of a path")?;
+        let node_id = *path.resolved.last().or_internal("the end of a path")?;
         for kind in 0..self.scopes.len() {
-            let Some(chain) = self.chain(kind, place, path.state.state)? else {
+            let Some(chain) = self.chain(kind, node_id, path.state.state)? else {
                 continue;
             };
             if self.path_count >= MAX_PATHS {
@@ -271,9 +270,9 @@ impl Gatherer<'_> {
             self.path_count += 1;
             let chains = &self.scopes.get(kind).or_internal("a kind")?.chains;
             let own = self.engine.own_node(chains.kind(), path.resolved)?;
-            let next = self.known.len();
-            let at = *self.known.entry((kind, (chain, own))).or_insert(next);
-            let entry = self.found.entry((kind, at));
+            let next = self.group_numbers.len();
+            let number = self.group_numbers.entry((kind, (chain, own)));
+            let entry = self.groups.entry((kind, *number.or_insert(next)));
             let chain = chains.chain(chain)?;
             let names = &mut entry.or_insert_with(|| (chain.clone(), Vec::new())).1;
             names.push(path.name.to_owned());
@@ -283,15 +282,15 @@ impl Gatherer<'_> {
 }
 
 impl PathVisitor<Walked> for Gatherer<'_> {
-    fn passes_over(&mut self, place: TrieNodeId, walked: Walked, _: usize) -> bool {
-        let leads = self.leads.get(place.index()) == Some(&true);
+    fn passes_over(&mut self, node: TrieNodeId, walked: Walked, _: usize) -> bool {
+        let leads = self.leads.get(node.index()) == Some(&true);
         if !walked.through && !leads {
             return true;
         }
         if !self.is_through {
             return false;
         }
-        let has_explanation = self.has_explanation(place, walked);
+        let has_explanation = self.has_explanation(node, walked);
         !has_explanation.unwrap_or_else(|error| {
             self.failed = Some(error);
             false

@@ -146,8 +146,8 @@ fn step_after(text: &str, prefix: &str) -> PathErrorReason {
 fn nearest(snapshot: &Snapshot, text: &str, visibility: &dyn Visibility) -> String {
     let mut prefix = text;
     while let Some((above, _)) = prefix.rsplit_once('/') {
-        let found = PathName::parse(above).is_ok_and(|path| snapshot.look_up(&path).is_some());
-        if found && visibility.includes_path(above) {
+        let exists = PathName::parse(above).is_ok_and(|path| snapshot.look_up(&path).is_some());
+        if exists && visibility.includes_path(above) {
             return above.to_owned();
         }
         prefix = above;

@@ -107,7 +107,7 @@ pub fn batch(
 #[derive(Default)]
 struct AnswerTable {
     /// By address of the answer in the snapshot: its etag, and its index in `bodies` once added.
-    known: HashMap<usize, (String, Option<u32>)>,
+    entries: HashMap<usize, (String, Option<u32>)>,
     bodies: Vec<(Bytes, Bytes)>,
 }
 
@@ -120,20 +120,20 @@ impl AnswerTable {
     ) -> v1::PathPolicies {
         let bodies = &mut self.bodies;
         let address = std::ptr::from_ref(body) as usize;
-        let (tag, place) = self
-            .known
+        let (tag, index) = self
+            .entries
             .entry(address)
             .or_insert_with(|| (body.etag_of(in_scope), None));
         let unmodified = not_modified(if_none_match, tag);
-        if !unmodified && place.is_none() {
-            *place = u32::try_from(bodies.len()).ok();
+        if !unmodified && index.is_none() {
+            *index = u32::try_from(bodies.len()).ok();
             let policies = selected(body, in_scope);
             bodies.push((field_header(2, policies.len()).into(), policies));
         }
         v1::PathPolicies {
             etag: tag.clone(),
             not_modified: unmodified,
-            body: place.filter(|_| !unmodified),
+            body: index.filter(|_| !unmodified),
             ..v1::PathPolicies::default()
         }
     }

@@ -34,7 +34,7 @@ pub fn list_paths(
         levels: &request.levels,
         visible: Visible::new(visibility),
         page,
-        found: 0,
+        listed: 0,
         paths: Vec::new(),
         more: false,
     };
@@ -54,7 +54,7 @@ pub fn list_paths(
     };
     match walked {
         Err(error) => engine.fail(error),
-        Ok(()) if lister.found == 0 && subject != QuerySubject::All => {
+        Ok(()) if lister.listed == 0 && subject != QuerySubject::All => {
             return Err(no_path_failure(snapshot, &request.name, visibility));
         }
         Ok(()) => {}
@@ -86,10 +86,10 @@ impl Counts {
             before: Vec::with_capacity(trie.len()),
         };
         // Children precede their parents.
-        for (id, place) in trie.ids().zip(trie.nodes()) {
-            let mut through = u64::from(is_at(levels, place.level));
+        for (id, node) in trie.ids().zip(trie.nodes()) {
+            let mut through = u64::from(is_at(levels, node.level));
             let mut before = 0;
-            for child in trie.below(place) {
+            for child in trie.below(node) {
                 let (all, some) = counts.get(child);
                 through += all;
                 before += some;
@@ -121,24 +121,24 @@ struct PageLister<'s> {
     visible: Visible<'s>,
     page: Page,
     /// Number of listed paths so far, on this page or before it.
-    found: usize,
+    listed: usize,
     paths: Vec<String>,
     /// Whether there are paths after the page.
     more: bool,
 }
 
 impl PathVisitor<bool> for PageLister<'_> {
-    fn passes_over(&mut self, place: TrieNodeId, through: bool, depth: usize) -> bool {
-        let (all, some) = self.counts.get(place);
+    fn passes_over(&mut self, node: TrieNodeId, through: bool, depth: usize) -> bool {
+        let (all, some) = self.counts.get(node);
         let count = usize::try_from(if through { all } else { some }).unwrap_or(usize::MAX);
         if count == 0 {
             return true;
         }
         // A subtree is skipped only if all of it is visible: otherwise its count is not known.
-        let after = self.found.saturating_add(count);
+        let after = self.listed.saturating_add(count);
         let before_page = self.visible.is_covered(depth) && after <= self.page.first;
         if before_page {
-            self.found = after;
+            self.listed = after;
         }
         before_page
     }
@@ -147,14 +147,14 @@ impl PathVisitor<bool> for PageLister<'_> {
         let depth = path.resolved.len().saturating_sub(1);
         let (visible, below) = self.visible.look(path.name, depth);
         if visible && path.state && is_at(self.levels, path.node.level) {
-            if self.found >= self.page.first {
+            if self.listed >= self.page.first {
                 if self.paths.len() >= self.page.size {
                     self.more = true;
                     return WalkControl::Stop;
                 }
                 self.paths.push(path.name.to_owned());
             }
-            self.found += 1;
+            self.listed += 1;
         }
         match below {
             true => WalkControl::Descend,

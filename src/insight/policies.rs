@@ -158,11 +158,11 @@ fn in_force(kind: &PolicyKind, status: &PolicyStatus) -> Vec<v1::Condition> {
         Enforcement::NoScope => ("False", "Unknown"),
         Enforcement::Unknown => ("Unknown", "ControllerUnknown"),
     };
-    let mut found = vec![condition("Enforced", state, reason, text.clone())];
+    let mut conditions = vec![condition("Enforced", state, reason, text.clone())];
     if force == Enforcement::None {
-        found.push(condition("Overridden", "True", "Overridden", text));
+        conditions.push(condition("Overridden", "True", "Overridden", text));
     }
-    found
+    conditions
 }
 
 /// Describes the overridden units, the policies that override them, and the paths.

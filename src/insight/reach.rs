@@ -100,10 +100,10 @@ struct Reach<'e> {
     policy: &'e PolicyRef,
     requested: &'e Unit,
     visible: Visible<'e>,
-    known: HashMap<ChainId, Option<Rc<Shares>>>,
+    shares_by_chain: HashMap<ChainId, Option<Rc<Shares>>>,
     /// Whether the policy affects a path that ends at a trie node, or below it.
     reaches: HashMap<(TrieNodeId, StateId), bool>,
-    found: Vec<v1::AffectedPath>,
+    paths: Vec<v1::AffectedPath>,
     truncated: bool,
     failed: Option<InternalError>,
 }
@@ -113,15 +113,15 @@ impl Reach<'_> {
     /// or the path is not a scope.
     fn shares(
         &mut self,
-        place: TrieNodeId,
+        node: TrieNodeId,
         state: StateId,
     ) -> Result<Option<Rc<Shares>>, InternalError> {
-        let object = self.engine.object_kind(place)?;
+        let object = self.engine.object_kind(node)?;
         let Some(chain) = self.chains.at_scope(state, object)? else {
             return Ok(None);
         };
-        if let Some(known) = self.known.get(&chain) {
-            return Ok(known.clone());
+        if let Some(shares) = self.shares_by_chain.get(&chain) {
+            return Ok(shares.clone());
         }
         let shares = if self.chains.has(chain, self.slot)? {
             let (world, kind) = (self.engine.world(), self.chains.kind());
@@ -130,37 +130,37 @@ impl Reach<'_> {
         } else {
             None
         };
-        self.known.insert(chain, shares.clone());
+        self.shares_by_chain.insert(chain, shares.clone());
         Ok(shares)
     }
 
+    /// Whether the policy affects a path that ends at a trie node, or below it.
     fn reaches(&mut self, id: TrieNodeId, state: StateId) -> Result<bool, InternalError> {
-        if let Some(&known) = self.reaches.get(&(id, state)) {
-            return Ok(known);
+        if let Some(&computed) = self.reaches.get(&(id, state)) {
+            return Ok(computed);
         }
-        let mut found = self.shares(id, state)?.is_some();
+        let mut reaches = self.shares(id, state)?.is_some();
         let trie = self.engine.trie();
-        let place = trie.node(id)?;
-        for child in trie.below(place) {
-            if found {
+        for child in trie.below(trie.node(id)?) {
+            if reaches {
                 break;
             }
-            found = self.reaches(child, self.engine.after(state, child)?)?;
+            reaches = self.reaches(child, self.engine.after(state, child)?)?;
         }
-        self.reaches.insert((id, state), found);
-        Ok(found)
+        self.reaches.insert((id, state), reaches);
+        Ok(reaches)
     }
 
     fn add(&mut self, path: &ListedPath<'_, StateId>) -> Result<WalkControl, InternalError> {
-        let place = *path.resolved.last().or_internal("the end of a path")?;
-        let Some(shares) = self.shares(place, path.state)? else {
+        let node = *path.resolved.last().or_internal("the end of a path")?;
+        let Some(shares) = self.shares(node, path.state)? else {
             return Ok(WalkControl::Descend);
         };
-        if self.found.len() >= MAX_PATHS {
+        if self.paths.len() >= MAX_PATHS {
             self.truncated = true;
             return Ok(WalkControl::Stop);
         }
-        self.found.push(v1::AffectedPath {
+        self.paths.push(v1::AffectedPath {
             path: path.name.to_owned(),
             effective_units: shares.0.clone(),
             overridden_units: shares.1.clone(),
@@ -178,8 +178,8 @@ impl Reach<'_> {
 }
 
 impl PathVisitor<StateId> for Reach<'_> {
-    fn passes_over(&mut self, place: TrieNodeId, state: StateId, _: usize) -> bool {
-        match self.reaches(place, state) {
+    fn passes_over(&mut self, node: TrieNodeId, state: StateId, _: usize) -> bool {
+        match self.reaches(node, state) {
             Ok(reaches) => !reaches,
             Err(error) => {
                 self.failed = Some(error);
@@ -219,17 +219,17 @@ fn paths(
         policy,
         requested,
         visible: Visible::new(visibility),
-        known: HashMap::new(),
+        shares_by_chain: HashMap::new(),
         reaches: HashMap::new(),
-        found: Vec::new(),
+        paths: Vec::new(),
         truncated: false,
         failed: None,
     };
-    let walked = engine.visit(None, 0, |s, place| engine.after(s, place), &mut reach);
+    let walked = engine.visit(None, 0, |state, node| engine.after(state, node), &mut reach);
     if let Some(error) = reach.failed.or(walked.err()) {
         kind.fail(error);
     }
-    (reach.found, reach.truncated)
+    (reach.paths, reach.truncated)
 }
 
 /// Returns the shares of a policy in a chain; `None` if it has none of the requested units.
@@ -319,7 +319,7 @@ pub fn list_affected(
     visibility: &dyn Visibility,
 ) -> Result<v1::ListAffectedResponse, Failure> {
     use v1::list_affected_request::Subject as RequestSubject;
-    let found = match &request.subject {
+    let response = match &request.subject {
         Some(RequestSubject::Object(object)) => affecting(snapshot, object, visibility)?,
         Some(RequestSubject::Policy(policy)) => reach(snapshot, policy, &request.unit, visibility)?,
         None => {
@@ -331,6 +331,6 @@ pub fn list_affected(
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
         kinds: unknown_kinds(snapshot, &[], visibility),
-        ..found
+        ..response
     })
 }

@@ -45,8 +45,8 @@ pub fn matching_rule_paths(
     request_message: &v1::ResolveRequestRequest,
     fast_only: bool,
 ) -> Result<Option<Vec<String>>, Failure> {
-    let found = find_rules(snapshot, request_message, fast_only)?;
-    Ok(found.map(|found| found.matched.into_iter().map(|rule| rule.path).collect()))
+    let routed = find_rules(snapshot, request_message, fast_only)?;
+    Ok(routed.map(|result| result.matched.into_iter().map(|rule| rule.path).collect()))
 }
 
 fn find_rules(
@@ -70,20 +70,20 @@ fn resolve(
     scope: &AccessScope,
     fast_only: bool,
 ) -> Result<Option<v1::ResolveRequestResponse>, Failure> {
-    let Some(mut found) = find_rules(snapshot, request_message, fast_only)? else {
+    let Some(mut result) = find_rules(snapshot, request_message, fast_only)? else {
         return Ok(None);
     };
-    found.matched.retain(|rule| scope.has_path(&rule.path));
-    found
+    result.matched.retain(|rule| scope.has_path(&rule.path));
+    result
         .failures
         .retain(|failure| scope.has_path(&failure.path));
     let kinds = requested_kinds(&request_message.kinds);
-    let resolved = found.matched.iter();
+    let resolved = result.matched.iter();
     let resolved = resolved.map(|rule| resolved_of(snapshot, rule, &kinds, scope));
     let version = snapshot.version();
     Ok(Some(v1::ResolveRequestResponse {
         resolved: resolved.collect::<Result<_, _>>()?,
-        unresolved: found.failures.iter().map(unresolved_of).collect(),
+        unresolved: result.failures.iter().map(unresolved_of).collect(),
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
         kinds: incomplete_kinds(snapshot, &kinds, scope),

@@ -50,17 +50,17 @@ pub fn rule_paths(snapshot: &Snapshot, rule: &RuleRef) -> Option<Vec<String>> {
             None => matches!(*kind, "HTTPRoute" | "GRPCRoute"),
         })
         .collect();
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     for listener in listeners.iter().filter(|path| is_selected(path)) {
         for kind in &kinds {
             let RuleRef {
                 namespace, name, ..
             } = rule;
             let rules = format!("{listener}/routes/{kind}/{namespace}/{name}/rules/");
-            found.extend(path_of(snapshot, &rules, rule.rule.as_ref()));
+            paths.extend(path_of(snapshot, &rules, rule.rule.as_ref()));
         }
     }
-    Some(found)
+    Some(paths)
 }
 
 fn path_of(snapshot: &Snapshot, rules: &str, rule: Option<&RuleName>) -> Option<String> {

@@ -136,10 +136,10 @@ fn malformed(text: &str) -> Failure {
 
 /// Finds a kind by a case-insensitive name. The group may be omitted.
 fn kind_named(text: &str, world: &World) -> GroupKind {
-    let known = world.store().kinds().find(|kind| {
+    let existing = world.store().kinds().find(|kind| {
         kind.kind.eq_ignore_ascii_case(text) || kind.to_string().eq_ignore_ascii_case(text)
     });
-    match known {
+    match existing {
         Some(kind) => kind.clone(),
         None if text.eq_ignore_ascii_case("namespace") => GroupKind::new(groups::CORE, "Namespace"),
         None => GroupKind::parse(text),

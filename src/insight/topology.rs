@@ -76,13 +76,16 @@ impl Drawer<'_> {
         let root = resolved.first().and_then(|&root| trie.root(root));
         let class = root.and_then(|root| root.class);
         let class = class.map(|class| (class, Level::GatewayClass));
-        let found: Result<Vec<_>, _> = resolved.iter().map(|&id| trie.node(id)).collect();
-        let places = match found {
-            Ok(places) => places.into_iter(),
+        let nodes: Result<Vec<_>, _> = resolved.iter().map(|&id| trie.node(id)).collect();
+        let nodes = match nodes {
+            Ok(nodes) => nodes.into_iter(),
             Err(error) => return self.engine.fail(error),
         };
         let mut above = None;
-        for role in class.into_iter().chain(places.map(|p| (p.node, p.level))) {
+        for role in class
+            .into_iter()
+            .chain(nodes.map(|node| (node.node, node.level)))
+        {
             let world = self.engine.world();
             let node = self.graph.node(world, role, self.attached);
             if let Some(above) = above {
@@ -94,10 +97,10 @@ impl Drawer<'_> {
 }
 
 impl PathVisitor<()> for Drawer<'_> {
-    fn passes_over(&mut self, place: TrieNodeId, (): (), depth: usize) -> bool {
+    fn passes_over(&mut self, node: TrieNodeId, (): (), depth: usize) -> bool {
         self.above.truncate(depth);
-        let is_drawn = self.visible.is_covered(depth) && self.drawn.contains(&place);
-        self.above.push(place);
+        let is_drawn = self.visible.is_covered(depth) && self.drawn.contains(&node);
+        self.above.push(node);
         if is_drawn {
             // The subtree is in the graph; only the edge to it may be new.
             let resolved = std::mem::take(&mut self.above);
@@ -164,7 +167,7 @@ impl Graph {
 
 /// The policies of each node, by kind and name.
 fn attached(world: &World, visibility: &dyn Visibility) -> AttachedTo {
-    let mut found = AttachedTo::new();
+    let mut attached = AttachedTo::new();
     let kinds = world.kinds().iter();
     for kind in kinds.filter(|kind| visibility.includes_kind(&kind.profile().policy)) {
         for (index, policy) in kind.policies() {
@@ -180,7 +183,7 @@ fn attached(world: &World, visibility: &dyn Visibility) -> AttachedTo {
                 let Some(node) = world.topology().node(key) else {
                     continue;
                 };
-                found.entry(node).or_default().push(v1::TopologyPolicy {
+                attached.entry(node).or_default().push(v1::TopologyPolicy {
                     kind: kind.profile().policy.to_string(),
                     policy: Some(policy_ref(&PolicyRef::of(&policy.key))),
                     accepted,
@@ -188,5 +191,5 @@ fn attached(world: &World, visibility: &dyn Visibility) -> AttachedTo {
             }
         }
     }
-    found
+    attached
 }

@@ -65,26 +65,26 @@ impl PathVisitor<StateId> for Finder<'_> {
         let number = self.next;
         self.next += 1;
         let depth = path.resolved.len().saturating_sub(1);
-        let Some(&place) = path.resolved.last() else {
+        let Some(&node) = path.resolved.last() else {
             return WalkControl::SkipChildren;
         };
         let (visible, below) = self.visible.look(path.name, depth);
         if self.visible.is_covered(depth + 1) {
             self.starts.push(SurveyStart {
-                node: place,
+                node,
                 state: path.state,
                 number,
             });
         } else {
             if visible {
-                let one = SurveyEntry::one(place, path.state, number);
-                self.single.push(one);
+                let entry = SurveyEntry::one(node, path.state, number);
+                self.single.push(entry);
             }
             if below {
                 return WalkControl::Descend;
             }
         }
-        self.next = number + self.engine.trie().size(place);
+        self.next = number + self.engine.trie().size(node);
         WalkControl::SkipChildren
     }
 }
@@ -104,7 +104,12 @@ pub(super) fn visible_entries(
         starts: Vec::new(),
         single: Vec::new(),
     };
-    engine.visit(None, 0, |s, place| engine.after(s, place), &mut finder)?;
+    engine.visit(
+        None,
+        0,
+        |state, node| engine.after(state, node),
+        &mut finder,
+    )?;
     let survey = engine.survey_from(finder.starts.into_iter())?;
     let mut entries = survey.into_entries();
     entries.extend(finder.single);

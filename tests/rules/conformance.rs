@@ -46,7 +46,7 @@ fn cases_pass_through_the_library_and_a_server() {
     for case in corpus::cases() {
         let mut local = load_values(&case.inputs(), &[]).unwrap();
         check_case(case, &mut local, &mut failures);
-        // One server runs all cases: each is its next snapshot.
+        // One server serves all cases: each case is published as the next snapshot.
         served.subscriptions.publish(local.snapshot);
         check_case(case, &mut remote, &mut failures);
     }
@@ -55,7 +55,7 @@ fn cases_pass_through_the_library_and_a_server() {
 
 #[test]
 fn wrong_expectations_are_detected() {
-    // One wrong expectation each of a status, a path, and the affecting policies.
+    // One wrong expectation for a status, one for a path, and one for the affecting policies.
     let correct = corpus::cases()
         .iter()
         .find(|case| case.name == "semantics/10-part")
@@ -93,7 +93,7 @@ fn every_built_in_profile_has_a_case() {
         .filter(|kind| !covered.contains(kind))
         .collect();
     assert!(missing.is_empty(), "no case for {missing:?}");
-    // Every built-in profile that a case names exists.
+    // The built-in profiles that cases name exist.
     let names: Vec<&str> = entail_core::profile::built_in()
         .iter()
         .flatten()

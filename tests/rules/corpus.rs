@@ -22,19 +22,20 @@ fn yaml_files(others: bool) -> Vec<PathBuf> {
     files
 }
 
-/// The case files.
+/// Returns the case files.
 pub fn files() -> Vec<PathBuf> {
     yaml_files(false)
 }
 
-/// The lists of expected failures, and the fixtures.
+/// Returns the lists of expected failures, and the fixtures.
 pub fn others() -> Vec<PathBuf> {
     yaml_files(true)
 }
 
-/// All cases.
+/// Returns all cases.
 pub fn cases() -> &'static [Case] {
-    // Read once for all tests: it takes a second or two without optimisation.
+    // The cases are read once for all tests, because reading takes a second or two without
+    // optimisation.
     static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
         let cases = read_cases(&files()).unwrap();
         cases.into_iter().map(|(_, case)| case).collect()

@@ -1,4 +1,5 @@
-//! Work in proportion to what changed, by counts: times are the benches'.
+//! Tests that an update does work in proportion to the change. They count work; the benches measure
+//! time.
 
 #[path = "../../benches/promises/bench_world.rs"]
 #[allow(dead_code, reason = "the bench uses all of it")]
@@ -15,8 +16,8 @@ use serde_json::json;
 
 use bench_world::{BenchWorld, generate, version};
 
-/// What a step did.
-fn done(
+/// Applies an object. Returns whether the snapshot changes, and the work that was done.
+fn apply_object(
     snapshot_builder: &mut SnapshotBuilder,
     made: &mut BenchWorld,
     object: Object,
@@ -41,7 +42,7 @@ fn bytes(snapshot: &Snapshot, name: &str) -> bytes::Bytes {
 }
 
 #[test]
-fn one_route_policy_among_ten_thousand_routes_merges_its_own_stacks() {
+fn one_route_policy_among_ten_thousand_routes_merges_only_answers_of_its_route() {
     let mut made = generate("many");
     let mut snapshot_builder = made.snapshot_builder();
     let first = snapshot_builder.snapshot(version());
@@ -53,9 +54,9 @@ fn one_route_policy_among_ten_thousand_routes_merges_its_own_stacks() {
         key.namespace,
         route.as_str().unwrap()
     );
-    let (differs, work) = done(&mut snapshot_builder, &mut made, object.clone());
+    let (differs, work) = apply_object(&mut snapshot_builder, &mut made, object.clone());
     assert!(differs);
-    // The route's own stack, and those of its rules and backends that have policies, too.
+    // The answers of the route, and of its rules and backends with policies, are merged.
     assert!((1..=8).contains(&work.merged), "{work:?}");
     assert!((1..=16).contains(&work.replaced), "{work:?}");
     let second = snapshot_builder.snapshot(version());
@@ -70,13 +71,13 @@ fn one_route_policy_among_ten_thousand_routes_merges_its_own_stacks() {
         }
     }
     assert!(others >= 1 && same > 100 * others, "{same} {others}");
-    // The same again is no change.
-    let (differs, work) = done(&mut snapshot_builder, &mut made, object);
+    // Applying the same object again changes nothing.
+    let (differs, work) = apply_object(&mut snapshot_builder, &mut made, object);
     assert_eq!((differs, work.merged, work.encoded), (false, 0, 0));
 }
 
 #[test]
-fn a_status_merges_nothing() {
+fn changes_of_a_status_merge_nothing() {
     let mut made = generate("1k");
     let mut snapshot_builder = made.snapshot_builder();
     let gateway = |kind: &str| GroupKind::new("gateway.networking.k8s.io", kind);
@@ -86,7 +87,7 @@ fn a_status_merges_nothing() {
         let mut object = Object::clone(&entry.object);
         object.body["status"] = json!({"conditions": [{"type": "Accepted", "status": "True"}]});
         object.body["metadata"]["resourceVersion"] = json!("77");
-        let (differs, work) = done(&mut snapshot_builder, &mut made, object);
+        let (differs, work) = apply_object(&mut snapshot_builder, &mut made, object);
         assert_eq!(
             (differs, work.merged, work.encoded),
             (false, 0, 0),
@@ -95,10 +96,11 @@ fn a_status_merges_nothing() {
     }
 }
 
+/// A change of an object.
 type Edit = fn(&mut Object);
 
 #[test]
-fn what_no_answer_rests_on_is_not_read() {
+fn changes_that_no_answer_depends_on_merge_nothing() {
     let mut made = generate("1k");
     let mut snapshot_builder = made.snapshot_builder();
     let gateway = |kind: &str| GroupKind::new("gateway.networking.k8s.io", kind);
@@ -117,44 +119,44 @@ fn what_no_answer_rests_on_is_not_read() {
         object.body["spec"]["rules"][0]["matches"] = json!([{"path": {"value": "/new"}}]);
     };
     let service = |object: &mut Object| object.body["spec"]["selector"] = json!({"app": "new"});
-    let quiet: [(GroupKind, Edit); 3] = [
+    let without_effect: [(GroupKind, Edit); 3] = [
         (gateway("HTTPRoute"), route),
         (gateway("Gateway"), note),
         (GroupKind::new("", "Service"), service),
     ];
-    for (kind, how) in quiet {
-        let object = edit(&made, &kind, how);
-        let (differs, work) = done(&mut snapshot_builder, &mut made, object);
-        let seen = (differs, work.merged, work.rebuilds);
-        assert_eq!(seen, (false, 0, 0), "{kind}");
+    for (kind, change) in without_effect {
+        let object = edit(&made, &kind, change);
+        let (differs, work) = apply_object(&mut snapshot_builder, &mut made, object);
+        let effect = (differs, work.merged, work.rebuilds);
+        assert_eq!(effect, (false, 0, 0), "{kind}");
     }
-    // The snapshot knows the new objects all the same.
+    // The snapshot contains the new objects.
     let snapshot = snapshot_builder.snapshot(version());
     let object = edit(&made, &gateway("HTTPRoute"), |_| ());
-    let known = snapshot.world().store().get(&object.key).unwrap();
-    assert_eq!(known.object.body, object.body);
-    // What paths rest on is read.
+    let stored = snapshot.world().store().get(&object.key).unwrap();
+    assert_eq!(stored.object.body, object.body);
+    // A change that paths depend on causes a rebuild.
     let rule = |object: &mut Object| {
         let rules = object.body["spec"]["rules"].as_array_mut().unwrap();
         rules.pop();
     };
     let object = edit(&made, &gateway("HTTPRoute"), rule);
-    let (differs, work) = done(&mut snapshot_builder, &mut made, object);
+    let (differs, work) = apply_object(&mut snapshot_builder, &mut made, object);
     assert_eq!((differs, work.rebuilds), (true, 1));
 }
 
 #[test]
-fn what_moves_paths_merges_only_new_stacks() {
+fn changes_of_paths_merge_only_new_answers() {
     let mut made = generate("1k");
     let mut snapshot_builder = made.snapshot_builder();
     let kind = GroupKind::new("gateway.networking.k8s.io", "HTTPRoute");
     let (_, entry) = made.store.of_kind(&kind).next().unwrap();
     let mut object = Object::clone(&entry.object);
-    // Another copy of a route in its namespace: whole stacks but its own are known.
+    // A copy of a route in its namespace: all answers but its own are reused.
     object.key.name = "another".into();
     object.body["metadata"]["name"] = json!("another");
     let before = snapshot_builder.stats();
-    let (differs, work) = done(&mut snapshot_builder, &mut made, object.clone());
+    let (differs, work) = apply_object(&mut snapshot_builder, &mut made, object.clone());
     assert!(differs);
     assert!(work.merged * 20 < before.merged, "{work:?} of {before:?}");
     let changed = made.store.apply(Change {
@@ -166,7 +168,7 @@ fn what_moves_paths_merges_only_new_stacks() {
 }
 
 #[test]
-fn nothing_is_left_of_what_is_gone() {
+fn deleted_objects_leave_no_data() {
     let mut made = generate("1k");
     let mut snapshot_builder = made.snapshot_builder();
     assert!(snapshot_builder.stats().parts > 100);
@@ -187,7 +189,7 @@ fn nothing_is_left_of_what_is_gone() {
     assert_eq!(snapshot.paths(), 0);
 }
 
-/// Objects of documents.
+/// Reads the objects of documents.
 fn objects(documents: &serde_json::Value) -> Vec<Arc<Object>> {
     let documents = documents.as_array().unwrap().iter();
     let read = |document: &serde_json::Value| {
@@ -259,16 +261,16 @@ fn own_fields_and_strategies_of_targets_are_followed() {
     for edited in [route(2), gateway("high"), gateway("low")] {
         let changed = apply(&mut store, &json!([edited]));
         assert!(snapshot_builder.update(store.clone(), &changed), "{edited}");
-        let said = bytes(&snapshot_builder.snapshot(version()), name);
+        let updated = bytes(&snapshot_builder.snapshot(version()), name);
         let full = Snapshot::build(World::from_store(store.clone(), &profiles), version());
-        assert_eq!(said, bytes(&full, name), "{edited}");
-        assert_ne!(said, before, "{edited}");
-        before = said;
+        assert_eq!(updated, bytes(&full, name), "{edited}");
+        assert_ne!(updated, before, "{edited}");
+        before = updated;
     }
 }
 
 #[test]
-fn a_policy_for_everybody_joins_one_for_its_own_clients() {
+fn a_policy_for_all_clients_is_merged_with_one_for_clients_of_its_namespace() {
     let policy = |namespace: &str, name: &str| {
         json!({"apiVersion": "example.com/v1", "kind": "P",
                "metadata": {"name": name, "namespace": namespace},
@@ -291,20 +293,20 @@ fn a_policy_for_everybody_joins_one_for_its_own_clients() {
     let mut snapshot_builder = SnapshotBuilder::new(World::from_store(store.clone(), &profiles));
     let changed = apply(&mut store, &json!([policy("prod", "theirs")]));
     assert!(snapshot_builder.update(store.clone(), &changed));
-    let ours = snapshot_builder.snapshot(version());
+    let updated = snapshot_builder.snapshot(version());
     let full = Snapshot::build(World::from_store(store, &profiles), version());
     for client in ["*", "team"] {
         let name = format!("mesh/{client}/services/prod/svc/routes/HTTPRoute/prod/r");
-        assert_eq!(bytes(&ours, &name), bytes(&full, &name), "{name}");
+        assert_eq!(bytes(&updated, &name), bytes(&full, &name), "{name}");
         assert!(
-            bytes(&ours, &name).windows(6).any(|w| w == b"theirs"),
+            bytes(&updated, &name).windows(6).any(|w| w == b"theirs"),
             "{name}"
         );
     }
 }
 
 #[test]
-fn a_kind_that_lacks_what_it_rests_on_is_unknown() {
+fn a_kind_with_an_internal_error_is_unknown() {
     use entail::api::v1;
     use entail::insight::{AccessScope, list_paths};
     use entail_core::model::InternalError;
@@ -318,8 +320,8 @@ fn a_kind_that_lacks_what_it_rests_on_is_unknown() {
     assert_eq!(kinds(), []);
     let kind = &snapshot.world().kinds()[0];
     kind.fail(InternalError::pretended("a track"));
-    let told = kinds();
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0].kind, kind.profile().policy.to_string());
-    assert_eq!(told[0].state(), v1::kind_state::State::Unknown);
+    let states = kinds();
+    assert_eq!(states.len(), 1);
+    assert_eq!(states[0].kind, kind.profile().policy.to_string());
+    assert_eq!(states[0].state(), v1::kind_state::State::Unknown);
 }

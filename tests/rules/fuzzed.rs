@@ -1,6 +1,6 @@
-//! What the fuzz targets check, with changed inputs from fixed seeds instead of libFuzzer: a short
-//! share in every `cargo test`, a long one with `ENTAIL_TEST_TIMES`. `fuzz/run` is guided by coverage
-//! and needs a build of its own.
+//! Runs the checks of the fuzz targets on randomly changed inputs from fixed seeds, without libFuzzer.
+//! `ENTAIL_TEST_TIMES` raises the number of inputs. `fuzz/run` is guided by coverage and needs a
+//! separate build.
 
 use super::corpus;
 use super::oracle::{Rng, seeds};
@@ -12,7 +12,7 @@ mod manifests;
 #[path = "../../fuzz/targets/path.rs"]
 mod path;
 
-/// Pieces that inputs are changed with: what parsers give a meaning to.
+/// Texts to insert into inputs: tokens with a meaning to the parsers.
 const PIECES: &[&str] = &[
     "(",
     ")",
@@ -58,7 +58,8 @@ const PIECES: &[&str] = &[
     "<<: ",
 ];
 
-/// Another text: a few cuts, copies and insertions, and sometimes the end of a second text.
+/// Changes a text by a few deletions, copies and insertions. Sometimes the end is replaced by the end
+/// of another text.
 fn changed(rng: &mut Rng, text: &str, other: &str) -> String {
     let mut text: Vec<char> = text.chars().collect();
     for _ in 0..rng.within(1, 6) {
@@ -86,39 +87,39 @@ fn changed(rng: &mut Rng, text: &str, other: &str) -> String {
     text.into_iter().collect()
 }
 
-/// Checks changed inputs, and names the seed of one that is a find.
-fn try_all(many: u64, inputs: &[String], check: fn(&str)) {
-    assert!(inputs.len() > 20, "{} inputs to begin with", inputs.len());
+/// Checks the inputs and `count` changed inputs. A failure names the seed.
+fn try_all(count: u64, inputs: &[String], check: fn(&str)) {
+    assert!(inputs.len() > 20, "only {} inputs", inputs.len());
     for input in inputs {
         check(input);
     }
-    for seed in seeds(many) {
+    for seed in seeds(count) {
         let mut rng = Rng::new(seed);
         let (one, other) = (rng.choose(inputs), rng.choose(inputs));
         let text = changed(&mut rng, &one, &other);
         let result = std::panic::catch_unwind(|| check(&text));
-        assert!(result.is_ok(), "ENTAIL_SEED={seed} is a find: {text:?}");
+        assert!(result.is_ok(), "ENTAIL_SEED={seed} fails: {text:?}");
     }
 }
 
-/// What follows a marker in the lines of the cases, without duplicates.
-fn after(markers: &[&str], is_end: fn(char) -> bool) -> Vec<String> {
+/// Returns the distinct texts in the case files from a marker to the next end character.
+fn texts_from(markers: &[&str], is_end: fn(char) -> bool) -> Vec<String> {
     let texts = corpus::files().into_iter().map(std::fs::read_to_string);
-    let mut found = std::collections::BTreeSet::new();
+    let mut distinct = std::collections::BTreeSet::new();
     for text in texts.map(Result::unwrap) {
         for marker in markers {
             for (at, _) in text.match_indices(marker) {
                 let rest = &text[at..];
-                found.insert(rest[..rest.find(is_end).unwrap_or(rest.len())].to_owned());
+                distinct.insert(rest[..rest.find(is_end).unwrap_or(rest.len())].to_owned());
             }
         }
     }
-    found.into_iter().collect()
+    distinct.into_iter().collect()
 }
 
 #[test]
-fn conditions_compile_or_are_refused() {
-    let lines = after(&["when: ", "cel: "], |c| c == '\n');
+fn conditions_compile_or_are_rejected() {
+    let lines = texts_from(&["when: ", "cel: "], |c| c == '\n');
     let sources = lines.iter().filter_map(|line| line.split_once(": "));
     let sources: Vec<String> = sources
         .map(|(_, source)| source.trim_matches(['\'', '"', '}', ']']).to_owned())
@@ -127,15 +128,15 @@ fn conditions_compile_or_are_refused() {
 }
 
 #[test]
-fn path_names_are_read_or_refused() {
-    let names = after(&["gateways/", "mesh/", "namespaces/"], |c| {
+fn path_names_are_parsed_or_rejected() {
+    let names = texts_from(&["gateways/", "mesh/", "namespaces/"], |c| {
         c.is_whitespace() || "\"',:]}".contains(c)
     });
     try_all(20_000, &names, path::check);
 }
 
 #[test]
-fn manifests_cost_no_more_than_themselves() {
+fn invalid_manifests_do_not_affect_others() {
     let cases = corpus::cases().iter();
     let small = cases.filter(|case| case.objects.len() < 12);
     let texts: Vec<String> = small

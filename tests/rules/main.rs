@@ -1,5 +1,6 @@
-//! The rules and the engine that follows them: the cases, random worlds, properties of any input,
-//! and the work that a change causes. One program, because each costs a link and reads the cases.
+//! Tests of the rules and the engine: conformance cases, random worlds, properties of arbitrary inputs,
+//! and the work that a change causes. They are one program, because every program is linked separately
+//! and reads the cases.
 
 #![allow(
     clippy::unwrap_used,

@@ -127,32 +127,33 @@ impl Request {
             Ok(reply) => reply,
             Err(error) => return Some(error.to_string()),
         };
-        let found: Vec<_> = reply.resolved.iter().collect();
-        let is_expected = found.len() == self.want.len()
-            && found
+        let actual: Vec<_> = reply.resolved.iter().collect();
+        let is_expected = actual.len() == self.want.len()
+            && actual
                 .iter()
                 .zip(&self.want)
-                .all(|(found, expected)| expected.matches(found));
+                .all(|(actual, expected)| expected.matches(actual));
         let has_reasons = reply.unresolved.iter().all(|miss| !miss.reason.is_empty());
-        let has_result = !found.is_empty() || !reply.unresolved.is_empty();
+        let has_result = !actual.is_empty() || !reply.unresolved.is_empty();
         let is_consistent = self.none == self.want.is_empty() && has_reasons && has_result;
-        (!is_expected || !is_consistent).then(|| format!("{found:#?}\n{:#?}", reply.unresolved))
+        (!is_expected || !is_consistent).then(|| format!("{actual:#?}\n{:#?}", reply.unresolved))
     }
 }
 
 impl ExpectedRoute {
-    fn matches(&self, found: &v1::ResolvedRequest) -> bool {
-        let parts = found.r#ref.clone().unwrap_or_default();
-        let policies = found.policies.as_ref();
-        let same =
-            |expected: &Option<String>, found: &str| expected.as_deref().is_none_or(|e| e == found);
+    fn matches(&self, actual: &v1::ResolvedRequest) -> bool {
+        let parts = actual.r#ref.clone().unwrap_or_default();
+        let policies = actual.policies.as_ref();
+        let same = |expected: &Option<String>, actual: &str| {
+            expected.as_deref().is_none_or(|e| e == actual)
+        };
         same(&self.gateway, &parts.gateway)
             && same(&self.service, &parts.service)
             && same(&self.listener, &parts.listener)
             && self.listener_set == parts.listener_set
             && self.route == parts.route
             && self.rule == parts.rule
-            && self.r#match == found.match_index
+            && self.r#match == actual.match_index
             && policies
                 .is_some_and(|policies| policies.error.is_none() && !policies.etag.is_empty())
     }
@@ -183,8 +184,8 @@ fn check(mut connect: impl FnMut(LocalBackend) -> Box<dyn QueryBackend>) {
         let mut backend = connect(local);
         for request in &world.requests {
             count += 1;
-            if let Some(found) = request.check(&mut *backend) {
-                wrong.push(format!("{}: {}\n{found}", world.name, request.name));
+            if let Some(actual) = request.check(&mut *backend) {
+                wrong.push(format!("{}: {}\n{actual}", world.name, request.name));
             }
         }
     }

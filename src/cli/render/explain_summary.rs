@@ -72,7 +72,7 @@ fn attached_name(origin: &v1::Origin, explanations: &[&v1::KindExplanation]) -> 
         return name;
     };
     let nodes = explanations.iter().flat_map(|kind| &kind.nodes);
-    let mut places: Vec<&str> = nodes
+    let mut nodes_of_policy: Vec<&str> = nodes
         .filter(|node| {
             node.policies
                 .iter()
@@ -80,12 +80,12 @@ fn attached_name(origin: &v1::Origin, explanations: &[&v1::KindExplanation]) -> 
         })
         .map(|node| node.node.as_str())
         .collect();
-    places.sort_unstable();
-    places.dedup();
-    match places.as_slice() {
+    nodes_of_policy.sort_unstable();
+    nodes_of_policy.dedup();
+    match nodes_of_policy.as_slice() {
         [] => name,
-        [place] => format!("{name} on {place}"),
-        [place, rest @ ..] => format!("{name} on {place} and {}", count(rest.len(), "other")),
+        [node] => format!("{name} on {node}"),
+        [node, rest @ ..] => format!("{name} on {node} and {}", count(rest.len(), "other")),
     }
 }
 

@@ -55,11 +55,12 @@ pub fn list_findings(
         unprofiled_kinds(world, &mut findings);
     }
     // Findings without an object summarize all objects.
-    findings.retain(|found| match &found.object {
+    findings.retain(|scoped| match &scoped.object {
         Some(key) => visibility.includes_object(key),
         None => visibility.is_unrestricted(),
     });
-    let mut findings: Vec<v1::Finding> = findings.into_iter().map(|found| found.finding).collect();
+    let mut findings: Vec<v1::Finding> =
+        findings.into_iter().map(|scoped| scoped.finding).collect();
     findings.sort_by(|a, b| {
         (a.severity, &a.location, &a.object, &a.reason, &a.message).cmp(&(
             b.severity,
@@ -200,11 +201,11 @@ struct Scopes<'e> {
 
 /// The problems of an attachment chain.
 #[derive(Default)]
-struct Trouble {
-    /// The policies and units that are lost without notice.
-    lost: Vec<(PolicyRef, String)>,
+struct ChainProblems {
+    /// Units that less specific policies offer and the result lacks, with these policies.
+    lost_units: Vec<(PolicyRef, String)>,
     /// Whether merging top-down would give another result.
-    is_trap: bool,
+    depends_on_order: bool,
 }
 
 impl<'e> Scopes<'e> {
@@ -218,10 +219,14 @@ impl<'e> Scopes<'e> {
     }
 
     /// Returns the chains of a kind that have problems, with their paths, sorted by path names.
-    fn troubles(&self, number: usize, kind: &PolicyKind) -> Result<Vec<Troubled>, InternalError> {
+    fn problems(
+        &self,
+        number: usize,
+        kind: &PolicyKind,
+    ) -> Result<Vec<PathsWithProblems>, InternalError> {
         let world = self.engine.world();
         let mut chains = ChainTable::new(self.engine, number, kind);
-        let mut known: BTreeMap<ChainKey, PathCount> = BTreeMap::new();
+        let mut paths_by_chain: BTreeMap<ChainKey, PathCount> = BTreeMap::new();
         let by_node = match kind.reads_own_fields() {
             true => self.engine.groups(&self.entries, true)?,
             false => Vec::new(),
@@ -232,38 +237,39 @@ impl<'e> Scopes<'e> {
         };
         for group in groups {
             if let Some(chain) = chains.at_scope(group.state, group.object)? {
-                let paths = known.entry((chain, group.node)).or_default();
+                let paths = paths_by_chain.entry((chain, group.node)).or_default();
                 paths.join(&group.paths);
             }
         }
-        let mut troubles: BTreeMap<ChainId, Rc<Trouble>> = BTreeMap::new();
-        let mut found = Vec::new();
-        for ((chain, _), paths) in known {
-            let trouble = match troubles.get(&chain) {
-                Some(trouble) => Rc::clone(trouble),
-                None => Rc::new(trouble_of(world, kind, chains.chain(chain)?)),
+        let mut by_chain: BTreeMap<ChainId, Rc<ChainProblems>> = BTreeMap::new();
+        let mut all = Vec::new();
+        for ((chain, _), paths) in paths_by_chain {
+            let problems = match by_chain.get(&chain) {
+                Some(problems) => Rc::clone(problems),
+                None => Rc::new(chain_problems(world, kind, chains.chain(chain)?)),
             };
-            troubles.insert(chain, Rc::clone(&trouble));
-            if trouble.is_trap || !trouble.lost.is_empty() {
-                found.push((self.engine.names(&paths)?, paths.count, trouble));
+            by_chain.insert(chain, Rc::clone(&problems));
+            if problems.depends_on_order || !problems.lost_units.is_empty() {
+                all.push((self.engine.names(&paths)?, paths.count, problems));
             }
         }
-        found.sort_by(|a, b| a.0.cmp(&b.0));
-        Ok(found)
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(all)
     }
 }
 
 /// The first names of the paths of a chain, the number of its paths, and its problems.
-type Troubled = (Vec<String>, u64, Rc<Trouble>);
+type PathsWithProblems = (Vec<String>, u64, Rc<ChainProblems>);
 
-fn trouble_of(world: &World, kind: &PolicyKind, chain: &AttachmentChain) -> Trouble {
-    let mut trouble = Trouble {
-        is_trap: world.top_down_differs(kind, chain),
-        ..Trouble::default()
+/// Returns the problems of a chain.
+fn chain_problems(world: &World, kind: &PolicyKind, chain: &AttachmentChain) -> ChainProblems {
+    let mut problems = ChainProblems {
+        depends_on_order: world.top_down_differs(kind, chain),
+        ..ChainProblems::default()
     };
     let losses = world.losses(kind, chain);
     if losses.is_empty() {
-        return trouble;
+        return problems;
     }
     let explained = world.explain(kind, chain);
     for unit in &losses {
@@ -273,21 +279,21 @@ fn trouble_of(world: &World, kind: &PolicyKind, chain: &AttachmentChain) -> Trou
             .map(|b| &b.policy)
             .collect();
         let lost = owners.into_iter();
-        trouble
-            .lost
+        problems
+            .lost_units
             .extend(lost.map(|owner| (owner.clone(), unit.to_string())));
     }
-    trouble
+    problems
 }
 
 /// The paths in a finding: their number, and the first names.
 #[derive(Default)]
-struct Named {
+struct PathSample {
     count: u64,
     names: Vec<String>,
 }
 
-impl Named {
+impl PathSample {
     fn add(&mut self, count: u64, names: &[String]) {
         self.count += count;
         let left = MAX_NAMED_PATHS.saturating_sub(self.names.len());
@@ -301,22 +307,22 @@ fn paths(
     (number, kind): (usize, &PolicyKind),
     findings: &mut Vec<ScopedFinding>,
 ) -> Result<(), InternalError> {
-    let mut lost: BTreeMap<(PolicyRef, String), Named> = BTreeMap::new();
-    let mut traps = Named::default();
-    for (names, count, trouble) in scopes.troubles(number, kind)? {
-        for owner_and_unit in &trouble.lost {
-            let named = lost.entry(owner_and_unit.clone()).or_default();
-            named.add(count, &names);
+    let mut lost_units: BTreeMap<(PolicyRef, String), PathSample> = BTreeMap::new();
+    let mut order_dependent = PathSample::default();
+    for (names, count, problems) in scopes.problems(number, kind)? {
+        for policy_and_unit in &problems.lost_units {
+            let sample = lost_units.entry(policy_and_unit.clone()).or_default();
+            sample.add(count, &names);
         }
-        if trouble.is_trap {
-            traps.add(count, &names);
+        if problems.depends_on_order {
+            order_dependent.add(count, &names);
         }
     }
     let world = scopes.engine.world();
     let policy_kind = &kind.profile().policy;
-    for ((policy, unit), named) in lost {
+    for ((policy, unit), sample) in lost_units {
         let key = ObjectKey::new(policy_kind.clone(), policy.namespace, policy.name);
-        let message = format!("`{unit}` is lost on {}", describe_paths(&named));
+        let message = format!("`{unit}` is lost on {}", describe_paths(&sample));
         findings.push(finding(
             world,
             Severity::Warning,
@@ -325,7 +331,7 @@ fn paths(
             message,
         ));
     }
-    if traps.count > 0 {
+    if order_dependent.count > 0 {
         let finding = v1::Finding {
             severity: Severity::Note.into(),
             reason: "FoldOrder".to_owned(),
@@ -333,7 +339,7 @@ fn paths(
             object: policy_kind.to_string(),
             message: format!(
                 "merging top-down, as GEP-713 draws it, would give another result on {}",
-                describe_paths(&traps)
+                describe_paths(&order_dependent)
             ),
         };
         findings.push(ScopedFinding {
@@ -345,11 +351,15 @@ fn paths(
 }
 
 /// Formats the number of paths and the first names.
-fn describe_paths(named: &Named) -> String {
+fn describe_paths(sample: &PathSample) -> String {
     let most = u64::try_from(MAX_NAMED_PATHS).unwrap_or(u64::MAX);
-    let more = if named.count > most { ", ..." } else { "" };
-    let paths = if named.count == 1 { "path" } else { "paths" };
-    format!("{} {paths}: {}{more}", named.count, named.names.join(", "))
+    let more = if sample.count > most { ", ..." } else { "" };
+    let paths = if sample.count == 1 { "path" } else { "paths" };
+    format!(
+        "{} {paths}: {}{more}",
+        sample.count,
+        sample.names.join(", ")
+    )
 }
 
 /// Adds the findings about profiles: rejected profiles, and CRD labels that contradict a profile.

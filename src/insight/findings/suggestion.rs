@@ -29,7 +29,9 @@ pub(super) fn hint(world: &World, policy: &Policy, outcome: &ReferenceOutcome) -
     if reference.kind.is(groups::CORE, "Namespace") {
         candidates.retain(|(name, _)| *name == &**own);
     }
-    let exists = candidates.iter().find(|(found, _)| *found == &**name);
+    let exists = candidates
+        .iter()
+        .find(|(candidate, _)| *candidate == &**name);
     let near = match (exists, &reference.section) {
         (Some((_, projection)), Some(section)) => nearest(section, sections(projection)),
         _ => nearest(

@@ -156,13 +156,13 @@ fn items(root: &Content<'_>) -> Vec<u32> {
     let Content::Mapping(entries) = root else {
         return Vec::new();
     };
-    let found = entries
+    let members = entries
         .iter()
         .find_map(|(key, value)| match (&key.content, &value.content) {
             (Content::Text(name), Content::List(members)) if name == "items" => Some(members),
             _ => None,
         });
-    found
+    members
         .into_iter()
         .flatten()
         .map(|member| member.line)

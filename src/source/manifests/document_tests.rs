@@ -24,10 +24,13 @@ fn refused(text: &str, line: u32, word: &str) {
 }
 
 #[test]
-fn documents_and_items_know_their_lines() {
+fn documents_and_items_have_their_lines() {
     let text = "# a comment\n---\nkind: List\nitems:\n- a: 1\n  b: 2\n\n- {a: 2}\n";
-    let found = read(text).unwrap();
-    assert_eq!((found.line, found.items.as_slice()), (3, [5, 8].as_slice()));
+    let actual = read(text).unwrap();
+    assert_eq!(
+        (actual.line, actual.items.as_slice()),
+        (3, [5, 8].as_slice())
+    );
     assert_eq!(one("# nothing\n"), Value::Null);
     assert_eq!(one(""), Value::Null);
 }
@@ -46,7 +49,7 @@ fn json_is_yaml() {
 }
 
 #[test]
-fn scalars_mean_what_kubectl_takes_them_for() {
+fn scalars_are_read_as_by_kubectl() {
     // YAML, and the JSON that sigs.k8s.io/yaml v1.6.0 converts it to.
     for (text, json) in [
         ("yes", "true"),
@@ -89,8 +92,8 @@ fn scalars_mean_what_kubectl_takes_them_for() {
         ("!!int '3'", "3"),
         ("!!binary aGk=", "\"hi\""),
     ] {
-        let found = one(&format!("v: {text}\n"));
-        assert_eq!(found["v"].to_string(), json, "{text}");
+        let actual = one(&format!("v: {text}\n"));
+        assert_eq!(actual["v"].to_string(), json, "{text}");
     }
 }
 
@@ -164,7 +167,7 @@ fn anchors_and_merge_keys_are_resolved() {
 }
 
 #[test]
-fn keys_become_text_and_stand_once() {
+fn keys_become_text_and_are_unique() {
     assert_eq!(
         one("on: 1\ny2: 2\n0x1F: 3\n? ''\n: 4\n1.50: 5"),
         json!({"true": 1, "y2": 2, "31": 3, "": 4, "1.5": 5})
@@ -179,7 +182,7 @@ fn keys_become_text_and_stand_once() {
 }
 
 #[test]
-fn what_json_cannot_hold_is_refused_with_its_line() {
+fn values_without_json_are_rejected_with_their_line() {
     refused("a: 1\nb: [.inf]", 2, "JSON");
     refused("a: !!int x", 1, "tag");
     refused("a: !!bool 1", 1, "tag");
@@ -196,7 +199,7 @@ fn quoted_text_may_be_indented_less_than_its_mapping() {
 }
 
 #[test]
-fn hostile_texts_are_refused() {
+fn hostile_texts_are_rejected() {
     refused(&"[".repeat(100_000), 1, "deeper");
     refused(&"{a: ".repeat(100_000), 1, "deeper");
     refused(&"- ".repeat(100_000), 1, "deeper");
@@ -219,7 +222,7 @@ fn hostile_texts_are_refused() {
 }
 
 #[test]
-fn broken_texts_say_where() {
+fn errors_of_broken_texts_have_their_line() {
     refused("a: 1\nb: [1, 2", 2, "not valid YAML");
     refused("a:\n  b: 1\n\tc: 2", 2, "not valid YAML");
     refused("a: b: c", 1, "not valid YAML");
@@ -228,7 +231,7 @@ fn broken_texts_say_where() {
 }
 
 #[test]
-fn every_part_of_a_text_is_read_or_refused() {
+fn every_part_of_a_text_is_parsed_or_rejected() {
     let text = "a: &x {b: [1, \"é\\u00e9\", 'c']}\nd: |\n  e\n? f\n: *x\n<<: {g: !!str 1, h: \"i\nj\"}\n...\n";
     for (at, _) in text.char_indices() {
         let _ = read(text.get(..at).unwrap());

@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_taken_apart() {
+    fn lists_are_replaced_by_their_items() {
         let text = "
 apiVersion: v1
 kind: List
@@ -340,7 +340,7 @@ items:
     }
 
     #[test]
-    fn secrets_leave_no_trace() {
+    fn secrets_are_dropped() {
         let text = "
 {apiVersion: v1, kind: Secret, metadata: {name: a}, data: {k: hunter2}}
 ---
@@ -371,25 +371,30 @@ items:
     }
 
     #[test]
-    fn malformed_documents_cost_only_themselves() {
+    fn malformed_documents_do_not_affect_others() {
         let text = "- 1\n---\n{apiVersion: v1, kind: Service, metadata: {name: a}}\n---\nkind: X\n";
         let parsed = read_objects(text, "a.yaml");
         assert_eq!(parsed.objects.len(), 1);
-        let told: Vec<_> = parsed.problems.iter().map(Problem::to_string).collect();
-        assert_eq!(told.len(), 2);
+        let messages: Vec<_> = parsed.problems.iter().map(Problem::to_string).collect();
+        assert_eq!(messages.len(), 2);
         assert!(
-            told.iter()
-                .any(|told| told.starts_with("a.yaml:1: not a Kubernetes object")),
-            "{told:?}"
+            messages
+                .iter()
+                .any(|message| message.starts_with("a.yaml:1: not a Kubernetes object")),
+            "{messages:?}"
         );
         let many = "1\n---\n".repeat(1000);
-        let told = read_objects(&many, "a.yaml").problems;
-        assert_eq!(told.len(), MAX_REPORTED_PROBLEMS + 1);
-        assert!(told.iter().any(|told| told.message.starts_with("900 more")));
+        let problems = read_objects(&many, "a.yaml").problems;
+        assert_eq!(problems.len(), MAX_REPORTED_PROBLEMS + 1);
+        assert!(
+            problems
+                .iter()
+                .any(|problem| problem.message.starts_with("900 more"))
+        );
     }
 
     #[test]
-    fn broken_documents_cost_only_themselves() {
+    fn broken_documents_do_not_affect_others() {
         let service = "{apiVersion: v1, kind: Service, metadata: {name: a}}";
         let text = format!("{service}\n---\na: 1\na: 2\n---\nb: [\n---\n{service}\n---\nx\n");
         let mut bytes = text.into_bytes();
@@ -397,21 +402,21 @@ items:
         let parsed = read_bytes(&bytes, "dir/a.yaml", Limits::default());
         let lines: Vec<_> = parsed.objects.iter().map(|read| read.line).collect();
         assert_eq!(lines, [1, 8]);
-        let told: Vec<_> = parsed.problems.iter().map(Problem::to_string).collect();
+        let messages: Vec<_> = parsed.problems.iter().map(Problem::to_string).collect();
         let expected = [
             "dir/a.yaml:4: document 2: this key is in its mapping twice: keep one of them",
             "dir/a.yaml:6: document 3: not valid YAML",
             "dir/a.yaml:10: not a Kubernetes object",
             "dir/a.yaml:13: document 6: not UTF-8 text: save it as UTF-8",
         ];
-        assert_eq!(told.len(), expected.len(), "{told:#?}");
-        for (told, expected) in told.iter().zip(expected) {
-            assert!(told.starts_with(expected), "{told}");
+        assert_eq!(messages.len(), expected.len(), "{messages:#?}");
+        for (message, expected) in messages.iter().zip(expected) {
+            assert!(message.starts_with(expected), "{message}");
         }
     }
 
     #[test]
-    fn errors_name_the_place() {
+    fn errors_have_file_and_line() {
         let error = read_values("a: 1\na: 2", "dir/a.yaml").unwrap_err();
         assert_eq!(
             error.to_string(),

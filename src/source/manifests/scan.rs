@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_text_keeps_what_was_good() {
+    fn a_broken_text_keeps_the_last_good_version() {
         let mut loaded = ManifestFile::default();
         assert_eq!(taken(&mut loaded, "["), [(ProblemKind::Broken, false)]);
         taken(&mut loaded, GOOD);
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_document_keeps_what_the_file_had() {
+    fn a_broken_document_keeps_the_previous_objects_of_the_file() {
         let mut loaded = ManifestFile::default();
         let other = GOOD.replace("name: a", "name: b");
         let names = |loaded: &ManifestFile| -> Vec<String> {

@@ -173,7 +173,7 @@ spec: {group: q.io, names: {kind: Q}, scope: Cluster}
     }
 
     #[test]
-    fn objects_live_where_their_kinds_live() {
+    fn objects_get_the_namespace_for_their_kind() {
         let crd = "CustomResourceDefinition.apiextensions.k8s.io/qs.q.io";
         let expected = [
             "GatewayClass/a",
@@ -186,7 +186,7 @@ spec: {group: q.io, names: {kind: Q}, scope: Cluster}
     }
 
     #[test]
-    fn profiles_add_to_what_is_well_known_but_crds_decide() {
+    fn given_kinds_add_to_well_known_ones_and_crds_take_precedence() {
         let kinds = [GroupKind::parse("P.p.io"), GroupKind::parse("Q.q.io")];
         let mut scopes = KindScopes::new(kinds.clone().into());
         assert_eq!(placed(&mut scopes).get(2).unwrap(), "P.p.io/c");
@@ -200,7 +200,7 @@ spec: {group: q.io, names: {kind: Q}, scope: Cluster}
     }
 
     #[test]
-    fn what_was_written_is_not_forgotten() {
+    fn the_namespace_in_the_text_is_kept() {
         let mut object = Arc::new(objects().remove(3));
         let written: Str = "x".into();
         let mut scopes = KindScopes::new([GroupKind::parse("Q.q.io")].into());

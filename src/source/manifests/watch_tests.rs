@@ -68,7 +68,7 @@ async fn follow(paths: Vec<PathBuf>) -> mpsc::Receiver<Scan> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_watch_tells_changes_by_events() {
+async fn a_watch_sends_changes_after_events() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.yaml");
     let mut scans = follow(vec![dir.path().to_owned()]).await;
@@ -153,7 +153,7 @@ async fn a_watch_follows_config_maps_and_single_files() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_watch_polls_and_ends_when_nobody_listens() {
+async fn a_watch_polls_and_returns_when_the_receiver_is_closed() {
     let dir = tempfile::tempdir().unwrap();
     // Neither the path nor its parent directory exists, so nothing can be watched yet.
     let path = dir.path().join("not/yet");
@@ -163,11 +163,11 @@ async fn a_watch_polls_and_ends_when_nobody_listens() {
     assert!(next(&mut scans).await.unwrap().is_partial());
     fs::create_dir_all(&path).unwrap();
     fs::write(path.join("a.yaml"), service("a", "1")).unwrap();
-    let mut found = Vec::new();
-    while found.is_empty() {
-        found = changes(&next(&mut scans).await.unwrap());
+    let mut actual = Vec::new();
+    while actual.is_empty() {
+        actual = changes(&next(&mut scans).await.unwrap());
     }
-    assert_eq!(found, ["+Service/default/a=1"]);
+    assert_eq!(actual, ["+Service/default/a=1"]);
     drop(scans);
     tokio::time::timeout(Duration::from_secs(2), task)
         .await

@@ -51,14 +51,14 @@ pub(super) fn normalize_kind(group: &str, kind: &str) -> GroupKind {
 fn blocks(profile: &Profile, body: &Value) -> Result<Vec<Block>, String> {
     let layout = &profile.rules;
     let empty = Map::new();
-    let place = match at_path(body, &layout.path, None) {
+    let container = match at_path(body, &layout.path, None) {
         None | Some(Value::Null) => &empty,
         Some(Value::Object(fields)) => fields,
         Some(_) => return Err("the rules are not an object".to_owned()),
     };
-    let defaults = named_block(place, &layout.defaults)?;
-    let overrides = named_block(place, &layout.overrides)?;
-    let bare = bare_rules(profile, place);
+    let defaults = named_block(container, &layout.defaults)?;
+    let overrides = named_block(container, &layout.overrides)?;
+    let bare = bare_rules(profile, container);
     if defaults.is_some() && overrides.is_some() && !layout.both_blocks {
         return Err(
             "the policy has both a defaults and an overrides block: the kind allows one".to_owned(),
@@ -76,13 +76,13 @@ fn blocks(profile: &Profile, body: &Value) -> Result<Vec<Block>, String> {
     let has_bare_unset = layout
         .unset
         .as_ref()
-        .is_some_and(|name| place.contains_key(name));
+        .is_some_and(|name| container.contains_key(name));
     if !has_block || !bare.is_empty() || has_bare_unset {
         let participates_if_empty = !has_block;
         blocks.push(block(
             profile,
             body,
-            place,
+            container,
             BlockName::Bare,
             bare,
             participates_if_empty,
@@ -102,12 +102,12 @@ fn blocks(profile: &Profile, body: &Value) -> Result<Vec<Block>, String> {
 
 /// Returns the block with one of the given names. More than one of them is Invalid.
 fn named_block<'v>(
-    place: &'v Map<String, Value>,
+    container: &'v Map<String, Value>,
     names: &[String],
 ) -> Result<Option<&'v Map<String, Value>>, String> {
     let mut block = None;
     for name in names {
-        let fields = match place.get(name) {
+        let fields = match container.get(name) {
             None | Some(Value::Null) => continue,
             Some(Value::Object(fields)) => fields,
             Some(_) => return Err(format!("block `{name}` is not an object")),
@@ -123,18 +123,22 @@ fn named_block<'v>(
 }
 
 /// Returns the bare rules: all fields except targeting, strategy, block and excluded fields.
-fn bare_rules(profile: &Profile, place: &Map<String, Value>) -> Map<String, Value> {
+fn bare_rules(profile: &Profile, container: &Map<String, Value>) -> Map<String, Value> {
     let layout = &profile.rules;
     let blocks = layout.defaults.iter().chain(&layout.overrides);
     let at_spec = layout.path == [FieldStep::Field("spec".to_owned())];
-    let mut rules = block_rules(profile, place);
+    let mut rules = block_rules(profile, container);
     rules.retain(|name, _| {
         let targeting =
             at_spec && (TARGETING.contains(&name.as_str()) || selector_field(profile, name));
         !targeting && !blocks.clone().any(|b| b == name)
     });
     // Only blocks have conditions: in bare rules, `when` is a rule (specification 5.4).
-    if let Some((name, value)) = layout.when.as_ref().and_then(|w| place.get_key_value(w)) {
+    if let Some((name, value)) = layout
+        .when
+        .as_ref()
+        .and_then(|w| container.get_key_value(w))
+    {
         rules.insert(name.clone(), value.clone());
     }
     rules
@@ -181,17 +185,17 @@ fn block_rules(profile: &Profile, fields: &Map<String, Value>) -> Map<String, Va
 fn block(
     profile: &Profile,
     body: &Value,
-    place: &Map<String, Value>,
+    container: &Map<String, Value>,
     name: BlockName,
     rules: Map<String, Value>,
     participates_if_empty: bool,
 ) -> Result<Block, String> {
     let layout = &profile.rules;
     let strategy = match profile.class {
-        PolicyClass::Inherited => super::strategy::strategy(profile, body, place, name)?,
+        PolicyClass::Inherited => super::strategy::strategy(profile, body, container, name)?,
         PolicyClass::Direct | PolicyClass::Listed | PolicyClass::Unprofiled => Strategy::None,
     };
-    let when = match layout.when.as_ref().and_then(|w| place.get(w)) {
+    let when = match layout.when.as_ref().and_then(|w| container.get(w)) {
         Some(Value::String(text)) if name != BlockName::Bare => {
             Some(Expression::compile(text).map_err(|e| format!("condition `{text}` {e}"))?)
         }
@@ -199,7 +203,7 @@ fn block(
         Some(_) if name == BlockName::Bare => None,
         Some(_) => return Err("the condition is not a string".to_owned()),
     };
-    let unset = match layout.unset.as_ref().and_then(|u| place.get(u)) {
+    let unset = match layout.unset.as_ref().and_then(|u| container.get(u)) {
         Some(value) => unset_names(value)?,
         None => Vec::new(),
     };
@@ -268,11 +272,11 @@ fn order_key(rule: &OrderRule, object: &Object) -> i128 {
     };
     let key = match &rule.values {
         Some(values) => {
-            let place = value
+            let position = value
                 .as_ref()
                 .and_then(Value::as_str)
                 .and_then(|text| values.iter().position(|v| v == text));
-            place.unwrap_or(values.len()) as i128
+            position.unwrap_or(values.len()) as i128
         }
         None => match &value {
             Some(Value::Number(number)) => number.to_string().parse().unwrap_or(0),

@@ -13,10 +13,10 @@ use crate::model::{BlockName, Direction, Granularity, Strategy, at_path};
 pub(super) fn strategy(
     profile: &Profile,
     object: &Value,
-    place: &Map<String, Value>,
+    container: &Map<String, Value>,
     block: BlockName,
 ) -> Result<Strategy, String> {
-    match strategy_field(profile, object, place)? {
+    match strategy_field(profile, object, container)? {
         None => default_strategy(profile, block),
         Some((field, value)) => {
             let raw = value
@@ -68,12 +68,12 @@ pub(super) fn parse_strategy(
 fn strategy_field<'v>(
     profile: &Profile,
     object: &'v Value,
-    place: &'v Map<String, Value>,
+    container: &'v Map<String, Value>,
 ) -> Result<Option<(String, &'v Value)>, String> {
     let mut field_value = None;
     for field in &profile.strategy_choice.fields {
         let value = match field {
-            StrategyField::Name(name) => place.get(name).map(|v| (name.clone(), v)),
+            StrategyField::Name(name) => container.get(name).map(|v| (name.clone(), v)),
             StrategyField::Path(path) => {
                 at_path(object, path, None).map(|v| (format!("{path:?}"), v))
             }

@@ -103,9 +103,9 @@ impl ProfileSources {
                 Err(problem) => registry.problems.push(problem),
             }
         }
-        for (place, document) in &*self.built_in {
+        for (location, document) in &*self.built_in {
             let kind = document.policy();
-            match Profile::resolve(document, ProfileOrigin::BuiltIn, label(&kind), place) {
+            match Profile::resolve(document, ProfileOrigin::BuiltIn, label(&kind), location) {
                 Ok(profile) => registry.insert(profile),
                 Err(problem) => registry.problems.push(problem),
             }
@@ -183,12 +183,12 @@ impl ProfileRegistry {
         let kind = GroupKind::new(groups::ENTAIL, "PolicyProfile");
         let mut documents = Vec::new();
         for ((_, name), entry) in store.of_kind(&kind) {
-            let place = match &entry.object.location {
+            let location = match &entry.object.location {
                 Some(location) => location.to_string(),
                 None => format!("PolicyProfile/{name}"),
             };
-            match parse_value(&entry.object.body, &place) {
-                Ok(document) => documents.push((place, document)),
+            match parse_value(&entry.object.body, &location) {
+                Ok(document) => documents.push((location, document)),
                 Err(problem) => {
                     self.problems.push(problem);
                     self.refuse(policy_of(&entry.object.body));
@@ -203,7 +203,7 @@ impl ProfileRegistry {
         documents: &[(String, ProfileDocument)],
         label: &dyn Fn(&GroupKind) -> Option<PolicyLabel>,
     ) {
-        for (place, document) in documents {
+        for (location, document) in documents {
             let kind = document.policy();
             let duplicate = documents
                 .iter()
@@ -211,10 +211,12 @@ impl ProfileRegistry {
             // With two profiles of one kind, both are refused (specification 11.3).
             let resolved = match duplicate {
                 Some((other, _)) => Err(ProfileError::new(
-                    place.clone(),
+                    location.clone(),
                     format!("kind `{kind}` has another profile at {other}: keep one"),
                 )),
-                None => Profile::resolve(document, ProfileOrigin::Configured, label(&kind), place),
+                None => {
+                    Profile::resolve(document, ProfileOrigin::Configured, label(&kind), location)
+                }
             };
             match resolved {
                 Ok(profile) => self.insert(profile),
