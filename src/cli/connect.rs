@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::args::ManifestArgs;
 use super::commands::serve::{InsightAuthArg, LogFormatArg};
-use super::commands::test::{Case, Mismatch, check};
+use super::commands::test::{Case, Mismatch, check, unknown_names};
 use super::remote::{self, RemoteBackend};
 use super::render::console;
 use super::{CliError, ExitStatus, ServeArgs, SourceArgs, TestArgs};
@@ -174,21 +174,29 @@ pub(super) struct CaseRunner {
 
 impl CaseRunner {
     /// Uses `profiles` in addition to those of the cases.
+    ///
+    /// # Errors
+    /// A profile cannot be read, or is refused.
     pub(super) fn new(profiles: &[PathBuf]) -> Result<Self, CliError> {
+        // Refused once, and not by each case.
+        app::load_values(&[], profiles)?;
         Ok(Self {
             profiles: profiles.to_vec(),
         })
     }
 
     /// Returns the differences between the answers and what a case expects.
-    pub(super) fn run(&self, case: &Case) -> Vec<Mismatch> {
-        match app::load_values(&case.inputs(), &self.profiles) {
-            Ok(mut local) => check(case, &mut local),
-            Err(error) => vec![Mismatch {
-                about: "objects of the case".to_owned(),
-                expected: "readable".to_owned(),
-                found: error.to_string(),
-            }],
+    ///
+    /// # Errors
+    /// The reasons why the case cannot run, each with its field.
+    pub(super) fn run(&self, case: &Case) -> Result<Vec<Mismatch>, Vec<String>> {
+        let mut local = app::load_values(&case.inputs(), &self.profiles)
+            .map_err(|error| vec![error.to_string()])?;
+        let unknown = unknown_names(case, &mut local);
+        if unknown.is_empty() {
+            Ok(check(case, &mut local))
+        } else {
+            Err(unknown)
         }
     }
 }

@@ -10,5 +10,6 @@
 )]
 
 mod answers;
+mod cases;
 mod insight;
 mod readme;
