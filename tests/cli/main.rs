@@ -11,5 +11,6 @@
 
 mod answers;
 mod cases;
+mod crds;
 mod insight;
 mod readme;

@@ -1,6 +1,7 @@
 //! Findings of `entail lint`: invalid policies, missing targets, policies without effect, silent
 //! losses and conflicts (specification 1.4, 3.3, 9.2).
 
+mod patterns;
 mod routes;
 mod suggestion;
 
@@ -48,6 +49,7 @@ pub fn list_findings(
     }
     if requested.is_empty() {
         profiles(world, visibility, &mut findings);
+        patterns::unmatched_patterns(world, visibility, &mut findings);
         routes::conflicts(world, &mut findings);
         unknown_kinds(world, &mut findings);
     }
