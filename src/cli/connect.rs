@@ -51,10 +51,17 @@ pub(super) fn connect(source: &SourceArgs) -> Result<Connection, CliError> {
         max_manifest_mib: source.limits.max_manifest_size,
         cluster: source.cluster.access(&source.manifests),
     })?;
+    print_note(loaded.note.as_deref());
     Ok(Connection {
         backend: Box::new(loaded.local),
         incomplete: loaded.incomplete,
     })
+}
+
+fn print_note(note: Option<&str>) {
+    if let Some(note) = note {
+        console::print_error(&format!("note: {note}"));
+    }
 }
 
 /// Loads inputs and prints their problems on standard error.
@@ -93,6 +100,10 @@ pub(super) fn compare(
         })
     });
     let (mut before, after) = (before?, after?);
+    print_note(before.note.as_deref());
+    if after.note != before.note {
+        print_note(after.note.as_deref());
+    }
     let (old, new) = (&before.local.snapshot, &after.local.snapshot);
     let reply = insight::compare(old.engine(), new.engine(), &AccessScope::default());
     Ok(Comparison {

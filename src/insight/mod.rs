@@ -22,7 +22,7 @@ pub use backend::{LocalBackend, QueryBackend, QueryError};
 pub use compare::{ChangeFilter, PreviewFn, compare, preview_change};
 pub use explain::explain;
 pub use failure::{Failure, FailureCode};
-pub use findings::list_findings;
+pub use findings::{list_findings, missing_crds};
 pub use lookup::{MAX_BATCH, batch, get, get_stored, incomplete_kinds, requested_path};
 pub use nearest::nearest;
 pub use paths::list_paths;

@@ -1,4 +1,5 @@
-//! Tests of what the CRDs among manifests determine: whether the patterns of a profile match a field.
+//! Tests of what the CRDs among manifests determine: the defaults of objects, and whether the patterns
+//! of a profile match a field.
 
 use std::path::Path;
 use std::process::Command;
@@ -61,6 +62,8 @@ spec:
                   base: {type: string, default: 25ms}
               codes: {type: array, items: {type: object, properties: {code: {type: integer}}}}
 "#;
+const PATH: &str = "gateways/shop/storefront/listeners/http/routes/HTTPRoute/shop/browse";
+
 /// Runs a command in a folder; returns its exit code and its output.
 fn entail(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_entail"))
@@ -84,6 +87,97 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
         std::fs::write(path, text).unwrap();
     }
     folder
+}
+
+/// The effective policy on the route.
+fn policy(folder: &Path, manifests: &str) -> serde_json::Value {
+    let (code, printed, errors) = entail(
+        folder,
+        &["get", PATH, "--manifests", manifests, "-o", "json"],
+    );
+    assert_eq!(code, Some(0), "{printed}{errors}");
+    let answer: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    let text = answer.to_string();
+    let found = answer.pointer("/paths/0/policies/0/spec").cloned();
+    found.unwrap_or_else(|| panic!("{text}"))
+}
+
+#[test]
+fn objects_of_files_get_the_defaults_of_their_crds() {
+    let folder = folder(&[("m/world.yaml", WORLD), ("m/crd.yaml", CRD)]);
+    let spec = policy(folder.path(), "m");
+    assert_eq!(
+        spec,
+        serde_json::json!({"attempts": 2, "backoff": {"base": "25ms"}})
+    );
+    let (_, _, errors) = entail(folder.path(), &["get", PATH, "--manifests", "m"]);
+    assert_eq!(errors, "");
+}
+
+#[test]
+fn a_missing_crd_is_a_note_and_a_finding() {
+    let folder = folder(&[("m/world.yaml", WORLD)]);
+    assert_eq!(
+        policy(folder.path(), "m"),
+        serde_json::json!({"backoff": {}})
+    );
+    let note = "the manifests contain no CRD of RetryPolicy.policies.bakery.example: defaults of its \
+                schema are not applied; add the CustomResourceDefinition to the manifests";
+    let (code, _, errors) = entail(folder.path(), &["get", PATH, "--manifests", "m"]);
+    assert_eq!(code, Some(0));
+    assert_eq!(errors, format!("entail: note: {note}\n"));
+    let (_, printed, _) = entail(folder.path(), &["lint", "--manifests", "m"]);
+    assert!(
+        printed.contains(&format!("note: {note} [CrdMissing]\n")),
+        "{printed}"
+    );
+    let (_, printed, _) = entail(
+        folder.path(),
+        &["lint", "--manifests", "m", "--kind", "Other.example.com"],
+    );
+    assert!(!printed.contains("CrdMissing"), "{printed}");
+    // A comparison prints the note once.
+    let (_, _, errors) = entail(folder.path(), &["diff", "m", "m"]);
+    assert_eq!(errors.matches("note: ").count(), 1, "{errors}");
+}
+
+#[test]
+fn previewed_objects_get_defaults() {
+    let folder = folder(&[
+        ("m/world.yaml", WORLD),
+        ("m/crd.yaml", CRD),
+        ("without/world.yaml", WORLD),
+        ("crd.yaml", CRD),
+    ]);
+    let changed = WORLD.rsplit("---\n").next().unwrap();
+    let changed = changed.replace("backoff: {}", "backoff: {base: 1s}");
+    std::fs::write(folder.path().join("change.yaml"), changed).unwrap();
+    let preview = |manifests: &str, change: &str| {
+        let arguments = [
+            "preview",
+            "-f",
+            change,
+            "--manifests",
+            manifests,
+            "-o",
+            "json",
+        ];
+        let (code, printed, errors) = entail(folder.path(), &arguments);
+        assert!(matches!(code, Some(0 | 1)), "{printed}{errors}");
+        printed
+    };
+    // `attempts` has its default before and after.
+    let printed = preview("m", "change.yaml");
+    assert!(
+        printed.contains("1s") && !printed.contains("attempts"),
+        "{printed}"
+    );
+    // A new CRD gives existing policies its defaults.
+    let printed = preview("without", "crd.yaml");
+    assert!(
+        printed.contains("25ms") && printed.contains("attempts"),
+        "{printed}"
+    );
 }
 
 #[test]

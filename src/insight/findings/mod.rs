@@ -1,9 +1,12 @@
 //! Findings of `entail lint`: invalid policies, missing targets, policies without effect, silent
 //! losses and conflicts (specification 1.4, 3.3, 9.2).
 
+mod missing_crds;
 mod patterns;
 mod routes;
 mod suggestion;
+
+pub use missing_crds::missing_crds;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -53,6 +56,7 @@ pub fn list_findings(
         routes::conflicts(world, &mut findings);
         unknown_kinds(world, &mut findings);
     }
+    missing_crds::find(world, &requested, &mut findings);
     // Findings without an object summarize all objects.
     findings.retain(|found| match &found.object {
         Some(key) => visibility.includes_object(key),
