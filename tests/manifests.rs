@@ -246,6 +246,71 @@ fn scopes_come_from_crds_profiles_and_well_known_kinds() {
 }
 
 #[test]
+fn objects_follow_the_defaults_of_their_crd() {
+    let dir = folder();
+    let (crd, policies) = (
+        dir.path().join("crd.yaml"),
+        dir.path().join("policies.yaml"),
+    );
+    let write_crd = |default: &str| {
+        let schema =
+            format!("{{properties: {{spec: {{default: {{}}, properties: {{v: {default}}}}}}}}}");
+        let text = format!(
+            "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n\
+             metadata: {{name: ps.p.io}}\nspec:\n  group: p.io\n  names: {{kind: P, plural: ps}}\n  \
+             scope: Namespaced\n  versions:\n  - {{name: v1, storage: true, schema: \
+             {{openAPIV3Schema: {schema}}}}}\n"
+        );
+        fs::write(&crd, text).unwrap();
+    };
+    let policy = |name: &str, spec: &str| {
+        format!("---\napiVersion: p.io/v1\nkind: P\nmetadata: {{name: {name}}}\n{spec}\n")
+    };
+    let without_crd = policy("a", "") + &policy("b", "spec: {v: 5}");
+    fs::write(&policies, &without_crd).unwrap();
+    let mut manifests = manifests(&[dir.path()]);
+    let a = "P.p.io/default/a";
+    let only_a = |scan: &Scan| {
+        let changes = changes(scan);
+        changes
+            .into_iter()
+            .filter(|change| !change.contains("CustomResource"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        changes(&manifests.scan()),
+        [format!("+{a}=null"), "+P.p.io/default/b=5".to_owned()]
+    );
+    write_crd("{default: 1}");
+    assert_eq!(only_a(&manifests.scan()), [format!("+{a}=1")]);
+    // A changed default replaces the old one: files have no memory of it.
+    write_crd("{default: 22}");
+    assert_eq!(only_a(&manifests.scan()), [format!("+{a}=22")]);
+    assert!(changes(&manifests.scan()).is_empty());
+    // Another change of the files does not repeat the object.
+    fs::write(dir.path().join("more.yaml"), service("s", "1")).unwrap();
+    assert_eq!(changes(&manifests.scan()), ["+Service/default/s=1"]);
+    fs::remove_file(&crd).unwrap();
+    assert_eq!(only_a(&manifests.scan()), [format!("+{a}=null")]);
+    // Defaults that an API server could not store are a problem of their object alone.
+    let list = format!("{{items: {{default: {}}}}}", "x".repeat(100_000));
+    write_crd(&list);
+    let nulls = vec!["null"; 20].join(", ");
+    fs::write(
+        &policies,
+        policy("c", &format!("spec: {{v: [{nulls}]}}")) + &without_crd,
+    )
+    .unwrap();
+    let scan = manifests.scan();
+    assert_eq!(kinds(&scan), [(ProblemKind::Malformed, false)]);
+    let message = &only(&scan.problems).message;
+    assert!(
+        message.starts_with("P.p.io/default/c: the defaults of its CRD are not applied"),
+        "{message}"
+    );
+}
+
+#[test]
 fn standard_input_is_read_once() {
     let text = service("a", "1") + "---\n{apiVersion: v1, kind: Secret, metadata: {name: s}}\n";
     let mut manifests = manifests(&[Path::new("-"), Path::new("-")])

@@ -10,7 +10,7 @@ use super::object_cache::{ObjectCache, epoch, now, profile_problems};
 use super::values::change_world;
 use super::{AppError, Inputs};
 use crate::config::ControllerSettings;
-use crate::insight::{LocalBackend, SourceProblems};
+use crate::insight::{LocalBackend, SourceProblems, missing_crds};
 use crate::snapshot::Version;
 use crate::source::manifests::{Limits, Manifests, Problem};
 use entail_core::profile::parse_documents;
@@ -23,6 +23,9 @@ pub struct LoadedInputs {
     pub local: LocalBackend,
     /// Problems of the inputs for standard error: `path:line: message`.
     pub warnings: Vec<String>,
+    /// A note for standard error: the policy kinds of manifests whose CRDs are missing, so that their
+    /// defaults are not applied.
+    pub note: Option<String>,
     /// Whether some input could not be read and `--allow-partial` is not set. The answers are
     /// correct for the readable inputs, but the command ends with exit code 3.
     pub incomplete: bool,
@@ -55,6 +58,7 @@ pub fn load(inputs: &Inputs) -> Result<LoadedInputs, AppError> {
         generation: 1,
         synced_at: now(),
     });
+    let note = missing_crds(snapshot.world(), &[]);
     let refused = profile_problems(snapshot.world());
     let warnings = problems.problems.iter();
     let warnings = warnings
@@ -68,6 +72,7 @@ pub fn load(inputs: &Inputs) -> Result<LoadedInputs, AppError> {
             change: change_world,
         },
         warnings,
+        note,
         incomplete,
     })
 }

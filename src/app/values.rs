@@ -1,5 +1,6 @@
 //! Worlds from values instead of manifests: for the `test` command, and for previews of changes.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,10 +13,14 @@ use super::object_cache::{ObjectCache, epoch, now};
 use crate::config::ControllerSettings;
 use crate::insight::{ChangeFilter, LocalBackend, SourceProblems};
 use crate::snapshot::Version;
-use crate::source::manifests;
+use crate::source::manifests::{self, CrdSchemas};
 use entail_core::effective::World;
-use entail_core::model::{Change, ObjectKey};
+use entail_core::model::{Change, GroupKind, Object, ObjectKey};
 use entail_core::store::ProfileSources;
+
+/// The largest size, in bytes, that defaults may add to the objects of a previewed change. A small request
+/// must not need much memory.
+const MAX_PREVIEW_DEFAULTS: usize = 32 * 1024 * 1024;
 
 /// Reads the documents of a YAML or JSON file, each with the line on which it begins.
 ///
@@ -31,7 +36,8 @@ pub fn read_values(path: &Path) -> Result<Vec<(u32, Value)>, AppError> {
 /// Builds the world of objects given as values, with the built-in profiles.
 ///
 /// The values are read as manifests are: a malformed object is skipped, the later of two objects
-/// with the same key applies, and PolicyProfiles and CRDs among the objects define kinds.
+/// with the same key applies, and PolicyProfiles and CRDs among the objects define kinds. Objects get
+/// the defaults of their CRDs.
 pub fn world_of(values: &[Value]) -> World {
     cache_of(values, ProfileSources::shipped()).world()
 }
@@ -60,6 +66,9 @@ pub fn load_values(values: &[Value], profiles: &[PathBuf]) -> Result<LocalBacken
 
 /// Returns the world after applying manifests and deleting objects, and the problems of the
 /// manifests. Objects for which `may` returns false are ignored and reported as problems.
+///
+/// The objects get the defaults of the CRDs in the world and in the manifests, as if an API server stored
+/// them. If a CRD is among the manifests, existing objects of its kind get its defaults, too.
 pub fn change_world(
     world: &World,
     text: &str,
@@ -84,21 +93,62 @@ pub fn change_world(
         }
     }
     let mut cache = ObjectCache::with_store(world.profiles().clone(), world.store().clone());
+    apply_defaults(&cache, &mut change, &mut problems);
     cache.apply(change);
     (cache.world(), problems)
 }
 
+/// Applies the defaults of CRDs to the objects of a change, and adds the existing objects that a CRD of
+/// the change gives other fields.
+fn apply_defaults(cache: &ObjectCache, change: &mut Change, problems: &mut Vec<(String, String)>) {
+    let deletes = change.deletes.iter();
+    let scopes = cache.scopes();
+    let key_in_store = |key: &ObjectKey| ObjectKey {
+        namespace: scopes.namespace(&key.kind, &key.namespace),
+        ..key.clone()
+    };
+    let deleted: BTreeSet<ObjectKey> = deletes.map(key_in_store).collect();
+    let kept = |object: &&Arc<Object>| !deleted.contains(&object.key);
+    let crds = GroupKind::crd();
+    let old = cache.store().of_kind(&crds).map(|(_, entry)| &entry.object);
+    let schemas = CrdSchemas::of(old.filter(kept).chain(&change.upserts));
+    let defined = change.upserts.iter();
+    let defined: BTreeSet<GroupKind> = defined.filter_map(|crd| crd.defined_kind()).collect();
+    let existing = defined.iter().flat_map(|kind| cache.store().of_kind(kind));
+    let existing = existing.map(|(_, entry)| &entry.object).filter(kept);
+    let mut left = MAX_PREVIEW_DEFAULTS;
+    let mut upserts = Vec::new();
+    for object in existing.chain(&change.upserts) {
+        match schemas.with_defaults(object, &mut left) {
+            Ok(object) => upserts.push(object),
+            Err(error) => {
+                problems.push(("change".to_owned(), format!("{}: {error}", object.key)));
+                upserts.push(Arc::clone(object));
+            }
+        }
+    }
+    change.upserts = upserts;
+}
+
 fn cache_of(values: &[Value], profiles: ProfileSources) -> ObjectCache {
-    let mut change = Change::default();
+    let mut objects = Vec::new();
     for value in values {
         // Each value is parsed separately, so that a malformed one does not affect the others.
         let parsed = manifests::read_objects(&value.to_string(), "objects");
-        let objects = parsed.objects.into_iter();
-        change
-            .upserts
-            .extend(objects.map(|read| Arc::new(read.object)));
+        let parsed = parsed.objects.into_iter();
+        objects.extend(parsed.map(|read| Arc::new(read.object)));
+    }
+    let schemas = CrdSchemas::of(&objects);
+    for object in &mut objects {
+        // Objects whose defaults are too large stay as they are written.
+        if let Ok(defaulted) = schemas.with_defaults(object, &mut { usize::MAX }) {
+            *object = defaulted;
+        }
     }
     let mut cache = ObjectCache::new(profiles);
-    cache.apply(change);
+    cache.apply(Change {
+        upserts: objects,
+        ..Change::default()
+    });
     cache
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::args::{ControllerArgs, ManifestArgs};
 use super::commands::serve::{InsightAuthArg, LogFormatArg};
-use super::commands::test::{Case, Mismatch, check};
+use super::commands::test::{Case, Mismatch, check, unknown_names};
 use super::remote::{self, RemoteBackend};
 use super::render::console;
 use super::{CliError, ExitStatus, ServeArgs, SourceArgs, TestArgs};
@@ -52,10 +52,17 @@ pub(super) fn connect(source: &SourceArgs) -> Result<Connection, CliError> {
         max_manifest_mib: source.limits.max_manifest_size,
         cluster: source.cluster.access(&source.manifests),
     })?;
+    print_note(loaded.note.as_deref());
     Ok(Connection {
         backend: Box::new(loaded.local),
         incomplete: loaded.incomplete,
     })
+}
+
+fn print_note(note: Option<&str>) {
+    if let Some(note) = note {
+        console::print_error(&format!("note: {note}"));
+    }
 }
 
 /// Loads inputs and prints their problems on standard error.
@@ -96,6 +103,10 @@ pub(super) fn compare(
         })
     });
     let (mut before, after) = (before?, after?);
+    print_note(before.note.as_deref());
+    if after.note != before.note {
+        print_note(after.note.as_deref());
+    }
     let (old, new) = (&before.local.snapshot, &after.local.snapshot);
     let reply = insight::compare(old.engine(), new.engine(), &AccessScope::default());
     Ok(Comparison {
@@ -178,21 +189,29 @@ pub(super) struct CaseRunner {
 
 impl CaseRunner {
     /// Uses `profiles` in addition to those of the cases.
+    ///
+    /// # Errors
+    /// A profile cannot be read, or is refused.
     pub(super) fn new(profiles: &[PathBuf]) -> Result<Self, CliError> {
+        // Refused once, and not by each case.
+        app::load_values(&[], profiles)?;
         Ok(Self {
             profiles: profiles.to_vec(),
         })
     }
 
     /// Returns the differences between the answers and what a case expects.
-    pub(super) fn run(&self, case: &Case) -> Vec<Mismatch> {
-        match app::load_values(&case.inputs(), &self.profiles) {
-            Ok(mut local) => check(case, &mut local),
-            Err(error) => vec![Mismatch {
-                about: "objects of the case".to_owned(),
-                expected: "readable".to_owned(),
-                found: error.to_string(),
-            }],
+    ///
+    /// # Errors
+    /// The reasons why the case cannot run, each with its field.
+    pub(super) fn run(&self, case: &Case) -> Result<Vec<Mismatch>, Vec<String>> {
+        let mut local = app::load_values(&case.inputs(), &self.profiles)
+            .map_err(|error| vec![error.to_string()])?;
+        let unknown = unknown_names(case, &mut local);
+        if unknown.is_empty() {
+            Ok(check(case, &mut local))
+        } else {
+            Err(unknown)
         }
     }
 }

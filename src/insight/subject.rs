@@ -60,6 +60,24 @@ impl QuerySubject {
         ))
     }
 
+    /// Whether the subject exists: a valid path, an object, or a section that its object has.
+    pub fn exists(&self, engine: &PathEngine) -> bool {
+        let world = engine.world();
+        let has_node = || {
+            self.nodes(engine)
+                .nodes
+                .is_some_and(|nodes| !nodes.is_empty())
+        };
+        match self {
+            QuerySubject::All => true,
+            QuerySubject::Path(name) => {
+                PathName::parse(name).is_ok_and(|path| world.locate(&path).is_ok())
+            }
+            QuerySubject::Object(key, None) => world.store().get(key).is_some() || has_node(),
+            QuerySubject::Object(_, Some(_)) => has_node(),
+        }
+    }
+
     /// Finds the topology nodes of the subject.
     pub(super) fn nodes(&self, engine: &PathEngine) -> SubjectNodes {
         let topology = engine.world().topology();

@@ -10,5 +10,7 @@
 )]
 
 mod answers;
+mod cases;
+mod crds;
 mod insight;
 mod readme;

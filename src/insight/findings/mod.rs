@@ -1,8 +1,12 @@
 //! Findings of `entail lint`: invalid policies, missing targets, policies without effect, silent
 //! losses and conflicts (specification 1.4, 3.3, 9.2).
 
+mod missing_crds;
+mod patterns;
 mod routes;
 mod suggestion;
+
+pub use missing_crds::missing_crds;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -51,9 +55,11 @@ pub fn list_findings(
     }
     if requested.is_empty() {
         profiles(world, visibility, &mut findings);
+        patterns::unmatched_patterns(world, visibility, &mut findings);
         routes::conflicts(world, &mut findings);
         unprofiled_kinds(world, &mut findings);
     }
+    missing_crds::find(world, &requested, &mut findings);
     // Findings without an object summarize all objects.
     findings.retain(|scoped| match &scoped.object {
         Some(key) => visibility.includes_object(key),

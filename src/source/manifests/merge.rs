@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use entail_core::model::{Change, Object, ObjectKey, Str};
 
+use super::defaults::{CrdSchemas, DefaultedObject};
 use super::read::ManifestObject;
 use super::scopes::KindScopes;
 use super::{Problem, ProblemKind};
@@ -19,6 +20,8 @@ pub(super) struct Item {
     pub written: Str,
     /// The line on which the object begins.
     pub line: u32,
+    /// The object with the defaults of its CRD, as of the last update.
+    defaulted: Option<DefaultedObject>,
 }
 
 /// The objects that were published last.
@@ -33,38 +36,69 @@ impl Item {
             written: read.object.key.namespace.clone(),
             object: Arc::new(read.object),
             line: read.line,
+            defaulted: None,
+        }
+    }
+
+    /// The object with the defaults of its CRD, and the problem for which they are not applied.
+    fn with_defaults(
+        &mut self,
+        schemas: &CrdSchemas,
+        name: &str,
+    ) -> (Arc<Object>, Option<Problem>) {
+        self.defaulted = DefaultedObject::update(self.defaulted.take(), &self.object, schemas);
+        match &self.defaulted {
+            None => (Arc::clone(&self.object), None),
+            Some(DefaultedObject { result, .. }) => match result {
+                Ok(object) => (Arc::clone(object), None),
+                Err(error) => {
+                    let key = &self.object.key;
+                    let problem = Problem {
+                        path: name.to_owned(),
+                        line: Some(self.line),
+                        message: format!("{key}: {error}"),
+                        kind: ProblemKind::Malformed,
+                        kept_last_good: false,
+                        about: Some(key.clone()),
+                    };
+                    (Arc::clone(&self.object), Some(problem))
+                }
+            },
         }
     }
 }
 
 impl Published {
     /// Merges the objects of all files, given by name in their order. Returns the changes since the
-    /// last call, and a problem for each object that is in two places.
+    /// last call, and the problems: objects that are in two places, and objects whose defaults are too
+    /// large.
     pub fn update(
         &mut self,
         scopes: &mut KindScopes,
         files: &mut [(String, &mut Vec<Item>)],
     ) -> (Change, Vec<Problem>) {
-        let all = files.iter().flat_map(|(_, items)| items.iter());
-        scopes.update_from_crds(all.map(|item| &*item.object));
+        let all = || files.iter().flat_map(|(_, items)| items.iter());
+        scopes.update_from_crds(all().map(|item| &*item.object));
+        let schemas = CrdSchemas::of(all().map(|item| &item.object));
         let mut now: BTreeMap<ObjectKey, Arc<Object>> = BTreeMap::new();
-        let mut duplicates = Vec::new();
+        let mut problems = Vec::new();
         for (name, items) in files {
             for item in items.iter_mut() {
                 scopes.reassign_namespace(&mut item.object, &item.written);
-                let object = Arc::clone(&item.object);
+                let (object, problem) = item.with_defaults(&schemas, name);
+                problems.extend(problem);
                 match now.entry(object.key.clone()) {
                     Entry::Vacant(entry) => {
                         entry.insert(object);
                     }
                     Entry::Occupied(mut entry) => {
-                        duplicates.push(duplicate(name, item, entry.get()));
+                        problems.push(duplicate(name, item, entry.get()));
                         entry.insert(object);
                     }
                 }
             }
         }
-        (self.replace(now), duplicates)
+        (self.replace(now), problems)
     }
 
     fn replace(&mut self, now: BTreeMap<ObjectKey, Arc<Object>>) -> Change {

@@ -5,6 +5,7 @@
 //! [`Change`]s, and [`watch`] repeats this whenever a file changes.
 
 mod content;
+mod defaults;
 mod document;
 mod files;
 mod limits;
@@ -21,6 +22,7 @@ use std::fmt;
 
 use entail_core::model::{Change, ObjectKey};
 
+pub use defaults::CrdSchemas;
 pub use limits::Limits;
 pub use read::{
     ManifestError, ManifestObject, ParsedManifest, read_documents, read_objects, read_values,

@@ -24,7 +24,8 @@ pub struct Manifests {
     /// The files in their order; objects of later files take precedence.
     order: Vec<PathBuf>,
     published: Published,
-    duplicates: Vec<Problem>,
+    /// The problems of the last merge of all files.
+    merge_problems: Vec<Problem>,
     folders: BTreeMap<PathBuf, EntryFilter>,
 }
 
@@ -53,7 +54,7 @@ impl Manifests {
             files: BTreeMap::new(),
             order: Vec::new(),
             published: Published::default(),
-            duplicates: Vec::new(),
+            merge_problems: Vec::new(),
             folders: BTreeMap::new(),
         }
     }
@@ -171,15 +172,15 @@ impl Manifests {
             .iter()
             .filter_map(|path| Some((name_of(path), &mut by_path.remove(path)?.items)))
             .collect();
-        let (change, duplicates) = self.published.update(&mut self.scopes, &mut files);
-        self.duplicates = duplicates;
+        let (change, problems) = self.published.update(&mut self.scopes, &mut files);
+        self.merge_problems = problems;
         change
     }
 
     fn problems(&self, listing: Vec<Problem>) -> Vec<Problem> {
         let files = self.files.values().flat_map(|loaded| &loaded.problems);
         let mut problems = listing;
-        problems.extend(files.chain(&self.duplicates).cloned());
+        problems.extend(files.chain(&self.merge_problems).cloned());
         problems.sort();
         problems.dedup();
         problems

@@ -1,10 +1,12 @@
 //! `entail test`: checks policies against test cases (`docs/testing.md`).
 
+mod assertions;
 mod case;
 mod check;
 mod diff;
 mod expected_failures;
 mod fixtures;
+mod names;
 mod read;
 
 use std::io::Write;
@@ -13,11 +15,14 @@ use std::path::PathBuf;
 pub use case::Case;
 pub use check::{Mismatch, check};
 use expected_failures::ExpectedFailures;
+pub(in crate::cli) use names::unknown_names;
 pub use read::read_cases;
+use read::{RefusedCase, read_files};
 
 use super::{CliError, ExitStatus, TestArgs, connect, console};
 
-/// Runs the command. The last line of the output is `N passed, N failed`.
+/// Runs the command. The last line of the output is `N passed, N failed`, with `, N refused` if there
+/// are cases that cannot run.
 ///
 /// # Errors
 /// A file cannot be read or parsed.
@@ -36,15 +41,29 @@ pub(in crate::cli) fn run(args: &TestArgs) -> Result<ExitStatus, CliError> {
             _ => files.push(path),
         }
     }
-    let cases = read_cases(&files)?;
+    let runner = connect::CaseRunner::new(&args.profiles)?;
+    let found = read_files(&files)?;
+    for warning in &found.warnings {
+        console::print_error(&format!("warning: {warning}"));
+    }
     let out = &mut console::stdout();
     let mut results = TestResults::default();
-    let runner = connect::CaseRunner::new(&args.profiles)?;
-    for (place, case) in &cases {
-        let mut mismatches = runner.run(case);
-        results.count(out, &lists, place, case, &mut mismatches)?;
+    for refused in &found.refused {
+        results.refuse(refused);
     }
-    for (list, name) in lists.unused(cases.iter().map(|(_, case)| case.name.as_str())) {
+    for (place, case) in &found.cases {
+        match runner.run(case) {
+            Ok(mismatches) => results.count(out, &lists, place, case, &mismatches)?,
+            Err(errors) => results.refuse(&RefusedCase {
+                place: place.clone(),
+                name: Some(case.name.clone()),
+                errors,
+            }),
+        }
+    }
+    let names = found.cases.iter().map(|(_, case)| case.name.as_str());
+    let refused = found.refused.iter().filter_map(|case| case.name.as_deref());
+    for (list, name) in lists.unused(names.chain(refused)) {
         results.failed += 1;
         writeln!(
             out,
@@ -59,10 +78,19 @@ pub(in crate::cli) fn run(args: &TestArgs) -> Result<ExitStatus, CliError> {
 struct TestResults {
     passed: usize,
     failed: usize,
+    refused: usize,
     listed: Vec<String>,
 }
 
 impl TestResults {
+    /// Counts a case that cannot run, and prints its errors on standard error.
+    fn refuse(&mut self, case: &RefusedCase) {
+        self.refused += 1;
+        for line in case.to_string().lines() {
+            console::print_error(&format!("error: {line}"));
+        }
+    }
+
     /// Counts a case, and prints it if it fails.
     fn count(
         &mut self,
@@ -70,7 +98,7 @@ impl TestResults {
         lists: &ExpectedFailures,
         place: &str,
         case: &Case,
-        mismatches: &mut [Mismatch],
+        mismatches: &[Mismatch],
     ) -> Result<(), CliError> {
         let name = &case.name;
         match (lists.of(name), mismatches.is_empty()) {
@@ -88,7 +116,7 @@ impl TestResults {
             (None, false) => {
                 self.failed += 1;
                 writeln!(out, "FAIL {name} ({place})")?;
-                for mismatch in mismatches.iter() {
+                for mismatch in mismatches {
                     write!(out, "{mismatch}")?;
                 }
             }
@@ -101,9 +129,15 @@ impl TestResults {
         for line in &self.listed {
             writeln!(out, "{line}")?;
         }
-        writeln!(out, "{} passed, {} failed", self.passed, self.failed)?;
+        write!(out, "{} passed, {} failed", self.passed, self.failed)?;
+        if self.refused > 0 {
+            write!(out, ", {} refused", self.refused)?;
+        }
+        writeln!(out)?;
         out.flush()?;
-        Ok(if self.failed > 0 {
+        Ok(if self.refused > 0 {
+            ExitStatus::Incomplete
+        } else if self.failed > 0 {
             ExitStatus::Findings
         } else {
             ExitStatus::Success

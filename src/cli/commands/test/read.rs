@@ -2,23 +2,77 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::assertions::{empty_expectations, unexplained_paths};
 use super::case::Case;
 use super::fixtures::{FIXTURE_FILE, Fixtures, names_fixtures};
 use crate::cli::{CliError, connect};
 
-/// Reads the cases of files, each with its file and line.
+/// The cases of files.
+#[derive(Debug, Default)]
+pub(in crate::cli) struct CaseFiles {
+    /// The cases with their files and lines.
+    pub cases: Vec<(String, Case)>,
+    /// The documents that are not valid cases.
+    pub refused: Vec<RefusedCase>,
+    /// Doubtful expectations, with file, line and case.
+    pub warnings: Vec<String>,
+}
+
+/// A case that does not run.
+#[derive(Debug)]
+pub(in crate::cli) struct RefusedCase {
+    /// The file and the line.
+    pub place: String,
+    /// The name, if the case has one.
+    pub name: Option<String>,
+    /// The errors, each with its field.
+    pub errors: Vec<String>,
+}
+
+impl fmt::Display for RefusedCase {
+    /// Writes one line for each error.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.name.as_ref();
+        let name = name.map(|name| format!(" `{name}`")).unwrap_or_default();
+        for (index, error) in self.errors.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "\n" };
+            write!(
+                f,
+                "{separator}{}: invalid test case{name}: {error}",
+                self.place
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads the cases of files, each with its file and line, as [`read_files`] does.
+///
+/// # Errors
+/// As those of [`read_files`], and the documents that are not valid cases.
+pub fn read_cases<P: AsRef<Path>>(files: &[P]) -> Result<Vec<(String, Case)>, CliError> {
+    let found = read_files(files)?;
+    if found.refused.is_empty() {
+        return Ok(found.cases);
+    }
+    let lines: Vec<String> = found.refused.iter().map(ToString::to_string).collect();
+    Err(CliError::Unreadable(lines.join("\n")))
+}
+
+/// Reads the cases of files. A document that is not a valid case does not affect the others: it
+/// expects nothing, has the name of another case, or names a fixture that is unknown.
 ///
 /// The objects of a fixture replace its name in a case. A file `fixtures.yaml` is not read as a
 /// case file. If it is among `files`, the cases must use all of its fixtures.
 ///
 /// # Errors
-/// A file cannot be read, a document is not a test case, two cases have one name, or a fixture is
-/// invalid, unknown or unused.
-pub fn read_cases<P: AsRef<Path>>(files: &[P]) -> Result<Vec<(String, Case)>, CliError> {
+/// A file cannot be read, or a fixture is invalid or unused.
+pub(in crate::cli) fn read_files<P: AsRef<Path>>(files: &[P]) -> Result<CaseFiles, CliError> {
     let mut reader = CaseReader::default();
     let files = files.iter().map(AsRef::as_ref);
     let (fixtures, cases): (Vec<&Path>, Vec<&Path>) = files.partition(|path| is_fixtures(path));
@@ -26,9 +80,14 @@ pub fn read_cases<P: AsRef<Path>>(files: &[P]) -> Result<Vec<(String, Case)>, Cl
         reader.read(path)?;
     }
     for path in fixtures {
-        reader.fixtures(path)?.check_use()?;
+        let fixtures = reader.fixtures(path)?;
+        let check = fixtures.check_use();
+        // A case that is refused may be the one that uses a fixture.
+        if reader.found.refused.is_empty() {
+            check?;
+        }
     }
-    Ok(reader.cases)
+    Ok(reader.found)
 }
 
 fn is_fixtures(path: &Path) -> bool {
@@ -41,44 +100,69 @@ struct CaseReader {
     fixtures: BTreeMap<PathBuf, Fixtures>,
     /// By case name, the place of the case.
     places: BTreeMap<String, String>,
-    cases: Vec<(String, Case)>,
+    found: CaseFiles,
 }
 
 impl CaseReader {
     /// Reads the cases of a file.
     fn read(&mut self, path: &Path) -> Result<(), CliError> {
-        for (line, mut value) in connect::read_values(path)? {
+        for (line, value) in connect::read_values(path)? {
             let place = format!("{}:{line}", path.display());
-            let invalid =
-                |e: String| CliError::Unreadable(format!("{place}: invalid test case: {e}"));
-            if names_fixtures(&value) {
-                self.expand(path, &mut value, &invalid)?;
+            let name = value.get("name").and_then(Value::as_str);
+            let name = name.map(str::to_owned);
+            match self.case(path, value, &place)? {
+                Ok(case) => {
+                    let warnings = unexplained_paths(&case).into_iter();
+                    let about = |warning| format!("{place}: case `{}`: {warning}", case.name);
+                    self.found.warnings.extend(warnings.map(about));
+                    self.found.cases.push((place, case));
+                }
+                Err(errors) => self.found.refused.push(RefusedCase {
+                    place,
+                    name,
+                    errors,
+                }),
             }
-            let case = Case::read(&value).map_err(invalid)?;
-            if let Some(other) = self.places.insert(case.name.clone(), place.clone()) {
-                return Err(CliError::Unreadable(format!(
-                    "{place}: duplicate case name `{}`, also at {other}: rename one",
-                    case.name
-                )));
-            }
-            self.cases.push((place, case));
         }
         Ok(())
     }
 
-    /// Replaces the names of fixtures in a case of a file.
-    fn expand(
+    /// Parses a case of a file; the inner error has the reasons why it is not valid.
+    fn case(
         &mut self,
         path: &Path,
-        case: &mut Value,
-        invalid: &dyn Fn(String) -> CliError,
-    ) -> Result<(), CliError> {
+        mut value: Value,
+        place: &str,
+    ) -> Result<Result<Case, Vec<String>>, CliError> {
+        if names_fixtures(&value)
+            && let Err(error) = self.expand(path, &mut value)?
+        {
+            return Ok(Err(vec![error]));
+        }
+        let case = match Case::read(&value) {
+            Ok(case) => case,
+            Err(error) => return Ok(Err(vec![error])),
+        };
+        if let Some(other) = self.places.insert(case.name.clone(), place.to_owned()) {
+            let message = format!("duplicate case name, also at {other}: rename one");
+            return Ok(Err(vec![message]));
+        }
+        let empty = empty_expectations(&value);
+        Ok(if empty.is_empty() {
+            Ok(case)
+        } else {
+            Err(empty)
+        })
+    }
+
+    /// Replaces the names of fixtures in a case of a file; the inner error is that of the case.
+    fn expand(&mut self, path: &Path, case: &mut Value) -> Result<Result<(), String>, CliError> {
         let beside = path.with_file_name(FIXTURE_FILE);
         if !beside.exists() {
             let message = format!("it names a fixture, but there is no {}", beside.display());
-            return Err(invalid(message));
+            return Ok(Err(message));
         }
-        self.fixtures(&beside)?.expand(case).map_err(invalid)
+        Ok(self.fixtures(&beside)?.expand(case))
     }
 
     /// The fixtures of a file, which is read once.
@@ -117,7 +201,7 @@ objects:
 - fixture:namespace
 - {apiVersion: v1, kind: Service, metadata: {name: c, namespace: ns}}
 - fixture:services
-expect: {}
+expect: {paths: {valid: [namespaces/ns]}}
 ";
 
     /// Reads `cases.yaml` and `fixtures.yaml` with these texts.
@@ -157,7 +241,7 @@ expect: {}
         let cases = CASES.replace("fixture:namespace", "fixture:nampespace");
         assert_eq!(
             read(&cases, FIXTURES).unwrap_err(),
-            "cases.yaml:1: invalid test case: unknown fixture `nampespace`: fixtures.yaml does \
+            "cases.yaml:1: invalid test case `one`: unknown fixture `nampespace`: fixtures.yaml does \
              not define it"
         );
     }

@@ -1,0 +1,53 @@
+//! Policy kinds from files whose CRDs are not among the files: defaults of their schemas are not
+//! applied. An API server applies defaults itself, so objects of a cluster always have them.
+
+use std::collections::BTreeSet;
+
+use super::ScopedFinding;
+use crate::api::v1;
+use entail_core::effective::World;
+use entail_core::model::GroupKind;
+use v1::finding::Severity;
+
+/// Returns a message about the policy kinds that have policies from files, and no CRD; `None` if there
+/// are none. With `requested`, only these kinds count.
+pub fn missing_crds(world: &World, requested: &[GroupKind]) -> Option<String> {
+    let store = world.store();
+    let crds = GroupKind::crd();
+    let defined: BTreeSet<GroupKind> = store
+        .of_kind(&crds)
+        .filter_map(|(_, entry)| entry.object.defined_kind())
+        .collect();
+    let kinds = world.kinds().iter().map(|kind| &kind.profile().policy);
+    // Only a cluster reports the states of kinds.
+    let missing = kinds.filter(|kind| {
+        let is_requested = requested.is_empty() || requested.contains(kind);
+        let is_used = store.count(kind) > 0 && store.state(kind).is_none();
+        is_requested && is_used && !defined.contains(kind)
+    });
+    let names: Vec<String> = missing.map(ToString::to_string).collect();
+    let (no_crd, schemas) = match names.len() {
+        0 => return None,
+        1 => ("no CRD", "its schema"),
+        _ => ("no CRDs", "their schemas"),
+    };
+    Some(format!(
+        "the manifests contain {no_crd} of {}: defaults of {schemas} are not applied; add the \
+         CustomResourceDefinition to the manifests",
+        names.join(", ")
+    ))
+}
+
+/// Adds the finding about policy kinds without a CRD.
+pub(super) fn find(world: &World, requested: &[GroupKind], findings: &mut Vec<ScopedFinding>) {
+    findings.extend(missing_crds(world, requested).map(|message| ScopedFinding {
+        object: None,
+        finding: v1::Finding {
+            severity: Severity::Note.into(),
+            reason: "CrdMissing".to_owned(),
+            location: String::new(),
+            object: String::new(),
+            message,
+        },
+    }));
+}

@@ -1,0 +1,292 @@
+//! Defaults from the schemas of CRDs, applied to objects of files as an API server applies them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use entail_core::model::{GroupKind, Object};
+
+/// The largest size, in bytes, that defaults may add to one object: the largest request that etcd
+/// accepts.
+const MAX_ADDED: usize = 1536 * 1024;
+
+type Fields = Map<String, Value>;
+
+/// The CRDs by the kinds that they define.
+#[derive(Clone, Debug, Default)]
+pub struct CrdSchemas {
+    by_kind: BTreeMap<GroupKind, Arc<Object>>,
+}
+
+/// An object with the defaults of its CRD, and what it was computed from.
+#[derive(Clone, Debug)]
+pub(super) struct DefaultedObject {
+    written: Arc<Object>,
+    definition: Arc<Object>,
+    /// The object with defaults.
+    pub result: Result<Arc<Object>, TooManyDefaults>,
+}
+
+/// The defaults of an object are too large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyDefaults;
+
+/// Applies one schema to an object.
+struct Defaulter {
+    /// How many bytes defaults may still add.
+    left: usize,
+    has_changed: bool,
+}
+
+impl CrdSchemas {
+    /// Collects the CRDs among objects. Of two CRDs of one kind, the later one applies.
+    pub fn of<'o>(objects: impl IntoIterator<Item = &'o Arc<Object>>) -> Self {
+        let defined = |object: &'o Arc<Object>| Some((object.defined_kind()?, Arc::clone(object)));
+        Self {
+            by_kind: objects.into_iter().filter_map(defined).collect(),
+        }
+    }
+
+    /// Returns the CRD of a kind.
+    pub(super) fn definition(&self, kind: &GroupKind) -> Option<&Arc<Object>> {
+        self.by_kind.get(kind)
+    }
+
+    /// Returns an object with the defaults of its CRD: the same object if nothing differs. `left` is how
+    /// many bytes defaults may add to this object and later ones.
+    ///
+    /// # Errors
+    /// The defaults are larger than `left`, or larger than an API server could store.
+    pub fn with_defaults(
+        &self,
+        object: &Arc<Object>,
+        left: &mut usize,
+    ) -> Result<Arc<Object>, TooManyDefaults> {
+        match self.definition(&object.key.kind) {
+            Some(definition) => apply(definition, object, left),
+            None => Ok(Arc::clone(object)),
+        }
+    }
+}
+
+impl fmt::Display for TooManyDefaults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the defaults of its CRD are not applied, because they are too large: shorten its lists, \
+             or the defaults"
+        )
+    }
+}
+
+impl DefaultedObject {
+    /// Computes the defaults of an object, or returns the previous result if its inputs are the same.
+    /// Returns `None` if the kind has no CRD.
+    pub(super) fn update(
+        previous: Option<Self>,
+        written: &Arc<Object>,
+        schemas: &CrdSchemas,
+    ) -> Option<Self> {
+        let definition = schemas.definition(&written.key.kind)?;
+        let is_current = |known: &Self| {
+            Arc::ptr_eq(&known.written, written) && Arc::ptr_eq(&known.definition, definition)
+        };
+        Some(previous.filter(is_current).unwrap_or_else(|| Self {
+            result: apply(definition, written, &mut { usize::MAX }),
+            written: Arc::clone(written),
+            definition: Arc::clone(definition),
+        }))
+    }
+}
+
+/// Applies the defaults of a CRD to an object.
+fn apply(
+    definition: &Object,
+    object: &Arc<Object>,
+    left: &mut usize,
+) -> Result<Arc<Object>, TooManyDefaults> {
+    let version = object.body.get("apiVersion").and_then(Value::as_str);
+    let version = version.and_then(|version| version.rsplit('/').next());
+    let schemas = schemas_of(definition, version.unwrap_or_default());
+    if schemas.is_empty() {
+        return Ok(Arc::clone(object));
+    }
+    let mut body = object.body.clone();
+    let limit = MAX_ADDED.min(*left);
+    let mut defaulter = Defaulter {
+        left: limit,
+        has_changed: false,
+    };
+    let results = schemas
+        .iter()
+        .map(|schema| defaulter.root(&mut body, schema));
+    let fits = results.collect::<Option<Vec<()>>>().is_some();
+    *left = left.saturating_sub(limit.saturating_sub(defaulter.left));
+    if !fits {
+        return Err(TooManyDefaults);
+    }
+    if !defaulter.has_changed {
+        return Ok(Arc::clone(object));
+    }
+    Ok(Arc::new(Object {
+        body,
+        ..Object::clone(object)
+    }))
+}
+
+/// The schemas whose defaults an API server applies to an object that is written in a version: that of
+/// the version, and when it reads the object from its storage, that of the storage version. With a
+/// conversion webhook the object has other fields there.
+fn schemas_of<'d>(definition: &'d Object, version: &str) -> Vec<&'d Value> {
+    let Some(spec) = definition.body.get("spec") else {
+        return Vec::new();
+    };
+    if spec.get("preserveUnknownFields") == Some(&Value::Bool(true)) {
+        return Vec::new();
+    }
+    let versions = spec.get("versions").and_then(Value::as_array);
+    let versions = || versions.into_iter().flatten();
+    let written = versions().find(|v| v.get("name").and_then(Value::as_str) == Some(version));
+    let stored = versions().find(|v| v.get("storage") == Some(&Value::Bool(true)));
+    let conversion = spec.pointer("/conversion/strategy").and_then(Value::as_str);
+    let stored = stored.filter(|stored| {
+        let is_other = written.is_none_or(|written| !std::ptr::eq(written, *stored));
+        is_other && (written.is_none() || conversion != Some("Webhook"))
+    });
+    let schema = |version: &'d Value| version.pointer("/schema/openAPIV3Schema");
+    written
+        .into_iter()
+        .chain(stored)
+        .filter_map(schema)
+        .collect()
+}
+
+impl Defaulter {
+    /// Applies a schema to a whole object. The fields that every object has get no defaults. Returns
+    /// `None` if the limit is exceeded.
+    fn root(&mut self, body: &mut Value, schema: &Value) -> Option<()> {
+        let Some(fields) = body.as_object_mut() else {
+            return Some(());
+        };
+        let names = ["apiVersion", "kind", "metadata"];
+        let kept: Vec<_> = names
+            .iter()
+            .filter_map(|name| Some((*name, fields.remove(*name)?)))
+            .collect();
+        let result = self.fields(fields, schema, &names);
+        for (name, value) in kept {
+            fields.insert(name.to_owned(), value);
+        }
+        result
+    }
+
+    fn value(&mut self, value: &mut Value, schema: &Value) -> Option<()> {
+        match value {
+            Value::Object(fields) => self.fields(fields, schema, &[]),
+            Value::Array(items) => {
+                let Some(schema) = schema.get("items") else {
+                    return Some(());
+                };
+                for item in items {
+                    // Unlike in an object, a null without a default stays.
+                    if item.is_null()
+                        && !is_nullable(schema)
+                        && let Some(default) = default_of(schema)
+                    {
+                        *item = self.copy(default)?;
+                    }
+                    self.value(item, schema)?;
+                }
+                Some(())
+            }
+            _ => Some(()),
+        }
+    }
+
+    fn fields(&mut self, fields: &mut Fields, schema: &Value, except: &[&str]) -> Option<()> {
+        self.drop_nulls(fields, schema);
+        let properties = schema.get("properties").and_then(Value::as_object);
+        for (name, schema) in properties.into_iter().flatten() {
+            let is_missing = match fields.get(name) {
+                None => true,
+                Some(value) => value.is_null() && !is_nullable(schema),
+            };
+            if is_missing
+                && !except.contains(&name.as_str())
+                && let Some(default) = default_of(schema)
+            {
+                let default = self.copy(default)?;
+                fields.insert(name.clone(), default);
+            }
+        }
+        for (name, value) in fields {
+            let Some(schema) = schema_of(schema, name) else {
+                continue;
+            };
+            if value.is_null()
+                && !is_nullable(schema)
+                && let Some(default) = default_of(schema)
+            {
+                *value = self.copy(default)?;
+            }
+            self.value(value, schema)?;
+        }
+        Some(())
+    }
+
+    /// Removes the fields that are null although their schema is not nullable, unless they have a
+    /// default.
+    fn drop_nulls(&mut self, fields: &mut Fields, schema: &Value) {
+        let before = fields.len();
+        fields.retain(|name, value| {
+            let schema = schema_of(schema, name).filter(|_| value.is_null());
+            schema.is_none_or(|schema| is_nullable(schema) || default_of(schema).is_some())
+        });
+        self.has_changed |= fields.len() != before;
+    }
+
+    /// Copies a default. Returns `None` if the limit is exceeded.
+    fn copy(&mut self, default: &Value) -> Option<Value> {
+        self.left = self.left.checked_sub(size(default))?;
+        self.has_changed = true;
+        Some(default.clone())
+    }
+}
+
+/// The schema of a field of an object.
+fn schema_of<'s>(schema: &'s Value, field: &str) -> Option<&'s Value> {
+    let own = schema.get("properties").and_then(|p| p.get(field));
+    // It may be `true`, which describes nothing.
+    let others = || schema.get("additionalProperties").filter(|s| s.is_object());
+    own.or_else(others)
+}
+
+fn default_of(schema: &Value) -> Option<&Value> {
+    schema.get("default").filter(|default| !default.is_null())
+}
+
+fn is_nullable(schema: &Value) -> bool {
+    schema.get("nullable") == Some(&Value::Bool(true))
+}
+
+/// About the length of the JSON text of a value.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Object(fields) => {
+            fields
+                .iter()
+                .map(|(k, v)| k.len() + 4 + size(v))
+                .sum::<usize>()
+                + 2
+        }
+        Value::Array(items) => items.iter().map(|item| size(item) + 1).sum::<usize>() + 2,
+        Value::String(text) => text.len() + 2,
+        _ => 8,
+    }
+}
+
+#[cfg(test)]
+#[path = "defaults_tests.rs"]
+mod tests;
