@@ -214,10 +214,11 @@ mod tests {
                     "object": "", "block": "DEFAULTS",
                 }],
                 "listed": [], "rejected": [], "inheritedOnly": false, "notComputed": "",
+                "unknown": null,
             }]})
         );
         let empty = policy(&v1::EffectivePolicy::default());
-        assert!(matches!(empty, Document::Map(fields) if fields.len() == 9));
+        assert!(matches!(empty, Document::Map(fields) if fields.len() == 10));
     }
 
     #[test]

@@ -165,14 +165,24 @@ fn summary(policies: &[v1::PolicyStatus]) -> String {
         let states = policies.iter().map(|policy| policy.in_force.as_str());
         states.filter(|state| selected.contains(state)).count()
     };
-    format!(
+    let is_undecided = |policy: &&v1::PolicyStatus| {
+        let accepted = policy.conditions.first();
+        accepted.is_some_and(|accepted| accepted.status == "Unknown")
+    };
+    let undecided = policies.iter().filter(is_undecided).count();
+    let mut text = format!(
         "{}: {} in force, {} in part, {} not at all, {} not accepted",
         count(policies.len(), "policy"),
         number(&["All", "AllWithAdditions"]),
         number(&["Part", "PartWithAdditions"]),
         number(&["None", "NoScope"]),
-        number(&[""]),
-    )
+        number(&[""]).saturating_sub(undecided),
+    );
+    let unknown = number(&["Unknown"]) + undecided;
+    if unknown > 0 {
+        text.push_str(&format!(", {unknown} not known"));
+    }
+    text
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub fn missing_crds(world: &World, requested: &[GroupKind]) -> Option<String> {
         .of_kind(&crds)
         .filter_map(|(_, entry)| entry.object.defined_kind())
         .collect();
-    let kinds = world.kinds().iter().map(|kind| &kind.profile().policy);
+    let kinds = world.profiled_kinds().map(|kind| &kind.profile().policy);
     // Only a cluster reports the states of kinds.
     let missing = kinds.filter(|kind| {
         let is_requested = requested.is_empty() || requested.contains(kind);

@@ -42,7 +42,6 @@ impl PolicyKind {
     /// The policies of a kind without a profile, all of which are unknown (specification 2.7).
     fn unprofiled(&self, chain: &AttachmentChain) -> Option<Unknown> {
         let by_reference = self.references(chain, NodePolicies::referring);
-        let kind = &self.profile.policy;
         let (reason, policies) = match by_reference.is_empty() {
             false => (UnknownReason::NoProfile, by_reference),
             true => (
@@ -54,10 +53,13 @@ impl PolicyKind {
             reason,
             message: match reason {
                 UnknownReason::FilterUnknown => format!(
-                    "a filter of the rule references {kind} {}, which has no profile",
+                    "a filter of the rule references {}, and the kind has no profile",
                     names(&policies)
                 ),
-                _ => format!("{kind} {} has no profile", names(&policies)),
+                _ => format!(
+                    "{} may apply, and the kind has no profile",
+                    names(&policies)
+                ),
             },
             policies,
         })
