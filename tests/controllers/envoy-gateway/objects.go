@@ -90,7 +90,7 @@ func readObject(document json.RawMessage, defaults, validate bool) (object, erro
 
 // resourcesOf collects the objects that the provider of Envoy Gateway would give to the translator
 // for one GatewayClass.
-func resourcesOf(objects []object, class *gwapiv1.GatewayClass) (*resource.Resources, error) {
+func resourcesOf(objects []object, class *gwapiv1.GatewayClass, named bool) (*resource.Resources, error) {
 	all := resource.NewResources()
 	all.GatewayClass = class
 	lists := reflect.ValueOf(all).Elem()
@@ -103,6 +103,9 @@ func resourcesOf(objects []object, class *gwapiv1.GatewayClass) (*resource.Resou
 	for _, one := range objects {
 		// A translation changes statuses and must not change the world.
 		typed := one.typed.DeepCopyObject()
+		if named {
+			nameRules(typed)
+		}
 		switch value := typed.(type) {
 		case *gwapiv1.GatewayClass:
 			continue
@@ -137,6 +140,38 @@ func resourcesOf(objects []object, class *gwapiv1.GatewayClass) (*resource.Resou
 	}
 	all.Sort()
 	return all, nil
+}
+
+// nameRules gives a name to each rule without one, so that a policy can target it alone.
+func nameRules(typed runtime.Object) {
+	set := func(index int, name **gwapiv1.SectionName) {
+		if *name == nil {
+			made := gwapiv1.SectionName(fmt.Sprintf("judge-rule-%d", index))
+			*name = &made
+		}
+	}
+	switch route := typed.(type) {
+	case *gwapiv1.HTTPRoute:
+		for index := range route.Spec.Rules {
+			set(index, &route.Spec.Rules[index].Name)
+		}
+	case *gwapiv1.GRPCRoute:
+		for index := range route.Spec.Rules {
+			set(index, &route.Spec.Rules[index].Name)
+		}
+	case *gwapiv1.TLSRoute:
+		for index := range route.Spec.Rules {
+			set(index, &route.Spec.Rules[index].Name)
+		}
+	case *gwapiv1.TCPRoute:
+		for index := range route.Spec.Rules {
+			set(index, &route.Spec.Rules[index].Name)
+		}
+	case *gwapiv1.UDPRoute:
+		for index := range route.Spec.Rules {
+			set(index, &route.Spec.Rules[index].Name)
+		}
+	}
 }
 
 // place appends an object to the list of its type.
