@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gwapiv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gwapiv1b1 "sigs.k8s.io/gateway-api/apis/v1beta1"
@@ -55,23 +56,23 @@ func title(document json.RawMessage) string {
 // unknown fields.
 func readObject(document json.RawMessage, defaults, validate bool) (object, error) {
 	var content map[string]any
-	if err := json.Unmarshal(document, &content); err != nil {
+	// Integers stay integers, as the rules of CRDs need them.
+	if err := utiljson.Unmarshal(document, &content); err != nil {
 		return object{}, err
 	}
 	generic := &unstructured.Unstructured{Object: content}
 	kind := generic.GroupVersionKind()
-	own := kind.Group == egv1a1.GroupName || kind.Group == gwapiv1.GroupName
-	if own && validate {
-		if err := resource.GetDefaultValidator().Validate(document); err != nil {
-			return object{}, err
-		}
+	definition, err := crdOf(kind)
+	if err != nil {
+		return object{}, err
 	}
-	if own && defaults {
-		defaulted, err := resource.GetGatewaySchemaDefaulter().ApplyDefault(generic)
-		if err != nil {
+	if definition != nil && defaults {
+		definition.setDefaults(content)
+	}
+	if definition != nil && validate {
+		if err := definition.validate(content); err != nil {
 			return object{}, err
 		}
-		generic = defaulted
 	}
 	made, err := envoygateway.GetScheme().New(kind)
 	if err != nil {
