@@ -114,6 +114,7 @@ func (j *judge) translate(asked *request) (any, error) {
 		}
 		objects = append(objects, read)
 	}
+	reply.names = namesOf(objects)
 	for _, class := range classes(objects, j.controller) {
 		resources, err := resourcesOf(objects, class, asked.Policies != nil)
 		if err != nil {

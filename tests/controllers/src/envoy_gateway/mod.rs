@@ -36,7 +36,14 @@ pub fn run(scope: &Scope, judge: &mut Judge, report: &mut Report) -> Result<(), 
         let request = json!({
             "op": "world", "objects": objects, "controller": controller, "validate": true,
         });
-        if compare(&format!("seed {seed}"), &facts, &request, judge, report)? {
+        if compare(
+            &format!("seed {seed}"),
+            &facts,
+            &controller,
+            &request,
+            judge,
+            report,
+        )? {
             report.add_world();
         }
     }
@@ -44,7 +51,7 @@ pub fn run(scope: &Scope, judge: &mut Judge, report: &mut Report) -> Result<(), 
         for name in client::golden_names(judge)? {
             let facts = Facts::from([("source".to_owned(), "test input".to_owned())]);
             let request = json!({"op": "world", "golden": name});
-            if compare(&name, &facts, &request, judge, report)? {
+            if compare(&name, &facts, world::CONTROLLER, &request, judge, report)? {
                 report.add_golden();
             }
         }
@@ -65,6 +72,7 @@ fn controller(objects: &[Value]) -> String {
 fn compare(
     origin: &str,
     facts: &Facts,
+    controller: &str,
     request: &Value,
     judge: &mut Judge,
     report: &mut Report,
@@ -89,7 +97,15 @@ fn compare(
             return Ok(false);
         }
     };
-    status::compare(origin, facts, &world.objects, &answers, &original, report);
+    status::compare(
+        origin,
+        facts,
+        controller,
+        &world.objects,
+        &answers,
+        &original,
+        report,
+    );
     let comparison = replay::Comparison {
         origin,
         facts,

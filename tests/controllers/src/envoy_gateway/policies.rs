@@ -44,6 +44,13 @@ fn policy(builder: &mut Builder, kind: &'static str, number: usize) {
         for (field, value) in values::fields(&mut builder.rng, kind, missing) {
             spec[field] = value;
         }
+        // The CRD refuses both in one policy.
+        if let Some(spec) = spec
+            .as_object_mut()
+            .filter(|spec| spec.contains_key("requestBuffer"))
+        {
+            spec.remove("httpUpgrade");
+        }
     }
     if kind != "ClientTrafficPolicy" && builder.rng.percent(45) && first.kind.ends_with("Route") {
         spec["mergeType"] = json!(builder.rng.pick(&["StrategicMerge", "JSONMerge"]));

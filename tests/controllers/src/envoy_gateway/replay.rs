@@ -34,7 +34,8 @@ pub struct Comparison<'a> {
 }
 
 /// The answers of one replay: for each rule at most one answer of each kind.
-type Batch<'a> = BTreeMap<&'a RulePlace, &'a BTreeMap<&'static str, Effective>>;
+type Batch<'a> =
+    BTreeMap<&'a RulePlace, (&'a ListenerPlace, &'a BTreeMap<&'static str, Effective>)>;
 
 impl Comparison<'_> {
     /// Compares all rules and listeners.
@@ -86,7 +87,7 @@ impl Comparison<'_> {
         let mut numbers = Vec::new();
         for answer in &self.answers.rules {
             let free = |batch: &Batch<'_>| match batch.get(&answer.rule) {
-                Some(known) => same_rules(known, &answer.kinds),
+                Some((_, known)) => same_rules(known, &answer.kinds),
                 None => true,
             };
             let number = batches.iter().position(free).unwrap_or(batches.len());
@@ -94,7 +95,9 @@ impl Comparison<'_> {
                 batches.push(Batch::new());
             }
             if let Some(batch) = batches.get_mut(number) {
-                batch.insert(&answer.rule, &answer.kinds);
+                batch
+                    .entry(&answer.rule)
+                    .or_insert((&answer.listener, &answer.kinds));
             }
             numbers.push(number);
         }
@@ -109,18 +112,23 @@ impl Comparison<'_> {
     ) -> Result<Translation, JudgeError> {
         let mut policies = Vec::new();
         let mut grants = BTreeMap::new();
-        for (rule, kinds) in batch {
+        let mut targets = BTreeSet::new();
+        for (rule, (listener, kinds)) in batch {
             for (kind, effective) in *kinds {
-                let target = json!({
-                    "group": "gateway.networking.k8s.io", "kind": rule.kind, "name": rule.name,
-                    "sectionName": rule.section,
-                });
+                let target = target(kind, rule, listener);
+                if !targets.insert((*kind, target.to_string())) {
+                    continue;
+                }
                 let name = policies.len();
+                let namespace = match target["kind"].as_str() {
+                    Some("Gateway" | "ListenerSet") => &listener.namespace,
+                    _ => &rule.namespace,
+                };
                 let made = policy(
                     kind,
                     effective,
                     left_out,
-                    &rule.namespace,
+                    namespace,
                     name,
                     target,
                     &mut grants,
@@ -380,6 +388,26 @@ impl Comparison<'_> {
         }
     }
 
+    fn protocol(&self, listener: &ListenerPlace) -> String {
+        let owner = self.objects.iter().find(|one| {
+            is(
+                one,
+                listener.owner,
+                &listener.namespace,
+                &listener.owner_name,
+            )
+        });
+        let listeners = owner.and_then(|owner| owner["spec"]["listeners"].as_array());
+        let found = listeners
+            .into_iter()
+            .flatten()
+            .find(|one| one["name"] == listener.section);
+        found
+            .and_then(|one| one["protocol"].as_str())
+            .unwrap_or_default()
+            .to_owned()
+    }
+
     fn rule_facts(&self, listener: &ListenerPlace, rule: &RulePlace) -> Facts {
         let mut facts = self.facts.clone();
         let mut add = |name: &str, value: &str| facts.insert(name.to_owned(), value.to_owned());
@@ -437,9 +465,28 @@ impl Comparison<'_> {
         let mut facts = self.facts.clone();
         let mut add = |name: &str, value: &str| facts.insert(name.to_owned(), value.to_owned());
         add("listener", listener.owner);
+        add("protocol", &self.protocol(listener));
         add("kind", "ClientTrafficPolicy");
         add("answer", &answer_text(effective));
         facts
+    }
+}
+
+/// What a replayed policy of a rule targets: the rule; a route with a single rule, whose kind has no
+/// rules as targets; or the listener, where the kind of the policy cannot target such a route.
+fn target(kind: &str, rule: &RulePlace, listener: &ListenerPlace) -> Value {
+    let group = "gateway.networking.k8s.io";
+    match (kind, rule.kind.as_str()) {
+        ("SecurityPolicy", "TLSRoute" | "UDPRoute") => json!({
+            "group": group, "kind": listener.owner, "name": listener.owner_name,
+            "sectionName": listener.section,
+        }),
+        (_, "TLSRoute" | "TCPRoute" | "UDPRoute") => {
+            json!({"group": group, "kind": rule.kind, "name": rule.name})
+        }
+        _ => {
+            json!({"group": group, "kind": rule.kind, "name": rule.name, "sectionName": rule.section})
+        }
     }
 }
 

@@ -1,11 +1,11 @@
 //! Compares the statuses of policies.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use entail::api::v1;
 use serde_json::Value;
 
-use super::answers::{Answers, is, policy_name};
+use super::answers::{Answers, ListenerPlace, RulePlace, is, policy_name};
 use super::client::{Ancestor, Translation};
 use crate::report::{Facts, Report};
 
@@ -13,11 +13,13 @@ use crate::report::{Facts, Report};
 pub fn compare(
     origin: &str,
     facts: &Facts,
+    controller: &str,
     objects: &[Value],
     answers: &Answers,
     translation: &Translation,
     report: &mut Report,
 ) {
+    let managed = managed(objects, controller, answers);
     for status in &answers.statuses {
         let Some((kind, group)) = status.kind.split_once('.') else {
             continue;
@@ -37,6 +39,8 @@ pub fn compare(
             facts: circumstances(facts, kind, object),
             ancestors: translation.ancestors(kind, &policy.namespace, &policy.name),
             status,
+            managed: &managed,
+            targets_managed: targets(object, &policy.namespace, &managed),
         };
         comparison.accepted(report);
         comparison.conflicted(report);
@@ -57,6 +61,8 @@ struct Comparison<'a> {
     facts: Facts,
     ancestors: &'a [Ancestor],
     status: &'a v1::PolicyStatus,
+    managed: &'a BTreeSet<String>,
+    targets_managed: bool,
 }
 
 impl Comparison<'_> {
@@ -89,19 +95,35 @@ impl Comparison<'_> {
 
     fn accepted(&self, report: &mut Report) {
         let (entail, controller) = (self.entail_accepted(), self.controller_accepted());
-        self.record("status Accepted", &entail, &controller, report);
+        // The controller accepts a policy on a Gateway without routes.
+        let is_idle =
+            entail == "NoScope" && ["Accepted", "NoTarget"].contains(&controller.as_str());
+        let entail = if is_idle { &controller } else { &entail };
+        self.record("status Accepted", entail, &controller, report);
     }
 
     /// `Accepted`, `NoTarget` for a policy without an object of this controller, or the reason.
     fn entail_accepted(&self) -> String {
         let condition = self.status.conditions.first().cloned().unwrap_or_default();
         match (condition.status.as_str(), condition.reason.as_str()) {
-            ("True", _) if self.status.in_force == "NoScope" => "NoTarget".to_owned(),
-            ("True", _) if self.status.in_force == "Unknown" => "Unknown".to_owned(),
-            ("True", _) => "Accepted".to_owned(),
+            ("True", _) if ["NoScope", "Unknown"].contains(&self.status.in_force.as_str()) => {
+                self.status.in_force.clone()
+            }
             (_, "TargetNotFound" | "RefNotPermitted") => "NoTarget".to_owned(),
+            _ if !self.is_managed() => "NoTarget".to_owned(),
+            ("True", _) => "Accepted".to_owned(),
             (_, reason) => reason.to_owned(),
         }
+    }
+
+    /// Whether the controller is the one that writes the status: another does for the objects of
+    /// another controller.
+    fn is_managed(&self) -> bool {
+        self.status
+            .ancestors
+            .iter()
+            .any(|ancestor| self.managed.contains(ancestor))
+            || self.targets_managed
     }
 
     /// The same of the controller. It writes no status where it finds no target, and
@@ -129,11 +151,8 @@ impl Comparison<'_> {
     }
 
     fn conflicted(&self, report: &mut Report) {
-        let entail = self
-            .status
-            .references
-            .iter()
-            .any(|reference| reference.outcome == "Conflicted");
+        let of = |reference: &v1::ReferenceStatus| reference.outcome == "Conflicted";
+        let entail = self.is_managed() && self.status.references.iter().any(of);
         let of = |ancestor: &Ancestor| {
             ancestor
                 .condition("Accepted")
@@ -235,4 +254,67 @@ pub fn circumstances(facts: &Facts, kind: &str, object: &Value) -> Facts {
     add("references", form);
     add("merge", spec["mergeType"].as_str().unwrap_or("none"));
     facts
+}
+
+/// Whether a policy names an object of the controller. Selectors are not evaluated here.
+fn targets(object: &Value, namespace: &str, managed: &BTreeSet<String>) -> bool {
+    let spec = &object["spec"];
+    if spec["targetSelectors"].is_array() {
+        return true;
+    }
+    let references = spec["targetRefs"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .chain(spec.get("targetRef"));
+    let mut names = references.map(|reference| {
+        let text = |field: &str| reference[field].as_str().unwrap_or_default();
+        format!("{}/{namespace}/{}", text("kind"), text("name"))
+    });
+    names.any(|name| managed.contains(&name))
+}
+
+/// The objects of the controller: its Gateways, and what is attached to them.
+fn managed(objects: &[Value], controller: &str, answers: &Answers) -> BTreeSet<String> {
+    let of_kind = |kind: &'static str| objects.iter().filter(move |object| object["kind"] == kind);
+    let classes: Vec<&Value> = of_kind("GatewayClass")
+        .filter(|class| class["spec"]["controllerName"] == controller)
+        .map(|class| &class["metadata"]["name"])
+        .collect();
+    let mut managed: BTreeSet<String> = of_kind("Gateway")
+        .filter(|gateway| classes.contains(&&gateway["spec"]["gatewayClassName"]))
+        .map(|gateway| {
+            let text = |field: &str| {
+                gateway["metadata"][field]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned()
+            };
+            format!("Gateway/{}/{}", text("namespace"), text("name"))
+        })
+        .collect();
+    let is_own = |listener: &ListenerPlace, managed: &BTreeSet<String>| {
+        let gateway: Vec<&str> = listener.name.split('/').take(2).collect();
+        managed.contains(&format!("Gateway/{}", gateway.join("/")))
+    };
+    for listener in answers.listeners.iter().map(|answer| &answer.listener) {
+        if is_own(listener, &managed) {
+            managed.insert(format!(
+                "{}/{}/{}",
+                listener.owner, listener.namespace, listener.owner_name
+            ));
+        }
+    }
+    for answer in &answers.rules {
+        if is_own(&answer.listener, &managed) {
+            let RulePlace {
+                kind,
+                namespace,
+                name,
+                ..
+            } = &answer.rule;
+            managed.insert(format!("{kind}/{namespace}/{name}"));
+        }
+    }
+    managed
 }

@@ -99,6 +99,7 @@ impl Builder {
 
     /// The objects that policies and routes name, in every namespace with other values.
     fn shared(&mut self) {
+        self.own_secret();
         for namespace in NAMESPACES {
             let team = json!({"team": namespace});
             self.objects.push(json!({
@@ -110,7 +111,7 @@ impl Builder {
             self.secret(
                 namespace,
                 "users",
-                json!({".htpasswd": format!("{namespace}:{{SHA}}aGFzaA==")}),
+                json!({".htpasswd": format!("{namespace}:{{SHA}}W6ph5Mm5Pz8GgiULbPgzG37mj9g=")}),
             );
             self.secret(
                 namespace,
@@ -132,6 +133,16 @@ impl Builder {
                 "spec": {"endpoints": [{"fqdn": {"hostname": format!("{namespace}.test"), "port": 443}}]},
             }));
         }
+    }
+
+    /// The secret that Envoy Gateway makes for itself, for cookies.
+    fn own_secret(&mut self) {
+        let namespace = "envoy-gateway-system";
+        self.secret(
+            namespace,
+            "envoy-oidc-hmac",
+            json!({"hmac-secret": "secret"}),
+        );
     }
 
     fn service(&mut self, namespace: &str, name: &str) {
