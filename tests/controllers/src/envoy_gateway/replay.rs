@@ -116,7 +116,9 @@ impl Comparison<'_> {
         for (rule, (listener, kinds)) in batch {
             for (kind, effective) in *kinds {
                 let target = target(kind, rule, listener);
-                if !targets.insert((*kind, target.to_string())) {
+                let is_new = matches!(effective, Effective::Rules(..))
+                    && targets.insert((*kind, target.to_string()));
+                if !is_new {
                     continue;
                 }
                 let name = policies.len();
@@ -388,7 +390,8 @@ impl Comparison<'_> {
         }
     }
 
-    fn protocol(&self, listener: &ListenerPlace) -> String {
+    /// The listener as it is written.
+    fn spec_of(&self, listener: &ListenerPlace) -> &Value {
         let owner = self.objects.iter().find(|one| {
             is(
                 one,
@@ -402,10 +405,16 @@ impl Comparison<'_> {
             .into_iter()
             .flatten()
             .find(|one| one["name"] == listener.section);
-        found
-            .and_then(|one| one["protocol"].as_str())
-            .unwrap_or_default()
-            .to_owned()
+        found.unwrap_or(&Value::Null)
+    }
+
+    /// The ports of all listeners of a listener's Gateway.
+    fn original_ports(&self, listener: &ListenerPlace) -> impl Iterator<Item = &Value> {
+        let prefix: Vec<&str> = listener.name.split('/').take(2).collect();
+        let prefix = prefix.join("/") + "/";
+        let all = self.answers.listeners.iter().map(|answer| &answer.listener);
+        all.filter(move |one| one.name.starts_with(&prefix))
+            .map(|one| &self.spec_of(one)["port"])
     }
 
     fn rule_facts(&self, listener: &ListenerPlace, rule: &RulePlace) -> Facts {
@@ -465,7 +474,13 @@ impl Comparison<'_> {
         let mut facts = self.facts.clone();
         let mut add = |name: &str, value: &str| facts.insert(name.to_owned(), value.to_owned());
         add("listener", listener.owner);
-        add("protocol", &self.protocol(listener));
+        let own = self.spec_of(listener);
+        add("protocol", own["protocol"].as_str().unwrap_or_default());
+        let same = self
+            .original_ports(listener)
+            .filter(|port| **port == own["port"])
+            .count();
+        add("port", if same > 1 { "shared" } else { "own" });
         add("kind", "ClientTrafficPolicy");
         add("answer", &answer_text(effective));
         facts
@@ -473,11 +488,12 @@ impl Comparison<'_> {
 }
 
 /// What a replayed policy of a rule targets: the rule; a route with a single rule, whose kind has no
-/// rules as targets; or the listener, where the kind of the policy cannot target such a route.
+/// rules as targets; or the listener, for SecurityPolicies of such routes, which can target at most
+/// TCPRoutes, and then with fewer fields.
 fn target(kind: &str, rule: &RulePlace, listener: &ListenerPlace) -> Value {
     let group = "gateway.networking.k8s.io";
     match (kind, rule.kind.as_str()) {
-        ("SecurityPolicy", "TLSRoute" | "UDPRoute") => json!({
+        ("SecurityPolicy", "TLSRoute" | "TCPRoute" | "UDPRoute") => json!({
             "group": group, "kind": listener.owner, "name": listener.owner_name,
             "sectionName": listener.section,
         }),

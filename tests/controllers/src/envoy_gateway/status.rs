@@ -73,6 +73,7 @@ impl Comparison<'_> {
         let mut facts = self.facts.clone();
         facts.insert("entail".to_owned(), entail.to_owned());
         facts.insert("controller".to_owned(), controller.to_owned());
+        facts.insert("cause".to_owned(), self.cause().to_owned());
         report.differ(what, facts, || {
             let conditions: Vec<String> = self.ancestors.iter().map(text).collect();
             let condition = self.status.conditions.first().cloned().unwrap_or_default();
@@ -87,6 +88,32 @@ impl Comparison<'_> {
                 conditions.join("; ")
             )
         });
+    }
+
+    /// What the messages of the controller complain about.
+    fn cause(&self) -> &'static str {
+        let messages = self
+            .ancestors
+            .iter()
+            .flat_map(|ancestor| &ancestor.conditions);
+        let refused: Vec<&str> = messages
+            .filter(|condition| condition.r#type == "Accepted" && condition.status == "False")
+            .map(|condition| condition.message.as_str())
+            .collect();
+        let has = |part: &str| refused.iter().any(|message| message.contains(part));
+        if refused.is_empty() {
+            "none"
+        } else if has("on the same port") {
+            "shared port"
+        } else if has("for TCP") {
+            "TCP route"
+        } else if has("not found") || has("not exist") || has("no ConfigMap") {
+            "missing reference"
+        } else if has("has already attached") {
+            "conflict"
+        } else {
+            "invalid value"
+        }
     }
 
     fn is_accepted(&self) -> bool {

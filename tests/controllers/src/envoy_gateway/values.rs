@@ -63,7 +63,6 @@ fn backend_traffic(rng: &mut Rng, number: u64) -> Vec<Field> {
         json!([{"type": "websocket"}]),
         json!([{"type": "spdy/3.1"}]),
     ]);
-    let routing = rng.pick(&["Service", "Endpoint"]);
     vec![
         (
             "retry",
@@ -108,7 +107,7 @@ fn backend_traffic(rng: &mut Rng, number: u64) -> Vec<Field> {
             json!({"limit": format!("{}Ki", number + 1)}),
         ),
         ("responseOverride", response_override(number)),
-        ("routingType", json!(routing)),
+        ("routingType", json!("Service")),
     ]
 }
 
