@@ -56,6 +56,10 @@ pub struct PolicyReply {
 /// The status of a policy for one ancestor.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[allow(
+    dead_code,
+    reason = "fields that are not compared are read so that unknown ones are refused"
+)]
 pub struct Ancestor {
     /// The object above the target, or the target.
     pub ancestor_ref: Value,
@@ -68,6 +72,10 @@ pub struct Ancestor {
 /// A condition.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[allow(
+    dead_code,
+    reason = "fields that are not compared are read so that unknown ones are refused"
+)]
 pub struct Condition {
     /// Its type, such as `Accepted`.
     pub r#type: String,
@@ -89,6 +97,10 @@ pub struct Condition {
 /// The intermediate representation of a rule on a listener.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[allow(
+    dead_code,
+    reason = "fields that are not compared are read so that unknown ones are refused"
+)]
 pub struct RuleReply {
     /// The representation that it is part of: a Gateway, or a class whose Gateways are merged.
     pub gateway: String,
@@ -105,6 +117,10 @@ pub struct RuleReply {
 /// The intermediate representation of a listener.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[allow(
+    dead_code,
+    reason = "fields that are not compared are read so that unknown ones are refused"
+)]
 pub struct ListenerReply {
     /// As in a rule.
     pub gateway: String,

@@ -182,7 +182,7 @@ impl Comparison<'_> {
             let port = ports
                 .into_iter()
                 .flatten()
-                .find(|one| one["port"].to_string() == *port);
+                .find(|one| one["port"].as_u64() == port.parse().ok());
             match port {
                 Some(port) if port["name"].is_string() => {
                     target["sectionName"] = port["name"].clone()
@@ -355,6 +355,9 @@ impl Comparison<'_> {
             }
             let mut facts = self.rule_facts(&answer.listener, &answer.rule);
             self.kind_facts(kind, effective, original, &mut facts);
+            if fails_open(effective, &unit) {
+                facts.insert("failOpen".to_owned(), "yes".to_owned());
+            }
             facts.insert("field".to_owned(), unit.join("."));
             report.differ("claimed field shows", facts, || {
                 format!("{} {}", self.origin, answer.path)
@@ -422,6 +425,12 @@ impl Comparison<'_> {
         let mut add = |name: &str, value: &str| facts.insert(name.to_owned(), value.to_owned());
         add("route", &rule.kind);
         add("listener", listener.owner);
+        if self
+            .backends(rule)
+            .any(|backend| backend["kind"] == "Backend")
+        {
+            add("backends", "Backend");
+        }
         let own = self.own_fields(rule);
         if !own.is_empty() {
             add("own fields", &own.join("+"));
@@ -429,15 +438,23 @@ impl Comparison<'_> {
         facts
     }
 
+    /// The rule as it is written.
+    fn rule_of(&self, rule: &RulePlace) -> &Value {
+        let of = |one: &&Value| is(one, &rule.kind, &rule.namespace, &rule.name);
+        let route = self.objects.iter().find(of);
+        route.map_or(&Value::Null, |route| &route["spec"]["rules"][rule.index])
+    }
+
+    fn backends(&self, rule: &RulePlace) -> impl Iterator<Item = &Value> {
+        self.rule_of(rule)["backendRefs"]
+            .as_array()
+            .into_iter()
+            .flatten()
+    }
+
     /// The fields of the route's rule that replace fields of policies.
     fn own_fields(&self, rule: &RulePlace) -> Vec<&'static str> {
-        let route = self
-            .objects
-            .iter()
-            .find(|one| is(one, &rule.kind, &rule.namespace, &rule.name));
-        let Some(rule) = route.map(|route| &route["spec"]["rules"][rule.index]) else {
-            return Vec::new();
-        };
+        let rule = self.rule_of(rule);
         let filters = rule["filters"].as_array();
         let has_cors =
             filters.is_some_and(|filters| filters.iter().any(|one| one["type"] == "CORS"));
@@ -523,6 +540,15 @@ fn answer_text(effective: &Effective) -> String {
         ""
     };
     format!("{} {shared}{empty}", policy.strategy)
+}
+
+/// Whether requests pass where a field of an answer cannot be applied.
+fn fails_open(effective: &Effective, unit: &[String]) -> bool {
+    let Effective::Rules(_, rules) = effective else {
+        return false;
+    };
+    let field = unit.first().and_then(|name| rules.get(name));
+    field.is_some_and(|field| field.to_string().contains("\"failOpen\":true"))
 }
 
 /// Whether two rules have the same values, whoever they come from.

@@ -74,6 +74,11 @@ impl Comparison<'_> {
         facts.insert("entail".to_owned(), entail.to_owned());
         facts.insert("controller".to_owned(), controller.to_owned());
         facts.insert("cause".to_owned(), self.cause().to_owned());
+        let merged = self
+            .ancestors
+            .iter()
+            .any(|ancestor| ancestor.is_true("Merged"));
+        facts.insert("merged".to_owned(), yes(merged).to_owned());
         report.differ(what, facts, || {
             let conditions: Vec<String> = self.ancestors.iter().map(text).collect();
             let condition = self.status.conditions.first().cloned().unwrap_or_default();
@@ -109,7 +114,10 @@ impl Comparison<'_> {
             "TCP route"
         } else if has("not found") || has("not exist") || has("no ConfigMap") {
             "missing reference"
-        } else if has("has already attached") {
+        } else if refused
+            .iter()
+            .all(|message| message.contains("has already attached"))
+        {
             "conflict"
         } else {
             "invalid value"

@@ -31,17 +31,8 @@ pub fn fields(rng: &mut Rng, kind: &str, missing: bool) -> Vec<Field> {
 
 fn backend_traffic(rng: &mut Rng, number: u64) -> Vec<Field> {
     let seconds = format!("{}s", number + 1);
-    let unit = rng.pick(&["Second", "Minute"]);
     let header = format!("x-{}", number % 3);
-    let limit = json!({"requests": number + 1, "unit": unit});
-    let rules = json!([{"clientSelectors": [{"headers": [{"name": header, "type": "Distinct"}]}], "limit": limit}]);
-    let local = json!([{"clientSelectors": [{"headers": [{"name": header, "value": "a"}]}], "limit": limit}]);
-    let rate_limit = match number % 4 {
-        0 => json!({"local": {"rules": [{"limit": limit}]}}),
-        1 => json!({"local": {"rules": local}}),
-        2 => json!({"global": {"rules": rules}}),
-        _ => json!({"type": "Global", "global": {"rules": [{"limit": limit}]}}),
-    };
+    let rate_limit = rate_limit(rng, number);
     let timeout = rng.choose(&[
         json!({"http": {"requestTimeout": seconds}}),
         json!({"tcp": {"connectTimeout": seconds}}),
@@ -63,7 +54,7 @@ fn backend_traffic(rng: &mut Rng, number: u64) -> Vec<Field> {
         json!([{"type": "websocket"}]),
         json!([{"type": "spdy/3.1"}]),
     ]);
-    vec![
+    let mut fields = vec![
         (
             "retry",
             json!({"numRetries": number % 9 + 1, "retryOn": {"triggers": ["5xx"]}}),
@@ -86,6 +77,15 @@ fn backend_traffic(rng: &mut Rng, number: u64) -> Vec<Field> {
         ),
         ("compressor", compressors),
         ("httpUpgrade", upgrades),
+    ];
+    fields.extend(other_traffic(rng, number));
+    fields
+}
+
+/// More fields of a BackendTrafficPolicy.
+fn other_traffic(rng: &mut Rng, number: u64) -> Vec<Field> {
+    let seconds = format!("{}s", number + 1);
+    vec![
         (
             "faultInjection",
             json!({"abort": {"httpStatus": 400 + number % 100, "percentage": 10}}),
@@ -111,6 +111,20 @@ fn backend_traffic(rng: &mut Rng, number: u64) -> Vec<Field> {
     ]
 }
 
+fn rate_limit(rng: &mut Rng, number: u64) -> Value {
+    let header = format!("x-{}", number % 3);
+    let unit = rng.pick(&["Second", "Minute"]);
+    let limit = json!({"requests": number + 1, "unit": unit});
+    let rules = json!([{"clientSelectors": [{"headers": [{"name": header, "type": "Distinct"}]}], "limit": limit}]);
+    let local = json!([{"clientSelectors": [{"headers": [{"name": header, "value": "a"}]}], "limit": limit}]);
+    match number % 4 {
+        0 => json!({"local": {"rules": [{"limit": limit}]}}),
+        1 => json!({"local": {"rules": local}}),
+        2 => json!({"global": {"rules": rules}}),
+        _ => json!({"type": "Global", "global": {"rules": [{"limit": limit}]}}),
+    }
+}
+
 fn response_override(number: u64) -> Value {
     json!([{
         "match": {"statusCodes": [{"type": "Value", "value": 400 + number % 100}]},
@@ -127,7 +141,7 @@ fn security(rng: &mut Rng, number: u64, missing: bool) -> Vec<Field> {
         }
     };
     let service = json!([{"name": if missing { "missing" } else { "auth" }, "port": 9000}]);
-    let open = number % 2 == 0;
+    let open = number.is_multiple_of(2);
     let ext_auth = match number % 3 {
         0 => json!({"failOpen": open, "grpc": {"backendRefs": service}}),
         1 => {
@@ -135,14 +149,7 @@ fn security(rng: &mut Rng, number: u64, missing: bool) -> Vec<Field> {
         }
         _ => json!({"headersToExtAuth": [format!("x-{number}")], "http": {"backendRefs": service}}),
     };
-    let rule = json!({
-        "name": format!("r{}", number % 2), "action": rng.pick(&["Allow", "Deny"]),
-        "principal": {"clientCIDRs": [format!("10.0.{}.0/24", number % 250)]},
-    });
-    let mut authorization = json!({"rules": [rule]});
-    if rng.percent(50) {
-        authorization["defaultAction"] = json!(rng.pick(&["Allow", "Deny"]));
-    }
+    let authorization = authorization(rng, number);
     let uri = format!("https://{number}.test/jwks");
     vec![
         (
@@ -183,6 +190,18 @@ fn security(rng: &mut Rng, number: u64, missing: bool) -> Vec<Field> {
         ("authorization", authorization.clone()),
         ("authorization", authorization),
     ]
+}
+
+fn authorization(rng: &mut Rng, number: u64) -> Value {
+    let rule = json!({
+        "name": format!("r{}", number % 2), "action": rng.pick(&["Allow", "Deny"]),
+        "principal": {"clientCIDRs": [format!("10.0.{}.0/24", number % 250)]},
+    });
+    let mut authorization = json!({"rules": [rule]});
+    if rng.percent(50) {
+        authorization["defaultAction"] = json!(rng.pick(&["Allow", "Deny"]));
+    }
+    authorization
 }
 
 fn extension(rng: &mut Rng, number: u64, missing: bool) -> Vec<Field> {
@@ -229,7 +248,10 @@ fn client_traffic(rng: &mut Rng, number: u64) -> Vec<Field> {
         ),
         ("http1", json!({"enableTrailers": true})),
         ("http2", json!({"maxConcurrentStreams": number + 1})),
-        ("proxyProtocol", json!({"optional": number % 2 == 0})),
+        (
+            "proxyProtocol",
+            json!({"optional": number.is_multiple_of(2)}),
+        ),
         (
             "clientIPDetection",
             json!({"xForwardedFor": {"numTrustedHops": number % 9 + 1}}),
