@@ -125,3 +125,46 @@ fn unreadable(error: &serde_json::Error, line: &str) -> JudgeError {
     let begin: String = line.chars().take(200).collect();
     JudgeError::Reply(format!("{error} in {begin}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Reply {
+        #[allow(dead_code, reason = "it makes `b` an unknown field")]
+        a: u32,
+    }
+
+    #[test]
+    fn bad_replies_are_errors_of_their_own() {
+        let script = r#"#!/bin/sh
+            read -r _; echo '{"name": "x", "version": "1"}'
+            read -r _; echo '{"error": "panic"}'
+            read -r _; echo '{"a": 1, "b": 2}'
+            read -r _; echo 'no JSON'
+            read -r _
+        "#;
+        let path = std::env::temp_dir().join(format!("entail-judge-{}", std::process::id()));
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut judge = Judge::start(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        assert_eq!(judge.controller().name, "x");
+        let mut ask = || judge.ask::<Reply>(&json!({"op": "translate"})).unwrap_err();
+        assert!(matches!(ask(), JudgeError::Refused(message) if message == "panic"));
+        assert!(matches!(ask(), JudgeError::Reply(_)));
+        assert!(matches!(ask(), JudgeError::Reply(_)));
+        assert!(matches!(ask(), JudgeError::Ended(_)));
+    }
+
+    #[test]
+    fn a_missing_program_is_an_error() {
+        let missing = Judge::start(Path::new("/nonexistent/judge"));
+        assert!(matches!(missing, Err(JudgeError::Start(..))));
+    }
+}
