@@ -12,6 +12,7 @@ mod report;
 mod rng;
 
 mod envoy_gateway;
+mod policy_machinery;
 
 use std::fs;
 use std::path::PathBuf;
@@ -58,6 +59,8 @@ pub struct Arguments {
 pub enum JudgeName {
     /// The translator of Envoy Gateway.
     EnvoyGateway,
+    /// The topology and the order of policies of Kuadrant, with the strategies of its operator.
+    PolicyMachinery,
 }
 
 /// What is compared in a run.
@@ -123,6 +126,7 @@ fn compare(arguments: &Arguments) -> Result<bool, RunError> {
     let mut report = Report::new(judge.controller(), &scope);
     match name {
         JudgeName::EnvoyGateway => envoy_gateway::run(&scope, &mut judge, &mut report)?,
+        JudgeName::PolicyMachinery => policy_machinery::run(&scope, &mut judge, &mut report)?,
     }
     let outcome = report.finish(&known);
     if let Some(path) = &arguments.report {

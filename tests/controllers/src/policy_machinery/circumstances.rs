@@ -1,0 +1,95 @@
+//! The circumstances of a difference, read from the objects of the world alone.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::admission::{array, joins, text};
+use super::answers::object;
+use super::verdict::PathKey;
+use super::worlds::World;
+
+/// Whether the path leads through a ListenerSet.
+pub fn through_listener_set(key: &PathKey) -> bool {
+    key.listener.contains('/')
+}
+
+/// Whether two rules of a route have the same name for Kuadrant: one explicit, one generated.
+pub fn rule_name_taken(world: &World, key: &PathKey) -> bool {
+    let Some(route) = object(&world.objects, &key.route_kind, &key.route) else {
+        return false;
+    };
+    let mut names = BTreeSet::new();
+    let all = array(route, "/spec/rules")
+        .enumerate()
+        .map(|(index, rule)| {
+            let name = rule.get("name").and_then(Value::as_str);
+            name.map_or_else(|| format!("rule-{}", index + 1), str::to_owned)
+        });
+    all.into_iter().any(|name| !names.insert(name))
+}
+
+/// Whether the listener of the path does not take the route.
+pub fn not_admitted(world: &World, key: &PathKey) -> bool {
+    let gateway = object(&world.objects, "Gateway", &key.gateway);
+    let route = object(&world.objects, &key.route_kind, &key.route);
+    match (gateway, route) {
+        (Some(gateway), Some(route)) => !joins(gateway, &key.listener, route),
+        _ => false,
+    }
+}
+
+/// The policies of a kind that are being deleted, with what they target.
+pub fn deleted<'a>(world: &'a World, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    world.objects.iter().filter(move |object| {
+        text(object, "/kind") == kind && object.pointer("/metadata/deletionTimestamp").is_some()
+    })
+}
+
+/// Whether a policy of the kind that is being deleted targets an object on the path.
+pub fn deleted_on_path(world: &World, kind: &str, key: &PathKey) -> bool {
+    deleted(world, kind).any(|policy| {
+        targets(policy, "Gateway", &key.gateway) || targets(policy, &key.route_kind, &key.route)
+    })
+}
+
+/// Whether a policy of the kind that is being deleted targets the object or a section of it.
+pub fn deleted_on(world: &World, kind: &str, target_kind: &str, target: &str) -> bool {
+    deleted(world, kind).any(|policy| targets(policy, target_kind, target))
+}
+
+/// Whether a policy targets an object or a section of it.
+pub fn targets(policy: &Value, kind: &str, name: &str) -> bool {
+    text(policy, "/spec/targetRef/kind") == kind
+        && name.split_once('/')
+            == Some((
+                text(policy, "/metadata/namespace"),
+                text(policy, "/spec/targetRef/name"),
+            ))
+}
+
+/// Whether another policy of the kind has the same reference and the same age.
+pub fn equal_age(world: &World, kind: &str, policy: &str) -> bool {
+    let Some(this) = object(&world.objects, kind, policy) else {
+        return false;
+    };
+    let place = |object: &Value| {
+        let age = text(object, "/metadata/creationTimestamp").to_owned();
+        let namespace = text(object, "/metadata/namespace").to_owned();
+        (object.pointer("/spec/targetRef").cloned(), age, namespace)
+    };
+    world
+        .objects
+        .iter()
+        .any(|other| text(other, "/kind") == kind && other != this && place(other) == place(this))
+}
+
+/// Whether an HTTPRoute that a policy can reach has several references to one Gateway.
+pub fn several_parents(route: &Value) -> bool {
+    let mut gateways = BTreeSet::new();
+    text(route, "/kind") == "HTTPRoute"
+        && array(route, "/spec/parentRefs").any(|parent| {
+            let name = (text(parent, "/namespace"), text(parent, "/name"));
+            text(parent, "/kind") == "Gateway" && !gateways.insert(name)
+        })
+}
