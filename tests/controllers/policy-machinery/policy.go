@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 
 	"github.com/kuadrant/policy-machinery/controller"
@@ -196,9 +195,6 @@ func (p *policy) readRules() error {
 		for name, entry := range entries {
 			p.rules[path+"#"+name] = rule{Value: entry, Source: p.id()}
 		}
-	}
-	if len(p.rules) == 0 {
-		return errors.New("a policy without rules passes no API server")
 	}
 	return nil
 }

@@ -39,27 +39,28 @@ pub fn not_admitted(world: &World, key: &PathKey) -> bool {
     }
 }
 
-/// The policies of a kind that are being deleted, with what they target.
-pub fn deleted<'a>(world: &'a World, kind: &'a str) -> impl Iterator<Item = &'a Value> {
-    world.objects.iter().filter(move |object| {
-        text(object, "/kind") == kind && object.pointer("/metadata/deletionTimestamp").is_some()
-    })
+/// The objects of a world that are not being deleted.
+pub fn remaining(objects: &[Value]) -> Vec<Value> {
+    let stays = |object: &&Value| object.pointer("/metadata/deletionTimestamp").is_none();
+    objects.iter().filter(stays).cloned().collect()
 }
 
-/// Whether a policy of the kind that is being deleted targets an object on the path.
-pub fn deleted_on_path(world: &World, kind: &str, key: &PathKey) -> bool {
-    deleted(world, kind).any(|policy| {
-        targets(policy, "Gateway", &key.gateway) || targets(policy, &key.route_kind, &key.route)
-    })
-}
-
-/// Whether a policy of the kind that is being deleted targets the object or a section of it.
-pub fn deleted_on(world: &World, kind: &str, target_kind: &str, target: &str) -> bool {
-    deleted(world, kind).any(|policy| targets(policy, target_kind, target))
+/// The policies of a kind that target the Gateway or the route of a path, or a section of them.
+pub fn policies_on(world: &World, kind: &str, key: &PathKey) -> Vec<String> {
+    let all = world.objects.iter();
+    all.filter(|object| text(object, "/kind") == kind)
+        .filter(|policy| {
+            targets(policy, "Gateway", &key.gateway) || targets(policy, &key.route_kind, &key.route)
+        })
+        .map(|policy| {
+            let namespace = text(policy, "/metadata/namespace");
+            format!("{namespace}/{}", text(policy, "/metadata/name"))
+        })
+        .collect()
 }
 
 /// Whether a policy targets an object or a section of it.
-pub fn targets(policy: &Value, kind: &str, name: &str) -> bool {
+fn targets(policy: &Value, kind: &str, name: &str) -> bool {
     text(policy, "/spec/targetRef/kind") == kind
         && name.split_once('/')
             == Some((

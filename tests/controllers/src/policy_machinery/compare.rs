@@ -21,6 +21,8 @@ pub struct Comparison<'a> {
     pub(super) world: &'a World,
     pub(super) verdict: &'a Verdict,
     pub(super) answers: Answers,
+    /// The answers of entail for the world without the objects that are being deleted.
+    pub(super) remaining: Option<Answers>,
     pub(super) report: &'a mut Report,
     /// The reasons of differences on paths, by kind and policy that is attached there.
     pub(super) on_paths: BTreeMap<(String, String), BTreeSet<&'static str>>,
@@ -32,12 +34,14 @@ impl<'a> Comparison<'a> {
         world: &'a World,
         verdict: &'a Verdict,
         answers: Answers,
+        remaining: Option<Answers>,
         report: &'a mut Report,
     ) -> Self {
         Self {
             world,
             verdict,
             answers,
+            remaining,
             report,
             on_paths: BTreeMap::new(),
         }
@@ -45,7 +49,7 @@ impl<'a> Comparison<'a> {
 
     /// Compares everything.
     pub fn run(&mut self) {
-        self.paths();
+        self.effective();
         self.listeners();
         self.statuses();
     }
@@ -69,7 +73,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Compares the effective policies of the merged kinds.
-    fn paths(&mut self) {
+    pub fn effective(&mut self) {
         let verdicts: BTreeMap<(PathKey, &str), &PathVerdict> = self
             .verdict
             .paths
@@ -104,19 +108,24 @@ impl<'a> Comparison<'a> {
             "token-limits-on-grpc"
         } else if circumstance::rule_name_taken(self.world, key) {
             "rule-name-taken"
-        } else if circumstance::deleted_on_path(self.world, kind, key) {
+        } else if self.remains(key, kind, None) {
             "being-deleted"
         } else {
             UNEXPLAINED
         };
-        let policies: Vec<String> = origins(ours);
-        self.note(kind, &policies, reason);
-        let example = format!("{key:?}: entail: {policies:?}, Kuadrant: none");
+        self.note(key, kind, reason);
+        let policies = origins(ours);
+        let example = format!("{key}: entail: {policies:?}, Kuadrant: none");
         let what = format!("effective {kind}");
         self.differ(&what, kind, reason, "entail alone", &example);
     }
 
     fn only_theirs(&mut self, key: &PathKey, kind: &str, path: bool, theirs: &PathVerdict) {
+        if !path && theirs.unconfigured.iter().any(|r| r == "hostname") {
+            // The topology of Kuadrant has the path, and the operator passes over it.
+            self.report.agree("paths without a common hostname");
+            return;
+        }
         let reason = if !path && circumstance::not_admitted(self.world, key) {
             "not-admitted"
         } else if circumstance::rule_name_taken(self.world, key) {
@@ -124,11 +133,9 @@ impl<'a> Comparison<'a> {
         } else {
             UNEXPLAINED
         };
-        self.note(kind, &theirs.attached, reason);
-        let example = format!(
-            "{key:?}: entail: path {path}, no policy, Kuadrant: {:?}",
-            theirs.attached
-        );
+        self.note(key, kind, reason);
+        let attached = &theirs.attached;
+        let example = format!("{key}: entail: path {path}, no policy, Kuadrant: {attached:?}");
         let what = format!("effective {kind}");
         self.differ(&what, kind, reason, "Kuadrant alone", &example);
     }
@@ -141,35 +148,34 @@ impl<'a> Comparison<'a> {
         theirs: &PathVerdict,
     ) {
         let what = format!("effective {kind}");
-        let spec: Option<Value> = ours
-            .spec_json
-            .as_deref()
-            .and_then(|json| serde_json::from_str(json).ok());
-        let equal = spec.as_ref() == Some(&theirs.spec());
-        let wrong = theirs
-            .rules
-            .iter()
-            .find(|(place, rule)| origin(ours, place).as_ref() != Some(&rule.source));
-        if equal && wrong.is_none() {
+        if equal(ours, theirs) {
             self.report.agree(&what);
             self.configured(key, kind, theirs);
             return;
         }
         let reason = if circumstance::rule_name_taken(self.world, key) {
             "rule-name-taken"
-        } else if circumstance::deleted_on_path(self.world, kind, key) {
+        } else if self.remains(key, kind, Some(theirs)) {
             "being-deleted"
         } else {
             UNEXPLAINED
         };
-        self.note(kind, &theirs.attached, reason);
-        let answer = if equal {
-            "other origins"
-        } else {
-            "other rules"
+        self.note(key, kind, reason);
+        let example = difference(key, ours, theirs);
+        self.differ(&what, kind, reason, "other rules", &example);
+    }
+
+    /// Whether the answer of Kuadrant is that of entail without the objects that are being deleted.
+    fn remains(&self, key: &PathKey, kind: &str, theirs: Option<&PathVerdict>) -> bool {
+        let Some(remaining) = &self.remaining else {
+            return false;
         };
-        let example = difference(key, &spec, theirs, wrong);
-        self.differ(&what, kind, reason, answer, &example);
+        let ours = remaining.paths.get(key).and_then(|kinds| kinds.get(kind));
+        match (ours, theirs) {
+            (None, None) => true,
+            (Some(ours), Some(theirs)) => equal(ours, theirs),
+            _ => false,
+        }
     }
 
     /// Compares entail's claim that the policy is in effect with what the operator configures.
@@ -189,14 +195,15 @@ impl<'a> Comparison<'a> {
             self.report.agree(WHAT);
             return;
         };
-        self.note(kind, &theirs.attached, reason);
-        let example = format!("{key:?}: {:?}: {:?}", theirs.attached, theirs.unconfigured);
+        self.note(key, kind, reason);
+        let example = format!("{key}: {:?}: {:?}", theirs.attached, theirs.unconfigured);
         self.differ(WHAT, kind, reason, "not as effective", &example);
     }
 
-    fn note(&mut self, kind: &str, policies: &[String], reason: &'static str) {
-        for policy in policies {
-            let key = (kind.to_owned(), policy.clone());
+    /// Notes the reason of a difference for every policy that targets the path.
+    fn note(&mut self, key: &PathKey, kind: &str, reason: &'static str) {
+        for policy in circumstance::policies_on(self.world, kind, key) {
+            let key = (kind.to_owned(), policy);
             self.on_paths.entry(key).or_default().insert(reason);
         }
     }
@@ -208,8 +215,16 @@ impl<'a> Comparison<'a> {
                 continue;
             }
             let (gateway, listener) = (&verdict.gateway, &verdict.listener);
+            let remaining = self
+                .remaining
+                .as_mut()
+                .and_then(|answers| answers.listener(gateway, listener, &verdict.kind).ok());
             match self.answers.listener(gateway, listener, &verdict.kind) {
-                Ok(ours) => self.listener(verdict, ours.as_ref()),
+                Ok(ours) => {
+                    let remaining =
+                        remaining.map(|answer| answer.as_ref().map(origins).unwrap_or_default());
+                    self.listener(verdict, ours.as_ref(), remaining.as_ref());
+                }
                 Err(reason) => {
                     let seed = self.world.seed;
                     self.report.fail("entail does not answer", || {
@@ -220,7 +235,12 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn listener(&mut self, theirs: &ListenerVerdict, ours: Option<&v1::EffectivePolicy>) {
+    fn listener(
+        &mut self,
+        theirs: &ListenerVerdict,
+        ours: Option<&v1::EffectivePolicy>,
+        remaining: Option<&Vec<String>>,
+    ) {
         let kind = theirs.kind.as_str();
         let what = format!("{kind} of a listener");
         let policies = ours.map(origins).unwrap_or_default();
@@ -234,9 +254,7 @@ impl<'a> Comparison<'a> {
                 UNEXPLAINED
             }
             _ if same => theirs.passed.as_str(),
-            _ if circumstance::deleted_on(self.world, kind, "Gateway", &theirs.gateway) => {
-                "being-deleted"
-            }
+            _ if remaining == Some(&theirs.policies) => "being-deleted",
             [policy] if theirs.policies.contains(policy) => "equal-age",
             [policy] if self.refused(kind, policy) => "not-valid",
             _ => UNEXPLAINED,
@@ -269,14 +287,14 @@ impl<'a> Comparison<'a> {
         answer == Some(Value::Object(spec))
     }
 
-    /// Whether the operator refuses a policy, or the one that covers its place, as invalid.
+    /// Whether the operator refuses a policy as invalid.
     fn refused(&self, kind: &str, policy: &str) -> bool {
         let named = |p: &&super::verdict::PolicyVerdict| p.kind == kind && p.policy == policy;
         let found = self.verdict.policies.iter().find(named);
         found.is_some_and(|p| p.accepted == "Invalid")
     }
 
-    /// Whether the specification of a policy in the world names the same target as another one.
+    /// The kind and the `namespace/name` of the target of a policy.
     pub(super) fn target_of(&self, kind: &str, policy: &str) -> (String, String) {
         let found = object(&self.world.objects, kind, policy);
         let namespace = found.map_or("", |policy| text(policy, "/metadata/namespace"));
@@ -308,18 +326,26 @@ fn origin(ours: &v1::EffectivePolicy, place: &str) -> Option<String> {
     }
 }
 
+/// Whether both answers have the same rules, each from the same policy.
+fn equal(ours: &v1::EffectivePolicy, theirs: &PathVerdict) -> bool {
+    let json = ours.spec_json.as_deref();
+    let spec: Option<Value> = json.and_then(|json| serde_json::from_str(json).ok());
+    let same =
+        |(place, rule): (&String, &RuleVerdict)| origin(ours, place).as_ref() == Some(&rule.source);
+    spec == Some(theirs.spec()) && theirs.rules.iter().all(same)
+}
+
 /// A text about two answers that differ.
-fn difference(
-    key: &PathKey,
-    ours: &Option<Value>,
-    theirs: &PathVerdict,
-    wrong: Option<(&String, &RuleVerdict)>,
-) -> String {
-    let spec = ours.as_ref().map(Value::to_string).unwrap_or_default();
+fn difference(key: &PathKey, ours: &v1::EffectivePolicy, theirs: &PathVerdict) -> String {
+    let wrong = theirs
+        .rules
+        .iter()
+        .find(|(place, rule)| origin(ours, place).as_ref() != Some(&rule.source));
     let origin = wrong.map(|(place, rule)| format!("{place} from {}", rule.source));
     format!(
-        "{key:?}: attached {:?}; entail: {spec}; Kuadrant: {}; origin: {origin:?}",
+        "{key}: attached {:?}; entail: {}; Kuadrant: {}; origin: {origin:?}",
         theirs.attached,
+        ours.spec_json.as_deref().unwrap_or_default(),
         theirs.spec()
     )
 }

@@ -28,17 +28,20 @@ impl Comparison<'_> {
 
     /// Compares the condition Accepted, and returns whether both accept the policy.
     fn acceptance(&mut self, theirs: &PolicyVerdict, ours: &v1::PolicyStatus) -> bool {
-        let condition = ours.conditions.iter().find(|c| c.r#type == "Accepted");
-        let accepted = condition.map_or("", |condition| condition.reason.as_str());
+        let accepted = accepted_reason(ours);
         if accepted == theirs.accepted {
             self.report.agree("acceptance");
             return accepted == "Accepted";
         }
         let (kind, policy) = (theirs.kind.as_str(), theirs.policy.as_str());
-        let (target_kind, target) = self.target_of(kind, policy);
+        let key = (theirs.kind.clone(), theirs.policy.clone());
+        let remaining = self
+            .remaining
+            .as_ref()
+            .and_then(|answers| answers.statuses.get(&key));
         let reason = match (accepted, theirs.accepted.as_str()) {
             (_, "Invalid") => "not-valid",
-            _ if circumstance::deleted_on(self.world, kind, &target_kind, &target) => {
+            _ if remaining.is_some_and(|status| accepted_reason(status) == theirs.accepted) => {
                 "being-deleted"
             }
             ("Conflicted", "Accepted") if circumstance::equal_age(self.world, kind, policy) => {
@@ -143,4 +146,10 @@ impl Comparison<'_> {
         let example = format!("{}: entail {names:?}, Kuadrant {wanted:?}", theirs.policy);
         self.differ(WHAT, &theirs.kind, &reason, "other names", &example);
     }
+}
+
+/// The reason of the condition Accepted.
+fn accepted_reason(status: &v1::PolicyStatus) -> &str {
+    let condition = status.conditions.iter().find(|c| c.r#type == "Accepted");
+    condition.map_or("", |condition| condition.reason.as_str())
 }

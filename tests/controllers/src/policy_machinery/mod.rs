@@ -13,6 +13,9 @@ mod policies;
 mod verdict;
 mod worlds;
 
+use std::path::Path;
+
+use entail::cli::test::read_cases;
 use serde_json::json;
 
 use crate::judge::{Judge, JudgeError};
@@ -31,6 +34,9 @@ pub fn run(scope: &Scope, judge: &mut Judge, report: &mut Report) -> Result<(), 
     for seed in scope.seed..scope.seed.saturating_add(scope.worlds) {
         compare(&World::new(seed), judge, report)?;
     }
+    if scope.golden {
+        compare_cases(judge, report)?;
+    }
     Ok(())
 }
 
@@ -47,14 +53,45 @@ fn compare(world: &World, judge: &mut Judge, report: &mut Report) -> Result<(), 
         }
         Err(error) => return Err(error.into()),
     };
+    let remaining = circumstances::remaining(&world.objects);
+    let deleted = remaining.len() < world.objects.len();
     match Answers::read(&world.objects) {
         Ok(answers) => {
             report.add_world();
-            Comparison::new(world, &verdict, answers, report).run();
+            let remaining = deleted.then(|| Answers::read(&remaining).ok()).flatten();
+            Comparison::new(world, &verdict, answers, remaining, report).run();
         }
         Err(reason) => report.fail("entail does not answer", || {
             format!("seed {}: {reason}", world.seed)
         }),
+    }
+    Ok(())
+}
+
+/// Compares the effective policies of the conformance cases that were taken from the operator, so
+/// that the strategies of the judge are those of the operator.
+fn compare_cases(judge: &mut Judge, report: &mut Report) -> Result<(), RunError> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance");
+    let files = ["kuadrant-operator.yaml", "kuadrant-probes.yaml"].map(|file| folder.join(file));
+    let fail = |error: String| RunError::File(folder.display().to_string(), error);
+    for (_, case) in read_cases(&files).map_err(|error| fail(error.to_string()))? {
+        let world = World {
+            seed: 0,
+            objects: case.inputs(),
+        };
+        let asked = judge.ask::<Verdict>(&json!({"op": "judge", "objects": world.objects}));
+        let reason = match (asked, Answers::read(&world.objects)) {
+            (Ok(verdict), Ok(answers)) => {
+                report.add_golden();
+                Comparison::new(&world, &verdict, answers, None, report).effective();
+                continue;
+            }
+            (Err(JudgeError::Refused(reason)), _) | (Ok(_), Err(reason)) => reason,
+            (Err(error), _) => return Err(error.into()),
+        };
+        report.fail("a case cannot be compared", || {
+            format!("{}: {reason}", case.name)
+        });
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The replies of the judge.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -30,6 +31,19 @@ pub struct PathKey {
     pub route: String,
     /// The index of the rule.
     pub rule: usize,
+}
+
+impl fmt::Display for PathKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            gateway,
+            listener,
+            route_kind,
+            route,
+            rule,
+        } = self;
+        write!(f, "{gateway}#{listener} {route_kind} {route}#{rule}")
+    }
 }
 
 /// The effective policy of one kind on one path.

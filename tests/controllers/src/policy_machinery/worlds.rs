@@ -92,7 +92,9 @@ impl Builder {
         let mut names = Vec::new();
         for number in 0..self.rng.within(1, 3) {
             let name = format!("l{number}");
-            let protocol = self.rng.pick(&["HTTP", "HTTP", "HTTPS", "HTTPS", "TLS"]);
+            let protocol = self.rng.pick(&[
+                "HTTP", "HTTP", "HTTP", "HTTP", "HTTPS", "HTTPS", "HTTPS", "HTTPS", "HTTPS", "TLS",
+            ]);
             let mut listener = json!({"name": name, "port": 8000 + number, "protocol": protocol});
             if protocol == "HTTPS" {
                 listener["tls"] = json!({
@@ -105,7 +107,7 @@ impl Builder {
             if self.rng.percent(50) {
                 listener["hostname"] = json!(self.rng.pick(&LISTENER_HOSTS));
             }
-            let from = if self.rng.percent(85) { "All" } else { "Same" };
+            let from = if self.rng.percent(93) { "All" } else { "Same" };
             listener["allowedRoutes"] = json!({"namespaces": {"from": from}});
             listeners.push(listener);
             names.push(name);
