@@ -64,6 +64,12 @@ impl Answers {
         })
     }
 
+    /// Whether entail takes a policy for invalid.
+    pub fn has_invalid(&self) -> bool {
+        let mut conditions = self.statuses.values().flat_map(|status| &status.conditions);
+        conditions.any(|condition| condition.reason == "Invalid")
+    }
+
     /// The answer of a direct kind on a listener.
     ///
     /// # Errors

@@ -85,12 +85,13 @@ pub fn equal_age(world: &World, kind: &str, policy: &str) -> bool {
         .any(|other| text(other, "/kind") == kind && other != this && place(other) == place(this))
 }
 
-/// Whether an HTTPRoute that a policy can reach has several references to one Gateway.
-pub fn several_parents(route: &Value) -> bool {
+/// The Gateways, as `namespace/name`, that an HTTPRoute names in several references.
+pub fn repeated_parents(route: &Value) -> BTreeSet<String> {
     let mut gateways = BTreeSet::new();
-    text(route, "/kind") == "HTTPRoute"
-        && array(route, "/spec/parentRefs").any(|parent| {
-            let name = (text(parent, "/namespace"), text(parent, "/name"));
-            text(parent, "/kind") == "Gateway" && !gateways.insert(name)
-        })
+    let parents = array(route, "/spec/parentRefs")
+        .filter(|parent| text(route, "/kind") == "HTTPRoute" && text(parent, "/kind") == "Gateway");
+    parents
+        .map(|parent| format!("{}/{}", text(parent, "/namespace"), text(parent, "/name")))
+        .filter(|name| !gateways.insert(name.clone()))
+        .collect()
 }

@@ -24,6 +24,8 @@ pub struct Comparison<'a> {
     /// The answers of entail for the world without the objects that are being deleted.
     pub(super) remaining: Option<Answers>,
     pub(super) report: &'a mut Report,
+    /// Whether the configuration of gateways is compared, too.
+    configuration: bool,
     /// The reasons of differences on paths, by kind and policy that is attached there.
     pub(super) on_paths: BTreeMap<(String, String), BTreeSet<&'static str>>,
 }
@@ -43,8 +45,15 @@ impl<'a> Comparison<'a> {
             answers,
             remaining,
             report,
+            configuration: true,
             on_paths: BTreeMap::new(),
         }
+    }
+
+    /// Compares the effective policies alone.
+    pub fn run_effective(&mut self) {
+        self.configuration = false;
+        self.effective();
     }
 
     /// Compares everything.
@@ -73,7 +82,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Compares the effective policies of the merged kinds.
-    pub fn effective(&mut self) {
+    fn effective(&mut self) {
         let verdicts: BTreeMap<(PathKey, &str), &PathVerdict> = self
             .verdict
             .paths
@@ -181,21 +190,25 @@ impl<'a> Comparison<'a> {
     /// Compares entail's claim that the policy is in effect with what the operator configures.
     fn configured(&mut self, key: &PathKey, kind: &str, theirs: &PathVerdict) {
         const WHAT: &str = "configuration of the gateway";
-        let reasons = [
+        const REASONS: [&str; 5] = [
             "controller",
             "hostname",
             "hostname-part",
             "route-name",
             "shared-host",
         ];
-        let reason = reasons
-            .into_iter()
-            .find(|reason| theirs.unconfigured.iter().any(|r| r == reason));
-        let Some(reason) = reason else {
+        if !self.configuration {
+            return;
+        }
+        let named = |reason: &&str| theirs.unconfigured.iter().any(|r| r == reason);
+        let reasons: Vec<&'static str> = REASONS.into_iter().filter(named).collect();
+        for reason in &reasons {
+            self.note(key, kind, reason);
+        }
+        let Some(reason) = reasons.first() else {
             self.report.agree(WHAT);
             return;
         };
-        self.note(key, kind, reason);
         let example = format!("{key}: {:?}: {:?}", theirs.attached, theirs.unconfigured);
         self.differ(WHAT, kind, reason, "not as effective", &example);
     }

@@ -113,16 +113,15 @@ impl Comparison<'_> {
 
     /// Whether the policy reaches an HTTPRoute with several references to one Gateway.
     fn is_first_parent(&self, theirs: &PolicyVerdict) -> bool {
-        let routes = self.world.objects.iter();
-        let mut several = routes.filter(|object| circumstance::several_parents(object));
         let (kind, target) = self.target_of(&theirs.kind, &theirs.policy);
-        several.any(|route| {
-            let name = format!(
-                "{}/{}",
-                text(route, "/metadata/namespace"),
-                text(route, "/metadata/name")
-            );
-            kind == "Gateway" || (kind == text(route, "/kind") && target == name)
+        self.world.objects.iter().any(|route| {
+            let gateways = circumstance::repeated_parents(route);
+            let namespace = text(route, "/metadata/namespace");
+            let name = format!("{namespace}/{}", text(route, "/metadata/name"));
+            match kind.as_str() {
+                "Gateway" => gateways.contains(&target),
+                _ => kind == text(route, "/kind") && target == name && !gateways.is_empty(),
+            }
         })
     }
 

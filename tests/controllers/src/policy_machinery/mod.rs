@@ -16,7 +16,7 @@ mod worlds;
 use std::path::Path;
 
 use entail::cli::test::read_cases;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::judge::{Judge, JudgeError};
 use crate::report::Report;
@@ -79,11 +79,17 @@ fn compare_cases(judge: &mut Judge, report: &mut Report) -> Result<(), RunError>
             seed: 0,
             objects: case.inputs(),
         };
+        let own_profile = |object: &Value| object["kind"] == "PolicyProfile";
+        if world.objects.iter().any(own_profile) {
+            continue;
+        }
         let asked = judge.ask::<Verdict>(&json!({"op": "judge", "objects": world.objects}));
         let reason = match (asked, Answers::read(&world.objects)) {
+            // The API server does not take such a policy, so the operator never reads it.
+            (Ok(_), Ok(answers)) if answers.has_invalid() => continue,
             (Ok(verdict), Ok(answers)) => {
                 report.add_golden();
-                Comparison::new(&world, &verdict, answers, None, report).effective();
+                Comparison::new(&world, &verdict, answers, None, report).run_effective();
                 continue;
             }
             (Err(JudgeError::Refused(reason)), _) | (Ok(_), Err(reason)) => reason,
