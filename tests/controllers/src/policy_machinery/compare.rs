@@ -16,6 +16,9 @@ use crate::report::{Facts, Report};
 /// The reason of a difference that nothing explains.
 const UNEXPLAINED: &str = "unexplained";
 
+/// The reason of paths that Kuadrant has alone and configures nowhere.
+pub(super) const NO_COMMON_HOSTNAME: &str = "no-common-hostname";
+
 /// The answers of both sides for one world.
 pub struct Comparison<'a> {
     pub(super) world: &'a World,
@@ -132,6 +135,7 @@ impl<'a> Comparison<'a> {
     fn only_theirs(&mut self, key: &PathKey, kind: &str, path: bool, theirs: &PathVerdict) {
         if !path && theirs.unconfigured.iter().any(|r| r == "hostname") {
             // The topology of Kuadrant has the path, and the operator passes over it.
+            self.note(key, kind, NO_COMMON_HOSTNAME);
             self.report.agree("paths without a common hostname");
             return;
         }
@@ -268,6 +272,8 @@ impl<'a> Comparison<'a> {
             }
             _ if same => theirs.passed.as_str(),
             _ if remaining == Some(&theirs.policies) => "being-deleted",
+            // It still covers the listener for Kuadrant, so that the Gateway's policy does not.
+            [policy] if circumstance::is_deleted(self.world, kind, policy) => "being-deleted",
             [policy] if theirs.policies.contains(policy) => "equal-age",
             [policy] if self.refused(kind, policy) => "not-valid",
             _ => UNEXPLAINED,

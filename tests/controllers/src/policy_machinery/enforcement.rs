@@ -7,7 +7,7 @@ use entail::api::v1;
 use super::admission::text;
 use super::answers::policy_name;
 use super::circumstances as circumstance;
-use super::compare::Comparison;
+use super::compare::{Comparison, NO_COMMON_HOSTNAME};
 use super::verdict::PolicyVerdict;
 
 impl Comparison<'_> {
@@ -101,6 +101,8 @@ impl Comparison<'_> {
             .copied()
             .filter(|reason| !["shared-host", "hostname-part"].contains(reason))
             .filter(|reason| *reason != "controller" || theirs.enforced == "OutOfSync")
+            // The status of this kind alone counts paths that the operator does not configure.
+            .filter(|reason| *reason != NO_COMMON_HOSTNAME || theirs.kind == "TokenRateLimitPolicy")
             .collect();
         if let Some(cause) = causes.first() {
             return format!("path {cause}");
