@@ -12,11 +12,11 @@ build *ARGS:
 test *ARGS:
     scripts/test {{ARGS}}
 
-# Test the release binary beside real servers: kubectl e2e tls envoy cluster deploy
+# Test the release binary beside real servers: kubectl e2e tls envoy cluster deploy controllers
 test-real *TIERS:
     scripts/test-real {{TIERS}}
 
-# Run the long tier: worlds fuzz manifests counts promises
+# Run the long tier: worlds fuzz manifests controllers counts promises
 test-long *PARTS:
     scripts/test-long {{PARTS}}
 

@@ -1,28 +1,37 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
+	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"time"
 
 	gwapiv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	egv1a1 "github.com/envoyproxy/gateway/api/v1alpha1"
 	"github.com/envoyproxy/gateway/internal/gatewayapi"
-	"github.com/envoyproxy/gateway/internal/gatewayapi/resource"
 	"github.com/envoyproxy/gateway/internal/logging"
 	"github.com/envoyproxy/gateway/internal/wasm"
 )
 
 // judge holds the world that is translated.
 type judge struct {
-	objects  []object
-	settings settings
+	objects    []object
+	settings   settings
+	controller string
 }
 
 // settings are those of Envoy Gateway's own configuration.
@@ -66,8 +75,12 @@ func (j *judge) world(asked *request) (any, error) {
 		}
 	}
 	reply := worldReply{Objects: []any{}, Refused: []refusal{}}
-	*j = judge{settings: set}
+	*j = judge{settings: set, controller: asked.Controller}
+	if j.controller == "" {
+		j.controller = egv1a1.GatewayControllerName
+	}
 	for _, document := range documents {
+		document = bytes.ReplaceAll(document, []byte("@CERTIFICATE@"), certificate())
 		// The test inputs are given to the translator as they are, without defaults.
 		read, err := readObject(document, asked.Golden == "", asked.Validate)
 		if err != nil {
@@ -101,13 +114,14 @@ func (j *judge) translate(asked *request) (any, error) {
 		}
 		objects = append(objects, read)
 	}
-	for _, class := range classes(objects) {
-		resources, err := resourcesOf(objects, class)
+	reply.names = namesOf(objects)
+	for _, class := range classes(objects, j.controller) {
+		resources, err := resourcesOf(objects, class, asked.Policies != nil)
 		if err != nil {
 			return nil, err
 		}
 		translator := &gatewayapi.Translator{
-			GatewayControllerName:           egv1a1.GatewayControllerName,
+			GatewayControllerName:           j.controller,
 			GatewayClassName:                gwapiv1.ObjectName(class.Name),
 			GlobalRateLimitEnabled:          true,
 			EnvoyPatchPolicyEnabled:         !j.settings.noPatches,
@@ -134,10 +148,10 @@ func (j *judge) translate(asked *request) (any, error) {
 }
 
 // classes returns the GatewayClasses of this controller.
-func classes(objects []object) []*gwapiv1.GatewayClass {
+func classes(objects []object, controller string) []*gwapiv1.GatewayClass {
 	var found []*gwapiv1.GatewayClass
 	for _, one := range objects {
-		if class, ok := one.typed.(*gwapiv1.GatewayClass); ok && class.Spec.ControllerName == egv1a1.GatewayControllerName {
+		if class, ok := one.typed.(*gwapiv1.GatewayClass); ok && string(class.Spec.ControllerName) == controller {
 			found = append(found, class)
 		}
 	}
@@ -194,4 +208,21 @@ func goldenSettings(name string) settings {
 }
 
 var _ wasm.Cache = modules{}
-var _ = resource.KindGateway
+
+// certificate returns a certificate of an authority as PEM, escaped for a JSON string.
+var certificate = sync.OnceValue(func() []byte {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * 365 * time.Hour),
+	}
+	made, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		panic(err)
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: made})
+	return bytes.ReplaceAll(text, []byte("\n"), []byte(`\n`))
+})

@@ -8,7 +8,8 @@
 //	{"op": "world", "objects": [...]}         sets the world, and returns its objects
 //	{"op": "world", "golden": "..."}          sets the world of a test input
 //	{"op": "translate"}                       translates the world
-//	{"op": "translate", "policies": [...]}    translates it with other policies
+//	{"op": "translate", "policies": [...]}    translates it with other policies; rules without a
+//	                                          name get one, judge-rule-INDEX, so that policies can name them
 //
 // The reply to a request that fails is {"error": "..."}. A crash of the translator is such a reply.
 package main
@@ -34,6 +35,8 @@ type request struct {
 	Policies *[]json.RawMessage `json:"policies"`
 	// Extra are added to the objects of the world.
 	Extra []json.RawMessage `json:"extra"`
+	// Controller is the controllerName that the world's Envoy Gateway has, if not the usual one.
+	Controller string `json:"controller"`
 	// Validate makes the world refuse objects that the API server would refuse.
 	Validate bool `json:"validate"`
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gwapiv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gwapiv1b1 "sigs.k8s.io/gateway-api/apis/v1beta1"
@@ -55,23 +56,23 @@ func title(document json.RawMessage) string {
 // unknown fields.
 func readObject(document json.RawMessage, defaults, validate bool) (object, error) {
 	var content map[string]any
-	if err := json.Unmarshal(document, &content); err != nil {
+	// Integers stay integers, as the rules of CRDs need them.
+	if err := utiljson.Unmarshal(document, &content); err != nil {
 		return object{}, err
 	}
 	generic := &unstructured.Unstructured{Object: content}
 	kind := generic.GroupVersionKind()
-	own := kind.Group == egv1a1.GroupName || kind.Group == gwapiv1.GroupName
-	if own && validate {
-		if err := resource.GetDefaultValidator().Validate(document); err != nil {
-			return object{}, err
-		}
+	definition, err := crdOf(kind)
+	if err != nil {
+		return object{}, err
 	}
-	if own && defaults {
-		defaulted, err := resource.GetGatewaySchemaDefaulter().ApplyDefault(generic)
-		if err != nil {
+	if definition != nil && defaults {
+		definition.setDefaults(content)
+	}
+	if definition != nil && validate {
+		if err := definition.validate(content); err != nil {
 			return object{}, err
 		}
-		generic = defaulted
 	}
 	made, err := envoygateway.GetScheme().New(kind)
 	if err != nil {
@@ -90,7 +91,7 @@ func readObject(document json.RawMessage, defaults, validate bool) (object, erro
 
 // resourcesOf collects the objects that the provider of Envoy Gateway would give to the translator
 // for one GatewayClass.
-func resourcesOf(objects []object, class *gwapiv1.GatewayClass) (*resource.Resources, error) {
+func resourcesOf(objects []object, class *gwapiv1.GatewayClass, named bool) (*resource.Resources, error) {
 	all := resource.NewResources()
 	all.GatewayClass = class
 	lists := reflect.ValueOf(all).Elem()
@@ -103,6 +104,9 @@ func resourcesOf(objects []object, class *gwapiv1.GatewayClass) (*resource.Resou
 	for _, one := range objects {
 		// A translation changes statuses and must not change the world.
 		typed := one.typed.DeepCopyObject()
+		if named {
+			nameRules(typed)
+		}
 		switch value := typed.(type) {
 		case *gwapiv1.GatewayClass:
 			continue
@@ -137,6 +141,38 @@ func resourcesOf(objects []object, class *gwapiv1.GatewayClass) (*resource.Resou
 	}
 	all.Sort()
 	return all, nil
+}
+
+// nameRules gives a name to each rule without one, so that a policy can target it alone.
+func nameRules(typed runtime.Object) {
+	set := func(index int, name **gwapiv1.SectionName) {
+		if *name == nil {
+			made := gwapiv1.SectionName(fmt.Sprintf("judge-rule-%d", index))
+			*name = &made
+		}
+	}
+	switch route := typed.(type) {
+	case *gwapiv1.HTTPRoute:
+		for index := range route.Spec.Rules {
+			set(index, &route.Spec.Rules[index].Name)
+		}
+	case *gwapiv1.GRPCRoute:
+		for index := range route.Spec.Rules {
+			set(index, &route.Spec.Rules[index].Name)
+		}
+	case *gwapiv1.TLSRoute:
+		for index := range route.Spec.Rules {
+			set(index, &route.Spec.Rules[index].Name)
+		}
+	case *gwapiv1.TCPRoute:
+		for index := range route.Spec.Rules {
+			set(index, &route.Spec.Rules[index].Name)
+		}
+	case *gwapiv1.UDPRoute:
+		for index := range route.Spec.Rules {
+			set(index, &route.Spec.Rules[index].Name)
+		}
+	}
 }
 
 // place appends an object to the list of its type.

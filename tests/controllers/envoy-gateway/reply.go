@@ -23,6 +23,8 @@ type reply struct {
 	Policies  []policy   `json:"policies"`
 	Rules     []rule     `json:"rules"`
 	Listeners []listener `json:"listeners"`
+
+	names names
 }
 
 // policy is the status of a policy.
@@ -76,7 +78,7 @@ func (r *reply) add(result *gatewayapi.TranslateResult) {
 		for _, one := range xds.HTTP {
 			bare := *one
 			bare.Routes = nil
-			r.Listeners = append(r.Listeners, listener{Gateway: gateway, Listener: one.Name, IR: generic(&bare)})
+			r.Listeners = append(r.Listeners, listener{Gateway: gateway, Listener: one.Name, IR: r.names.generic(&bare)})
 			for _, route := range one.Routes {
 				r.addRule(gateway, one.Name, route.Name, effective(route))
 			}
@@ -84,7 +86,7 @@ func (r *reply) add(result *gatewayapi.TranslateResult) {
 		for _, one := range xds.TCP {
 			bare := *one
 			bare.Routes = nil
-			r.Listeners = append(r.Listeners, listener{Gateway: gateway, Listener: one.Name, IR: generic(&bare)})
+			r.Listeners = append(r.Listeners, listener{Gateway: gateway, Listener: one.Name, IR: r.names.generic(&bare)})
 			for _, route := range one.Routes {
 				r.addRule(gateway, one.Name, destinationName(route.Name, route.Destination), route)
 			}
@@ -92,7 +94,7 @@ func (r *reply) add(result *gatewayapi.TranslateResult) {
 		for _, one := range xds.UDP {
 			bare := *one
 			bare.Route = nil
-			r.Listeners = append(r.Listeners, listener{Gateway: gateway, Listener: one.Name, IR: generic(&bare)})
+			r.Listeners = append(r.Listeners, listener{Gateway: gateway, Listener: one.Name, IR: r.names.generic(&bare)})
 			if one.Route != nil {
 				r.addRule(gateway, one.Name, destinationName(one.Route.Name, one.Route.Destination), one.Route)
 			}
@@ -135,7 +137,7 @@ func (r *reply) addRule(gateway, listener, name string, route any) {
 		index = parts[4]
 	}
 	owner := strings.Join(parts[:3], "/")
-	value := generic(route)
+	value := r.names.generic(route)
 	for at := range r.Rules {
 		known := &r.Rules[at]
 		if known.Gateway == gateway && known.Listener == listener && known.Route == owner && known.Rule == index {
@@ -166,15 +168,41 @@ func effective(route *ir.HTTPRoute) *ir.HTTPRoute {
 // because a replay gives another name to the same policy.
 var policyName = regexp.MustCompile(`\b((?:security|backendtraffic|clienttraffic|envoyextension|backendtls)policy)/[^/]+/[^/]+`)
 
+// names matches the names of the policies of a translation.
+type names struct{ policies *regexp.Regexp }
+
+// namesOf collects the policies of the world.
+func namesOf(objects []object) names {
+	var all []string
+	for _, one := range objects {
+		if isPolicy(one) {
+			all = append(all, regexp.QuoteMeta(one.typed.GetNamespace()+"/"+one.typed.GetName()))
+		}
+	}
+	if len(all) == 0 {
+		return names{}
+	}
+	return names{regexp.MustCompile(`(^|/)(?:` + strings.Join(all, "|") + `)($|/)`)}
+}
+
+// without returns a name that the translator made, without the policy that it is made from.
+func (n names) without(text string) string {
+	text = policyName.ReplaceAllString(text, "$1")
+	if n.policies != nil {
+		text = n.policies.ReplaceAllString(text, "${1}POLICY$2")
+	}
+	return text
+}
+
 // generic turns a value of the representation into maps, lists and scalars. Secret bytes, which the
 // representation hides in its own JSON, become their checksums.
-func generic(value any) any {
-	return encode(reflect.ValueOf(value))
+func (n names) generic(value any) any {
+	return n.encode(reflect.ValueOf(value))
 }
 
 var secretType = reflect.TypeOf(ir.PrivateBytes{})
 
-func encode(value reflect.Value) any {
+func (n names) encode(value reflect.Value) any {
 	if !value.IsValid() {
 		return nil
 	}
@@ -190,7 +218,7 @@ func encode(value reflect.Value) any {
 		if _, ok := value.Interface().(json.Marshaler); ok {
 			return plain(value.Interface())
 		}
-		return encode(value.Elem())
+		return n.encode(value.Elem())
 	case reflect.Struct:
 		if _, ok := value.Interface().(json.Marshaler); ok {
 			return plain(value.Interface())
@@ -199,7 +227,7 @@ func encode(value reflect.Value) any {
 			return plain(value.Interface())
 		}
 		fields := map[string]any{}
-		encodeStruct(value, fields)
+		n.encodeStruct(value, fields)
 		return fields
 	case reflect.Slice, reflect.Array:
 		if value.Type().Elem().Kind() == reflect.Uint8 {
@@ -207,22 +235,22 @@ func encode(value reflect.Value) any {
 		}
 		items := make([]any, 0, value.Len())
 		for index := range value.Len() {
-			items = append(items, encode(value.Index(index)))
+			items = append(items, n.encode(value.Index(index)))
 		}
 		return items
 	case reflect.Map:
 		fields := map[string]any{}
 		for _, key := range value.MapKeys() {
-			fields[policyName.ReplaceAllString(key.String(), "$1")] = encode(value.MapIndex(key))
+			fields[n.without(key.String())] = n.encode(value.MapIndex(key))
 		}
 		return fields
 	case reflect.String:
-		return policyName.ReplaceAllString(value.String(), "$1")
+		return n.without(value.String())
 	}
 	return plain(value.Interface())
 }
 
-func encodeStruct(value reflect.Value, fields map[string]any) {
+func (n names) encodeStruct(value reflect.Value, fields map[string]any) {
 	kind := value.Type()
 	for index := range kind.NumField() {
 		field := kind.Field(index)
@@ -242,7 +270,7 @@ func encodeStruct(value reflect.Value, fields map[string]any) {
 				}
 				inner = inner.Elem()
 			}
-			encodeStruct(inner, fields)
+			n.encodeStruct(inner, fields)
 			continue
 		}
 		if name == "" {
@@ -251,12 +279,26 @@ func encodeStruct(value reflect.Value, fields map[string]any) {
 		if strings.Contains(options, "omitempty") && inner.IsZero() {
 			continue
 		}
-		// The policies of a resource, and the names of rules, differ in a replay on purpose.
-		if kind.Name() == "ResourceMetadata" && (name == "policies" || name == "sectionName") {
+		if isName(value, kind.Name(), name) {
 			continue
 		}
-		fields[name] = encode(inner)
+		fields[name] = n.encode(inner)
 	}
+}
+
+// isName returns whether a field holds a name that differs in a replay on purpose: that of a policy
+// or of a rule, or one that is made of them.
+func isName(value reflect.Value, kind, field string) bool {
+	switch kind {
+	case "ResourceMetadata":
+		owner := value.FieldByName("Kind").String()
+		return field == "policies" || field == "sectionName" || policyKinds[owner] && (field == "name" || field == "namespace")
+	case "TLSCACertificate":
+		return field == "name"
+	case "OIDC":
+		return field == "cookieSuffix"
+	}
+	return false
 }
 
 // plain encodes a value by its own JSON.

@@ -1,17 +1,136 @@
 //! Envoy Gateway: its translator, which turns objects into statuses and an intermediate
 //! representation.
+//!
+//! Random worlds and the project's own test inputs are given to entail and to the translator. The
+//! objects are those of an API server: with the defaults of their CRDs, and without invalid ones.
 
-use crate::judge::Judge;
-use crate::report::Report;
+mod answers;
+mod client;
+mod parts;
+mod policies;
+mod references;
+mod replay;
+mod status;
+mod values;
+mod world;
+
+use serde_json::{Value, json};
+
+use crate::judge::{Judge, JudgeError};
+use crate::report::{Facts, Report};
 use crate::{RunError, Scope};
+use client::WorldReply;
 
 /// Compares the worlds of the scope.
 ///
 /// # Errors
-/// Returns an error if the judge cannot be started again after it ended.
-pub fn run(scope: &Scope, _judge: &mut Judge, report: &mut Report) -> Result<(), RunError> {
-    for _seed in scope.seed..scope.seed.saturating_add(scope.worlds) {
-        report.add_world();
+/// Returns an error if the judge ended.
+pub fn run(scope: &Scope, judge: &mut Judge, report: &mut Report) -> Result<(), RunError> {
+    for seed in scope.seed..scope.seed.saturating_add(scope.worlds) {
+        let objects = world::world(seed);
+        let controller = controller(&objects);
+        let mut facts = Facts::new();
+        if controller != world::CONTROLLER {
+            facts.insert("controllerName".to_owned(), "renamed".to_owned());
+        }
+        let request = json!({
+            "op": "world", "objects": objects, "controller": controller, "validate": true,
+        });
+        if compare(
+            &format!("seed {seed}"),
+            &facts,
+            &controller,
+            &request,
+            judge,
+            report,
+        )? {
+            report.add_world();
+        }
+    }
+    if scope.golden {
+        for name in client::golden_names(judge)? {
+            let facts = Facts::from([("source".to_owned(), "test input".to_owned())]);
+            let request = json!({"op": "world", "golden": name});
+            if compare(&name, &facts, world::CONTROLLER, &request, judge, report)? {
+                report.add_golden();
+            }
+        }
     }
     Ok(())
+}
+
+/// The controllerName of the first class.
+fn controller(objects: &[Value]) -> String {
+    let class = objects
+        .iter()
+        .find(|object| object["kind"] == "GatewayClass");
+    let name = class.and_then(|class| class["spec"]["controllerName"].as_str());
+    name.unwrap_or(world::CONTROLLER).to_owned()
+}
+
+/// Compares one world, and returns whether that was possible. What was not is part of the report.
+fn compare(
+    origin: &str,
+    facts: &Facts,
+    controller: &str,
+    request: &Value,
+    judge: &mut Judge,
+    report: &mut Report,
+) -> Result<bool, JudgeError> {
+    let world: WorldReply = match judge.ask(request) {
+        Ok(world) => world,
+        Err(error) => return stopped(origin, "the judge refuses a world", error, report),
+    };
+    for refusal in &world.refused {
+        report.fail("the API server would refuse an object", || {
+            format!("{origin} {}: {}", refusal.object, refusal.reason)
+        });
+    }
+    let original = match client::translate(judge) {
+        Ok(translation) => translation,
+        Err(error) => return stopped(origin, "the translator fails", error, report),
+    };
+    let answers = match answers::ask(&world.objects) {
+        Ok(answers) => answers,
+        Err(error) => {
+            report.fail("entail fails", || format!("{origin}: {error}"));
+            return Ok(false);
+        }
+    };
+    status::compare(
+        origin,
+        facts,
+        controller,
+        &world.objects,
+        &answers,
+        &original,
+        report,
+    );
+    let comparison = replay::Comparison {
+        origin,
+        facts,
+        objects: &world.objects,
+        answers: &answers,
+        original: &original,
+    };
+    match comparison.run(judge, report) {
+        Ok(()) => Ok(true),
+        Err(error) => stopped(origin, "a replay fails", error, report),
+    }
+}
+
+/// Records a world that cannot be compared. A judge that ended ends the run.
+fn stopped(
+    origin: &str,
+    reason: &str,
+    error: JudgeError,
+    report: &mut Report,
+) -> Result<bool, JudgeError> {
+    match error {
+        JudgeError::Refused(message) | JudgeError::Reply(message) => {
+            report.fail(reason, || format!("{origin}: {message}"));
+            Ok(false)
+        }
+        other => Err(other),
+    }
 }

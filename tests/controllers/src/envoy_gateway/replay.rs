@@ -1,0 +1,614 @@
+//! Compares effective values by replay.
+//!
+//! entail's answer for a rule, given back as one policy on that rule alone, must make the controller
+//! produce what it produced from the original policies. And each field of the answer must show: the
+//! representation must change if the field is left out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use super::answers::{Answers, Effective, ListenerPlace, RULE_KINDS, RuleAnswer, RulePlace, is};
+use super::client::{self, Translation};
+use super::parts::{self, Fields};
+use super::references;
+use crate::judge::{Judge, JudgeError};
+use crate::report::{Facts, Report};
+
+/// The most fields that are left out one after the other.
+const MOST_FIELDS: usize = 24;
+
+/// A world with the answers of both sides.
+#[derive(Debug)]
+pub struct Comparison<'a> {
+    /// Names the world in examples.
+    pub origin: &'a str,
+    /// Facts that hold for the whole world.
+    pub facts: &'a Facts,
+    /// The objects of the world.
+    pub objects: &'a [Value],
+    /// What entail answers.
+    pub answers: &'a Answers,
+    /// What the controller makes of the world.
+    pub original: &'a Translation,
+}
+
+/// The answers of one replay: for each rule at most one answer of each kind.
+type Batch<'a> =
+    BTreeMap<&'a RulePlace, (&'a ListenerPlace, &'a BTreeMap<&'static str, Effective>)>;
+
+impl Comparison<'_> {
+    /// Compares all rules and listeners.
+    ///
+    /// # Errors
+    /// Returns an error if the judge ended or a replay crashes the translator.
+    pub fn run(&self, judge: &mut Judge, report: &mut Report) -> Result<(), JudgeError> {
+        self.paths(report);
+        let (batches, numbers) = self.batches();
+        for (number, batch) in batches.iter().enumerate() {
+            let whole = self.translate(batch, None, judge)?;
+            self.fail_refused(&whole, report);
+            let rules: Vec<&RuleAnswer> = (self.answers.rules.iter().zip(&numbers))
+                .filter_map(|(rule, of)| (*of == number).then_some(rule))
+                .collect();
+            for rule in &rules {
+                self.values(rule, &whole, report);
+            }
+            if number == 0 {
+                self.listener_values(&whole, report);
+            }
+            let listeners = self
+                .answers
+                .listeners
+                .iter()
+                .map(|listener| &listener.effective);
+            let kinds = rules.iter().flat_map(|rule| rule.kinds.values());
+            let most = kinds
+                .chain(listeners.filter(|_| number == 0))
+                .map(|one| units(one).len())
+                .max();
+            for left_out in 0..most.unwrap_or(0).min(MOST_FIELDS) {
+                let without = self.translate(batch, Some(left_out), judge)?;
+                for rule in &rules {
+                    self.shows(rule, left_out, &whole, &without, report);
+                }
+                if number == 0 {
+                    self.listener_shows(left_out, &whole, &without, report);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the answers into as few replays as possible, and returns the replay of each path. A rule
+    /// can have other answers on other listeners.
+    fn batches(&self) -> (Vec<Batch<'_>>, Vec<usize>) {
+        let mut batches: Vec<Batch<'_>> = vec![Batch::new()];
+        let mut numbers = Vec::new();
+        for answer in &self.answers.rules {
+            let free = |batch: &Batch<'_>| match batch.get(&answer.rule) {
+                Some((_, known)) => same_rules(known, &answer.kinds),
+                None => true,
+            };
+            let number = batches.iter().position(free).unwrap_or(batches.len());
+            if number == batches.len() {
+                batches.push(Batch::new());
+            }
+            if let Some(batch) = batches.get_mut(number) {
+                batch
+                    .entry(&answer.rule)
+                    .or_insert((&answer.listener, &answer.kinds));
+            }
+            numbers.push(number);
+        }
+        (batches, numbers)
+    }
+
+    fn translate(
+        &self,
+        batch: &Batch<'_>,
+        left_out: Option<usize>,
+        judge: &mut Judge,
+    ) -> Result<Translation, JudgeError> {
+        let mut policies = Vec::new();
+        let mut grants = BTreeMap::new();
+        let mut targets = BTreeSet::new();
+        for (rule, (listener, kinds)) in batch {
+            for (kind, effective) in *kinds {
+                let target = target(kind, rule, listener);
+                let is_new = matches!(effective, Effective::Rules(..))
+                    && targets.insert((*kind, target.to_string()));
+                if !is_new {
+                    continue;
+                }
+                let name = policies.len();
+                let namespace = match target["kind"].as_str() {
+                    Some("Gateway" | "ListenerSet") => &listener.namespace,
+                    _ => &rule.namespace,
+                };
+                let made = policy(
+                    kind,
+                    effective,
+                    left_out,
+                    namespace,
+                    name,
+                    target,
+                    &mut grants,
+                );
+                policies.extend(made);
+            }
+        }
+        for answer in &self.answers.listeners {
+            let place = &answer.listener;
+            let target = json!({
+                "group": "gateway.networking.k8s.io", "kind": place.owner, "name": place.owner_name,
+                "sectionName": place.section,
+            });
+            let name = policies.len();
+            let kind = "ClientTrafficPolicy";
+            policies.extend(policy(
+                kind,
+                &answer.effective,
+                left_out,
+                &place.namespace,
+                name,
+                target,
+                &mut grants,
+            ));
+        }
+        policies.extend(self.backend_policies());
+        client::replay(judge, &policies, &references::grants(grants))
+    }
+
+    fn backend_policies(&self) -> Vec<Value> {
+        let mut policies = Vec::new();
+        for answer in &self.answers.backends {
+            let (Effective::Rules(_, rules), (kind, namespace, name, port)) =
+                (&answer.effective, &answer.backend)
+            else {
+                continue;
+            };
+            let group = if kind == "Service" {
+                ""
+            } else {
+                "gateway.envoyproxy.io"
+            };
+            let mut target = json!({"group": group, "kind": kind, "name": name});
+            let service = self
+                .objects
+                .iter()
+                .find(|object| is(object, kind, namespace, name));
+            let ports = service.and_then(|service| service["spec"]["ports"].as_array());
+            let port = ports
+                .into_iter()
+                .flatten()
+                .find(|one| one["port"].to_string() == *port);
+            match port {
+                Some(port) if port["name"].is_string() => {
+                    target["sectionName"] = port["name"].clone()
+                }
+                // A backend without a port has its policies at its ports.
+                _ if kind == "Service" => continue,
+                _ => {}
+            }
+            let mut spec = rules.clone();
+            spec["targetRefs"] = json!([target]);
+            policies.push(json!({
+                "apiVersion": "gateway.networking.k8s.io/v1", "kind": "BackendTLSPolicy",
+                "metadata": {"name": format!("replay-tls-{}", policies.len()), "namespace": namespace},
+                "spec": spec,
+            }));
+        }
+        policies
+    }
+
+    fn fail_refused(&self, translation: &Translation, report: &mut Report) {
+        for refusal in &translation.refused {
+            report.fail("an answer cannot be given back", || {
+                format!("{} {}: {}", self.origin, refusal.object, refusal.reason)
+            });
+        }
+    }
+
+    /// Both sides must have the same rules on the same listeners.
+    fn paths(&self, report: &mut Report) {
+        let mut known = BTreeSet::new();
+        for answer in &self.answers.rules {
+            let (route, index) = (answer.rule.route(), answer.rule.index);
+            known.insert((
+                answer.listener.name.clone(),
+                route.clone(),
+                index.to_string(),
+            ));
+            let found = self
+                .original
+                .rule(&answer.listener.name, &route, index)
+                .is_some();
+            if found || !self.is_served(&answer.listener) {
+                report.agree("path");
+                continue;
+            }
+            let mut facts = self.rule_facts(&answer.listener, &answer.rule);
+            facts.insert("how".to_owned(), "only entail".to_owned());
+            report.differ("path", facts, || format!("{} {}", self.origin, answer.path));
+        }
+        for rule in &self.original.rules {
+            let key = (rule.listener.clone(), rule.route.clone(), rule.rule.clone());
+            if known.contains(&key) {
+                continue;
+            }
+            let mut facts = self.facts.clone();
+            facts.insert("how".to_owned(), "only controller".to_owned());
+            let kind = rule.route.split('/').next().unwrap_or_default();
+            facts.insert("route".to_owned(), kind.to_owned());
+            report.differ("path", facts, || {
+                format!(
+                    "{} {} {} rule {}",
+                    self.origin, rule.listener, rule.route, rule.rule
+                )
+            });
+        }
+    }
+
+    /// Whether the listener belongs to a Gateway of this controller.
+    fn is_served(&self, listener: &ListenerPlace) -> bool {
+        let gateway: Vec<&str> = listener.name.split('/').take(2).collect();
+        let prefix = gateway.join("/") + "/";
+        self.original
+            .listeners
+            .iter()
+            .any(|one| one.listener.starts_with(&prefix))
+    }
+
+    fn values(&self, answer: &RuleAnswer, whole: &Translation, report: &mut Report) {
+        let (route, index) = (answer.rule.route(), answer.rule.index);
+        let Some(original) = self.original.rule(&answer.listener.name, &route, index) else {
+            return;
+        };
+        let replayed = whole
+            .rule(&answer.listener.name, &route, index)
+            .unwrap_or_default();
+        for kind in RULE_KINDS.iter().chain(&["BackendTLSPolicy", "any"]) {
+            let mut facts = self.rule_facts(&answer.listener, &answer.rule);
+            let effective = answer.kinds.get(kind).unwrap_or(&Effective::None);
+            self.kind_facts(kind, effective, original, &mut facts);
+            let (controller, entail) = (parts::rule(kind, original), parts::rule(kind, replayed));
+            self.fields(&facts, &answer.path, &controller, &entail, report);
+        }
+    }
+
+    fn fields(
+        &self,
+        facts: &Facts,
+        path: &str,
+        controller: &Fields,
+        entail: &Fields,
+        report: &mut Report,
+    ) {
+        const WHAT: &str = "effective value";
+        if controller.is_empty() && entail.is_empty() {
+            return report.agree("no effective value");
+        }
+        let names: BTreeSet<&String> = controller.keys().chain(entail.keys()).collect();
+        for name in names {
+            let (theirs, ours) = (controller.get(name), entail.get(name));
+            if theirs == ours {
+                report.agree(WHAT);
+                continue;
+            }
+            let how = match (theirs, ours) {
+                (None, _) => "only entail",
+                (_, None) => "only controller",
+                _ => "other value",
+            };
+            let mut facts = facts.clone();
+            facts.insert("field".to_owned(), name.clone());
+            facts.insert("how".to_owned(), how.to_owned());
+            report.differ(WHAT, facts, || {
+                format!(
+                    "{} {path}: controller {}; entail {}",
+                    self.origin,
+                    short(theirs),
+                    short(ours)
+                )
+            });
+        }
+    }
+
+    fn listener_values(&self, whole: &Translation, report: &mut Report) {
+        for answer in &self.answers.listeners {
+            let Some(original) = self.original.listener(&answer.listener.name) else {
+                continue;
+            };
+            let none = Map::new();
+            let replayed = whole.listener(&answer.listener.name).unwrap_or(&none);
+            let facts = self.listener_facts(&answer.listener, &answer.effective);
+            let (controller, entail) = (parts::listener(original), parts::listener(replayed));
+            self.fields(&facts, &answer.path, &controller, &entail, report);
+        }
+    }
+
+    /// A field of an answer must change the representation.
+    fn shows(
+        &self,
+        answer: &RuleAnswer,
+        left_out: usize,
+        whole: &Translation,
+        without: &Translation,
+        report: &mut Report,
+    ) {
+        let (route, index) = (answer.rule.route(), answer.rule.index);
+        let Some(original) = self.original.rule(&answer.listener.name, &route, index) else {
+            return;
+        };
+        let of = |translation: &Translation, kind| {
+            let ir = translation.rule(&answer.listener.name, &route, index);
+            parts::rule(kind, ir.unwrap_or_default())
+        };
+        for (kind, effective) in &answer.kinds {
+            let Some(unit) = units(effective).into_iter().nth(left_out) else {
+                continue;
+            };
+            if of(whole, kind) != of(without, kind) {
+                report.agree("claimed field shows");
+                continue;
+            }
+            let mut facts = self.rule_facts(&answer.listener, &answer.rule);
+            self.kind_facts(kind, effective, original, &mut facts);
+            facts.insert("field".to_owned(), unit.join("."));
+            report.differ("claimed field shows", facts, || {
+                format!("{} {}", self.origin, answer.path)
+            });
+        }
+    }
+
+    fn listener_shows(
+        &self,
+        left_out: usize,
+        whole: &Translation,
+        without: &Translation,
+        report: &mut Report,
+    ) {
+        for answer in &self.answers.listeners {
+            let Some(unit) = units(&answer.effective).into_iter().nth(left_out) else {
+                continue;
+            };
+            let name = &answer.listener.name;
+            if self.original.listener(name).is_none() {
+                continue;
+            }
+            let of = |translation: &Translation| translation.listener(name).map(parts::listener);
+            if of(whole) != of(without) {
+                report.agree("claimed field shows");
+                continue;
+            }
+            let mut facts = self.listener_facts(&answer.listener, &answer.effective);
+            facts.insert("field".to_owned(), unit.join("."));
+            report.differ("claimed field shows", facts, || {
+                format!("{} {}", self.origin, answer.path)
+            });
+        }
+    }
+
+    /// The listener as it is written.
+    fn spec_of(&self, listener: &ListenerPlace) -> &Value {
+        let owner = self.objects.iter().find(|one| {
+            is(
+                one,
+                listener.owner,
+                &listener.namespace,
+                &listener.owner_name,
+            )
+        });
+        let listeners = owner.and_then(|owner| owner["spec"]["listeners"].as_array());
+        let found = listeners
+            .into_iter()
+            .flatten()
+            .find(|one| one["name"] == listener.section);
+        found.unwrap_or(&Value::Null)
+    }
+
+    /// The ports of all listeners of a listener's Gateway.
+    fn original_ports(&self, listener: &ListenerPlace) -> impl Iterator<Item = &Value> {
+        let prefix: Vec<&str> = listener.name.split('/').take(2).collect();
+        let prefix = prefix.join("/") + "/";
+        let all = self.answers.listeners.iter().map(|answer| &answer.listener);
+        all.filter(move |one| one.name.starts_with(&prefix))
+            .map(|one| &self.spec_of(one)["port"])
+    }
+
+    fn rule_facts(&self, listener: &ListenerPlace, rule: &RulePlace) -> Facts {
+        let mut facts = self.facts.clone();
+        let mut add = |name: &str, value: &str| facts.insert(name.to_owned(), value.to_owned());
+        add("route", &rule.kind);
+        add("listener", listener.owner);
+        let own = self.own_fields(rule);
+        if !own.is_empty() {
+            add("own fields", &own.join("+"));
+        }
+        facts
+    }
+
+    /// The fields of the route's rule that replace fields of policies.
+    fn own_fields(&self, rule: &RulePlace) -> Vec<&'static str> {
+        let route = self
+            .objects
+            .iter()
+            .find(|one| is(one, &rule.kind, &rule.namespace, &rule.name));
+        let Some(rule) = route.map(|route| &route["spec"]["rules"][rule.index]) else {
+            return Vec::new();
+        };
+        let filters = rule["filters"].as_array();
+        let has_cors =
+            filters.is_some_and(|filters| filters.iter().any(|one| one["type"] == "CORS"));
+        let own = [
+            ("cors", has_cors),
+            ("retry", !rule["retry"].is_null()),
+            ("timeouts", !rule["timeouts"].is_null()),
+        ];
+        own.into_iter()
+            .filter_map(|(name, has)| has.then_some(name))
+            .collect()
+    }
+
+    fn kind_facts(
+        &self,
+        kind: &str,
+        effective: &Effective,
+        original: &[Map<String, Value>],
+        facts: &mut Facts,
+    ) {
+        let mut add = |name: &str, value: &str| facts.insert(name.to_owned(), value.to_owned());
+        add("kind", kind);
+        add("answer", &answer_text(effective));
+        let status = |ir: &Map<String, Value>| {
+            ir.get("directResponse")
+                .map(|one| one["statusCode"].clone())
+        };
+        if let Some(code) = original.iter().find_map(status) {
+            add("response", &code.to_string());
+        }
+    }
+
+    fn listener_facts(&self, listener: &ListenerPlace, effective: &Effective) -> Facts {
+        let mut facts = self.facts.clone();
+        let mut add = |name: &str, value: &str| facts.insert(name.to_owned(), value.to_owned());
+        add("listener", listener.owner);
+        let own = self.spec_of(listener);
+        add("protocol", own["protocol"].as_str().unwrap_or_default());
+        let same = self
+            .original_ports(listener)
+            .filter(|port| **port == own["port"])
+            .count();
+        add("port", if same > 1 { "shared" } else { "own" });
+        add("kind", "ClientTrafficPolicy");
+        add("answer", &answer_text(effective));
+        facts
+    }
+}
+
+/// What a replayed policy of a rule targets: the rule; a route with a single rule, whose kind has no
+/// rules as targets; or the listener, for SecurityPolicies of such routes, which can target at most
+/// TCPRoutes, and then with fewer fields.
+fn target(kind: &str, rule: &RulePlace, listener: &ListenerPlace) -> Value {
+    let group = "gateway.networking.k8s.io";
+    match (kind, rule.kind.as_str()) {
+        ("SecurityPolicy", "TLSRoute" | "TCPRoute" | "UDPRoute") => json!({
+            "group": group, "kind": listener.owner, "name": listener.owner_name,
+            "sectionName": listener.section,
+        }),
+        (_, "TLSRoute" | "TCPRoute" | "UDPRoute") => {
+            json!({"group": group, "kind": rule.kind, "name": rule.name})
+        }
+        _ => {
+            json!({"group": group, "kind": rule.kind, "name": rule.name, "sectionName": rule.section})
+        }
+    }
+}
+
+/// `none`, `unknown`, or the strategy with `alone` or `merged`.
+fn answer_text(effective: &Effective) -> String {
+    let Effective::Rules(policy, rules) = effective else {
+        let known = matches!(effective, Effective::None);
+        return if known { "none" } else { "unknown" }.to_owned();
+    };
+    let names: BTreeSet<(&str, &str)> = (policy.origins.iter())
+        .flat_map(|origin| &origin.policies)
+        .map(|policy| (policy.namespace.as_str(), policy.name.as_str()))
+        .collect();
+    let shared = if names.len() > 1 { "merged" } else { "alone" };
+    let empty = if rules.as_object().is_some_and(Map::is_empty) {
+        " empty"
+    } else {
+        ""
+    };
+    format!("{} {shared}{empty}", policy.strategy)
+}
+
+/// Whether two rules have the same values, whoever they come from.
+fn same_rules(
+    one: &BTreeMap<&'static str, Effective>,
+    other: &BTreeMap<&'static str, Effective>,
+) -> bool {
+    let rules = |effective: &Effective| match effective {
+        Effective::Rules(policy, rules) => Some((rules.clone(), policy.origins.clone())),
+        _ => None,
+    };
+    one.len() == other.len()
+        && one
+            .iter()
+            .zip(other)
+            .all(|((a, first), (b, second))| a == b && rules(first) == rules(second))
+}
+
+/// The fields of an answer that are left out one by one: those at the top, and each timeout.
+fn units(effective: &Effective) -> Vec<Vec<String>> {
+    let Effective::Rules(_, rules) = effective else {
+        return Vec::new();
+    };
+    let mut units = Vec::new();
+    for (field, value) in rules.as_object().into_iter().flatten() {
+        if field != "timeout" {
+            units.push(vec![field.clone()]);
+            continue;
+        }
+        for (protocol, timeouts) in value.as_object().into_iter().flatten() {
+            for name in timeouts
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(name, _)| name)
+            {
+                units.push(vec![field.clone(), protocol.clone(), name.clone()]);
+            }
+        }
+    }
+    units
+}
+
+/// Removes a field and the objects above it that are empty then.
+fn remove(value: &mut Value, path: &[String]) {
+    let Some((first, rest)) = path.split_first() else {
+        return;
+    };
+    let Some(object) = value.as_object_mut() else {
+        return;
+    };
+    if let Some(inner) = object.get_mut(first).filter(|_| !rest.is_empty()) {
+        remove(inner, rest);
+        if inner.as_object().is_some_and(|inner| !inner.is_empty()) {
+            return;
+        }
+    }
+    object.remove(first);
+}
+
+/// The policy that gives an answer back, if there is one.
+fn policy(
+    kind: &str,
+    effective: &Effective,
+    left_out: Option<usize>,
+    namespace: &str,
+    number: usize,
+    target: Value,
+    grants: &mut references::Needed,
+) -> Option<Value> {
+    let Effective::Rules(origins, rules) = effective else {
+        return None;
+    };
+    let mut spec = rules.clone();
+    references::fill(&mut spec, kind, namespace, &origins.origins, grants);
+    if let Some(unit) = left_out.and_then(|index| units(effective).into_iter().nth(index)) {
+        remove(&mut spec, &unit);
+    }
+    spec["targetRefs"] = json!([target]);
+    Some(json!({
+        "apiVersion": "gateway.envoyproxy.io/v1alpha1", "kind": kind,
+        "metadata": {"name": format!("replay-{number}"), "namespace": namespace}, "spec": spec,
+    }))
+}
+
+fn short(values: Option<&Vec<Value>>) -> String {
+    let text = values.map_or_else(|| "nothing".to_owned(), |values| json!(values).to_string());
+    text.chars().take(400).collect()
+}

@@ -1,0 +1,347 @@
+//! Compares the statuses of policies.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use entail::api::v1;
+use serde_json::Value;
+
+use super::answers::{Answers, ListenerPlace, RulePlace, is, policy_name};
+use super::client::{Ancestor, Translation};
+use crate::report::{Facts, Report};
+
+/// Compares Accepted, Conflicted, Overridden and Merged of every policy.
+pub fn compare(
+    origin: &str,
+    facts: &Facts,
+    controller: &str,
+    objects: &[Value],
+    answers: &Answers,
+    translation: &Translation,
+    report: &mut Report,
+) {
+    let managed = managed(objects, controller, answers);
+    for status in &answers.statuses {
+        let Some((kind, group)) = status.kind.split_once('.') else {
+            continue;
+        };
+        let ours = group == "gateway.envoyproxy.io" || kind == "BackendTLSPolicy";
+        if !ours || kind == "EnvoyPatchPolicy" {
+            continue;
+        }
+        let policy = status.policy.clone().unwrap_or_default();
+        let find = |object: &&Value| is(object, kind, &policy.namespace, &policy.name);
+        let Some(object) = objects.iter().find(find) else {
+            continue;
+        };
+        let comparison = Comparison {
+            origin,
+            name: policy_name(status),
+            facts: circumstances(facts, kind, object),
+            ancestors: translation.ancestors(kind, &policy.namespace, &policy.name),
+            status,
+            managed: &managed,
+            targets_managed: targets(object, &policy.namespace, &managed),
+        };
+        comparison.accepted(report);
+        comparison.conflicted(report);
+        if comparison.is_accepted() {
+            let shares = answers
+                .shares
+                .get(&comparison.name)
+                .map_or(&[][..], Vec::as_slice);
+            comparison.overridden(shares, report);
+            comparison.merged(answers, report);
+        }
+    }
+}
+
+struct Comparison<'a> {
+    origin: &'a str,
+    name: String,
+    facts: Facts,
+    ancestors: &'a [Ancestor],
+    status: &'a v1::PolicyStatus,
+    managed: &'a BTreeSet<String>,
+    targets_managed: bool,
+}
+
+impl Comparison<'_> {
+    fn record(&self, what: &str, entail: &str, controller: &str, report: &mut Report) {
+        if entail == controller {
+            return report.agree(what);
+        }
+        let mut facts = self.facts.clone();
+        facts.insert("entail".to_owned(), entail.to_owned());
+        facts.insert("controller".to_owned(), controller.to_owned());
+        facts.insert("cause".to_owned(), self.cause().to_owned());
+        report.differ(what, facts, || {
+            let conditions: Vec<String> = self.ancestors.iter().map(text).collect();
+            let condition = self.status.conditions.first().cloned().unwrap_or_default();
+            format!(
+                "{} {}: entail {}/{} {} in force {}; controller {}",
+                self.origin,
+                self.name,
+                condition.status,
+                condition.reason,
+                condition.message,
+                self.status.in_force,
+                conditions.join("; ")
+            )
+        });
+    }
+
+    /// What the messages of the controller complain about.
+    fn cause(&self) -> &'static str {
+        let messages = self
+            .ancestors
+            .iter()
+            .flat_map(|ancestor| &ancestor.conditions);
+        let refused: Vec<&str> = messages
+            .filter(|condition| condition.r#type == "Accepted" && condition.status == "False")
+            .map(|condition| condition.message.as_str())
+            .collect();
+        let has = |part: &str| refused.iter().any(|message| message.contains(part));
+        if refused.is_empty() {
+            "none"
+        } else if has("on the same port") {
+            "shared port"
+        } else if has("for TCP") {
+            "TCP route"
+        } else if has("not found") || has("not exist") || has("no ConfigMap") {
+            "missing reference"
+        } else if has("has already attached") {
+            "conflict"
+        } else {
+            "invalid value"
+        }
+    }
+
+    fn is_accepted(&self) -> bool {
+        self.entail_accepted() == "Accepted" && self.controller_accepted() == "Accepted"
+    }
+
+    fn accepted(&self, report: &mut Report) {
+        let (entail, controller) = (self.entail_accepted(), self.controller_accepted());
+        // The controller accepts a policy on a Gateway without routes.
+        let is_idle =
+            entail == "NoScope" && ["Accepted", "NoTarget"].contains(&controller.as_str());
+        let entail = if is_idle { &controller } else { &entail };
+        self.record("status Accepted", entail, &controller, report);
+    }
+
+    /// `Accepted`, `NoTarget` for a policy without an object of this controller, or the reason.
+    fn entail_accepted(&self) -> String {
+        let condition = self.status.conditions.first().cloned().unwrap_or_default();
+        match (condition.status.as_str(), condition.reason.as_str()) {
+            ("True", _) if ["NoScope", "Unknown"].contains(&self.status.in_force.as_str()) => {
+                self.status.in_force.clone()
+            }
+            (_, "TargetNotFound" | "RefNotPermitted") => "NoTarget".to_owned(),
+            _ if !self.is_managed() => "NoTarget".to_owned(),
+            ("True", _) => "Accepted".to_owned(),
+            (_, reason) => reason.to_owned(),
+        }
+    }
+
+    /// Whether the controller is the one that writes the status: another does for the objects of
+    /// another controller.
+    fn is_managed(&self) -> bool {
+        self.status
+            .ancestors
+            .iter()
+            .any(|ancestor| self.managed.contains(ancestor))
+            || self.targets_managed
+    }
+
+    /// The same of the controller. It writes no status where it finds no target, and
+    /// `TargetNotFound` where only the section is missing.
+    fn controller_accepted(&self) -> String {
+        if self
+            .ancestors
+            .iter()
+            .any(|ancestor| ancestor.is_true("Accepted"))
+        {
+            return "Accepted".to_owned();
+        }
+        let reasons = self
+            .ancestors
+            .iter()
+            .filter_map(|ancestor| ancestor.condition("Accepted"));
+        let reasons: Vec<&str> = reasons
+            .map(|condition| condition.reason.as_str())
+            .filter(|reason| *reason != "TargetNotFound")
+            .collect();
+        reasons
+            .first()
+            .map_or("NoTarget", |reason| *reason)
+            .to_owned()
+    }
+
+    fn conflicted(&self, report: &mut Report) {
+        let of = |reference: &v1::ReferenceStatus| reference.outcome == "Conflicted";
+        let entail = self.is_managed() && self.status.references.iter().any(of);
+        let of = |ancestor: &Ancestor| {
+            ancestor
+                .condition("Accepted")
+                .is_some_and(|condition| condition.reason == "Conflicted")
+        };
+        let controller = self.ancestors.iter().any(of);
+        self.record("status Conflicted", yes(entail), yes(controller), report);
+    }
+
+    /// A policy is overridden if on some path it has no part in the answer.
+    fn overridden(&self, shares: &[v1::AffectedPath], report: &mut Report) {
+        let entail = shares
+            .iter()
+            .any(|share| share.won.is_empty() && !share.lost.is_empty());
+        let controller = self
+            .ancestors
+            .iter()
+            .any(|ancestor| ancestor.is_true("Overridden"));
+        self.record("status Overridden", yes(entail), yes(controller), report);
+    }
+
+    /// A policy is merged if on some path it shares the answer with another.
+    fn merged(&self, answers: &Answers, report: &mut Report) {
+        let own = self.status.policy.clone().unwrap_or_default();
+        let kind = self.status.kind.split('.').next().unwrap_or_default();
+        let entail = answers.rules.iter().any(|rule| {
+            let Some(super::answers::Effective::Rules(policy, _)) = rule.kinds.get(kind) else {
+                return false;
+            };
+            let mut names: Vec<&v1::PolicyRef> = policy
+                .origins
+                .iter()
+                .flat_map(|origin| &origin.policies)
+                .collect();
+            names.dedup();
+            names.contains(&&own) && names.iter().any(|name| **name != own)
+        });
+        let controller = self
+            .ancestors
+            .iter()
+            .any(|ancestor| ancestor.is_true("Merged"));
+        self.record("status Merged", yes(entail), yes(controller), report);
+    }
+}
+
+fn yes(holds: bool) -> &'static str {
+    if holds { "yes" } else { "no" }
+}
+
+fn text(ancestor: &Ancestor) -> String {
+    let conditions = ancestor.conditions.iter().map(|condition| {
+        format!(
+            "{}={}/{} {}",
+            condition.r#type, condition.status, condition.reason, condition.message
+        )
+    });
+    format!(
+        "{}: {}",
+        ancestor.ancestor_ref,
+        conditions.collect::<Vec<_>>().join(", ")
+    )
+}
+
+/// What classes of differences depend on: the kind, how it targets what, and its strategy.
+pub fn circumstances(facts: &Facts, kind: &str, object: &Value) -> Facts {
+    let spec = &object["spec"];
+    let mut references: Vec<&Value> = spec["targetRefs"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .collect();
+    references.extend(spec.get("targetRef"));
+    let selectors: Vec<&Value> = spec["targetSelectors"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .collect();
+    let mut levels: BTreeMap<String, ()> = BTreeMap::new();
+    for reference in references.iter().chain(&selectors) {
+        let kind = reference["kind"].as_str().unwrap_or_default();
+        let section = if reference["sectionName"].is_string() {
+            "#section"
+        } else {
+            ""
+        };
+        levels.insert(format!("{kind}{section}"), ());
+    }
+    let targets = references.len() + selectors.len();
+    let mut facts = facts.clone();
+    let mut add = |name: &str, value: &str| facts.insert(name.to_owned(), value.to_owned());
+    add("kind", kind);
+    add("level", &levels.into_keys().collect::<Vec<_>>().join("+"));
+    let form = match (selectors.is_empty(), targets) {
+        (false, _) => "selector",
+        (_, 0 | 1) => "one",
+        (_, 2..=16) => "several",
+        _ => "more than 16",
+    };
+    add("references", form);
+    add("merge", spec["mergeType"].as_str().unwrap_or("none"));
+    facts
+}
+
+/// Whether a policy names an object of the controller. Selectors are not evaluated here.
+fn targets(object: &Value, namespace: &str, managed: &BTreeSet<String>) -> bool {
+    let spec = &object["spec"];
+    if spec["targetSelectors"].is_array() {
+        return true;
+    }
+    let references = spec["targetRefs"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .chain(spec.get("targetRef"));
+    let mut names = references.map(|reference| {
+        let text = |field: &str| reference[field].as_str().unwrap_or_default();
+        format!("{}/{namespace}/{}", text("kind"), text("name"))
+    });
+    names.any(|name| managed.contains(&name))
+}
+
+/// The objects of the controller: its Gateways, and what is attached to them.
+fn managed(objects: &[Value], controller: &str, answers: &Answers) -> BTreeSet<String> {
+    let of_kind = |kind: &'static str| objects.iter().filter(move |object| object["kind"] == kind);
+    let classes: Vec<&Value> = of_kind("GatewayClass")
+        .filter(|class| class["spec"]["controllerName"] == controller)
+        .map(|class| &class["metadata"]["name"])
+        .collect();
+    let mut managed: BTreeSet<String> = of_kind("Gateway")
+        .filter(|gateway| classes.contains(&&gateway["spec"]["gatewayClassName"]))
+        .map(|gateway| {
+            let text = |field: &str| {
+                gateway["metadata"][field]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned()
+            };
+            format!("Gateway/{}/{}", text("namespace"), text("name"))
+        })
+        .collect();
+    let is_own = |listener: &ListenerPlace, managed: &BTreeSet<String>| {
+        let gateway: Vec<&str> = listener.name.split('/').take(2).collect();
+        managed.contains(&format!("Gateway/{}", gateway.join("/")))
+    };
+    for listener in answers.listeners.iter().map(|answer| &answer.listener) {
+        if is_own(listener, &managed) {
+            managed.insert(format!(
+                "{}/{}/{}",
+                listener.owner, listener.namespace, listener.owner_name
+            ));
+        }
+    }
+    for answer in &answers.rules {
+        if is_own(&answer.listener, &managed) {
+            let RulePlace {
+                kind,
+                namespace,
+                name,
+                ..
+            } = &answer.rule;
+            managed.insert(format!("{kind}/{namespace}/{name}"));
+        }
+    }
+    managed
+}
