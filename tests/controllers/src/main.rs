@@ -17,6 +17,7 @@ mod report;
 mod rng;
 
 mod envoy_gateway;
+mod policy_machinery;
 
 use std::fs;
 use std::path::PathBuf;
@@ -63,6 +64,8 @@ pub struct Arguments {
 pub enum JudgeName {
     /// The translator of Envoy Gateway.
     EnvoyGateway,
+    /// The topology and the order of policies of Kuadrant, with the strategies of its operator.
+    PolicyMachinery,
 }
 
 /// What is compared in a run.
@@ -128,6 +131,7 @@ fn compare(arguments: &Arguments) -> Result<bool, RunError> {
     let mut report = Report::new(judge.controller(), &scope);
     match name {
         JudgeName::EnvoyGateway => envoy_gateway::run(&scope, &mut judge, &mut report)?,
+        JudgeName::PolicyMachinery => policy_machinery::run(&scope, &mut judge, &mut report)?,
     }
     let outcome = report.finish(&known);
     if let Some(path) = &arguments.report {
