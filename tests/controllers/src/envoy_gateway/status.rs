@@ -201,7 +201,7 @@ impl Comparison<'_> {
     fn overridden(&self, shares: &[v1::AffectedPath], report: &mut Report) {
         let entail = shares
             .iter()
-            .any(|share| share.won.is_empty() && !share.lost.is_empty());
+            .any(|share| share.effective_units.is_empty() && !share.overridden_units.is_empty());
         let controller = self
             .ancestors
             .iter()

@@ -77,7 +77,7 @@ impl Comparison<'_> {
             "{}: {answer}; paths: {:?}; scopes {}, ready {}",
             theirs.policy,
             self.path_reasons(theirs),
-            ours.scopes,
+            ours.paths,
             theirs.ready
         );
         self.differ(WHAT, &theirs.kind, &reason, &answer, &example);
