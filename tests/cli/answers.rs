@@ -94,7 +94,8 @@ fn get_prints_every_field() {
                     "listed",
                     "rejected",
                     "inheritedOnly",
-                    "notComputed"
+                    "notComputed",
+                    "unknown"
                 ]
                 .into()
             );
