@@ -6,6 +6,7 @@
 
 mod answers;
 mod client;
+mod given_back;
 mod parts;
 mod policies;
 mod references;

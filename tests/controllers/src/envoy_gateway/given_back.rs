@@ -1,0 +1,144 @@
+//! An answer of entail as a policy that gives it back to the controller.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use super::answers::{Effective, ListenerPlace, RulePlace};
+use super::references;
+
+/// What a replayed policy of a rule targets: the rule; a route with a single rule, whose kind has no
+/// rules as targets; or the listener, for SecurityPolicies of such routes, which can target at most
+/// TCPRoutes, and then with fewer fields.
+pub fn target(kind: &str, rule: &RulePlace, listener: &ListenerPlace) -> Value {
+    let group = "gateway.networking.k8s.io";
+    match (kind, rule.kind.as_str()) {
+        ("SecurityPolicy", "TLSRoute" | "TCPRoute" | "UDPRoute") => json!({
+            "group": group, "kind": listener.owner, "name": listener.owner_name,
+            "sectionName": listener.section,
+        }),
+        (_, "TLSRoute" | "TCPRoute" | "UDPRoute") => {
+            json!({"group": group, "kind": rule.kind, "name": rule.name})
+        }
+        _ => {
+            json!({"group": group, "kind": rule.kind, "name": rule.name, "sectionName": rule.section})
+        }
+    }
+}
+
+/// `none`, `unknown`, or the strategy with `alone` or `merged`.
+pub fn answer_text(effective: &Effective) -> String {
+    let Effective::Rules(policy, rules) = effective else {
+        let known = matches!(effective, Effective::None);
+        return if known { "none" } else { "unknown" }.to_owned();
+    };
+    let names: BTreeSet<(&str, &str)> = (policy.origins.iter())
+        .flat_map(|origin| &origin.policies)
+        .map(|policy| (policy.namespace.as_str(), policy.name.as_str()))
+        .collect();
+    let shared = if names.len() > 1 { "merged" } else { "alone" };
+    let empty = if rules.as_object().is_some_and(Map::is_empty) {
+        " empty"
+    } else {
+        ""
+    };
+    format!("{} {shared}{empty}", policy.strategy)
+}
+
+/// Whether requests pass where a field of an answer cannot be applied.
+pub fn fails_open(effective: &Effective, unit: &[String]) -> bool {
+    let Effective::Rules(_, rules) = effective else {
+        return false;
+    };
+    let field = unit.first().and_then(|name| rules.get(name));
+    field.is_some_and(|field| field.to_string().contains("\"failOpen\":true"))
+}
+
+/// Whether two rules have the same values, whoever they come from.
+pub fn same_rules(
+    one: &BTreeMap<&'static str, Effective>,
+    other: &BTreeMap<&'static str, Effective>,
+) -> bool {
+    let rules = |effective: &Effective| match effective {
+        Effective::Rules(policy, rules) => Some((rules.clone(), policy.origins.clone())),
+        _ => None,
+    };
+    one.len() == other.len()
+        && one
+            .iter()
+            .zip(other)
+            .all(|((a, first), (b, second))| a == b && rules(first) == rules(second))
+}
+
+/// The fields of an answer that are left out one by one: those at the top, and each timeout.
+pub fn units(effective: &Effective) -> Vec<Vec<String>> {
+    let Effective::Rules(_, rules) = effective else {
+        return Vec::new();
+    };
+    let mut units = Vec::new();
+    for (field, value) in rules.as_object().into_iter().flatten() {
+        if field != "timeout" {
+            units.push(vec![field.clone()]);
+            continue;
+        }
+        for (protocol, timeouts) in value.as_object().into_iter().flatten() {
+            for name in timeouts
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(name, _)| name)
+            {
+                units.push(vec![field.clone(), protocol.clone(), name.clone()]);
+            }
+        }
+    }
+    units
+}
+
+/// Removes a field and the objects above it that are empty then.
+fn remove(value: &mut Value, path: &[String]) {
+    let Some((first, rest)) = path.split_first() else {
+        return;
+    };
+    let Some(object) = value.as_object_mut() else {
+        return;
+    };
+    if let Some(inner) = object.get_mut(first).filter(|_| !rest.is_empty()) {
+        remove(inner, rest);
+        if inner.as_object().is_some_and(|inner| !inner.is_empty()) {
+            return;
+        }
+    }
+    object.remove(first);
+}
+
+/// The policy that gives an answer back, if there is one.
+pub fn policy(
+    kind: &str,
+    effective: &Effective,
+    left_out: Option<usize>,
+    namespace: &str,
+    number: usize,
+    target: Value,
+    grants: &mut references::Needed,
+) -> Option<Value> {
+    let Effective::Rules(origins, rules) = effective else {
+        return None;
+    };
+    let mut spec = rules.clone();
+    references::fill(&mut spec, kind, namespace, &origins.origins, grants);
+    if let Some(unit) = left_out.and_then(|index| units(effective).into_iter().nth(index)) {
+        remove(&mut spec, &unit);
+    }
+    spec["targetRefs"] = json!([target]);
+    Some(json!({
+        "apiVersion": "gateway.envoyproxy.io/v1alpha1", "kind": kind,
+        "metadata": {"name": format!("replay-{number}"), "namespace": namespace}, "spec": spec,
+    }))
+}
+
+/// The beginning of the values of a field, for examples.
+pub fn short(values: Option<&Vec<Value>>) -> String {
+    let text = values.map_or_else(|| "nothing".to_owned(), |values| json!(values).to_string());
+    text.chars().take(400).collect()
+}
