@@ -299,10 +299,12 @@ async fn a_rule_with_kinds_permits_only_these_kinds() {
             listed(&all, equivalent).await,
         );
         assert_eq!(shown(&actual), renamed(&expected, X, B), "{requested:?}");
-        let (actual, expected) = (
+        let (actual, mut expected) = (
             findings(&own, requested).await,
             findings(&all, equivalent).await,
         );
+        // Findings without an object summarize all objects, so callers with rules do not see them.
+        expected.retain(|finding| !finding.object.is_empty());
         assert_eq!(actual, expected, "{requested:?}");
     }
     assert_eq!(listed(&own, &[]).await.policies.len(), 3);
