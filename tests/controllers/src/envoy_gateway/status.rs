@@ -25,7 +25,10 @@ pub fn compare(
             continue;
         };
         let ours = group == "gateway.envoyproxy.io" || kind == "BackendTLSPolicy";
-        if !ours || kind == "EnvoyPatchPolicy" {
+        // entail says of a kind without a profile that it does not know it.
+        let accepted = status.conditions.first();
+        let is_unprofiled = accepted.is_some_and(|accepted| accepted.reason == "NoProfile");
+        if !ours || is_unprofiled || kind == "EnvoyPatchPolicy" {
             continue;
         }
         let policy = status.policy.clone().unwrap_or_default();
