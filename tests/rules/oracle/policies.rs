@@ -1,7 +1,5 @@
 //! Random policies of a kind: what they target, what they offer, and now and then a mistake.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value, json};
 
 use super::profiles::GROUP;
@@ -15,9 +13,8 @@ pub fn policies(
     profile: &Value,
     places: &[TargetCandidate],
     objects: &mut Vec<Value>,
-    invalid: &mut BTreeSet<String>,
 ) {
-    let kind = Settings::read(profile);
+    let kind = Settings::read(profile, None);
     // All of one age in some worlds, so that names decide.
     let ages = if rng.percent(30) { 1 } else { 4 };
     for number in 0..rng.within(2, 8) {
@@ -27,7 +24,6 @@ pub fn policies(
         let (namespace, name) = (place.0, format!("p{number}"));
         if rng.percent(6) {
             spoil(rng, &kind, &mut spec);
-            invalid.insert(format!("{}/{namespace}/{name}", kind.kind));
         }
         let mut metadata = json!({"name": name, "namespace": namespace});
         if rng.percent(90) {
@@ -50,7 +46,7 @@ fn target(
 ) -> (String,) {
     let listed = |place: &&TargetCandidate| match &kind.targets {
         None => place.kind != "GatewayClass",
-        Some(all) => all.iter().any(|(k, _)| k == place.kind),
+        Some(all) => all.iter().any(|t| t.kind == place.kind),
     };
     let usable: Vec<&TargetCandidate> = places.iter().filter(listed).collect();
     let first = rng.choose(&usable);
@@ -144,7 +140,7 @@ fn dress(
     direction: Option<Direction>,
     named: bool,
 ) {
-    if let Some(field) = &kind.field
+    if let Some(field) = kind.fields.first()
         && rng.percent(60)
     {
         let suits = |s: &&super::settings::Strategy| direction.is_none_or(|d| d == s.direction);
@@ -283,7 +279,7 @@ fn items(rng: &mut Rng) -> Value {
 
 /// Makes the policy invalid (specification 3.4).
 fn spoil(rng: &mut Rng, kind: &Settings, spec: &mut Map<String, Value>) {
-    match &kind.field {
+    match kind.fields.first() {
         Some(field) if rng.percent(50) => {
             let named = |name: &&String| spec.contains_key(name.as_str());
             let names = kind.defaults_names.iter().chain(&kind.overrides_names);

@@ -1,7 +1,5 @@
 //! Random worlds from a seed: the objects of the Gateway API, and policies of random kinds.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Value, json};
 
 use super::policies;
@@ -21,8 +19,6 @@ pub struct World {
     pub seed: u64,
     pub profiles: Vec<Value>,
     pub objects: Vec<Value>,
-    /// `Kind/namespace/name` of policies that are invalid on purpose.
-    pub invalid: BTreeSet<String>,
 }
 
 /// What can be named: kind, namespace, name, sections.
@@ -55,20 +51,18 @@ impl World {
             places,
         } = builder;
         let mut profiles = Vec::new();
-        let mut invalid = BTreeSet::new();
         for number in 0..rng.within(1, 3) {
             let profile = profiles::profile(&mut rng, number);
             if rng.percent(80) {
                 objects.push(profiles::definition(&mut rng, &profile));
             }
-            policies::policies(&mut rng, &profile, &places, &mut objects, &mut invalid);
+            policies::policies(&mut rng, &profile, &places, &mut objects);
             profiles.push(profile);
         }
         Self {
             seed,
             profiles,
             objects,
-            invalid,
         }
     }
 
