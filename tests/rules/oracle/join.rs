@@ -141,6 +141,20 @@ pub fn units_by(
 ) -> Vec<(Path, BTreeSet<String>)> {
     let by = |lines: &[Leaf]| lines.iter().flat_map(|line| line.by.clone()).collect();
     match granularity {
+        // Where Rule is offered, too, it opens the rule maps that the schema makes one unit.
+        Some(Granularity::Structural) if kind.offers(Granularity::Rule) => {
+            let open = |leaf: &Leaf| {
+                leaf.closed
+                    .is_some_and(|at| rule_opens(kind, &leaf.path[..at]))
+            };
+            let opened = lines.iter().map(|leaf| Leaf {
+                closed: leaf.closed.filter(|_| !open(leaf)),
+                ..leaf.clone()
+            });
+            let units =
+                units(kind, &opened.collect::<Vec<_>>(), Granularity::Structural).into_iter();
+            units.map(|unit| (unit.path, by(&unit.lines))).collect()
+        }
         None => lines
             .iter()
             .map(|line| (line.path.clone(), line.by.clone()))

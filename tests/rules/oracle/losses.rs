@@ -34,7 +34,7 @@ fn direct(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
     let lines = policies
         .flat_map(|policy| &policy.blocks)
         .flat_map(|block| &block.lines);
-    let lost = lines.filter(|line| value_at(&result, &line.path).is_none());
+    let lost = lines.filter(|line| !is_tombstone(line) && value_at(&result, &line.path).is_none());
     lost.map(|line| written(&line.path)).collect()
 }
 
@@ -52,12 +52,15 @@ fn inherited(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
         .filter(|policy| policy.name != most_specific.name)
     {
         for block in &policy.blocks {
-            for (path, _) in units_by(&placed.kind, &block.lines, placed.kind.finest()) {
-                let won_null = |line: &Leaf| {
-                    line.path == path && is_tombstone(line) && line.by.contains(&policy.name)
-                };
-                let stands =
-                    value_at(&result, &path).is_some() || folded.lines().iter().any(won_null);
+            // A null is no loss: one that won is there (11.13), and what one that lost wants to be away is away.
+            let lines: Vec<Leaf> = block
+                .lines
+                .iter()
+                .filter(|line| !is_tombstone(line))
+                .cloned()
+                .collect();
+            for (path, _) in units_by(&placed.kind, &lines, placed.kind.finest()) {
+                let stands = value_at(&result, &path).is_some();
                 if !stands && !(path.is_empty() && folded.rules.is_some()) {
                     lost.insert(written(&path));
                 }
