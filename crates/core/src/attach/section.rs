@@ -1,8 +1,19 @@
 //! Resolution of `sectionName` (specification 3.1).
 
 use super::Context;
-use crate::model::{NodeKey, ObjectKey, Section};
-use crate::store::{Listener, Projection, Route};
+use crate::model::{GroupKind, NodeKey, ObjectKey, Section, groups};
+use crate::store::{Listener, Projection, ROUTE_KINDS, Route};
+
+/// Reports whether objects of a kind have sections: listeners, rules or ports.
+pub(super) fn has_sections(kind: &GroupKind) -> bool {
+    let is_route = ROUTE_KINDS
+        .iter()
+        .any(|row| kind.is(groups::GATEWAY, row.kind));
+    is_route
+        || kind.is(groups::GATEWAY, "Gateway")
+        || kind.is(groups::GATEWAY, "ListenerSet")
+        || kind.is(groups::CORE, "Service")
+}
 
 impl Context<'_> {
     /// Returns the node of an object or of a section of it. `None` if the section does not exist.

@@ -1,6 +1,7 @@
 //! Resolution of a reference to nodes, with the checks in the order of specification 3.3: allowed by
 //! the profile, permitted, found.
 
+use super::section::has_sections;
 use super::{AttachmentGroup, Context};
 use crate::model::{GroupKind, LabelSelector, NodeKey, ObjectKey, Outcome, Str, groups};
 use crate::profile::{Reference, ReferenceTarget, SelectorNamespaces};
@@ -27,7 +28,8 @@ impl Context<'_> {
         }
     }
 
-    /// Checks that the profile allows the kind and the section.
+    /// Checks that the profile allows the kind and the section, and that the kind has sections
+    /// (specification 11.28).
     fn check_allowed(&self, reference: &Reference) -> Result<(), ReferenceError> {
         let kind = &reference.kind;
         let sections = match self.profile.target(kind) {
@@ -40,7 +42,7 @@ impl Context<'_> {
                 ));
             }
         };
-        if reference.section.is_some() && !sections {
+        if reference.section.is_some() && !(sections && has_sections(kind)) {
             return Err((
                 Outcome::Invalid,
                 format!("the kind does not target sections of `{kind}`"),

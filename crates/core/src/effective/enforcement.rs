@@ -1,8 +1,8 @@
 //! Computes how far each policy is in force (specification 10): the units that it won and lost.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::stack::Acceptance;
 use super::{AttachmentChain, PolicyKind, World, direct};
@@ -39,6 +39,15 @@ pub(crate) struct EnforcementSummary {
     pub overridden_by: BTreeSet<usize>,
     won: bool,
     additions: bool,
+}
+
+/// Whether some block that offers a leaf was merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum LeafOffer {
+    /// All blocks that offer it were skipped, because their conditions failed.
+    Skipped,
+    /// At least one of them was not.
+    Merged,
 }
 
 impl EnforcementSummary {
@@ -159,33 +168,27 @@ fn share(
     accepted: &Acceptance<'_>,
 ) -> Share {
     let policy = accepted.index;
-    let mut offered: BTreeSet<Unit> = BTreeSet::new();
-    let mut conditioned: BTreeSet<Unit> = BTreeSet::new();
-    let mut empty: BTreeSet<Unit> = BTreeSet::new();
-    for block in accepted.policy.blocks.iter().filter(|b| b.participates) {
-        let leaves = leaves_of(&kind.profile, kind.schemas(), block.name, &block.rules);
-        let rules = Value::Object(block.rules.clone());
-        let is_empty = |unit: &&Unit| {
-            let value = value_at(&rules, &unit.0).and_then(Value::as_object);
-            // An empty block is a unit by itself, the empty path.
-            value.is_some_and(Map::is_empty) && !unit.0.is_empty()
-        };
-        empty.extend(leaves.iter().filter(is_empty).cloned());
-        if folded.skipped(policy, block.name) {
-            conditioned.extend(leaves.iter().cloned());
-        }
-        offered.extend(leaves);
-    }
-    let (won, lost): (Vec<Unit>, Vec<Unit>) = offered
-        .iter()
-        .cloned()
-        .partition(|unit| is_won(folded, unit, empty.contains(unit), policy));
+    let offered = offered_leaves(kind, folded, accepted);
+    let mut won = 0;
+    let mut lost = Vec::new();
     let mut overridden_by = BTreeSet::new();
-    // Units that are lost because a condition failed are not overridden by any policy.
-    for unit in lost.iter().filter(|unit| !conditioned.contains(unit)) {
-        overridden_by.extend(overriding_policies(folded, groups, unit));
+    for (unit, offer) in &offered {
+        if is_won(folded, unit, policy) {
+            won += 1;
+            continue;
+        }
+        if *offer == LeafOffer::Skipped {
+            // Units that are lost because a condition failed are not overridden by any policy.
+            lost.push(unit.clone());
+            continue;
+        }
+        let unset_by = unset_by(folded, groups, unit, policy);
+        if unset_by.is_empty() && is_own_place(folded, unit, policy) {
+            continue;
+        }
+        overridden_by.extend(overriding_policies(folded, unset_by, unit, policy));
+        lost.push(unit.clone());
     }
-    overridden_by.remove(&policy);
     let others = |unit: &&MergedUnit<'_>| folded.policies(unit).any(|p| p != policy);
     let additions = folded
         .units
@@ -194,20 +197,42 @@ fn share(
         .any(|unit| adds(&mut unit.unit.clone(), &unit.value, &offered));
     Share {
         policy,
-        won: won.len(),
+        won,
         lost,
         additions,
         overridden_by,
     }
 }
 
+/// The leaves of a policy's blocks. A leaf of several blocks is one unit (specification 11.15).
+fn offered_leaves(
+    kind: &PolicyKind,
+    folded: &FoldResult<'_>,
+    accepted: &Acceptance<'_>,
+) -> BTreeMap<Unit, LeafOffer> {
+    let mut offered: BTreeMap<Unit, LeafOffer> = BTreeMap::new();
+    for block in accepted.policy.blocks.iter().filter(|b| b.participates) {
+        let skipped = folded.is_skipped(accepted.index, block.name);
+        let offer = if skipped {
+            LeafOffer::Skipped
+        } else {
+            LeafOffer::Merged
+        };
+        for leaf in leaves_of(&kind.profile, kind.schemas(), block.name, &block.rules) {
+            let existing = offered.entry(leaf).or_insert(offer);
+            *existing = offer.max(*existing);
+        }
+    }
+    offered
+}
+
 /// Whether a unit of the result has a leaf that the policy does not offer. Objects are compared leaf by
 /// leaf, whatever the kind's granularity.
-fn adds(unit: &mut Unit, value: &Value, offered: &BTreeSet<Unit>) -> bool {
+fn adds(unit: &mut Unit, value: &Value, offered: &BTreeMap<Unit, LeafOffer>) -> bool {
     let fields = value.as_object().filter(|fields| !fields.is_empty());
     let Some(fields) = fields else {
         let meets = |own: &Unit| own.covers(unit) || unit.covers(own);
-        return !offered.iter().any(meets);
+        return !offered.keys().any(meets);
     };
     fields.iter().any(|(name, value)| {
         unit.0.push(Segment::Field(name.as_str().into()));
@@ -218,51 +243,115 @@ fn adds(unit: &mut Unit, value: &Value, offered: &BTreeSet<Unit>) -> bool {
 }
 
 /// Whether the result contains a unit with the policy among its origins. A part that `unset` removed from
-/// a larger unit is not contained. An empty object also counts as won where other policies filled it.
-fn is_won(folded: &FoldResult<'_>, unit: &Unit, is_empty: bool, policy: usize) -> bool {
-    let covering = |found: &&MergedUnit<'_>| found.unit.covers(unit);
-    match folded.units.iter().find(covering) {
-        Some(found) => {
-            let below = unit.0.get(found.unit.0.len()..).unwrap_or_default();
-            value_at(&found.value, below).is_some() && folded.policies(found).any(|p| p == policy)
-        }
-        None => is_empty && folded.units.iter().any(|found| unit.covers(&found.unit)),
-    }
+/// a larger unit is not contained. An empty object or keyed list is also won where it was merged with
+/// another that stands in its place (specification 11.39).
+fn is_won(folded: &FoldResult<'_>, unit: &Unit, policy: usize) -> bool {
+    let mut covering = folded.units.iter().filter(|found| found.unit.covers(unit));
+    covering.any(|found| {
+        let below = unit.0.get(found.unit.0.len()..).unwrap_or_default();
+        value_at(&found.value, below).is_some() && folded.policies(found).any(|p| p == policy)
+    }) || folded.is_filled(unit, policy)
 }
 
-/// The policies that a unit was lost to: those that set it or a value above it. If the result has no such
-/// value, these are the policies whose `unset` names the unit, or else all contributors.
-fn overriding_policies(
+/// Whether units of the result are at, above or below a place, and the policy alone sets all of them: it
+/// does not lose to itself (specification 11.32).
+fn is_own_place(folded: &FoldResult<'_>, place: &Unit, policy: usize) -> bool {
+    let meets = |found: &&MergedUnit<'_>| found.unit.covers(place) || place.covers(&found.unit);
+    let mut found = folded.units.iter().filter(meets).peekable();
+    found.peek().is_some() && found.all(|found| !is_set_by_others(folded, found, policy))
+}
+
+/// Whether another policy, or an own field, is among the origins of a unit.
+fn is_set_by_others(folded: &FoldResult<'_>, found: &MergedUnit<'_>, policy: usize) -> bool {
+    let mut sources = found.sources.iter();
+    sources.any(|&source| folded.sources.get(source).and_then(|s| s.policy) != Some(policy))
+}
+
+/// The other policies whose `unset` names a unit, in blocks that were not skipped (specification 11.42).
+fn unset_by(
     folded: &FoldResult<'_>,
     groups: &[Vec<Acceptance<'_>>],
     unit: &Unit,
+    policy: usize,
 ) -> Vec<usize> {
-    let holds = |found: &&MergedUnit<'_>| {
-        let below = unit.0.get(found.unit.0.len()..).unwrap_or_default();
-        unit.covers(&found.unit)
-            || (found.unit.covers(unit) && value_at(&found.value, below).is_some())
-    };
-    let scalar_above =
-        |found: &&MergedUnit<'_>| found.unit.covers(unit) && !found.value.is_object();
-    let holders = folded
-        .units
-        .iter()
-        .filter(|found| holds(found) || scalar_above(found));
-    if holders.clone().next().is_some() {
-        return holders.flat_map(|found| folded.policies(found)).collect();
-    }
-    let unsetters: Vec<usize> = groups
-        .iter()
-        .flatten()
-        .filter(|s| {
-            let mut names = s.policy.blocks.iter().flat_map(|b| &b.unset);
-            names.any(|name| name.covers(unit))
+    let others = groups.iter().flatten().filter(|s| s.index != policy);
+    let unsets = |s: &&Acceptance<'_>| {
+        s.policy.blocks.iter().any(|block| {
+            block.unset.iter().any(|name| name.covers(unit))
+                && !folded.is_skipped(s.index, block.name)
         })
-        .map(|s| s.index)
-        .collect();
-    if unsetters.is_empty() {
+    };
+    others.filter(unsets).map(|s| s.index).collect()
+}
+
+/// The other policies that a unit was lost to: those that set it or a value above it. If the result has no
+/// such value, these are the policies whose `unset` names the unit, or else all other contributors.
+fn overriding_policies(
+    folded: &FoldResult<'_>,
+    unset_by: Vec<usize>,
+    unit: &Unit,
+    policy: usize,
+) -> Vec<usize> {
+    let stands = |found: &&MergedUnit<'_>| {
+        unit.covers(&found.unit)
+            || (found.unit.covers(unit) && {
+                let below = unit.0.get(found.unit.0.len()..).unwrap_or_default();
+                is_at_or_above(&found.value, below)
+            })
+    };
+    let holders = folded.units.iter().filter(stands);
+    let mut holders = holders
+        .filter(|found| is_set_by_others(folded, found, policy))
+        .peekable();
+    let mut found: Vec<usize> = if holders.peek().is_some() {
+        holders.flat_map(|found| folded.policies(found)).collect()
+    } else if unset_by.is_empty() {
         folded.contributors().collect()
     } else {
-        unsetters
+        unset_by
+    };
+    found.retain(|&other| other != policy);
+    found
+}
+
+/// Whether a value below `value` is at a place or above it: a scalar, a list, a null or an empty object. An
+/// object with other fields is not a value above the place (specification 11.19, 11.41).
+fn is_at_or_above(value: &Value, place: &[Segment]) -> bool {
+    let mut value = value;
+    for segment in place {
+        let Some(fields) = value.as_object().filter(|fields| !fields.is_empty()) else {
+            return true;
+        };
+        let next = match segment {
+            Segment::Field(name) => fields.get(&**name),
+            Segment::Item(_) => None,
+        };
+        let Some(next) = next else {
+            return false;
+        };
+        value = next;
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_value_above_a_place_is_a_leaf() {
+        let place = Unit::parse("limits.k1.rate").unwrap();
+        for (value, expected) in [
+            (json!({"limits": {"k1": {"rate": 1}}}), true),
+            (json!({"limits": {"k1": 7}}), true),
+            (json!({"limits": {"k1": [7]}}), true),
+            (json!({"limits": {"k1": null}}), true),
+            (json!({"limits": {}}), true),
+            (json!({"limits": {"k2": 7}}), false),
+            (json!({"limits": {"k1": {"burst": 1}}}), false),
+        ] {
+            assert_eq!(is_at_or_above(&value, &place.0), expected, "{value}");
+        }
     }
 }

@@ -8,7 +8,6 @@ use hashbrown::HashMap;
 use super::chain::{acts, reaches_effective_level};
 use super::enforcement::{Contribution, EnforcementSummary};
 use super::{AttachmentChain, PolicyKind, PolicyStatus, Statuses, World};
-use crate::attach::PolicyAttachment;
 use crate::model::{GroupKind, Level, NodeKey, ObjectKey, PolicyRef};
 use crate::profile::{Ancestor, EffectiveTarget, PolicyClass, Profile};
 use crate::topology::{NodeId, PathStep, ResolvedPath, RootKind, Topology};
@@ -234,13 +233,11 @@ impl World {
         nodes: &[NodeId],
         mut f: impl FnMut(NodeId),
     ) {
-        let Some(first) = steps.iter().position(|s| nodes.contains(&s.node)) else {
-            return;
-        };
-        let below = steps.iter().skip(first);
-        for step in below
-            .take_while(|s| kind.profile.class != PolicyClass::Direct || nodes.contains(&s.node))
-        {
+        // A Direct policy affects its target only.
+        let is_direct = kind.profile.class == PolicyClass::Direct;
+        let is_attached = |step: &&PathStep| nodes.contains(&step.node);
+        let below = steps.iter().skip_while(|step| !is_attached(step));
+        for step in below.filter(|step| !is_direct || is_attached(step)) {
             f(step.node);
             let key = self.topology.key(step.node);
             let whole = key
@@ -309,16 +306,15 @@ impl StatusCollector<'_> {
     }
 
     fn ancestors_of(&self, world: &World, policy: usize) -> Vec<ObjectKey> {
-        let attached = self.kind.attached(policy);
-        let nodes = attached.into_iter().flat_map(PolicyAttachment::nodes);
+        let nodes = self.kind.ancestor_nodes(policy);
         let mut found: Vec<ObjectKey> = match self.kind.profile.status.ancestor {
             Ancestor::None => Vec::new(),
             Ancestor::Target => nodes
-                .map(|(key, _)| key.object.clone())
+                .map(|key| key.object.clone())
                 .filter(|object| object.kind != NodeKey::root().object.kind)
                 .collect(),
             Ancestor::Gateway => nodes
-                .filter_map(|(key, _)| world.topology.node(key))
+                .filter_map(|key| world.topology.node(key))
                 .filter_map(|node| self.ancestors.get(&node))
                 .flatten()
                 .map(|&root| world.topology.key(root).object.clone())

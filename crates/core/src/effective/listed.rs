@@ -11,15 +11,16 @@ pub(super) const NOT_COMPUTED: &str =
 
 impl World {
     /// The policies on the path, sorted by the order of the profile, then by level from least to most
-    /// specific, by age, and by name. A policy that is attached to several nodes is listed at the least
-    /// specific one.
+    /// specific, by age, and by name. A policy that is attached to several nodes is listed once, at the
+    /// most specific one (specification 11.30).
     pub(super) fn listed(&self, groups: &[Vec<Acceptance<'_>>]) -> EffectivePolicy {
         let mut accepted: Vec<&Acceptance<'_>> = Vec::new();
-        for found in groups.iter().flatten() {
+        for found in groups.iter().flatten().rev() {
             if !accepted.iter().any(|s| s.index == found.index) {
                 accepted.push(found);
             }
         }
+        accepted.reverse();
         // Groups are ordered by level already, and policies in a group by age and name; the sort is
         // stable.
         accepted.sort_by(|a, b| a.policy.order.cmp(&b.policy.order));

@@ -5,47 +5,45 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{AttachmentChain, PolicyKind, World};
-use crate::merge::{FoldDetail, fold, leaves_of, units_of, value_at};
+use super::{AttachmentChain, PolicyKind, World, direct};
+use crate::merge::{FoldDetail, fold, leaves_of, pruned, units_of, value_at};
 use crate::model::{Granularity, Unit};
-use crate::profile::PolicyClass;
+use crate::profile::{Block, PolicyClass};
 
 impl World {
     /// The lost units on the paths with this chain, sorted.
     pub fn losses(&self, kind: &PolicyKind, chain: &AttachmentChain) -> Vec<Unit> {
-        if kind.profile.class != PolicyClass::Inherited {
-            return Vec::new();
-        }
         let groups = kind.groups(chain);
-        let own = self.own_rules(kind, chain);
-        let mut stack = self.stack(kind, &groups);
-        stack.groups.extend(own.as_ref().map(|own| own.group()));
-        let folded = fold(&kind.profile, kind.schemas(), &stack, FoldDetail::Rules);
-        let opaque = || {
-            groups
-                .iter()
-                .flatten()
-                .filter(|s| !s.policy.is_transparent())
+        let (spec, most_specific) = match kind.profile.class {
+            PolicyClass::Listed => return Vec::new(),
+            // On a section, the policy of the whole target loses what only it offers (specification 11.18).
+            PolicyClass::Direct => {
+                let winner = direct::winner(&groups);
+                let spec = winner.map(|s| pruned(&direct::rules(s)));
+                (spec, winner.map(|s| s.index))
+            }
+            PolicyClass::Inherited => {
+                let own = self.own_rules(kind, chain);
+                let mut stack = self.stack(kind, &groups);
+                stack.groups.extend(own.as_ref().map(|own| own.group()));
+                let folded = fold(&kind.profile, kind.schemas(), &stack, FoldDetail::Rules);
+                // In a group the most established policy comes first; the last policy of all is the
+                // most specific.
+                let opaque = groups.iter().flatten().rev();
+                let mut opaque = opaque.filter(|s| !s.policy.is_transparent());
+                (folded.spec, opaque.next().map(|s| s.index))
+            }
         };
-        // In a group the most established policy comes first; the last policy of all is the most specific.
-        let most_specific = opaque().next_back().map(|s| s.index);
-        let atomic_only = kind
-            .profile
-            .strategies
-            .iter()
-            .all(|s| s.granularity() == Some(Granularity::Atomic));
         let mut lost = BTreeSet::new();
-        for accepted in opaque().filter(|s| Some(s.index) != most_specific) {
+        let others = groups.iter().flatten();
+        for accepted in others.filter(|s| Some(s.index) != most_specific) {
             for block in accepted.policy.blocks.iter().filter(|b| b.participates) {
-                let units = if atomic_only { leaves_of } else { units_of };
-                for unit in units(&kind.profile, kind.schemas(), block.name, &block.rules) {
-                    let offered = value_at(&Value::Object(block.rules.clone()), &unit.0).cloned();
+                let rules = Value::Object(block.rules.clone());
+                for unit in kind.report_units(block) {
+                    let offered = value_at(&rules, &unit.0);
                     // A null is not reported as lost (specification 11.13).
-                    let is_null = offered.is_none_or(|value| value.is_null());
-                    let found = folded
-                        .spec
-                        .as_ref()
-                        .and_then(|spec| value_at(spec, &unit.0));
+                    let is_null = offered.is_none_or(Value::is_null);
+                    let found = spec.as_ref().and_then(|spec| value_at(spec, &unit.0));
                     if !is_null && found.is_none() {
                         lost.insert(unit);
                     }
@@ -53,5 +51,20 @@ impl World {
             }
         }
         lost.into_iter().collect()
+    }
+}
+
+impl PolicyKind {
+    /// The units of a block by the finest granularity that the kind offers; leaves if blocks are only
+    /// taken as a whole.
+    fn report_units(&self, block: &Block) -> Vec<Unit> {
+        let mut granularities = self.profile.strategies.iter().map(|s| s.granularity());
+        let is_whole = |g| matches!(g, None | Some(Granularity::Atomic));
+        let units = if granularities.all(is_whole) {
+            leaves_of
+        } else {
+            units_of
+        };
+        units(&self.profile, self.schemas(), block.name, &block.rules)
     }
 }

@@ -8,7 +8,7 @@ use rpds::RedBlackTreeMapSync;
 use super::acceptance::{self, AttachmentPoint};
 use super::{NodePolicies, PolicyKind};
 use crate::attach::PolicyAttachment;
-use crate::model::{ChunkedVec, ObjectKey, OrInternal};
+use crate::model::{ChunkedVec, NodeKey, ObjectKey, OrInternal, Outcome};
 use crate::profile::Policy;
 use crate::store::NamespacedName;
 use crate::topology::NodeId;
@@ -79,6 +79,11 @@ impl PolicyTable {
     /// The outcomes of a policy's references.
     pub(crate) fn attached(&self, slot: usize) -> Option<&PolicyAttachment> {
         self.attached.get(slot).map(|attached| &**attached)
+    }
+
+    /// The outcomes of a policy's references before conflicts with other policies.
+    pub(crate) fn offered(&self, slot: usize) -> Option<&PolicyAttachment> {
+        self.offered.get(slot).map(|offered| &**offered)
     }
 
     /// Removes the attachment points that a policy lost to others from its references. `resolved` returns
@@ -189,6 +194,18 @@ impl PolicyKind {
     /// The outcomes of a policy's references.
     pub fn attached(&self, policy: usize) -> Option<&PolicyAttachment> {
         self.table.attached(policy)
+    }
+
+    /// The nodes whose paths determine the ancestors of a policy: those that an accepted policy holds
+    /// (specification 11.17), and those that the references of any other policy resolve to
+    /// (specification 11.25).
+    pub(crate) fn ancestor_nodes(&self, policy: usize) -> impl Iterator<Item = &NodeKey> {
+        let references = match self.outcome(policy).0 {
+            Outcome::Accepted => self.table.attached(policy),
+            _ => self.table.offered(policy),
+        };
+        let nodes = references.into_iter().flat_map(PolicyAttachment::nodes);
+        nodes.map(|(node, _)| node)
     }
 }
 

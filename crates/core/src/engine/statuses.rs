@@ -5,7 +5,6 @@ use hashbrown::{HashMap, HashSet};
 
 use super::paths::{ChainTable, PathEngine, acts_below, has_ancestor};
 use super::survey::{PathCount, PathGroup};
-use crate::attach::PolicyAttachment;
 use crate::effective::enforcement::EnforcementSummary;
 use crate::effective::{PolicyKind, PolicyStatus, Statuses};
 use crate::model::{
@@ -118,20 +117,19 @@ impl PathEngine {
         slot: usize,
         ancestors: Option<&Ancestors>,
     ) -> Result<Vec<ObjectKey>, InternalError> {
-        let attached = kind.attached(slot);
-        let nodes = attached.into_iter().flat_map(PolicyAttachment::nodes);
+        let nodes = kind.ancestor_nodes(slot);
         let mut found: Vec<ObjectKey> = Vec::new();
         match kind.profile().status.ancestor {
             Ancestor::None => {}
             Ancestor::Target => {
-                let objects = nodes.map(|(key, _)| &key.object);
+                let objects = nodes.map(|key| &key.object);
                 let root = NodeKey::root().object.kind;
                 found.extend(objects.filter(|object| object.kind != root).cloned());
             }
             Ancestor::Gateway => {
                 let ancestors = ancestors.or_internal("the ancestors of policies")?;
                 let roots: Vec<_> = self.trie.roots().collect();
-                for (key, _) in nodes {
+                for key in nodes {
                     let Some(node) = self.world.topology().node(key) else {
                         continue;
                     };
@@ -162,11 +160,8 @@ impl PathEngine {
             }
             any = true;
             for (slot, _) in kind.policies() {
-                let nodes = kind
-                    .attached(slot)
-                    .into_iter()
-                    .flat_map(PolicyAttachment::nodes);
-                let nodes = nodes.filter_map(|(key, _)| self.world.topology().node(key));
+                let nodes = kind.ancestor_nodes(slot);
+                let nodes = nodes.filter_map(|key| self.world.topology().node(key));
                 found.extend(nodes);
             }
         }

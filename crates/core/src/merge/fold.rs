@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::join::{CountedSide, Side, join};
 use super::shape::{Schemas, ShapeRules};
 use super::trace::{Loss, LossTracer};
-use super::tree::{MergeTree, decompose};
+use super::tree::{Leaf, MergeTree, decompose};
 use super::{BlockSource, Layer, Stack, StackGroup};
 use crate::model::{BlockName, Direction, LossReason, Strategy, Unit};
 use crate::profile::{Block, FoldOrder, FoldSpan, Profile, SameTarget};
@@ -32,8 +32,13 @@ pub struct FoldResult<'p> {
     pub text: Option<String>,
     /// The units of the result in order, including tombstones.
     pub units: Vec<MergedUnit<'p>>,
+    /// The objects and keyed lists of the result that empty ones were merged with (specification
+    /// 11.39), in order.
+    pub filled: Vec<FilledUnit>,
     /// The blocks that units and losses refer to by index.
     pub sources: Vec<BlockSource>,
+    /// Indexes in `sources` of the blocks that were skipped because their condition was not true.
+    pub skipped: Vec<usize>,
     /// The offers that lost, with [`FoldDetail::Losses`].
     pub losses: Vec<Loss>,
     /// The strategy of the least specific block that took part.
@@ -51,27 +56,55 @@ pub struct MergedUnit<'p> {
     pub sources: Vec<usize>,
 }
 
+/// An object or keyed list of a result that empty ones were merged with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FilledUnit {
+    /// The unit of the empty objects or lists.
+    pub unit: Unit,
+    /// The sources of the empty objects or lists, as indexes in [`FoldResult::sources`].
+    pub sources: Vec<usize>,
+}
+
 impl FoldResult<'_> {
     /// Returns the policies that set a unit.
     pub fn policies(&self, unit: &MergedUnit<'_>) -> impl Iterator<Item = usize> {
-        unit.sources
+        self.policies_of(&unit.sources)
+    }
+
+    /// Returns the policies of sources.
+    fn policies_of(&self, sources: &[usize]) -> impl Iterator<Item = usize> {
+        sources
             .iter()
             .filter_map(|&source| self.sources.get(source)?.policy)
     }
 
-    /// Returns the policies that set at least one unit; a policy can occur more than once.
-    pub fn contributors(&self) -> impl Iterator<Item = usize> {
-        self.units.iter().flat_map(|unit| self.policies(unit))
+    /// Reports whether a policy offered an empty object or keyed list that was merged with the one
+    /// in its place.
+    pub fn is_filled(&self, unit: &Unit, policy: usize) -> bool {
+        self.filled.iter().any(|filled| {
+            filled.unit == *unit && self.policies_of(&filled.sources).any(|p| p == policy)
+        })
     }
 
-    /// Reports whether a block was skipped because its condition was not true. Requires
-    /// [`FoldDetail::Losses`].
-    pub fn skipped(&self, policy: usize, block: BlockName) -> bool {
-        self.losses.iter().any(|loss| {
-            let source = self.sources.get(loss.source);
-            loss.reason == LossReason::ConditionFalse
-                && source.is_some_and(|s| s.policy == Some(policy) && s.block == block)
-        })
+    /// Returns the policies that set at least one unit, or an empty object or keyed list that was
+    /// filled (specification 11.40); a policy can occur more than once.
+    pub fn contributors(&self) -> impl Iterator<Item = usize> {
+        let units = self.units.iter().map(|unit| &unit.sources);
+        let filled = self.filled.iter().map(|filled| &filled.sources);
+        units
+            .chain(filled)
+            .flat_map(|sources| self.policies_of(sources))
+    }
+
+    /// Reports whether a block was skipped because its condition was not true: at each place where
+    /// the condition was evaluated.
+    pub fn is_skipped(&self, policy: usize, block: BlockName) -> bool {
+        let sources = self.sources.iter().enumerate();
+        let mut places = sources
+            .filter(|(_, source)| source.policy == Some(policy) && source.block == block)
+            .map(|(index, _)| index)
+            .peekable();
+        places.peek().is_some() && places.all(|index| self.skipped.contains(&index))
     }
 }
 
@@ -152,11 +185,12 @@ pub fn fold<'p>(
         let tree = step.decompose(&shapes);
         tracer.lost(&tree, LossReason::BeyondClosestParent);
     }
+    let mut skipped = Vec::new();
     let (merged, strategy) = if profile.strategy_choice.lower || profile.fold == FoldOrder::TopDown
     {
         top_down(profile, &near, &shapes, &mut tracer)
     } else {
-        bottom_up(&near, &shapes, &mut tracer)
+        bottom_up(&near, &shapes, &mut tracer, &mut skipped)
     };
     // Own fields alone are not an effective policy (specification 5.6).
     let merged = merged.filter(|_| strategy.is_some());
@@ -166,21 +200,26 @@ pub fn fold<'p>(
         Some(side) => spec = Some(side.tree.pruned()),
         None => {}
     }
-    let mut units = Vec::new();
+    let (mut units, mut filled) = (Vec::new(), Vec::new());
     if let Some(side) = merged {
-        side.tree.into_leaves(&mut Vec::new(), &mut |unit, leaf| {
+        let mut add_unit = |unit, leaf: Leaf<'p>| {
             units.push(MergedUnit {
                 unit,
                 value: leaf.value,
                 sources: leaf.sources,
             });
-        });
+        };
+        let mut add_filled = |unit, sources| filled.push(FilledUnit { unit, sources });
+        let tree = side.tree;
+        tree.into_leaves(&mut Vec::new(), &mut add_unit, &mut add_filled);
     }
     let losses = tracer.into_losses();
     FoldResult {
         spec,
         text,
         units,
+        filled,
+        skipped,
         losses,
         strategy,
         sources,
@@ -287,6 +326,7 @@ fn bottom_up<'p>(
     fold_steps: &[FoldStep<'p>],
     shapes: &ShapeRules<'_>,
     tracer: &mut LossTracer<'_>,
+    skipped: &mut Vec<usize>,
 ) -> (Option<Side<'p>>, Option<Strategy>) {
     let mut merged: Option<Side<'p>> = None;
     let mut unset: Vec<&Unit> = Vec::new();
@@ -306,6 +346,7 @@ fn bottom_up<'p>(
         }
         last_stage = Some(step.stage);
         if !step.holds(below.as_ref()) {
+            skipped.push(step.source);
             if step.block.participates {
                 tracer.lost(&step.decompose(shapes), LossReason::ConditionFalse);
             }
@@ -374,31 +415,32 @@ fn top_down<'p>(
     shapes: &ShapeRules<'_>,
     tracer: &mut LossTracer<'_>,
 ) -> (Option<Side<'p>>, Option<Strategy>) {
-    let mut result: Option<(Side<'p>, Strategy)> = None;
+    // The side joined so far, and the last block in it: its strategy and schema apply to the next join.
+    let mut result: Option<(Side<'p>, &FoldStep<'p>)> = None;
     let mut first_strategy = None;
     let mut counts = CountedBlocks::default();
     for step in fold_steps.iter().rev().filter(|t| t.block.participates) {
         let lower = step.side(shapes);
         first_strategy = first_strategy.or(step.of_policy());
         let counted = counts.note(step, CountedSide::Lower);
-        result = Some(match result {
-            None => (lower, step.strategy),
+        let joined = match result {
+            None => lower,
             Some((higher, above)) => {
                 let chosen = if profile.strategy_choice.lower {
-                    step.strategy
+                    step
                 } else {
                     above
                 };
-                let joined = match chosen {
+                match chosen.strategy {
                     Strategy::Merge(granularity, direction) => {
-                        let shapes = shapes.with(granularity).of(step.block.name);
+                        let shapes = shapes.with(granularity).of(chosen.block.name);
                         join(lower, higher, direction, counted, &shapes, tracer)
                     }
                     Strategy::None => lower,
-                };
-                (joined, step.strategy)
+                }
             }
-        });
+        };
+        result = Some((joined, step));
     }
     (result.map(|(side, _)| side), first_strategy)
 }

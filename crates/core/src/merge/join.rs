@@ -5,10 +5,10 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::reduce::{Reduction, reduce, without};
+use super::reduce::{Reduction, reduce, united};
 use super::shape::{SegmentRef, Shape, ShapeRules};
 use super::trace::LossTracer;
-use super::tree::{Leaf, MergeTree, item_segment};
+use super::tree::{Items, Leaf, MergeTree, item_segment};
 use crate::model::{Direction, Granularity, Segment};
 use crate::profile::ReduceFunction;
 
@@ -52,10 +52,11 @@ pub(super) fn join<'v>(
             higher
         }
         // An empty side that overrides fill stays closed.
-        Direction::Overrides if lower.is_empty_whole() => Side {
-            tree: higher.tree,
-            closed: true,
-        },
+        Direction::Overrides if lower.is_empty_whole() => {
+            let mut tree = higher.tree;
+            tree.merge_empty(lower.tree);
+            Side { tree, closed: true }
+        }
         _ => {
             let mut merger = Merger {
                 direction,
@@ -115,20 +116,7 @@ impl<'v> Merger<'_, '_, 'v> {
             return self.unite(lower, higher);
         }
         if matches!(shape, Shape::Keyed(_)) {
-            return match (lower, higher) {
-                (MergeTree::Items(mut lower), MergeTree::Items(higher)) => {
-                    self.items(&mut lower, higher);
-                    MergeTree::Items(lower)
-                }
-                // An empty list merges with a keyed one: it has no items to add or to keep.
-                (MergeTree::Items(items), empty) | (empty, MergeTree::Items(items))
-                    if empty.is_empty_list() =>
-                {
-                    MergeTree::Items(items)
-                }
-                (lower, higher) if lower.is_empty_list() && higher.is_empty_list() => lower,
-                (lower, higher) => self.winner_of(lower, higher),
-            };
+            return self.lists(lower, higher);
         }
         self.winner_of(lower, higher)
     }
@@ -139,12 +127,13 @@ impl<'v> Merger<'_, '_, 'v> {
             // An empty object adds nothing. Its loss is recorded, because the fields that win over it
             // can still be deleted.
             self.tracer.lost_to(&self.above, &higher, lower);
+            lower.merge_empty(higher);
             return;
         };
         let Some(fields) = lower.fields_mut() else {
             return;
         };
-        for (name, offered) in higher {
+        for (name, offered) in higher.fields {
             let joined = match fields.remove(name) {
                 None => offered,
                 Some(existing) => {
@@ -158,27 +147,49 @@ impl<'v> Merger<'_, '_, 'v> {
             };
             fields.insert(name, joined);
         }
+        lower.add_merged(higher.merged);
+    }
+
+    /// Merges two lists at the place of a keyed list. An empty list has no items to add or to keep.
+    fn lists(&mut self, lower: MergeTree<'v>, higher: MergeTree<'v>) -> MergeTree<'v> {
+        let empty = (lower.is_empty_list(), higher.is_empty_list());
+        match (lower, higher) {
+            (MergeTree::Items(mut lower), MergeTree::Items(higher)) => {
+                self.items(&mut lower, higher);
+                MergeTree::Items(lower)
+            }
+            (mut list @ MergeTree::Items(_), other) if empty.1 => {
+                list.merge_empty(other);
+                list
+            }
+            (other, mut list @ MergeTree::Items(_)) if empty.0 => {
+                list.merge_empty(other);
+                list
+            }
+            (mut lower, higher) if empty == (true, true) => {
+                lower.merge_empty(higher);
+                lower
+            }
+            (lower, higher) => self.winner_of(lower, higher),
+        }
     }
 
     /// Merges two keyed lists: the lower items first, then the added ones, in order.
-    fn items(
-        &mut self,
-        lower: &mut Vec<(super::shape::ItemKey, MergeTree<'v>)>,
-        higher: Vec<(super::shape::ItemKey, MergeTree<'v>)>,
-    ) {
-        for (key, offered) in higher {
-            let existing = lower.iter_mut().find(|(k, _)| *k == key);
+    fn items(&mut self, lower: &mut Items<'v>, higher: Items<'v>) {
+        for (key, offered) in higher.items {
+            let existing = lower.items.iter_mut().find(|(k, _)| *k == key);
             let Some((_, existing)) = existing else {
-                lower.push((key, offered));
+                lower.items.push((key, offered));
                 continue;
             };
             self.above.push(item_segment(&key));
             self.position.push(SegmentRef::Item(key));
-            let lower_item = std::mem::replace(existing, MergeTree::Items(Vec::new()));
+            let lower_item = std::mem::replace(existing, MergeTree::Items(Items::default()));
             *existing = self.merge(lower_item, offered);
             self.position.pop();
             self.above.pop();
         }
+        lower.merged.extend(higher.merged);
     }
 
     /// Replaces two values with the result of a reducer, regardless of the direction. A block that
@@ -206,12 +217,14 @@ impl<'v> Merger<'_, '_, 'v> {
                 MergeTree::Leaf(Leaf {
                     value: Cow::Owned(value),
                     sources,
+                    merged: Vec::new(),
                 })
             }
         }
     }
 
-    /// Unites two sets: the lower items first, then the added ones.
+    /// Unites two sets: the lower items first, then the added ones, each value once. Both sides are
+    /// sources, also where the higher one adds nothing (specification 11.24).
     fn unite(&mut self, lower: MergeTree<'v>, higher: MergeTree<'v>) -> MergeTree<'v> {
         match (lower, higher) {
             (MergeTree::Leaf(mut existing), MergeTree::Leaf(offered)) => {
@@ -219,12 +232,8 @@ impl<'v> Merger<'_, '_, 'v> {
                 else {
                     return self.winner_of(MergeTree::Leaf(existing), MergeTree::Leaf(offered));
                 };
-                let added = without(others, own);
-                if !added.is_empty() {
-                    let united = own.iter().cloned().chain(added).collect();
-                    existing.value = Cow::Owned(united);
-                    existing.sources.extend(offered.sources);
-                }
+                existing.value = Cow::Owned(Value::Array(united(own, others)));
+                existing.sources.extend(offered.sources);
                 MergeTree::Leaf(existing)
             }
             (lower, higher) => self.winner_of(lower, higher),

@@ -11,7 +11,7 @@ mod tree;
 mod units;
 mod write;
 
-pub use fold::{FoldDetail, FoldResult, MergedUnit, fold};
+pub use fold::{FilledUnit, FoldDetail, FoldResult, MergedUnit, fold};
 pub use shape::Schemas;
 pub use trace::Loss;
 pub use units::{joined_units_of, leaves_of, pruned, units_of, value_at};

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use hashbrown::HashSet;
 use serde_json::{Number, Value};
 
 use crate::profile::ReduceFunction;
@@ -43,7 +44,7 @@ pub(super) fn reduce(
         }
         ReduceFunction::And => booleans(established, challenger, |a, b| a && b),
         ReduceFunction::Or => booleans(established, challenger, |a, b| a || b),
-        ReduceFunction::Union => lists(established, challenger, |a, b| joined(a, &without(b, a))),
+        ReduceFunction::Union => lists(established, challenger, united),
         ReduceFunction::Intersection => lists(established, challenger, |a, b| {
             a.iter().filter(|item| b.contains(item)).cloned().collect()
         }),
@@ -74,15 +75,11 @@ fn joined(first: &[Value], second: &[Value]) -> Vec<Value> {
     first.iter().chain(second).cloned().collect()
 }
 
-/// Returns the items of `list` that are not in `others`, without duplicates.
-pub(super) fn without(list: &[Value], others: &[Value]) -> Vec<Value> {
-    let mut unique: Vec<Value> = Vec::new();
-    for item in list {
-        if !others.contains(item) && !unique.contains(item) {
-            unique.push(item.clone());
-        }
-    }
-    unique
+/// Returns the items of both lists, each value once (specification 5.2).
+pub(super) fn united(first: &[Value], second: &[Value]) -> Vec<Value> {
+    let mut seen = HashSet::with_capacity(first.len() + second.len());
+    let all = first.iter().chain(second);
+    all.filter(|item| seen.insert(*item)).cloned().collect()
 }
 
 /// Compares two numbers: exactly if both are integers, else as doubles.
@@ -142,5 +139,14 @@ mod tests {
         assert_eq!(list(ReduceFunction::Intersection), json!(["b"]));
         assert_eq!(list(ReduceFunction::Append), json!(["a", "b", "c", "b"]));
         assert_eq!(list(ReduceFunction::Prepend), json!(["c", "b", "a", "b"]));
+    }
+
+    #[test]
+    fn a_union_has_each_value_once() {
+        let (a, b) = (json!([2, 2, 3]), json!([1, 3, 1]));
+        assert_eq!(
+            reduce(&ReduceFunction::Union, &a, &b),
+            Some(Reduction::Both(json!([2, 3, 1])))
+        );
     }
 }

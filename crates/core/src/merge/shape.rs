@@ -160,17 +160,10 @@ impl<'p> ShapeRules<'p> {
     }
 
     fn structural(&self, position: &[SegmentRef<'_>]) -> Shape {
-        let listed = self.profile.list_keys.iter().find(|(path, _)| {
-            let fields = position
-                .iter()
-                .filter(|p| matches!(p, SegmentRef::Field(_)));
-            fields.clone().count() == path.len() && fields.zip(path).all(|(p, m)| p.is_field(m))
-        });
-        match listed {
-            Some((_, key)) if matches!(position.last(), Some(SegmentRef::Field(_))) => {
-                Shape::Keyed(vec![key.clone()])
-            }
-            _ => {
+        let mut listed = self.profile.list_keys.iter();
+        match listed.find(|(path, _)| matches(path, position)) {
+            Some((_, key)) => Shape::Keyed(vec![key.clone()]),
+            None => {
                 let node = self.schema.and_then(|root| schema::descend(root, position));
                 node.map_or(Shape::Granular, schema::shape)
             }
@@ -185,20 +178,27 @@ impl<'p> ShapeRules<'p> {
     }
 }
 
-/// Reports whether a position is at a path. `*` matches any field.
+/// Reports whether a position is at a path. The path names fields only and passes through the items
+/// of keyed lists without a step; `*` matches any field (specification 11.33).
 fn matches(path: &[String], position: &[SegmentRef<'_>]) -> bool {
-    path.len() == position.len() && position.iter().zip(path).all(|(p, m)| p.is_field(m))
+    if let Some(SegmentRef::Item(_)) = position.last() {
+        return false;
+    }
+    let is_field = |segment: &&SegmentRef<'_>| matches!(segment, SegmentRef::Field(_));
+    let mut names = path.iter();
+    let mut fields = position.iter().filter(is_field);
+    fields.all(|field| names.next().is_some_and(|name| field.is_field(name)))
+        && names.next().is_none()
 }
 
 impl<'s> Schemas<'s> {
+    /// Returns the schema of a block; `None` if the CRD does not describe it (specification 11.43).
     fn of(self, block: BlockName) -> Option<&'s Value> {
-        let own = match block {
+        match block {
             BlockName::Bare | BlockName::OwnFields => self.bare,
             BlockName::Defaults => self.defaults,
             BlockName::Overrides => self.overrides,
-        };
-        // All blocks of a kind contain the same rules, so the schema of another block applies too.
-        own.or(self.defaults).or(self.overrides)
+        }
     }
 }
 
@@ -209,5 +209,29 @@ impl SegmentRef<'_> {
             SegmentRef::Field(field) => *field == name || name == "*",
             SegmentRef::Item(_) => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> Vec<String> {
+        text.split('.').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn paths_pass_through_items_without_a_step() {
+        let item = SegmentRef::Item(vec![("name".to_owned(), "a".to_owned())]);
+        let items = [SegmentRef::Field("items"), item.clone()];
+        let sub = [items[0].clone(), item, SegmentRef::Field("sub")];
+        assert!(matches(&path("items.sub"), &sub));
+        assert!(matches(&path("items.*"), &sub));
+        assert!(matches(&path("*.sub"), &sub));
+        assert!(matches(&path("items"), &items[..1]));
+        assert!(!matches(&path("items"), &items));
+        assert!(!matches(&path("items.*"), &items));
+        assert!(!matches(&path("items.*.sub"), &sub));
+        assert!(!matches(&path("items.sub.x"), &sub));
     }
 }

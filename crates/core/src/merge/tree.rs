@@ -14,9 +14,9 @@ pub(super) enum MergeTree<'v> {
     /// One unit.
     Leaf(Leaf<'v>),
     /// An object, split into its fields.
-    Object(BTreeMap<&'v str, MergeTree<'v>>),
-    /// A keyed list, with its items in order.
-    Items(Vec<(ItemKey, MergeTree<'v>)>),
+    Object(Fields<'v>),
+    /// A keyed list, split into its items.
+    Items(Items<'v>),
 }
 
 /// One unit: a value and the indexes of the sources that set it.
@@ -24,6 +24,24 @@ pub(super) enum MergeTree<'v> {
 pub(super) struct Leaf<'v> {
     pub value: Cow<'v, Value>,
     pub sources: Vec<usize>,
+    /// The sources of the empty objects or lists that were merged with this empty one.
+    pub merged: Vec<usize>,
+}
+
+/// The fields of an object.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fields<'v> {
+    pub fields: BTreeMap<&'v str, MergeTree<'v>>,
+    /// The sources of the empty objects that were merged with this object.
+    pub merged: Vec<usize>,
+}
+
+/// The items of a keyed list, in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Items<'v> {
+    pub items: Vec<(ItemKey, MergeTree<'v>)>,
+    /// The sources of the empty lists that were merged with this list.
+    pub merged: Vec<usize>,
 }
 
 /// Splits the rules of a block into units.
@@ -36,7 +54,7 @@ pub(super) fn decompose<'v>(
     if shapes.at(&position) == Shape::Atomic || rules.is_empty() {
         return MergeTree::unit(Cow::Owned(Value::Object(rules.clone())), source);
     }
-    MergeTree::Object(fields(rules, source, shapes, &mut position))
+    MergeTree::of_fields(fields(rules, source, shapes, &mut position))
 }
 
 fn fields<'v>(
@@ -62,7 +80,7 @@ fn tree<'v>(
 ) -> MergeTree<'v> {
     match (shapes.at(position), value) {
         (Shape::Granular | Shape::Keyed(_) | Shape::Set, Value::Object(map)) if !map.is_empty() => {
-            MergeTree::Object(fields(map, source, shapes, position))
+            MergeTree::of_fields(fields(map, source, shapes, position))
         }
         (Shape::Keyed(keys), Value::Array(list)) => match item_keys(list, &keys) {
             Some(item_keys) => {
@@ -72,7 +90,10 @@ fn tree<'v>(
                     items.push((key, tree(item, source, shapes, position)));
                     position.pop();
                 }
-                MergeTree::Items(items)
+                MergeTree::Items(Items {
+                    items,
+                    merged: Vec::new(),
+                })
             }
             None => MergeTree::unit(Cow::Borrowed(value), source),
         },
@@ -106,6 +127,14 @@ impl<'v> MergeTree<'v> {
         MergeTree::Leaf(Leaf {
             value,
             sources: vec![source],
+            merged: Vec::new(),
+        })
+    }
+
+    fn of_fields(fields: BTreeMap<&'v str, MergeTree<'v>>) -> Self {
+        MergeTree::Object(Fields {
+            fields,
+            merged: Vec::new(),
         })
     }
 
@@ -123,14 +152,37 @@ impl<'v> MergeTree<'v> {
         }
     }
 
-    /// Returns the fields of an object. Converts an empty object to a split one.
+    /// Returns the fields of an object. Converts an empty object to a split one, whose sources are
+    /// kept as merged.
     pub fn fields_mut(&mut self) -> Option<&mut BTreeMap<&'v str, MergeTree<'v>>> {
-        if matches!(self, MergeTree::Leaf(_)) && self.is_object() {
-            *self = MergeTree::Object(BTreeMap::new());
+        if self.is_object()
+            && let MergeTree::Leaf(leaf) = self
+        {
+            let merged = std::mem::take(&mut leaf.sources);
+            let mut object = MergeTree::of_fields(BTreeMap::new());
+            object.add_merged(merged);
+            object.add_merged(std::mem::take(&mut leaf.merged));
+            *self = object;
         }
         match self {
-            MergeTree::Object(fields) => Some(fields),
+            MergeTree::Object(object) => Some(&mut object.fields),
             _ => None,
+        }
+    }
+
+    /// Records that an empty object or list was merged with this one (specification 11.39).
+    pub fn merge_empty(&mut self, empty: MergeTree<'v>) {
+        if let MergeTree::Leaf(empty) = empty {
+            self.add_merged(empty.all_sources());
+        }
+    }
+
+    /// Records the sources of empty objects or lists that were merged with this one.
+    pub fn add_merged(&mut self, sources: Vec<usize>) {
+        match self {
+            MergeTree::Leaf(leaf) => leaf.merged.extend(sources),
+            MergeTree::Object(object) => object.merged.extend(sources),
+            MergeTree::Items(list) => list.merged.extend(sources),
         }
     }
 
@@ -149,12 +201,13 @@ impl<'v> MergeTree<'v> {
     pub fn raw(&self) -> Value {
         match self {
             MergeTree::Leaf(leaf) => leaf.value.as_ref().clone(),
-            MergeTree::Object(fields) => fields
+            MergeTree::Object(object) => object
+                .fields
                 .iter()
                 .map(|(name, tree)| ((*name).to_owned(), tree.raw()))
                 .collect::<Map<_, _>>()
                 .into(),
-            MergeTree::Items(items) => items.iter().map(|(_, tree)| tree.raw()).collect(),
+            MergeTree::Items(list) => list.items.iter().map(|(_, tree)| tree.raw()).collect(),
         }
     }
 
@@ -162,13 +215,14 @@ impl<'v> MergeTree<'v> {
     pub fn pruned(&self) -> Value {
         match self {
             MergeTree::Leaf(leaf) => without_nulls(&leaf.value),
-            MergeTree::Object(fields) => fields
+            MergeTree::Object(object) => object
+                .fields
                 .iter()
                 .filter(|(_, tree)| !tree.is_null())
                 .map(|(name, tree)| ((*name).to_owned(), tree.pruned()))
                 .collect::<Map<_, _>>()
                 .into(),
-            MergeTree::Items(items) => items.iter().map(|(_, tree)| tree.pruned()).collect(),
+            MergeTree::Items(list) => list.items.iter().map(|(_, tree)| tree.pruned()).collect(),
         }
     }
 
@@ -181,15 +235,15 @@ impl<'v> MergeTree<'v> {
     pub fn leaves(&self, above: &mut Vec<Segment>, f: &mut dyn FnMut(Unit, &Leaf<'v>)) {
         match self {
             MergeTree::Leaf(leaf) => f(Unit(above.clone()), leaf),
-            MergeTree::Object(fields) => {
-                for (name, tree) in fields {
+            MergeTree::Object(object) => {
+                for (name, tree) in &object.fields {
                     above.push(Segment::Field((*name).into()));
                     tree.leaves(above, f);
                     above.pop();
                 }
             }
-            MergeTree::Items(items) => {
-                for (key, tree) in items {
+            MergeTree::Items(list) => {
+                for (key, tree) in &list.items {
                     above.push(item_segment(key));
                     tree.leaves(above, f);
                     above.pop();
@@ -198,21 +252,37 @@ impl<'v> MergeTree<'v> {
         }
     }
 
-    /// Consumes the tree and calls `f` for each leaf with its unit.
-    pub fn into_leaves(self, above: &mut Vec<Segment>, f: &mut dyn FnMut(Unit, Leaf<'v>)) {
+    /// Consumes the tree and calls `f` for each leaf with its unit, and `filled` for each object or
+    /// list that empty ones were merged with, with the sources of the empty ones.
+    pub fn into_leaves(
+        self,
+        above: &mut Vec<Segment>,
+        f: &mut dyn FnMut(Unit, Leaf<'v>),
+        filled: &mut dyn FnMut(Unit, Vec<usize>),
+    ) {
+        let mut report = |above: &[Segment], merged: Vec<usize>| {
+            if !merged.is_empty() {
+                filled(Unit(above.to_vec()), merged);
+            }
+        };
         match self {
-            MergeTree::Leaf(leaf) => f(Unit(above.clone()), leaf),
-            MergeTree::Object(fields) => {
-                for (name, tree) in fields {
+            MergeTree::Leaf(mut leaf) => {
+                report(above, std::mem::take(&mut leaf.merged));
+                f(Unit(above.clone()), leaf);
+            }
+            MergeTree::Object(object) => {
+                report(above, object.merged);
+                for (name, tree) in object.fields {
                     above.push(Segment::Field(name.into()));
-                    tree.into_leaves(above, f);
+                    tree.into_leaves(above, f, filled);
                     above.pop();
                 }
             }
-            MergeTree::Items(items) => {
-                for (key, tree) in items {
+            MergeTree::Items(list) => {
+                report(above, list.merged);
+                for (key, tree) in list.items {
                     above.push(item_segment(&key));
-                    tree.into_leaves(above, f);
+                    tree.into_leaves(above, f, filled);
                     above.pop();
                 }
             }
@@ -226,14 +296,14 @@ impl<'v> MergeTree<'v> {
             return true;
         };
         match (self, first) {
-            (MergeTree::Object(fields), Segment::Field(field)) => {
+            (MergeTree::Object(Fields { fields, .. }), Segment::Field(field)) => {
                 if fields.get_mut(&**field).is_some_and(|tree| tree.cut(rest)) {
                     fields.remove(&**field);
                     return fields.is_empty();
                 }
                 false
             }
-            (MergeTree::Items(items), Segment::Item(key_to_remove)) => {
+            (MergeTree::Items(Items { items, .. }), Segment::Item(key_to_remove)) => {
                 let before = items.len();
                 items.retain_mut(|(key, tree)| {
                     !(item_segment(key) == Segment::Item(key_to_remove.clone()) && tree.cut(rest))
@@ -246,6 +316,14 @@ impl<'v> MergeTree<'v> {
             }
             _ => false,
         }
+    }
+}
+
+impl Leaf<'_> {
+    /// Returns the sources of the value and of the empty ones that were merged with it.
+    fn all_sources(mut self) -> Vec<usize> {
+        self.sources.append(&mut self.merged);
+        self.sources
     }
 }
 

@@ -15,12 +15,12 @@ impl MergeTree<'_> {
     fn write(&self, out: &mut Vec<u8>) {
         match self {
             MergeTree::Leaf(leaf) => write_value(&leaf.value, out),
-            MergeTree::Object(fields) => {
-                let fields = fields.iter().filter(|(_, tree)| !tree.is_null());
+            MergeTree::Object(object) => {
+                let fields = object.fields.iter().filter(|(_, tree)| !tree.is_null());
                 write_fields(fields, out, |tree, out| tree.write(out));
             }
-            MergeTree::Items(items) => {
-                write_items(items.iter(), out, |(_, tree), out| tree.write(out));
+            MergeTree::Items(list) => {
+                write_items(list.items.iter(), out, |(_, tree), out| tree.write(out));
             }
         }
     }

@@ -106,6 +106,16 @@ impl GroupKind {
         &*self.kind == kind && &*self.group == group
     }
 
+    /// Returns the kind that stands for this one everywhere: ListenerSet for XListenerSet (specification
+    /// 11.47), and for any other kind itself.
+    pub fn canonical(self) -> Self {
+        if self.is(groups::GATEWAY_X, "XListenerSet") {
+            Self::new(groups::GATEWAY, "ListenerSet")
+        } else {
+            self
+        }
+    }
+
     /// Returns the name used in paths and object keys: `Kind` in the standard groups, else
     /// `Kind.group` (specification 11.16).
     pub fn short(&self) -> String {

@@ -41,10 +41,9 @@ pub fn read_policy(profile: &Profile, object: &Arc<Object>) -> Policy {
 /// Normalizes a kind: XListenerSet means ListenerSet (specification 1.1), and `core` the empty group
 /// (specification 3.1).
 pub(super) fn normalize_kind(group: &str, kind: &str) -> GroupKind {
-    match (group, kind) {
-        (groups::GATEWAY_X, "XListenerSet") => GroupKind::new(groups::GATEWAY, "ListenerSet"),
-        ("core", _) => GroupKind::new(groups::CORE, kind),
-        _ => GroupKind::new(group, kind),
+    match group {
+        "core" => GroupKind::new(groups::CORE, kind),
+        _ => GroupKind::new(group, kind).canonical(),
     }
 }
 

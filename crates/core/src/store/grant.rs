@@ -19,7 +19,7 @@ impl Grant {
                 .get("group")
                 .and_then(Value::as_str)
                 .unwrap_or_default();
-            Some(GroupKind::new(group, text(entry, "kind")?))
+            Some(GroupKind::new(group, text(entry, "kind")?).canonical())
         };
         Self {
             from: list(spec, "from")

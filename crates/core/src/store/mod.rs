@@ -253,11 +253,10 @@ impl Store {
 
 /// Maps XListenerSet to ListenerSet (specification 1.1).
 fn normalize_key(key: ObjectKey) -> ObjectKey {
-    if key.kind.is(groups::GATEWAY_X, "XListenerSet") {
-        let kind = GroupKind::new(groups::GATEWAY, "ListenerSet");
-        return ObjectKey { kind, ..key };
+    ObjectKey {
+        kind: key.kind.canonical(),
+        ..key
     }
-    key
 }
 
 /// Returns how two versions of an object differ. `None` if they are equal; the location does not

@@ -190,12 +190,9 @@ impl BackendRef {
 fn parent(value: &Value, namespace: &str) -> Option<ParentRef> {
     let group = value.get("group").and_then(Value::as_str);
     let kind = text(value, "kind").unwrap_or("Gateway");
-    let kind = match (group.unwrap_or(groups::GATEWAY), kind) {
-        (groups::GATEWAY_X, "XListenerSet") => GroupKind::new(groups::GATEWAY, "ListenerSet"),
-        (group, kind) => GroupKind::new(group, kind),
-    };
+    let group = group.unwrap_or(groups::GATEWAY);
     Some(ParentRef {
-        kind,
+        kind: GroupKind::new(group, kind).canonical(),
         namespace: text(value, "namespace").unwrap_or(namespace).into(),
         name: text(value, "name")?.into(),
         section: text(value, "sectionName").map(Into::into),
