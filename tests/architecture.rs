@@ -174,7 +174,7 @@ fn every_file_is_declared_by_a_module() {
     ] {
         for file in sources(&root.join(folder)) {
             let stem = file.file_stem().unwrap().to_string_lossy().into_owned();
-            // Generated files are included with `include!`.
+            // Generated files are declared or included by the `mod.rs` beside them.
             let is_generated = file
                 .parent()
                 .is_some_and(|parent| parent.ends_with("generated"));

@@ -4,7 +4,9 @@ use prost::Message;
 
 use super::etag::etag;
 use super::v1;
-use entail_core::model::{BlockName, EffectivePolicy, GroupKind, Origin, PolicyRef, Timestamp};
+use entail_core::model::{
+    BlockName, EffectivePolicy, GroupKind, Origin, PolicyRef, Timestamp, Unknown,
+};
 
 /// Converts an effective policy, and computes its etags. Fields are in a fixed order and there are
 /// no maps, so equal policies have equal bytes.
@@ -53,9 +55,19 @@ pub fn effective_policy_with_spec(
             .collect(),
         inherited_only: effective.inherited_only,
         not_computed: effective.not_computed.clone().unwrap_or_default(),
+        unknown: effective.unknown.as_ref().map(unknown),
     };
     message.etag = etag(&message.encode_to_vec());
     message
+}
+
+/// Converts what an effective policy does not know.
+fn unknown(unknown: &Unknown) -> v1::Unknown {
+    v1::Unknown {
+        reason: unknown.reason.as_str().to_owned(),
+        message: unknown.message.clone(),
+        policies: unknown.policies.iter().map(policy_ref).collect(),
+    }
 }
 
 /// Converts the origin of a unit.
@@ -83,7 +95,7 @@ pub fn policy_ref(policy: &PolicyRef) -> v1::PolicyRef {
 /// Converts the name of a block.
 pub fn block(block: BlockName) -> v1::Block {
     match block {
-        BlockName::Bare => v1::Block::Rules,
+        BlockName::Bare => v1::Block::ImplicitDefaults,
         BlockName::Defaults => v1::Block::Defaults,
         BlockName::Overrides => v1::Block::Overrides,
         BlockName::OwnFields => v1::Block::OwnFields,

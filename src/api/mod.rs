@@ -3,8 +3,10 @@
 mod convert;
 mod encoded;
 mod etag;
+mod generated;
 mod reply;
 mod request;
+mod state;
 
 use prost::Message;
 
@@ -16,27 +18,16 @@ pub use encoded::{
     EncodedWatchEffectivePoliciesResponse,
 };
 pub use etag::{combined_etag, etag};
+pub use generated::envoy;
+pub(crate) use generated::server_stubs;
 pub use reply::{
     batch_tail, decode_policies, field, field_header, get_tail, not_modified_field, policies_field,
     result_field,
 };
 pub use request::path_only_request;
+pub use state::StateReason;
 
 pub use entail_client::v1;
-
-/// The messages and the server stub of package `envoy.service.auth.v3`.
-#[allow(
-    missing_docs,
-    unused_qualifications,
-    clippy::all,
-    clippy::too_many_lines,
-    clippy::disallowed_types,
-    clippy::allow_attributes_without_reason,
-    reason = "generated"
-)]
-pub mod envoy {
-    include!("generated/envoy.service.auth.v3.rs");
-}
 
 /// Returns the descriptors of the API and of its imports: an encoded
 /// `google.protobuf.FileDescriptorSet`. Envoy's service is included only if `with_envoy` is set,

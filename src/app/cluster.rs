@@ -93,7 +93,7 @@ pub(super) fn read(
         }
         if cache.objects() == 0 {
             let problems = source_problems.problems.iter();
-            let problems = problems.map(|(place, message)| format!("{place}: {message}"));
+            let problems = problems.map(|(location, message)| format!("{location}: {message}"));
             let mut messages = vec![format!("the API server {url} does not respond")];
             messages.extend(problems);
             return Err(AppError::Input(messages));

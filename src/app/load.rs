@@ -9,6 +9,7 @@ use super::cluster;
 use super::object_cache::{ObjectCache, epoch, now, profile_problems};
 use super::values::change_world;
 use super::{AppError, Inputs};
+use crate::config::ControllerSettings;
 use crate::insight::{LocalBackend, SourceProblems};
 use crate::snapshot::Version;
 use crate::source::manifests::{Limits, Manifests, Problem};
@@ -34,7 +35,7 @@ pub struct LoadedInputs {
 /// does not respond.
 pub fn load(inputs: &Inputs) -> Result<LoadedInputs, AppError> {
     inputs.check().map_err(AppError::Usage)?;
-    let mut cache = ObjectCache::new(read_profiles(&inputs.profiles)?);
+    let mut cache = ObjectCache::new(read_profiles(&inputs.profiles, &inputs.controllers)?);
     let (problems, is_complete) = match &inputs.cluster {
         Some(access) => {
             cache = cache.with_kind_states();
@@ -57,7 +58,7 @@ pub fn load(inputs: &Inputs) -> Result<LoadedInputs, AppError> {
     let refused = profile_problems(snapshot.world());
     let warnings = problems.problems.iter();
     let warnings = warnings
-        .map(|(place, message)| format!("{place}: {message}"))
+        .map(|(location, message)| format!("{location}: {message}"))
         .chain(refused)
         .collect();
     Ok(LoadedInputs {
@@ -82,7 +83,7 @@ pub(super) fn limits(inputs: &Inputs) -> Limits {
 /// Converts problems of manifests to pairs of location and message.
 pub(super) fn source_problems(problems: &[Problem]) -> SourceProblems {
     let located = |problem: &Problem| {
-        let place = match problem.line {
+        let location = match problem.line {
             Some(line) => format!("{}:{line}", problem.path),
             None => problem.path.clone(),
         };
@@ -91,7 +92,7 @@ pub(super) fn source_problems(problems: &[Problem]) -> SourceProblems {
         } else {
             ""
         };
-        (place, format!("{}{kept}", problem.message))
+        (location, format!("{}{kept}", problem.message))
     };
     SourceProblems {
         problems: problems.iter().map(located).collect(),
@@ -103,9 +104,16 @@ pub(super) fn source_problems(problems: &[Problem]) -> SourceProblems {
 ///
 /// # Errors
 /// Returns all invalid documents, each with file, line and reason.
-pub(super) fn read_profiles(paths: &[PathBuf]) -> Result<ProfileSources, AppError> {
+pub(super) fn read_profiles(
+    paths: &[PathBuf],
+    controllers: &ControllerSettings,
+) -> Result<ProfileSources, AppError> {
     let mut profiles = ProfileSources::shipped();
     let mut refused = Vec::new();
+    profiles.add_aliases(controllers.aliases.iter().cloned());
+    for (class, controller) in &controllers.assumed_classes {
+        profiles.assume_class(class.clone(), controller.clone());
+    }
     for path in paths {
         match files_of(path) {
             Ok(files) => {
@@ -121,7 +129,7 @@ pub(super) fn read_profiles(paths: &[PathBuf]) -> Result<ProfileSources, AppErro
     refused.extend(
         problems
             .iter()
-            .map(|p| format!("{}: {}", p.place, p.reason)),
+            .map(|p| format!("{}: {}", p.location, p.reason)),
     );
     if refused.is_empty() {
         Ok(profiles)
@@ -142,7 +150,7 @@ fn read_profile_file(file: &Path, profiles: &mut ProfileSources, refused: &mut V
     for parsed in parse_documents(&text, &name) {
         match parsed {
             Ok(document) => profiles.configure([document]),
-            Err(problem) => refused.push(format!("{}: {}", problem.place, problem.reason)),
+            Err(problem) => refused.push(format!("{}: {}", problem.location, problem.reason)),
         }
     }
 }
@@ -190,7 +198,10 @@ mod tests {
         fs::write(path.join("b.yaml"), &invalid).unwrap();
         fs::write(path.join("c.yaml"), &good).unwrap();
         fs::write(path.join("notes.txt"), "not a profile").unwrap();
-        let messages = refused(read_profiles(&[path.into(), path.join("missing")]));
+        let messages = refused(read_profiles(
+            &[path.into(), path.join("missing")],
+            &ControllerSettings::default(),
+        ));
         assert_eq!(messages.len(), 3, "{messages:#?}");
         for expected in ["a.yaml:1", "missing", "bothBlocks"] {
             assert!(
@@ -198,7 +209,7 @@ mod tests {
                 "{expected}: {messages:#?}"
             );
         }
-        assert!(read_profiles(&[path.join("c.yaml")]).is_ok());
+        assert!(read_profiles(&[path.join("c.yaml")], &ControllerSettings::default()).is_ok());
     }
 
     #[test]

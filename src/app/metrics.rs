@@ -195,7 +195,7 @@ impl MetricsSource {
         }
         let source_problems = self.source_problems.borrow();
         let problems = source_problems.problems.iter();
-        let problems = problems.map(|(place, message)| format!("{place}: {message}"));
+        let problems = problems.map(|(location, message)| format!("{location}: {message}"));
         Readiness {
             is_ready: has_snapshot && !is_stopping,
             lines,
@@ -247,8 +247,8 @@ fn work_metrics(changes: u64, work: BuildStats) -> Vec<Metric> {
     vec![
         Metric::counter("entail_changes", "Objects changed", changes),
         Metric::counter(
-            "entail_stacks_merged",
-            "Stacks of policies merged",
+            "entail_answers_merged",
+            "Answers merged from their policies",
             work.merged,
         ),
         Metric::counter(
@@ -257,11 +257,11 @@ fn work_metrics(changes: u64, work: BuildStats) -> Vec<Metric> {
             work.encoded,
         ),
         Metric::counter(
-            "entail_states_replaced",
-            "Answers of states replaced",
+            "entail_answers_replaced",
+            "Answers replaced on paths",
             work.replaced,
         ),
-        Metric::counter("entail_worlds_read", "Full rebuilds", work.rebuilds),
+        Metric::counter("entail_full_rebuilds", "Full rebuilds", work.rebuilds),
     ]
 }
 
@@ -286,7 +286,27 @@ fn snapshot_metrics(snapshot: &Snapshot) -> Vec<Metric> {
             "Distinct answers",
             snapshot.distinct_answers() as f64,
         ),
+        Metric::gauges(
+            "entail_unknown_answers",
+            "Distinct answers of a kind in which something is not known",
+            unknown_answers(snapshot),
+        ),
     ]
+}
+
+/// Distinct answers in which something is not known, by kind and reason.
+fn unknown_answers(snapshot: &Snapshot) -> Vec<(Labels, f64)> {
+    let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for unknown in snapshot.unknown_kinds() {
+        let key = (&*unknown.state.kind, &*unknown.state.reason);
+        *counts.entry(key).or_default() += unknown.answers;
+    }
+    let counts = counts.into_iter();
+    let labelled = counts.map(|((kind, reason), count)| {
+        let labels = vec![("kind", kind.to_owned()), ("reason", reason.to_owned())];
+        (labels, count as f64)
+    });
+    labelled.collect()
 }
 
 /// Metrics of requests to the API server. Without a cluster they have no values, but their names

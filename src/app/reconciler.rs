@@ -330,7 +330,7 @@ impl ReconcilerState {
                 differs
             });
         let problems = update.problems.problems.iter();
-        let lines = problems.map(|(place, message)| format!("{place}: {message}"));
+        let lines = problems.map(|(location, message)| format!("{location}: {message}"));
         self.problem_log.log_new(lines.collect(), "source");
     }
 

@@ -189,7 +189,10 @@ fn start_background(
 
 /// Creates the object cache, and the client of the cluster if one is configured.
 async fn inputs(settings: &ServeSettings) -> Result<(ObjectCache, Option<Cluster>), AppError> {
-    let cache = ObjectCache::new(read_profiles(&settings.inputs.profiles)?);
+    let cache = ObjectCache::new(read_profiles(
+        &settings.inputs.profiles,
+        &settings.inputs.controllers,
+    )?);
     Ok(
         match cluster::connect_if_configured(&settings.inputs).await? {
             Some(cluster) => (cache.with_kind_states(), Some(cluster)),

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::AppError;
 use super::load::read_profiles;
 use super::object_cache::{ObjectCache, epoch, now};
+use crate::config::ControllerSettings;
 use crate::insight::{ChangeFilter, LocalBackend, SourceProblems};
 use crate::snapshot::Version;
 use crate::source::manifests;
@@ -41,7 +42,10 @@ pub fn world_of(values: &[Value]) -> World {
 /// # Errors
 /// Returns an error if a profile file is unreadable or invalid.
 pub fn load_values(values: &[Value], profiles: &[PathBuf]) -> Result<LocalBackend, AppError> {
-    let cache = cache_of(values, read_profiles(profiles)?);
+    let cache = cache_of(
+        values,
+        read_profiles(profiles, &ControllerSettings::default())?,
+    );
     let snapshot = cache.into_snapshot(Version {
         epoch: epoch(),
         generation: 1,

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::CliError;
-use crate::config::ClusterSettings;
+use crate::config::{ClusterSettings, ControllerSettings};
 use entail_client::ClientTls;
+use entail_core::store::ControllerAlias;
 
 /// Help heading of the options that select the source.
 const SOURCE: &str = "Source";
@@ -33,6 +34,9 @@ pub struct SourceArgs {
         help_heading = SOURCE
     )]
     pub profiles: Vec<PathBuf>,
+    /// What is known of controllers besides profiles.
+    #[command(flatten)]
+    pub controllers: ControllerArgs,
     /// Options that read from a cluster instead of manifests.
     #[command(flatten)]
     pub cluster: ClusterArgs,
@@ -52,6 +56,46 @@ pub struct SourceArgs {
     /// How much a manifest may hold.
     #[command(flatten)]
     pub limits: ManifestArgs,
+}
+
+/// What is known of controllers besides profiles.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ControllerArgs {
+    /// Profiles that describe the policies of a controller with a name of its own: the API group of
+    /// their kinds, or a controllerName that they list. May be repeated.
+    #[arg(long = "controller", value_name = "NAME=GROUP", value_parser = pair, help_heading = SOURCE)]
+    pub controllers: Vec<(String, String)>,
+    /// Controller of a GatewayClass that the input does not contain. May be repeated.
+    #[arg(long = "assume-class", value_name = "CLASS=CONTROLLER", value_parser = pair, help_heading = SOURCE)]
+    pub assumed_classes: Vec<(String, String)>,
+}
+
+impl ControllerArgs {
+    /// The settings that the arguments mean.
+    pub(super) fn settings(&self) -> ControllerSettings {
+        let aliases = self.controllers.iter();
+        let classes = self.assumed_classes.iter();
+        ControllerSettings {
+            aliases: aliases
+                .map(|(controller, profiles)| ControllerAlias {
+                    controller: controller.as_str().into(),
+                    profiles: profiles.as_str().into(),
+                })
+                .collect(),
+            assumed_classes: classes
+                .map(|(class, controller)| (class.as_str().into(), controller.as_str().into()))
+                .collect(),
+        }
+    }
+}
+
+/// Parses `NAME=VALUE`.
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text
+        .split_once('=')
+        .filter(|(name, value)| !name.is_empty() && !value.is_empty())
+        .ok_or_else(|| "use `NAME=VALUE`".to_owned())?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 /// How much a manifest may hold.

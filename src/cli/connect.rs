@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::args::ManifestArgs;
+use super::args::{ControllerArgs, ManifestArgs};
 use super::commands::serve::{InsightAuthArg, LogFormatArg};
 use super::commands::test::{Case, Mismatch, check};
 use super::remote::{self, RemoteBackend};
@@ -47,6 +47,7 @@ pub(super) fn connect(source: &SourceArgs) -> Result<Connection, CliError> {
     let loaded = load(&app::Inputs {
         manifests: source.manifests.clone(),
         profiles: source.profiles.clone(),
+        controllers: source.controllers.settings(),
         allow_partial: source.allow_partial,
         max_manifest_mib: source.limits.max_manifest_size,
         cluster: source.cluster.access(&source.manifests),
@@ -80,6 +81,7 @@ pub(super) struct Comparison {
 pub(super) fn compare(
     sets: [&Path; 2],
     profiles: &[PathBuf],
+    controllers: &ControllerArgs,
     allow_partial: bool,
     limits: ManifestArgs,
 ) -> Result<Comparison, CliError> {
@@ -87,6 +89,7 @@ pub(super) fn compare(
         load(&app::Inputs {
             manifests: vec![path.to_owned()],
             profiles: profiles.to_vec(),
+            controllers: controllers.settings(),
             allow_partial,
             max_manifest_mib: limits.max_manifest_size,
             cluster: None,
@@ -121,6 +124,7 @@ pub(super) fn serve(args: &ServeArgs) -> Result<ExitStatus, CliError> {
         inputs: app::Inputs {
             manifests: args.manifests.clone(),
             profiles: args.profiles.clone(),
+            controllers: args.controllers.settings(),
             allow_partial: args.allow_partial,
             max_manifest_mib: args.manifest.max_manifest_size,
             cluster: args.cluster.access(&args.manifests),

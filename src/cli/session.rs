@@ -1,8 +1,11 @@
 //! [`Session`]: the backend of one command, its policy kinds, and their states.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::levels::kind_name;
 use super::render::text::{Style, printable, wrapped};
 use super::{CliError, ExitStatus, QueryArgs, connect};
-use crate::api::v1;
+use crate::api::{StateReason, v1};
 use crate::insight::{QueryBackend, QueryError};
 use v1::kind_state::State;
 
@@ -51,14 +54,23 @@ impl Session {
         for kind in &self.kinds {
             let is_listed = self.status.kinds.iter().any(|listed| listed.kind == *kind);
             if !is_listed && !states.iter().any(|state| state.kind == *kind) {
-                states.push(v1::KindState {
-                    kind: kind.clone(),
-                    state: State::Unknown.into(),
-                });
+                states.push(StateReason::NoProfile.kind_state(kind.clone()));
             }
         }
         states.sort_by(|a, b| a.kind.cmp(&b.kind));
-        states.dedup_by(|a, b| a.kind == b.kind);
+        states.dedup();
+        states
+    }
+
+    /// Returns the selected kinds whose state is not COMPLETE, and those that are not fully known in some
+    /// effective policies.
+    pub(super) fn incomplete_with<'p>(
+        &self,
+        reported: &[v1::KindState],
+        policies: impl IntoIterator<Item = &'p v1::EffectivePolicy>,
+    ) -> Vec<v1::KindState> {
+        let mut states = self.incomplete(reported);
+        states.extend(unknown_states(policies));
         states
     }
 
@@ -152,6 +164,33 @@ fn resolve_kind(status: &v1::GetServerStatusResponse, text: &str) -> Result<Stri
     }
 }
 
+/// Returns the states of the kinds that are not fully known on some paths. Kinds with the same message are
+/// one state.
+pub(super) fn unknown_states<'p>(
+    policies: impl IntoIterator<Item = &'p v1::EffectivePolicy>,
+) -> Vec<v1::KindState> {
+    let mut states: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();
+    for policy in policies {
+        if let Some(unknown) = &policy.unknown {
+            let kinds = states
+                .entry((&unknown.reason, &unknown.message))
+                .or_default();
+            kinds.insert(kind_name(policy));
+        }
+    }
+    let states = states.into_iter();
+    states
+        .flat_map(|((reason, message), kinds)| {
+            kinds.into_iter().map(|kind| v1::KindState {
+                kind,
+                state: State::Unknown.into(),
+                reason: reason.to_owned(),
+                message: message.to_owned(),
+            })
+        })
+        .collect()
+}
+
 /// Returns the `INCOMPLETE` lines of human-readable output, wrapped.
 pub(super) fn incomplete_lines(states: &[v1::KindState], style: Style) -> Vec<String> {
     let mut lines = Vec::new();
@@ -168,16 +207,16 @@ pub(super) fn incomplete_lines(states: &[v1::KindState], style: Style) -> Vec<St
 
 /// Describes the state of a kind that is not COMPLETE.
 pub(super) fn incomplete_line(state: &v1::KindState) -> String {
-    let meaning = match state.state() {
-        State::Unknown => "it has no profile, so its policies are not evaluated",
-        State::Forbidden => {
-            "the server is not allowed to read it, so its policies are missing here"
-        }
-        State::Stale => "its source is not available; this is the last known state",
-        State::Complete | State::Unspecified => "the server did not report its state",
-    };
     let name = state.state().as_str_name();
-    format!("{} is {name}: {meaning}", state.kind)
+    let hint = match &*state.reason {
+        "ControllerUnknown" => {
+            ". Add the GatewayClass to the input, or set `--assume-class CLASS=CONTROLLER`; \
+             `--controller` names the profiles of a custom controller"
+        }
+        "NoProfile" | "FilterUnknown" => ". To evaluate it, write a PolicyProfile",
+        _ => "",
+    };
+    format!("{} is {name}: {}{hint}", state.kind, state.message)
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ pub use crate::server::{
 };
 pub use crate::telemetry::{LogFormat, LogSettings};
 pub use callers::read_callers;
+use entail_core::model::Str;
+use entail_core::store::ControllerAlias;
 pub use envoy::read_envoy;
 
 /// Default of `--listen`.
@@ -32,8 +34,10 @@ const MAX_DRAIN: Duration = Duration::from_secs(3600);
 pub struct Inputs {
     /// Manifests: files, directories (recursively), or `-` for standard input.
     pub manifests: Vec<PathBuf>,
-    /// Files with PolicyProfile documents, or directories of such files.
+    /// Files with PolicyProfile and ControllerAlias documents, or directories of such files.
     pub profiles: Vec<PathBuf>,
+    /// What is known of controllers besides profiles.
+    pub controllers: ControllerSettings,
     /// Whether to use the readable inputs if others cannot be read.
     pub allow_partial: bool,
     /// The largest file of manifests, and the most text of one document, in MiB; `None` for the
@@ -41,6 +45,15 @@ pub struct Inputs {
     pub max_manifest_mib: Option<u32>,
     /// The cluster to read instead of manifests.
     pub cluster: Option<ClusterSettings>,
+}
+
+/// What is known of controllers besides profiles (specification 2.6).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ControllerSettings {
+    /// Controllers with a name of their own, and the profiles that describe their policies.
+    pub aliases: Vec<ControllerAlias>,
+    /// The controllers of GatewayClasses that do not exist, by class.
+    pub assumed_classes: Vec<(Str, Str)>,
 }
 
 /// How to connect to a cluster, and which of its objects to read.

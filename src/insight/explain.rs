@@ -16,7 +16,7 @@ use crate::snapshot::Snapshot;
 use entail_core::effective::{AttachmentChain, NodeAttachments, PolicyKind, World};
 use entail_core::engine::{ChainId, ChainKey, ChainTable, PathEngine, StateId};
 use entail_core::model::{
-    BeatenPolicy, GroupKind, InternalError, Level, OrInternal, PathName, UnitExplanation,
+    GroupKind, InternalError, Level, OrInternal, OverriddenPolicy, PathName, UnitExplanation,
 };
 use entail_core::topology::{ListedPath, PathVisitor, TrieNodeId, WalkControl};
 
@@ -337,7 +337,7 @@ fn explanation(world: &World, kind: &PolicyKind, chain: &AttachmentChain) -> v1:
             .map(|attachments| node(world, attachments))
             .collect(),
         units: explained.units.iter().map(unit).collect(),
-        losses: world
+        lost_units: world
             .losses(kind, chain)
             .iter()
             .map(ToString::to_string)
@@ -384,16 +384,16 @@ fn unit(outcome: &UnitExplanation) -> v1::UnitExplanation {
         value_json: outcome.value.as_ref().map(ToString::to_string),
         strategy: strategy.unwrap_or_default(),
         origin: outcome.origin.as_ref().map(origin),
-        beaten: outcome.beaten.iter().map(beaten).collect(),
+        overridden: outcome.overridden.iter().map(overridden).collect(),
     }
 }
 
-fn beaten(beaten: &BeatenPolicy) -> v1::BeatenPolicy {
-    v1::BeatenPolicy {
-        policy: Some(policy_ref(&beaten.policy)),
-        block: block(beaten.block).into(),
-        unit: beaten.unit.to_string(),
-        value_json: beaten.value.to_string(),
-        reason: beaten.reason.as_str().to_owned(),
+fn overridden(overridden: &OverriddenPolicy) -> v1::OverriddenPolicy {
+    v1::OverriddenPolicy {
+        policy: Some(policy_ref(&overridden.policy)),
+        block: block(overridden.block).into(),
+        unit: overridden.unit.to_string(),
+        value_json: overridden.value.to_string(),
+        reason: overridden.reason.as_str().to_owned(),
     }
 }

@@ -6,8 +6,8 @@ use prost::Message;
 
 use super::{AccessScope, Failure, Visibility};
 use crate::api::{
-    EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, batch_tail,
-    field, field_header, get_tail, not_modified_field, result_field, v1,
+    EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, StateReason,
+    batch_tail, field, field_header, get_tail, not_modified_field, result_field, v1,
 };
 use crate::snapshot::{PathAnswer, Snapshot};
 use entail_core::model::{GroupKind, PathName};
@@ -224,16 +224,32 @@ pub fn incomplete_kinds(
     for kind in failed.filter(|kind| kind.fault().is_some()) {
         let kind = kind.profile().policy.to_string();
         kinds.retain(|state| state.kind != kind);
-        kinds.push(v1::KindState {
-            kind,
-            state: v1::kind_state::State::Unknown.into(),
-        });
+        kinds.push(StateReason::InternalError.kind_state(kind));
         kinds.sort_by(|a, b| a.kind.cmp(&b.kind));
     }
     if !visibility.is_unrestricted() {
         kinds.retain(|state| visibility.includes_kind(&GroupKind::parse(&state.kind)));
     }
     kinds.extend(unknown(snapshot, requested, visibility));
+    kinds
+}
+
+/// Returns the kinds of [`incomplete_kinds`], and the requested kinds that are unknown on some path, for
+/// replies about many paths. What is unknown on paths may tell of objects, so only callers that see all
+/// objects learn it here; others learn it from the paths that they see.
+pub fn unknown_kinds(
+    snapshot: &Snapshot,
+    requested: &[GroupKind],
+    visibility: &dyn Visibility,
+) -> Vec<v1::KindState> {
+    let mut kinds = incomplete_kinds(snapshot, &[], visibility);
+    if visibility.is_unrestricted() {
+        let unknown = snapshot.unknown_kinds().iter().map(|kind| &kind.state);
+        let is_requested = |state: &&v1::KindState| {
+            requested.is_empty() || requested.contains(&GroupKind::parse(&state.kind))
+        };
+        kinds.extend(unknown.filter(is_requested).cloned());
+    }
     kinds
 }
 
@@ -250,10 +266,7 @@ fn unknown(
     requested
         .iter()
         .filter(|kind| !is_known(kind) || !visibility.includes_kind(kind))
-        .map(|kind| v1::KindState {
-            kind: kind.to_string(),
-            state: v1::kind_state::State::Unknown.into(),
-        })
+        .map(|kind| StateReason::NoProfile.kind_state(kind.to_string()))
         .collect()
 }
 

@@ -1,11 +1,11 @@
 //! Lists policies with their conditions (specification 10).
 
-use super::lookup::incomplete_kinds;
+use super::lookup::unknown_kinds;
 use super::paths::{Page, page};
 use super::{Failure, Visibility};
 use crate::api::{policy_ref, v1};
 use crate::snapshot::Snapshot;
-use entail_core::attach::ReferenceOutcome;
+use entail_core::attach::{AttachmentGroup, ReferenceOutcome};
 use entail_core::effective::{PolicyKind, PolicyStatus, World};
 use entail_core::model::{Enforcement, GroupKind, Outcome, PolicyRef};
 use entail_core::profile::{Policy, Vocabulary};
@@ -31,7 +31,9 @@ pub fn list_policies(
             continue;
         }
         for (index, policy) in kind.policies() {
-            if !visibility.includes_object(&policy.key) {
+            // Filters may reference objects that do not exist.
+            let exists = world.store().get(&policy.key).is_some();
+            if !exists || !visibility.includes_object(&policy.key) {
                 continue;
             }
             let status = statuses.of(number, index).cloned().unwrap_or_default();
@@ -47,7 +49,7 @@ pub fn list_policies(
         policies: all.into_iter().skip(first).take(size).collect(),
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
-        kinds: incomplete_kinds(snapshot, &[], visibility),
+        kinds: unknown_kinds(snapshot, &requested, visibility),
     })
 }
 
@@ -78,9 +80,9 @@ pub(super) fn message(
         overridden_by: status.overridden_by.iter().map(policy_ref).collect(),
         ancestors: status.ancestors.iter().map(ToString::to_string).collect(),
         references: references.iter().map(|r| reference(world, r)).collect(),
-        scopes: status.scopes as u64,
-        scopes_lost: status.scopes_lost as u64,
-        lost_units: status.lost_units.clone(),
+        paths: status.paths as u64,
+        overridden_paths: status.overridden_paths as u64,
+        overridden_units: status.overridden_units.clone(),
         warnings: policy.warnings.clone(),
     }
 }
@@ -88,12 +90,13 @@ pub(super) fn message(
 fn reference(world: &World, outcome: &ReferenceOutcome) -> v1::ReferenceStatus {
     let topology = world.topology();
     v1::ReferenceStatus {
-        place: outcome.place.clone(),
+        field: outcome.field.clone(),
         outcome: outcome.outcome.to_string(),
         message: outcome.message.clone(),
         nodes: outcome
             .nodes
             .iter()
+            .filter(|(_, group)| *group != AttachmentGroup::Selecting)
             .map(|(key, _)| {
                 topology
                     .node(key)
@@ -113,14 +116,14 @@ fn accepted(
     let (outcome, reason) = kind.outcome(index);
     let status = match outcome {
         Outcome::Accepted => "True",
-        Outcome::SelectorNotEvaluated => "Unknown",
+        Outcome::SelectorNotEvaluated | Outcome::NoProfile => "Unknown",
         _ => "False",
     };
     let first = references.iter().find(|r| r.outcome == outcome);
     let message = match (&policy.invalid, first) {
         (Some(why), _) => why.clone(),
         (None, Some(reference)) if !reference.message.is_empty() => {
-            format!("{}: {}", reference.place, reference.message)
+            format!("{}: {}", reference.field, reference.message)
         }
         _ => String::new(),
     };
@@ -141,6 +144,7 @@ fn in_force(kind: &PolicyKind, status: &PolicyStatus) -> Vec<v1::Condition> {
             Enforcement::Part | Enforcement::PartWithAdditions => ("True", "PartiallyProgrammed"),
             Enforcement::None => ("False", "Overridden"),
             Enforcement::NoScope => ("False", "Pending"),
+            Enforcement::Unknown => ("Unknown", "ControllerUnknown"),
         };
         return vec![condition("Programmed", state, reason, text)];
     }
@@ -152,6 +156,7 @@ fn in_force(kind: &PolicyKind, status: &PolicyStatus) -> Vec<v1::Condition> {
         Enforcement::Part | Enforcement::PartWithAdditions => ("True", "PartiallyEnforced"),
         Enforcement::None => ("False", "Overridden"),
         Enforcement::NoScope => ("False", "Unknown"),
+        Enforcement::Unknown => ("Unknown", "ControllerUnknown"),
     };
     let mut found = vec![condition("Enforced", state, reason, text.clone())];
     if force == Enforcement::None {
@@ -162,11 +167,14 @@ fn in_force(kind: &PolicyKind, status: &PolicyStatus) -> Vec<v1::Condition> {
 
 /// Describes the overridden units, the policies that override them, and the paths.
 fn enforcement_message(status: &PolicyStatus) -> String {
+    if status.in_force == Some(Enforcement::Unknown) {
+        return "it is not known which controller serves the Gateways of its targets".to_owned();
+    }
     if status.in_force == Some(Enforcement::NoScope) {
         return "none of its targets is on a path".to_owned();
     }
-    if status.lost_units.is_empty() {
-        return format!("in force on {} of {} paths", status.scopes, status.scopes);
+    if status.overridden_units.is_empty() {
+        return format!("in force on {} of {} paths", status.paths, status.paths);
     }
     let by: Vec<String> = status
         .overridden_by
@@ -178,16 +186,18 @@ fn enforcement_message(status: &PolicyStatus) -> String {
     } else {
         format!(" by {}", by.join(", "))
     };
-    let units = shortened(&status.lost_units, MAX_NAMED_UNITS);
+    let units = shortened(&status.overridden_units, MAX_NAMED_UNITS);
     format!(
         "{units} overridden{by} on {} of {} paths: {}",
-        status.scopes_lost,
-        status.scopes,
+        status.overridden_paths,
+        status.paths,
         shortened(
-            &status.lost_in,
-            status.scopes_lost.min(status.lost_in.len())
+            &status.overridden_path_names,
+            status
+                .overridden_paths
+                .min(status.overridden_path_names.len())
         ),
-    ) + if status.lost_in.len() < status.scopes_lost {
+    ) + if status.overridden_path_names.len() < status.overridden_paths {
         " and more"
     } else {
         ""

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use hashbrown::HashMap;
 
-use super::lookup::incomplete_kinds;
+use super::lookup::unknown_kinds;
 use super::policies::message;
 use super::visible::Visible;
 use super::{Failure, QuerySubject, Visibility};
@@ -162,8 +162,8 @@ impl Reach<'_> {
         }
         self.found.push(v1::AffectedPath {
             path: path.name.to_owned(),
-            won: shares.0.clone(),
-            lost: shares.1.clone(),
+            effective_units: shares.0.clone(),
+            overridden_units: shares.1.clone(),
         });
         Ok(WalkControl::Descend)
     }
@@ -247,7 +247,7 @@ fn share(
         .listed
         .iter()
         .any(|l| l.policy == *policy);
-    let mut won: Vec<String> = explained
+    let mut effective_units: Vec<String> = explained
         .units
         .iter()
         .filter(|unit| overlaps(&unit.unit))
@@ -259,16 +259,17 @@ fn share(
         .map(|unit| unit.unit.to_string())
         .collect();
     if listed {
-        won.push("*".to_owned());
+        effective_units.push("*".to_owned());
     }
-    let lost: BTreeSet<String> = explained
+    let overridden_units: BTreeSet<String> = explained
         .units
         .iter()
-        .flat_map(|unit| &unit.beaten)
-        .filter(|beaten| beaten.policy == *policy && overlaps(&beaten.unit))
-        .map(|beaten| beaten.unit.to_string())
+        .flat_map(|unit| &unit.overridden)
+        .filter(|overridden| overridden.policy == *policy && overlaps(&overridden.unit))
+        .map(|overridden| overridden.unit.to_string())
         .collect();
-    (!won.is_empty() || !lost.is_empty()).then(|| (won, lost.into_iter().collect()))
+    (!effective_units.is_empty() || !overridden_units.is_empty())
+        .then(|| (effective_units, overridden_units.into_iter().collect()))
 }
 
 /// Lists the policies that affect an object (specification 9.3).
@@ -329,7 +330,7 @@ pub fn list_affected(
     Ok(v1::ListAffectedResponse {
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
-        kinds: incomplete_kinds(snapshot, &[], visibility),
+        kinds: unknown_kinds(snapshot, &[], visibility),
         ..found
     })
 }

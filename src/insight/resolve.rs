@@ -59,7 +59,7 @@ fn find_rules(
     let rules = RoutingOptions {
         by_route_hostname: request_message.hostname_precedence()
             != HostnamePrecedence::Intersection,
-        listener_isolation: !request_message.not_isolated,
+        listener_isolation: !request_message.disable_listener_isolation,
     };
     Ok(snapshot.resolve(&entry_point, &request, rules, fast_only))
 }
@@ -147,7 +147,7 @@ fn entry_point_of(request_message: &v1::ResolveRequestRequest) -> Result<EntryPo
         let is_both = gateway.is_some() || set.is_some() || !request_message.listener.is_empty();
         if is_both {
             return Err(Failure::invalid(
-                "TwoEntrances",
+                "GatewayAndService",
                 "a request enters through a Gateway or a Service: set one of the two",
             ));
         }
@@ -290,15 +290,15 @@ fn backends(snapshot: &Snapshot, rule: &MatchedRule) -> Vec<v1::ResolvedBackend>
 }
 
 fn unresolved_of(failure: &MatchFailure) -> v1::UnresolvedRequest {
-    let nearest = failure.nearest.iter().map(|near| v1::NearMiss {
+    let near_misses = failure.near_misses.iter().map(|near| v1::NearMiss {
         route: near.route.to_string(),
         rule_index: near.rule,
-        lacks: near.lacks.clone(),
+        missing: near.missing.clone(),
     });
     v1::UnresolvedRequest {
         path: failure.path.clone(),
         reason: failure.reason.as_str().to_owned(),
         message: failure.reason.to_string(),
-        nearest: nearest.collect(),
+        near_misses: near_misses.collect(),
     }
 }

@@ -10,7 +10,7 @@ use entail_core::profile::{EffectiveTarget, PolicyClass, Profile, ProfileOrigin,
 /// The problems of the sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceProblems {
-    /// The place (file and line, or object) and the message of each problem.
+    /// The location (file and line, or object) and the message of each problem.
     pub problems: Vec<(String, String)>,
 }
 
@@ -24,14 +24,14 @@ pub fn server_status(
     let world = snapshot.world();
     let version = snapshot.version();
     let profiles = world.problems().iter().map(|p| v1::Problem {
-        place: p.place.clone(),
+        location: p.location.clone(),
         message: format!("profile refused: {}", p.reason),
     });
     let sources = source_problems
         .problems
         .iter()
-        .map(|(place, message)| v1::Problem {
-            place: place.clone(),
+        .map(|(location, message)| v1::Problem {
+            location: location.clone(),
             message: message.clone(),
         });
     let refused = world.refused().iter().map(|kind| v1::KindStatus {

@@ -34,22 +34,6 @@ pub use tls::certificates::{Certificates, TlsError, TlsFiles};
 pub use transport::listener::{Address, AddressError, BoundListener, SocketFile, StdListener};
 pub use transport::request_counters::{RequestCounters, RequestDurations};
 
-/// The generated server stubs. The replies of `EffectivePolicyService` are the encoded types of
-/// [`crate::api`].
-#[allow(
-    missing_docs,
-    unused_qualifications,
-    clippy::all,
-    clippy::too_many_lines,
-    clippy::indexing_slicing,
-    clippy::disallowed_types,
-    clippy::allow_attributes_without_reason,
-    reason = "generated"
-)]
-pub(crate) mod generated {
-    include!("../api/generated/entail.v1.rs");
-}
-
 /// The state that all services answer from. The reconciler updates it.
 #[derive(Clone, Debug)]
 pub struct ServiceContext {
@@ -72,8 +56,8 @@ impl ServiceContext {
             .filter(|_| visibility.is_unrestricted());
         Status::unavailable(match first {
             None => "no snapshot yet: the sources are being read, try again".to_owned(),
-            Some((place, message)) => format!(
-                "no snapshot yet: {} problems in the sources, the first at {place}: {message}",
+            Some((location, message)) => format!(
+                "no snapshot yet: {} problems in the sources, the first at {location}: {message}",
                 source_problems.problems.len()
             ),
         })

@@ -16,10 +16,10 @@ use tonic::service::Routes;
 
 use crate::api::descriptors;
 use crate::api::envoy::authorization_server::AuthorizationServer;
+use crate::api::server_stubs::effective_policy_service_server::EffectivePolicyServiceServer;
+use crate::api::server_stubs::policy_insight_service_server::PolicyInsightServiceServer;
 use crate::server::admission::concurrency::ConcurrencyLimiter;
 use crate::server::envoy::{AuthorizationHandler, EnvoySettings};
-use crate::server::generated::effective_policy_service_server::EffectivePolicyServiceServer;
-use crate::server::generated::policy_insight_service_server::PolicyInsightServiceServer;
 use crate::server::services::effective_policy::EffectivePolicyHandler;
 use crate::server::services::policy_insight::PolicyInsightHandler;
 use crate::server::transport::connection::{AcceptConfig, Acceptor, connections};

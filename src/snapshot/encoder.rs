@@ -271,6 +271,7 @@ impl AnswerEncoder {
                 kind: policy.clone(),
                 bytes: Bytes::from(policies_field(&message)),
                 etag: message.etag,
+                unknown: message.unknown.map(Box::new),
             }
         });
         Some(AnswerLookup::Merged(answer_key, part))

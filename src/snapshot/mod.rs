@@ -9,10 +9,12 @@ mod encoder;
 mod reply_tail;
 mod snapshot_builder;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use hashbrown::HashSet;
 
 pub use cell::SnapshotCell;
 pub use encoder::BuildStats;
@@ -64,6 +66,16 @@ pub struct Snapshot {
     lazy_world: LazyWorld,
     /// Computed on first use: look-ups do not need them.
     statuses: OnceLock<Arc<Statuses>>,
+    unknown_kinds: OnceLock<Vec<UnknownKind>>,
+}
+
+/// A kind that is unknown on some paths, for one reason.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UnknownKind {
+    /// The kind, and what is not known.
+    pub state: v1::KindState,
+    /// Number of distinct answers of the kind that do not know it.
+    pub answers: u64,
 }
 
 /// The encoded effective policies of all kinds on a path. Paths with equal answers share one.
@@ -82,6 +94,8 @@ struct KindAnswer {
     kind: GroupKind,
     bytes: Bytes,
     etag: String,
+    /// What the answer does not know.
+    unknown: Option<Box<v1::Unknown>>,
 }
 
 impl Snapshot {
@@ -107,6 +121,7 @@ impl Snapshot {
             paths: self.paths,
             lazy_world: self.lazy_world.clone(),
             statuses: self.statuses.clone(),
+            unknown_kinds: self.unknown_kinds.clone(),
             version,
         }
     }
@@ -268,6 +283,35 @@ impl Snapshot {
         self.paths
     }
 
+    /// The kinds that are unknown on some path, with the number of distinct answers, sorted; computed on the
+    /// first call.
+    pub fn unknown_kinds(&self) -> &[UnknownKind] {
+        self.unknown_kinds.get_or_init(|| {
+            let mut counts: BTreeMap<(String, &str, &str), u64> = BTreeMap::new();
+            let mut seen: HashSet<usize> = HashSet::new();
+            for part in self.bodies.iter().flat_map(|body| &body.parts) {
+                if let Some(unknown) = &part.unknown
+                    && seen.insert(Arc::as_ptr(part).addr())
+                {
+                    let key = (part.kind.to_string(), &*unknown.reason, &*unknown.message);
+                    *counts.entry(key).or_default() += 1;
+                }
+            }
+            let kinds = counts.into_iter();
+            kinds
+                .map(|((kind, reason, message), answers)| UnknownKind {
+                    state: v1::KindState {
+                        kind,
+                        state: v1::kind_state::State::Unknown.into(),
+                        reason: reason.to_owned(),
+                        message: message.to_owned(),
+                    },
+                    answers,
+                })
+                .collect()
+        })
+    }
+
     /// Number of distinct answers.
     pub fn distinct_answers(&self) -> usize {
         self.distinct
@@ -291,6 +335,16 @@ impl PathAnswer {
     /// The encoded fields `policies` of some kinds, each with its tag and length; empty for all kinds.
     pub fn policies<'b>(&'b self, kinds: &'b [GroupKind]) -> impl Iterator<Item = &'b Bytes> {
         self.selected(kinds).map(|part| &part.bytes)
+    }
+
+    /// The kinds that are not fully known on the path, with what is not known; of some kinds, or of all if
+    /// empty.
+    pub fn unknown<'b>(
+        &'b self,
+        kinds: &'b [GroupKind],
+    ) -> impl Iterator<Item = (&'b GroupKind, &'b v1::Unknown)> {
+        self.selected(kinds)
+            .filter_map(|part| Some((&part.kind, part.unknown.as_deref()?)))
     }
 
     fn selected<'b>(&'b self, kinds: &'b [GroupKind]) -> impl Iterator<Item = &'b Arc<KindAnswer>> {

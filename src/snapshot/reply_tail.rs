@@ -3,9 +3,9 @@
 use bytes::Bytes;
 
 use super::Version;
-use crate::api::{get_tail, v1};
+use crate::api::{StateReason, get_tail, v1};
 use entail_core::effective::World;
-use entail_core::model::{GroupKind, SourceState};
+use entail_core::model::GroupKind;
 
 /// The last fields of every reply of a snapshot.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct ReplyTail {
 
 impl ReplyTail {
     pub fn of(world: &World, version: &Version) -> Self {
-        let kinds = world.kinds().iter();
+        let kinds = world.profiled_kinds();
         let known = kinds.map(|kind| kind.profile().policy.clone());
         Self::with(incomplete(world), known.collect(), version)
     }
@@ -35,10 +35,9 @@ impl ReplyTail {
     fn with(kinds: Vec<v1::KindState>, known: Vec<GroupKind>, version: &Version) -> Self {
         let tail =
             |kinds: &[_]| shared_bytes(get_tail(version.message(), version.synced_at, kinds));
-        let unknown = known.iter().map(|kind| v1::KindState {
-            kind: kind.to_string(),
-            state: v1::kind_state::State::Unknown.into(),
-        });
+        let unknown = known
+            .iter()
+            .map(|kind| StateReason::InternalError.kind_state(kind.to_string()));
         let mut failed: Vec<v1::KindState> = unknown.collect();
         failed.sort_by(|a, b| a.kind.cmp(&b.kind));
         Self {
@@ -60,26 +59,22 @@ pub(super) fn shared_bytes(bytes: Vec<u8>) -> Bytes {
 
 /// The kinds whose state is not complete (specification 2.5).
 fn incomplete(world: &World) -> Vec<v1::KindState> {
-    let known = world.kinds().iter().map(|kind| &kind.profile().policy);
-    let policies = known.chain(world.refused());
-    let policies = policies.map(|kind| (kind, world.state(kind)));
+    let known = world.profiled_kinds().map(|kind| {
+        let policy = &kind.profile().policy;
+        let state = world.store().state(policy).and_then(StateReason::of);
+        let fault = kind.fault().map(|_| StateReason::InternalError);
+        (policy, fault.or(state))
+    });
+    let refused = world.refused().iter();
+    let refused = refused.map(|kind| (kind, Some(StateReason::ProfileRefused)));
     // Kinds of the topology: they have no policies, but all answers depend on them.
     let others = world.store().states();
     let others = others.filter(|(kind, _)| world.kind(kind).is_none());
-    let mut kinds: Vec<v1::KindState> = policies
+    let others = others.map(|(kind, state)| (kind, StateReason::of(state)));
+    let mut kinds: Vec<v1::KindState> = refused
+        .chain(known)
         .chain(others)
-        .filter_map(|(kind, state)| {
-            let state = match state {
-                SourceState::Complete => return None,
-                SourceState::Stale => v1::kind_state::State::Stale,
-                SourceState::Forbidden => v1::kind_state::State::Forbidden,
-                SourceState::Unknown => v1::kind_state::State::Unknown,
-            };
-            Some(v1::KindState {
-                kind: kind.to_string(),
-                state: state.into(),
-            })
-        })
+        .filter_map(|(kind, reason)| Some(reason?.kind_state(kind.to_string())))
         .collect();
     kinds.sort_by(|a, b| a.kind.cmp(&b.kind));
     kinds.dedup_by(|a, b| a.kind == b.kind);

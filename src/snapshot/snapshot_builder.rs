@@ -129,6 +129,7 @@ impl SnapshotBuilder {
                 router: Arc::clone(&self.router),
             },
             statuses: OnceLock::new(),
+            unknown_kinds: OnceLock::new(),
         }
     }
 

@@ -285,7 +285,7 @@ fn to_u32(count: usize) -> u32 {
 /// The mesh roots with policies for their own clients, of the Services in prefixes, or of all
 /// Services.
 fn client_roots(snapshot: &Snapshot, prefixes: Option<&[PathPrefix]>) -> Vec<String> {
-    let mut client_roots = snapshot.trie().clients_apart();
+    let mut client_roots = snapshot.trie().client_roots();
     let service = |name: &str| match PathName::parse(name) {
         Ok(PathName::Traffic(walk)) => match walk.root {
             Root::Mesh {

@@ -156,7 +156,7 @@ impl StreamState {
         let mut old_entries = before.entries().iter().peekable();
         for (index, entry) in (0..).zip(after.entries()) {
             while let Some(removed) = old_entries.next_if(|old| old.name < entry.name) {
-                update.removed.push(removed.name.clone());
+                update.removed_paths.push(removed.name.clone());
             }
             let old = old_entries.next_if(|old| old.name == entry.name);
             let is_same = old.is_some_and(|old| {
@@ -168,7 +168,7 @@ impl StreamState {
             }
         }
         update
-            .removed
+            .removed_paths
             .extend(old_entries.map(|removed| removed.name.clone()));
         self.release(&sent, update);
         self.drop_unused(update);
@@ -233,7 +233,7 @@ impl StreamState {
             };
             answer.uses = answer.uses.saturating_sub(1);
             if answer.uses == 0 {
-                update.forgotten.extend(answer.number);
+                update.removed_bodies.extend(answer.number);
                 self.answers.remove(etag);
             }
         }

@@ -17,7 +17,7 @@ const MESSAGE_BYTES: usize = 512 * 1024;
 const BODIES: u32 = 2;
 /// Field number of `paths`.
 const PATHS: u32 = 3;
-/// Field number of `removed`.
+/// Field number of `removed_paths`.
 const REMOVED: u32 = 4;
 
 /// The messages that bring a stream up to date with a snapshot. An update holds the encoded answers
@@ -35,9 +35,9 @@ pub struct StreamUpdate {
     /// The answers that the caller does not have, by number.
     pub(super) new_answers: HashMap<u32, NewAnswer>,
     /// The names of removed paths.
-    pub(super) removed: Vec<Box<str>>,
+    pub(super) removed_paths: Vec<Box<str>>,
     /// The numbers of answers that no path has any longer.
-    pub(super) forgotten: Vec<u32>,
+    pub(super) removed_bodies: Vec<u32>,
     /// The mesh roots with policies for their own clients; `None` if they have not changed.
     pub(super) client_roots: Option<Vec<String>>,
     /// The fields of the last message only.
@@ -70,8 +70,8 @@ impl StreamUpdate {
             paths: Vec::new(),
             sent: 0,
             new_answers: HashMap::new(),
-            removed: Vec::new(),
-            forgotten: Vec::new(),
+            removed_paths: Vec::new(),
+            removed_bodies: Vec::new(),
             client_roots: None,
             tail: v1::WatchEffectivePoliciesResponse::default(),
             is_done: false,
@@ -80,7 +80,7 @@ impl StreamUpdate {
 
     /// Whether no path changes.
     pub(super) fn is_empty(&self) -> bool {
-        !self.reset && self.paths.is_empty() && self.removed.is_empty()
+        !self.reset && self.paths.is_empty() && self.removed_paths.is_empty()
     }
 
     /// Sets the fields of the last message: the version that the caller then has, and the token to
@@ -117,11 +117,11 @@ impl StreamUpdate {
         }
         self.add_paths(&mut message);
         self.add_removed(&mut message);
-        if self.sent == self.paths.len() && self.removed.is_empty() {
+        if self.sent == self.paths.len() && self.removed_paths.is_empty() {
             let mut tail = std::mem::take(&mut self.tail);
-            tail.forgotten = std::mem::take(&mut self.forgotten);
+            tail.removed_bodies = std::mem::take(&mut self.removed_bodies);
             let client_roots = self.client_roots.take();
-            tail.clients_apart = client_roots.map(|roots| v1::ClientsApart { roots });
+            tail.client_roots = client_roots.map(|roots| v1::ClientRoots { roots });
             message.extend(tail.encode_to_vec());
             self.is_done = true;
         }
@@ -155,7 +155,7 @@ impl StreamUpdate {
 
     fn add_removed(&mut self, message: &mut Vec<u8>) {
         while !is_full(message)
-            && let Some(name) = self.removed.pop()
+            && let Some(name) = self.removed_paths.pop()
         {
             message.extend(field(REMOVED, name.as_bytes()));
         }

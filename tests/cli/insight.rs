@@ -181,17 +181,17 @@ fn status_as_json_has_every_field() {
                 "overriddenBy",
                 "ancestors",
                 "references",
-                "scopes",
-                "scopesLost",
-                "lostUnits",
+                "paths",
+                "overriddenPaths",
+                "overriddenUnits",
                 "warnings"
             ]
             .into()
         );
-        assert!(policy["scopes"].is_string());
+        assert!(policy["paths"].is_string());
         assert_eq!(
             fields(&policy["references"][0]),
-            ["place", "outcome", "message", "nodes"].into()
+            ["field", "outcome", "message", "nodes"].into()
         );
         assert_eq!(
             fields(&policy["conditions"][0]),
@@ -244,7 +244,10 @@ fn reach_as_json_has_every_field() {
     );
     assert_eq!(answer["status"]["inForce"], "PartWithAdditions");
     assert_eq!(list(&answer, "paths").len(), 6);
-    assert_eq!(fields(&answer["paths"][0]), ["path", "won", "lost"].into());
+    assert_eq!(
+        fields(&answer["paths"][0]),
+        ["path", "effectiveUnits", "overriddenUnits"].into()
+    );
 }
 
 #[test]
@@ -282,7 +285,7 @@ fn lint_prints_one_line_per_finding() {
     assert_eq!(fields(&answer), ["version", "kinds", "findings"].into());
     assert_eq!(
         fields(&answer["findings"][0]),
-        ["severity", "reason", "place", "object", "message"].into()
+        ["severity", "reason", "location", "object", "message"].into()
     );
     assert_eq!(answer["findings"][0]["severity"], "WARNING");
 }

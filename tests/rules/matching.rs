@@ -116,7 +116,7 @@ impl Request {
             headers: headers.collect(),
             sni: self.sni.clone(),
             hostname_precedence: precedence.into(),
-            not_isolated: self.isolation == Some(false),
+            disable_listener_isolation: self.isolation == Some(false),
             ..Default::default()
         }
     }

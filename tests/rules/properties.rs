@@ -85,17 +85,17 @@ fn explanations_agree_with_answers() {
                 assert_eq!(answer, explained.effective, "{}: {name}", case.name);
                 // Every unit has an origin or an overridden policy.
                 for unit in &explained.units {
-                    let is_explained = unit.origin.is_some() || !unit.beaten.is_empty();
+                    let is_explained = unit.origin.is_some() || !unit.overridden.is_empty();
                     assert!(is_explained, "{}: {name}: {}", case.name, unit.unit);
                 }
                 // Every loss is explained: some unit that overlaps it has an overridden policy.
                 for lost in world.losses(kind, &chain) {
-                    let beaten = explained.units.iter().flat_map(|u| &u.beaten);
-                    let overlaps = |b: &entail_core::model::BeatenPolicy| {
+                    let overridden = explained.units.iter().flat_map(|u| &u.overridden);
+                    let overlaps = |b: &entail_core::model::OverriddenPolicy| {
                         b.unit.covers(&lost) || lost.covers(&b.unit)
                     };
                     assert!(
-                        beaten.clone().any(overlaps),
+                        overridden.clone().any(overlaps),
                         "{}: {name}: no overridden policy explains the loss of {lost}",
                         case.name
                     );

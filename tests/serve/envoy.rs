@@ -269,7 +269,7 @@ async fn rules_deny_and_failures_fail_closed_by_default() {
     .await;
     let reply = check(&open, at("/"), &[]).await.unwrap();
     assert_eq!(denial(&reply), None);
-    assert!(metadata_values(&reply)["entail/troubles"].starts_with("RuleError: rule `broken`"));
+    assert!(metadata_values(&reply)["entail/failures"].starts_with("RuleError: rule `broken`"));
     let reply = check(&open, check_request("/", &[]), &[]).await.unwrap();
     assert_eq!(denial(&reply), None);
     open.stop().await;

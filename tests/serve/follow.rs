@@ -79,7 +79,10 @@ async fn a_broken_file_keeps_the_answer_and_is_reported() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let problems = status().await.problems;
-    assert!(problems[0].place.contains("policies.yaml:"), "{problems:?}");
+    assert!(
+        problems[0].location.contains("policies.yaml:"),
+        "{problems:?}"
+    );
     assert!(problems[0].message.contains("last good"), "{problems:?}");
     assert_eq!(current(&running).await, 1);
     assert!(running.health(&running.address, "").await);

@@ -250,7 +250,10 @@ async fn partial_manifests_can_be_allowed() {
     let status = insight.get_server_status(v1::GetServerStatusRequest {});
     let status = status.await.unwrap().into_inner();
     assert_eq!(status.problems.len(), 1);
-    assert!(status.problems[0].place.ends_with("z.yaml:1"), "{status:?}");
+    assert!(
+        status.problems[0].location.ends_with("z.yaml:1"),
+        "{status:?}"
+    );
     running.stop().await;
 }
 

@@ -50,7 +50,7 @@ async fn a_path_out_of_scope_is_denied_as_if_it_did_not_exist() {
         ] {
             let reply = check(&own, check_request_of_path(path), None).await;
             assert_eq!(denial(&reply), denied, "{path}");
-            assert!(metadata_values(&reply)["entail/troubles"].starts_with("NotFound: "));
+            assert!(metadata_values(&reply)["entail/failures"].starts_with("NotFound: "));
             let absent = check_request_of_path(&path.replace("gw2", "gwx"));
             let expected = check(&all, absent.clone(), None).await;
             assert_eq!(shown(&reply), renamed(&expected, "gwx", "gw2"));

@@ -80,12 +80,12 @@ async fn streams_follow_the_intersection_of_rule_and_request() {
             "{name}: {requested:?}"
         );
         let last = actual.last().unwrap();
-        let apart = last.clients_apart.clone().unwrap_or_default();
-        assert!(apart.roots.is_empty(), "{apart:?}");
+        let roots = last.client_roots.clone().unwrap_or_default();
+        assert!(roots.roots.is_empty(), "{roots:?}");
         assert!(!shown(&actual).contains("gw2"), "{actual:?}");
     }
-    let apart = first(&all, &[], &[]).await.pop().unwrap().clients_apart;
-    assert_eq!(apart.unwrap().roots.len(), 1);
+    let roots = first(&all, &[], &[]).await.pop().unwrap().client_roots;
+    assert_eq!(roots.unwrap().roots.len(), 1);
     server.tls.stop().await;
 }
 
@@ -105,7 +105,7 @@ async fn a_stream_with_nothing_in_scope_is_complete_and_empty() {
             names(&actual).is_empty() && bodies(&actual).is_empty(),
             "{prefix}: {actual:?}"
         );
-        let roots = actual.last().unwrap().clients_apart.clone();
+        let roots = actual.last().unwrap().client_roots.clone();
         assert!(roots.unwrap_or_default().roots.is_empty());
     }
     // Malformed path names are still invalid.

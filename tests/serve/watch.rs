@@ -93,7 +93,7 @@ async fn a_stream_sends_all_paths_first_and_then_changes() {
     assert!(!second[0].reset);
     assert_eq!(names(&second).len(), 3);
     assert_eq!(marker(&bodies(&second)[0].policies[0]), 2);
-    assert_eq!(last.forgotten, [bodies(&first)[0].number]);
+    assert_eq!(last.removed_bodies, [bodies(&first)[0].number]);
     assert_eq!(last.version.as_ref().unwrap().generation, 2);
     running.stop().await;
 }
@@ -117,7 +117,7 @@ async fn added_and_removed_paths_are_sent() {
     assert!(bodies(&added).is_empty(), "the paths share one answer");
     std::fs::remove_file(running.manifests().join("route.yaml")).unwrap();
     let removed = update(&mut messages).await;
-    assert_eq!(removed[0].removed, [pay]);
+    assert_eq!(removed[0].removed_paths, [pay]);
     assert!(names(&removed).is_empty());
     running.stop().await;
 }

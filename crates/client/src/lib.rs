@@ -50,29 +50,16 @@
 //! ```
 
 mod connect;
+mod generated;
 mod mirror;
 
 pub use connect::{ClientTls, ConnectError, connect, endpoint};
+pub use generated::v1;
 pub use mirror::{EffectivePolicies, Freshness, LookupError, Mirror, MirrorSettings, SnapshotInfo};
 
 /// Path names: parse, format, and compare them with prefixes.
 pub mod path {
     pub use entail_core::model::{Level, PathName, PathPrefix};
-}
-
-/// Messages of the protobuf package `entail.v1`.
-#[allow(
-    missing_docs,
-    unused_qualifications,
-    clippy::all,
-    clippy::too_many_lines,
-    clippy::indexing_slicing,
-    clippy::disallowed_types,
-    clippy::allow_attributes_without_reason,
-    reason = "generated"
-)]
-pub mod v1 {
-    include!("generated/entail.v1.rs");
 }
 
 /// gRPC clients of the services of `entail.v1`: EffectivePolicyService and PolicyInsightService.

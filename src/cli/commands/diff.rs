@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::args::ManifestArgs;
+use super::args::{ControllerArgs, ManifestArgs};
 use super::changes::ChangeReport;
 use super::policies::short_kind;
 use super::session::Session;
@@ -30,6 +30,9 @@ pub struct DiffArgs {
     /// Profiles of policy kinds for both, in addition to those in the manifests. May be repeated.
     #[arg(long, value_name = "PATH")]
     pub profiles: Vec<PathBuf>,
+    /// What is known of controllers besides profiles.
+    #[command(flatten)]
+    pub controllers: ControllerArgs,
     /// Compare the readable files even if some files cannot be read.
     #[arg(long)]
     pub allow_partial: bool,
@@ -53,6 +56,7 @@ pub(in crate::cli) fn run(args: &DiffArgs) -> Result<ExitStatus, CliError> {
     } = connect::compare(
         [&args.before, &args.after],
         &args.profiles,
+        &args.controllers,
         args.allow_partial,
         args.limits,
     )?;

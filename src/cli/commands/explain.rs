@@ -51,7 +51,9 @@ pub(in crate::cli) fn run(args: ExplainArgs) -> Result<ExitStatus, CliError> {
     };
     let response = session.backend.explain(request);
     let response = response.map_err(|error| session.failure(error))?;
-    let states = session.incomplete(&response.kinds);
+    let explained = response.paths.iter().flat_map(|path| &path.kinds);
+    let policies = explained.filter_map(|kind| kind.policy.as_ref());
+    let states = session.incomplete_with(&response.kinds, policies);
     let mut out = console::stdout();
     match query.output {
         Format::Table => {

@@ -1,5 +1,6 @@
 //! `entail get`: prints effective policies, path by path.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use clap::Args;
@@ -7,7 +8,7 @@ use clap::Args;
 use super::args::is_path;
 use super::document::Document;
 use super::levels::{EffectiveLevels, PathEnd};
-use super::session::{Session, incomplete_line, incomplete_lines};
+use super::session::{Session, incomplete_line, incomplete_lines, unknown_states};
 use super::text::{Style, count};
 use super::{CliError, ExitStatus, Format, QueryArgs, console, get_text, json, proto_json, yaml};
 use crate::api::v1;
@@ -40,21 +41,15 @@ pub struct GetArgs {
 pub(in crate::cli) fn run(args: GetArgs) -> Result<ExitStatus, CliError> {
     let query = args.query.recover_name();
     let mut session = Session::open(&query)?;
-    let mut printer = Printer {
-        out: console::stdout(),
-        format: query.output,
-        style: console::style(),
-        printed: 0,
-        without_policy: 0,
-        skip_empty: true,
-    };
+    let mut printer = Printer::new(console::stdout(), query.output, console::style());
     let name = query.name.unwrap_or_default();
     let states = if is_path(&name) {
         print_path(&mut session, &mut printer, &name)?
     } else {
         print_paths(&mut session, &mut printer, &name, args.all_levels)?
     };
-    printer.end()?;
+    let mut states = states;
+    states.extend(printer.end()?);
     Ok(session.exit(&states))
 }
 
@@ -145,9 +140,58 @@ struct Printer<W: Write> {
     without_policy: usize,
     /// Whether a table omits paths without policies.
     skip_empty: bool,
+    /// The kinds that are unknown on a path, by kind and message.
+    unknown: BTreeMap<(String, String), v1::KindState>,
+    /// The start of a table, which follows the warnings about kinds that are unknown on a path.
+    held: Vec<u8>,
+    /// Whether the table is held back, because it is not long yet.
+    is_held: bool,
+    /// The kinds that were reported as unknown on a path.
+    reported: Vec<v1::KindState>,
 }
 
+/// The size of a table, in bytes, from which it is printed at once. Warnings about later paths follow it.
+const MAX_HELD: usize = 16 << 20;
+
 impl<W: Write> Printer<W> {
+    fn new(out: W, format: Format, style: Style) -> Self {
+        Self {
+            out,
+            format,
+            style,
+            printed: 0,
+            without_policy: 0,
+            skip_empty: true,
+            unknown: BTreeMap::new(),
+            held: Vec::new(),
+            is_held: format == Format::Table,
+            reported: Vec::new(),
+        }
+    }
+
+    /// Records the kinds that are unknown on a path.
+    fn note_unknown(&mut self, policies: &[v1::EffectivePolicy]) {
+        for state in unknown_states(policies) {
+            let key = (state.kind.clone(), state.message.clone());
+            self.unknown.entry(key).or_insert(state);
+        }
+    }
+
+    /// Prints the warnings about unknown kinds, and the table that was held back.
+    fn release(&mut self) -> Result<(), CliError> {
+        self.is_held = false;
+        let states: Vec<v1::KindState> = std::mem::take(&mut self.unknown).into_values().collect();
+        for line in incomplete_lines(&states, self.style) {
+            writeln!(self.out, "{line}")?;
+        }
+        if !states.is_empty() {
+            writeln!(self.out)?;
+        }
+        self.reported.extend(states);
+        self.out.write_all(&std::mem::take(&mut self.held))?;
+        Ok(())
+    }
+
     /// Prints the part before the first path.
     fn begin(&mut self, version: &v1::Version, states: &[v1::KindState]) -> Result<(), CliError> {
         let (version, kinds) = (proto_json::version(version), proto_json::kinds(states));
@@ -178,16 +222,26 @@ impl<W: Write> Printer<W> {
 
     /// Prints one path.
     fn path(&mut self, path: &str, policies: &[v1::EffectivePolicy]) -> Result<(), CliError> {
+        self.note_unknown(policies);
         match self.format {
             Format::Table => {
                 if policies.is_empty() && self.skip_empty {
                     self.without_policy += 1;
                     return Ok(());
                 }
-                if self.printed > 0 {
-                    writeln!(self.out)?;
+                if self.held.len() > MAX_HELD {
+                    self.release()?;
                 }
-                get_text::path(&mut self.out, path, policies, self.style)?;
+                let is_first = self.printed == 0;
+                let style = self.style;
+                let out: &mut dyn Write = match self.is_held {
+                    true => &mut self.held,
+                    false => &mut self.out,
+                };
+                if !is_first {
+                    writeln!(out)?;
+                }
+                get_text::path(out, path, policies, style)?;
             }
             Format::Json => {
                 json::next_line(&mut self.out, self.printed, 4)?;
@@ -205,7 +259,17 @@ impl<W: Write> Printer<W> {
     }
 
     /// Prints the part after the last path.
-    fn end(&mut self) -> Result<(), CliError> {
+    fn end(&mut self) -> Result<Vec<v1::KindState>, CliError> {
+        match self.format {
+            Format::Table => self.release()?,
+            Format::Json | Format::Yaml => {
+                let states = std::mem::take(&mut self.unknown);
+                for state in states.values() {
+                    console::print_error(&format!("warning: {}", incomplete_line(state)));
+                }
+                self.reported.extend(states.into_values());
+            }
+        }
         match self.format {
             Format::Table if self.printed == 0 => {
                 writeln!(
@@ -232,7 +296,7 @@ impl<W: Write> Printer<W> {
             Format::Yaml => {}
         }
         self.out.flush()?;
-        Ok(())
+        Ok(std::mem::take(&mut self.reported))
     }
 }
 
@@ -242,14 +306,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn printed(format: Format, paths: &[&str]) -> String {
-        let mut printer = Printer {
-            out: Vec::new(),
-            format,
-            style: Style::new(false),
-            printed: 0,
-            without_policy: 0,
-            skip_empty: true,
-        };
+        let mut printer = Printer::new(Vec::new(), format, Style::new(false));
         printer.begin(&v1::Version::default(), &[]).unwrap();
         for path in paths {
             printer.path(path, &[]).unwrap();

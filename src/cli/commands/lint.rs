@@ -16,8 +16,8 @@ use v1::finding::Severity;
 /// Arguments of `entail lint`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-Each line is `place: severity: object: message [Reason]`. An error: the object does not take effect
-as written. A warning: it probably does not do what is intended. A note: for information.
+Each line is `location: severity: object: message [Reason]`. An error: the object does not take
+effect as written. A warning: it probably does not do what is intended. A note: for information.
 Exit code 1 if there is an error or a warning.
 
 Examples:
@@ -111,11 +111,11 @@ impl Report for LintReport {
     }
 }
 
-/// `place: severity: object: message [Reason]`, without the parts that are empty.
+/// `location: severity: object: message [Reason]`, without the parts that are empty.
 fn line(finding: &v1::Finding) -> String {
     let mut line = String::new();
     let parts = [
-        finding.place.as_str(),
+        finding.location.as_str(),
         severity_name(severity_of(finding)),
         finding.object.as_str(),
     ];
@@ -156,11 +156,11 @@ mod tests {
     use super::*;
     use crate::cli::render::text::{WIDTH, width};
 
-    fn finding(severity: Severity, place: &str) -> v1::Finding {
+    fn finding(severity: Severity, location: &str) -> v1::Finding {
         v1::Finding {
             severity: severity.into(),
             reason: "Why".to_owned(),
-            place: place.to_owned(),
+            location: location.to_owned(),
             object: "K/a/b".to_owned(),
             message: "first\n  second".to_owned(),
         }

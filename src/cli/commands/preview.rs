@@ -71,7 +71,10 @@ pub(in crate::cli) fn run(args: PreviewArgs) -> Result<ExitStatus, CliError> {
         deletes: args.deletes,
     })?;
     for problem in &reply.problems {
-        console::print_error(&format!("warning: {}: {}", problem.place, problem.message));
+        console::print_error(&format!(
+            "warning: {}: {}",
+            problem.location, problem.message
+        ));
     }
     if !reply.problems.is_empty() && !allow_partial {
         session.is_partial = true;

@@ -78,10 +78,10 @@ fn built_in_profiles() -> Result<Vec<BuiltInProfile>, CliError> {
             .collect();
         for (at, part) in text.split("\n---\n").enumerate() {
             for parsed in parse_documents(part, file) {
-                let (place, document) =
-                    parsed.map_err(|e| invalid(format!("{}: {}", e.place, e.reason)))?;
-                let profile = Profile::resolve(&document, ProfileOrigin::BuiltIn, None, &place)
-                    .map_err(|e| invalid(format!("{}: {}", e.place, e.reason)))?;
+                let (location, document) =
+                    parsed.map_err(|e| invalid(format!("{}: {}", e.location, e.reason)))?;
+                let profile = Profile::resolve(&document, ProfileOrigin::BuiltIn, None, &location)
+                    .map_err(|e| invalid(format!("{}: {}", e.location, e.reason)))?;
                 let preamble = if at == 0 { "" } else { &preamble };
                 all.push(BuiltInProfile {
                     profile,
@@ -160,6 +160,7 @@ fn class(profile: &Profile) -> &'static str {
         PolicyClass::Direct => "Direct",
         PolicyClass::Inherited => "Inherited",
         PolicyClass::Listed => "Listed",
+        PolicyClass::Unprofiled => "Unprofiled",
     }
 }
 

@@ -92,15 +92,15 @@ impl Report for ReachReport {
         for group in groups(&self.reply.paths) {
             writeln!(out)?;
             write_paths(out, &group.paths, MAX_PATHS)?;
-            if !group.won.is_empty() {
-                let text = format!("sets {}", units(group.won));
+            if !group.effective_units.is_empty() {
+                let text = format!("sets {}", units(group.effective_units));
                 write_wrapped(out, &text, 4, str::to_owned)?;
             }
-            if !group.lost.is_empty() {
-                let text = format!("is overridden in {}", units(group.lost));
+            if !group.overridden_units.is_empty() {
+                let text = format!("is overridden in {}", units(group.overridden_units));
                 write_wrapped(out, &text, 4, |line| style.alert(line))?;
             }
-            if group.won.is_empty() && group.lost.is_empty() {
+            if group.effective_units.is_empty() && group.overridden_units.is_empty() {
                 // A null sets no value and removes the value of a less specific policy.
                 write_wrapped(out, "removes a value", 4, str::to_owned)?;
             }
@@ -119,8 +119,8 @@ impl ReachReport {
         let status = &self.status;
         let policy = status.policy.as_ref().map(policy_name).unwrap_or_default();
         let name = format!("{} {policy}", short_kind(&status.kind));
-        let scopes = usize::try_from(status.scopes).unwrap_or(usize::MAX);
-        let paths = count(scopes, "path");
+        let number = usize::try_from(status.paths).unwrap_or(usize::MAX);
+        let paths = count(number, "path");
         let by = overridden_by(status);
         let summary = match status.in_force.as_str() {
             "" => return format!("{name} is not accepted: {}", rejection(status)),
@@ -139,9 +139,9 @@ impl ReachReport {
                 format!("{name} is in force on {paths}; other policies add values")
             }
             _ => {
-                let overridden = match status.scopes_lost == status.scopes {
+                let overridden = match status.overridden_paths == status.paths {
                     true => "on all of them".to_owned(),
-                    false => format!("on {} of them", status.scopes_lost),
+                    false => format!("on {} of them", status.overridden_paths),
                 };
                 format!(
                     "{name} is partly in force: it applies to {paths} and is overridden in part \
@@ -158,8 +158,8 @@ impl ReachReport {
         format!(
             "{summary}. It sets `{}` on {} and is overridden on {}",
             self.unit,
-            count(number(|path| !path.won.is_empty()), "path"),
-            count(number(|path| !path.lost.is_empty()), "path"),
+            count(number(|path| !path.effective_units.is_empty()), "path"),
+            count(number(|path| !path.overridden_units.is_empty()), "path"),
         )
     }
 }
@@ -191,8 +191,8 @@ fn units(units: &[String]) -> String {
 
 /// Paths on which the policy sets the same units, and is overridden in the same units.
 struct PathGroup<'r> {
-    won: &'r [String],
-    lost: &'r [String],
+    effective_units: &'r [String],
+    overridden_units: &'r [String],
     paths: Vec<String>,
 }
 
@@ -200,12 +200,15 @@ struct PathGroup<'r> {
 fn groups(paths: &[v1::AffectedPath]) -> Vec<PathGroup<'_>> {
     let mut groups: Vec<PathGroup<'_>> = Vec::new();
     for path in paths {
-        let same = |group: &&mut PathGroup<'_>| group.won == path.won && group.lost == path.lost;
+        let same = |group: &&mut PathGroup<'_>| {
+            group.effective_units == path.effective_units
+                && group.overridden_units == path.overridden_units
+        };
         match groups.iter_mut().find(same) {
             Some(group) => group.paths.push(path.path.clone()),
             None => groups.push(PathGroup {
-                won: &path.won,
-                lost: &path.lost,
+                effective_units: &path.effective_units,
+                overridden_units: &path.overridden_units,
                 paths: vec![path.path.clone()],
             }),
         }
@@ -217,7 +220,7 @@ fn groups(paths: &[v1::AffectedPath]) -> Vec<PathGroup<'_>> {
 mod tests {
     use super::*;
 
-    fn sentence(in_force: &str, scopes: u64, lost: u64, unit: &str) -> String {
+    fn sentence(in_force: &str, paths: u64, overridden_paths: u64, unit: &str) -> String {
         let reach = ReachReport {
             status: v1::PolicyStatus {
                 kind: "K.g".to_owned(),
@@ -226,8 +229,8 @@ mod tests {
                     name: "b".to_owned(),
                 }),
                 in_force: in_force.to_owned(),
-                scopes,
-                scopes_lost: lost,
+                paths,
+                overridden_paths,
                 ..v1::PolicyStatus::default()
             },
             reply: v1::ListAffectedResponse::default(),
@@ -254,10 +257,10 @@ mod tests {
 
     #[test]
     fn paths_with_the_same_result_are_grouped() {
-        let path = |path: &str, won: &str| v1::AffectedPath {
+        let path = |path: &str, unit: &str| v1::AffectedPath {
             path: path.to_owned(),
-            won: vec![won.to_owned()],
-            lost: Vec::new(),
+            effective_units: vec![unit.to_owned()],
+            overridden_units: Vec::new(),
         };
         let paths = [path("a", "x"), path("b", "y"), path("c", "x")];
         let groups = groups(&paths);

@@ -68,7 +68,7 @@ pub struct ResolveArgs {
     /// Match routes of all listeners of the port, not only those of the listener with the most
     /// specific hostname.
     #[arg(long)]
-    pub not_isolated: bool,
+    pub disable_listener_isolation: bool,
     /// The source, the kinds, and the output format.
     #[command(flatten)]
     pub common: CommonArgs,
@@ -85,7 +85,12 @@ pub(in crate::cli) fn run(args: ResolveArgs) -> Result<ExitStatus, CliError> {
     request.kinds.clone_from(&session.kinds);
     let reply = session.backend.resolve(request);
     let reply = reply.map_err(|error| session.failure(error))?;
-    let states = session.incomplete(&reply.kinds);
+    let policies = reply
+        .resolved
+        .iter()
+        .filter_map(|one| one.policies.as_ref());
+    let policies = policies.flat_map(|found| &found.policies);
+    let states = session.incomplete_with(&reply.kinds, policies);
     let resolved = ResolveReport(reply);
     report::print(&resolved, query.output, &states)?;
     match session.exit(&states) {
@@ -125,7 +130,7 @@ fn request(args: &ResolveArgs) -> Result<v1::ResolveRequestRequest, CliError> {
             .collect(),
         sni: args.sni.clone().unwrap_or_default(),
         hostname_precedence: precedence.into(),
-        not_isolated: args.not_isolated,
+        disable_listener_isolation: args.disable_listener_isolation,
         ..Default::default()
     };
     if let Some(at) = &args.at {
@@ -237,12 +242,12 @@ fn write_unresolved(
 ) -> io::Result<()> {
     writeln!(out, "\n{}", style.bold(&printable(&unresolved.path)))?;
     write_wrapped(out, &unresolved.message, 2, str::to_owned)?;
-    for near in &unresolved.nearest {
+    for near in &unresolved.near_misses {
         let text = format!(
             "{} rule {} requires {}",
             near.route,
             near.rule_index,
-            near.lacks.join(" and ")
+            near.missing.join(" and ")
         );
         write_wrapped(out, &text, 4, str::to_owned)?;
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::args::{ClusterArgs, ManifestArgs};
+use super::args::{ClusterArgs, ControllerArgs, ManifestArgs};
 use super::connect::DEFAULT_SERVER;
 use crate::config::{
     DEFAULT_CHECKPOINT_INTERVAL, DEFAULT_DRAIN_TIMEOUT, DEFAULT_MAX_CONCURRENCY,
@@ -54,6 +54,9 @@ pub struct ServeArgs {
     /// May be repeated.
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub profiles: Vec<PathBuf>,
+    /// What is known of controllers besides profiles.
+    #[command(flatten)]
+    pub controllers: ControllerArgs,
     /// Serve the readable files at start even if some files cannot be read.
     #[arg(long)]
     pub allow_partial: bool,

@@ -37,7 +37,7 @@ impl ChangeReport {
     pub(in crate::cli) fn of(mut reply: v1::PreviewChangeResponse, kinds: &[String]) -> Self {
         if !kinds.is_empty() {
             reply.changes.retain(|change| kinds.contains(&change.kind));
-            reply.loses = reply.changes.iter().flat_map(|c| &c.units).any(is_lost);
+            reply.loses_values = reply.changes.iter().flat_map(|c| &c.units).any(is_lost);
         }
         reply.changes = merged(reply.changes);
         Self(reply)
@@ -47,7 +47,7 @@ impl ChangeReport {
     pub(in crate::cli) fn exit(&self, completeness: ExitStatus) -> ExitStatus {
         match completeness {
             ExitStatus::Success if self.0.truncated => ExitStatus::Incomplete,
-            ExitStatus::Success if self.0.loses || !self.0.paths_removed.is_empty() => {
+            ExitStatus::Success if self.0.loses_values || !self.0.paths_removed.is_empty() => {
                 ExitStatus::Findings
             }
             exit => exit,

@@ -1,5 +1,5 @@
-//! What `-o json` and `-o yaml` print: like a JSON value, but fields keep the order in which they
-//! are documented.
+//! The documents that `-o json` and `-o yaml` print: JSON values whose fields keep their documented
+//! order.
 
 use std::fmt::Write;
 
@@ -24,7 +24,7 @@ pub(in crate::cli) enum Document {
     List(Vec<Document>),
     /// Fields in their order.
     Map(Vec<(String, Document)>),
-    /// JSON as it is, on one line.
+    /// JSON text that is printed unchanged, on one line.
     Json(String),
 }
 
@@ -44,16 +44,34 @@ impl Document {
         Document::Text(text.to_owned())
     }
 
-    /// A list of what `each` makes of the items.
-    pub(in crate::cli) fn list<T>(items: &[T], each: impl Fn(&T) -> Document) -> Self {
-        Document::List(items.iter().map(each).collect())
+    /// Fields in their order, all of them strings.
+    pub(in crate::cli) fn text_fields<const N: usize>(fields: [(&str, &str); N]) -> Self {
+        Document::map(fields.map(|(name, text)| (name, Document::text(text))))
     }
 
-    /// A JSON text as it is, if all of it shows; a string if it is not JSON.
+    /// A list of converted items.
+    pub(in crate::cli) fn list<T>(items: &[T], convert: impl Fn(&T) -> Document) -> Self {
+        Document::List(items.iter().map(convert).collect())
+    }
+
+    /// A list of strings.
+    pub(in crate::cli) fn texts(texts: &[String]) -> Self {
+        Document::list(texts, |text| Document::text(text))
+    }
+
+    /// A converted value; null if there is none.
+    pub(in crate::cli) fn optional<T>(
+        value: Option<T>,
+        convert: impl FnOnce(T) -> Document,
+    ) -> Self {
+        value.map_or(Document::Null, convert)
+    }
+
+    /// JSON text that is printed unchanged if it has no hidden characters; a string if it is not JSON.
     pub(in crate::cli) fn exact(json: &str) -> Self {
         match serde_json::from_str::<IgnoredAny>(json) {
             Ok(IgnoredAny) if !json.contains(is_hidden) => Document::Json(json.to_owned()),
-            // Taken apart, what does not show is escaped.
+            // Hidden characters are escaped when the parsed value is printed.
             Ok(IgnoredAny) => serde_json::from_str::<Value>(json)
                 .map_or_else(|_| Document::text(json), Document::from),
             Err(_) => Document::text(json),
@@ -101,8 +119,8 @@ impl From<u32> for Document {
     }
 }
 
-/// A string in quotes, as JSON and YAML both read it. Characters that do not show are escaped,
-/// which serde_json does for a few of them alone.
+/// Returns a quoted string that is valid in JSON and in YAML. All hidden characters are escaped;
+/// serde_json escapes only a few of them.
 pub(in crate::cli) fn quoted(text: &str) -> String {
     // A string always serializes.
     let json = serde_json::to_string(text).unwrap_or_default();
@@ -112,8 +130,7 @@ pub(in crate::cli) fn quoted(text: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {
         if is_hidden(c) {
-            // All of them are in the plane that four digits reach; writing to a String does not
-            // fail.
+            // Four digits are enough for all of them. Writing to a String does not fail.
             let _ = write!(shown, "\\u{:04x}", u32::from(c));
         } else {
             shown.push(c);

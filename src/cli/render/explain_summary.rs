@@ -52,6 +52,9 @@ fn without_values(explanations: &[&v1::KindExplanation]) -> String {
     let policies = || explanations.iter().filter_map(|kind| kind.policy.as_ref());
     let listed: usize = policies().map(|policy| policy.listed.len()).sum();
     let rejected: usize = policies().map(|policy| policy.rejected.len()).sum();
+    if policies().any(|policy| policy.unknown.is_some()) {
+        return "it is not known which policies are in effect".to_owned();
+    }
     if policies().any(|policy| !policy.not_computed.is_empty()) {
         return "policies are attached, but their effective policy is not computed".to_owned();
     }
@@ -114,17 +117,17 @@ pub(in crate::cli) mod fixtures {
             strategy: policy
                 .map(|_| "PatchDefaults".to_owned())
                 .unwrap_or_default(),
-            beaten: Vec::new(),
+            overridden: Vec::new(),
         }
     }
 
-    pub(in crate::cli) fn beaten(
+    pub(in crate::cli) fn overridden(
         name: &str,
         unit: &str,
         value: &str,
         reason: &str,
-    ) -> v1::BeatenPolicy {
-        v1::BeatenPolicy {
+    ) -> v1::OverriddenPolicy {
+        v1::OverriddenPolicy {
             policy: Some(reference(name)),
             block: v1::Block::Defaults.into(),
             unit: unit.to_owned(),
@@ -144,7 +147,7 @@ pub(in crate::cli) mod fixtures {
             }],
         };
         let mut backoff = unit("backoff", Some("\"2s\""), Some("let-them-cool"));
-        backoff.beaten = vec![beaten(
+        backoff.overridden = vec![overridden(
             "be-patient",
             "backoff",
             "\"250ms\"",
@@ -161,7 +164,7 @@ pub(in crate::cli) mod fixtures {
                 node("HTTPRoute/baker/cakes", "Route", "let-them-cool"),
             ],
             units: vec![unit("attempts", Some("5"), Some("be-patient")), backoff],
-            losses: vec!["timeout".to_owned()],
+            lost_units: vec!["timeout".to_owned()],
             warnings: Vec::new(),
         }
     }

@@ -79,7 +79,8 @@ fn write_remarks(
 ) -> io::Result<()> {
     let has_none = policy.rejected.is_empty()
         && policy.not_computed.is_empty()
-        && kind.losses.is_empty()
+        && policy.unknown.is_none()
+        && kind.lost_units.is_empty()
         && kind.warnings.is_empty();
     if !has_none {
         writeln!(out)?;
@@ -87,9 +88,12 @@ fn write_remarks(
     for warning in &kind.warnings {
         write_alert(out, &format!("note: {warning}"), style)?;
     }
-    for unit in &kind.losses {
+    for unit in &kind.lost_units {
         let text = "is set by a less specific policy and missing in the result";
         write_alert(out, &format!("lost: {unit} {text}"), style)?;
+    }
+    if let Some(unknown) = &policy.unknown {
+        write_alert(out, &format!("unknown: {}", unknown.message), style)?;
     }
     if !policy.not_computed.is_empty() {
         write_alert(
@@ -147,8 +151,8 @@ fn units(out: &mut dyn Write, units: &[v1::UnitExplanation], style: Style) -> io
                 writeln!(out, "{}", shortened(&printable(&line.text), WIDTH))?;
             }
         }
-        for beaten in &unit.beaten {
-            write_overridden(out, unit, beaten, style)?;
+        for overridden in &unit.overridden {
+            write_overridden(out, unit, overridden, style)?;
         }
     }
     Ok(())
@@ -183,7 +187,7 @@ fn origin_column(unit: &v1::UnitExplanation) -> String {
     let text = match (&unit.origin, &unit.value_json) {
         (Some(origin), Some(_)) => format!("<- {}", origin_text(origin, &unit.strategy)),
         (Some(origin), None) => format!("<- removed by {}", origin_text(origin, &unit.strategy)),
-        (None, None) if unit.beaten.is_empty() => "no policy sets it".to_owned(),
+        (None, None) if unit.overridden.is_empty() => "no policy sets it".to_owned(),
         (None, None) => "no value is in effect:".to_owned(),
         (None, Some(_)) => String::new(),
     };
@@ -200,7 +204,7 @@ fn origin_text(origin: &v1::Origin, strategy: &str) -> String {
 fn write_overridden(
     out: &mut dyn Write,
     unit: &v1::UnitExplanation,
-    beaten: &v1::BeatenPolicy,
+    overridden: &v1::OverriddenPolicy,
     style: Style,
 ) -> io::Result<()> {
     let verb = if unit.origin.is_some() {
@@ -208,16 +212,20 @@ fn write_overridden(
     } else {
         "dropped"
     };
-    let name = beaten.policy.as_ref().map(policy_name).unwrap_or_default();
+    let name = overridden
+        .policy
+        .as_ref()
+        .map(policy_name)
+        .unwrap_or_default();
     // Print the unit only if it differs from that of the value in effect.
-    let subunit = match beaten.unit == unit.unit {
+    let subunit = match overridden.unit == unit.unit {
         true => String::new(),
-        false => format!(" {}", beaten.unit),
+        false => format!(" {}", overridden.unit),
     };
-    let value = compact_value(&beaten.value_json);
+    let value = compact_value(&overridden.value_json);
     let (before, after) = (
         printable(&format!("      {verb} {name}{subunit}: ")),
-        printable(&format!(" ({})", beaten.reason)),
+        printable(&format!(" ({})", overridden.reason)),
     );
     let used = super::text::width(&before) + super::text::width(&after);
     let value = shortened(&printable(&value), WIDTH.saturating_sub(used).max(12));
@@ -239,7 +247,7 @@ fn parsed(json: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::render::explain_summary::fixtures::{beaten, cakes, unit};
+    use crate::cli::render::explain_summary::fixtures::{cakes, overridden, unit};
     use crate::cli::render::text::width;
 
     fn text_of(paths: &[String], explained: &v1::KindExplanation) -> String {
@@ -269,7 +277,7 @@ mod tests {
     fn units_without_value_have_a_reason() {
         let mut explained = cakes();
         let mut gone = unit("a", None, None);
-        gone.beaten = vec![beaten("x", "a.b", "1", "unset")];
+        gone.overridden = vec![overridden("x", "a.b", "1", "unset")];
         explained.units = vec![gone, unit("b", None, Some("y")), unit("c", None, None)];
         let text = text_of(&[], &explained);
         for line in [
@@ -288,7 +296,7 @@ mod tests {
         let mut explained = cakes();
         let json = serde_json::json!({"a": {"b": [{"c": long}]}}).to_string();
         let mut unit = unit(&"unit".repeat(20), Some(&json), Some(&"name".repeat(30)));
-        unit.beaten = vec![beaten(&"name".repeat(20), "*", &json, "older")];
+        unit.overridden = vec![overridden(&"name".repeat(20), "*", &json, "older")];
         explained.units.push(unit);
         let paths: Vec<String> = (0..8).map(|n| format!("gateways/a/{n}")).collect();
         let text = text_of(&paths, &explained);

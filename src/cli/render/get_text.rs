@@ -52,6 +52,9 @@ fn policy(out: &mut dyn Write, policy: &v1::EffectivePolicy, style: Style) -> io
             style,
         )?;
     }
+    if let Some(unknown) = &policy.unknown {
+        write_alert(out, &format!("unknown: {}", unknown.message), style)?;
+    }
     for (at, listed) in policy.listed.iter().enumerate() {
         let name = listed.policy.as_ref().map(policy_name).unwrap_or_default();
         let left = printable(&format!("    {}. {name}", at + 1));

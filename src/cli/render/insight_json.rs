@@ -28,18 +28,15 @@ pub(in crate::cli) fn reach(
         states,
         [
             ("truncated", Document::Bool(reply.truncated)),
-            (
-                "status",
-                reply.status.as_ref().map_or(Document::Null, status),
-            ),
-            ("objects", texts(&reply.objects)),
+            ("status", Document::optional(reply.status.as_ref(), status)),
+            ("objects", Document::texts(&reply.objects)),
             (
                 "paths",
                 Document::list(&reply.paths, |path| {
                     Document::map([
                         ("path", Document::text(&path.path)),
-                        ("won", texts(&path.won)),
-                        ("lost", texts(&path.lost)),
+                        ("effectiveUnits", Document::texts(&path.effective_units)),
+                        ("overriddenUnits", Document::texts(&path.overridden_units)),
                     ])
                 }),
             ),
@@ -61,23 +58,18 @@ pub(in crate::cli) fn resolved(
         ])
     };
     let resolved = |resolved: &v1::ResolvedRequest| {
-        let policies = resolved
-            .policies
-            .as_ref()
-            .map(|policies| &policies.policies[..]);
+        let policies = resolved.policies.as_ref();
+        let policies = policies.map_or(&[][..], |policies| &policies.policies);
         Document::map([
             ("path", Document::text(&resolved.path)),
             ("port", number(resolved.port)),
             ("ruleIndex", number(resolved.rule_index)),
             (
                 "matchIndex",
-                resolved.match_index.map_or(Document::Null, number),
+                Document::optional(resolved.match_index, number),
             ),
             ("matched", Document::text(&resolved.matched)),
-            (
-                "policies",
-                Document::list(policies.unwrap_or_default(), policy),
-            ),
+            ("policies", Document::list(policies, policy)),
             ("backends", Document::list(&resolved.backends, backend)),
         ])
     };
@@ -85,7 +77,7 @@ pub(in crate::cli) fn resolved(
         Document::map([
             ("route", Document::text(&near.route)),
             ("ruleIndex", number(near.rule_index)),
-            ("lacks", texts(&near.lacks)),
+            ("missing", Document::texts(&near.missing)),
         ])
     };
     let unresolved = |unresolved: &v1::UnresolvedRequest| {
@@ -93,7 +85,7 @@ pub(in crate::cli) fn resolved(
             ("path", Document::text(&unresolved.path)),
             ("reason", Document::text(&unresolved.reason)),
             ("message", Document::text(&unresolved.message)),
-            ("nearest", Document::list(&unresolved.nearest, near)),
+            ("nearMisses", Document::list(&unresolved.near_misses, near)),
         ])
     };
     with_header(
@@ -112,12 +104,12 @@ pub(in crate::cli) fn findings(
     states: &[v1::KindState],
 ) -> Document {
     let finding = |finding: &v1::Finding| {
-        Document::map([
-            ("severity", Document::text(finding.severity().as_str_name())),
-            ("reason", Document::text(&finding.reason)),
-            ("place", Document::text(&finding.place)),
-            ("object", Document::text(&finding.object)),
-            ("message", Document::text(&finding.message)),
+        Document::text_fields([
+            ("severity", finding.severity().as_str_name()),
+            ("reason", &finding.reason),
+            ("location", &finding.location),
+            ("object", &finding.object),
+            ("message", &finding.message),
         ])
     };
     with_header(
@@ -138,16 +130,16 @@ pub(in crate::cli) fn changes(
         states,
         [
             ("truncated", Document::Bool(reply.truncated)),
-            ("loses", Document::Bool(reply.loses)),
+            ("losesValues", Document::Bool(reply.loses_values)),
             ("changes", Document::list(&reply.changes, change)),
-            ("pathsAdded", texts(&reply.paths_added)),
-            ("pathsRemoved", texts(&reply.paths_removed)),
+            ("pathsAdded", Document::texts(&reply.paths_added)),
+            ("pathsRemoved", Document::texts(&reply.paths_removed)),
             (
                 "problems",
                 Document::list(&reply.problems, |problem| {
-                    Document::map([
-                        ("place", Document::text(&problem.place)),
-                        ("message", Document::text(&problem.message)),
+                    Document::text_fields([
+                        ("location", &problem.location),
+                        ("message", &problem.message),
                     ])
                 }),
             ),
@@ -192,7 +184,7 @@ fn with_header<const N: usize>(
     fields: [(&str, Document); N],
 ) -> Document {
     let head = [
-        ("version", snapshot.map_or(Document::Null, version)),
+        ("version", Document::optional(snapshot, version)),
         ("kinds", kinds(states)),
     ];
     let all = head.into_iter().chain(fields);
@@ -206,11 +198,11 @@ fn status(status: &v1::PolicyStatus) -> Document {
         (
             "conditions",
             Document::list(&status.conditions, |condition| {
-                Document::map([
-                    ("type", Document::text(&condition.r#type)),
-                    ("status", Document::text(&condition.status)),
-                    ("reason", Document::text(&condition.reason)),
-                    ("message", Document::text(&condition.message)),
+                Document::text_fields([
+                    ("type", &condition.r#type),
+                    ("status", &condition.status),
+                    ("reason", &condition.reason),
+                    ("message", &condition.message),
                 ])
             }),
         ),
@@ -219,31 +211,30 @@ fn status(status: &v1::PolicyStatus) -> Document {
             "overriddenBy",
             Document::list(&status.overridden_by, |policy| reference(Some(policy))),
         ),
-        ("ancestors", texts(&status.ancestors)),
+        ("ancestors", Document::texts(&status.ancestors)),
         (
             "references",
             Document::list(&status.references, |outcome| {
                 Document::map([
-                    ("place", Document::text(&outcome.place)),
+                    ("field", Document::text(&outcome.field)),
                     ("outcome", Document::text(&outcome.outcome)),
                     ("message", Document::text(&outcome.message)),
-                    ("nodes", texts(&outcome.nodes)),
+                    ("nodes", Document::texts(&outcome.nodes)),
                 ])
             }),
         ),
-        // 64-bit numbers are strings in protobuf JSON.
-        ("scopes", Document::Text(status.scopes.to_string())),
-        ("scopesLost", Document::Text(status.scopes_lost.to_string())),
-        ("lostUnits", texts(&status.lost_units)),
-        ("warnings", texts(&status.warnings)),
+        ("paths", long_number(status.paths)),
+        ("overriddenPaths", long_number(status.overridden_paths)),
+        ("overriddenUnits", Document::texts(&status.overridden_units)),
+        ("warnings", Document::texts(&status.warnings)),
     ])
 }
 
 fn change(change: &v1::ChangedAnswer) -> Document {
-    let optional = |source: Option<&v1::Origin>| source.map_or(Document::Null, origin);
+    let origin_of = |source: &Option<v1::Origin>| Document::optional(source.as_ref(), origin);
     Document::map([
         ("kind", Document::text(&change.kind)),
-        ("paths", texts(&change.paths)),
+        ("paths", Document::texts(&change.paths)),
         (
             "units",
             Document::list(&change.units, |unit| {
@@ -251,8 +242,8 @@ fn change(change: &v1::ChangedAnswer) -> Document {
                     ("unit", Document::text(&unit.unit)),
                     ("before", exact(unit.before_json.as_deref())),
                     ("after", exact(unit.after_json.as_deref())),
-                    ("beforeOrigin", optional(unit.before_origin.as_ref())),
-                    ("afterOrigin", optional(unit.after_origin.as_ref())),
+                    ("beforeOrigin", origin_of(&unit.before_origin)),
+                    ("afterOrigin", origin_of(&unit.after_origin)),
                 ])
             }),
         ),
@@ -263,12 +254,13 @@ fn change(change: &v1::ChangedAnswer) -> Document {
     ])
 }
 
-fn texts(texts: &[String]) -> Document {
-    Document::list(texts, |text| Document::text(text))
-}
-
 fn number(number: u32) -> Document {
     number.into()
+}
+
+/// Converts a 64-bit number, which is a string in protobuf JSON.
+fn long_number(number: u64) -> Document {
+    Document::Text(number.to_string())
 }
 
 #[cfg(test)]
@@ -280,14 +272,14 @@ mod tests {
     fn an_empty_answer_has_every_field() {
         assert_eq!(
             compact(&changes(&v1::PreviewChangeResponse::default(), &[])),
-            "{\"version\": null, \"kinds\": [], \"truncated\": false, \"loses\": false, \
+            "{\"version\": null, \"kinds\": [], \"truncated\": false, \"losesValues\": false, \
              \"changes\": [], \"pathsAdded\": [], \"pathsRemoved\": [], \"problems\": []}"
         );
         assert_eq!(
             compact(&status(&v1::PolicyStatus::default())),
             "{\"kind\": \"\", \"policy\": null, \"conditions\": [], \"inForce\": \"\", \
-             \"overriddenBy\": [], \"ancestors\": [], \"references\": [], \"scopes\": \"0\", \
-             \"scopesLost\": \"0\", \"lostUnits\": [], \"warnings\": []}"
+             \"overriddenBy\": [], \"ancestors\": [], \"references\": [], \"paths\": \"0\", \
+             \"overriddenPaths\": \"0\", \"overriddenUnits\": [], \"warnings\": []}"
         );
         let unit = change(&v1::ChangedAnswer {
             units: vec![v1::ChangedUnit {

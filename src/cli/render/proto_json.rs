@@ -17,9 +17,11 @@ pub(in crate::cli) fn version(version: &v1::Version) -> Document {
 /// Converts the states of the kinds that are incomplete.
 pub(in crate::cli) fn kinds(kinds: &[v1::KindState]) -> Document {
     Document::list(kinds, |kind| {
-        Document::map([
-            ("kind", Document::text(&kind.kind)),
-            ("state", Document::text(kind.state().as_str_name())),
+        Document::text_fields([
+            ("kind", kind.kind.as_str()),
+            ("state", kind.state().as_str_name()),
+            ("reason", &kind.reason),
+            ("message", &kind.message),
         ])
     })
 }
@@ -44,6 +46,22 @@ pub(in crate::cli) fn policy(policy: &v1::EffectivePolicy) -> Document {
         ("rejected", Document::list(&policy.rejected, rejected)),
         ("inheritedOnly", Document::Bool(policy.inherited_only)),
         ("notComputed", Document::text(&policy.not_computed)),
+        (
+            "unknown",
+            policy.unknown.as_ref().map_or(Document::Null, unknown),
+        ),
+    ])
+}
+
+/// Converts what a policy does not know.
+fn unknown(unknown: &v1::Unknown) -> Document {
+    Document::map([
+        ("reason", Document::text(&unknown.reason)),
+        ("message", Document::text(&unknown.message)),
+        (
+            "policies",
+            Document::list(&unknown.policies, |policy| reference(Some(policy))),
+        ),
     ])
 }
 
@@ -61,10 +79,7 @@ pub(in crate::cli) fn explanation(
             "paths",
             Document::list(&response.paths, |path| {
                 Document::map([
-                    (
-                        "paths",
-                        Document::list(&path.paths, |name| Document::text(name)),
-                    ),
+                    ("paths", Document::texts(&path.paths)),
                     ("kinds", Document::list(&path.kinds, kind)),
                 ])
             }),
@@ -74,16 +89,10 @@ pub(in crate::cli) fn explanation(
 
 fn kind(kind: &v1::KindExplanation) -> Document {
     Document::map([
-        (
-            "policy",
-            kind.policy.as_ref().map_or(Document::Null, policy),
-        ),
+        ("policy", Document::optional(kind.policy.as_ref(), policy)),
         ("nodes", Document::list(&kind.nodes, node)),
         ("units", Document::list(&kind.units, unit)),
-        (
-            "losses",
-            Document::list(&kind.losses, |unit| Document::text(unit)),
-        ),
+        ("lostUnits", Document::texts(&kind.lost_units)),
     ])
 }
 
@@ -95,16 +104,11 @@ fn node(node: &v1::AttachedNode) -> Document {
             "policies",
             Document::list(&node.policies, |attached| {
                 let created = attached.created.as_ref();
+                let created = Document::optional(created, |t| Document::Text(t.to_string()));
                 Document::map([
                     ("policy", reference(attached.policy.as_ref())),
-                    (
-                        "blocks",
-                        Document::list(&attached.blocks, |text| Document::text(text)),
-                    ),
-                    (
-                        "created",
-                        created.map_or(Document::Null, |time| Document::Text(time.to_string())),
-                    ),
+                    ("blocks", Document::texts(&attached.blocks)),
+                    ("created", created),
                 ])
             }),
         ),
@@ -115,20 +119,17 @@ fn unit(unit: &v1::UnitExplanation) -> Document {
     Document::map([
         ("unit", Document::text(&unit.unit)),
         ("value", exact(unit.value_json.as_deref())),
-        (
-            "origin",
-            unit.origin.as_ref().map_or(Document::Null, origin),
-        ),
+        ("origin", Document::optional(unit.origin.as_ref(), origin)),
         ("strategy", Document::text(&unit.strategy)),
         (
-            "beaten",
-            Document::list(&unit.beaten, |beaten| {
+            "overridden",
+            Document::list(&unit.overridden, |overridden| {
                 Document::map([
-                    ("policy", reference(beaten.policy.as_ref())),
-                    ("block", Document::text(beaten.block().as_str_name())),
-                    ("unit", Document::text(&beaten.unit)),
-                    ("value", Document::exact(&beaten.value_json)),
-                    ("reason", Document::text(&beaten.reason)),
+                    ("policy", reference(overridden.policy.as_ref())),
+                    ("block", Document::text(overridden.block().as_str_name())),
+                    ("unit", Document::text(&overridden.unit)),
+                    ("value", Document::exact(&overridden.value_json)),
+                    ("reason", Document::text(&overridden.reason)),
                 ])
             }),
         ),
@@ -167,17 +168,14 @@ pub(in crate::cli) fn rejected(rejected: &v1::RejectedPolicy) -> Document {
 
 /// Converts the name of a policy; null if there is none.
 pub(in crate::cli) fn reference(policy: Option<&v1::PolicyRef>) -> Document {
-    policy.map_or(Document::Null, |policy| {
-        Document::map([
-            ("namespace", Document::text(&policy.namespace)),
-            ("name", Document::text(&policy.name)),
-        ])
+    Document::optional(policy, |policy| {
+        Document::text_fields([("namespace", &policy.namespace), ("name", &policy.name)])
     })
 }
 
 /// Embeds JSON text without changing it; null if there is none.
 pub(in crate::cli) fn exact(json: Option<&str>) -> Document {
-    json.map_or(Document::Null, Document::exact)
+    Document::optional(json, Document::exact)
 }
 
 #[cfg(test)]
@@ -235,10 +233,12 @@ mod tests {
         let states = kinds(&[v1::KindState {
             kind: "K.g".to_owned(),
             state: v1::kind_state::State::Unknown.into(),
+            reason: "NoProfile".to_owned(),
+            message: "m".to_owned(),
         }]);
         assert_eq!(
             super::super::json::compact(&states),
-            "[{\"kind\": \"K.g\", \"state\": \"UNKNOWN\"}]"
+            "[{\"kind\": \"K.g\", \"state\": \"UNKNOWN\", \"reason\": \"NoProfile\", \"message\": \"m\"}]"
         );
     }
 }

@@ -71,7 +71,7 @@ pub(in crate::cli) fn policy_name(policy: &v1::PolicyRef) -> String {
 pub(in crate::cli) fn block_name(block: v1::Block) -> &'static str {
     match block {
         v1::Block::Unspecified => "unknown block",
-        v1::Block::Rules => "rules",
+        v1::Block::ImplicitDefaults => "rules",
         v1::Block::Defaults => "defaults",
         v1::Block::Overrides => "overrides",
         v1::Block::OwnFields => "own fields",

@@ -135,7 +135,7 @@ fn references(out: &mut dyn Write, policy: &v1::PolicyStatus, style: Style) -> i
         writeln!(out, "\n  {}", style.bold("references"))?;
     }
     for reference in &policy.references {
-        let text = format!("{}: {}", reference.place, reference.outcome);
+        let text = format!("{}: {}", reference.field, reference.outcome);
         writeln!(out, "    {}", printable(&text))?;
         for node in &reference.nodes {
             writeln!(out, "      {}", printable(node))?;
@@ -150,10 +150,10 @@ fn references(out: &mut dyn Write, policy: &v1::PolicyStatus, style: Style) -> i
     for ancestor in &policy.ancestors {
         writeln!(out, "    {}", printable(ancestor))?;
     }
-    if !policy.lost_units.is_empty() {
+    if !policy.overridden_units.is_empty() {
         writeln!(out, "\n  {}", style.bold("overridden on some paths"))?;
     }
-    for unit in &policy.lost_units {
+    for unit in &policy.overridden_units {
         writeln!(out, "    {}", printable(unit))?;
     }
     Ok(())

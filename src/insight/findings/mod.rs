@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::Visibility;
-use super::lookup::incomplete_kinds;
+use super::lookup::unknown_kinds;
 use super::visible::visible_entries;
 use crate::api::v1;
 use crate::snapshot::Snapshot;
@@ -36,6 +36,9 @@ pub fn list_findings(
     let scopes = Scopes::of(engine, visibility);
     let scopes = scopes.map_err(|error| engine.fail(error)).ok();
     for (number, kind) in world.kinds().iter().enumerate() {
+        if kind.is_unprofiled() {
+            continue;
+        }
         if !requested.is_empty() && !requested.contains(&kind.profile().policy) {
             continue;
         }
@@ -49,7 +52,7 @@ pub fn list_findings(
     if requested.is_empty() {
         profiles(world, visibility, &mut findings);
         routes::conflicts(world, &mut findings);
-        unknown_kinds(world, &mut findings);
+        unprofiled_kinds(world, &mut findings);
     }
     // Findings without an object summarize all objects.
     findings.retain(|found| match &found.object {
@@ -58,8 +61,13 @@ pub fn list_findings(
     });
     let mut findings: Vec<v1::Finding> = findings.into_iter().map(|found| found.finding).collect();
     findings.sort_by(|a, b| {
-        (a.severity, &a.place, &a.object, &a.reason, &a.message)
-            .cmp(&(b.severity, &b.place, &b.object, &b.reason, &b.message))
+        (a.severity, &a.location, &a.object, &a.reason, &a.message).cmp(&(
+            b.severity,
+            &b.location,
+            &b.object,
+            &b.reason,
+            &b.message,
+        ))
     });
     findings.dedup();
     let version = snapshot.version();
@@ -67,7 +75,7 @@ pub fn list_findings(
         findings,
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
-        kinds: incomplete_kinds(snapshot, &[], visibility),
+        kinds: unknown_kinds(snapshot, &requested, visibility),
     }
 }
 
@@ -93,7 +101,7 @@ fn finding(
     let finding = v1::Finding {
         severity: severity.into(),
         reason: reason.to_owned(),
-        place: location.map(|w| w.to_string()).unwrap_or_default(),
+        location: location.map(|w| w.to_string()).unwrap_or_default(),
         object: key.to_string(),
         message,
     };
@@ -132,11 +140,11 @@ fn policies(
             add(
                 severity,
                 reason,
-                format!("{}: {}{near}", reference.place, reference.message),
+                format!("{}: {}{near}", reference.field, reference.message),
             );
         }
         for warning in &policy.warnings {
-            add(Severity::Note, "Odd", warning.clone());
+            add(Severity::Note, "UnusualValue", warning.clone());
         }
         let Some(status) = statuses.of(number, index) else {
             continue;
@@ -155,13 +163,19 @@ fn policies(
                 };
                 let message = format!(
                     "not in effect: overridden on all {} paths by {by}",
-                    status.scopes
+                    status.paths
                 );
                 add(Severity::Warning, "Overridden", message);
             }
             Some(Enforcement::NoScope) => {
                 let message = "not in effect: its targets are on no path".to_owned();
                 add(Severity::Warning, "NoScope", message);
+            }
+            Some(Enforcement::Unknown) => {
+                let message = "not known to be in effect: it is not known which controller serves the Gateways \
+                               of its targets"
+                    .to_owned();
+                add(Severity::Warning, "ControllerUnknown", message);
             }
             _ => {}
         }
@@ -253,8 +267,8 @@ fn trouble_of(world: &World, kind: &PolicyKind, chain: &AttachmentChain) -> Trou
     }
     let explained = world.explain(kind, chain);
     for unit in &losses {
-        let beaten = explained.units.iter().flat_map(|u| &u.beaten);
-        let owners: BTreeSet<&PolicyRef> = beaten
+        let overridden = explained.units.iter().flat_map(|u| &u.overridden);
+        let owners: BTreeSet<&PolicyRef> = overridden
             .filter(|b| b.unit.covers(unit) || unit.covers(&b.unit))
             .map(|b| &b.policy)
             .collect();
@@ -315,7 +329,7 @@ fn paths(
         let finding = v1::Finding {
             severity: Severity::Note.into(),
             reason: "FoldOrder".to_owned(),
-            place: String::new(),
+            location: String::new(),
             object: policy_kind.to_string(),
             message: format!(
                 "merging top-down, as GEP-713 draws it, would give another result on {}",
@@ -344,7 +358,7 @@ fn profiles(world: &World, visibility: &dyn Visibility, findings: &mut Vec<Scope
         let finding = v1::Finding {
             severity: Severity::Error.into(),
             reason: "ProfileRefused".to_owned(),
-            place: problem.place.clone(),
+            location: problem.location.clone(),
             object: String::new(),
             message: problem.reason.clone(),
         };
@@ -385,7 +399,7 @@ fn profiles(world: &World, visibility: &dyn Visibility, findings: &mut Vec<Scope
 }
 
 /// Adds a finding for each object with a target reference whose kind has no profile.
-fn unknown_kinds(world: &World, findings: &mut Vec<ScopedFinding>) {
+fn unprofiled_kinds(world: &World, findings: &mut Vec<ScopedFinding>) {
     let kinds: Vec<GroupKind> = world.store().kinds().cloned().collect();
     for kind in kinds.iter().filter(|kind| world.kind(kind).is_none()) {
         for (_, entry) in world.store().of_kind(kind) {

@@ -11,7 +11,7 @@ pub(super) fn hint(world: &World, policy: &Policy, outcome: &ReferenceOutcome) -
     if outcome.outcome != Outcome::TargetNotFound {
         return String::new();
     }
-    let Some(reference) = policy.references.iter().find(|r| r.place == outcome.place) else {
+    let Some(reference) = policy.references.iter().find(|r| r.field == outcome.field) else {
         return String::new();
     };
     let ReferenceTarget::Name(name) = &reference.target else {

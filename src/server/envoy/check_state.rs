@@ -7,7 +7,7 @@ use super::settings::CheckFailure;
 use crate::api::v1;
 use crate::api::v1::kind_state::State;
 use crate::insight::{AccessScope, incomplete_kinds};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{PathAnswer, Snapshot};
 use entail_core::model::GroupKind;
 
 /// The path that was selected for a request.
@@ -72,5 +72,17 @@ impl CheckState {
         }
         let both = incomplete.into_iter().chain(stale);
         self.incomplete = both.map(|kind| kind.kind).collect();
+    }
+
+    /// Records the selected kinds that are not fully known on the path as failures (specification 2.5).
+    pub fn check_path(&mut self, answer: &PathAnswer, kinds: &[GroupKind]) {
+        for (kind, unknown) in answer.unknown(kinds) {
+            let kind = kind.to_string();
+            if !self.incomplete.contains(&kind) {
+                let message = format!("{kind} is not fully known: {}", unknown.message);
+                self.failures.push((CheckFailure::Incomplete, message));
+                self.incomplete.push(kind);
+            }
+        }
     }
 }

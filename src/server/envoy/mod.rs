@@ -91,6 +91,7 @@ impl AuthorizationHandler {
                 .push((CheckFailure::TooLarge, message.to_owned()));
         }
         check_state.check_kinds(snapshot, &self.settings.kinds, scope);
+        check_state.check_path(body, &kinds);
         let (kinds, rules) = (&self.settings.kinds, &self.settings.deny);
         if !rules.is_empty() && kinds.is_empty() && !scope.has_all_kinds() {
             let message = "deny rules may use kinds that the caller may not see: set `kinds`";
@@ -275,7 +276,7 @@ impl AuthorizationHandler {
         if !check_state.failures.is_empty() {
             let failures = check_state.failures.iter();
             let failures = failures.map(|(failure, why)| text(&format!("{failure:?}: {why}")));
-            fields.insert("troubles".to_owned(), list(failures.collect()));
+            fields.insert("failures".to_owned(), list(failures.collect()));
         }
         if let Some(rule) = denied {
             fields.insert("deniedBy".to_owned(), text(rule));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
+use crate::api::server_stubs::effective_policy_service_server::EffectivePolicyService;
 use crate::api::{
     EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, v1,
 };
@@ -12,7 +13,6 @@ use crate::insight::{batch, get, resolve_request, try_resolve_request};
 use crate::server::access::peer::peer_of;
 use crate::server::admission::blocking_pool::BlockingPool;
 use crate::server::admission::concurrency::ConcurrencyLimiter;
-use crate::server::generated::effective_policy_service_server::EffectivePolicyService;
 use crate::server::services::status::{status_of, within};
 use crate::server::services::watch::{WatchHandler, WatchMessages};
 use crate::server::{Limits, ServiceContext};

@@ -5,8 +5,8 @@ use tonic_health::ServingStatus;
 use tonic_health::pb::health_server::HealthServer;
 use tonic_health::server::{HealthReporter, HealthService};
 
-use crate::server::generated::effective_policy_service_server::EffectivePolicyServiceServer;
-use crate::server::generated::policy_insight_service_server::PolicyInsightServiceServer;
+use crate::api::server_stubs::effective_policy_service_server::EffectivePolicyServiceServer;
+use crate::api::server_stubs::policy_insight_service_server::PolicyInsightServiceServer;
 use crate::server::services::effective_policy::EffectivePolicyHandler;
 use crate::server::services::policy_insight::PolicyInsightHandler;
 

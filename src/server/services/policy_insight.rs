@@ -6,6 +6,7 @@ use std::sync::Arc;
 use prost::Message;
 use tonic::{Request, Response, Status};
 
+use crate::api::server_stubs::policy_insight_service_server::PolicyInsightService;
 use crate::api::v1;
 use crate::insight::{
     Failure, Visibility, explain, get_topology, list_affected, list_findings, list_paths,
@@ -14,7 +15,6 @@ use crate::insight::{
 use crate::server::access::peer::peer_of;
 use crate::server::access::review::{CallerVisibility, TokenAuthenticator};
 use crate::server::admission::blocking_pool::BlockingPool;
-use crate::server::generated::policy_insight_service_server::PolicyInsightService;
 use crate::server::services::status::{status_of, within};
 use crate::server::{Limits, ServiceContext};
 use crate::snapshot::Snapshot;

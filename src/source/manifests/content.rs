@@ -1,4 +1,4 @@
-//! What stands in a file, and in which state it was read.
+//! Reads files and records fingerprints by which changes are detected.
 
 use std::fs::{File, Metadata};
 use std::hash::{DefaultHasher, Hasher};
@@ -8,47 +8,47 @@ use std::time::{Duration, SystemTime};
 
 use super::limits::Limits;
 
-/// A file that was changed so shortly before it was read may change again without a new time:
-/// some file systems count in steps of two seconds.
+/// Resolution of timestamps on coarse file systems. A file that changed within this time before it
+/// was read may change again without a new timestamp.
 const TIME_STEP: Duration = Duration::from_secs(2);
 
-/// What tells one state of a file from another without reading it.
+/// Metadata that changes whenever a file changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FileFingerprint {
     length: u64,
     modified: Option<SystemTime>,
-    /// Device, inode and time of the last change of either; zeros where there are none.
+    /// Device, inode and time of the last status change; zeros on systems without them.
     node: (u64, u64, i64, i64),
 }
 
-/// What a file holds.
+/// The content of a file and the state that it was read in.
 pub(super) struct FileContent {
-    /// Its text, or why there is none.
+    /// The text, or why it is not used.
     pub text: Result<Vec<u8>, String>,
     pub state: FileState,
 }
 
-/// In which state a file was read.
+/// The state of a file when it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FileState {
-    /// `None` for streams.
+    /// The fingerprint; `None` for streams.
     pub fingerprint: Option<FileFingerprint>,
-    /// Whether the stamp is old enough to tell a later change.
+    /// Whether any later change alters the fingerprint.
     pub stable: bool,
-    /// Of the content.
+    /// The hash of the content.
     pub hash: u64,
 }
 
-/// Why nothing could be read.
+/// Why a file could not be read.
 pub(super) enum ReadError {
-    /// The file is gone.
+    /// The file does not exist any more.
     Gone,
-    /// It cannot be read.
+    /// The file cannot be read; with the message.
     Unreadable(String),
 }
 
 impl FileFingerprint {
-    /// Of a file now.
+    /// Creates the fingerprint of a file from its metadata.
     pub fn of(metadata: &Metadata) -> Self {
         Self {
             length: metadata.len(),
@@ -57,7 +57,7 @@ impl FileFingerprint {
         }
     }
 
-    /// Whether a change after this moment would show.
+    /// Returns whether a change after `now` alters the fingerprint.
     fn is_stable(&self, now: SystemTime) -> bool {
         let (_, _, seconds, _) = self.node;
         let changed = u64::try_from(seconds).unwrap_or(0);
@@ -89,13 +89,13 @@ fn node_of(_: &Metadata) -> (u64, u64, i64, i64) {
 /// Reads a regular file.
 ///
 /// # Errors
-/// It is gone or cannot be read.
+/// The file does not exist any more or cannot be read.
 pub(super) fn read_file(path: &Path, limits: Limits) -> Result<FileContent, ReadError> {
     let now = SystemTime::now();
     let open = File::open(path).and_then(|file| file.metadata().map(|metadata| (file, metadata)));
     let (file, metadata) = open.map_err(|error| io_error(&error))?;
     if !metadata.is_file() {
-        // It has become something else since it was listed; the next look will tell.
+        // The path was replaced after it was listed; the next scan reads it.
         return Err(ReadError::Gone);
     }
     let fingerprint = FileFingerprint::of(&metadata);
@@ -106,7 +106,7 @@ pub(super) fn read_file(path: &Path, limits: Limits) -> Result<FileContent, Read
 /// Reads a stream to its end.
 ///
 /// # Errors
-/// It cannot be read.
+/// The stream cannot be read.
 pub(super) fn read_stream(stream: impl Read, limits: Limits) -> Result<FileContent, ReadError> {
     read_content(stream, None, true, limits)
 }
@@ -114,7 +114,7 @@ pub(super) fn read_stream(stream: impl Read, limits: Limits) -> Result<FileConte
 /// Reads a pipe given as a path.
 ///
 /// # Errors
-/// It is gone or cannot be read.
+/// The file does not exist any more or cannot be read.
 pub(super) fn read_pipe(path: &Path, limits: Limits) -> Result<FileContent, ReadError> {
     read_stream(File::open(path).map_err(|error| io_error(&error))?, limits)
 }

@@ -1,8 +1,8 @@
-//! Reads one YAML document into JSON as kubectl does, by serde-saphyr.
+//! Converts a YAML document to JSON as kubectl does, with serde-saphyr.
 //!
 //! kubectl reads manifests with `sigs.k8s.io/yaml`: scalars as in YAML 1.1, then JSON. serde-saphyr
-//! parses the document, resolves anchors and nearly all scalars. What it resolves differently is
-//! corrected in [`Reader`] from the text of the scalar, each case with its reason.
+//! parses the document and resolves anchors and nearly all scalars. [`Reader`] corrects the scalars
+//! that it resolves differently, from their text.
 //! `tests/manifests/kubectl` compares both readers.
 
 use std::borrow::Cow;
@@ -19,16 +19,16 @@ use serde_saphyr::{
 use super::limits::Limits;
 use super::refusal::{NOT_FINITE, NOT_MERGED, NOT_TEXT, TWICE, refusal};
 
-/// Nesting that no manifest reaches. JSON readers commonly stop at 128.
+/// Maximum nesting. No manifest reaches it; JSON readers commonly stop at 128.
 pub(super) const MAX_DEPTH: usize = 100;
 
-/// A document of a text.
+/// A parsed document.
 pub(super) struct Document {
-    /// The line on which its content begins.
+    /// The line on which the content begins.
     pub line: u32,
-    /// Its content; null if the document is empty.
+    /// The content; null if the document is empty.
     pub value: Value,
-    /// The lines of the members of its top-level list `items`.
+    /// The lines of the items of the top-level list `items`.
     pub items: Vec<u32>,
 }
 
@@ -37,21 +37,21 @@ pub(super) struct Document {
 pub(super) struct DocumentError {
     /// The line.
     pub line: u32,
-    /// What is wrong and what to do. It never repeats a value: that may be a secret.
+    /// Human-readable description with the remedy. It never contains values, which may be secrets.
     pub message: String,
 }
 
-/// A value and its place in the text of its document.
+/// A value and its position in the text of its document.
 struct Node<'t> {
-    /// The line on which it is used.
+    /// The line on which the value is used.
     line: u32,
-    /// The first byte and the length of its text where it is defined.
+    /// The offset and the length in bytes of its text, at the anchor if it is an alias.
     start: u32,
     length: u32,
     content: Content<'t>,
 }
 
-/// What the library reads.
+/// A value as the library parses it.
 enum Content<'t> {
     Null,
     Bool(bool),
@@ -63,15 +63,16 @@ enum Content<'t> {
     Mapping(Vec<(Node<'t>, Node<'t>)>),
 }
 
-/// Turns nodes into JSON.
+/// Converts nodes to JSON.
 struct Reader<'t> {
     text: &'t str,
 }
 
-/// Reads a text that holds one document. Lines count from 1 at its beginning.
+/// Parses a text with one document. Lines count from 1 at its beginning.
 ///
 /// # Errors
-/// The first place that is not YAML, repeats a key, holds what JSON cannot, or exceeds a limit.
+/// The document is not YAML, repeats a key, has a value that JSON cannot represent, or exceeds a
+/// limit.
 pub(super) fn read(text: &str, limits: Limits) -> Result<Document, DocumentError> {
     let mut text = Cow::Borrowed(text);
     let mut left = limits.bytes();
@@ -80,7 +81,7 @@ pub(super) fn read(text: &str, limits: Limits) -> Result<Document, DocumentError
             Ok(node) => return finish(node, &text),
             Err(error) => error,
         };
-        // However many lines there are, this takes no longer than a document of the largest size.
+        // The total work is bounded by that for a document of the maximum size.
         left = left.saturating_sub(text.len().max(1));
         match indented(&text, &error).filter(|_| left > 0) {
             Some(other) => text = Cow::Owned(other),
@@ -96,9 +97,9 @@ fn finish(node: Node<'_>, text: &str) -> Result<Document, DocumentError> {
     Ok(Document { line, value, items })
 }
 
-/// The text with one more line indented. kubectl reads a quoted scalar whose further lines are
-/// indented less than its mapping; the library refuses it, and no option allows it. White space
-/// before these lines is not part of the scalar.
+/// Returns the text with the line of the error indented. kubectl accepts a quoted scalar whose
+/// continuation lines are indented less than its mapping; the library rejects it and has no option
+/// for it. White space before these lines is not part of the scalar.
 fn indented(text: &str, error: &Error) -> Option<String> {
     let Error::ExternalMessage { source, .. } = error.without_snippet() else {
         return None;
@@ -114,7 +115,7 @@ fn indented(text: &str, error: &Error) -> Option<String> {
     for row in text.split_inclusive('\n').take(line.checked_sub(1)?) {
         start = start.checked_add(row.len())?;
         if !row.trim().is_empty() {
-            // No mapping around the scalar begins further right than this line ends.
+            // The indentation of a mapping around the scalar is at most the length of this line.
             width = row.len();
         }
     }
@@ -134,14 +135,15 @@ fn options(limits: Limits) -> Options {
             max_recorded_anchor_bytes: limits.bytes(),
             max_aliases: limits.values(),
             max_anchors: limits.values(),
-            // What aliases repeat counts as if it were written out; their number says nothing.
+            // The ratio of aliases to anchors needs no limit: the repeated values have one.
             enforce_alias_anchor_ratio: false,
         },
         alias_limits: serde_saphyr::alias_limits! {
             max_total_replayed_events: limits.copies(),
         },
         emit_comments: false,
-        // The library lets a mapping's own keys win over merged ones; see `Reader::mapping`.
+        // The library gives a mapping's own keys precedence over merged ones; see
+        // `Reader::mapping`.
         merge_keys: MergeKeyPolicy::AsOrdinary,
         legacy_octal_numbers: true,
         non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
@@ -149,7 +151,7 @@ fn options(limits: Limits) -> Options {
     }
 }
 
-/// The lines of the members of the top-level list `items`.
+/// Returns the lines of the items of the top-level list `items`.
 fn items(root: &Content<'_>) -> Vec<u32> {
     let Content::Mapping(entries) = root else {
         return Vec::new();
@@ -254,14 +256,14 @@ impl<'de> Visitor<'de> for ContentVisitor {
 }
 
 impl Reader<'_> {
-    /// The text of a scalar as it is written, without its tag and anchor.
+    /// Returns the text of a scalar in the document, without its tag and anchor.
     fn written(&self, node: &Node<'_>) -> &str {
         let (start, length) = (node.start as usize, node.length as usize);
         let end = start.saturating_add(length);
         self.text.get(start..end).unwrap_or_default()
     }
 
-    /// The JSON of a node. The nesting limit bounds the recursion.
+    /// Converts a node. The nesting limit bounds the recursion.
     fn value(&self, node: Node<'_>) -> Result<Value, DocumentError> {
         let line = node.line;
         let refuse = |message: &str| DocumentError {
@@ -271,17 +273,17 @@ impl Reader<'_> {
         let written = self.written(&node);
         Ok(match node.content {
             Content::Null => Value::Null,
-            // The library ignores case; `yES` is text in YAML. So is `n` here, unlike with kubectl:
-            // fields and objects are called so.
+            // The library ignores case, but `yES` is text in YAML. Unlike with kubectl, `n` is text
+            // too, because it is used as a name of fields and objects.
             Content::Bool(_) if !is_boolean(written) => Value::from(written),
             Content::Bool(value) => Value::Bool(value),
             Content::Number(number) => Value::Number(number),
-            // Go cannot read `1e400` as a number and so takes it for text.
+            // Go cannot parse `1e400` as a number and treats it as text.
             Content::NotFinite if written.ends_with(|c: char| c.is_ascii_digit()) => {
                 Value::from(written)
             }
             Content::NotFinite => return Err(refuse(NOT_FINITE)),
-            // Go drops every `_` of a number; the library reads those between digits alone.
+            // Go ignores every `_` in a number; the library only those between digits.
             Content::Text(text) => match self.number_with_underscores(&text, written, node.start) {
                 Some(number) => Value::Number(number),
                 None => Value::String(text.into_owned()),
@@ -294,8 +296,8 @@ impl Reader<'_> {
         })
     }
 
-    /// The fields of a mapping. As with kubectl, a merge key overrides what stands before it and
-    /// yields to what stands behind.
+    /// Converts a mapping. As with kubectl, fields of a merge key override earlier fields and are
+    /// overridden by later ones.
     fn mapping(
         &self,
         entries: Vec<(Node<'_>, Node<'_>)>,
@@ -310,14 +312,14 @@ impl Reader<'_> {
             let is_merge = self.written(&key) == "<<";
             let name = match self.value(key)? {
                 Value::String(name) => name,
-                // As kubectl: `on: 1` becomes `"true": 1`.
+                // As with kubectl, `on: 1` becomes `"true": 1`.
                 other @ (Value::Bool(_) | Value::Number(_)) => other.to_string(),
                 _ => return Err(refuse(NOT_TEXT)),
             };
             let value = self.value(value)?;
             if is_merge {
                 let sources = mappings(value).ok_or_else(|| refuse(NOT_MERGED))?;
-                // Of several the first wins.
+                // The first of several mappings takes precedence.
                 for (name, value) in sources.into_iter().rev().flatten() {
                     merged.insert(name.clone());
                     fields.insert(name, value);
@@ -337,7 +339,8 @@ impl Reader<'_> {
         if !may_be || !text.contains('_') || text != written {
             return None;
         }
-        // A quoted text is written otherwise. What begins on a line of its own may be a block.
+        // A quoted scalar differs from its text. A scalar that begins on its own line may be a block
+        // scalar, which is text.
         let end = start as usize;
         let before = self.text.as_bytes().get(end.saturating_sub(256)..end)?;
         let newline = before.iter().rposition(|byte| *byte == b'\n');
@@ -351,7 +354,7 @@ impl Reader<'_> {
     }
 }
 
-/// What a merge key brings in: one mapping or a list of them.
+/// Returns the mappings of a merge key, whose value is one mapping or a list of them.
 fn mappings(value: Value) -> Option<Vec<Map<String, Value>>> {
     let object = |value| match value {
         Value::Object(fields) => Some(fields),
@@ -363,8 +366,8 @@ fn mappings(value: Value) -> Option<Vec<Map<String, Value>>> {
     }
 }
 
-/// Whether a word that the library takes for a boolean is one: `yes`, `Yes`, `YES`, quoted behind
-/// a tag.
+/// Returns whether a word that the library parses as a boolean is one: `yes`, `Yes` or `YES`. It is
+/// quoted if it has a tag.
 fn is_boolean(word: &str) -> bool {
     let word = word.trim_matches(['"', '\'']);
     let rest = word.get(1..).unwrap_or_default();

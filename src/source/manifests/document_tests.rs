@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Reads on a thread with the stack that texts are read with.
+/// Parses a text on a thread with the stack size of the parser thread.
 fn read(text: &str) -> Result<Document, DocumentError> {
     let text = text.to_owned();
     let thread = std::thread::Builder::new().stack_size(crate::source::manifests::read::STACK);
@@ -47,7 +47,7 @@ fn json_is_yaml() {
 
 #[test]
 fn scalars_mean_what_kubectl_takes_them_for() {
-    // Left the YAML, right what sigs.k8s.io/yaml v1.6.0 makes of it.
+    // YAML, and the JSON that sigs.k8s.io/yaml v1.6.0 converts it to.
     for (text, json) in [
         ("yes", "true"),
         ("Off", "false"),
@@ -144,7 +144,7 @@ fn anchors_and_merge_keys_are_resolved() {
         one("a: &x {b: 1, c: 2}\nd: {<<: *x, c: 3}\ne: *x\n"),
         json!({"a": {"b": 1, "c": 2}, "d": {"b": 1, "c": 3}, "e": {"b": 1, "c": 2}})
     );
-    // As kubectl: a merge key overrides what stands before it.
+    // As with kubectl, a merge key overrides earlier fields.
     assert_eq!(
         one("a: &x {b: 1, c: 2}\nd: {c: 3, <<: *x}\n")["d"],
         json!({"b": 1, "c": 2})
@@ -191,7 +191,7 @@ fn quoted_text_may_be_indented_less_than_its_mapping() {
     let text = "a:\n  b:\n  - c: \"one\ntwo\n   three\n\nfour\"\n    d: 'x\ny'\ne: 1\n";
     let expected = json!({"a": {"b": [{"c": "one two three\nfour", "d": "x y"}]}, "e": 1});
     assert_eq!(one(text), expected);
-    // Lines keep their numbers.
+    // Line numbers do not change.
     refused("a: \"x\ny\"\nb: [1", 3, "not valid YAML");
 }
 

@@ -1,4 +1,4 @@
-//! Which files there are.
+//! Lists the manifest files below the configured paths, and the directories to watch.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -9,41 +9,42 @@ use std::path::{Path, PathBuf};
 use super::content::FileFingerprint;
 use super::{Problem, ProblemKind};
 
-/// The path that stands for standard input.
+/// The path of standard input.
 pub(super) const STDIN: &str = "-";
 
-/// A file to read, or to leave as it is.
+/// A listed file, and how to read it.
 #[derive(Debug)]
 pub(super) struct FileEntry {
     pub path: PathBuf,
     pub mode: ReadMode,
 }
 
+/// How to read a listed file.
 #[derive(Debug)]
 pub(super) enum ReadMode {
-    /// A regular file in this state.
+    /// A regular file, with its current fingerprint.
     File(FileFingerprint),
-    /// Standard input or a pipe: it can be read once.
+    /// Standard input or a pipe, which can be read only once.
     Stream,
-    /// It cannot be seen now; what was known of it stays.
+    /// The file cannot be accessed at present; its last version stays in use.
     KeepLast,
 }
 
-/// Which entries of a directory matter.
+/// The entries of a directory whose changes are relevant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum EntryFilter {
     All,
     Names(BTreeSet<OsString>),
 }
 
-/// What there is.
+/// The result of listing files.
 #[derive(Debug, Default)]
 pub(super) struct FileListing {
-    /// The files, by root as given and in byte order of their paths.
+    /// The files: roots in their given order, and files of a root in byte order of their paths.
     pub files: Vec<FileEntry>,
-    /// What could not be looked at.
+    /// Paths that could not be accessed.
     pub problems: Vec<Problem>,
-    /// The directories in which changes matter.
+    /// The directories to watch.
     pub folders: BTreeMap<PathBuf, EntryFilter>,
 }
 
@@ -51,12 +52,12 @@ struct DirectoryWalk<'k> {
     known: &'k dyn Fn(&Path) -> Vec<PathBuf>,
     listing: FileListing,
     seen_files: BTreeSet<PathBuf>,
-    /// Directories by their real paths: each is read once, so that links cannot lead in circles.
+    /// The canonical paths of directories. Each is read once, so symbolic links cannot form cycles.
     seen_folders: BTreeSet<PathBuf>,
     files: Vec<FileEntry>,
 }
 
-/// What messages call a file.
+/// Returns the name of a file in messages.
 pub(super) fn name_of(path: &Path) -> String {
     if path == Path::new(STDIN) {
         "<stdin>".to_owned()
@@ -65,8 +66,8 @@ pub(super) fn name_of(path: &Path) -> String {
     }
 }
 
-/// Looks at the roots. `known` gives the files known at or under a path, which stay as they are
-/// where the path cannot be looked at.
+/// Lists the files at and below the roots. `known` returns the files that were listed before at or
+/// below a path; they are kept if the path cannot be accessed.
 pub(super) fn list(roots: &[PathBuf], known: &dyn Fn(&Path) -> Vec<PathBuf>) -> FileListing {
     let mut walk = DirectoryWalk {
         known,
@@ -102,8 +103,8 @@ impl DirectoryWalk<'_> {
         let metadata = match fs::metadata(root) {
             Ok(metadata) => metadata,
             Err(error) => {
-                // A file that is gone takes its objects along. That a whole directory is gone
-                // is a failure of the source, like a file system that is not mounted.
+                // The objects of a deleted file are deleted. A missing directory is a failure of
+                // the source, such as a file system that is not mounted: its files are kept.
                 let mut kept = (self.known)(root);
                 if error.kind() == io::ErrorKind::NotFound {
                     kept.retain(|path| path != root);
@@ -143,7 +144,7 @@ impl DirectoryWalk<'_> {
         }
     }
 
-    /// Reads a directory and all below it.
+    /// Lists a directory and all directories below it.
     fn folder(&mut self, root: &Path) {
         let mut folders = vec![root.to_owned()];
         while let Some(folder) = folders.pop() {
@@ -163,7 +164,7 @@ impl DirectoryWalk<'_> {
             let entries = fs::read_dir(&folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
             match entries {
                 Ok(mut entries) => {
-                    // In a fixed order, for it decides by which name a linked directory is read.
+                    // The order determines the name by which a linked directory is read.
                     entries.sort_by_key(fs::DirEntry::file_name);
                     for entry in entries.iter().rev() {
                         self.entry(entry, &mut folders);
@@ -174,7 +175,7 @@ impl DirectoryWalk<'_> {
         }
     }
 
-    /// A directory that cannot be read, unless it was deleted just after it was listed.
+    /// Reports a directory that cannot be read, unless it was deleted after it was listed.
     fn lost_folder(&mut self, root: &Path, folder: &Path, error: &io::Error) {
         if folder == root || error.kind() != io::ErrorKind::NotFound {
             let kept = (self.known)(folder);
@@ -183,8 +184,8 @@ impl DirectoryWalk<'_> {
     }
 
     fn entry(&mut self, entry: &fs::DirEntry, folders: &mut Vec<PathBuf>) {
-        // Hidden entries, among them `..data` of a mounted ConfigMap: its files are reached by
-        // their links beside it.
+        // Hidden entries are skipped. Among them is `..data` of a mounted ConfigMap, whose files are
+        // reached through the links beside it.
         if entry.file_name().as_encoded_bytes().starts_with(b".") {
             return;
         }
@@ -213,7 +214,8 @@ impl DirectoryWalk<'_> {
         }
     }
 
-    /// A root itself may come, go and be swapped: that shows in the directory above it.
+    /// Watches the parent directory of a root, because the root itself may be created, deleted or
+    /// replaced.
     fn watch_root(&mut self, root: &Path) {
         let (Some(name), Some(parent)) = (root.file_name(), root.parent()) else {
             return;
@@ -224,7 +226,7 @@ impl DirectoryWalk<'_> {
             parent
         };
         if fs::symlink_metadata(root).is_ok_and(|metadata| metadata.is_symlink()) {
-            // Any link on the way may be swapped, such as `..data`.
+            // Any link on the way to the target may be replaced, such as `..data`.
             self.listing
                 .folders
                 .insert(parent.to_owned(), EntryFilter::All);
@@ -243,9 +245,9 @@ impl DirectoryWalk<'_> {
     }
 
     fn watch_name(&mut self, folder: &Path, name: &OsStr) {
-        let interest = self.listing.folders.entry(folder.to_owned());
+        let filter = self.listing.folders.entry(folder.to_owned());
         if let EntryFilter::Names(names) =
-            interest.or_insert_with(|| EntryFilter::Names(BTreeSet::new()))
+            filter.or_insert_with(|| EntryFilter::Names(BTreeSet::new()))
         {
             names.insert(name.to_owned());
         }

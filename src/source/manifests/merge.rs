@@ -1,4 +1,4 @@
-//! From the objects of all files to one set of objects, and to what changed in it.
+//! Merges the objects of all files into one set, and computes what changed in it.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -13,15 +13,15 @@ use super::{Problem, ProblemKind};
 /// An object of a file.
 #[derive(Clone, Debug)]
 pub(super) struct Item {
-    /// The object, where it belongs.
+    /// The object, in the namespace that the scope of its kind requires.
     pub object: Arc<Object>,
-    /// The namespace that it was written with, for its kind's scope may change.
+    /// The namespace in the file. It is kept because the scope of the kind may change.
     pub written: Str,
-    /// The line on which it begins.
+    /// The line on which the object begins.
     pub line: u32,
 }
 
-/// The objects that were told last.
+/// The objects that were published last.
 #[derive(Debug, Default)]
 pub(super) struct Published {
     objects: BTreeMap<ObjectKey, Arc<Object>>,
@@ -38,8 +38,8 @@ impl Item {
 }
 
 impl Published {
-    /// Takes the objects of all files, by name and in order, and says what is different now and
-    /// which objects stand in two places.
+    /// Merges the objects of all files, given by name in their order. Returns the changes since the
+    /// last call, and a problem for each object that is in two places.
     pub fn update(
         &mut self,
         scopes: &mut KindScopes,
@@ -54,12 +54,12 @@ impl Published {
                 scopes.reassign_namespace(&mut item.object, &item.written);
                 let object = Arc::clone(&item.object);
                 match now.entry(object.key.clone()) {
-                    Entry::Vacant(place) => {
-                        place.insert(object);
+                    Entry::Vacant(entry) => {
+                        entry.insert(object);
                     }
-                    Entry::Occupied(mut place) => {
-                        duplicates.push(duplicate(name, item, place.get()));
-                        place.insert(object);
+                    Entry::Occupied(mut entry) => {
+                        duplicates.push(duplicate(name, item, entry.get()));
+                        entry.insert(object);
                     }
                 }
             }
@@ -70,7 +70,7 @@ impl Published {
     fn replace(&mut self, now: BTreeMap<ObjectKey, Arc<Object>>) -> Change {
         let before = std::mem::replace(&mut self.objects, now);
         let is_new = |(key, object): &(&ObjectKey, &Arc<Object>)| {
-            before.get(key).is_none_or(|known| !is_same(known, object))
+            before.get(key).is_none_or(|old| !is_same(old, object))
         };
         let upserts = self.objects.iter().filter(is_new);
         let upserts = upserts.map(|(_, object)| Arc::clone(object)).collect();
@@ -83,19 +83,19 @@ impl Published {
     }
 }
 
-/// Whether two objects of one key are the same, wherever they were read. All that an object has
-/// is read from its body.
+/// Returns whether two objects with the same key are equal, except for their locations. All fields
+/// of an object are read from its body.
 fn is_same(a: &Arc<Object>, b: &Arc<Object>) -> bool {
     Arc::ptr_eq(a, b) || a.body == b.body
 }
 
 fn duplicate(name: &str, item: &Item, earlier: &Object) -> Problem {
     let key = &item.object.key;
-    let place = earlier.location.as_deref().unwrap_or("another file");
+    let location = earlier.location.as_deref().unwrap_or("another file");
     Problem {
         path: name.to_owned(),
         line: Some(item.line),
-        message: format!("{key} is also at {place}: this one is used, remove one of them"),
+        message: format!("{key} is also at {location}: this one is used, remove one of them"),
         kind: ProblemKind::Duplicate,
         kept_last_good: false,
         about: Some(key.clone()),

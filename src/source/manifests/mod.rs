@@ -1,8 +1,8 @@
-//! Objects from manifest files: read as kubectl reads them, kept at their last good version when
-//! a file breaks, followed when files change.
+//! Objects from manifest files. Files are read as kubectl reads them. If a file becomes invalid, the
+//! last good version of its objects stays in use.
 //!
-//! [`read_objects`] turns one text into objects, [`Manifests`] turns files and directories into
-//! [`Change`]s, [`watch`] does so again whenever something changes.
+//! [`read_objects`] parses the objects of one text, [`Manifests`] turns files and directories into
+//! [`Change`]s, and [`watch`] repeats this whenever a file changes.
 
 mod content;
 mod document;
@@ -29,50 +29,50 @@ pub use scan::Manifests;
 pub use scopes::KindScopes;
 pub use watch::watch;
 
-/// What kind of trouble a [`Problem`] is.
+/// The kind of a [`Problem`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ProblemKind {
     /// A document is not valid YAML or exceeds a limit, or a file is too long.
     Broken,
     /// A document is not a Kubernetes object.
     Malformed,
-    /// One object stands in two places; the later one wins.
+    /// An object is in two places; the later one is used.
     Duplicate,
     /// A file or directory cannot be read.
     Unreadable,
 }
 
-/// Something wrong with the manifests, for people.
+/// A problem in the manifests.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
     /// The file or directory; characters that are not Unicode are replaced.
     pub path: String,
-    /// The line, where there is one.
+    /// The line, if the problem is at one.
     pub line: Option<u32>,
-    /// What is wrong and what to do.
+    /// Human-readable description with the remedy.
     pub message: String,
-    /// What kind of trouble it is.
+    /// The kind of the problem.
     pub kind: ProblemKind,
-    /// Whether the last good version of what is wrong stays in use.
+    /// Whether the last good version stays in use.
     pub kept_last_good: bool,
-    /// The object that it is about, where that is known.
+    /// The object with the problem, if it is known.
     pub about: Option<ObjectKey>,
 }
 
-/// What a look at the files found.
+/// The result of reading the files once.
 #[derive(Clone, Debug, Default)]
 pub struct Scan {
-    /// What differs from the scan before; the first scan yields everything. Its `states` are
-    /// empty: files say nothing of how complete they are.
+    /// The changes since the previous scan; all objects in the first scan. `states` is empty, because
+    /// files contain no information on completeness.
     pub change: Change,
-    /// All that is wrong now, sorted by place.
+    /// All current problems, sorted by path and line.
     pub problems: Vec<Problem>,
-    /// How many files there are.
+    /// The number of files.
     pub files: usize,
 }
 
 impl ProblemKind {
-    /// The word in logs and metrics.
+    /// Returns the name of the kind in logs and metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             ProblemKind::Broken => "Broken",
@@ -84,18 +84,19 @@ impl ProblemKind {
 }
 
 impl Scan {
-    /// Whether something could not be read and has no last good version: what is known is then
-    /// less than what there is, and a server that has just started is not ready.
+    /// Returns whether something could not be read and has no last good version. Objects may then be
+    /// missing, and a server that has just started is not ready.
     pub fn is_partial(&self) -> bool {
         self.problems.iter().any(|problem| {
-            let costs_all = matches!(problem.kind, ProblemKind::Broken | ProblemKind::Unreadable);
-            costs_all && !problem.kept_last_good
+            let may_hide_objects =
+                matches!(problem.kind, ProblemKind::Broken | ProblemKind::Unreadable);
+            may_hide_objects && !problem.kept_last_good
         })
     }
 }
 
 impl fmt::Display for Problem {
-    /// `path:line: message`.
+    /// Formats the problem as `path:line: message`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.path)?;
         if let Some(line) = self.line {

@@ -1,4 +1,4 @@
-//! From a text to objects.
+//! Reads the objects of a text.
 
 use std::thread;
 
@@ -12,10 +12,10 @@ use super::split::split;
 use super::{Problem, ProblemKind};
 use crate::source::object::parse_object;
 
-/// Broken and malformed documents of one file that are reported one by one.
+/// Maximum number of problems of one file that are reported individually.
 const MAX_REPORTED_PROBLEMS: usize = 100;
 
-/// Stack of the thread that parses. It is taken as it is used.
+/// Stack size of the thread that parses. Memory is committed only as it is used.
 pub(super) const STACK: usize = 16 * 1024 * 1024;
 
 /// Why a document could not be read.
@@ -24,28 +24,28 @@ pub(super) const STACK: usize = 16 * 1024 * 1024;
 pub struct ManifestError {
     /// The name of the text.
     pub name: String,
-    /// The line, where there is one.
+    /// The line, if the error is at one.
     pub line: Option<u32>,
-    /// What is wrong and what to do.
+    /// Human-readable description with the remedy.
     pub message: String,
 }
 
-/// What a text holds.
+/// The objects and problems of a text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParsedManifest {
-    /// Its objects in their order.
+    /// The objects in their order.
     pub objects: Vec<ManifestObject>,
-    /// Its broken and malformed documents.
+    /// The broken and malformed documents.
     pub problems: Vec<Problem>,
 }
 
 /// An object as it was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ManifestObject {
-    /// The object, its namespace as written: [`KindScopes::assign_namespace`](super::KindScopes::assign_namespace) puts it
-    /// where it belongs.
+    /// The object with the namespace in the text;
+    /// [`KindScopes::assign_namespace`](super::KindScopes::assign_namespace) corrects it.
     pub object: Object,
-    /// The line on which it begins.
+    /// The line on which the object begins.
     pub line: u32,
 }
 
@@ -53,25 +53,26 @@ pub struct ManifestObject {
 struct Reader<'n> {
     name: &'n str,
     parsed: ParsedManifest,
-    /// Problems beyond those, and the worst kind of them.
+    /// The number of problems beyond `MAX_REPORTED_PROBLEMS`.
     unreported: usize,
-    untold_kind: ProblemKind,
+    /// The most severe kind of these problems.
+    unreported_kind: ProblemKind,
 }
 
-/// Reads YAML or JSON, one document or many, lists taken apart. Secrets are dropped unread.
-/// `name` is what messages call the text. A broken document and a malformed object cost only
-/// themselves: they are problems of the answer.
+/// Reads the objects of a text with one or more documents of YAML or JSON. Lists are replaced by
+/// their items; Secrets are dropped. `name` is the name of the text in messages. Broken documents
+/// and malformed objects are reported as problems and do not affect others.
 pub fn read_objects(text: &str, name: &str) -> ParsedManifest {
     read_bytes(text.as_bytes(), name, Limits::default())
 }
 
-/// Reads a text that may not be UTF-8 as [`read_objects`] does, with limits.
+/// Reads a text like [`read_objects`], with limits. The text may be invalid UTF-8.
 pub(super) fn read_bytes(text: &[u8], name: &str, limits: Limits) -> ParsedManifest {
     let mut reader = Reader {
         name,
         parsed: ParsedManifest::default(),
         unreported: 0,
-        untold_kind: ProblemKind::Malformed,
+        unreported_kind: ProblemKind::Malformed,
     };
     for document in documents(text, limits) {
         match document {
@@ -89,22 +90,23 @@ pub(super) fn read_bytes(text: &[u8], name: &str, limits: Limits) -> ParsedManif
     reader.finish()
 }
 
-/// Reads YAML or JSON into plain values with the lines on which they begin, empty documents left
-/// out.
+/// Reads documents of YAML or JSON as values, with the lines on which they begin. Empty documents
+/// are omitted.
 ///
 /// # Errors
-/// The first document that is not YAML, repeats a key, holds what JSON cannot, or exceeds a limit.
+/// A document is not YAML, repeats a key, has a value that JSON cannot represent, or exceeds a
+/// limit. The error is that of the first such document.
 pub fn read_values(text: &str, name: &str) -> Result<Vec<(u32, Value)>, ManifestError> {
     read_documents(text.as_bytes(), name).collect()
 }
 
-/// Reads documents as [`read_values`] does, each with its own outcome.
+/// Reads documents like [`read_values`], each with its own result.
 pub fn read_documents(
     text: &[u8],
     name: &str,
 ) -> impl Iterator<Item = Result<(u32, Value), ManifestError>> {
-    let found = documents(text, Limits::default()).into_iter();
-    found.map(move |document| match document {
+    let documents = documents(text, Limits::default()).into_iter();
+    documents.map(move |document| match document {
         Ok(document) => Ok((document.line, document.value)),
         Err(error) => Err(ManifestError {
             name: name.to_owned(),
@@ -114,18 +116,19 @@ pub fn read_documents(
     })
 }
 
-/// The documents of a text that are not empty, read on a thread of their own: the library recurses,
-/// and in a build without optimisation a nested document takes more stack than threads usually have.
+/// Parses the documents of a text that are not empty. They are parsed on a separate thread: the
+/// library recurses, and in a build without optimisation a nested document needs more stack than
+/// threads usually have.
 fn documents(text: &[u8], limits: Limits) -> Vec<Result<Document, DocumentError>> {
     let read = || read_pieces(text, limits);
-    let found = thread::scope(|scope| {
+    let documents = thread::scope(|scope| {
         let thread = thread::Builder::new().stack_size(STACK);
         match thread.spawn_scoped(scope, read) {
             Ok(handle) => handle.join().ok(),
             Err(_) => Some(read()),
         }
     });
-    found.unwrap_or_else(|| {
+    documents.unwrap_or_else(|| {
         vec![Err(DocumentError {
             line: 1,
             message: "the YAML parser failed: correct the file, and report this as a bug"
@@ -137,7 +140,7 @@ fn documents(text: &[u8], limits: Limits) -> Vec<Result<Document, DocumentError>
 fn read_pieces(text: &[u8], limits: Limits) -> Vec<Result<Document, DocumentError>> {
     let pieces = split(text);
     let are_several = pieces.len() > 1;
-    let mut found = Vec::new();
+    let mut documents = Vec::new();
     for piece in pieces {
         let before = piece.line.saturating_sub(1);
         let document = match std::str::from_utf8(piece.text) {
@@ -150,19 +153,19 @@ fn read_pieces(text: &[u8], limits: Limits) -> Vec<Result<Document, DocumentErro
                 for line in document.items.iter_mut().chain([&mut document.line]) {
                     *line = line.saturating_add(before);
                 }
-                found.push(Ok(document));
+                documents.push(Ok(document));
             }
             Err(mut error) => {
                 error.line = error.line.saturating_add(before);
                 if are_several {
-                    let number = found.len().saturating_add(1);
+                    let number = documents.len().saturating_add(1);
                     error.message = format!("document {number}: {}", error.message);
                 }
-                found.push(Err(error));
+                documents.push(Err(error));
             }
         }
     }
-    found
+    documents
 }
 
 fn not_utf8(text: &[u8], valid: usize) -> DocumentError {
@@ -192,7 +195,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A member of a list, which may be a list again. The parser's limit on depth bounds this.
+    /// Reads an item of a list, which may be a list itself. The nesting limit of the parser bounds
+    /// the recursion.
     fn value(&mut self, value: Value, line: u32) {
         match list(value) {
             Ok(members) => {
@@ -224,7 +228,7 @@ impl Reader<'_> {
         if self.parsed.problems.len() < MAX_REPORTED_PROBLEMS {
             self.parsed.problems.push(problem);
         } else {
-            self.untold_kind = self.untold_kind.min(problem.kind);
+            self.unreported_kind = self.unreported_kind.min(problem.kind);
             self.unreported = self.unreported.saturating_add(1);
         }
     }
@@ -238,7 +242,7 @@ impl Reader<'_> {
                     "{} more documents are broken or malformed: correct the others first",
                     self.unreported
                 ),
-                kind: self.untold_kind,
+                kind: self.unreported_kind,
                 kept_last_good: false,
                 about: None,
             });
@@ -247,7 +251,7 @@ impl Reader<'_> {
     }
 }
 
-/// The members of a `List`, or the value itself if it is none.
+/// Returns the items of a `List`; otherwise the value itself as the error.
 fn list(value: Value) -> Result<Vec<Value>, Value> {
     let Value::Object(mut body) = value else {
         return Err(value);
@@ -263,7 +267,7 @@ fn list(value: Value) -> Result<Vec<Value>, Value> {
         Some(Value::Array(items)) => {
             let mut members = std::mem::take(items);
             if !member_kind.is_empty() {
-                // The members of typed lists leave out what the list says for all of them.
+                // Items of typed lists may omit `kind` and `apiVersion`.
                 for member in members.iter_mut().filter_map(Value::as_object_mut) {
                     inherit(member, "kind", &member_kind);
                     inherit(member, "apiVersion", &version);

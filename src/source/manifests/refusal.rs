@@ -1,5 +1,4 @@
-//! What messages say of a document that cannot be read. They never repeat a value: that may be a
-//! secret.
+//! Messages for documents that cannot be parsed. They never contain values, which may be secrets.
 
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::granit_parser::ErrorKind;
@@ -15,11 +14,11 @@ pub(super) const NOT_FINITE: &str =
     "infinity and not-a-number cannot be written as JSON: quote the value if it is text";
 const WRONG_TAG: &str = "a value does not fit its tag: correct one of them";
 
-/// The message of the library's error.
+/// Converts an error of the YAML library.
 pub(super) fn refusal(error: &Error, limits: Limits) -> DocumentError {
-    let place = error.location();
-    let line = place.map_or(1, |place| u32::try_from(place.line()).unwrap_or(u32::MAX));
-    let column = place.map_or(1, |place| place.column());
+    let location = error.location();
+    let line = location.map_or(1, |at| u32::try_from(at.line()).unwrap_or(u32::MAX));
+    let column = location.map_or(1, |at| at.column());
     DocumentError {
         line: line.max(1),
         message: message(error, column, limits),
@@ -60,7 +59,7 @@ fn message(error: &Error, column: u64, limits: Limits) -> String {
             }
             _ => format!("not valid YAML (column {column})"),
         },
-        // The library's own words may repeat a value.
+        // Messages of the library may contain values.
         _ => format!("not valid YAML (column {column})"),
     }
 }

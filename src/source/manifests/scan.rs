@@ -1,4 +1,4 @@
-//! Manifest files as a source: what they hold now, and what changed since the last look.
+//! Reads manifest files as a source, and computes what changed since the previous scan.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -14,36 +14,36 @@ use super::read::{ParsedManifest, read_bytes};
 use super::scopes::KindScopes;
 use super::{Problem, ProblemKind, Scan};
 
-/// Files and directories of manifests, and what was last read of them.
+/// Files and directories of manifests, with the content that was read last.
 pub struct Manifests {
     roots: Vec<PathBuf>,
     scopes: KindScopes,
     limits: Limits,
     stdin: Option<Box<dyn Read + Send>>,
     files: BTreeMap<PathBuf, ManifestFile>,
-    /// The files in the order in which later ones win.
+    /// The files in their order; objects of later files take precedence.
     order: Vec<PathBuf>,
     published: Published,
     duplicates: Vec<Problem>,
     folders: BTreeMap<PathBuf, EntryFilter>,
 }
 
-/// What is known of a file.
+/// The state of a file.
 #[derive(Default)]
 struct ManifestFile {
-    /// As what was read the last time; `None` to read it again whatever its stamp.
+    /// The state when the file was read last; `None` if it must be read again.
     state: Option<FileState>,
-    /// Whether it could ever be read.
+    /// Whether the file was valid at least once.
     was_good: bool,
-    /// The objects of its last good version.
+    /// The objects of the last good version.
     items: Vec<Item>,
-    /// What is wrong with it now.
+    /// The current problems.
     problems: Vec<Problem>,
 }
 
 impl Manifests {
-    /// Manifests in files and, with all below them, directories; `-` is standard input. Nothing
-    /// is read yet.
+    /// Creates a source of files and directories, which include all directories below them; `-` is
+    /// standard input. Nothing is read yet.
     pub fn new(paths: Vec<PathBuf>, scopes: KindScopes) -> Self {
         Self {
             roots: paths,
@@ -58,22 +58,22 @@ impl Manifests {
         }
     }
 
-    /// The same, with other limits.
+    /// Replaces the limits.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// The same, with something else in place of standard input.
+    /// Replaces standard input by another stream.
     #[must_use]
     pub fn with_stdin(mut self, stdin: Box<dyn Read + Send>) -> Self {
         self.stdin = Some(stdin);
         self
     }
 
-    /// Looks at all files and reads those that changed. It reads files and may take its time: in
-    /// asynchronous code run it where blocking is allowed.
+    /// Lists all files and reads those that changed. This blocks: call it from a blocking thread in
+    /// asynchronous code.
     pub fn scan(&mut self) -> Scan {
         let known = |path: &Path| {
             let from_here = self.files.range(path.to_owned()..);
@@ -88,13 +88,13 @@ impl Manifests {
         self.folders = folders;
         let mut changed = false;
         let mut order = Vec::with_capacity(files.len());
-        for found in files {
-            match self.load(&found) {
+        for file in files {
+            match self.load(&file) {
                 Some(is_new) => {
                     changed |= is_new;
-                    order.push(found.path);
+                    order.push(file.path);
                 }
-                None => changed |= self.files.remove(&found.path).is_some(),
+                None => changed |= self.files.remove(&file.path).is_some(),
             }
         }
         let listed: BTreeSet<&PathBuf> = order.iter().collect();
@@ -113,18 +113,18 @@ impl Manifests {
         }
     }
 
-    /// The directories in which changes matter, as of the last scan.
+    /// Returns the directories to watch, as of the last scan.
     pub(super) fn folders(&self) -> &BTreeMap<PathBuf, EntryFilter> {
         &self.folders
     }
 
-    /// Reads a file if it may have changed. Tells whether its objects may be others now; `None`
-    /// if it is gone.
-    fn load(&mut self, found: &FileEntry) -> Option<bool> {
-        let path = &found.path;
+    /// Reads a file if it may have changed. Returns whether its objects may have changed; `None` if
+    /// the file does not exist any more.
+    fn load(&mut self, file: &FileEntry) -> Option<bool> {
+        let path = &file.path;
         let loaded = self.files.get(path);
         let state = loaded.and_then(|loaded| loaded.state.as_ref());
-        let content = match &found.mode {
+        let content = match &file.mode {
             ReadMode::KeepLast => return Some(false),
             ReadMode::File(fingerprint) => {
                 let is_known = |state: &FileState| {
@@ -165,11 +165,11 @@ impl Manifests {
     }
 
     fn publish(&mut self) -> Change {
-        let mut places: BTreeMap<&PathBuf, &mut ManifestFile> = self.files.iter_mut().collect();
+        let mut by_path: BTreeMap<&PathBuf, &mut ManifestFile> = self.files.iter_mut().collect();
         let mut files: Vec<_> = self
             .order
             .iter()
-            .filter_map(|path| Some((name_of(path), &mut places.remove(path)?.items)))
+            .filter_map(|path| Some((name_of(path), &mut by_path.remove(path)?.items)))
             .collect();
         let (change, duplicates) = self.published.update(&mut self.scopes, &mut files);
         self.duplicates = duplicates;
@@ -187,11 +187,11 @@ impl Manifests {
 }
 
 impl ManifestFile {
-    /// Takes what was read. Returns whether the objects may be others now.
+    /// Replaces the content. Returns whether the objects may have changed.
     fn take(&mut self, content: FileContent, name: &str, limits: Limits) -> bool {
         let FileContent { text, state } = content;
-        let known = self.state.as_ref().map(|state| state.hash);
-        let is_same = known == Some(state.hash);
+        let old = self.state.as_ref().map(|state| state.hash);
+        let is_same = old == Some(state.hash);
         self.state = Some(state);
         if is_same {
             return false;
@@ -217,7 +217,7 @@ impl ManifestFile {
         self.was_good |= is_whole;
         for problem in &mut self.problems {
             match &problem.about {
-                // A malformed object keeps its last good version.
+                // The last good version of a malformed object stays in use.
                 Some(key) if !self.items.iter().any(|item| is_about(item, key)) => {
                     if let Some(item) = before.iter().rfind(|item| is_about(item, key)) {
                         problem.kept_last_good = true;
@@ -229,21 +229,21 @@ impl ManifestFile {
             }
         }
         if !is_whole {
-            // Nobody knows which objects a broken document holds: those that the file had and
-            // that no other document has now stay.
+            // The objects of a broken document are not known. Objects of the previous version that
+            // no other document contains stay in use.
             for item in before {
                 let key = ObjectKey {
                     namespace: item.written.clone(),
                     ..item.object.key.clone()
                 };
-                if !self.items.iter().any(|known| is_about(known, &key)) {
+                if !self.items.iter().any(|item| is_about(item, &key)) {
                     self.items.push(item);
                 }
             }
         }
     }
 
-    /// Notes that the file is of no use now; its objects stay.
+    /// Records that the file is not usable at present; its objects stay in use.
     fn fail(&mut self, name: &str, message: String, kind: ProblemKind) {
         self.problems = vec![Problem {
             path: name.to_owned(),
@@ -256,10 +256,10 @@ impl ManifestFile {
     }
 }
 
-/// Whether the item was written as the object of that key, which is as written.
+/// Returns whether the item has a key whose namespace is that in the text.
 fn is_about(item: &Item, key: &ObjectKey) -> bool {
-    let known = &item.object.key;
-    known.kind == key.kind && known.name == key.name && item.written == key.namespace
+    let own = &item.object.key;
+    own.kind == key.kind && own.name == key.name && item.written == key.namespace
 }
 
 #[cfg(test)]
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_object_keeps_its_last_good_version_if_it_says_who_it_is() {
+    fn a_malformed_object_with_a_key_keeps_its_last_good_version() {
         let mut loaded = ManifestFile::default();
         assert_eq!(
             taken(&mut loaded, MALFORMED),
@@ -289,9 +289,9 @@ mod tests {
         );
         assert_eq!(taken(&mut loaded, GOOD), []);
         for more in ["kind: X", "kind: Y"] {
-            let told = taken(&mut loaded, &format!("{MALFORMED}\n---\n{more}"));
+            let problems = taken(&mut loaded, &format!("{MALFORMED}\n---\n{more}"));
             assert_eq!(
-                told,
+                problems,
                 [
                     (ProblemKind::Malformed, true),
                     (ProblemKind::Malformed, false)
@@ -300,7 +300,7 @@ mod tests {
             assert_eq!(loaded.items.len(), 1);
             assert_eq!(loaded.items[0].object.body["spec"]["v"], 1);
         }
-        // Another version of it in the same file stands for it.
+        // The file has a valid version of the same object, which is used.
         assert_eq!(
             taken(&mut loaded, &format!("{GOOD}\n---\n{MALFORMED}")),
             [(ProblemKind::Malformed, false)]

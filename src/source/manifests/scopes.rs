@@ -1,4 +1,4 @@
-//! Which kinds are cluster-scoped, and so where an object without a namespace lives.
+//! Determines which kinds are cluster-scoped, and with that the namespace of each object.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use entail_core::model::{GroupKind, Object, Str, groups};
 
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// What is known of the scopes of kinds: a CRD among the manifests decides; without one, what is
-/// well known or was given.
+/// The scopes of kinds. A CRD among the manifests takes precedence over well-known kinds and the
+/// given ones.
 #[derive(Clone, Debug, Default)]
 pub struct KindScopes {
     given: BTreeSet<GroupKind>,
-    /// Kinds with a CRD, and whether it says `Cluster`.
+    /// Kinds with a CRD, and whether its scope is `Cluster`.
     declared: BTreeMap<GroupKind, bool>,
 }
 
 impl KindScopes {
-    /// Scopes in which the given kinds, beside the well-known ones, are cluster-scoped.
+    /// Creates scopes in which the given kinds are cluster-scoped, besides the well-known ones.
     pub fn new(cluster_scoped: BTreeSet<GroupKind>) -> Self {
         Self {
             given: cluster_scoped,
@@ -27,12 +27,12 @@ impl KindScopes {
         }
     }
 
-    /// Learns from the CRDs among all objects, and forgets those that are gone.
+    /// Replaces the scopes that CRDs declare with those of the CRDs among `objects`.
     pub fn update_from_crds<'o>(&mut self, objects: impl IntoIterator<Item = &'o Object>) {
         self.declared = objects.into_iter().filter_map(crd_scope).collect();
     }
 
-    /// Whether objects of the kind live in no namespace.
+    /// Returns whether objects of the kind have no namespace.
     pub fn is_cluster_scoped(&self, kind: &GroupKind) -> bool {
         self.declared
             .get(kind)
@@ -40,7 +40,8 @@ impl KindScopes {
             .unwrap_or_else(|| self.given.contains(kind) || is_well_known(&kind.group, &kind.kind))
     }
 
-    /// The namespace of an object of the kind that names this one, or none (an empty text).
+    /// Returns the namespace of an object whose manifest has the namespace `written`, which is empty
+    /// if it has none.
     pub fn namespace(&self, kind: &GroupKind, written: &Str) -> Str {
         if self.is_cluster_scoped(kind) {
             "".into()
@@ -51,8 +52,8 @@ impl KindScopes {
         }
     }
 
-    /// Puts an object, as it was read, where it belongs: cluster-scoped ones lose their
-    /// namespace, others without one go to `default`. The body says the same afterwards.
+    /// Sets the namespace of an object that was just read, in its key and in its body. The namespace
+    /// of a cluster-scoped object is removed; other objects without one are in `default`.
     pub fn assign_namespace(&self, object: &mut Object) {
         let namespace = self.namespace(&object.key.kind, &object.key.namespace);
         if object.key.namespace != namespace {
@@ -60,8 +61,8 @@ impl KindScopes {
         }
     }
 
-    /// Puts an object where it belongs that was written with that namespace, wherever it has
-    /// been put since.
+    /// Sets the namespace of an object whose manifest has the namespace `written`, whatever namespace
+    /// was assigned to it before.
     pub(super) fn reassign_namespace(&self, object: &mut Arc<Object>, written: &Str) {
         let namespace = self.namespace(&object.key.kind, written);
         if object.key.namespace != namespace {
@@ -81,14 +82,14 @@ fn move_to(object: &mut Object, namespace: Str) {
     object.key.namespace = namespace;
 }
 
-/// The kind that a CRD declares, and whether it is cluster-scoped.
+/// Returns the kind that a CRD declares, and whether it is cluster-scoped.
 fn crd_scope(object: &Object) -> Option<(GroupKind, bool)> {
     let kind = object.defined_kind()?;
     let scope = object.body.pointer("/spec/scope")?.as_str()?;
     Some((kind, scope == "Cluster"))
 }
 
-/// Cluster-scoped kinds of Kubernetes itself, of the Gateway API and of entail.
+/// Returns whether the kind is a cluster-scoped one of Kubernetes, the Gateway API or entail.
 fn is_well_known(group: &str, kind: &str) -> bool {
     let kinds: &[&str] = match group {
         groups::CORE => &["ComponentStatus", "Namespace", "Node", "PersistentVolume"],

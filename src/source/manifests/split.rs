@@ -1,20 +1,20 @@
-//! Splits a text into its documents before they are parsed, so that a document that is not YAML
-//! costs no other.
+//! Splits a text into documents before they are parsed, so that a document that is not valid YAML
+//! does not affect the others.
 
 use serde::de::IgnoredAny;
 
 /// The text of one document.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Piece<'t> {
-    /// The line on which it begins, from 1.
+    /// The line on which the document begins, from 1.
     pub line: u32,
-    /// Its text.
+    /// The text of the document.
     pub text: &'t [u8],
 }
 
 /// Splits before each line that begins with the marker `---`, as kubectl does, and after each line
-/// `...`. Directives and comments stay with the document that follows them. JSON objects that
-/// stand one after another are documents, too.
+/// `...`. Directives and comments belong to the document that follows them. Consecutive JSON
+/// objects are separate documents.
 pub(super) fn split(text: &[u8]) -> Vec<Piece<'_>> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut pieces = Vec::new();
@@ -41,7 +41,7 @@ fn is_marker(row: &[u8], marker: &[u8]) -> bool {
     rest.is_some_and(|rest| rest.first().is_none_or(u8::is_ascii_whitespace))
 }
 
-/// Adds a document, or each of several JSON objects.
+/// Adds a document, or one document for each of several JSON objects.
 fn push<'t>(pieces: &mut Vec<Piece<'t>>, text: Option<&'t [u8]>, mut line: u32) {
     let mut rest = text.unwrap_or_default();
     if rest.trim_ascii_start().starts_with(b"{") {
@@ -50,7 +50,7 @@ fn push<'t>(pieces: &mut Vec<Piece<'t>>, text: Option<&'t [u8]>, mut line: u32) 
         while let Some(Ok(IgnoredAny)) = values.next() {
             ends.push(values.byte_offset());
         }
-        // The last one keeps what follows it.
+        // Text after the last object belongs to it.
         ends.pop();
         let mut before = 0_usize;
         for end in ends {

@@ -1,4 +1,4 @@
-//! Following manifests as they change.
+//! Watches manifests for changes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,18 +10,18 @@ use super::scan::Manifests;
 use super::watcher::Watcher;
 use super::{Problem, Scan};
 
-/// A change is looked at when nothing more happens for this long,
+/// Time without events after which a change is read.
 const DEBOUNCE: Duration = Duration::from_millis(50);
-/// but no later than this.
+/// Maximum time from the first event until a change is read.
 const MAX_DEBOUNCE: Duration = Duration::from_millis(250);
-/// How often to look where the file system tells nothing.
+/// Interval of polling if the file system reports no events.
 const FALLBACK_POLL: Duration = Duration::from_millis(500);
 const MIN_POLL: Duration = Duration::from_millis(10);
 
-/// Scans the manifests now and whenever they change, and sends what is new: the first scan, then
-/// those with changes or with other problems than before. `poll` is how often to look even if the
-/// file system tells of no change; where it cannot tell, twice a second. Ends when nobody
-/// receives any more.
+/// Scans the manifests now and whenever they change. Sends the first scan, then each scan with
+/// changes or with other problems than before. Without events, the manifests are scanned at the
+/// interval `poll`; if the file system reports no events, twice a second. Returns when the receiver
+/// is closed.
 pub async fn watch(mut manifests: Manifests, tx: mpsc::Sender<Scan>, poll: Duration) {
     let waker = Arc::new(Notify::new());
     let mut watcher = match Watcher::new(Arc::clone(&waker)) {
@@ -31,9 +31,9 @@ pub async fn watch(mut manifests: Manifests, tx: mpsc::Sender<Scan>, poll: Durat
             None
         }
     };
-    let mut told: Option<Vec<Problem>> = None;
+    let mut sent_problems: Option<Vec<Problem>> = None;
     loop {
-        let look = tokio::task::spawn_blocking(move || {
+        let scanning = tokio::task::spawn_blocking(move || {
             let scan = manifests.scan();
             let coverage = watcher
                 .as_mut()
@@ -42,25 +42,25 @@ pub async fn watch(mut manifests: Manifests, tx: mpsc::Sender<Scan>, poll: Durat
         });
         let scan;
         let coverage;
-        (manifests, watcher, scan, coverage) = match look.await {
-            Ok(looked) => looked,
+        (manifests, watcher, scan, coverage) = match scanning.await {
+            Ok(finished) => finished,
             Err(error) => {
                 tracing::error!(%error, "reading manifests failed: they are no longer followed");
                 return;
             }
         };
         if coverage.is_some_and(|coverage| coverage.is_wider) {
-            // What changed in a directory between being read and being watched is not known.
+            // Changes between reading a directory and watching it are not reported: scan again.
             waker.notify_one();
         }
-        if !scan.change.is_empty() || told.as_ref() != Some(&scan.problems) {
-            told = Some(scan.problems.clone());
+        if !scan.change.is_empty() || sent_problems.as_ref() != Some(&scan.problems) {
+            sent_problems = Some(scan.problems.clone());
             if tx.send(scan).await.is_err() {
                 return;
             }
         }
-        let is_blind = !coverage.is_some_and(|coverage| coverage.is_complete);
-        let pause = if is_blind {
+        let is_unwatched = !coverage.is_some_and(|coverage| coverage.is_complete);
+        let pause = if is_unwatched {
             poll.min(FALLBACK_POLL)
         } else {
             poll
@@ -74,7 +74,7 @@ pub async fn watch(mut manifests: Manifests, tx: mpsc::Sender<Scan>, poll: Durat
     }
 }
 
-/// Waits until a burst of events is over, or lasts too long.
+/// Waits until no more events arrive, at most `MAX_DEBOUNCE`.
 async fn debounce(waker: &Notify) {
     let end = Instant::now() + MAX_DEBOUNCE;
     loop {

@@ -8,8 +8,8 @@ fn service(name: &str, value: &str) -> String {
     format!("apiVersion: v1\nkind: Service\nmetadata: {{name: {name}}}\nspec: {{v: {value}}}\n")
 }
 
-/// `+key=v` for what is new or different, `-key` for what is gone.
-fn told(scan: &Scan) -> Vec<String> {
+/// Formats a change: `+key=v` for a new or changed object, `-key` for a deleted one.
+fn changes(scan: &Scan) -> Vec<String> {
     let upserts = scan.change.upserts.iter().map(|object| {
         let value = object.body.pointer("/spec/v").unwrap_or_default();
         format!("+{}={value}", object.key)
@@ -25,7 +25,8 @@ fn kinds(scan: &Scan) -> Vec<(ProblemKind, bool)> {
         .collect()
 }
 
-/// As kubelet's AtomicWriter: a new directory, then `..data` swapped by a rename.
+/// Replaces files like the AtomicWriter of the kubelet: writes a new directory, then renames a link
+/// to it to `..data`.
 #[cfg(unix)]
 fn publish(mount: &Path, version: &str, files: &[(&str, String)]) {
     use std::os::unix::fs::symlink;
@@ -47,7 +48,7 @@ fn publish(mount: &Path, version: &str, files: &[(&str, String)]) {
     }
 }
 
-/// What a watch tells next, or nothing within two seconds.
+/// Returns the next scan of a watch; `None` if there is none within two seconds.
 async fn next(scans: &mut mpsc::Receiver<Scan>) -> Option<Scan> {
     tokio::time::timeout(Duration::from_secs(2), scans.recv())
         .await
@@ -55,13 +56,13 @@ async fn next(scans: &mut mpsc::Receiver<Scan>) -> Option<Scan> {
         .flatten()
 }
 
-/// Follows the paths; polls so rarely that only events can be seen.
+/// Watches the paths, with an interval of polling that is too long to be observed.
 async fn follow(paths: Vec<PathBuf>) -> mpsc::Receiver<Scan> {
     let (tx, mut scans) = mpsc::channel(1);
     let manifests = Manifests::new(paths, KindScopes::default());
     tokio::spawn(watch(manifests, tx, Duration::from_secs(3600)));
     next(&mut scans).await.unwrap();
-    // The directories are watched a moment after they were read.
+    // Directories are watched only after they are read.
     tokio::time::sleep(Duration::from_millis(300)).await;
     scans
 }
@@ -73,7 +74,7 @@ async fn a_watch_tells_changes_by_events() {
     let mut scans = follow(vec![dir.path().to_owned()]).await;
     fs::write(&path, service("a", "1")).unwrap();
     assert_eq!(
-        told(&next(&mut scans).await.unwrap()),
+        changes(&next(&mut scans).await.unwrap()),
         ["+Service/default/a=1"]
     );
     fs::write(&path, "a: [").unwrap();
@@ -84,32 +85,32 @@ async fn a_watch_tells_changes_by_events() {
     fs::write(dir.path().join("new"), service("a", "2")).unwrap();
     fs::rename(dir.path().join("new"), &path).unwrap();
     assert_eq!(
-        told(&next(&mut scans).await.unwrap()),
+        changes(&next(&mut scans).await.unwrap()),
         ["+Service/default/a=2"]
     );
     fs::create_dir_all(dir.path().join("sub/deep")).unwrap();
     fs::write(dir.path().join("sub/deep/b.yaml"), service("b", "1")).unwrap();
     assert_eq!(
-        told(&next(&mut scans).await.unwrap()),
+        changes(&next(&mut scans).await.unwrap()),
         ["+Service/default/b=1"]
     );
     fs::write(dir.path().join("sub/deep/b.yaml"), service("b", "2")).unwrap();
     assert_eq!(
-        told(&next(&mut scans).await.unwrap()),
+        changes(&next(&mut scans).await.unwrap()),
         ["+Service/default/b=2"]
     );
     fs::remove_dir_all(dir.path().join("sub")).unwrap();
     assert_eq!(
-        told(&next(&mut scans).await.unwrap()),
+        changes(&next(&mut scans).await.unwrap()),
         ["-Service/default/b"]
     );
     fs::create_dir_all(dir.path().join("sub/deep")).unwrap();
     fs::write(dir.path().join("sub/deep/b.yaml"), service("b", "3")).unwrap();
     assert_eq!(
-        told(&next(&mut scans).await.unwrap()),
+        changes(&next(&mut scans).await.unwrap()),
         ["+Service/default/b=3"]
     );
-    // Our own reading is no event: nothing more is told.
+    // Reading causes no event, so no further scan is sent.
     assert!(
         tokio::time::timeout(Duration::from_millis(500), scans.recv())
             .await
@@ -136,17 +137,17 @@ async fn a_watch_follows_config_maps_and_single_files() {
         &[("a.yaml", service("a", "2")), ("b.yaml", service("b", "1"))],
     );
     assert_eq!(
-        told(&next(&mut scans).await.unwrap()),
+        changes(&next(&mut scans).await.unwrap()),
         ["+Service/default/a=2"]
     );
     fs::remove_file(&file).unwrap();
     assert_eq!(
-        told(&next(&mut scans).await.unwrap()),
+        changes(&next(&mut scans).await.unwrap()),
         ["-Service/default/f"]
     );
     fs::write(&file, service("f", "2")).unwrap();
     assert_eq!(
-        told(&next(&mut scans).await.unwrap()),
+        changes(&next(&mut scans).await.unwrap()),
         ["+Service/default/f=2"]
     );
 }
@@ -154,7 +155,7 @@ async fn a_watch_follows_config_maps_and_single_files() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watch_polls_and_ends_when_nobody_listens() {
     let dir = tempfile::tempdir().unwrap();
-    // Nothing to watch yet: neither it nor the directory above it exists.
+    // Neither the path nor its parent directory exists, so nothing can be watched yet.
     let path = dir.path().join("not/yet");
     let (tx, mut scans) = mpsc::channel(1);
     let manifests = Manifests::new(vec![path.clone()], KindScopes::default());
@@ -164,7 +165,7 @@ async fn a_watch_polls_and_ends_when_nobody_listens() {
     fs::write(path.join("a.yaml"), service("a", "1")).unwrap();
     let mut found = Vec::new();
     while found.is_empty() {
-        found = told(&next(&mut scans).await.unwrap());
+        found = changes(&next(&mut scans).await.unwrap());
     }
     assert_eq!(found, ["+Service/default/a=1"]);
     drop(scans);

@@ -1,4 +1,4 @@
-//! Events of the file system, as far as they matter.
+//! Receives the relevant events of the file system.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,26 +10,26 @@ use tokio::sync::Notify;
 
 use super::files::EntryFilter;
 
-/// Watches directories, not files: a file that is replaced takes its watch along.
+/// Watches directories instead of files, because the watch of a file ends when it is replaced.
 pub(super) struct Watcher {
     inner: RecommendedWatcher,
     watched: Arc<Mutex<BTreeMap<PathBuf, EntryFilter>>>,
 }
 
-/// What watching a new set of directories came to.
+/// The result of watching a set of directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Coverage {
-    /// Some directory is watched only from now on: what happened in it before is not known.
+    /// Some directory was not watched before, so earlier changes in it were not reported.
     pub is_wider: bool,
     /// All directories are watched.
     pub is_complete: bool,
 }
 
 impl Watcher {
-    /// A watcher of nothing yet that wakes the waker.
+    /// Creates a watcher that notifies the waker. It watches nothing yet.
     ///
     /// # Errors
-    /// The system has no way to watch, or no more of it.
+    /// The system does not support watching, or its limit of watches is reached.
     pub fn new(waker: Arc<Notify>) -> notify::Result<Self> {
         let watched = Arc::new(Mutex::new(BTreeMap::new()));
         let shared = Arc::clone(&watched);
@@ -42,30 +42,30 @@ impl Watcher {
         Ok(Self { inner, watched })
     }
 
-    /// Watches these directories and no others.
+    /// Watches exactly the given directories.
     pub fn follow(&mut self, folders: &BTreeMap<PathBuf, EntryFilter>) -> Coverage {
         // Events name absolute paths.
         let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
         let folders: BTreeMap<PathBuf, &EntryFilter> = folders
             .iter()
-            .map(|(path, interest)| (absolute(path), interest))
+            .map(|(path, filter)| (absolute(path), filter))
             .collect();
-        let known: Vec<PathBuf> = self.lock().keys().cloned().collect();
-        for gone in known.iter().filter(|path| !folders.contains_key(*path)) {
+        let watched: Vec<PathBuf> = self.lock().keys().cloned().collect();
+        for gone in watched.iter().filter(|path| !folders.contains_key(*path)) {
             self.lock().remove(gone);
-            // It may be gone altogether, and its watch with it.
+            // The directory may have been deleted, which ended its watch.
             let _ = self.inner.unwatch(gone);
         }
         let mut coverage = Coverage {
             is_wider: false,
             is_complete: true,
         };
-        for (path, interest) in folders {
-            // Noted before the first event can come. What is watched already is watched again:
-            // that costs little and renews the watch if another directory stands there now.
-            let before = self.lock().insert(path.clone(), interest.clone());
+        for (path, filter) in folders {
+            // Insert before the first event can arrive. A directory that is already watched is
+            // watched again, which renews the watch if another directory has taken its path.
+            let before = self.lock().insert(path.clone(), filter.clone());
             match self.inner.watch(&path, RecursiveMode::NonRecursive) {
-                Ok(()) => coverage.is_wider |= before.as_ref() != Some(interest),
+                Ok(()) => coverage.is_wider |= before.as_ref() != Some(filter),
                 Err(error) => {
                     self.lock().remove(&path);
                     coverage.is_complete = false;
@@ -81,12 +81,12 @@ impl Watcher {
     }
 }
 
-/// Whether to look at the files again. A directory that is replaced is no longer watched.
+/// Returns whether an event requires a scan. A directory that is replaced is removed from `watched`.
 fn is_relevant(event: &Event, watched: &mut BTreeMap<PathBuf, EntryFilter>) -> bool {
     if event.need_rescan() || event.paths.is_empty() {
         return true;
     }
-    // Reading is an event, too: to follow it would be to follow oneself.
+    // Events of reading are ignored, because scans cause them.
     let is_access = matches!(event.kind, EventKind::Access(kind) if kind != AccessKind::Close(AccessMode::Write));
     if is_access {
         return false;
@@ -97,22 +97,22 @@ fn is_relevant(event: &Event, watched: &mut BTreeMap<PathBuf, EntryFilter>) -> b
             | EventKind::Modify(ModifyKind::Name(_))
             | EventKind::Create(CreateKind::Folder)
     );
-    let mut found = false;
+    let mut is_relevant = false;
     for path in &event.paths {
         let is_folder = watched.contains_key(path);
         if is_folder && replaces {
             watched.remove(path);
         }
-        found |= is_folder || is_watched_entry(path, watched);
+        is_relevant |= is_folder || is_watched_entry(path, watched);
     }
-    found
+    is_relevant
 }
 
 fn is_watched_entry(path: &Path, watched: &BTreeMap<PathBuf, EntryFilter>) -> bool {
-    let interest = path.parent().and_then(|parent| watched.get(parent));
-    match (interest, path.file_name()) {
+    let filter = path.parent().and_then(|parent| watched.get(parent));
+    match (filter, path.file_name()) {
         (Some(EntryFilter::Names(names)), Some(name)) => names.contains(name),
-        // Some systems report directories by other names than they were given.
+        // Some systems report directories under other names than those that were given.
         _ => true,
     }
 }
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_asked_for_matters() {
+    fn only_watched_entries_are_relevant() {
         let data = EventKind::Modify(ModifyKind::Data(DataChange::Any));
         for (path, expected) in [
             ("/all/x", true),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_reading_does_not_matter() {
+    fn events_of_reading_are_not_relevant() {
         let reading = [
             AccessKind::Open(AccessMode::Any),
             AccessKind::Close(AccessMode::Read),

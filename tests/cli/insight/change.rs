@@ -48,7 +48,7 @@ fn preview_as_json_has_every_field() {
             "version",
             "kinds",
             "truncated",
-            "loses",
+            "losesValues",
             "changes",
             "pathsAdded",
             "pathsRemoved",
@@ -56,7 +56,7 @@ fn preview_as_json_has_every_field() {
         ]
         .into()
     );
-    assert_eq!(answer["loses"], true);
+    assert_eq!(answer["losesValues"], true);
     for change in list(&answer, "changes") {
         assert_eq!(
             fields(change),
@@ -160,7 +160,7 @@ fn diff_compares_effective_policies() {
     );
     let answer = json(&entail(&["diff", BAKERY, other, "-o", "json"]), 0);
     assert_eq!(answer["version"], Value::Null);
-    assert_eq!(answer["loses"], false);
+    assert_eq!(answer["losesValues"], false);
     assert_eq!(list(&answer, "changes").len(), 1);
 }
 

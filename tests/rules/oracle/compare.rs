@@ -113,6 +113,12 @@ fn difference(
         .iter()
         .map(|r| (r.policy.to_string(), r.reason.clone()))
         .collect();
+    let unknown = (scene.unknown, said.unknown.is_some());
+    if unknown.0 != unknown.1 {
+        let kinds: Vec<&String> = [&kind].into_iter().filter(|_| unknown.0).collect();
+        let expect = json!({"effective": [{"path": path, "unknown": kinds}]});
+        return Some((expect, json!(format!("{:?}", said.unknown))));
+    }
     other(
         "listed",
         json!(unmerged::listed(placed, scene)),
@@ -249,9 +255,9 @@ pub fn losses(world: &World) -> Vec<String> {
                     world.seed
                 ));
             }
-            let beaten: Vec<_> = explained.units.iter().flat_map(|u| &u.beaten).collect();
+            let overridden: Vec<_> = explained.units.iter().flat_map(|u| &u.overridden).collect();
             for lost in entail.losses(kind, &chain) {
-                if !beaten
+                if !overridden
                     .iter()
                     .any(|b| b.unit.covers(&lost) || lost.covers(&b.unit))
                 {

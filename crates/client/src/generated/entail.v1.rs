@@ -18,6 +18,13 @@ pub struct KindState {
     pub kind: ::prost::alloc::string::String,
     #[prost(enumeration = "kind_state::State", tag = "2")]
     pub state: i32,
+    /// Why the state is not COMPLETE: `NoProfile`, `ProfileRefused`, `InternalError`, `NotRead`,
+    /// `Forbidden` or `SourceUnavailable`.
+    #[prost(string, tag = "3")]
+    pub reason: ::prost::alloc::string::String,
+    /// Human-readable explanation; not stable.
+    #[prost(string, tag = "4")]
+    pub message: ::prost::alloc::string::String,
 }
 /// Nested message and enum types in `KindState`.
 pub mod kind_state {
@@ -41,8 +48,7 @@ pub mod kind_state {
         Stale = 2,
         /// The server is not permitted to read the kind.
         Forbidden = 3,
-        /// There is no profile for the kind, so its policies cannot be interpreted. This does not mean
-        /// that there is no policy.
+        /// The policies of the kind cannot be interpreted. This does not mean that there is no policy.
         Unknown = 4,
     }
     impl State {
@@ -71,6 +77,24 @@ pub mod kind_state {
             }
         }
     }
+}
+/// What an effective policy does not know. Callers that enforce policies must not take such an
+/// entry for "no policy".
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Unknown {
+    /// `ControllerUnknown`: it is not known which controller serves the Gateway.
+    /// `NoProfile`: no profile describes the kind, and objects of it target the path.
+    /// `FilterUnknown`: a filter of the route rule references the kind, which has no profile.
+    /// `SelectorNotEvaluated`: policies select workloads by labels. The entry holds for all other
+    /// policies of the kind. For all other reasons, it holds for none.
+    #[prost(string, tag = "1")]
+    pub reason: ::prost::alloc::string::String,
+    /// Human-readable explanation; not stable.
+    #[prost(string, tag = "2")]
+    pub message: ::prost::alloc::string::String,
+    /// The policies whose effect is not known, sorted.
+    #[prost(message, repeated, tag = "3")]
+    pub policies: ::prost::alloc::vec::Vec<PolicyRef>,
 }
 /// A path in parts; an alternative to its name in one string.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -156,7 +180,8 @@ pub struct RejectedPolicy {
     #[prost(string, tag = "3")]
     pub message: ::prost::alloc::string::String,
 }
-/// The effective policy of one kind on a path. A kind without policies on a path has no entry.
+/// The effective policy of one kind on a path. A kind without policies on a path has no entry. An
+/// entry with `unknown` is not complete.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct EffectivePolicy {
     #[prost(string, tag = "1")]
@@ -191,6 +216,9 @@ pub struct EffectivePolicy {
     /// Why the policy was not computed; empty if it was.
     #[prost(string, tag = "11")]
     pub not_computed: ::prost::alloc::string::String,
+    /// What is not known about the kind on this path; absent if the entry is complete.
+    #[prost(message, optional, tag = "12")]
+    pub unknown: ::core::option::Option<Unknown>,
 }
 /// Why a path has no answer.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -240,7 +268,7 @@ pub struct PolicyBody {
 pub enum Block {
     Unspecified = 0,
     /// Rules outside of a block, which are implicit defaults.
-    Rules = 1,
+    ImplicitDefaults = 1,
     /// The defaults block.
     Defaults = 2,
     /// The overrides block.
@@ -256,7 +284,7 @@ impl Block {
     pub fn as_str_name(&self) -> &'static str {
         match self {
             Self::Unspecified => "BLOCK_UNSPECIFIED",
-            Self::Rules => "RULES",
+            Self::ImplicitDefaults => "IMPLICIT_DEFAULTS",
             Self::Defaults => "DEFAULTS",
             Self::Overrides => "OVERRIDES",
             Self::OwnFields => "OWN_FIELDS",
@@ -266,7 +294,7 @@ impl Block {
     pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
         match value {
             "BLOCK_UNSPECIFIED" => Some(Self::Unspecified),
-            "RULES" => Some(Self::Rules),
+            "IMPLICIT_DEFAULTS" => Some(Self::ImplicitDefaults),
             "DEFAULTS" => Some(Self::Defaults),
             "OVERRIDES" => Some(Self::Overrides),
             "OWN_FIELDS" => Some(Self::OwnFields),
@@ -374,17 +402,17 @@ pub struct WatchEffectivePoliciesResponse {
     pub paths: ::prost::alloc::vec::Vec<WatchedPath>,
     /// Names of paths that no longer exist.
     #[prost(string, repeated, tag = "4")]
-    pub removed: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    pub removed_paths: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// Numbers of the answers that no path refers to once the update is complete.
     #[prost(uint32, repeated, tag = "5")]
-    pub forgotten: ::prost::alloc::vec::Vec<u32>,
+    pub removed_bodies: ::prost::alloc::vec::Vec<u32>,
     /// Set on the last message of an update. The caller's state then equals `version`. Only this
     /// message sets the fields below.
     #[prost(bool, tag = "6")]
     pub complete: bool,
     /// Mesh roots of client namespaces that have paths of their own. Set if they changed.
     #[prost(message, optional, tag = "7")]
-    pub clients_apart: ::core::option::Option<ClientsApart>,
+    pub client_roots: ::core::option::Option<ClientRoots>,
     /// Opaque token to resume from in the next stream.
     #[prost(string, tag = "8")]
     pub resume_token: ::prost::alloc::string::String,
@@ -428,7 +456,7 @@ pub struct WatchedPath {
 /// Mesh roots of client namespaces that have paths of their own. Clients in all other namespaces get
 /// the answers of the paths below `mesh/*`.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct ClientsApart {
+pub struct ClientRoots {
     /// Names of mesh roots, such as `mesh/client/services/ns/name`, sorted.
     #[prost(string, repeated, tag = "1")]
     pub roots: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
@@ -488,7 +516,7 @@ pub struct ResolveRequestRequest {
     /// Disables listener isolation: routes of other listeners on the port are candidates too, if their
     /// hostname matches.
     #[prost(bool, tag = "16")]
-    pub not_isolated: bool,
+    pub disable_listener_isolation: bool,
     /// Kinds to return, as `Kind.group`; all if empty.
     #[prost(string, repeated, tag = "17")]
     pub kinds: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
@@ -663,8 +691,8 @@ pub struct UnresolvedRequest {
     /// Name of the path of the Gateway, listener or mesh root.
     #[prost(string, tag = "1")]
     pub path: ::prost::alloc::string::String,
-    /// GatewayNotFound, ServiceNotFound, ListenerNotFound, ListenerConflicted, HostNotTaken, NoRoute
-    /// or NoMatch.
+    /// GatewayNotFound, ServiceNotFound, ListenerNotFound, ListenerConflicted, HostnameNotServed,
+    /// NoRoute or NoMatch.
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
     /// Human-readable explanation; not stable.
@@ -672,7 +700,7 @@ pub struct UnresolvedRequest {
     pub message: ::prost::alloc::string::String,
     /// The rules that almost match, nearest first.
     #[prost(message, repeated, tag = "4")]
-    pub nearest: ::prost::alloc::vec::Vec<NearMiss>,
+    pub near_misses: ::prost::alloc::vec::Vec<NearMiss>,
 }
 /// A rule that almost matches a request.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -685,7 +713,7 @@ pub struct NearMiss {
     pub rule_index: u32,
     /// The conditions that the request does not meet, such as "header `x-env`: `prod`".
     #[prost(string, repeated, tag = "3")]
-    pub lacks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    pub missing: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// Generated client implementations.
 pub mod effective_policy_service_client {
@@ -971,7 +999,7 @@ pub struct KindExplanation {
     pub units: ::prost::alloc::vec::Vec<UnitExplanation>,
     /// Units that a less specific policy offers and the result lacks, sorted.
     #[prost(string, repeated, tag = "4")]
-    pub losses: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    pub lost_units: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// Human-readable warnings, such as another merge order that would give another result.
     #[prost(string, repeated, tag = "5")]
     pub warnings: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
@@ -1016,24 +1044,24 @@ pub struct UnitExplanation {
     /// The merge strategy of the block that set the value.
     #[prost(string, tag = "4")]
     pub strategy: ::prost::alloc::string::String,
-    /// The policies that offered the unit and lost, least specific first.
+    /// The policies that offered the unit and were overridden, least specific first.
     #[prost(message, repeated, tag = "5")]
-    pub beaten: ::prost::alloc::vec::Vec<BeatenPolicy>,
+    pub overridden: ::prost::alloc::vec::Vec<OverriddenPolicy>,
 }
-/// A policy that offered a unit and lost.
+/// A policy that offered a unit and was overridden.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct BeatenPolicy {
+pub struct OverriddenPolicy {
     #[prost(message, optional, tag = "1")]
     pub policy: ::core::option::Option<PolicyRef>,
     #[prost(enumeration = "Block", tag = "2")]
     pub block: i32,
-    /// The unit that the policy offered: at, above or below the unit that won.
+    /// The unit that the policy offered: at, above or below the unit of the result.
     #[prost(string, tag = "3")]
     pub unit: ::prost::alloc::string::String,
     /// The value that the policy offered: exact JSON.
     #[prost(string, tag = "4")]
     pub value_json: ::prost::alloc::string::String,
-    /// Why it lost, such as `more specific default`.
+    /// Why it was overridden, such as `more specific default`.
     #[prost(string, tag = "5")]
     pub reason: ::prost::alloc::string::String,
 }
@@ -1075,7 +1103,7 @@ pub struct Condition {
     pub status: ::prost::alloc::string::String,
     #[prost(string, tag = "3")]
     pub reason: ::prost::alloc::string::String,
-    /// Human-readable explanation with the other policies, the units and the scopes; not stable.
+    /// Human-readable explanation with the other policies, the units and the paths; not stable.
     #[prost(string, tag = "4")]
     pub message: ::prost::alloc::string::String,
 }
@@ -1102,15 +1130,15 @@ pub struct PolicyStatus {
     pub ancestors: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(message, repeated, tag = "7")]
     pub references: ::prost::alloc::vec::Vec<ReferenceStatus>,
-    /// Number of the policy's scopes: paths at the kind's effective level that it reaches.
+    /// Number of paths at the kind's effective level that the policy reaches.
     #[prost(uint64, tag = "8")]
-    pub scopes: u64,
-    /// Number of the scopes on which it lost a unit.
+    pub paths: u64,
+    /// Number of these paths on which a unit of the policy is overridden.
     #[prost(uint64, tag = "9")]
-    pub scopes_lost: u64,
-    /// Units that the policy lost on at least one scope.
+    pub overridden_paths: u64,
+    /// Units of the policy that are overridden on at least one path.
     #[prost(string, repeated, tag = "10")]
-    pub lost_units: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    pub overridden_units: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// Human-readable remarks that do not affect acceptance.
     #[prost(string, repeated, tag = "11")]
     pub warnings: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
@@ -1120,7 +1148,7 @@ pub struct PolicyStatus {
 pub struct ReferenceStatus {
     /// Field of the reference, such as `spec.targetRefs\[0\]`.
     #[prost(string, tag = "1")]
-    pub place: ::prost::alloc::string::String,
+    pub field: ::prost::alloc::string::String,
     /// `Accepted`, `Invalid`, `RefNotPermitted`, `TargetNotFound` or `Conflicted`.
     #[prost(string, tag = "2")]
     pub outcome: ::prost::alloc::string::String,
@@ -1185,12 +1213,12 @@ pub struct AffectedPath {
     /// Name of the path.
     #[prost(string, tag = "1")]
     pub path: ::prost::alloc::string::String,
-    /// Units of the result that the policy set; `*` for the whole policy.
+    /// Units of the result that the policy sets; `*` for the whole policy.
     #[prost(string, repeated, tag = "2")]
-    pub won: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Units that the policy offered and lost.
+    pub effective_units: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Units that the policy offers and that are overridden.
     #[prost(string, repeated, tag = "3")]
-    pub lost: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    pub overridden_units: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// A policy that affects an object.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1255,7 +1283,7 @@ pub struct PreviewChangeResponse {
     pub paths_removed: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// Set if a unit that has a value on some path has none after the change.
     #[prost(bool, tag = "4")]
-    pub loses: bool,
+    pub loses_values: bool,
     /// Problems in the manifests of the request.
     #[prost(message, repeated, tag = "5")]
     pub problems: ::prost::alloc::vec::Vec<Problem>,
@@ -1311,7 +1339,7 @@ pub struct ListFindingsRequest {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListFindingsResponse {
-    /// Sorted by severity, then place.
+    /// Sorted by severity, then location.
     #[prost(message, repeated, tag = "1")]
     pub findings: ::prost::alloc::vec::Vec<Finding>,
     #[prost(message, optional, tag = "2")]
@@ -1331,7 +1359,7 @@ pub struct Finding {
     pub reason: ::prost::alloc::string::String,
     /// File and line; empty if they are not known.
     #[prost(string, tag = "3")]
-    pub place: ::prost::alloc::string::String,
+    pub location: ::prost::alloc::string::String,
     /// `Kind/namespace/name` of the object.
     #[prost(string, tag = "4")]
     pub object: ::prost::alloc::string::String,
@@ -1492,7 +1520,7 @@ pub struct KindStatus {
 pub struct Problem {
     /// File and line, or the object.
     #[prost(string, tag = "1")]
-    pub place: ::prost::alloc::string::String,
+    pub location: ::prost::alloc::string::String,
     /// Human-readable explanation; not stable.
     #[prost(string, tag = "2")]
     pub message: ::prost::alloc::string::String,

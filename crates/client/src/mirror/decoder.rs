@@ -77,12 +77,14 @@ impl<T> StreamDecoder<T> {
             let entry = (path.rule_index, Arc::clone(answer));
             self.delta.changed.insert(path.path.into(), entry);
         }
-        self.delta.removed.extend(message.removed.drain(..));
+        self.delta
+            .removed_paths
+            .extend(message.removed_paths.drain(..));
         if !message.complete {
             return Ok(None);
         }
         self.delta.client_roots = message
-            .clients_apart
+            .client_roots
             .take()
             .map(|client_roots| client_roots.roots);
         let delta = std::mem::take(&mut self.delta);
@@ -92,7 +94,7 @@ impl<T> StreamDecoder<T> {
             &self.copy
         };
         self.copy = Arc::new(previous.with(delta));
-        for number in message.forgotten.drain(..) {
+        for number in message.removed_bodies.drain(..) {
             self.numbered.remove(&number);
         }
         // Amortized: removes the dead entries when they may be half of all.

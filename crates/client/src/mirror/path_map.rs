@@ -46,7 +46,7 @@ pub(super) struct PathEntry {
 #[derive(Debug)]
 pub(super) struct PathMapDelta<T> {
     pub changed: HashMap<Arc<str>, (Option<u32>, Arc<T>)>,
-    pub removed: HashSet<String>,
+    pub removed_paths: HashSet<String>,
     pub client_roots: Option<Vec<String>>,
 }
 
@@ -54,7 +54,7 @@ impl<T> Default for PathMapDelta<T> {
     fn default() -> Self {
         Self {
             changed: HashMap::new(),
-            removed: HashSet::new(),
+            removed_paths: HashSet::new(),
             client_roots: None,
         }
     }
@@ -107,7 +107,7 @@ impl<T> PathMap<T> {
     pub fn with(&self, delta: PathMapDelta<T>) -> Self {
         let PathMapDelta {
             changed,
-            removed,
+            removed_paths,
             client_roots,
         } = delta;
         let positions = &self.paths.positions;
@@ -116,9 +116,9 @@ impl<T> PathMap<T> {
             entry.is_some_and(|entry| entry.rule_index == *rule_index && entry.name == *name)
         };
         let same_paths =
-            removed.is_empty() && client_roots.is_none() && changed.iter().all(is_same_path);
+            removed_paths.is_empty() && client_roots.is_none() && changed.iter().all(is_same_path);
         if !same_paths {
-            return self.rebuilt(changed, &removed, client_roots);
+            return self.rebuilt(changed, &removed_paths, client_roots);
         }
         let mut answers = self.answers.clone();
         for (name, (_, answer)) in changed {
@@ -136,13 +136,13 @@ impl<T> PathMap<T> {
     fn rebuilt(
         &self,
         mut changed: HashMap<Arc<str>, (Option<u32>, Arc<T>)>,
-        removed: &HashSet<String>,
+        removed_paths: &HashSet<String>,
         client_roots: Option<Vec<String>>,
     ) -> Self {
         let mut names = Vec::with_capacity(self.len() + changed.len());
         let mut answers = Vec::with_capacity(names.capacity());
         for (position, name) in self.paths.names.iter().enumerate() {
-            if removed.contains(&*name.name) {
+            if removed_paths.contains(&*name.name) {
                 continue;
             }
             let (rule_index, answer) = match changed.remove(&name.name) {

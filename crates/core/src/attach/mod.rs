@@ -26,7 +26,7 @@ pub struct PolicyAttachment {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReferenceOutcome {
     /// The field path of the reference, such as `spec.targetRefs[0]`.
-    pub place: String,
+    pub field: String,
     /// The outcome.
     pub outcome: Outcome,
     /// A human-readable reason; empty if the reference attaches.
@@ -46,6 +46,8 @@ pub enum AttachmentGroup {
     /// Policies attached by filter, with the index of the filter in its rule. The first filter is the
     /// most specific (specification 3.1).
     Filter(std::cmp::Reverse<u32>),
+    /// Policies that select workloads. They do not act; answers name them (specification 2.8).
+    Selecting,
 }
 
 /// The policy whose references are resolved, and the data that they are resolved against.
@@ -101,6 +103,11 @@ impl FilterReferences {
             Self::default()
         }
     }
+
+    /// The namespaces and names of the policies that filters reference.
+    pub fn policies(&self) -> impl Iterator<Item = &NamespacedName> {
+        self.0.keys()
+    }
 }
 
 impl Context<'_> {
@@ -109,11 +116,11 @@ impl Context<'_> {
         if policy.selects_workloads {
             return PolicyAttachment {
                 references: vec![ReferenceOutcome {
-                    place: "spec".to_owned(),
+                    field: "spec".to_owned(),
                     outcome: Outcome::SelectorNotEvaluated,
                     message: "the policy selects workloads, which are not nodes of a path"
                         .to_owned(),
-                    nodes: Vec::new(),
+                    nodes: vec![(self.namespace_node(), AttachmentGroup::Selecting)],
                 }],
             };
         }
@@ -128,7 +135,7 @@ impl Context<'_> {
                 };
                 let (outcome, message) = error.unwrap_or((Outcome::Accepted, String::new()));
                 ReferenceOutcome {
-                    place: reference.place.clone(),
+                    field: reference.field.clone(),
                     outcome,
                     message,
                     nodes,
@@ -168,7 +175,7 @@ impl Context<'_> {
             Outcome::Accepted
         };
         Some(ReferenceOutcome {
-            place: "filter".to_owned(),
+            field: "filter".to_owned(),
             outcome,
             message: if nodes.is_empty() {
                 "no filter of a route rule references the policy".to_owned()
@@ -181,18 +188,21 @@ impl Context<'_> {
 
     /// Attaches a policy without references to its own namespace, or to the root node.
     fn by_namespace(&self) -> ReferenceOutcome {
+        ReferenceOutcome {
+            field: "metadata.namespace".to_owned(),
+            outcome: Outcome::Accepted,
+            message: String::new(),
+            nodes: vec![(self.namespace_node(), AttachmentGroup::Whole)],
+        }
+    }
+
+    /// The node of the policy's own namespace, or the root node.
+    fn namespace_node(&self) -> NodeKey {
         let namespace = &self.policy.key.namespace;
-        let root = self.profile.root_namespace.as_ref() == Some(namespace);
-        let node = if root {
+        if self.profile.root_namespace.as_ref() == Some(namespace) {
             NodeKey::root()
         } else {
             NodeKey::namespace(namespace.clone())
-        };
-        ReferenceOutcome {
-            place: "metadata.namespace".to_owned(),
-            outcome: Outcome::Accepted,
-            message: String::new(),
-            nodes: vec![(node, AttachmentGroup::Whole)],
         }
     }
 }
@@ -228,6 +238,15 @@ impl PolicyAttachment {
         let mut outcomes = self.references.iter().map(|r| r.outcome);
         let first = outcomes.clone().next().unwrap_or(Outcome::Invalid);
         outcomes.find(|&o| o == Outcome::Accepted).unwrap_or(first)
+    }
+
+    /// The nodes whose answers may depend on the policy: those of accepted references, and the namespace of a
+    /// policy that selects workloads. A node can occur more than once.
+    pub fn relevant_nodes(&self) -> impl Iterator<Item = &(NodeKey, AttachmentGroup)> {
+        self.references
+            .iter()
+            .filter(|r| matches!(r.outcome, Outcome::Accepted | Outcome::SelectorNotEvaluated))
+            .flat_map(|r| &r.nodes)
     }
 
     /// Returns the nodes of accepted references (specification 3.5). A node can occur more than once.

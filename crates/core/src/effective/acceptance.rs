@@ -38,6 +38,8 @@ pub(crate) fn resolve_conflicts(
     mut order: Vec<usize>,
 ) -> ConflictResolution {
     let mut resolution = ConflictResolution::default();
+    // Policies that select workloads do not act, so they do not conflict.
+    let mut selecting: BTreeMap<AttachmentPoint, Vec<usize>> = BTreeMap::new();
     order.sort_by_cached_key(|&index| policies.get(index).map(|policy| policy.establishment()));
     for &index in &order {
         let (Some(policy), Some(attachment_points)) =
@@ -50,6 +52,11 @@ pub(crate) fn resolve_conflicts(
             continue;
         }
         for point in attachment_points.iter() {
+            if point.1 == AttachmentGroup::Selecting {
+                let selecting = selecting.entry(point.clone()).or_default();
+                selecting.push(index);
+                continue;
+            }
             let accepted = resolution.accepted.entry(point.clone()).or_default();
             accepted.push(index);
         }
@@ -63,6 +70,7 @@ pub(crate) fn resolve_conflicts(
         }
         (_, SameTarget::Established | SameTarget::OldestWins) => {}
     }
+    resolution.accepted.append(&mut selecting);
     for rejections in resolution.rejected.values_mut() {
         rejections.sort_by_key(|r| policies.get(r.policy).map(|p| p.key.qualified_name()));
     }
@@ -205,7 +213,7 @@ fn conflict_message(policies: &Policies, winner: usize) -> String {
 /// The attachment points of a policy's accepted references. Several references to one node count once
 /// (specification 3.5).
 pub(crate) fn attachment_points(attached: &PolicyAttachment) -> Vec<AttachmentPoint> {
-    let mut attachment_points: Vec<AttachmentPoint> = attached.nodes().cloned().collect();
+    let mut attachment_points: Vec<AttachmentPoint> = attached.relevant_nodes().cloned().collect();
     attachment_points.sort_unstable();
     attachment_points.dedup();
     attachment_points

@@ -30,9 +30,17 @@ impl World {
         chain: &AttachmentChain,
         detail: FoldDetail,
     ) -> (EffectivePolicy, Option<String>) {
-        let (mut effective, text) = self.compute(kind, chain, detail);
+        let unknown = kind.unknown(chain);
+        let is_known = chain.unknown.is_none() && !kind.is_unprofiled();
+        let (mut effective, text) = match is_known {
+            true => self.compute(kind, chain, detail),
+            false => (EffectivePolicy::default(), None),
+        };
         effective.inherited_only = chain.inherited_only;
-        effective.rejected = kind.rejected(chain);
+        effective.unknown = unknown;
+        if is_known {
+            effective.rejected = kind.rejected(chain);
+        }
         (effective, text)
     }
 
@@ -47,6 +55,7 @@ impl World {
             return (EffectivePolicy::default(), None);
         }
         match kind.profile.class {
+            PolicyClass::Unprofiled => (EffectivePolicy::default(), None),
             PolicyClass::Direct => (kind.direct(&groups), None),
             PolicyClass::Listed => (self.listed(&groups), None),
             PolicyClass::Inherited => {

@@ -4,7 +4,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use super::{AttachmentChain, PolicyKind, World};
+use super::{AttachmentChain, PolicyKind, UnknownController, World};
 use crate::attach::AttachmentGroup;
 use crate::model::{GroupKind, Level, NodeKey, Object, Strategy};
 use crate::profile::{PolicyClass, Profile, StrategySource};
@@ -16,6 +16,7 @@ pub struct AnswerKey {
     /// The CRD of the kind: its schema determines how fields are merged.
     definition: Option<PtrEq<Object>>,
     inherited_only: bool,
+    unknown: Option<UnknownController>,
     groups: Vec<GroupKey>,
     /// The object whose own fields are merged, and its version.
     own: Option<(NodeKey, PtrEq<Object>)>,
@@ -58,6 +59,7 @@ impl World {
             profile: PtrEq(Arc::clone(&kind.profile)),
             definition: kind.definition.clone().map(PtrEq),
             inherited_only: chain.inherited_only,
+            unknown: chain.unknown.clone(),
             groups: self.group_keys(kind, chain),
             own: chain.own.and_then(|node| self.own_version(node)),
             rejected: rejected(kind, chain),
@@ -71,7 +73,10 @@ impl World {
             let Some(on_node) = kind.nodes.get(&step.node) else {
                 continue;
             };
-            for (group, policies) in on_node.groups.iter().filter(|(g, _)| chain.includes(g)) {
+            let counts = |group: &AttachmentGroup| {
+                chain.includes(group) || *group == AttachmentGroup::Selecting
+            };
+            for (group, policies) in on_node.groups.iter().filter(|(group, _)| counts(group)) {
                 let policies = policies.iter().filter_map(|&index| {
                     let policy = kind.required_policy(index)?;
                     let strategies = policy.blocks.iter().filter_map(|block| {

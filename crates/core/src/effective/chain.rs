@@ -98,27 +98,14 @@ impl PolicyKind {
 /// inherited so far (specification 2.3).
 pub(crate) fn reaches_effective_level(profile: &Profile, root: RootKind, end: Level) -> bool {
     let level = match profile.effective {
-        // A kind that is limited to controllers has no Namespace as a scope (specification 11.2).
-        EffectiveTarget::Every | EffectiveTarget::Target => {
-            return root != RootKind::Namespace || profile.controllers.is_empty();
-        }
+        EffectiveTarget::Every | EffectiveTarget::Target => return true,
         EffectiveTarget::Level(level) => level,
     };
     match root {
-        RootKind::GatewayClass => level == Level::GatewayClass,
-        RootKind::Namespace => level == Level::GatewayClass && profile.controllers.is_empty(),
+        RootKind::GatewayClass | RootKind::Namespace => level == Level::GatewayClass,
         RootKind::Gateway => level <= end,
         // The root counts as a Gateway, and also as a Listener while the path has no port
         // (specification 1.3).
         RootKind::Mesh => level <= end.max(Level::Listener),
-    }
-}
-
-/// Whether a kind acts on paths below a root (specification 2.4).
-pub(crate) fn acts(profile: &Profile, root: RootKind, controller: Option<&str>) -> bool {
-    match root {
-        RootKind::Gateway | RootKind::GatewayClass => profile.acts_below(controller),
-        RootKind::Mesh => profile.mesh,
-        RootKind::Namespace => true,
     }
 }

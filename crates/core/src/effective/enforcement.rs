@@ -32,10 +32,12 @@ pub(crate) struct Share {
 /// What one policy won and lost in all scopes.
 #[derive(Debug, Default)]
 pub(crate) struct EnforcementSummary {
-    pub scopes: usize,
-    pub scopes_lost: usize,
-    pub lost_in: Vec<String>,
-    pub lost_units: BTreeSet<Unit>,
+    pub paths: usize,
+    pub overridden_paths: usize,
+    pub overridden_path_names: Vec<String>,
+    /// Whether the policy is on a path where its kind is unknown (specification 2.6).
+    pub is_on_unknown_path: bool,
+    pub overridden_units: BTreeSet<Unit>,
     pub overridden_by: BTreeSet<usize>,
     won: bool,
     additions: bool,
@@ -54,14 +56,15 @@ impl EnforcementSummary {
     pub fn add(&mut self, share: &Share) {
         self.won |= share.won > 0;
         self.additions |= share.won > 0 && share.additions;
-        self.lost_units.extend(share.lost.iter().cloned());
+        self.overridden_units.extend(share.lost.iter().cloned());
         self.overridden_by.extend(&share.overridden_by);
     }
 
     /// How far the policy is in force.
     pub fn in_force(&self) -> Enforcement {
-        let lost = !self.lost_units.is_empty();
-        match (self.scopes, lost, self.won, self.additions) {
+        let lost = !self.overridden_units.is_empty();
+        match (self.paths, lost, self.won, self.additions) {
+            (0, ..) if self.is_on_unknown_path => Enforcement::Unknown,
             (0, ..) => Enforcement::NoScope,
             (_, true, false, _) => Enforcement::None,
             (_, true, true, true) => Enforcement::PartWithAdditions,
@@ -76,8 +79,12 @@ impl EnforcementSummary {
 impl World {
     /// What the policies of a kind contribute to the scopes with this chain.
     pub(crate) fn contribution(&self, kind: &PolicyKind, chain: &AttachmentChain) -> Contribution {
+        if chain.unknown.is_some() {
+            return Contribution::default();
+        }
         let groups = kind.groups(chain);
         match kind.profile.class {
+            PolicyClass::Unprofiled => Contribution::default(),
             PolicyClass::Listed => Contribution {
                 contributors: contributors(&groups, |_| true),
                 ..Contribution::default()

@@ -5,7 +5,7 @@ use super::stack::Acceptance;
 use super::{AttachmentChain, PolicyKind, World, direct};
 use crate::merge::{FoldDetail, FoldResult, Loss, fold};
 use crate::model::{
-    BeatenPolicy, Explanation, Level, LossReason, NodeKey, PolicyRef, Unit, UnitExplanation,
+    Explanation, Level, LossReason, NodeKey, OverriddenPolicy, PolicyRef, Unit, UnitExplanation,
 };
 use crate::profile::{Block, FoldOrder, Policy, PolicyClass, Profile, SameTarget};
 use crate::topology::NodeId;
@@ -27,7 +27,8 @@ impl World {
         let effective = self.answer(kind, chain);
         let groups = kind.groups(chain);
         let units = match kind.profile.class {
-            PolicyClass::Listed => Vec::new(),
+            _ if chain.unknown.is_some() => Vec::new(),
+            PolicyClass::Listed | PolicyClass::Unprofiled => Vec::new(),
             PolicyClass::Direct => kind.direct_units(&groups),
             PolicyClass::Inherited => {
                 let own = self.own_rules(kind, chain);
@@ -105,7 +106,7 @@ impl PolicyKind {
                 unit: unit.unit.clone(),
                 value: (!unit.value.is_null()).then(|| unit.value.clone().into_owned()),
                 origin: self.origin(folded, unit.unit.clone(), &unit.sources, own),
-                beaten: Vec::new(),
+                overridden: Vec::new(),
             })
             .collect();
         let mut losses: Vec<&Loss> = folded.losses.iter().collect();
@@ -115,18 +116,18 @@ impl PolicyKind {
             source.map(|s| (s.group, s.rank, s.block))
         });
         for loss in losses {
-            let Some(beaten) = self.beaten(folded, loss) else {
+            let Some(overridden) = self.overridden(folded, loss) else {
                 continue;
             };
             let meets =
                 |o: &&mut UnitExplanation| o.unit.covers(&loss.unit) || loss.unit.covers(&o.unit);
             match outcomes.iter_mut().find(meets) {
-                Some(outcome) => outcome.beaten.push(beaten),
+                Some(outcome) => outcome.overridden.push(overridden),
                 None => outcomes.push(UnitExplanation {
                     unit: loss.unit.clone(),
                     value: None,
                     origin: None,
-                    beaten: vec![beaten],
+                    overridden: vec![overridden],
                 }),
             }
         }
@@ -134,11 +135,11 @@ impl PolicyKind {
         outcomes
     }
 
-    fn beaten(&self, folded: &FoldResult<'_>, loss: &Loss) -> Option<BeatenPolicy> {
+    fn overridden(&self, folded: &FoldResult<'_>, loss: &Loss) -> Option<OverriddenPolicy> {
         let source = folded.sources.get(loss.source)?;
         // Own fields are not a policy (specification 11.15).
         let policy = self.required_policy(source.policy?)?;
-        Some(BeatenPolicy {
+        Some(OverriddenPolicy {
             policy: PolicyRef::of(&policy.key),
             block: source.block,
             unit: loss.unit.clone(),
@@ -157,8 +158,8 @@ impl PolicyKind {
             unit: Unit::default(),
             value: Some(crate::merge::pruned(&direct::rules(winner))),
             origin: Some(direct::origin(winner)),
-            beaten: others
-                .map(|accepted| BeatenPolicy {
+            overridden: others
+                .map(|accepted| OverriddenPolicy {
                     policy: accepted.reference(),
                     block: crate::model::BlockName::Bare,
                     unit: Unit::default(),

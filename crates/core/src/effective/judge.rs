@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::HashMap;
 
-use super::chain::{acts, reaches_effective_level};
+use super::chain::reaches_effective_level;
 use super::enforcement::{Contribution, EnforcementSummary};
-use super::{AttachmentChain, PolicyKind, PolicyStatus, Statuses, World};
+use super::{Activity, AttachmentChain, PolicyKind, PolicyStatus, Statuses, World};
 use crate::model::{GroupKind, Level, NodeKey, ObjectKey, PolicyRef};
 use crate::profile::{Ancestor, EffectiveTarget, PolicyClass, Profile};
 use crate::topology::{NodeId, PathStep, ResolvedPath, RootKind, Topology};
@@ -27,14 +27,16 @@ impl World {
         if kind.nodes.is_empty() {
             return None;
         }
+        let activity = self.activity_on(kind, resolved);
         let steps = self.steps(kind, resolved)?;
         let inherited_only = !reaches_effective_level(profile, resolved.root, resolved.end());
         let layer = match profile.class {
-            PolicyClass::Direct => self.direct_layer(profile, &steps),
-            PolicyClass::Inherited | PolicyClass::Listed => steps,
+            PolicyClass::Direct if activity.is_active() => self.direct_layer(profile, &steps),
+            _ => steps,
         };
         let mut chain = AttachmentChain {
             inherited_only,
+            unknown: activity.unknown().cloned(),
             ..AttachmentChain::default()
         };
         for step in layer {
@@ -69,14 +71,18 @@ impl World {
         resolved: &ResolvedPath,
     ) -> Option<Vec<PathStep>> {
         let profile = &*kind.profile;
-        acts_on(profile, resolved)
-            .then(|| with_namespaces(profile, &self.topology, &cut(profile, resolved)))
+        let acts = self.activity_on(kind, resolved) != Activity::Inactive;
+        acts.then(|| with_namespaces(profile, &self.topology, &cut(profile, resolved)))
+    }
+
+    fn activity_on(&self, kind: &PolicyKind, resolved: &ResolvedPath) -> Activity {
+        self.activity(kind, resolved.root, &resolved.controller)
     }
 
     /// Whether a path is a scope of a kind, that is, ends at its effective level (specification 2.3, 7.2).
     pub fn is_scope(&self, kind: &PolicyKind, resolved: &ResolvedPath) -> bool {
         let profile = &*kind.profile;
-        if !acts_on(profile, resolved)
+        if !self.activity_on(kind, resolved).is_active()
             || !reaches_effective_level(profile, resolved.root, resolved.end())
         {
             return false;
@@ -121,10 +127,6 @@ impl World {
             .copied()
             .collect()
     }
-}
-
-fn acts_on(profile: &Profile, resolved: &ResolvedPath) -> bool {
-    acts(profile, resolved.root, resolved.controller.as_deref())
 }
 
 /// The path down to the effective level. A look-up below that level returns the same answer, and policies
@@ -204,6 +206,12 @@ impl World {
                 let Some(steps) = self.steps(collector.kind, resolved) else {
                     continue;
                 };
+                if let Some(chain) = self.attachment_chain(collector.kind, resolved) {
+                    collector.note_unknown(&chain);
+                }
+                if !self.activity_on(collector.kind, resolved).is_active() {
+                    continue;
+                }
                 collector.note_ancestor(resolved, &steps);
                 if !self.is_scope(collector.kind, resolved) {
                     continue;
@@ -262,6 +270,15 @@ impl StatusCollector<'_> {
         }
     }
 
+    /// Records the policies on a path where the kind is unknown.
+    fn note_unknown(&mut self, chain: &AttachmentChain) {
+        for slot in self.kind.unknown_slots(chain) {
+            if let Some(summary) = self.summaries.get_mut(slot) {
+                summary.is_on_unknown_path = true;
+            }
+        }
+    }
+
     /// Counts a scope. Returns the policies that contribute there, with the nodes that they are attached
     /// to.
     fn scope(
@@ -280,13 +297,13 @@ impl StatusCollector<'_> {
                 continue;
             };
             summary.add(share);
-            summary.scopes += 1;
+            summary.paths += 1;
             if share.lost.is_empty() {
                 continue;
             }
-            summary.scopes_lost += 1;
-            if summary.lost_in.len() < MAX_SAMPLE_SCOPES {
-                summary.lost_in.push(name.to_owned());
+            summary.overridden_paths += 1;
+            if summary.overridden_path_names.len() < MAX_SAMPLE_SCOPES {
+                summary.overridden_path_names.push(name.to_owned());
             }
         }
         &contribution.contributors

@@ -13,9 +13,12 @@ use crate::profile::{Block, PolicyClass};
 impl World {
     /// The lost units on the paths with this chain, sorted.
     pub fn losses(&self, kind: &PolicyKind, chain: &AttachmentChain) -> Vec<Unit> {
+        if chain.unknown.is_some() {
+            return Vec::new();
+        }
         let groups = kind.groups(chain);
         let (spec, most_specific) = match kind.profile.class {
-            PolicyClass::Listed => return Vec::new(),
+            PolicyClass::Listed | PolicyClass::Unprofiled => return Vec::new(),
             // On a section, the policy of the whole target loses what only it offers (specification 11.18).
             PolicyClass::Direct => {
                 let winner = direct::winner(&groups);

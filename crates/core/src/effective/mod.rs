@@ -8,6 +8,7 @@ pub(crate) mod acceptance;
 mod answer;
 mod answer_key;
 pub(crate) mod chain;
+mod controllers;
 mod direct;
 pub(crate) mod enforcement;
 mod explain;
@@ -21,8 +22,10 @@ pub(crate) mod policy_table;
 mod schemas;
 mod stack;
 mod status;
+mod unknown;
 
 pub use answer_key::AnswerKey;
+pub use controllers::{Activity, Controllers, UnknownController};
 pub use explain::NodeAttachments;
 pub use status::{PolicyStatus, Statuses};
 
@@ -50,6 +53,8 @@ pub struct World {
     pub(crate) refused: Arc<[GroupKind]>,
     pub(crate) problems: Arc<[ProfileError]>,
     pub(crate) profiles: Arc<ProfileSources>,
+    /// The controllers that profiles and the configuration name.
+    pub(crate) controllers: Controllers,
 }
 
 /// A policy kind: its profile, its policies, and the nodes that they are attached to.
@@ -97,13 +102,23 @@ pub struct AttachmentChain {
     pub(crate) own: Option<NodeId>,
     /// Whether the path ends above the kind's effective level.
     pub(crate) inherited_only: bool,
+    /// Why it is not known whether the kind acts on the path; `None` if it acts (specification 2.6).
+    pub(crate) unknown: Option<UnknownController>,
 }
 
 impl World {
     /// Reads a store from scratch. The result depends on the objects alone, not on the order in which
     /// they arrived (specification 6.5).
     pub fn from_store(store: Store, profiles: &ProfileSources) -> Self {
-        let registry = profiles.resolve(&store);
+        let mut registry = profiles.resolve(&store);
+        let mut aliases = registry.aliases_of(&store);
+        aliases.extend_from_slice(profiles.aliases());
+        let controllers = Controllers::of(
+            registry.profiles.values(),
+            &aliases,
+            profiles.assumed_classes(),
+        );
+        registry.add_unprofiled(&store);
         let mut topology = Topology::build(&store);
         topology.add_node(NodeKey::root());
         let mut kinds = Vec::with_capacity(registry.profiles.len());
@@ -125,6 +140,7 @@ impl World {
             refused: registry.refused.into_iter().collect(),
             problems: registry.problems.into(),
             profiles: Arc::new(profiles.clone()),
+            controllers,
         }
     }
 
@@ -143,9 +159,21 @@ impl World {
         &self.topology
     }
 
-    /// The kinds that have a profile, sorted.
+    /// The kinds that have a profile, and those without one whose objects look like policies (specification
+    /// 2.7), sorted.
     pub fn kinds(&self) -> &[Arc<PolicyKind>] {
         &self.kinds
+    }
+
+    /// The kinds that have a profile, sorted.
+    pub fn profiled_kinds(&self) -> impl Iterator<Item = &PolicyKind> {
+        let kinds = self.kinds.iter().map(|kind| &**kind);
+        kinds.filter(|kind| !kind.is_unprofiled())
+    }
+
+    /// The controllers that profiles and the configuration name.
+    pub fn controllers(&self) -> &Controllers {
+        &self.controllers
     }
 
     /// The kinds whose profile is refused: they are UNKNOWN (specification 2.5).
@@ -160,10 +188,8 @@ impl World {
 
     /// Finds a kind that has a profile.
     pub fn kind(&self, kind: &GroupKind) -> Option<&PolicyKind> {
-        let mut kinds = self.kinds.iter();
-        kinds
-            .find(|k| k.profile.policy == *kind)
-            .map(|kind| &**kind)
+        let mut kinds = self.profiled_kinds();
+        kinds.find(|k| k.profile.policy == *kind)
     }
 
     /// Whether all policies of a kind are known. UNKNOWN differs from a kind without policies
@@ -187,10 +213,13 @@ impl World {
 impl PolicyKind {
     /// Reads the policies of a kind and resolves their references.
     fn read(profile: Arc<Profile>, store: &Store, topology: &Topology) -> Self {
-        let policies: Vec<Policy> = store
+        let mut policies: Vec<Policy> = store
             .of_kind(&profile.policy)
             .map(|(_, entry)| read_policy(&profile, &entry.object))
             .collect();
+        if profile.is_unprofiled() {
+            policies.extend(unknown::missing_filters(&profile, store));
+        }
         let attached = attach(&profile, &policies, store, topology);
         let definition = World::definition(store, &profile.policy);
         let mut table = PolicyTable::default();
@@ -264,6 +293,9 @@ impl PolicyKind {
         let Some(read) = self.policy_at(policy) else {
             return (Outcome::Invalid, String::new());
         };
+        if self.is_unprofiled() {
+            return (Outcome::NoProfile, Outcome::NoProfile.to_string());
+        }
         if read.is_invalid() {
             return (Outcome::Invalid, Outcome::Invalid.to_string());
         }

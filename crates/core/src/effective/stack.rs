@@ -124,6 +124,7 @@ impl AttachmentChain {
         match group {
             AttachmentGroup::Clients(client) => self.client.as_ref() == Some(client),
             AttachmentGroup::Whole | AttachmentGroup::Filter(_) => true,
+            AttachmentGroup::Selecting => false,
         }
     }
 

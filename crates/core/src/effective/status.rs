@@ -15,18 +15,18 @@ pub struct Statuses {
 pub struct PolicyStatus {
     /// How far the policy is in force; `None` if it is not accepted or the kind has no such condition.
     pub in_force: Option<Enforcement>,
-    /// The policies that set the units which this policy lost, sorted.
+    /// The policies that override units of this policy, sorted.
     pub overridden_by: Vec<PolicyRef>,
     /// The ancestors in the policy's status, as the profile defines them, sorted.
     pub ancestors: Vec<ObjectKey>,
-    /// The number of scopes that the policy reaches.
-    pub scopes: usize,
-    /// The number of scopes in which it lost a unit.
-    pub scopes_lost: usize,
-    /// The units that it lost in some scope, sorted.
-    pub lost_units: Vec<String>,
-    /// The names of some scopes in which it lost a unit.
-    pub lost_in: Vec<String>,
+    /// The number of paths at the effective level that the policy reaches.
+    pub paths: usize,
+    /// The number of these paths on which a unit of the policy is overridden.
+    pub overridden_paths: usize,
+    /// The units that are overridden on some path, sorted.
+    pub overridden_units: Vec<String>,
+    /// The names of some paths on which a unit is overridden.
+    pub overridden_path_names: Vec<String>,
 }
 
 impl Statuses {

@@ -6,45 +6,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use hashbrown::{HashMap, HashSet};
 
 use super::automaton::StateId;
+use super::kind_survey::KindSurvey;
 use super::paths::{ChainId, ChainTable, PathEngine};
-use super::survey::{Survey, SurveyEntry};
+use super::survey::Survey;
 use crate::effective::{AttachmentChain, PolicyKind};
 use crate::model::{
     GroupKind, InternalError, Level, NodeKey, ObjectKey, OrInternal, PolicyRef, Section,
 };
 use crate::profile::PolicyClass;
 use crate::store::NamespacedName;
-use crate::topology::{NodeId, PathStep, TrieNode, TrieNodeId};
-
-/// The number of a list of Namespaces.
-type ListId = u32;
-
-/// A state, the Namespaces on the path that a kind considers, and whether the last trie node added one of
-/// them.
-type KindState = (StateId, ListId, bool);
+use crate::topology::{NodeId, TrieNodeId};
 
 /// The leading nodes of chains, with the trie nodes and states where paths have these nodes.
 type Prefixes = BTreeMap<Vec<NodeId>, Vec<(TrieNodeId, StateId)>>;
-
-/// Numbers lists of Namespaces. Equal lists have the same number.
-#[derive(Debug, Default)]
-struct NamespaceLists {
-    lists: Vec<Vec<NodeId>>,
-    ids: HashMap<Vec<NodeId>, ListId>,
-}
 
 /// Caches the policies of a kind that contribute to each chain, with the nodes that they are attached to.
 struct Contributors<'e> {
     engine: &'e PathEngine,
     by_chain: HashMap<ChainId, Vec<(usize, Vec<NodeId>)>>,
-}
-
-/// A survey of the paths as one kind considers them, with their Namespaces.
-struct KindSurvey<'e> {
-    engine: &'e PathEngine,
-    kind: &'e PolicyKind,
-    survey: Survey<KindState>,
-    lists: NamespaceLists,
 }
 
 impl PathEngine {
@@ -348,161 +327,5 @@ impl<'e> Contributors<'e> {
         }
         let existing = self.by_chain.get(&chain).map(Vec::as_slice);
         existing.or_internal("the contributors to a chain")
-    }
-}
-
-impl NamespaceLists {
-    fn id(&mut self, nodes: Vec<NodeId>) -> ListId {
-        if let Some(&existing) = self.ids.get(&nodes) {
-            return existing;
-        }
-        let id = u32::try_from(self.lists.len()).unwrap_or(u32::MAX);
-        self.lists.push(nodes.clone());
-        self.ids.insert(nodes, id);
-        id
-    }
-
-    fn get(&self, id: ListId) -> Result<&[NodeId], InternalError> {
-        let list = self.lists.get(id as usize).map(Vec::as_slice);
-        list.or_internal("a list of Namespaces")
-    }
-}
-
-impl<'e> KindSurvey<'e> {
-    fn new(engine: &'e PathEngine, kind: &'e PolicyKind) -> Result<Self, InternalError> {
-        let mut lists = NamespaceLists::default();
-        let empty = lists.id(Vec::new());
-        let mut step = |above: KindState, id: TrieNodeId| -> Result<KindState, InternalError> {
-            let (next, nodes) = step(engine, kind, &lists, above, id)?;
-            Ok(match nodes {
-                Some(nodes) => (next, lists.id(nodes), true),
-                None => (next, above.1, false),
-            })
-        };
-        let starts = engine.starts(|root| step((0, empty, false), root))?;
-        let survey = Survey::from(engine, starts.into_iter(), &mut step)?;
-        Ok(Self {
-            engine,
-            kind,
-            survey,
-            lists,
-        })
-    }
-
-    /// Computes for each entry whether `ends` returns true for it or for an entry below it.
-    fn reached(
-        &self,
-        mut ends: impl FnMut(StateId, TrieNodeId) -> Result<bool, InternalError>,
-    ) -> Result<Vec<bool>, InternalError> {
-        let engine = self.engine;
-        let entries = self.survey.entries();
-        let mut reached = vec![false; entries.len()];
-        // Children have lower numbers than their parents, so they are computed first.
-        for id in engine.trie.ids() {
-            let node = engine.trie.node(id)?;
-            for number in self.survey.at(id) {
-                let entry = entries.get(number).or_internal("a survey entry")?;
-                let mut found = ends(entry.state.0, id)?;
-                if !found {
-                    for child in engine.trie.below(node) {
-                        let state = self.below(entry.state, child)?;
-                        let below = self.survey.number(child, state);
-                        let below = below.or_internal("a survey entry below another")?;
-                        if *reached.get(below).or_internal("a survey entry")? {
-                            found = true;
-                            break;
-                        }
-                    }
-                }
-                *reached.get_mut(number).or_internal("a survey entry")? = found;
-            }
-        }
-        Ok(reached)
-    }
-
-    fn below(&self, above: KindState, child: TrieNodeId) -> Result<KindState, InternalError> {
-        let (next, nodes) = step(self.engine, self.kind, &self.lists, above, child)?;
-        Ok(match nodes {
-            Some(nodes) => {
-                let list = self.lists.ids.get(&nodes).copied();
-                (next, list.or_internal("a list of Namespaces")?, true)
-            }
-            None => (next, above.1, false),
-        })
-    }
-
-    /// The nodes that an entry's trie node adds to the path, each with the number of steps of the chain at
-    /// it or above it.
-    fn nodes(
-        &self,
-        entry: &SurveyEntry<KindState>,
-        chain: &AttachmentChain,
-    ) -> Result<Vec<(NodeId, usize)>, InternalError> {
-        let engine = self.engine;
-        let topology = engine.world.topology();
-        let node = engine.trie.node(entry.node)?;
-        let (kind_of_root, _) = engine.automaton.end(entry.state.0)?;
-        let mut found = Vec::new();
-        let steps = &chain.steps;
-        let through = |level: Level| steps.iter().filter(|step| step.level <= level).count();
-        if let Some(root) = engine.trie.root(entry.node) {
-            if self.kind.sees(Level::Root) {
-                let top = topology.node(&NodeKey::root());
-                found.extend(top.map(|top| (top, through(Level::Root))));
-            }
-            let keeps = self.kind.keeps(kind_of_root, Level::GatewayClass);
-            let class = root.class.filter(|_| keeps);
-            found.extend(class.map(|class| (class, through(Level::GatewayClass))));
-        }
-        if !self.kind.keeps(kind_of_root, node.level) {
-            return Ok(found);
-        }
-        found.push((node.node, steps.len()));
-        let own_step = PathStep {
-            node: node.node,
-            level: node.level,
-        };
-        // Without the step of the node itself, the chain ends at the Namespace or above it.
-        let above = steps.len() - usize::from(steps.last() == Some(&own_step));
-        let namespace = self.kind.namespace_above(topology, kind_of_root, node);
-        let added = namespace.filter(|_| entry.state.2);
-        found.extend(added.map(|namespace| (namespace, above)));
-        Ok(found)
-    }
-}
-
-/// The state after one more trie node, and the Namespaces on the path if the trie node adds one.
-fn step(
-    engine: &PathEngine,
-    kind: &PolicyKind,
-    lists: &NamespaceLists,
-    (state, list, _): KindState,
-    id: TrieNodeId,
-) -> Result<(StateId, Option<Vec<NodeId>>), InternalError> {
-    let next = engine.after(state, id)?;
-    let node = engine.trie.node(id)?;
-    let (root, _) = engine.automaton.end(next)?;
-    let namespace = kind.namespace_above(engine.world.topology(), root, node);
-    let above = lists.get(list)?;
-    let added = namespace.filter(|namespace| !above.contains(namespace));
-    let with = |namespace| above.iter().copied().chain([namespace]).collect();
-    Ok((next, added.map(with)))
-}
-
-impl PolicyKind {
-    /// The Namespace of a trie node's object, if the kind considers it above nodes of this level.
-    fn namespace_above(
-        &self,
-        topology: &crate::topology::Topology,
-        root: crate::topology::RootKind,
-        node: &TrieNode,
-    ) -> Option<NodeId> {
-        let key = topology.key(node.node);
-        let reached = key.section.is_none()
-            && self.sees_namespace(node.level)
-            && self.keeps(root, node.level);
-        topology
-            .namespace(&key.object.namespace)
-            .filter(|_| reached)
     }
 }

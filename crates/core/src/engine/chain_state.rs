@@ -3,7 +3,7 @@
 //! The judge computes the same chain from a whole resolved path with `World::attachment_chain`. The engine
 //! works by steps because paths with equal chain states continue alike. Tests compare the two.
 
-use crate::effective::{AttachmentChain, PolicyKind, World};
+use crate::effective::{Activity, AttachmentChain, PolicyKind, World};
 use crate::model::{Level, NodeKey, Str};
 use crate::profile::{EffectiveTarget, PolicyClass};
 use crate::topology::{NodeId, PathStep, RootKind};
@@ -11,8 +11,8 @@ use crate::topology::{NodeId, PathStep, RootKind};
 /// The attachment chain of a kind after some steps of a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct ChainState {
-    /// Whether the kind does not act on this path (specification 2.4).
-    inactive: bool,
+    /// Whether the kind acts on this path (specification 2.4, 2.6).
+    activity: Activity,
     /// Nodes with policies, from least to most specific.
     steps: Vec<PathStep>,
     /// Whether a policy for the clients of this path's namespace is attached to one of the nodes
@@ -99,12 +99,17 @@ impl World {
 impl ChainState {
     /// The chain state of a kind at the beginning of a path. Policies of the root namespace are above all
     /// others (specification 3.1).
-    pub fn start(kind: &PolicyKind, acts: bool, root: Option<NodeId>, client: &Str) -> Self {
+    pub fn start(
+        kind: &PolicyKind,
+        activity: Activity,
+        root: Option<NodeId>,
+        client: &Str,
+    ) -> Self {
         let mut chain_state = ChainState {
-            inactive: !acts,
+            activity,
             ..ChainState::default()
         };
-        if acts
+        if chain_state.activity != Activity::Inactive
             && kind.profile.class != PolicyClass::Direct
             && kind.profile.root_namespace.is_some()
             && let Some(root) = root
@@ -123,26 +128,29 @@ impl ChainState {
         client: &Str,
     ) -> Self {
         let mut chain_state = self.clone();
-        if chain_state.inactive {
+        if chain_state.activity == Activity::Inactive {
             return chain_state;
         }
+        // All policies count where it is not known whether the kind acts.
+        let replaces = chain_state.activity.is_active();
         if let Some(namespace) = effect.namespace {
             let step = PathStep {
                 node: namespace,
                 level: Level::Namespace,
             };
-            if effect.namespace_is_layer && !chain_state.layer_namespaces.contains(&namespace) {
+            let is_layer = effect.namespace_is_layer && replaces;
+            if is_layer && !chain_state.layer_namespaces.contains(&namespace) {
                 chain_state.layer_namespaces.push(namespace);
                 chain_state.clear();
                 chain_state.push(kind, namespace, Level::Namespace, client);
-            } else if !effect.namespace_is_layer
-                && kind.profile.class != PolicyClass::Direct
+            } else if !is_layer
+                && (kind.profile.class != PolicyClass::Direct || !replaces)
                 && !chain_state.steps.contains(&step)
             {
                 chain_state.push(kind, namespace, Level::Namespace, client);
             }
         }
-        if effect.is_layer {
+        if effect.is_layer && replaces {
             chain_state.clear();
         }
         if let Some(node) = effect.node {
@@ -188,6 +196,7 @@ impl ChainState {
             client: self.own_clients.then(|| client.clone()),
             own: self.own,
             inherited_only,
+            unknown: self.activity.unknown().cloned(),
         })
     }
 }

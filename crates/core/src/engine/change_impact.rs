@@ -28,6 +28,18 @@ impl Engine {
             return Some(ChangeImpact::Nothing);
         }
         let now = self.world().store();
+        // A kind without a profile becomes a kind of the world with its first policy. Filters may reference
+        // objects that do not exist.
+        let entry = now.get(key);
+        match number {
+            None if entry.is_some_and(|entry| entry.object.has_target_reference())
+                && !self.world().refused().contains(&key.kind) =>
+            {
+                return None;
+            }
+            Some(number) if self.is_filter(number, key) => return None,
+            _ => {}
+        }
         if number.is_none()
             && !key.kind.defines_kinds()
             && let (Some(before), Some(now)) = (before.get(key), now.get(key))
@@ -44,6 +56,17 @@ impl Engine {
             return None;
         }
         Some(number.map_or(ChangeImpact::Nothing, ChangeImpact::Policy))
+    }
+
+    /// Whether filters of route rules reference objects of an unprofiled kind, this one among them.
+    fn is_filter(&self, number: usize, key: &ObjectKey) -> bool {
+        let kind = self.world().kinds().get(number);
+        let index = self
+            .indexes
+            .get(number)
+            .filter(|_| kind.is_some_and(|kind| kind.is_unprofiled()));
+        let name = (key.namespace.clone(), key.name.clone());
+        index.is_some_and(|index| index.filters.policies().any(|other| *other == name))
     }
 
     /// Whether answers may depend on the status of the object: because its profile reads the status of

@@ -7,8 +7,7 @@ use hashbrown::{HashMap, HashSet};
 use super::automaton::{Automaton, ChainStateId, ChainStates, State, StateId, Transitions};
 use super::chain_state::{ChainEffect, ChainState, StepContext};
 use crate::attach::AttachmentGroup;
-use crate::effective::chain::acts;
-use crate::effective::{NodePolicies, PolicyKind, World};
+use crate::effective::{Activity, NodePolicies, PolicyKind, World};
 use crate::model::{IndexVec, InternalError, Level, NodeKey, OrInternal, Str};
 use crate::topology::{NodeId, PathTrie, RootKind, TrieNode, TrieNodeId, TrieRoot};
 
@@ -25,7 +24,7 @@ struct Symbol {
 struct RootSymbol {
     kind: RootKind,
     client: Str,
-    acts: Vec<bool>,
+    activities: Vec<Activity>,
 }
 
 /// Builds an automaton.
@@ -179,8 +178,8 @@ impl<'w> AutomatonBuilder<'w> {
                 } else {
                     Str::default()
                 },
-                acts: kinds
-                    .map(|(_, kind)| acts(&kind.profile, root.kind, root.controller.as_deref()))
+                activities: kinds
+                    .map(|(_, kind)| self.world.activity(kind, root.kind, &root.controller))
                     .collect(),
             }),
             steps,
@@ -276,8 +275,8 @@ impl<'w> AutomatonBuilder<'w> {
     fn start_below(&mut self, root: RootSymbol) -> Result<State, InternalError> {
         let mut chain_states = vec![0; self.world.kinds().len()].into_boxed_slice();
         let active_kinds = self.active_kinds().collect::<Vec<_>>();
-        for ((number, kind), acts) in active_kinds.into_iter().zip(root.acts) {
-            let chain_state = ChainState::start(kind, acts, self.root, &root.client);
+        for ((number, kind), activity) in active_kinds.into_iter().zip(root.activities) {
+            let chain_state = ChainState::start(kind, activity, self.root, &root.client);
             let id = self.chain_state(number, chain_state, &root.client)?;
             *chain_states
                 .get_mut(number)

@@ -12,12 +12,13 @@ mod automaton;
 mod chain_state;
 mod change_impact;
 mod explore;
+mod kind_survey;
 mod paths;
 mod statuses;
 mod survey;
 
 pub use automaton::{Automaton, ChainStateId, StateId, Transitions};
-pub use paths::{ChainId, ChainKey, ChainTable, PathEnd, PathEngine, acts_below};
+pub use paths::{ChainId, ChainKey, ChainTable, PathEnd, PathEngine};
 pub use survey::{PathCount, PathGroup, SAMPLE_SIZE, Survey, SurveyEntry, SurveyStart};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -109,7 +110,7 @@ impl Engine {
     /// The number of policies of each kind by outcome (specification 3.3).
     pub fn outcomes(&self) -> BTreeMap<(GroupKind, Outcome), usize> {
         let mut found = BTreeMap::new();
-        for kind in &self.paths.world.kinds {
+        for kind in self.paths.world.profiled_kinds() {
             for (slot, _) in kind.policies() {
                 let (outcome, _) = kind.outcome(slot);
                 let key = (kind.profile.policy.clone(), outcome);

@@ -200,6 +200,12 @@ impl PathEngine {
         Ok(last)
     }
 
+    /// Whether a kind acts on the paths of a root (specification 2.4).
+    pub fn acts_below(&self, kind: &PolicyKind, root: &TrieRoot) -> bool {
+        let activity = self.world.activity(kind, root.kind, &root.controller);
+        activity.is_active()
+    }
+
     /// Records an internal error that concerns the answers of all kinds: all become UNKNOWN.
     pub fn fail(&self, error: InternalError) {
         for kind in self.world.kinds() {
@@ -306,11 +312,6 @@ impl<'e> ChainTable<'e> {
     pub fn is_empty(&self) -> bool {
         self.chains.is_empty()
     }
-}
-
-/// Whether a kind acts on paths of a root whose class has this controller.
-pub fn acts_below(kind: &PolicyKind, root: RootKind, controller: Option<&str>) -> bool {
-    crate::effective::chain::acts(kind.profile(), root, controller)
 }
 
 /// Whether paths of a root go through a Gateway or a mesh root.

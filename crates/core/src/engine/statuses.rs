@@ -1,9 +1,10 @@
-//! Computes the statuses of policies (specification 10). What a policy won and lost is computed once for
-//! each attachment chain and multiplied by the number of paths that have the chain.
+//! Computes the statuses of policies (specification 10). The effective and the overridden units of a
+//! policy are computed once for each attachment chain and multiplied by the number of paths that have
+//! the chain.
 
 use hashbrown::{HashMap, HashSet};
 
-use super::paths::{ChainTable, PathEngine, acts_below, has_ancestor};
+use super::paths::{ChainId, ChainTable, PathEngine, has_ancestor};
 use super::survey::{PathCount, PathGroup};
 use crate::effective::enforcement::EnforcementSummary;
 use crate::effective::{PolicyKind, PolicyStatus, Statuses};
@@ -72,11 +73,15 @@ impl PathEngine {
         let slots = kind.slots();
         let mut summaries: Vec<EnforcementSummary> =
             (0..slots).map(|_| EnforcementSummary::default()).collect();
-        let mut lost = vec![PathCount::default(); slots];
+        let mut overridden = vec![PathCount::default(); slots];
         if kind.policy_count() > 0 {
             let mut chains = ChainTable::new(self, number, kind);
             let mut scopes: Vec<PathCount> = Vec::new();
+            let mut unknown: HashSet<ChainId> = HashSet::new();
             for group in groups {
+                if let Some(chain) = chains.at(group.state)? {
+                    unknown.insert(chain);
+                }
                 let Some(chain) = chains.at_scope(group.state, group.object)? else {
                     continue;
                 };
@@ -84,17 +89,24 @@ impl PathEngine {
                 let scope = scopes.get_mut(chain).or_internal("the scopes of a chain")?;
                 scope.join(&group.paths);
             }
+            for chain in unknown {
+                for slot in kind.unknown_slots(chains.chain(chain)?) {
+                    let summary = summaries.get_mut(slot).or_internal("a policy")?;
+                    summary.is_on_unknown_path = true;
+                }
+            }
             for (chain, paths) in scopes.iter().enumerate() {
                 let contribution = self.world.contribution(kind, chains.chain(chain)?);
                 for share in &contribution.shares {
                     let summary = summaries.get_mut(share.policy).or_internal("a policy")?;
                     let count = usize::try_from(paths.count).unwrap_or(usize::MAX);
-                    summary.scopes = summary.scopes.saturating_add(count);
+                    summary.paths = summary.paths.saturating_add(count);
                     summary.add(share);
                     if !share.lost.is_empty() {
-                        summary.scopes_lost = summary.scopes_lost.saturating_add(count);
-                        let lost = lost.get_mut(share.policy).or_internal("a policy")?;
-                        lost.join(paths);
+                        summary.overridden_paths = summary.overridden_paths.saturating_add(count);
+                        let overridden =
+                            overridden.get_mut(share.policy).or_internal("a policy")?;
+                        overridden.join(paths);
                     }
                 }
             }
@@ -102,8 +114,8 @@ impl PathEngine {
         let mut statuses = vec![PolicyStatus::default(); slots];
         for (slot, _) in kind.policies() {
             let summary = summaries.get_mut(slot).or_internal("a policy")?;
-            let lost = lost.get(slot).or_internal("a policy")?;
-            summary.lost_in = self.names(lost)?;
+            let overridden = overridden.get(slot).or_internal("a policy")?;
+            summary.overridden_path_names = self.names(overridden)?;
             let mut status = kind.status(slot, summary);
             status.ancestors = self.ancestors_of(kind, slot, ancestors)?;
             *statuses.get_mut(slot).or_internal("a policy")? = status;
@@ -135,7 +147,7 @@ impl PathEngine {
                     };
                     for root in ancestors.of(kind, node)? {
                         let (node, root) = roots.get(root as usize).or_internal("a root")?;
-                        if acts_below(kind, root.kind, root.controller.as_deref()) {
+                        if self.acts_below(kind, root) {
                             let node = self.trie.node(*node)?;
                             let key = self.world.topology().key(node.node);
                             found.push(key.object.clone());
@@ -295,7 +307,11 @@ impl PolicyKind {
     /// The status of a policy from its summary, without ancestors.
     pub(crate) fn status(&self, slot: usize, summary: &EnforcementSummary) -> PolicyStatus {
         let accepted = self.outcome(slot).0 == Outcome::Accepted;
-        if !accepted || self.profile.class == PolicyClass::Listed {
+        let has_status = !matches!(
+            self.profile.class,
+            PolicyClass::Listed | PolicyClass::Unprofiled
+        );
+        if !accepted || !has_status {
             return PolicyStatus::default();
         }
         let by = summary.overridden_by.iter();
@@ -306,10 +322,14 @@ impl PolicyKind {
             in_force: Some(summary.in_force()),
             overridden_by,
             ancestors: Vec::new(),
-            scopes: summary.scopes,
-            scopes_lost: summary.scopes_lost,
-            lost_units: summary.lost_units.iter().map(Unit::to_string).collect(),
-            lost_in: summary.lost_in.clone(),
+            paths: summary.paths,
+            overridden_paths: summary.overridden_paths,
+            overridden_units: summary
+                .overridden_units
+                .iter()
+                .map(Unit::to_string)
+                .collect(),
+            overridden_path_names: summary.overridden_path_names.clone(),
         }
     }
 }

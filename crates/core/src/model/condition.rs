@@ -20,6 +20,8 @@ pub enum Outcome {
     SelectorNotEvaluated,
     /// The policy's own controller did not accept it (`trustStatus`).
     Untrusted,
+    /// No profile describes the kind (specification 2.7).
+    NoProfile,
 }
 
 /// Why a path does not exist: the reason of its first step that fails (specification 1.4).
@@ -68,6 +70,7 @@ impl Outcome {
             Outcome::Conflicted => "Conflicted",
             Outcome::SelectorNotEvaluated => "SelectorNotEvaluated",
             Outcome::Untrusted => "Untrusted",
+            Outcome::NoProfile => "NoProfile",
         }
     }
 }

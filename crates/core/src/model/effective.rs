@@ -6,6 +6,7 @@ use super::level::Level;
 use super::object::{ObjectKey, Str};
 use super::strategy::Strategy;
 use super::unit::Unit;
+use super::unknown::Unknown;
 
 /// The namespace and name of a policy whose kind is known from the context.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -86,6 +87,8 @@ pub struct EffectivePolicy {
     pub inherited_only: bool,
     /// Why the answer was not computed; `None` if it was.
     pub not_computed: Option<String>,
+    /// What the answer does not know; `None` if it is complete (specification 2.5).
+    pub unknown: Option<Unknown>,
 }
 
 /// Why the value that a policy offered is not in the result.
@@ -117,35 +120,35 @@ pub enum LossReason {
     SamePolicyOverride,
 }
 
-/// A policy that offered a unit and lost it.
+/// A policy that offered a unit and was overridden.
 #[derive(Clone, Debug, PartialEq)]
-pub struct BeatenPolicy {
+pub struct OverriddenPolicy {
     /// The policy.
     pub policy: PolicyRef,
     /// The block that contains the offered unit.
     pub block: BlockName,
-    /// The offered unit: equal to, above or below the unit that won.
+    /// The offered unit: equal to, above or below the unit of the result.
     pub unit: Unit,
     /// The offered value.
     pub value: Value,
-    /// Why the policy lost.
+    /// Why the policy is overridden.
     pub reason: LossReason,
 }
 
-/// One unit of a result with its winner and the policies that lost it (specification 9.1).
+/// One unit of a result with the policies that set it and those that they override (specification 9.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnitExplanation {
     /// The unit.
     pub unit: Unit,
     /// The value; `None` if a null deleted the unit or `unset` excludes it.
     pub value: Option<Value>,
-    /// The origin of the value; `None` if no policy won the unit.
+    /// The origin of the value; `None` if no policy sets the unit.
     pub origin: Option<Origin>,
-    /// The policies that lost the unit, from the least to the most specific.
-    pub beaten: Vec<BeatenPolicy>,
+    /// The policies that are overridden in the unit, from the least to the most specific.
+    pub overridden: Vec<OverriddenPolicy>,
 }
 
-/// An effective policy with the winner and the losers of each unit.
+/// An effective policy with the setting and the overridden policies of each unit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Explanation {
     /// The effective policy, as look-ups return it.
@@ -213,5 +216,6 @@ impl EffectivePolicy {
             && self.listed.is_empty()
             && self.rejected.is_empty()
             && self.not_computed.is_none()
+            && self.unknown.is_none()
     }
 }

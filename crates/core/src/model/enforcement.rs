@@ -15,6 +15,8 @@ pub enum Enforcement {
     None,
     /// The policy is accepted but is on no path.
     NoScope,
+    /// The policy has no scope, and is on a path where its kind is unknown (specification 2.6).
+    Unknown,
 }
 
 impl Enforcement {
@@ -27,6 +29,7 @@ impl Enforcement {
             Enforcement::PartWithAdditions => "PartWithAdditions",
             Enforcement::None => "None",
             Enforcement::NoScope => "NoScope",
+            Enforcement::Unknown => "Unknown",
         }
     }
 }

@@ -16,13 +16,14 @@ mod path;
 mod selector;
 mod strategy;
 mod unit;
+mod unknown;
 mod value;
 
 pub use change::{Change, KindState, SourceState};
 pub use chunked_vec::ChunkedVec;
 pub use condition::{Outcome, PathErrorReason};
 pub use effective::{
-    BeatenPolicy, BlockName, EffectivePolicy, Explanation, ListedPolicy, LossReason, Origin,
+    BlockName, EffectivePolicy, Explanation, ListedPolicy, LossReason, Origin, OverriddenPolicy,
     PolicyRef, RejectedPolicy, UnitExplanation,
 };
 pub use enforcement::Enforcement;
@@ -37,4 +38,5 @@ pub use path::{
 pub use selector::LabelSelector;
 pub use strategy::{Direction, Granularity, Strategy};
 pub use unit::{Segment, Unit, item_value};
+pub use unknown::{Unknown, UnknownReason};
 pub use value::{FieldStep, at_path, is_unset, parse_field_path};

@@ -174,6 +174,16 @@ impl Object {
         }
     }
 
+    /// Whether the object has a target reference as policies have (specification 2.7).
+    pub fn has_target_reference(&self) -> bool {
+        let fields = ["targetRef", "targetRefs", "targetSelectors"];
+        let spec = self.body.get("spec");
+        fields.iter().any(|field| {
+            spec.and_then(|spec| spec.get(field))
+                .is_some_and(|value| !value.is_null())
+        })
+    }
+
     /// Returns the kind that a CustomResourceDefinition defines; `None` for any other object, or if
     /// the definition names no kind.
     pub fn defined_kind(&self) -> Option<GroupKind> {

@@ -52,10 +52,11 @@ mod tests {
     fn every_built_in_profile_resolves_to_its_own_kind() {
         let mut kinds = BTreeSet::new();
         for parsed in built_in() {
-            let (place, document) = parsed.as_ref().unwrap();
-            let profile = Profile::resolve(document, ProfileOrigin::BuiltIn, None, place).unwrap();
-            assert!(kinds.insert(profile.policy.clone()), "{place}");
-            assert!(profile.name.ends_with(&*profile.policy.group), "{place}");
+            let (location, document) = parsed.as_ref().unwrap();
+            let profile =
+                Profile::resolve(document, ProfileOrigin::BuiltIn, None, location).unwrap();
+            assert!(kinds.insert(profile.policy.clone()), "{location}");
+            assert!(profile.name.ends_with(&*profile.policy.group), "{location}");
         }
         assert!(kinds.len() >= 29, "{}", kinds.len());
     }

@@ -35,7 +35,7 @@ pub struct ProfileDocument {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProfileError {
     /// File and line, or the name of the object.
-    pub place: String,
+    pub location: String,
     /// What is wrong and how to fix it.
     pub reason: String,
 }
@@ -272,6 +272,11 @@ where
 }
 
 impl ProfileDocument {
+    /// The entries of `controllers`.
+    pub fn controllers(&self) -> impl Iterator<Item = &str> {
+        self.spec.controllers.iter().flatten().map(String::as_str)
+    }
+
     /// Returns `metadata.name`.
     pub fn name(&self) -> &str {
         &self.metadata.name
@@ -343,9 +348,9 @@ pub fn parse_documents(
 /// Parses a PolicyProfile from an object of a cluster or a manifest.
 ///
 /// # Errors
-/// The document is malformed. The error has `place` and the reason.
-pub fn parse_value(value: &Value, place: &str) -> Result<ProfileDocument, ProfileError> {
-    let refuse = |reason: String| ProfileError::new(place.to_owned(), reason);
+/// The document is malformed. The error has `location` and the reason.
+pub fn parse_value(value: &Value, location: &str) -> Result<ProfileDocument, ProfileError> {
+    let refuse = |reason: String| ProfileError::new(location.to_owned(), reason);
     let document: ProfileDocument =
         serde_json::from_value(value.clone()).map_err(|e| refuse(e.to_string()))?;
     document.check_kind().map_err(refuse)?;
@@ -384,14 +389,14 @@ fn first_sentence(text: &str) -> String {
 
 impl ProfileError {
     /// Creates an error with a location and a reason.
-    pub fn new(place: String, reason: String) -> Self {
-        Self { place, reason }
+    pub fn new(location: String, reason: String) -> Self {
+        Self { location, reason }
     }
 }
 
 impl fmt::Display for ProfileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: profile refused: {}", self.place, self.reason)
+        write!(f, "{}: profile refused: {}", self.location, self.reason)
     }
 }
 

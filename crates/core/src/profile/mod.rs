@@ -38,7 +38,8 @@ pub struct Profile {
     pub policy: GroupKind,
     /// Whether the kind is cluster-scoped.
     pub cluster_scoped: bool,
-    /// Controllers of the GatewayClasses that the kind applies to; empty means any (specification 2.4).
+    /// Patterns of the controllers of GatewayClasses that the kind applies to; empty means any. `*` matches
+    /// any characters (specification 2.4, 2.6).
     pub controllers: Vec<Str>,
     /// Whether the kind applies to mesh paths (specification 2.4).
     pub mesh: bool,
@@ -120,6 +121,9 @@ pub enum PolicyClass {
     Inherited,
     /// Policies are listed and not merged (specification 8).
     Listed,
+    /// No profile describes the kind: its policies are attached but not interpreted (specification 2.7).
+    #[serde(skip)]
+    Unprofiled,
 }
 
 /// The kinds that references can name.
@@ -399,9 +403,35 @@ impl Profile {
         strategy::parse_strategy(self, raw, block).ok()
     }
 
-    /// Reports whether the kind applies to Gateways whose class has a controller (specification 2.4).
-    pub fn acts_below(&self, controller: Option<&str>) -> bool {
-        self.controllers.is_empty()
-            || controller.is_some_and(|name| self.controllers.iter().any(|c| &**c == name))
+    /// Whether an entry of `controllers` matches a `controllerName` (specification 2.4).
+    pub fn lists_controller(&self, name: &str) -> bool {
+        let mut patterns = self.controllers.iter();
+        patterns.any(|pattern| matches_pattern(pattern, name))
     }
+
+    /// Whether this stands for the missing profile of a kind (specification 2.7).
+    pub fn is_unprofiled(&self) -> bool {
+        self.class == PolicyClass::Unprofiled
+    }
+}
+
+/// Whether a text matches a pattern, in which `*` stands for any characters.
+pub fn matches_pattern(pattern: &str, text: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else {
+        return pattern == text;
+    };
+    let Some(mut text) = text.strip_prefix(start) else {
+        return false;
+    };
+    let mut parts = rest.split('*').peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return text.ends_with(part);
+        }
+        match text.split_once(part) {
+            Some((_, after)) => text = after,
+            None => return false,
+        }
+    }
+    true
 }

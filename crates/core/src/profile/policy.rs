@@ -36,7 +36,7 @@ pub struct Policy {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
     /// Field path of the reference, such as `spec.targetRefs[0]`.
-    pub place: String,
+    pub field: String,
     /// Kind of the target.
     pub kind: GroupKind,
     /// Name or selector of the target.

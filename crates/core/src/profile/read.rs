@@ -189,7 +189,7 @@ fn block(
     let layout = &profile.rules;
     let strategy = match profile.class {
         PolicyClass::Inherited => super::strategy::strategy(profile, body, place, name)?,
-        PolicyClass::Direct | PolicyClass::Listed => Strategy::None,
+        PolicyClass::Direct | PolicyClass::Listed | PolicyClass::Unprofiled => Strategy::None,
     };
     let when = match layout.when.as_ref().and_then(|w| place.get(w)) {
         Some(Value::String(text)) if name != BlockName::Bare => {

@@ -31,16 +31,16 @@ fn collect(
     let many = list(spec, "targetRefs")?;
     let selectors = list(spec, "targetSelectors")?;
     if let Some(value) = single {
-        let place = "spec.targetRef".to_owned();
-        references.push(reference(profile, value, place, false, warnings));
+        let field = "spec.targetRef".to_owned();
+        references.push(reference(profile, value, field, false, warnings));
     }
     for (index, value) in many.iter().enumerate() {
-        let place = format!("spec.targetRefs[{index}]");
-        references.push(reference(profile, value, place, false, warnings));
+        let field = format!("spec.targetRefs[{index}]");
+        references.push(reference(profile, value, field, false, warnings));
     }
     for (index, value) in selectors.iter().enumerate() {
-        let place = format!("spec.targetSelectors[{index}]");
-        references.push(reference(profile, value, place, true, warnings));
+        let field = format!("spec.targetSelectors[{index}]");
+        references.push(reference(profile, value, field, true, warnings));
     }
     if single.is_some() && spec.get("targetRefs").is_some_and(|v| !v.is_null()) {
         return Err("both targetRef and targetRefs are set: keep one".to_owned());
@@ -69,19 +69,19 @@ fn list<'v>(spec: &'v Value, field: &str) -> Result<&'v [Value], String> {
 fn reference(
     profile: &Profile,
     value: &Value,
-    place: String,
+    field: String,
     is_selector: bool,
     warnings: &mut Vec<String>,
 ) -> Reference {
     let text = |field: &str| value.get(field).and_then(Value::as_str);
     let mut invalid = None;
     let mut fail = |reason: String| {
-        invalid.get_or_insert(format!("{place}: {reason}"));
+        invalid.get_or_insert(format!("{field}: {reason}"));
     };
     if !value.is_object() {
         fail("the reference is not an object".to_owned());
     }
-    let kind = kind_of(profile, text("group"), text("kind"), &place, warnings);
+    let kind = kind_of(profile, text("group"), text("kind"), &field, warnings);
     if kind.is_none() {
         fail("`kind` is missing".to_owned());
     }
@@ -123,7 +123,7 @@ fn reference(
         namespace,
         namespaces,
         invalid,
-        place,
+        field,
     }
 }
 
@@ -132,7 +132,7 @@ fn kind_of(
     profile: &Profile,
     group: Option<&str>,
     kind: Option<&str>,
-    place: &str,
+    field: &str,
     warnings: &mut Vec<String>,
 ) -> Option<GroupKind> {
     let listed = match &profile.targets {
@@ -148,7 +148,7 @@ fn kind_of(
     let group = match group {
         Some(group) => match group.split_once('/') {
             Some((group, version)) => {
-                warnings.push(format!("{place}: group contains a version, `{version}`"));
+                warnings.push(format!("{field}: group contains a version, `{version}`"));
                 group
             }
             None => group,

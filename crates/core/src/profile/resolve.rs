@@ -2,7 +2,10 @@
 
 use super::document::{KindDoc, ProfileDocument, ProfileError, RulesDoc, Scope, Spec};
 use super::label::PolicyLabel;
-use super::{PolicyClass, Profile, ProfileOrigin, TargetKinds, settings};
+use super::{
+    AttachmentForms, CrossNamespace, EffectiveTarget, PolicyClass, Profile, ProfileOrigin,
+    SameTarget, TargetKinds, settings,
+};
 use crate::model::{GroupKind, Strategy};
 
 type SettingResult<T> = Result<T, String>;
@@ -12,15 +15,15 @@ impl Profile {
     /// CRD determines the class if the document does not.
     ///
     /// # Errors
-    /// The profile is contradictory or malformed. The error has `place` and the reason.
+    /// The profile is contradictory or malformed. The error has `location` and the reason.
     pub fn resolve(
         document: &ProfileDocument,
         origin: ProfileOrigin,
         label: Option<PolicyLabel>,
-        place: &str,
+        location: &str,
     ) -> Result<Self, ProfileError> {
         from_spec(document.spec.clone(), document.name(), origin, label)
-            .map_err(|reason| ProfileError::new(place.to_owned(), reason))
+            .map_err(|reason| ProfileError::new(location.to_owned(), reason))
     }
 
     /// Derives the profile of a kind from the label of its CRD alone: preset `gep713` with both
@@ -61,6 +64,32 @@ impl Profile {
             gateway_class: cluster_scoped,
         };
         Ok(profile)
+    }
+
+    /// Stands for the missing profile of a kind: its policies attach wherever they refer to, and are not
+    /// interpreted (specification 2.7).
+    ///
+    /// # Errors
+    /// None in practice: the preset is validated like any other profile.
+    pub fn unprofiled(kind: &GroupKind) -> Result<Self, ProfileError> {
+        let label = PolicyLabel::Direct;
+        let derived = Self::derive(kind, &kind.to_string(), false, label)?;
+        Ok(Self {
+            class: PolicyClass::Unprofiled,
+            targets: TargetKinds::Any {
+                gateway_class: true,
+            },
+            effective: EffectiveTarget::Every,
+            attach: AttachmentForms {
+                refs: true,
+                filter: true,
+                namespace: false,
+            },
+            cross_namespace: CrossNamespace::Any,
+            max_targets: usize::MAX,
+            same_target: SameTarget::Established,
+            ..derived
+        })
     }
 }
 
@@ -139,7 +168,7 @@ fn strategies(spec: &Spec, class: PolicyClass) -> SettingResult<Vec<Strategy>> {
     let given = match (&spec.strategies, class) {
         (Some(list), _) => list.clone(),
         (None, PolicyClass::Direct) => vec!["None".to_owned()],
-        (None, PolicyClass::Listed) => Vec::new(),
+        (None, PolicyClass::Listed | PolicyClass::Unprofiled) => Vec::new(),
         (None, PolicyClass::Inherited) => [
             "AtomicDefaults",
             "PatchDefaults",

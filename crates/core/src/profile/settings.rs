@@ -45,7 +45,7 @@ pub(super) fn targets(given: Option<&[TargetDoc]>) -> TargetKinds {
 pub(super) fn effective(given: Option<EffectiveTarget>, class: PolicyClass) -> EffectiveTarget {
     given.unwrap_or(match class {
         PolicyClass::Direct => EffectiveTarget::Target,
-        PolicyClass::Inherited | PolicyClass::Listed => EffectiveTarget::Every,
+        _ => EffectiveTarget::Every,
     })
 }
 
@@ -226,7 +226,7 @@ pub(super) fn span(given: Option<SpanDoc>) -> FoldSpan {
 pub(super) fn same_target(given: Option<SameTarget>, class: PolicyClass) -> SameTarget {
     given.unwrap_or(match class {
         PolicyClass::Direct => SameTarget::RejectNewer,
-        PolicyClass::Inherited | PolicyClass::Listed => SameTarget::Established,
+        _ => SameTarget::Established,
     })
 }
 

@@ -167,8 +167,8 @@ mod tests {
         );
         let mut documents = parse_documents(&text, "f.yaml");
         assert_eq!(documents.len(), 1);
-        let resolved = documents.remove(0).and_then(|(place, document)| {
-            Profile::resolve(&document, ProfileOrigin::Configured, None, &place)
+        let resolved = documents.remove(0).and_then(|(location, document)| {
+            Profile::resolve(&document, ProfileOrigin::Configured, None, &location)
         });
         resolved.map_or_else(|e| e.to_string(), |_| String::new())
     }

@@ -49,7 +49,7 @@ pub struct MatchFailure {
     /// Why the request is not accepted.
     pub reason: NoMatchReason,
     /// The matches with the fewest unmet conditions, from the nearest.
-    pub nearest: Vec<NearMiss>,
+    pub near_misses: Vec<NearMiss>,
 }
 
 /// A match whose conditions a request does not meet.
@@ -60,7 +60,7 @@ pub struct NearMiss {
     /// Index of the rule.
     pub rule: u32,
     /// Human-readable descriptions of the unmet conditions.
-    pub lacks: Vec<String>,
+    pub missing: Vec<String>,
 }
 
 /// Why a Gateway, listener or Service does not accept a request.
@@ -75,7 +75,7 @@ pub enum NoMatchReason {
     /// The listener conflicts with another one of the same port, protocol and hostname.
     ListenerConflicted,
     /// No listener accepts the host.
-    HostNotTaken,
+    HostnameNotServed,
     /// No route of the listener accepts the host.
     NoRoute,
     /// Routes accept the host, but the request meets none of their matches.
@@ -99,7 +99,7 @@ impl NoMatchReason {
             Self::ServiceNotFound => "ServiceNotFound",
             Self::ListenerNotFound => "ListenerNotFound",
             Self::ListenerConflicted => "ListenerConflicted",
-            Self::HostNotTaken => "HostNotTaken",
+            Self::HostnameNotServed => "HostnameNotServed",
             Self::NoRoute => "NoRoute",
             Self::NoMatch => "NoMatch",
         }
@@ -117,7 +117,7 @@ impl fmt::Display for NoMatchReason {
             Self::ListenerConflicted => {
                 "the listener conflicts with another one of the same port, protocol and hostname"
             }
-            Self::HostNotTaken => "no listener accepts the host",
+            Self::HostnameNotServed => "no listener accepts the host",
             Self::NoRoute => "no route of the listener accepts the host",
             Self::NoMatch => "routes accept the host, but the request meets none of their matches",
         })

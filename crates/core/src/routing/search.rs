@@ -64,7 +64,7 @@ impl<'a> Search<'a> {
             None => result.failures.push(MatchFailure {
                 path: root(name).to_string(),
                 reason: NoMatchReason::GatewayNotFound,
-                nearest: Vec::new(),
+                near_misses: Vec::new(),
             }),
         }
     }
@@ -90,7 +90,7 @@ impl<'a> Search<'a> {
         let failure = |reason| MatchFailure {
             path: root(name).to_string(),
             reason,
-            nearest: Vec::new(),
+            near_misses: Vec::new(),
         };
         if ports.is_empty() {
             result
@@ -99,7 +99,9 @@ impl<'a> Search<'a> {
         }
         for (port, mut listeners) in ports {
             if self.needs_host() && self.request.host.is_empty() {
-                result.failures.push(failure(NoMatchReason::HostNotTaken));
+                result
+                    .failures
+                    .push(failure(NoMatchReason::HostnameNotServed));
                 continue;
             }
             let all = listeners.len();
@@ -113,7 +115,7 @@ impl<'a> Search<'a> {
             if listeners.is_empty() {
                 let not_taken = failure(match conflicted {
                     true => NoMatchReason::ListenerConflicted,
-                    false => NoMatchReason::HostNotTaken,
+                    false => NoMatchReason::HostnameNotServed,
                 });
                 // Report one failure for all ports.
                 if !result.failures.contains(&not_taken) {
@@ -206,7 +208,7 @@ impl<'a> Search<'a> {
             result.failures.push(MatchFailure {
                 path: at(None).to_string(),
                 reason: NoMatchReason::ServiceNotFound,
-                nearest: Vec::new(),
+                near_misses: Vec::new(),
             });
             return;
         };
@@ -344,14 +346,19 @@ impl<'a> Search<'a> {
         let mut misses = Vec::new();
         for candidate in applicable.take(MAX_EXAMINED_MATCHES) {
             let conditions = &candidate.conditions;
-            let mut lacks: Vec<String> = conditions.unmet(request).collect();
+            let mut missing: Vec<String> = conditions.unmet(request).collect();
             let path_matches = conditions.path.matches(request);
             if !path_matches {
-                lacks.insert(0, conditions.path.describe());
+                missing.insert(0, conditions.path.describe());
             }
             misses.push((
-                (!path_matches, lacks.len(), candidate.route, candidate.rule),
-                lacks,
+                (
+                    !path_matches,
+                    missing.len(),
+                    candidate.route,
+                    candidate.rule,
+                ),
+                missing,
             ));
         }
         let reason = match misses.is_empty() {
@@ -360,14 +367,18 @@ impl<'a> Search<'a> {
         };
         misses.sort_by_key(|(order, _)| *order);
         let nearest_misses = misses.into_iter().take(MAX_NEAR_MISSES);
-        let nearest = nearest_misses.filter_map(|((.., route, rule), lacks)| {
+        let near_misses = nearest_misses.filter_map(|((.., route, rule), missing)| {
             let route = scope.index.routes.get(route)?.key.clone();
-            Some(NearMiss { route, rule, lacks })
+            Some(NearMiss {
+                route,
+                rule,
+                missing,
+            })
         });
         MatchFailure {
             path: scope.path.to_string(),
             reason,
-            nearest: nearest.collect(),
+            near_misses: near_misses.collect(),
         }
     }
 }

@@ -11,7 +11,7 @@ mod route;
 pub use grant::Grant;
 pub use listener::{AllowedNamespaces, Gateway, Listener, ListenerSet};
 pub use projection::{Projection, ServicePorts};
-pub use registry::{ProfileRegistry, ProfileSources};
+pub use registry::{ControllerAlias, ProfileRegistry, ProfileSources};
 pub use route::{
     BackendRef, ExtensionRef, ParentRef, ROUTE_KINDS, Route, RouteKind, Rule, route_kind,
 };

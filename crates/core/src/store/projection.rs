@@ -65,7 +65,7 @@ impl Projection {
             }
             groups::CORE => matches!(name, "Service" | "Namespace"),
             groups::APIEXTENSIONS => name == "CustomResourceDefinition",
-            groups::ENTAIL => name == "PolicyProfile",
+            groups::ENTAIL => matches!(name, "PolicyProfile" | "ControllerAlias"),
             _ => false,
         }
     }

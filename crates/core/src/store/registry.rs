@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::Store;
-use crate::model::{GroupKind, groups};
+use super::{Projection, ROUTE_KINDS, Store};
+use crate::model::{GroupKind, Str, groups};
 use crate::profile::{
     PolicyLabel, Profile, ProfileDocument, ProfileError, ProfileOrigin, built_in, parse_value,
 };
@@ -18,6 +18,18 @@ use crate::profile::{
 pub struct ProfileSources {
     built_in: Arc<Vec<(String, ProfileDocument)>>,
     configured: Arc<Vec<(String, ProfileDocument)>>,
+    aliases: Arc<Vec<ControllerAlias>>,
+    assumed_classes: Arc<BTreeMap<Str, Str>>,
+}
+
+/// Configures which profiles describe the policies of a controller with a name of its own (specification
+/// 2.6).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControllerAlias {
+    /// The `controllerName` of GatewayClasses.
+    pub controller: Str,
+    /// The API group of policy kinds, or a controller that profiles list.
+    pub profiles: Str,
 }
 
 /// The profile of every kind, resolved against the CRDs of a store.
@@ -45,13 +57,33 @@ impl ProfileSources {
         // A test checks that all of them parse.
         Self {
             built_in: Arc::new(built_in().iter().flatten().cloned().collect()),
-            configured: Arc::default(),
+            ..Self::default()
         }
     }
 
     /// Adds documents of files, each with its location.
     pub fn configure(&mut self, documents: impl IntoIterator<Item = (String, ProfileDocument)>) {
         Arc::make_mut(&mut self.configured).extend(documents);
+    }
+
+    /// Adds aliases of controllers.
+    pub fn add_aliases(&mut self, aliases: impl IntoIterator<Item = ControllerAlias>) {
+        Arc::make_mut(&mut self.aliases).extend(aliases);
+    }
+
+    /// Sets the controller of a GatewayClass for worlds in which the class does not exist.
+    pub fn assume_class(&mut self, class: Str, controller: Str) {
+        Arc::make_mut(&mut self.assumed_classes).insert(class, controller);
+    }
+
+    /// The aliases of controllers.
+    pub fn aliases(&self) -> &[ControllerAlias] {
+        &self.aliases
+    }
+
+    /// The controllers of GatewayClasses that do not exist.
+    pub fn assumed_classes(&self) -> &BTreeMap<Str, Str> {
+        &self.assumed_classes
     }
 
     /// Resolves all profiles against a store. PolicyProfile objects count as configured; CRDs give
@@ -86,9 +118,64 @@ impl ProfileSources {
 }
 
 impl ProfileRegistry {
+    /// Adds the kinds without a profile whose objects look like policies, or that filters of route rules
+    /// reference (specification 2.7).
+    pub(crate) fn add_unprofiled(&mut self, store: &Store) {
+        let kinds = store.kinds().filter(|kind| {
+            let mut objects = store.of_kind(kind);
+            objects.any(|(_, entry)| entry.object.has_target_reference())
+        });
+        let mut kinds: BTreeSet<GroupKind> = kinds.cloned().collect();
+        for row in &ROUTE_KINDS {
+            let routes = GroupKind::new(groups::GATEWAY, row.kind);
+            for (_, entry) in store.of_kind(&routes) {
+                if let Projection::Route(route) = &entry.projection {
+                    let rules = route.rules.iter().flat_map(|rule| &rule.extensions);
+                    kinds.extend(rules.map(|extension| extension.kind.clone()));
+                }
+            }
+        }
+        for kind in kinds {
+            let known = self.profiles.contains_key(&kind) || self.refused.contains(&kind);
+            if known || Projection::affects_topology(&kind) {
+                continue;
+            }
+            match Profile::unprofiled(&kind) {
+                Ok(profile) => self.insert(profile),
+                Err(problem) => self.problems.push(problem),
+            }
+        }
+    }
+
     fn insert(&mut self, profile: Profile) {
         self.profiles
             .insert(profile.policy.clone(), Arc::new(profile));
+    }
+
+    /// Reads the ControllerAlias objects of a store and records the malformed ones as problems.
+    pub(crate) fn aliases_of(&mut self, store: &Store) -> Vec<ControllerAlias> {
+        let kind = GroupKind::new(groups::ENTAIL, "ControllerAlias");
+        let mut aliases = Vec::new();
+        for ((_, name), entry) in store.of_kind(&kind) {
+            let text = |field: &str| {
+                let value = entry.object.body.get("spec")?.get(field)?;
+                value.as_str().filter(|text| !text.is_empty())
+            };
+            match (text("controllerName"), text("profiles")) {
+                (Some(controller), Some(profiles)) => aliases.push(ControllerAlias {
+                    controller: controller.into(),
+                    profiles: profiles.into(),
+                }),
+                _ => self.problems.push(ProfileError::new(
+                    match &entry.object.location {
+                        Some(location) => location.to_string(),
+                        None => format!("ControllerAlias/{name}"),
+                    },
+                    "set `spec.controllerName` and `spec.profiles`".to_owned(),
+                )),
+            }
+        }
+        aliases
     }
 
     /// Reads the PolicyProfile objects of a store and records the malformed ones as problems.

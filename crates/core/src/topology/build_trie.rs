@@ -5,7 +5,7 @@ use hashbrown::HashMap;
 use super::edge_label::EdgeLabel;
 use super::mesh::MeshRoot;
 use super::trie::{PathTrie, TrieNodeId, TrieRoot};
-use super::{BackendNode, ListenerNode, RootKind, RuleNode, Topology};
+use super::{BackendNode, ListenerNode, RootController, RootKind, RuleNode, Topology};
 use crate::model::{GroupKind, Level, Str};
 
 /// Builds a trie. The subtree of a route is added once for Gateways and once for mesh roots, because mesh
@@ -47,7 +47,7 @@ impl Topology {
             let root = TrieRoot {
                 kind: RootKind::Namespace,
                 class: None,
-                controller: None,
+                controller: RootController::None,
                 client: Str::default(),
             };
             builder.trie.add_root(EdgeLabel::Namespace(name), id, root);
@@ -68,7 +68,7 @@ impl<'t> TrieBuilder<'t> {
             let root = TrieRoot {
                 kind: RootKind::GatewayClass,
                 class: None,
-                controller: Some(class.controller.clone()),
+                controller: RootController::Named(class.controller.clone()),
                 client: Str::default(),
             };
             self.trie.add_root(EdgeLabel::GatewayClass(name), id, root);
@@ -88,8 +88,7 @@ impl<'t> TrieBuilder<'t> {
             let root = TrieRoot {
                 kind: RootKind::Gateway,
                 class: class.map(|class| class.node),
-                // A Gateway whose class is missing has no controller (specification 11.2).
-                controller: class.map(|class| class.controller.clone()),
+                controller: gateway.controller(class),
                 client: name.0.clone(),
             };
             let label = EdgeLabel::Gateway(&name.0, &name.1);
@@ -119,7 +118,7 @@ impl<'t> TrieBuilder<'t> {
         let root = TrieRoot {
             kind: RootKind::Mesh,
             class: None,
-            controller: None,
+            controller: RootController::None,
             client: client.clone(),
         };
         self.trie.add_root(label, id, root);

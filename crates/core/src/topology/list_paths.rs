@@ -246,7 +246,7 @@ impl PathTrie {
 impl PathTrie {
     /// The names of mesh roots for clients of one namespace that have paths of their own, sorted
     /// (specification 1.3).
-    pub fn clients_apart(&self) -> Vec<String> {
+    pub fn client_roots(&self) -> Vec<String> {
         let mut found = Vec::new();
         for (edge, (_, root)) in self.root_edges().zip(self.roots()) {
             if root.kind == RootKind::Mesh && *root.client != *"*" {

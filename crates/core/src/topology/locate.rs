@@ -2,8 +2,8 @@
 
 use super::build::service;
 use super::{
-    BackendNode, GatewayNode, ListenerNode, PathStep, ResolvedPath, RootKind, RouteNode, RuleNode,
-    Topology,
+    BackendNode, GatewayNode, ListenerNode, PathStep, ResolvedPath, RootController, RootKind,
+    RouteNode, RuleNode, Topology,
 };
 use crate::model::{
     BackendStep, GroupKind, Level, NodeKey, ObjectKey, PathErrorReason, PathName, Root, RouteStep,
@@ -54,7 +54,10 @@ impl Topology {
     pub(super) fn class_path(&self, name: &str) -> ResolvedPath {
         ResolvedPath {
             root: RootKind::GatewayClass,
-            controller: self.classes.get(name).map(|c| c.controller.clone()),
+            controller: match self.classes.get(name) {
+                Some(class) => RootController::Named(class.controller.clone()),
+                None => RootController::ClassMissing(name.into()),
+            },
             ..ResolvedPath::default()
         }
     }
@@ -71,8 +74,7 @@ impl Topology {
             steps,
             root: RootKind::Gateway,
             client: namespace.clone(),
-            // A Gateway whose class is missing has no controller (specification 11.2).
-            controller: class.map(|c| c.controller.clone()),
+            controller: gateway.controller(class),
             rule: None,
         }
     }

@@ -64,8 +64,8 @@ pub struct ResolvedPath {
     pub root: RootKind,
     /// The namespace of the clients whose requests take the path (specification 1.3, 4.6).
     pub client: Str,
-    /// `controllerName` of the Gateway's class.
-    pub controller: Option<Str>,
+    /// The controller of the root.
+    pub controller: RootController,
     /// The index of the rule on the path.
     pub rule: Option<u32>,
 }
@@ -82,6 +82,18 @@ pub enum RootKind {
     Gateway,
     /// A Service.
     Mesh,
+}
+
+/// The controller of a root.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RootController {
+    /// Namespaces and mesh roots have no GatewayClass.
+    #[default]
+    None,
+    /// The `controllerName` of the GatewayClass.
+    Named(Str),
+    /// The GatewayClass with this name does not exist.
+    ClassMissing(Str),
 }
 
 /// A GatewayClass.
@@ -153,6 +165,16 @@ impl NodeId {
     /// The number as an index.
     pub fn index(self) -> usize {
         self.0 as usize
+    }
+}
+
+impl GatewayNode {
+    /// The controller of the Gateway.
+    pub(crate) fn controller(&self, class: Option<&ClassNode>) -> RootController {
+        match class {
+            Some(class) => RootController::Named(class.controller.clone()),
+            None => RootController::ClassMissing(self.class.clone()),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use std::hash::BuildHasher;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::edge_label::{self, EdgeLabel, labels};
-use super::{NodeId, RootKind};
+use super::{NodeId, RootController, RootKind};
 use crate::model::{Id, IndexVec, InternalError, Level, OrInternal, PathName, Str};
 
 /// All paths of a topology, with shared subtrees.
@@ -54,8 +54,8 @@ pub struct TrieRoot {
     pub kind: RootKind,
     /// The GatewayClass of a Gateway, if it exists.
     pub class: Option<NodeId>,
-    /// `controllerName` of the Gateway's class.
-    pub controller: Option<Str>,
+    /// The controller of the root.
+    pub controller: RootController,
     /// The client namespace (specification 1.3, 4.6).
     pub client: Str,
 }

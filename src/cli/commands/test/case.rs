@@ -62,9 +62,12 @@ pub struct ExpectedPath {
     /// Policies that are attached but not accepted.
     #[serde(default)]
     pub rejected: BTreeMap<String, Vec<ExpectedRejection>>,
-    /// Kinds for which there is no profile.
+    /// Kinds that are unknown on the path.
     #[serde(default)]
     pub unknown: Vec<String>,
+    /// Policies that select workloads, which are not evaluated.
+    #[serde(default)]
+    pub undecided: BTreeMap<String, Vec<String>>,
     /// Policies of listed kinds in order.
     #[serde(default)]
     pub listed: BTreeMap<String, Vec<String>>,

@@ -8,7 +8,7 @@ use super::case::{Case, ExpectedPath, ExpectedStatus};
 use super::diff::DiffLine;
 use crate::api::v1;
 use crate::insight::{QueryBackend, QueryError};
-use entail_core::model::Unit;
+use entail_core::model::{Unit, UnknownReason};
 
 /// A difference between an expected and an actual result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +72,13 @@ pub fn check(case: &Case, backend: &mut dyn QueryBackend) -> Vec<Mismatch> {
         }
     }
     checker.mismatches
+}
+
+/// Whether nothing is known of a kind on a path. Policies that select workloads are beside the answer.
+fn is_unknown(policy: &v1::EffectivePolicy) -> bool {
+    let selector = UnknownReason::SelectorNotEvaluated.as_str();
+    let unknown = policy.unknown.as_ref();
+    unknown.is_some_and(|unknown| unknown.reason != selector)
 }
 
 struct Checker<'a> {
@@ -199,7 +206,7 @@ impl Checker<'_> {
             Err(error) => self.differ(path, "an answer", &error.to_string()),
             Ok(found) => {
                 let kinds = found.paths.into_iter().flat_map(|p| p.kinds);
-                let actual = sorted(kinds.flat_map(|k| k.losses).collect());
+                let actual = sorted(kinds.flat_map(|k| k.lost_units).collect());
                 self.equal(
                     &format!("{path} {kind} losses"),
                     &sorted(units.to_vec()),
@@ -216,6 +223,7 @@ impl Checker<'_> {
             .chain(expect.origins.keys())
             .chain(expect.rejected.keys())
             .chain(expect.listed.keys())
+            .chain(expect.undecided.keys())
             .chain(&expect.unknown)
             .collect::<BTreeSet<_>>()
             .into_iter()
@@ -234,13 +242,13 @@ impl Checker<'_> {
             .collect();
         for kind in &kinds {
             let about = format!("{} {kind}", expect.path);
-            let is_unknown = unknown.contains(&kind.as_str());
+            let found = policies.iter().find(|p| name_of(p) == *kind);
+            let is_unknown = unknown.contains(&kind.as_str()) || found.is_some_and(is_unknown);
             if expect.unknown.contains(kind) != is_unknown {
                 let state = |unknown| if unknown { "unknown" } else { "a known kind" };
                 self.differ(&about, state(!is_unknown), state(is_unknown));
             }
             let no_policy = v1::EffectivePolicy::default();
-            let found = policies.iter().find(|p| name_of(p) == *kind);
             self.policy(expect, kind, &about, found.unwrap_or(&no_policy));
         }
     }
@@ -281,6 +289,13 @@ impl Checker<'_> {
             rejected.sort();
             let about = format!("{about} rejected");
             self.equal(&about, &expected.into(), &rejected.into());
+        }
+        if let Some(expected) = expect.undecided.get(kind) {
+            let unknown = found.unknown.iter().filter(|_| !is_unknown(found));
+            let policies = unknown.flat_map(|unknown| &unknown.policies);
+            let actual = policies.map(|policy| policy_name(Some(policy))).collect();
+            let about = format!("{about} undecided");
+            self.equal(&about, &sorted(expected.clone()), &sorted(actual));
         }
         if let Some(expected) = expect.listed.get(kind) {
             let listed: Vec<String> = found

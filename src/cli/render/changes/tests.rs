@@ -41,7 +41,7 @@ fn reply() -> v1::PreviewChangeResponse {
             units: vec![unit(Some("5"), None), unit(Some("5"), Some("\"6 s\""))],
             newly_rejected: Vec::new(),
         }],
-        loses: true,
+        loses_values: true,
         ..v1::PreviewChangeResponse::default()
     }
 }

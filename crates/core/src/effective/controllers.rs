@@ -1,0 +1,170 @@
+//! Decides for which roots a kind acts, by the controller of the Gateway's class (specification 2.4, 2.6).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{PolicyKind, World};
+use crate::model::Str;
+use crate::profile::{Profile, built_in, matches_pattern};
+use crate::store::ControllerAlias;
+use crate::topology::{RootController, RootKind};
+
+/// Whether a kind acts on the paths of a root.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Activity {
+    /// It acts.
+    #[default]
+    Active,
+    /// It does not act.
+    Inactive,
+    /// It is not known whether it acts.
+    Unknown(UnknownController),
+}
+
+/// Why it is not known which controller serves a Gateway.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum UnknownController {
+    /// The GatewayClass with this name does not exist.
+    ClassMissing(Str),
+    /// No profile lists this `controllerName`.
+    NotListed(Str),
+}
+
+/// What is known about controllers.
+#[derive(Clone, Debug, Default)]
+pub struct Controllers {
+    /// The `controllers` of all profiles, sorted.
+    patterns: Arc<[Str]>,
+    /// The configured aliases, by `controllerName`.
+    aliases: Arc<BTreeMap<Str, Vec<Str>>>,
+    /// The configured controllers of GatewayClasses that do not exist.
+    assumed: Arc<BTreeMap<Str, Str>>,
+}
+
+impl Controllers {
+    /// Collects the controllers of profiles, of built-in profiles that others replace, and of the
+    /// configuration.
+    pub(crate) fn of<'p>(
+        profiles: impl Iterator<Item = &'p Arc<Profile>>,
+        aliases: &[ControllerAlias],
+        assumed: &BTreeMap<Str, Str>,
+    ) -> Self {
+        let mut patterns: Vec<Str> = profiles
+            .flat_map(|profile| profile.controllers.iter().cloned())
+            .collect();
+        for (_, document) in built_in().iter().flatten() {
+            patterns.extend(document.controllers().map(Str::from));
+        }
+        patterns.sort_unstable();
+        patterns.dedup();
+        let mut by_name: BTreeMap<Str, Vec<Str>> = BTreeMap::new();
+        for alias in aliases {
+            let entry = by_name.entry(alias.controller.clone()).or_default();
+            entry.push(alias.profiles.clone());
+        }
+        Self {
+            patterns: patterns.into(),
+            aliases: Arc::new(by_name),
+            assumed: Arc::new(assumed.clone()),
+        }
+    }
+
+    /// Whether a kind acts on the paths of a root.
+    pub fn activity(
+        &self,
+        profile: &Profile,
+        root: RootKind,
+        controller: &RootController,
+    ) -> Activity {
+        match root {
+            RootKind::Mesh if profile.mesh => return Activity::Active,
+            RootKind::Mesh => return Activity::Inactive,
+            _ if profile.controllers.is_empty() => return Activity::Active,
+            // A kind that is limited to controllers has no Namespace as a scope (specification 11.2, 11.22).
+            RootKind::Namespace => return Activity::Inactive,
+            RootKind::Gateway | RootKind::GatewayClass => {}
+        }
+        let name = match controller {
+            RootController::None => return Activity::Inactive,
+            RootController::Named(name) => name,
+            RootController::ClassMissing(class) => match self.assumed.get(class) {
+                Some(name) => name,
+                None => return Activity::Unknown(UnknownController::ClassMissing(class.clone())),
+            },
+        };
+        if let Some(aliases) = self.aliases.get(name) {
+            return match aliases.iter().any(|alias| belongs_to(profile, alias)) {
+                true => Activity::Active,
+                false => Activity::Inactive,
+            };
+        }
+        if profile.lists_controller(name) {
+            return Activity::Active;
+        }
+        let mut patterns = self.patterns.iter();
+        if patterns.any(|pattern| matches_pattern(pattern, name)) {
+            Activity::Inactive
+        } else {
+            Activity::Unknown(UnknownController::NotListed(name.clone()))
+        }
+    }
+
+    /// Whether a profile lists a `controllerName`, or the configuration does.
+    pub fn is_known(&self, name: &str) -> bool {
+        let mut patterns = self.patterns.iter();
+        self.aliases.contains_key(name) || patterns.any(|pattern| matches_pattern(pattern, name))
+    }
+}
+
+/// Whether an alias means a profile: by the API group of its kind, or by a controller that it lists.
+fn belongs_to(profile: &Profile, alias: &str) -> bool {
+    *profile.policy.group == *alias || profile.lists_controller(alias)
+}
+
+impl Activity {
+    /// Why it is not known whether the kind acts.
+    pub fn unknown(&self) -> Option<&UnknownController> {
+        match self {
+            Activity::Unknown(controller) => Some(controller),
+            Activity::Active | Activity::Inactive => None,
+        }
+    }
+
+    /// Whether the kind is known to act.
+    pub fn is_active(&self) -> bool {
+        *self == Activity::Active
+    }
+}
+
+impl UnknownController {
+    /// Describes what is not known.
+    pub fn message(&self) -> String {
+        match self {
+            UnknownController::ClassMissing(class) => format!(
+                "GatewayClass `{class}` does not exist, so it is not known which controller serves the Gateway"
+            ),
+            UnknownController::NotListed(name) => format!(
+                "no profile lists controller `{name}`, so it is not known which policies it implements"
+            ),
+        }
+    }
+}
+
+impl World {
+    /// Whether a kind acts on the paths of a root (specification 2.4, 2.6).
+    pub fn activity(
+        &self,
+        kind: &PolicyKind,
+        root: RootKind,
+        controller: &RootController,
+    ) -> Activity {
+        self.controllers.activity(&kind.profile, root, controller)
+    }
+}
+
+impl PolicyKind {
+    /// Whether no profile describes the kind: its policies are attached but not interpreted.
+    pub fn is_unprofiled(&self) -> bool {
+        self.profile.is_unprofiled()
+    }
+}

@@ -1,0 +1,154 @@
+//! What the answers of a kind do not know (specification 2.5 to 2.8).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::{AttachmentChain, NodePolicies, PolicyKind};
+use crate::attach::{AttachmentGroup, FilterReferences};
+use crate::model::{Object, ObjectKey, Outcome, PolicyRef, Unknown, UnknownReason};
+use crate::profile::{Policy, PolicyClass, Profile, read_policy};
+use crate::store::Store;
+
+/// The number of policies that a message names.
+const MAX_NAMED: usize = 3;
+
+impl PolicyKind {
+    /// What is not known of the kind on the paths with this chain.
+    pub(super) fn unknown(&self, chain: &AttachmentChain) -> Option<Unknown> {
+        if self.profile.class == PolicyClass::Unprofiled {
+            return self.unprofiled(chain);
+        }
+        if let Some(controller) = &chain.unknown {
+            let policies = self.references(chain, NodePolicies::valid);
+            return (!policies.is_empty()).then(|| Unknown {
+                reason: UnknownReason::ControllerUnknown,
+                message: controller.message(),
+                policies,
+            });
+        }
+        let policies = self.references(chain, NodePolicies::selecting);
+        (!policies.is_empty()).then(|| Unknown {
+            reason: UnknownReason::SelectorNotEvaluated,
+            message: format!(
+                "{} may apply: it depends on labels of workloads, which are not evaluated",
+                names(&policies)
+            ),
+            policies,
+        })
+    }
+
+    /// The policies of a kind without a profile, all of which are unknown (specification 2.7).
+    fn unprofiled(&self, chain: &AttachmentChain) -> Option<Unknown> {
+        let by_reference = self.references(chain, NodePolicies::referring);
+        let kind = &self.profile.policy;
+        let (reason, policies) = match by_reference.is_empty() {
+            false => (UnknownReason::NoProfile, by_reference),
+            true => (
+                UnknownReason::FilterUnknown,
+                self.references(chain, NodePolicies::filtering),
+            ),
+        };
+        (!policies.is_empty()).then(|| Unknown {
+            reason,
+            message: match reason {
+                UnknownReason::FilterUnknown => format!(
+                    "a filter of the rule references {kind} {}, which has no profile",
+                    names(&policies)
+                ),
+                _ => format!("{kind} {} has no profile", names(&policies)),
+            },
+            policies,
+        })
+    }
+
+    /// The policies that `select` returns for the nodes of a chain, sorted.
+    fn references(
+        &self,
+        chain: &AttachmentChain,
+        select: fn(&NodePolicies) -> Vec<usize>,
+    ) -> Vec<PolicyRef> {
+        let nodes = chain.steps.iter();
+        let nodes = nodes.filter_map(|step| self.nodes.get(&step.node));
+        let slots: BTreeSet<usize> = nodes.flat_map(select).collect();
+        let policies = slots.into_iter();
+        let policies = policies.filter_map(|slot| self.required_policy(slot));
+        let mut found: Vec<PolicyRef> = policies.map(|p| PolicyRef::of(&p.key)).collect();
+        found.sort();
+        found
+    }
+
+    /// The policies that make the kind unknown on the paths with this chain, by slot (specification 2.6).
+    pub(crate) fn unknown_slots(&self, chain: &AttachmentChain) -> Vec<usize> {
+        if chain.unknown.is_none() {
+            return Vec::new();
+        }
+        let nodes = chain.steps.iter();
+        let nodes = nodes.filter_map(|step| self.nodes.get(&step.node));
+        nodes.flat_map(NodePolicies::valid).collect()
+    }
+}
+
+impl NodePolicies {
+    /// The policies that are not Invalid and whose references attach them.
+    fn valid(&self) -> Vec<usize> {
+        let groups = self.groups.iter();
+        let groups = groups.filter(|(group, _)| **group != AttachmentGroup::Selecting);
+        let accepted = groups.flat_map(|(_, policies)| policies.iter().copied());
+        let rejected = self.rejected.iter();
+        let rejected = rejected.filter(|r| r.reason != Outcome::Invalid.as_str());
+        accepted.chain(rejected.map(|r| r.policy)).collect()
+    }
+
+    /// The policies that select workloads.
+    fn selecting(&self) -> Vec<usize> {
+        let found = self.groups.get(&AttachmentGroup::Selecting);
+        found.cloned().unwrap_or_default()
+    }
+
+    /// The policies that references attach, accepted or not.
+    fn referring(&self) -> Vec<usize> {
+        self.of_groups(|group| !matches!(group, AttachmentGroup::Filter(_)))
+    }
+
+    /// The policies that filters attach, accepted or not.
+    fn filtering(&self) -> Vec<usize> {
+        self.of_groups(|group| matches!(group, AttachmentGroup::Filter(_)))
+    }
+
+    fn of_groups(&self, includes: fn(&AttachmentGroup) -> bool) -> Vec<usize> {
+        let accepted = self.groups.iter().filter(|(group, _)| includes(group));
+        let accepted = accepted.flat_map(|(_, policies)| policies.iter().copied());
+        let rejected = self.rejected.iter().filter(|r| includes(&r.group));
+        accepted.chain(rejected.map(|r| r.policy)).collect()
+    }
+}
+
+/// The objects of a kind without a profile that filters of route rules reference and that do not exist. They
+/// are unknown all the same.
+pub(super) fn missing_filters(profile: &Profile, store: &Store) -> Vec<Policy> {
+    let references = FilterReferences::of(profile, store);
+    let keys = references.policies().map(|(namespace, name)| {
+        ObjectKey::new(profile.policy.clone(), namespace.clone(), name.clone())
+    });
+    let missing = keys.filter(|key| store.get(key).is_none());
+    let objects = missing.map(|key| Arc::new(Object::new(key, json!({}))));
+    objects
+        .map(|object| read_policy(profile, &object))
+        .collect()
+}
+
+/// The first names of policies.
+fn names(policies: &[PolicyRef]) -> String {
+    let named: Vec<String> = policies
+        .iter()
+        .take(MAX_NAMED)
+        .map(ToString::to_string)
+        .collect();
+    let more = policies.len().saturating_sub(MAX_NAMED);
+    match more {
+        0 => named.join(", "),
+        _ => format!("{} and {more} more", named.join(", ")),
+    }
+}

@@ -1,0 +1,45 @@
+//! What an answer does not know (specification 2.5 to 2.9).
+
+use super::effective::PolicyRef;
+
+/// Why it is not known what is in effect for a kind on a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum UnknownReason {
+    /// It is not known which controller serves the Gateway (specification 2.6).
+    ControllerUnknown,
+    /// No profile describes the kind, and objects of it target the path (specification 2.7).
+    NoProfile,
+    /// No profile describes the kind, and a filter of the route rule references it (specification 2.7).
+    FilterUnknown,
+    /// Policies select workloads, which are not nodes of a path (specification 2.8).
+    SelectorNotEvaluated,
+}
+
+/// What an answer for a kind does not know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    /// The reason.
+    pub reason: UnknownReason,
+    /// A human-readable description of the reason.
+    pub message: String,
+    /// The policies whose effect is not known, sorted.
+    pub policies: Vec<PolicyRef>,
+}
+
+impl UnknownReason {
+    /// Returns the name of the reason.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            UnknownReason::ControllerUnknown => "ControllerUnknown",
+            UnknownReason::NoProfile => "NoProfile",
+            UnknownReason::FilterUnknown => "FilterUnknown",
+            UnknownReason::SelectorNotEvaluated => "SelectorNotEvaluated",
+        }
+    }
+
+    /// Whether nothing at all is known of the kind on the path. Otherwise the answer holds for all policies
+    /// but those named.
+    pub fn is_total(self) -> bool {
+        self != UnknownReason::SelectorNotEvaluated
+    }
+}

@@ -1,0 +1,82 @@
+//! States of kinds that are not complete, with their reasons (specification 2.5).
+
+use super::v1;
+use entail_core::model::SourceState;
+
+/// Why the data of a kind is not complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StateReason {
+    /// No profile describes the kind.
+    NoProfile,
+    /// The profile of the kind is refused.
+    ProfileRefused,
+    /// An internal error concerns the kind.
+    InternalError,
+    /// The objects of the kind have not been read yet.
+    NotRead,
+    /// The server is not permitted to read the kind.
+    Forbidden,
+    /// The source does not respond.
+    SourceUnavailable,
+}
+
+impl StateReason {
+    /// The reason of a state that a source reports; `None` for a complete one.
+    pub fn of(state: SourceState) -> Option<Self> {
+        match state {
+            SourceState::Complete => None,
+            SourceState::Stale => Some(StateReason::SourceUnavailable),
+            SourceState::Forbidden => Some(StateReason::Forbidden),
+            SourceState::Unknown => Some(StateReason::NotRead),
+        }
+    }
+
+    /// The state of a kind with this reason.
+    pub fn state(self) -> v1::kind_state::State {
+        match self {
+            StateReason::SourceUnavailable => v1::kind_state::State::Stale,
+            StateReason::Forbidden => v1::kind_state::State::Forbidden,
+            _ => v1::kind_state::State::Unknown,
+        }
+    }
+
+    /// Creates the state of a kind, given as `Kind.group`.
+    pub fn kind_state(self, kind: String) -> v1::KindState {
+        v1::KindState {
+            kind,
+            state: self.state().into(),
+            reason: self.as_str().to_owned(),
+            message: self.message().to_owned(),
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            StateReason::NoProfile => "NoProfile",
+            StateReason::ProfileRefused => "ProfileRefused",
+            StateReason::InternalError => "InternalError",
+            StateReason::NotRead => "NotRead",
+            StateReason::Forbidden => "Forbidden",
+            StateReason::SourceUnavailable => "SourceUnavailable",
+        }
+    }
+
+    fn message(self) -> &'static str {
+        match self {
+            StateReason::NoProfile => "it has no profile, so its policies are not evaluated",
+            StateReason::ProfileRefused => {
+                "its profile is refused, so its policies are not evaluated"
+            }
+            StateReason::InternalError => {
+                "an internal error occurred, so its policies are not evaluated; please report it"
+            }
+            StateReason::NotRead => "its objects have not been read yet",
+            StateReason::Forbidden => {
+                "the server is not allowed to read it, so its policies are missing here"
+            }
+            StateReason::SourceUnavailable => {
+                "its source is not available; this is the last known state"
+            }
+        }
+    }
+}

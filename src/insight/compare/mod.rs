@@ -1,0 +1,117 @@
+//! Compares the effective policies of two worlds.
+
+mod answers;
+mod walk;
+
+use self::walk::Comparison;
+use super::lookup::incomplete_kinds;
+use super::{Failure, QuerySubject, Visibility};
+use crate::api::v1;
+use crate::snapshot::Snapshot;
+use entail_core::effective::World;
+use entail_core::engine::PathEngine;
+use entail_core::model::ObjectKey;
+
+/// Computes the world after manifests are applied and objects are deleted. Returns it with the
+/// problems of the manifests: location and message. Objects that the filter rejects are skipped and
+/// reported as problems.
+pub type PreviewFn =
+    fn(&World, &str, &[ObjectKey], &ChangeFilter<'_>) -> (World, Vec<(String, String)>);
+
+/// Returns whether the caller may change an object.
+pub type ChangeFilter<'m> = dyn Fn(&ObjectKey) -> bool + 'm;
+
+/// Returns the effect of a change without applying it.
+///
+/// # Errors
+/// The name of an object to delete is malformed, or the object does not exist.
+pub fn preview_change(
+    snapshot: &Snapshot,
+    request: &v1::PreviewChangeRequest,
+    change: PreviewFn,
+    visibility: &dyn Visibility,
+) -> Result<v1::PreviewChangeResponse, Failure> {
+    let world = snapshot.world();
+    let mut deletes = Vec::with_capacity(request.deletes.len());
+    for name in &request.deletes {
+        deletes.push(object_named(world, name, visibility)?);
+    }
+    let (after, problems) = change(world, &request.manifests, &deletes, &|key| {
+        visibility.includes_object(key)
+    });
+    let version = snapshot.version();
+    Ok(v1::PreviewChangeResponse {
+        problems: problems
+            .into_iter()
+            .map(|(location, message)| v1::Problem { location, message })
+            .collect(),
+        version: Some(version.message()),
+        synced_at: Some(version.synced_at),
+        kinds: incomplete_kinds(snapshot, &[], visibility),
+        ..compare(snapshot.engine(), &PathEngine::new(after), visibility)
+    })
+}
+
+/// Finds the object with a name.
+fn object_named(
+    world: &World,
+    name: &str,
+    visibility: &dyn Visibility,
+) -> Result<ObjectKey, Failure> {
+    let QuerySubject::Object(key, None) = QuerySubject::read(name, world)? else {
+        return Err(Failure::invalid(
+            "NotAnObject",
+            format!("malformed object name `{name}`: use `kind/namespace/name`"),
+        ));
+    };
+    if world.store().get(&key).is_none() || !visibility.includes_object(&key) {
+        return Err(Failure::no_such_object(format!(
+            "`{name}` not found: nothing to delete"
+        )));
+    }
+    Ok(key)
+}
+
+/// Returns the changes from one world to another. Equal changes form one entry with all their paths.
+pub fn compare(
+    before: &PathEngine,
+    after: &PathEngine,
+    visibility: &dyn Visibility,
+) -> v1::PreviewChangeResponse {
+    let mut comparison = Comparison::new(before, after, visibility);
+    if let Err(error) = comparison.compare_all() {
+        before.fail(error);
+    }
+    let changes = merge_equal(comparison.take_changes());
+    let is_lost = |unit: &v1::ChangedUnit| unit.before_json.is_some() && unit.after_json.is_none();
+    v1::PreviewChangeResponse {
+        loses_values: changes.iter().flat_map(|c| &c.units).any(is_lost),
+        changes,
+        paths_added: comparison.added.into_iter().collect(),
+        paths_removed: comparison.removed.into_iter().collect(),
+        truncated: comparison.truncated,
+        ..v1::PreviewChangeResponse::default()
+    }
+}
+
+/// Merges equal changes of a kind. Different explanations may lead to equal changes, because a change
+/// contains only a part of them.
+fn merge_equal(changes: impl Iterator<Item = v1::ChangedAnswer>) -> Vec<v1::ChangedAnswer> {
+    let mut merged: Vec<v1::ChangedAnswer> = Vec::new();
+    for mut change in changes {
+        let paths = std::mem::take(&mut change.paths);
+        let same = merged.iter_mut().find(|other| {
+            other.kind == change.kind
+                && other.units == change.units
+                && other.newly_rejected == change.newly_rejected
+        });
+        match same {
+            Some(other) => other.paths.extend(paths),
+            None => merged.push(v1::ChangedAnswer { paths, ..change }),
+        }
+    }
+    for change in &mut merged {
+        change.paths.sort();
+    }
+    merged
+}

@@ -1,0 +1,267 @@
+//! Walks the paths of two worlds side by side and lists the paths whose answers change.
+
+use std::collections::BTreeSet;
+
+use hashbrown::{HashMap, HashSet};
+
+use super::answers::KindPair;
+use crate::api::v1;
+use crate::insight::Visibility;
+use crate::insight::visible::Visible;
+use entail_core::engine::{PathEngine, StateId};
+use entail_core::model::{GroupKind, InternalError, OrInternal};
+use entail_core::topology::{
+    ListedPath, NamedStep, PathStart, PathVisitor, RootController, RootKind, TrieNodeId,
+    WalkControl,
+};
+
+/// Maximum number of paths in one response.
+const MAX_PATHS: usize = 10_000;
+
+/// The kind of a root, and the controller of its GatewayClass.
+pub(super) type PathRoot = (RootKind, RootController);
+
+/// The name of a path, the visibility of the paths above it, and its depth in the trie.
+type NamedPath<'n, 'v> = (&'n mut String, &'n mut Visible<'v>, usize);
+
+/// The position of a path in one of the two worlds.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct TriePosition {
+    pub(super) node: TrieNodeId,
+    pub(super) state: StateId,
+    /// The number of the root in `Comparison::roots`.
+    pub(super) root: usize,
+}
+
+/// A comparison of two worlds.
+pub(super) struct Comparison<'e> {
+    worlds: [&'e PathEngine; 2],
+    visibility: &'e dyn Visibility,
+    pairs: Vec<KindPair<'e>>,
+    roots: Vec<PathRoot>,
+    /// Whether something changes at two positions or below them; only where everything is visible.
+    differs: HashMap<[TriePosition; 2], bool>,
+    /// The names of the paths that only the later world has.
+    pub(super) added: BTreeSet<String>,
+    /// The names of the paths that only the earlier world has.
+    pub(super) removed: BTreeSet<String>,
+    path_count: usize,
+    /// Whether more paths change than the response lists.
+    pub(super) truncated: bool,
+}
+
+/// Collects the names of visible paths.
+struct PathNames<'n> {
+    visibility: &'n dyn Visibility,
+    names: &'n mut BTreeSet<String>,
+}
+
+impl<'e> Comparison<'e> {
+    pub(super) fn new(
+        before: &'e PathEngine,
+        after: &'e PathEngine,
+        visibility: &'e dyn Visibility,
+    ) -> Self {
+        let worlds = [before, after];
+        let kinds: BTreeSet<&GroupKind> = worlds
+            .iter()
+            .flat_map(|engine| engine.world().kinds())
+            .filter(|kind| visibility.includes_kind(&kind.profile().policy))
+            .filter(|kind| kind.policy_count() > 0)
+            .map(|kind| &kind.profile().policy)
+            .collect();
+        let pairs = kinds.into_iter().map(|kind| KindPair::new(kind, worlds));
+        Self {
+            worlds,
+            visibility,
+            pairs: pairs.collect(),
+            roots: Vec::new(),
+            differs: HashMap::new(),
+            added: BTreeSet::new(),
+            removed: BTreeSet::new(),
+            path_count: 0,
+            truncated: false,
+        }
+    }
+
+    /// Compares all paths in two passes: the first finds the subtrees with changes, the second lists
+    /// the changed paths.
+    pub(super) fn compare_all(&mut self) -> Result<(), InternalError> {
+        for with_names in [false, true] {
+            let mut visible = Visible::new(self.visibility);
+            let mut name = String::new();
+            self.compare_children(None, (&mut name, &mut visible, 0), with_names)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the changed answers with their paths, sorted by kind.
+    pub(super) fn take_changes(&mut self) -> impl Iterator<Item = v1::ChangedAnswer> + use<'e> {
+        let pairs = std::mem::take(&mut self.pairs);
+        pairs.into_iter().flat_map(KindPair::into_changes)
+    }
+
+    /// Compares the children of two trie nodes, or the roots. Returns whether something changes.
+    fn compare_children(
+        &mut self,
+        above: Option<[TriePosition; 2]>,
+        (name, visible, depth): NamedPath<'_, '_>,
+        with_names: bool,
+    ) -> Result<bool, InternalError> {
+        let [before, after] = self.worlds;
+        let [above_before, above_after] = match above {
+            Some(positions) => positions.map(Some),
+            None => [None; 2],
+        };
+        let steps_before = before.trie().steps_below(above_before.map(|at| at.node));
+        let steps_after = after.trie().steps_below(above_after.map(|at| at.node));
+        let mut nodes_after: HashMap<&[u8], TrieNodeId> = HashMap::new();
+        for step in &steps_after {
+            nodes_after.entry(step.text()).or_insert(step.node);
+        }
+        let mut differs = false;
+        let mut common: HashSet<&[u8]> = HashSet::new();
+        for step in &steps_before {
+            let Some(&node_after) = nodes_after.get(step.text()) else {
+                differs = true;
+                if with_names {
+                    self.list_paths(0, step, name)?;
+                }
+                continue;
+            };
+            common.insert(step.text());
+            let length = name.len();
+            step.write(name);
+            let positions = [
+                self.position(0, above_before, step.node)?,
+                self.position(1, above_after, node_after)?,
+            ];
+            differs |= self.compare_path(positions, (name, visible, depth), with_names)?;
+            name.truncate(length);
+        }
+        for step in steps_after
+            .iter()
+            .filter(|step| !common.contains(step.text()))
+        {
+            differs = true;
+            if with_names {
+                self.list_paths(1, step, name)?;
+            }
+        }
+        Ok(differs)
+    }
+
+    /// Returns the position at a trie node, from the position above it.
+    fn position(
+        &mut self,
+        world: usize,
+        above: Option<TriePosition>,
+        node: TrieNodeId,
+    ) -> Result<TriePosition, InternalError> {
+        let engine = self.worlds.get(world).or_internal("one of two worlds")?;
+        let root = match above {
+            Some(above) => above.root,
+            None => {
+                let root = engine.trie().root(node).or_internal("a root")?;
+                let root = (root.kind, root.controller.clone());
+                let number = self.roots.iter().position(|other| *other == root);
+                if number.is_none() {
+                    self.roots.push(root);
+                }
+                number.unwrap_or(self.roots.len() - 1)
+            }
+        };
+        Ok(TriePosition {
+            node,
+            state: engine.after(above.map_or(0, |above| above.state), node)?,
+            root,
+        })
+    }
+
+    /// Records the names of all visible paths at and below a step that only one world has.
+    fn list_paths(
+        &mut self,
+        world: usize,
+        step: &NamedStep<'_>,
+        name: &str,
+    ) -> Result<(), InternalError> {
+        let mut name = name.to_owned();
+        step.write(&mut name);
+        let start = PathStart::at(name, step.node);
+        let mut visitor = PathNames {
+            visibility: self.visibility,
+            names: match world {
+                0 => &mut self.removed,
+                _ => &mut self.added,
+            },
+        };
+        let engine = self.worlds.get(world).or_internal("one of two worlds")?;
+        engine.visit(Some(&start), (), |(), _| Ok(()), &mut visitor)
+    }
+
+    /// Compares a path and all paths below it. Returns whether something changes.
+    fn compare_path(
+        &mut self,
+        positions: [TriePosition; 2],
+        (name, visible, depth): NamedPath<'_, '_>,
+        with_names: bool,
+    ) -> Result<bool, InternalError> {
+        let (is_visible, may_have_visible_below) = visible.look(name, depth);
+        let is_covered = visible.is_covered(depth + 1);
+        if is_covered {
+            match self.differs.get(&positions) {
+                Some(false) => return Ok(false),
+                Some(true) if !with_names => return Ok(true),
+                _ => {}
+            }
+        }
+        let mut differs = false;
+        if is_visible {
+            for pair in 0..self.pairs.len() {
+                differs |= self.compare_answers(pair, positions, with_names.then_some(&**name))?;
+            }
+        }
+        if may_have_visible_below {
+            let below = (name, visible, depth + 1);
+            differs |= self.compare_children(Some(positions), below, with_names)?;
+        }
+        if is_covered {
+            self.differs.insert(positions, differs);
+        }
+        Ok(differs)
+    }
+
+    /// Compares the answers of a kind on one path, if the path is a scope of the kind.
+    fn compare_answers(
+        &mut self,
+        pair: usize,
+        positions: [TriePosition; 2],
+        name: Option<&str>,
+    ) -> Result<bool, InternalError> {
+        let pair = self.pairs.get_mut(pair).or_internal("a kind")?;
+        if !pair.has_scope(positions, &self.roots)? {
+            return Ok(false);
+        }
+        let Some(change) = pair.change(positions)? else {
+            return Ok(false);
+        };
+        if let Some(name) = name {
+            if self.path_count < MAX_PATHS {
+                self.path_count += 1;
+                change.paths.push(name.to_owned());
+            } else {
+                self.truncated = true;
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl PathVisitor<()> for PathNames<'_> {
+    fn visit(&mut self, path: &ListedPath<'_, ()>) -> WalkControl {
+        if self.visibility.includes_path(path.name) {
+            self.names.insert(path.name.to_owned());
+        }
+        WalkControl::Descend
+    }
+}
