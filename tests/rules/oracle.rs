@@ -23,6 +23,7 @@ mod policies;
 mod policy;
 mod presets;
 mod profiles;
+mod reduce;
 mod rng;
 mod schema;
 mod settings;
@@ -31,6 +32,7 @@ mod support;
 mod targets;
 mod trail;
 mod unmerged;
+mod vocabulary;
 mod worlds;
 
 use super::{corpus, served};

@@ -1,6 +1,6 @@
 //! Folding what stands on a path (specification 4.3 and 6), block after block.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use entail_core::expr::Expression;
 use serde_json::Value;
@@ -30,6 +30,8 @@ pub struct Folded {
     /// among its blocks).
     pub failed: BTreeSet<(String, usize)>,
     pub held: BTreeSet<(String, usize)>,
+    /// How many of `unset` act on a block: those that were gathered below it.
+    pub cut_by: BTreeMap<(String, usize), usize>,
 }
 
 impl Folded {
@@ -182,6 +184,8 @@ impl FoldState<'_> {
                     self.folded.failed.insert(this);
                     continue;
                 }
+                let acting = self.folded.cut_by.entry(this.clone()).or_default();
+                *acting = below.unset.len().max(*acting);
                 self.folded.held.insert(this);
                 let names = block
                     .unset

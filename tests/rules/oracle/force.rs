@@ -227,10 +227,14 @@ fn loses_to_itself(
         .iter()
         .filter(|(place, _)| meet(place, path))
         .collect();
-    let unset = folded
+    // What another policy's unset cut out is lost: one that acts on the block, from below.
+    let blocks = unit.blocks.iter().map(|at| (policy.name.clone(), *at));
+    let acting = blocks.filter_map(|block| folded.cut_by.get(&block)).max();
+    let mut acting = folded
         .unset
         .iter()
-        .any(|(unset, by)| *by != policy.name && names(unset, path));
+        .take(acting.copied().unwrap_or_default());
+    let unset = acting.any(|(unset, by)| *by != policy.name && names(unset, path));
     !near.is_empty()
         && near.iter().all(|(_, by)| *by == alone)
         && !unset

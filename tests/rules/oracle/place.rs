@@ -373,6 +373,7 @@ impl<'w> AttachedKind<'w> {
         let key = node.split('#').next().unwrap_or_default();
         let kind = key.split('/').next().unwrap_or_default();
         match &self.kind.targets {
+            _ if node.is_empty() => false,
             None => kind != "GatewayClass" || self.kind.classes_too,
             Some(all) => all
                 .iter()

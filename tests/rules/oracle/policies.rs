@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::profiles::GROUP;
 use super::rng::Rng;
 use super::settings::{Direction, Settings, strategy};
+use super::vocabulary;
 use super::worlds::TargetCandidate;
 
 /// Adds the policies of a kind to a world.
@@ -30,11 +31,14 @@ pub fn policies(
             let time = format!("2026-01-01T00:0{}:00Z", rng.below(ages));
             metadata["creationTimestamp"] = json!(time);
         }
-        objects.push(json!({
+        let mut object = json!({
             "apiVersion": format!("{GROUP}/v1"), "kind": kind.kind,
             "metadata": metadata, "spec": spec,
-        }));
+        });
+        vocabulary::policy(rng, &kind, places, &mut object);
+        objects.push(object);
     }
+    vocabulary::objects(rng, &kind, objects);
 }
 
 /// Writes the references; returns the namespace in which the policy has to live.
@@ -154,7 +158,10 @@ fn dress(
         && rng.percent(50)
     {
         let field = rng.pick(&["a", "m", "n", "flag"]);
-        let condition = match rng.below(5) {
+        let condition = match rng.below(8) {
+            5 => "self.n > 1 || has(self.flag)".to_owned(),
+            6 => "self.tags.exists(t, t == 't1')".to_owned(),
+            7 => "self.m.e1.v".to_owned(),
             0 => format!("has(self.{field})"),
             1 => format!("!has(self.{field})"),
             2 => "size(self) == 0".to_owned(),
@@ -212,6 +219,7 @@ fn rules(rng: &mut Rng) -> Map<String, Value> {
             "items" => items(rng),
             "n" => json!(rng.below(4)),
             "flag" => json!(rng.percent(50)),
+            "tags" if rng.percent(12) => json!(["t1", "t2", "t1"]),
             "tags" => json!(rng.some(&["t1", "t2", "t3"], 60)),
             _ => json!(rng.pick(&["one", "two"])),
         };

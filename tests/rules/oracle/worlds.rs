@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::policies;
 use super::profiles;
 use super::rng::Rng;
+use super::vocabulary;
 
 const NAMESPACES: [&str; 3] = ["a-b", "a", "shop"];
 const HOSTS: [&str; 4] = [
@@ -119,7 +120,10 @@ impl Builder {
 
     fn metadata(&mut self, namespace: &str, name: &str) -> Value {
         let label = self.rng.pick(&["red", "blue"]);
-        json!({"name": name, "namespace": namespace, "labels": {"color": label}})
+        let mut metadata =
+            json!({"name": name, "namespace": namespace, "labels": {"color": label}});
+        vocabulary::annotate(&mut self.rng, &mut metadata);
+        metadata
     }
 
     /// Now and then an object has fields of its own that a policy may know, too (specification 6.4).
@@ -158,7 +162,8 @@ impl Builder {
         let namespace = self.rng.pick(&NAMESPACES);
         let name = format!("gw{number}");
         let (listeners, sections) = self.listeners();
-        let class = self.rng.pick(&["gc", "gc", "gd"]);
+        // Of the last nobody knows what it is (2.6): the object is missing.
+        let class = self.rng.pick(&["gc", "gc", "gc", "gd", "none"]);
         let spec = self.with_own(json!({
             "gatewayClassName": class,
             "listeners": listeners,
@@ -179,8 +184,13 @@ impl Builder {
         let namespace = self.rng.pick(&NAMESPACES);
         let (listeners, sections) = self.listeners();
         let metadata = self.metadata(namespace, "set");
+        // Another name of the kind (11.47).
+        let (group, kind) = match self.rng.percent(30) {
+            true => ("gateway.networking.x-k8s.io", "XListenerSet"),
+            false => ("gateway.networking.k8s.io", "ListenerSet"),
+        };
         self.objects.push(json!({
-            "apiVersion": "gateway.networking.k8s.io/v1", "kind": "ListenerSet",
+            "apiVersion": format!("{group}/v1"), "kind": kind,
             "metadata": metadata,
             "spec": {
                 "parentRef": {"name": gateway.name, "namespace": gateway.namespace},
