@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use entail_core::effective::World as Entail;
-use entail_core::model::{EffectivePolicy, GroupKind, PathName, Unit};
+use entail_core::model::{EffectivePolicy, GroupKind, PathName, Unit, UnknownReason};
 use serde_json::{Value, json};
 
 use super::fold::{Folded, fold};
@@ -113,7 +113,10 @@ fn difference(
         .iter()
         .map(|r| (r.policy.to_string(), r.reason.clone()))
         .collect();
-    let unknown = (scene.unknown, said.unknown.is_some());
+    // Other reasons for not knowing are beside the answer, and not judged here.
+    let told = said.unknown.as_ref();
+    let told = told.is_some_and(|u| u.reason == UnknownReason::ControllerUnknown);
+    let unknown = (scene.unknown, told);
     if unknown.0 != unknown.1 {
         let kinds: Vec<&String> = [&kind].into_iter().filter(|_| unknown.0).collect();
         let expect = json!({"effective": [{"path": path, "unknown": kinds}]});

@@ -299,13 +299,15 @@ fn ancestors(
         false => held,
     };
     let object = |node: &str| node.split('#').next().unwrap_or_default().to_owned();
+    // A policy for workloads is attached nowhere (3.1).
+    if attached.references.by_workload {
+        return BTreeSet::new();
+    }
     let on = scenes.values().filter(|scene| scene.acts);
     match placed.kind.ancestor.as_str() {
         "None" => BTreeSet::new(),
-        "Target" => on
-            .flat_map(|scene| scene.of(&places))
-            .map(|place| object(&place.node))
-            .collect(),
+        // The attached objects, whatever paths there are.
+        "Target" => places.iter().map(|place| object(&place.node)).collect(),
         _ => {
             let taking_part = on.filter(|scene| scene.has(&places));
             taking_part.filter_map(|scene| scene.root.clone()).collect()

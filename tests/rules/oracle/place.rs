@@ -387,14 +387,6 @@ impl PathView {
     pub fn has(&self, places: &BTreeSet<Place>) -> bool {
         !self.places.is_disjoint(places)
     }
-
-    /// Those of the places that are on the path.
-    pub fn of<'p>(&self, places: &'p BTreeSet<Place>) -> Vec<&'p Place> {
-        places
-            .iter()
-            .filter(|place| self.places.contains(*place))
-            .collect()
-    }
 }
 
 /// Whether at least one Accepted condition has the current generation, and all of those are False (`trustStatus`).
