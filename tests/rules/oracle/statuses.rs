@@ -119,7 +119,9 @@ fn differences(
                     "overriddenBy": status.overridden_by, "ancestors": status.ancestors,
                 }]})
             };
-            wrong.push((text(&accepted, &expected[&key]), text(&outcome, &told)));
+            let mut said = text(&outcome, &told);
+            said["details"] = json!(format!("{found:?}"));
+            wrong.push((text(&accepted, &expected[&key]), said));
         }
     }
     wrong
