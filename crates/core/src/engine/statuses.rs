@@ -95,7 +95,9 @@ impl PathEngine {
                     summary.is_on_unknown_path = true;
                 }
             }
-            for (chain, paths) in scopes.iter().enumerate() {
+            // Chains that end above the scopes, or at none, have no path here.
+            let scopes = scopes.iter().enumerate();
+            for (chain, paths) in scopes.filter(|(_, paths)| paths.count > 0) {
                 let contribution = self.world.contribution(kind, chains.chain(chain)?);
                 for share in &contribution.shares {
                     let summary = summaries.get_mut(share.policy).or_internal("a policy")?;
