@@ -3,26 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use entail_core::effective::World as Entail;
-use entail_core::model::{EffectivePolicy, PathName, Unit};
+use entail_core::model::{EffectivePolicy, GroupKind, PathName, Unit, UnknownReason};
 use serde_json::{Value, json};
 
 use super::fold::{Folded, fold};
+use super::judge::Judge;
 use super::leaf::{Leaf, is_tombstone, written};
+use super::losses;
 use super::place::{AttachedKind, PathView};
 use super::rng::Rng;
 use super::settings::{Class, Settings};
 use super::support::{case, entail_of, expect_answer};
 use super::unmerged;
 use super::worlds::World;
-
-/// The kinds of a world with their policies in place.
-pub fn placed(world: &World) -> Vec<AttachedKind<'_>> {
-    let read = |profile| Settings::read(profile).with_definition(&world.objects);
-    let settings = world.profiles.iter().map(read);
-    settings
-        .map(|kind| AttachedKind::new(kind, &world.objects, &world.invalid))
-        .collect()
-}
 
 /// Every path that there is.
 pub fn paths(entail: &Entail) -> Vec<String> {
@@ -33,57 +26,117 @@ pub fn paths(entail: &Entail) -> Vec<String> {
     paths
 }
 
-/// entail's answer on a path; an absent one is the empty one.
-pub fn answer(entail: &Entail, kind: &str, path: &str) -> EffectivePolicy {
-    let trail = entail.locate(&PathName::parse(path).unwrap()).unwrap();
-    let kinds = entail.kinds().iter();
-    let kind = kinds
-        .into_iter()
-        .find(|k| &*k.profile().policy.kind == kind)
-        .unwrap();
-    let chain = entail.attachment_chain(kind, &trail);
-    chain
-        .map(|chain| entail.answer(kind, &chain))
-        .unwrap_or_default()
+/// entail's view of a kind on a path.
+pub struct Said {
+    pub answer: EffectivePolicy,
+    pub losses: BTreeSet<String>,
 }
 
-/// (a) The answers and origins of every path.
+/// The number of a kind of entail's.
+pub fn number_of(entail: &Entail, kind: &Settings) -> usize {
+    let same = |k: &GroupKind| *k.kind == *kind.kind && *k.group == *kind.group;
+    let mut kinds = entail.kinds().iter();
+    kinds.position(|k| same(&k.profile().policy)).unwrap()
+}
+
+/// entail's answer on a path; an absent one is the empty one.
+pub fn answer(entail: &Entail, kind: &Settings, path: &str) -> Said {
+    let trail = entail.locate(&PathName::parse(path).unwrap()).unwrap();
+    let kind = &entail.kinds()[number_of(entail, kind)];
+    match entail.attachment_chain(kind, &trail) {
+        None => Said {
+            answer: EffectivePolicy::default(),
+            losses: BTreeSet::new(),
+        },
+        Some(chain) => Said {
+            answer: entail.answer(kind, &chain),
+            losses: entail
+                .losses(kind, &chain)
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+        },
+    }
+}
+
+/// (a) The answers, origins, lists, rejected policies and losses of every path.
 pub fn answers(world: &World) -> Vec<String> {
-    let entail = entail_of(&world.documents());
+    let documents = world.documents();
+    let entail = entail_of(&documents);
+    let judge = Judge::new(&documents);
     let paths = paths(&entail);
     let mut wrong = Vec::new();
-    for placed in placed(world) {
+    for placed in judge.kinds() {
         for path in &paths {
-            let scene = placed.scene(path);
-            let folded = effective(&placed, &scene);
-            let said = answer(&entail, &placed.kind.kind, path);
-            // Without an effective level a Direct kind has no "above" (specification 7.2).
-            let level = placed.kind.by_target
-                || said.spec.is_none()
-                || said.inherited_only == scene.inherited_only;
-            let listed = said.listed.iter().map(|l| l.policy.to_string());
-            if listed.ne(unmerged::listed(&placed, &scene)) {
-                wrong.push(format!("seed {}: {path}: another list", world.seed));
+            let told = difference(
+                &placed,
+                &placed.scene(path),
+                &answer(&entail, &placed.kind, path),
+                path,
+            );
+            if let Some((oracle, entail)) = told {
+                wrong.push(case(world, &placed.kind.kind, &oracle, &entail));
             }
-            if folded.spec() == said.spec && origins_agree(&folded, &said) && level {
-                continue;
-            }
-            let origins = json!(oracle_origins(&folded));
-            let kind = &placed.kind.kind;
-            let oracle = expect_answer(kind, path, &folded.spec(), &origins);
-            let told = json!({
-                "spec": said.spec, "origins": entail_origins(&said),
-                "inherited_only": said.inherited_only,
-            });
-            wrong.push(case(world, kind, &oracle, &told));
         }
     }
     wrong.sort_by_key(String::len);
     wrong
 }
 
+/// What the evaluator expects on a path and what entail says, if they differ.
+fn difference(
+    placed: &AttachedKind,
+    scene: &PathView,
+    said: &Said,
+    path: &str,
+) -> Option<(Value, Value)> {
+    let folded = effective(placed, scene);
+    let (kind, said, lost) = (placed.kind.long(), &said.answer, &said.losses);
+    // Without an effective level a Direct kind has no "above" (specification 7.2).
+    let level =
+        placed.kind.by_target || said.spec.is_none() || said.inherited_only == scene.inherited_only;
+    if folded.spec() != said.spec || !origins_agree(&folded, said) || !level {
+        let origins = json!(oracle_origins(&folded));
+        let told = json!({
+            "spec": said.spec, "origins": entail_origins(said),
+            "inherited_only": said.inherited_only,
+        });
+        return Some((expect_answer(&kind, path, &folded.spec(), &origins), told));
+    }
+    let other = |field: &str, expected: Value, told: Value| {
+        let expect = json!({"effective": [{"path": path, field: {kind.as_str(): expected}}]});
+        (expected != told).then_some((expect, told))
+    };
+    let listed: Vec<String> = said.listed.iter().map(|l| l.policy.to_string()).collect();
+    let rejected: BTreeMap<String, String> = said
+        .rejected
+        .iter()
+        .map(|r| (r.policy.to_string(), r.reason.clone()))
+        .collect();
+    // Other reasons for not knowing are beside the answer, and not judged here.
+    let told = said.unknown.as_ref();
+    let told = told.is_some_and(|u| u.reason == UnknownReason::ControllerUnknown);
+    let unknown = (scene.unknown, told);
+    if unknown.0 != unknown.1 {
+        let kinds: Vec<&String> = [&kind].into_iter().filter(|_| unknown.0).collect();
+        let expect = json!({"effective": [{"path": path, "unknown": kinds}]});
+        return Some((expect, json!(format!("{:?}", said.unknown))));
+    }
+    other(
+        "listed",
+        json!(unmerged::listed(placed, scene)),
+        json!(listed),
+    )
+    .or_else(|| other("rejected", json!(scene.rejected), json!(rejected)))
+    .or_else(|| {
+        let expected = losses::losses(placed, scene);
+        let expect = json!({"losses": {path: {kind.as_str(): expected}}});
+        (expected != *lost).then(|| (expect, json!(lost)))
+    })
+}
+
 /// What a path comes to.
-pub fn effective(placed: &AttachedKind<'_>, scene: &PathView) -> Folded {
+pub fn effective(placed: &AttachedKind, scene: &PathView) -> Folded {
     match placed.kind.class {
         _ if !scene.acts => Folded::default(),
         Class::Direct => unmerged::direct(placed, scene),
@@ -163,12 +216,17 @@ pub fn arrival(world: &World) -> Vec<String> {
     }
     for path in paths(&straight) {
         for profile in &world.profiles {
-            let kind = profile["spec"]["policy"]["kind"].as_str().unwrap();
-            let (a, b) = (answer(&straight, kind, &path), answer(&mixed, kind, &path));
+            let settings = Settings::read(profile, None);
+            let kind = settings.long();
+            let (a, b) = (
+                answer(&straight, &settings, &path),
+                answer(&mixed, &settings, &path),
+            );
+            let (a, b) = (a.answer, b.answer);
             if a != b {
                 let text =
-                    |e: &EffectivePolicy| expect_answer(kind, &path, &e.spec, &entail_origins(e));
-                wrong.push(case(world, kind, &text(&a), &text(&b)));
+                    |e: &EffectivePolicy| expect_answer(&kind, &path, &e.spec, &entail_origins(e));
+                wrong.push(case(world, &settings.kind, &text(&a), &text(&b)));
             }
         }
     }

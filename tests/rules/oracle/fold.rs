@@ -1,7 +1,8 @@
 //! Folding what stands on a path (specification 4.3 and 6), block after block.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use entail_core::expr::Expression;
 use serde_json::Value;
 
 use super::join::{BlockUse, RuleSet, join, unit_paths};
@@ -23,8 +24,14 @@ pub struct Node {
 pub struct Folded {
     /// The lines with those who say them, tombstones included; `None`: no block took part.
     pub rules: Option<RuleSet>,
-    /// Who unsets what, from the lowest policy on.
-    pub unset: Vec<String>,
+    /// Who unsets what, from the lowest policy on: name, policy.
+    pub unset: Vec<(String, String)>,
+    /// Blocks whose condition did not hold where the policy stands, and those that took part (policy, place
+    /// among its blocks).
+    pub failed: BTreeSet<(String, usize)>,
+    pub held: BTreeSet<(String, usize)>,
+    /// How many of `unset` act on a block: those that were gathered below it.
+    pub cut_by: BTreeMap<(String, usize), usize>,
 }
 
 impl Folded {
@@ -57,7 +64,7 @@ pub fn fold(kind: &Settings, nodes: &[Node], own: &[Leaf]) -> Folded {
 /// Specification 4.3, UnionOrReject: policies that overlap an older one on a node of theirs.
 pub fn conflicted(kind: &Settings, nodes: &[Vec<Policy>]) -> BTreeSet<String> {
     let mut all: Vec<&Policy> = nodes.iter().flatten().collect();
-    all.sort_by_key(|policy| super::place::age(policy));
+    all.sort_by(|a, b| a.age.cmp(&b.age));
     all.dedup_by_key(|policy| policy.name.clone());
     let units = |policy: &Policy| -> Vec<_> {
         let blocks = policy.blocks.iter();
@@ -132,9 +139,9 @@ fn bottom_up(kind: &Settings, nodes: &[Node], own: &[Leaf]) -> Folded {
         folded: Folded {
             rules: (!own.is_empty()).then(|| RuleSet {
                 lines: own.to_vec(),
-                sealed: None,
+                ..RuleSet::default()
             }),
-            unset: Vec::new(),
+            ..Folded::default()
         },
         counted: BTreeSet::new(),
     };
@@ -169,17 +176,36 @@ impl FoldState<'_> {
         let alone = policies.len() == 1;
         for (policy, overrides) in ups.chain(downs.filter(|_| !alone)) {
             for (at, block) in policy.blocks.iter().enumerate() {
-                if (alone || overriding(block) == overrides) && holds(block, &below) {
-                    unset.extend(block.unset.iter().cloned());
-                    anyone |= self.block(policy, at, block, &below.unset);
+                if !alone && overriding(block) != overrides {
+                    continue;
                 }
+                let this = (policy.name.clone(), at);
+                if !holds(block, &below) {
+                    self.folded.failed.insert(this);
+                    continue;
+                }
+                let acting = self.folded.cut_by.entry(this.clone()).or_default();
+                *acting = below.unset.len().max(*acting);
+                self.folded.held.insert(this);
+                let names = block
+                    .unset
+                    .iter()
+                    .map(|name| (name.clone(), policy.name.clone()));
+                unset.extend(names);
+                anyone |= self.block(policy, at, block, &below.unset);
             }
         }
         self.folded.unset.extend(unset);
         anyone
     }
 
-    fn block(&mut self, policy: &Policy, at: usize, block: &Block, unset: &[String]) -> bool {
+    fn block(
+        &mut self,
+        policy: &Policy,
+        at: usize,
+        block: &Block,
+        unset: &[(String, String)],
+    ) -> bool {
         if !block.counts {
             return false;
         }
@@ -191,7 +217,8 @@ impl FoldState<'_> {
         };
         let mut rules = block.sheet(&policy.name);
         if by.direction == Direction::Defaults {
-            rules.lines = without(&rules.lines, unset);
+            let names: Vec<String> = unset.iter().map(|(name, _)| name.clone()).collect();
+            rules.lines = without(&rules.lines, &names);
             if rules.lines.is_empty() && !block.lines.is_empty() {
                 return false;
             }
@@ -204,7 +231,8 @@ impl FoldState<'_> {
     }
 }
 
-/// Specification 5.4: the few conditions that the generator writes, over what is gathered below.
+/// Specification 5.4: whether a condition is true of what is gathered below; an error and what is no boolean
+/// are not true. The language itself is not judged here.
 fn holds(block: &Block, below: &Folded) -> bool {
     let Some(when) = &block.when else {
         return true;
@@ -212,32 +240,8 @@ fn holds(block: &Block, below: &Folded) -> bool {
     let rules = below
         .spec()
         .unwrap_or_else(|| Value::Object(Default::default()));
-    if let Some(field) = when
-        .strip_prefix("has(self.")
-        .and_then(|w| w.strip_suffix(")"))
-    {
-        return rules.get(field).is_some();
-    }
-    if let Some(field) = when
-        .strip_prefix("!has(self.")
-        .and_then(|w| w.strip_suffix(")"))
-    {
-        return rules.get(field).is_none();
-    }
-    if let Some(number) = when.strip_prefix("size(self) == ") {
-        return rules.as_object().unwrap().len().to_string() == number;
-    }
-    if let Some((field, value)) = when
-        .strip_prefix("self.")
-        .and_then(|w| w.split_once(" == "))
-    {
-        // A missing field is an error, and so not true.
-        return rules.get(field).is_some_and(|found| {
-            let written = found.to_string();
-            written == value
-        });
-    }
-    panic!("the oracle does not know the condition {when}")
+    let said = Expression::compile(when).and_then(|when| when.evaluate(&[("self", &rules)]));
+    said == Ok(Value::Bool(true))
 }
 
 /// The block of a policy that has one strategy, if it says anything.
@@ -265,7 +269,7 @@ fn from_above(kind: &Settings, nodes: &[Node]) -> Folded {
     }
     Folded {
         rules: above,
-        unset: Vec::new(),
+        ..Folded::default()
     }
 }
 
@@ -300,6 +304,6 @@ fn stack(kind: &Settings, nodes: &[Node]) -> Folded {
     }
     Folded {
         rules: stack.pop().map(|(rules, ..)| rules),
-        unset: Vec::new(),
+        ..Folded::default()
     }
 }

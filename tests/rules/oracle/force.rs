@@ -1,167 +1,316 @@
-//! How far policies are in force (specification 10), counted from the second evaluator's paths.
+//! How far policies are in force, and who overrides them (specification 10, 11.15, 11.19, 11.20, 11.24, 11.26, 11.32,
+//! 11.39, 11.41, 11.42).
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use entail_core::engine::PathEngine;
-use serde_json::json;
+use serde_json::Value;
 
-use super::compare::{effective, paths, placed};
+use super::compare::effective;
 use super::fold::{Folded, Node};
-use super::leaf::{Leaf, Path, written};
+use super::join::{RuleSet, units_by};
+use super::leaf::{Leaf, Path};
+use super::losses::meet;
 use super::place::{AttachedKind, PathView};
-use super::policy::Policy;
-use super::settings::Class;
-use super::support::{case, entail_of, long};
+use super::policy::{Policy, names};
+use super::settings::{Class, Settings};
 use super::unmerged;
-use super::worlds::World;
 
-/// (c) Every policy's state.
-pub fn statuses(world: &World) -> Vec<String> {
-    let entail = entail_of(&world.documents());
-    let paths = paths(&entail);
-    let engine = PathEngine::new(entail.clone());
-    let statuses = engine.statuses();
-    let mut wrong = Vec::new();
-    for placed in placed(world) {
-        let name = &placed.kind.kind;
-        let kinds = entail.kinds().iter();
-        let at = kinds
-            .into_iter()
-            .position(|k| *k.profile().policy.kind == **name)
-            .unwrap();
-        for (slot, policy) in entail.kinds()[at].policies() {
-            let status = statuses.of(at, slot).unwrap();
-            let key = policy.key.qualified_name();
-            let (expected, scopes) = state(&placed, &paths, &key);
-            let told = status.in_force.map(|force| force.as_str());
-            if told != expected && !vague(&placed, &key) {
-                let policy = format!("{}/{key}", long(name));
-                let expect = json!({"status": [{"policy": policy, "inForce": expected}]});
-                wrong.push(case(world, name, &expect, &json!([told, scopes])));
-            }
-        }
-    }
-    wrong
+/// The status of one policy.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Status {
+    pub in_force: Option<&'static str>,
+    pub overridden_by: BTreeSet<String>,
+    pub ancestors: BTreeSet<String>,
 }
 
-/// What one scope says of a policy.
+/// What the scopes say of a policy.
 #[derive(Default)]
 struct Count {
     scopes: usize,
     won: usize,
     lost: usize,
     additions: bool,
+    unknown: bool,
+    by: BTreeSet<String>,
 }
 
-/// Whether the law leaves it open: it offers an empty object, or the empty whole of a Blocking kind,
-/// and does not say when one stands that others have filled; or one of its blocks offers what lies
-/// inside a unit of the other.
-fn vague(placed: &AttachedKind, name: &str) -> bool {
-    let Some(policy) = placed.policies.iter().find(|p| p.name == name) else {
-        return false;
-    };
-    let lines = || policy.blocks.iter().flat_map(|b| &b.lines);
-    let inside = |a: &Leaf| lines().any(|b| a.path != b.path && a.path.starts_with(&b.path));
-    let empty = policy.blocks.iter().any(|block| block.lines.is_empty());
-    empty || lines().any(|line| line.value == json!({}) || inside(line))
-}
+/// The paths of a world as a kind sees them.
+pub type Scenes = BTreeMap<String, PathView>;
 
-/// The word of specification 10, and the units that are lost in each scope; no word for a policy that is not
-/// accepted.
-fn state(
-    placed: &AttachedKind,
-    paths: &[String],
-    name: &str,
-) -> (Option<&'static str>, BTreeMap<String, Vec<String>>) {
-    let mut scopes = BTreeMap::new();
-    let found = placed.policies.iter().find(|p| p.name == name);
-    let counts = placed.kind.class != Class::Listed && placed.is_accepted(name);
-    let Some(policy) = found.filter(|_| counts) else {
-        return (None, scopes);
-    };
-    let mut count = Count::default();
-    for path in paths {
-        let scene = placed.scene(path);
-        let there = stands_in(placed, &scene, name);
-        let silent = placed.kind.class == Class::Inherited && policy.is_transparent();
-        if scene.acts && scene.scope && there && !silent {
-            let lost = match placed.kind.class {
-                Class::Direct => whole(placed, &scene, name, &mut count),
-                _ => tally(policy, &effective(placed, &scene), &mut count),
-            };
-            scopes.insert(path.clone(), lost);
+/// The status of every policy of a kind.
+pub fn statuses(placed: &AttachedKind, scenes: &Scenes) -> BTreeMap<String, Status> {
+    let folded: BTreeMap<&String, Folded> = scenes
+        .iter()
+        .filter(|(_, scene)| scene.scope && placed.kind.class == Class::Inherited)
+        .map(|(path, scene)| (path, effective(placed, scene)))
+        .collect();
+    let one = |attached: &super::place::Attached| {
+        let name = &attached.policy.name;
+        let mut status = Status {
+            ancestors: ancestors(placed, scenes, attached),
+            ..Status::default()
+        };
+        let accepted = !placed.held(name).is_empty();
+        if accepted && placed.kind.class != Class::Listed {
+            let count = count(placed, scenes, &folded, &attached.policy);
+            status.in_force = Some(word(&count));
+            status.overridden_by = count.by;
         }
-    }
-    let word = match (count.scopes, count.won, count.lost, count.additions) {
+        (name.clone(), status)
+    };
+    placed.policies.iter().map(one).collect()
+}
+
+fn word(count: &Count) -> &'static str {
+    match (count.scopes, count.won, count.lost, count.additions) {
+        (0, ..) if count.unknown => "Unknown",
         (0, ..) => "NoScope",
         (_, _, 0, false) => "All",
         (_, _, 0, true) => "AllWithAdditions",
         (_, 0, _, _) => "None",
         (_, _, _, false) => "Part",
         (_, _, _, true) => "PartWithAdditions",
-    };
-    (Some(word), scopes)
+    }
+}
+
+fn count(
+    placed: &AttachedKind,
+    scenes: &Scenes,
+    folded: &BTreeMap<&String, Folded>,
+    policy: &Policy,
+) -> Count {
+    let mut count = Count::default();
+    let held = placed.held(&policy.name);
+    for (path, scene) in scenes {
+        count.unknown |= scene.unknown && scene.has(&held);
+        if !scene.scope || !stands_in(placed, scene, &policy.name) {
+            continue;
+        }
+        match placed.kind.class {
+            Class::Direct => whole(placed, scene, &policy.name, &mut count),
+            // A transparent empty policy has no scope (specification 10).
+            _ if policy.is_transparent() => {}
+            _ => tally(&placed.kind, here(scene, policy), &folded[path], &mut count),
+        }
+    }
+    count
+}
+
+/// The policy as it stands on the path: an annotation of its target may choose its strategies.
+fn here<'s>(scene: &'s PathView, policy: &'s Policy) -> &'s Policy {
+    let all = scene.nodes.iter().flat_map(|node| &node.policies);
+    all.into_iter()
+        .find(|p| p.name == policy.name)
+        .unwrap_or(policy)
 }
 
 /// Whether the policy reaches a scope. Of a Direct kind only the layer that answers does; without
 /// an effective level the target and its sections are the scopes, and nothing below them (specification 7.2).
-fn stands_in(placed: &AttachedKind, scene: &PathView, name: &str) -> bool {
+pub fn stands_in(placed: &AttachedKind, scene: &PathView, name: &str) -> bool {
     let stands = |node: &Node| node.policies.iter().any(|p| p.name == name);
     if placed.kind.class != Class::Direct {
         return scene.nodes.iter().any(stands);
     }
+    is_direct_scope(placed, scene) && unmerged::layer(placed, scene).into_iter().any(stands)
+}
+
+/// Specification 7.2
+pub fn is_direct_scope(placed: &AttachedKind, scene: &PathView) -> bool {
     let layer = unmerged::layer(placed, scene);
     let ends = |node: &&Node| Some(&node.key) == scene.nodes.last().map(|end| &end.key);
-    let scope = !placed.kind.by_target || layer.first().is_some_and(ends);
-    scope && layer.into_iter().any(stands)
+    !placed.kind.by_target || layer.first().is_some_and(ends)
 }
 
 /// Counts one scope of a policy that wins whole, or not at all (specification 7.1).
-fn whole(placed: &AttachedKind, scene: &PathView, name: &str, count: &mut Count) -> Vec<String> {
+fn whole(placed: &AttachedKind, scene: &PathView, name: &str, count: &mut Count) {
     count.scopes += 1;
-    if unmerged::winner(placed, scene).is_some_and(|p| p.name == name) {
-        count.won += 1;
-        return Vec::new();
+    match unmerged::winner(placed, scene) {
+        Some(winner) if winner.name == name => count.won += 1,
+        winner => {
+            count.lost += 1;
+            count.by.extend(winner.map(|winner| winner.name.clone()));
+        }
     }
-    count.lost += 1;
-    vec!["*".to_owned()]
+}
+
+/// A unit of a status: a leaf, with the blocks that hold it, and whether it is an empty container.
+struct Offered {
+    blocks: Vec<usize>,
+    lists: bool,
+    objects: bool,
 }
 
 /// The leaves of all its blocks; two blocks that hold the same one count once (specification 11.15). An empty
 /// block that counts is one unit, the whole (specification 11.9).
-fn offered(policy: &Policy) -> BTreeSet<Path> {
-    let mut paths: BTreeSet<Path> = BTreeSet::new();
-    for block in policy.blocks.iter().filter(|block| block.counts) {
-        paths.extend(block.lines.iter().map(|line| line.path.clone()));
-        if block.lines.is_empty() {
-            paths.insert(Path::new());
+fn offered(policy: &Policy) -> BTreeMap<Path, Offered> {
+    let mut all: BTreeMap<Path, Offered> = BTreeMap::new();
+    for (at, block) in policy
+        .blocks
+        .iter()
+        .enumerate()
+        .filter(|(_, block)| block.counts)
+    {
+        let whole = block.lines.is_empty().then(|| (Path::new(), None));
+        let lines = block
+            .lines
+            .iter()
+            .map(|line| (line.path.clone(), Some(line)));
+        for (path, line) in whole.into_iter().chain(lines) {
+            let unit = all.entry(path).or_insert(Offered {
+                blocks: Vec::new(),
+                lists: false,
+                objects: false,
+            });
+            unit.blocks.push(at);
+            let empty = |value: &Value| line.is_some_and(|line| line.value == *value);
+            unit.lists |= empty(&Value::Array(Vec::new()));
+            unit.objects |= empty(&Value::Object(Default::default()));
         }
     }
-    paths
+    all
 }
 
-/// Counts one scope; returns what is lost there.
-fn tally(policy: &Policy, folded: &Folded, count: &mut Count) -> Vec<String> {
+/// Counts one scope.
+fn tally(kind: &Settings, policy: &Policy, folded: &Folded, count: &mut Count) {
     count.scopes += 1;
     let name = &policy.name;
-    let rules = folded.rules.clone().unwrap_or_default();
-    let stands = |path: &Path| match path.is_empty() {
-        true => rules.sealed.as_ref() == Some(name),
-        false => {
-            let mut lines = rules.lines.iter();
-            lines.any(|line| line.path == *path && line.by.contains(name))
-        }
-    };
+    let none = RuleSet::default();
+    let rules = folded.rules.as_ref().unwrap_or(&none);
     let offered = offered(policy);
-    let (won, lost): (Vec<_>, Vec<_>) = offered.iter().partition(|path| stands(path));
-    count.won += won.len();
-    count.lost += lost.len();
-    let meets = |a: &Path, b: &Path| a.starts_with(b) || b.starts_with(a);
+    let mut won = false;
+    for (path, unit) in &offered {
+        if wins(rules, name, path, unit) || loses_to_itself(kind, policy, folded, path, unit) {
+            won = true;
+            count.won += 1;
+        } else {
+            count.lost += 1;
+            count.by.extend(winners(policy, folded, rules, path, unit));
+        }
+    }
     let foreign = |line: &Leaf| {
         !line.by.contains(name)
             && !line.by.iter().all(|by| by.starts_with('='))
-            && !offered.iter().any(|path| meets(path, &line.path))
+            && !offered.keys().any(|path| meet(path, &line.path))
     };
-    count.additions |= !won.is_empty() && rules.lines.iter().any(foreign);
-    lost.into_iter().map(|path| written(path)).collect()
+    count.additions |= won && rules.lines.iter().any(foreign);
+}
+
+/// Whether a unit stands in the result with the policy among its origins.
+fn wins(rules: &RuleSet, name: &String, path: &Path, unit: &Offered) -> bool {
+    if path.is_empty() {
+        return rules.sealed.as_ref() == Some(name);
+    }
+    let stands = rules
+        .lines
+        .iter()
+        .any(|line| line.path == *path && line.by.contains(name));
+    // An empty container that others filled (11.39).
+    let filled = rules.merged.iter().any(|merged| {
+        merged.path == *path
+            && merged.by.contains(name)
+            && ((merged.list && unit.lists) || (!merged.list && unit.objects))
+    });
+    stands || filled
+}
+
+/// A policy never loses to itself (11.32): units stand at, above or below the place, and all come from it alone.
+fn loses_to_itself(
+    kind: &Settings,
+    policy: &Policy,
+    folded: &Folded,
+    path: &Path,
+    unit: &Offered,
+) -> bool {
+    let alone = BTreeSet::from([policy.name.clone()]);
+    let units = units_by(kind, folded.lines(), kind.finest());
+    let near: Vec<_> = units
+        .iter()
+        .filter(|(place, _)| meet(place, path))
+        .collect();
+    // What another policy's unset cut out is lost: one that acts on the block, from below.
+    let blocks = unit.blocks.iter().map(|at| (policy.name.clone(), *at));
+    let acting = blocks.filter_map(|block| folded.cut_by.get(&block)).max();
+    let mut acting = folded
+        .unset
+        .iter()
+        .take(acting.copied().unwrap_or_default());
+    let unset = acting.any(|(unset, by)| *by != policy.name && names(unset, path));
+    !near.is_empty()
+        && near.iter().all(|(_, by)| *by == alone)
+        && !unset
+        && !only_failed(policy, folded, unit)
+}
+
+/// Whether only blocks whose condition failed hold the unit.
+fn only_failed(policy: &Policy, folded: &Folded, unit: &Offered) -> bool {
+    unit.blocks.iter().all(|at| {
+        let block = (policy.name.clone(), *at);
+        folded.failed.contains(&block) && !folded.held.contains(&block)
+    })
+}
+
+/// Who overrides a lost unit.
+fn winners(
+    policy: &Policy,
+    folded: &Folded,
+    rules: &RuleSet,
+    path: &Path,
+    unit: &Offered,
+) -> BTreeSet<String> {
+    // A failed condition names nobody, unless another block lost it, too (11.20).
+    if only_failed(policy, folded, unit) {
+        return BTreeSet::new();
+    }
+    let others = |all: BTreeSet<String>| -> BTreeSet<String> {
+        let other = |by: &String| *by != policy.name && !by.starts_with('=');
+        all.into_iter().filter(other).collect()
+    };
+    let by = |lines: Vec<&Leaf>| others(lines.iter().flat_map(|line| line.by.clone()).collect());
+    // Those who hold it or a value above it; whoever holds something else inside the larger unit does not (11.19, 11.41).
+    let holders: Vec<&Leaf> = rules
+        .lines
+        .iter()
+        .filter(|line| meet(path, &line.path))
+        .collect();
+    if !holders.is_empty() && !path.is_empty() {
+        return by(holders);
+    }
+    // Those whose unset names it, on this path (11.42), but never the policy itself (11.26).
+    let unset = folded.unset.iter().filter(|(unset, _)| names(unset, path));
+    let unset = others(unset.map(|(_, by)| by.clone()).collect());
+    if !unset.is_empty() {
+        return unset;
+    }
+    let mut all = by(rules.lines.iter().collect());
+    all.extend(others(rules.sealed.iter().cloned().collect()));
+    all
+}
+
+/// The ancestors (specification 10, 11.17, 11.25).
+fn ancestors(
+    placed: &AttachedKind,
+    scenes: &Scenes,
+    attached: &super::place::Attached,
+) -> BTreeSet<String> {
+    let held = placed.held(&attached.policy.name);
+    let places = match held.is_empty() {
+        // Not accepted: those of its references that resolve.
+        true => attached.references.places().into_iter().collect(),
+        false => held,
+    };
+    let object = |node: &str| node.split('#').next().unwrap_or_default().to_owned();
+    // A policy for workloads is attached nowhere (3.1).
+    if attached.references.by_workload {
+        return BTreeSet::new();
+    }
+    let on = scenes.values().filter(|scene| scene.acts);
+    match placed.kind.ancestor.as_str() {
+        "None" => BTreeSet::new(),
+        // The attached objects, whatever paths there are.
+        "Target" => places.iter().map(|place| object(&place.node)).collect(),
+        _ => {
+            let taking_part = on.filter(|scene| scene.has(&places));
+            taking_part.filter_map(|scene| scene.root.clone()).collect()
+        }
+    }
 }

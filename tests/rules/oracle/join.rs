@@ -1,9 +1,11 @@
 //! Joining what one policy says with what is gathered below it (specification 5.2, 6.1).
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
-use super::leaf::{Leaf, Path, Step, dotted, fields_only};
-use super::profiles::{LARGER, SUM};
+use super::leaf::{Leaf, Path, Step, dotted, fits};
+use super::reduce::{once, reduce};
 use super::settings::{Direction, Granularity, Settings, Strategy};
 
 /// One unit of a block: its path, its lines, and whether it is an empty container that the
@@ -20,6 +22,16 @@ struct Unit {
 pub struct RuleSet {
     pub lines: Vec<Leaf>,
     pub sealed: Option<String>,
+    /// Empty objects and lists that were merged with what stands in their place (specification 11.39).
+    pub merged: Vec<Merged>,
+}
+
+/// An empty container that others filled, or that met one that was there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Merged {
+    pub path: Path,
+    pub list: bool,
+    pub by: BTreeSet<String>,
 }
 
 /// A block counts once on a path (specification 5.2, custom), though its policy takes part at several nodes
@@ -46,13 +58,20 @@ pub fn join(
         Direction::Overrides if whole => return higher.clone(),
         _ => {}
     }
-    let mut result = lower.lines.clone();
+    let mut result = RuleSet {
+        lines: lower.lines.clone(),
+        sealed: lower.sealed.clone().or_else(|| higher.sealed.clone()),
+        merged: lower.merged.clone(),
+    };
+    let reduced = match by.granularity {
+        Granularity::Custom => reduce(kind, &mut result, higher, again),
+        _ => Vec::new(),
+    };
     for unit in units(kind, &higher.lines, by.granularity) {
-        if by.granularity == Granularity::Custom && reduce(kind, &mut result, &unit, again) {
+        if reduced.iter().any(|place| unit.path.starts_with(place)) {
             continue;
         }
-        let structural = by.granularity == Granularity::Structural;
-        if structural && kind.sets.contains(&fields_only(&unit.path)) && unite(&mut result, &unit) {
+        if by.granularity == Granularity::Structural && unite(&mut result, &unit) {
             continue;
         }
         match by.direction {
@@ -60,10 +79,47 @@ pub fn join(
             Direction::Overrides => set(&mut result, unit),
         }
     }
-    RuleSet {
-        lines: result,
-        sealed: lower.sealed.clone().or_else(|| higher.sealed.clone()),
+    for merged in &higher.merged {
+        keep_merged(kind, &mut result, higher, merged, by.granularity);
     }
+    result
+}
+
+/// Empty containers of the higher side stay merged if what they were merged with came along.
+fn keep_merged(
+    kind: &Settings,
+    result: &mut RuleSet,
+    higher: &RuleSet,
+    merged: &Merged,
+    granularity: Granularity,
+) {
+    let inside = |rules: &RuleSet| -> Vec<Leaf> {
+        let lines = rules.lines.iter();
+        lines
+            .filter(|line| line.path.starts_with(&merged.path))
+            .cloned()
+            .collect()
+    };
+    let depth = unit_depth(kind, &merged.path, granularity);
+    let came = depth < merged.path.len() && inside(result) == inside(higher);
+    let opened =
+        depth >= merged.path.len() && is_container(&result.lines, &merged.path, merged.list);
+    if came || opened {
+        note(result, merged.clone());
+    }
+}
+
+/// How deep units lie on the way to an empty object at the path.
+fn unit_depth(kind: &Settings, path: &[Step], granularity: Granularity) -> usize {
+    let leaf = Leaf {
+        path: path.to_vec(),
+        value: Value::Object(Default::default()),
+        by: BTreeSet::new(),
+        closed: None,
+        set: false,
+        keyed: false,
+    };
+    reach(kind, &leaf, granularity).0
 }
 
 /// The paths of the units of a block (for overlaps, specification 4.3).
@@ -75,6 +131,39 @@ pub fn unit_paths(kind: &Settings, block: &[Leaf], granularity: Granularity) -> 
         .into_iter()
         .map(|u| u.path)
         .collect()
+}
+
+/// The units of lines, each with those who say any of it (specification 9.1).
+pub fn units_by(
+    kind: &Settings,
+    lines: &[Leaf],
+    granularity: Option<Granularity>,
+) -> Vec<(Path, BTreeSet<String>)> {
+    let by = |lines: &[Leaf]| lines.iter().flat_map(|line| line.by.clone()).collect();
+    match granularity {
+        // Where Rule is offered, too, it opens the rule maps that the schema makes one unit.
+        Some(Granularity::Structural) if kind.offers(Granularity::Rule) => {
+            let open = |leaf: &Leaf| {
+                leaf.closed
+                    .is_some_and(|at| rule_opens(kind, &leaf.path[..at]))
+            };
+            let opened = lines.iter().map(|leaf| Leaf {
+                closed: leaf.closed.filter(|_| !open(leaf)),
+                ..leaf.clone()
+            });
+            let units =
+                units(kind, &opened.collect::<Vec<_>>(), Granularity::Structural).into_iter();
+            units.map(|unit| (unit.path, by(&unit.lines))).collect()
+        }
+        None => lines
+            .iter()
+            .map(|line| (line.path.clone(), line.by.clone()))
+            .collect(),
+        Some(granularity) => {
+            let units = units(kind, lines, granularity).into_iter();
+            units.map(|unit| (unit.path, by(&unit.lines))).collect()
+        }
+    }
 }
 
 fn units(kind: &Settings, block: &[Leaf], granularity: Granularity) -> Vec<Unit> {
@@ -95,45 +184,47 @@ fn units(kind: &Settings, block: &[Leaf], granularity: Granularity) -> Vec<Unit>
 }
 
 /// How far down the unit of a line lies, and whether it is an empty container that is opened.
-fn reach(kind: &Settings, leaf: &Leaf, granularity: Granularity) -> (usize, bool) {
+pub fn reach(kind: &Settings, leaf: &Leaf, granularity: Granularity) -> (usize, bool) {
     let end = leaf.path.len();
     let empty_object = leaf.value == Value::Object(Default::default());
     let (length, opens) = match granularity {
         Granularity::Atomic => (0, false),
         Granularity::Field => (1, false),
         Granularity::Rule => {
-            let opened = |length: usize| rule_opens(kind, &fields_only(&leaf.path[..length]));
+            let opened = |length: usize| rule_opens(kind, &leaf.path[..length]);
             let length = (1..=end).find(|&length| !opened(length)).unwrap_or(end);
             (length, empty_object && opened(end))
         }
         Granularity::Patch | Granularity::Custom => {
-            let item = leaf.path.iter().position(|s| matches!(s, Step::Item(..)));
+            let item = leaf.path.iter().position(|s| matches!(s, Step::Item(_)));
             (item.unwrap_or(end), item.is_none() && empty_object)
         }
         Granularity::Structural => {
-            let keyed = kind.list_keys.contains_key(&fields_only(&leaf.path));
-            (
-                end,
-                empty_object || (keyed && leaf.value == Value::Array(Vec::new())),
-            )
+            let keyed = leaf.keyed && leaf.value == Value::Array(Vec::new());
+            (end, empty_object || keyed)
         }
     };
     // Atomic paths are units whatever the granularity (specification 5.2), those of the schema for Structural.
-    let cut = (1..=length).find(|&l| {
-        let path = fields_only(&leaf.path[..l]);
-        let closed = granularity == Granularity::Structural && kind.closed.contains(&path);
-        closed || kind.atomic_paths.contains(&path)
-    });
-    match cut {
+    let closed = |length: usize| {
+        let structural =
+            granularity == Granularity::Structural && leaf.closed.is_some_and(|at| at <= length);
+        structural
+            || kind
+                .atomic_paths
+                .iter()
+                .any(|path| fits(path, &leaf.path[..length]))
+    };
+    match (1..=length).find(|&length| closed(length)) {
         Some(cut) => (cut, false),
         None => (length, opens && length == end),
     }
 }
 
 /// Whether the granularity Rule opens an object: a rule map, or one above a rule map.
-fn rule_opens(kind: &Settings, path: &str) -> bool {
-    let above = |map: &String| map == path || map.starts_with(&format!("{path}."));
-    kind.rule_maps.iter().any(above)
+fn rule_opens(kind: &Settings, path: &[Step]) -> bool {
+    kind.rule_maps
+        .iter()
+        .any(|map| dotted(map).starts_with(path))
 }
 
 /// How a line of the result stands to a unit that wants in.
@@ -157,24 +248,62 @@ fn meets(line: &Leaf, unit: &[Step]) -> bool {
 fn leaves_room(container: &Value, next: &Step) -> bool {
     match next {
         Step::Field(_) => *container == Value::Object(Default::default()),
-        Step::Item(..) => *container == Value::Array(Vec::new()),
+        Step::Item(_) => *container == Value::Array(Vec::new()),
     }
 }
 
 /// Adds a unit if the result lacks it.
-fn add(result: &mut Vec<Leaf>, unit: Unit) {
-    if result.iter().any(|line| meets(line, &unit.path)) {
+fn add(result: &mut RuleSet, unit: Unit) {
+    if merges(result, &unit) || result.lines.iter().any(|line| meets(line, &unit.path)) {
         return;
     }
     put(result, unit);
 }
 
 /// Sets a unit, whatever the result has there.
-fn set(result: &mut Vec<Leaf>, unit: Unit) {
-    if unit.open && result.iter().any(|line| is_container_of(line, &unit)) {
-        return;
+fn set(result: &mut RuleSet, unit: Unit) {
+    if !merges(result, &unit) {
+        put(result, unit);
     }
-    put(result, unit);
+}
+
+/// An empty container sets nothing where there is one (specification 11.37), and is merged with it (11.39).
+fn merges(result: &mut RuleSet, unit: &Unit) -> bool {
+    if !unit.open || !result.lines.iter().any(|line| is_container_of(line, unit)) {
+        return false;
+    }
+    let merged = Merged {
+        path: unit.path.clone(),
+        list: unit.lines[0].value.is_array(),
+        by: unit.lines[0].by.clone(),
+    };
+    note(result, merged);
+    true
+}
+
+fn note(result: &mut RuleSet, new: Merged) {
+    let same = |m: &&mut Merged| m.path == new.path && m.list == new.list;
+    match result.merged.iter_mut().find(same) {
+        Some(found) => found.by.extend(new.by),
+        None => result.merged.push(new),
+    }
+}
+
+/// Whether an object, or a keyed list, stands at the path.
+pub fn is_container(lines: &[Leaf], path: &[Step], list: bool) -> bool {
+    let empty = if list {
+        Value::Array(Vec::new())
+    } else {
+        Value::Object(Default::default())
+    };
+    let shows = |line: &Leaf| {
+        line.path.starts_with(path)
+            && match line.path.get(path.len()) {
+                None => line.value == empty,
+                Some(next) => leaves_room(&empty, next),
+            }
+    };
+    lines.iter().any(shows)
 }
 
 /// Whether the line shows that the result has a container where the unit has an empty one.
@@ -189,21 +318,44 @@ fn is_container_of(line: &Leaf, unit: &Unit) -> bool {
 }
 
 /// Writes the unit's lines where the first one of those stood that make room for it.
-fn put(result: &mut Vec<Leaf>, unit: Unit) {
+fn put(result: &mut RuleSet, unit: Unit) {
+    // What stood in the unit's place is gone, and so is what it was merged with.
+    result
+        .merged
+        .retain(|merged| !merged.path.starts_with(&unit.path));
     // An empty container above the unit is no longer empty.
-    let goes = |line: &Leaf| {
-        meets(line, &unit.path) || (unit.path.starts_with(&line.path) && line.path != unit.path)
+    let filled = |line: &Leaf| {
+        unit.path.starts_with(&line.path) && line.path != unit.path && !meets(line, &unit.path)
     };
-    let at = result.iter().position(&goes).unwrap_or(result.len());
-    result.retain(|line| !goes(line));
-    let rest = result.split_off(at);
-    result.extend(unit.lines);
-    result.extend(rest);
+    let goes = |line: &Leaf| meets(line, &unit.path) || filled(line);
+    let at = result
+        .lines
+        .iter()
+        .position(goes)
+        .unwrap_or(result.lines.len());
+    for line in result.lines.clone().iter().filter(|line| filled(line)) {
+        let merged = Merged {
+            path: line.path.clone(),
+            list: line.value.is_array(),
+            by: line.by.clone(),
+        };
+        note(result, merged);
+    }
+    result.lines.retain(|line| !goes(line));
+    let rest = result.lines.split_off(at);
+    result.lines.extend(unit.lines);
+    result.lines.extend(rest);
+    let lines = &result.lines;
+    result
+        .merged
+        .retain(|merged| is_container(lines, &merged.path, merged.list));
 }
 
-/// Unites two lists of a `set`: the result so far, then what is added (specification 5.2, structural).
-fn unite(result: &mut [Leaf], unit: &Unit) -> bool {
-    let Some(line) = result.iter_mut().find(|line| line.path == unit.path) else {
+/// Unites two lists of a `set`: the result so far, then what is added, each value once (specification 5.2, structural;
+/// 11.44). Every policy that offers an item that stands has won it (11.24).
+fn unite(result: &mut RuleSet, unit: &Unit) -> bool {
+    let same = |line: &&mut Leaf| line.path == unit.path && line.set;
+    let Some(line) = result.lines.iter_mut().find(same) else {
         return false;
     };
     let [offered] = unit.lines.as_slice() else {
@@ -212,82 +364,10 @@ fn unite(result: &mut [Leaf], unit: &Unit) -> bool {
     let (Some(held), Some(new)) = (line.value.as_array(), offered.value.as_array()) else {
         return false;
     };
-    let added: Vec<_> = new.iter().filter(|v| !held.contains(v)).cloned().collect();
-    if !added.is_empty() {
-        line.value = held.iter().cloned().chain(added).collect();
-        line.by.extend(offered.by.iter().cloned());
+    if !offered.set || offered.path != unit.path {
+        return false;
     }
+    line.value = once(held.iter().chain(new));
+    line.by.extend(offered.by.iter().cloned());
     true
-}
-
-/// Reduces, where both sides have a value of the right type at a reducer's path (specification 5.2, custom).
-fn reduce(kind: &Settings, result: &mut [Leaf], unit: &Unit, again: BlockUse) -> bool {
-    let name = fields_only(&unit.path);
-    let Some((_, how)) = kind.reducers.iter().find(|(path, _)| fits(path, &name)) else {
-        return false;
-    };
-    let Some(line) = result.iter_mut().find(|line| line.path == unit.path) else {
-        return false;
-    };
-    let [established] = unit.lines.as_slice() else {
-        return false;
-    };
-    match reduced(how, &established.value, &line.value) {
-        None => false,
-        // What has counted before is in the other side's value.
-        Some(_) if again == BlockUse::Higher => true,
-        Some(_) if again == BlockUse::Lower => {
-            *line = unit.lines[0].clone();
-            true
-        }
-        Some(value) => {
-            match how.as_str() {
-                // The lower policy keeps a tie.
-                "min" | "max" if value == line.value => {}
-                "min" | "max" => line.by = established.by.clone(),
-                _ => line.by.extend(established.by.iter().cloned()),
-            }
-            line.value = value;
-            true
-        }
-    }
-}
-
-/// Whether a reducer's path, in which `*` is any field, names this one.
-fn fits(pattern: &str, path: &str) -> bool {
-    let (pattern, path) = (dotted(pattern), dotted(path));
-    let any = Step::Field("*".to_owned());
-    pattern.len() == path.len() && pattern.iter().zip(&path).all(|(p, s)| *p == any || p == s)
-}
-
-fn reduced(how: &str, established: &Value, challenger: &Value) -> Option<Value> {
-    match how {
-        "min" | "max" => {
-            let (e, c) = (established.as_i64()?, challenger.as_i64()?);
-            Some(if how == "min" { e.min(c) } else { e.max(c) }.into())
-        }
-        SUM | LARGER => {
-            let (e, c) = (established.as_i64()?, challenger.as_i64()?);
-            Some(if how == SUM { e + c } else { e.max(c) }.into())
-        }
-        "and" | "or" => {
-            let (e, c) = (established.as_bool()?, challenger.as_bool()?);
-            Some(if how == "and" { e && c } else { e || c }.into())
-        }
-        _ => {
-            let (e, c) = (established.as_array()?, challenger.as_array()?);
-            let missing_in = |list: &Vec<Value>, v: &&Value| !list.contains(v);
-            Some(Value::Array(match how {
-                "append" => e.iter().chain(c).cloned().collect(),
-                "prepend" => c.iter().chain(e).cloned().collect(),
-                "union" => e
-                    .iter()
-                    .chain(c.iter().filter(|v| missing_in(e, v)))
-                    .cloned()
-                    .collect(),
-                "intersection" => e.iter().filter(|v| c.contains(v)).cloned().collect(),
-                other => panic!("the oracle knows no reducer {other}"),
-            }))
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! Which policies stand where on a path (specification 1.2, 3, 4.1), read from the path's name and
+//! Which policies stand where on a path (specification 1.2, 2.4, 2.6, 4.1, 4.3), read from the path's name and
 //! the objects alone. Which paths there are is not asked here.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,12 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::fold::{Node, conflicted};
-use super::leaf::{Leaf, flatten};
+use super::leaf::{Leaf, dotted, flatten};
+use super::objects::{Objects, at};
 use super::policy::Policy;
-use super::settings::{SameTarget, Settings};
-use super::trail::{Step, steps};
+use super::schema::Shape;
+use super::settings::{Class, SameTarget, Settings};
+use super::targets::{Outcome, Place, References, references};
+use super::trail::{Step, Trail, trail};
 
-const LEVELS: [&str; 8] = [
+const LEVELS: [&str; 9] = [
+    // A Namespace by itself stands above everything that has a level of its own.
+    "Namespace",
     "GatewayClass",
     "Gateway",
     "ListenerSet",
@@ -22,13 +27,29 @@ const LEVELS: [&str; 8] = [
     "BackendPort",
 ];
 
+/// A policy with what its references come to.
+#[derive(Clone, Debug)]
+pub struct Attached {
+    pub policy: Policy,
+    pub references: References,
+    /// The reason of its own controller, if the kind trusts that (`trustStatus`).
+    pub distrusted: Option<String>,
+}
+
+/// The controllerNames that some loaded profile lists (2.6).
+#[derive(Clone, Debug, Default)]
+pub struct KnownControllers(pub Vec<String>);
+
 /// A kind with its policies, placed.
 pub struct AttachedKind<'w> {
     pub kind: Settings,
-    pub policies: Vec<Policy>,
-    objects: &'w [Value],
-    /// Node to the policies accepted on it, the established one first.
-    at: BTreeMap<String, Vec<Policy>>,
+    pub policies: Vec<Attached>,
+    pub objects: &'w Objects,
+    known: &'w KnownControllers,
+    /// The policies accepted at each place, the established one first.
+    at: BTreeMap<Place, Vec<Policy>>,
+    /// Policies that are attached and not accepted, with the reason (9.4).
+    rejected: BTreeMap<Place, Vec<(String, String)>>,
 }
 
 /// The path as one kind sees it.
@@ -39,287 +60,372 @@ pub struct PathView {
     pub inherited_only: bool,
     /// The kind acts on the path (specification 2.4).
     pub acts: bool,
+    /// Nobody knows whether the kind acts there (specification 2.6).
+    pub unknown: bool,
     /// It is a scope: a path that ends at the effective level.
     pub scope: bool,
-}
-
-/// Older first (specification 4.2, 4.4).
-pub fn age(policy: &Policy) -> (bool, String, String) {
-    let created = policy.created.clone();
-    (
-        created.is_none(),
-        created.unwrap_or_default(),
-        policy.name.clone(),
-    )
-}
-
-/// The object of that kind and name.
-pub fn object<'o>(
-    objects: &'o [Value],
-    kind: &str,
-    namespace: &str,
-    name: &str,
-) -> Option<&'o Value> {
-    objects.iter().find(|o| {
-        o["kind"] == kind
-            && o["metadata"]["name"] == name
-            && o["metadata"]["namespace"].as_str().unwrap_or_default() == namespace
-    })
+    /// Those that are attached and not accepted (9.4).
+    pub rejected: BTreeMap<String, String>,
+    /// The Gateway or mesh root of the path.
+    pub root: Option<String>,
+    places: BTreeSet<Place>,
 }
 
 fn rank(level: &str) -> usize {
     LEVELS.iter().position(|l| *l == level).unwrap()
 }
 
+/// Whether a controllerName fits an entry, in which `*` stands for any characters (2.6).
+pub fn fits_controller(entry: &str, name: &str) -> bool {
+    let mut parts = entry.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else {
+        return false;
+    };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else {
+        return rest.is_empty();
+    };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
 impl<'w> AttachedKind<'w> {
-    /// Places the valid policies of a kind.
-    pub fn new(kind: Settings, objects: &'w [Value], invalid: &BTreeSet<String>) -> Self {
-        let valid = |o: &&Value| {
-            let part = |name: &str| o["metadata"][name].as_str().unwrap_or_default();
-            let name = format!("{}/{}/{}", kind.kind, part("namespace"), part("name"));
-            o["kind"] == kind.kind.as_str() && !invalid.contains(&name)
-        };
-        let mut policies: Vec<_> = objects
-            .iter()
-            .filter(valid)
-            .map(|o| Policy::read(&kind, o))
+    /// Places the policies of a kind.
+    pub fn new(kind: Settings, objects: &'w Objects, known: &'w KnownControllers) -> Self {
+        let ours = objects
+            .all()
+            .filter(|o| o.group == kind.group && o.kind == kind.kind);
+        let mut policies: Vec<Attached> = ours
+            .map(|found| {
+                let references = references(&kind, objects, found);
+                let mut policy = Policy::read(&kind, found, None);
+                policy.invalid |= references.malformed;
+                Attached {
+                    distrusted: distrusted(&kind, &found.body),
+                    policy,
+                    references,
+                }
+            })
             .collect();
-        policies.sort_by_key(age);
-        let mut at: BTreeMap<String, Vec<Policy>> = BTreeMap::new();
-        for policy in &policies {
-            let nodes = policy
-                .refs
-                .iter()
-                .flat_map(|r| targets(&kind, objects, policy, r));
-            for node in nodes.collect::<BTreeSet<_>>() {
-                at.entry(node).or_default().push(policy.clone());
-            }
-        }
-        let nodes: Vec<_> = at.values().cloned().collect();
-        match kind.same_target {
-            SameTarget::RejectNewer => at.values_mut().for_each(|here| here.truncate(1)),
-            SameTarget::UnionOrReject => {
-                let gone = conflicted(&kind, &nodes);
-                at.values_mut()
-                    .for_each(|here| here.retain(|p| !gone.contains(&p.name)));
-            }
-            _ => {}
-        }
-        Self {
+        policies.sort_by(|a, b| a.policy.age.cmp(&b.policy.age));
+        let mut placed = Self {
             kind,
             policies,
             objects,
-            at,
+            known,
+            at: BTreeMap::new(),
+            rejected: BTreeMap::new(),
+        };
+        placed.attach();
+        placed.accept();
+        placed
+    }
+
+    fn attach(&mut self) {
+        for attached in &self.policies {
+            let invalid = attached.policy.invalid;
+            for place in attached.references.places() {
+                let reason = match &attached.distrusted {
+                    _ if attached.references.by_workload => continue,
+                    _ if invalid => Some("Invalid".to_owned()),
+                    reason => reason.clone(),
+                };
+                match reason {
+                    Some(reason) => {
+                        let rejected = self.rejected.entry(place).or_default();
+                        rejected.push((attached.policy.name.clone(), reason));
+                    }
+                    None => {
+                        let policy = self.as_attached_to(attached, &place);
+                        self.at.entry(place).or_default().push(policy);
+                    }
+                }
+            }
         }
     }
 
-    /// Whether the policy stands on some node.
-    pub fn is_accepted(&self, policy: &str) -> bool {
-        self.at.values().flatten().any(|p| p.name == policy)
+    /// An annotation of the target may choose the strategy (5.3).
+    fn as_attached_to(&self, attached: &Attached, place: &Place) -> Policy {
+        let Some(annotation) = &self.kind.annotation else {
+            return attached.policy.clone();
+        };
+        let object = place.node.split('#').next().unwrap_or_default();
+        let found = self.objects.get(object);
+        let choice = found.and_then(|found| found.annotation(annotation));
+        let policy = self.policy_object(&attached.policy);
+        Policy::read(&self.kind, policy, choice)
+    }
+
+    fn policy_object(&self, policy: &Policy) -> &super::objects::Found {
+        let kind = &self.kind;
+        let name = policy.name.rsplit('/').next().unwrap_or_default();
+        let key = super::objects::key(&kind.group, &kind.kind, &policy.namespace, name);
+        self.objects.get(&key).unwrap()
+    }
+
+    /// Specification 4.3, 7.1.
+    fn accept(&mut self) {
+        let same_target = match self.kind.class {
+            Class::Direct => SameTarget::RejectNewer,
+            _ => self.kind.same_target,
+        };
+        let nodes: Vec<_> = self.at.values().cloned().collect();
+        let overlapping = match same_target {
+            SameTarget::UnionOrReject => conflicted(&self.kind, &nodes),
+            _ => BTreeSet::new(),
+        };
+        for (place, here) in &mut self.at {
+            let mut kept = Vec::new();
+            for policy in std::mem::take(here) {
+                let lost = overlapping.contains(&policy.name)
+                    || (same_target == SameTarget::RejectNewer && !kept.is_empty());
+                if lost {
+                    let rejected = self.rejected.entry(place.clone()).or_default();
+                    rejected.push((policy.name, "Conflicted".to_owned()));
+                } else {
+                    kept.push(policy);
+                }
+            }
+            *here = kept;
+        }
+    }
+
+    /// The places that a policy holds.
+    pub fn held(&self, policy: &str) -> BTreeSet<Place> {
+        let held = self
+            .at
+            .iter()
+            .filter(|(_, here)| here.iter().any(|p| p.name == policy));
+        held.map(|(place, _)| place.clone()).collect()
+    }
+
+    /// The Accepted condition of a policy: its status and reason (specification 3.3, 10).
+    pub fn accepted(&self, attached: &Attached) -> (&'static str, String) {
+        let no = |reason: &str| ("False", reason.to_owned());
+        if attached.policy.invalid {
+            return no("Invalid");
+        }
+        if attached.references.by_workload {
+            return ("Unknown", "SelectorNotEvaluated".to_owned());
+        }
+        if !self.held(&attached.policy.name).is_empty() {
+            return ("True", "Accepted".to_owned());
+        }
+        // A policy that has no reference left reports the outcome of its first.
+        let first = attached.references.outcomes.first();
+        match (first, &attached.distrusted) {
+            (Some(Outcome::Found(_)), Some(reason)) => no(reason),
+            (Some(Outcome::Found(_)), None) => no("Conflicted"),
+            (Some(Outcome::Invalid), _) => no("Invalid"),
+            (Some(Outcome::RefNotPermitted), _) => no("RefNotPermitted"),
+            (Some(Outcome::TargetNotFound) | None, _) => no("TargetNotFound"),
+        }
     }
 
     /// What stands on a path.
     pub fn scene(&self, path: &str) -> PathView {
-        let mut steps = steps(self.objects, path);
+        let all = trail(self.objects, path);
+        let mut steps = all.steps.clone();
         let full = match &self.kind.effective {
             None => true,
             Some(level) => {
-                let mesh_root = path.starts_with("mesh/") && !path.contains("/routes/");
-                let reached = rank(level) <= steps.last().map_or(0, |s| rank_of(s.level))
-                    || (mesh_root && level == "Listener" && !path.contains("/ports/"));
-                steps.retain(|step| rank_of(step.level) <= rank(level));
-                reached
+                let mesh_root = all.mesh && !path.contains("/routes/") && !path.contains("/ports/");
+                let end = all.steps.last().map_or(0, |s| rank(s.level));
+                steps.retain(|step| rank(step.level) <= rank(level));
+                rank(level) <= end || (mesh_root && level == "Listener")
             }
         };
         let above = path.starts_with("gatewayclasses/") || path.starts_with("namespaces/");
+        let namespace = path.starts_with("namespaces/");
         let wide = matches!(self.kind.effective.as_deref(), None | Some("GatewayClass"))
-            && (self.kind.controllers.is_empty() || !path.starts_with("namespaces/"));
-        let ends = match &self.kind.effective {
-            None => true,
-            Some(_) => full && steps.len() == steps_count(self.objects, path),
+            && (self.kind.controllers.is_empty() || !namespace);
+        let ends = full && steps.len() == all.steps.len();
+        let places = self.places(&steps, &all);
+        let stands = |place: &Place| self.at.get(place).cloned().unwrap_or_default();
+        let nodes: Vec<Node> = places
+            .iter()
+            .map(|(place, level)| Node {
+                key: place.node.clone(),
+                level: level.clone(),
+                policies: stands(place),
+            })
+            .collect();
+        let (acts, unknown) = self.acts(&all, namespace, &places);
+        // A Direct kind answers from the deepest object of a target kind (7.4).
+        let object = |node: &str| node.split('#').next().unwrap_or_default().to_owned();
+        let deepest = places
+            .iter()
+            .rev()
+            .map(|(place, _)| object(&place.node))
+            .find(|o| self.is_target(o));
+        let answers = |place: &Place| {
+            self.kind.class != Class::Direct || Some(object(&place.node)) == deepest
         };
-        let own = own_fields(&self.kind, self.objects, &steps);
+        let rejected = places.iter().filter(|(place, _)| answers(place));
+        let rejected = rejected
+            .filter_map(|(place, _)| self.rejected.get(place))
+            .flatten();
+        let scope = acts && if above { wide } else { ends };
+        let inherited_only = if above { !wide } else { !full };
         PathView {
-            acts: self.acts(path),
-            nodes: self.nodes(&steps, path),
-            own,
-            inherited_only: if above { !wide } else { !full },
-            scope: if above { wide } else { ends },
-        }
-    }
-
-    /// Whether a node's object is of a target kind.
-    pub fn is_target(&self, key: &str) -> bool {
-        let kind = key.split('/').next().unwrap();
-        allows(&self.kind, kind)
-    }
-
-    fn acts(&self, path: &str) -> bool {
-        if path.starts_with("mesh/") {
-            return self.kind.mesh;
-        }
-        // A Namespace has no class; with `controllers` it is just no scope (specification 11.2).
-        if self.kind.controllers.is_empty() || path.starts_with("namespaces/") {
-            return true;
-        }
-        let steps = steps(self.objects, path);
-        let class = steps.first().filter(|s| s.level == "GatewayClass");
-        class.is_some_and(|class| {
-            let name = class.node.trim_start_matches("GatewayClass/");
-            let object = object(self.objects, "GatewayClass", "", name);
-            let controller = object.map(|o| &o["spec"]["controllerName"]);
-            self.kind
-                .controllers
+            rejected: match acts && !inherited_only {
+                true => rejected.cloned().collect(),
+                false => BTreeMap::new(),
+            },
+            acts,
+            unknown,
+            own: own_fields(&self.kind, self.objects, &steps),
+            inherited_only,
+            scope,
+            root: all
+                .steps
                 .iter()
-                .any(|c| controller.is_some_and(|found| found == c))
-        })
+                .find(|s| s.level == "Gateway")
+                .map(|s| s.node.clone()),
+            nodes,
+            places: places.into_iter().map(|(place, _)| place).collect(),
+        }
     }
 
-    fn nodes(&self, steps: &[Step], path: &str) -> Vec<Node> {
-        let node = |(key, level): (String, String)| Node {
-            policies: self.on(&key).to_vec(),
-            key,
-            level,
+    /// Whether the kind acts on a path (2.4), and whether nobody knows (2.6).
+    fn acts(&self, trail: &Trail, namespace: bool, places: &[(Place, String)]) -> (bool, bool) {
+        let controllers = &self.kind.controllers;
+        if trail.mesh {
+            return (self.kind.mesh, false);
+        }
+        if controllers.is_empty() {
+            return (true, false);
+        }
+        // With `controllers` a look-up at a Namespace is null (11.22).
+        if namespace {
+            return (false, false);
+        }
+        let class = trail
+            .class
+            .as_ref()
+            .and_then(|class| self.objects.get(&format!("GatewayClass/{class}")));
+        let name = class.and_then(|class| class.body["spec"]["controllerName"].as_str());
+        let listed = |entries: &[String]| {
+            name.is_some_and(|name| entries.iter().any(|e| fits_controller(e, name)))
         };
-        self.keys(steps, path).into_iter().map(node).collect()
+        let acts = listed(controllers);
+        let attached = places.iter().any(|(place, _)| {
+            let lost = self.rejected.get(place).into_iter().flatten();
+            self.at.get(place).is_some_and(|here| !here.is_empty())
+                || lost.into_iter().any(|(_, reason)| reason != "Invalid")
+        });
+        (acts, !acts && !listed(&self.known.0) && attached)
     }
 
-    /// The policies accepted on a node.
-    pub fn on(&self, key: &str) -> &[Policy] {
-        self.at.get(key).map_or(&[], Vec::as_slice)
-    }
-
-    /// The nodes in order with their levels, namespaces among them (specification 1.2).
-    fn keys(&self, steps: &[Step], path: &str) -> Vec<(String, String)> {
+    /// The places in order with their levels, namespaces among them (specification 1.2).
+    fn places(&self, steps: &[Step], trail: &Trail) -> Vec<(Place, String)> {
         let mut seen: BTreeSet<String> = BTreeSet::new();
-        let mut keys = Vec::new();
-        for (at, step) in steps.iter().enumerate() {
+        let mut places = Vec::new();
+        let place = |node: &str| Place {
+            node: node.to_owned(),
+            client: None,
+            filter: None,
+        };
+        if self.kind.root_namespace.is_some() && !steps.is_empty() {
+            places.push((place(""), "Namespace".to_owned()));
+        }
+        for step in steps {
             // The least specific node that lives there and that the kind's namespaces reach.
             if let Some(namespace) = &step.namespace
                 && self.kind.reaches.iter().any(|level| level == step.level)
                 && seen.insert(namespace.clone())
             {
-                keys.push((format!("Namespace/{namespace}"), "Namespace".to_owned()));
+                places.push((
+                    place(&format!("Namespace/{namespace}")),
+                    "Namespace".to_owned(),
+                ));
             }
-            let alone = path.starts_with("namespaces/") && at == 0;
-            let level = if alone { "Namespace" } else { step.level };
-            keys.push((step.node.clone(), level.to_owned()));
+            let level = || step.level.to_owned();
+            places.push((place(&step.node), level()));
+            // Own clients (4.6), and filters, the first the most specific (3.1): groups of their own (11.1).
+            let beside = self
+                .at
+                .keys()
+                .chain(self.rejected.keys())
+                .filter(|p| p.node == step.node);
+            let beside: BTreeSet<&Place> = beside.collect();
+            for own in beside
+                .iter()
+                .filter(|p| p.client.is_some() && p.client == trail.client)
+            {
+                places.push(((*own).clone(), level()));
+            }
+            for filter in beside.iter().rev().filter(|p| p.filter.is_some()) {
+                places.push(((*filter).clone(), level()));
+            }
         }
-        keys
+        places
     }
-}
 
-/// Whether policies may name objects of a kind.
-fn allows(kind: &Settings, target: &str) -> bool {
-    match &kind.targets {
-        None => target != "GatewayClass",
-        Some(all) => all.iter().any(|(k, _)| k == target),
-    }
-}
-
-/// A Namespace by itself stands above everything that has a level of its own.
-fn rank_of(level: &str) -> usize {
-    if level == "Namespace" { 0 } else { rank(level) }
-}
-
-fn steps_count(objects: &[Value], path: &str) -> usize {
-    steps(objects, path).len()
-}
-
-/// The index of a route's rule of that name.
-pub fn rule_named(route: &Value, name: &str) -> Option<usize> {
-    route["spec"]["rules"]
-        .as_array()?
-        .iter()
-        .position(|rule| rule["name"] == name)
-}
-
-/// The object of a key `Kind/namespace/name`.
-pub fn by_key<'o>(objects: &'o [Value], key: &str) -> Option<&'o Value> {
-    let mut parts = key.split('/');
-    object(objects, parts.next()?, parts.next()?, parts.next()?)
-}
-
-/// The nodes of one reference (specification 3); none if it does not attach.
-fn targets(kind: &Settings, objects: &[Value], policy: &Policy, to: &Value) -> Vec<String> {
-    let target = to["kind"].as_str().unwrap();
-    let section = to["sectionName"].as_str();
-    let allowed = match &kind.targets {
-        None => target != "GatewayClass",
-        Some(all) => all
-            .iter()
-            .any(|(k, sections)| k == target && (*sections || section.is_none())),
-    };
-    if !allowed {
-        return Vec::new();
-    }
-    if let Some(labels) = to["selector"]["matchLabels"].as_object() {
-        let fits = |o: &&Value| {
-            o["kind"] == target
-                && o["metadata"]["namespace"] == policy.namespace.as_str()
-                && labels.iter().all(|(k, v)| &o["metadata"]["labels"][k] == v)
-        };
-        let key = |o: &Value| {
-            let name = o["metadata"]["name"].as_str().unwrap();
-            format!("{target}/{}/{name}", policy.namespace)
-        };
-        return objects.iter().filter(fits).map(key).collect();
-    }
-    let name = to["name"].as_str().unwrap();
-    let found = match target {
-        // A Namespace counts as living in itself; the policy lives in it, so it exists.
-        "Namespace" => {
-            return (policy.namespace == name)
-                .then(|| format!("Namespace/{name}"))
-                .into_iter()
-                .collect();
+    /// Whether policies of the kind may name the object of a node.
+    pub fn is_target(&self, node: &str) -> bool {
+        let key = node.split('#').next().unwrap_or_default();
+        let kind = key.split('/').next().unwrap_or_default();
+        match &self.kind.targets {
+            _ if node.is_empty() => false,
+            None => kind != "GatewayClass" || self.kind.classes_too,
+            Some(all) => all
+                .iter()
+                .any(|t| super::objects::short(&t.group, &t.kind) == kind),
         }
-        "GatewayClass" => object(objects, target, "", name).map(|_| format!("GatewayClass/{name}")),
-        _ => object(objects, target, &policy.namespace, name)
-            .map(|_| format!("{target}/{}/{name}", policy.namespace)),
-    };
-    let Some(key) = found else {
-        return Vec::new();
-    };
-    let Some(section) = section else {
-        return vec![key];
-    };
-    let whole = by_key(objects, &key).unwrap();
-    section_of(whole, section)
-        .map(|part| format!("{key}#{part}"))
-        .into_iter()
-        .collect()
+    }
 }
 
-fn section_of(object: &Value, section: &str) -> Option<String> {
-    let spec = &object["spec"];
-    let named = |list: &str| {
-        spec[list]
-            .as_array()?
-            .iter()
-            .find(|item| item["name"] == section)
-    };
-    match object["kind"].as_str()? {
-        "Gateway" | "ListenerSet" => named("listeners").map(|_| section.to_owned()),
-        "Service" => named("ports").map(|port| port["port"].to_string()),
-        _ => rule_named(object, section).map(|index| format!("#{index}")),
+impl PathView {
+    /// Whether one of the places is on the path.
+    pub fn has(&self, places: &BTreeSet<Place>) -> bool {
+        !self.places.is_disjoint(places)
     }
+}
+
+/// Whether at least one Accepted condition has the current generation, and all of those are False (`trustStatus`).
+fn distrusted(kind: &Settings, body: &Value) -> Option<String> {
+    if !kind.trust_status {
+        return None;
+    }
+    let generation = &body["metadata"]["generation"];
+    let status = &body["status"];
+    let own = status["conditions"].as_array().into_iter().flatten();
+    let ancestors = status["ancestors"].as_array().into_iter().flatten();
+    let nested = ancestors
+        .filter_map(|a| a["conditions"].as_array())
+        .flatten();
+    let current = |c: &&Value| c["type"] == "Accepted" && c["observedGeneration"] == *generation;
+    let accepted: Vec<&Value> = own.chain(nested).filter(current).collect();
+    let all_false = !accepted.is_empty() && accepted.iter().all(|c| c["status"] == "False");
+    all_false.then(|| {
+        accepted[0]["reason"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    })
 }
 
 /// Specification 6.4
-fn own_fields(kind: &Settings, objects: &[Value], steps: &[Step]) -> Vec<Leaf> {
-    let Some(end) = steps.last() else {
+fn own_fields(kind: &Settings, objects: &Objects, steps: &[Step]) -> Vec<Leaf> {
+    let Some((end, object)) = steps
+        .last()
+        .and_then(|end| Some((end, objects.get(&end.object)?)))
+    else {
         return Vec::new();
     };
-    let Some(object) = by_key(objects, &end.object) else {
-        return Vec::new();
-    };
-    let mut rules = Map::new();
+    let mut rules = Value::Object(Map::new());
     for (from, to) in &kind.own_fields {
         let found = match (from.strip_prefix("spec.rules[*]."), end.rule) {
-            (Some(field), Some(rule)) => object["spec"]["rules"][rule].get(field),
+            (Some(field), Some(rule)) => at(&object.body["spec"]["rules"][rule], field),
             (Some(_), None) => None,
-            (None, _) => object.pointer(&format!("/{}", from.replace('.', "/"))),
+            (None, _) => at(&object.body, from),
         };
         let said = |value: &&Value| match value {
             Value::Null => false,
@@ -329,12 +435,16 @@ fn own_fields(kind: &Settings, objects: &[Value], steps: &[Step]) -> Vec<Leaf> {
             _ => true,
         };
         if let Some(value) = found.filter(said) {
-            rules.insert(to.clone(), value.clone());
+            let mut into = &mut rules;
+            for step in dotted(to) {
+                let super::leaf::Step::Field(name) = step else {
+                    continue;
+                };
+                into = &mut into[name];
+            }
+            *into = value.clone();
         }
     }
-    flatten(
-        &Value::Object(rules),
-        &format!("={}", end.object),
-        &kind.list_keys,
-    )
+    let shape = Shape::of(kind.schema.as_ref(), &kind.path, &kind.list_keys);
+    flatten(&rules, &format!("={}", end.object), &shape)
 }

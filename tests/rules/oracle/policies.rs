@@ -1,12 +1,11 @@
 //! Random policies of a kind: what they target, what they offer, and now and then a mistake.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value, json};
 
 use super::profiles::GROUP;
 use super::rng::Rng;
 use super::settings::{Direction, Settings, strategy};
+use super::vocabulary;
 use super::worlds::TargetCandidate;
 
 /// Adds the policies of a kind to a world.
@@ -15,9 +14,8 @@ pub fn policies(
     profile: &Value,
     places: &[TargetCandidate],
     objects: &mut Vec<Value>,
-    invalid: &mut BTreeSet<String>,
 ) {
-    let kind = Settings::read(profile);
+    let kind = Settings::read(profile, None);
     // All of one age in some worlds, so that names decide.
     let ages = if rng.percent(30) { 1 } else { 4 };
     for number in 0..rng.within(2, 8) {
@@ -27,18 +25,20 @@ pub fn policies(
         let (namespace, name) = (place.0, format!("p{number}"));
         if rng.percent(6) {
             spoil(rng, &kind, &mut spec);
-            invalid.insert(format!("{}/{namespace}/{name}", kind.kind));
         }
         let mut metadata = json!({"name": name, "namespace": namespace});
         if rng.percent(90) {
             let time = format!("2026-01-01T00:0{}:00Z", rng.below(ages));
             metadata["creationTimestamp"] = json!(time);
         }
-        objects.push(json!({
+        let mut object = json!({
             "apiVersion": format!("{GROUP}/v1"), "kind": kind.kind,
             "metadata": metadata, "spec": spec,
-        }));
+        });
+        vocabulary::policy(rng, &kind, places, &mut object);
+        objects.push(object);
     }
+    vocabulary::objects(rng, &kind, objects);
 }
 
 /// Writes the references; returns the namespace in which the policy has to live.
@@ -50,7 +50,7 @@ fn target(
 ) -> (String,) {
     let listed = |place: &&TargetCandidate| match &kind.targets {
         None => place.kind != "GatewayClass",
-        Some(all) => all.iter().any(|(k, _)| k == place.kind),
+        Some(all) => all.iter().any(|t| t.kind == place.kind),
     };
     let usable: Vec<&TargetCandidate> = places.iter().filter(listed).collect();
     let first = rng.choose(&usable);
@@ -144,7 +144,7 @@ fn dress(
     direction: Option<Direction>,
     named: bool,
 ) {
-    if let Some(field) = &kind.field
+    if let Some(field) = kind.fields.first()
         && rng.percent(60)
     {
         let suits = |s: &&super::settings::Strategy| direction.is_none_or(|d| d == s.direction);
@@ -158,7 +158,10 @@ fn dress(
         && rng.percent(50)
     {
         let field = rng.pick(&["a", "m", "n", "flag"]);
-        let condition = match rng.below(5) {
+        let condition = match rng.below(8) {
+            5 => "self.n > 1 || has(self.flag)".to_owned(),
+            6 => "self.tags.exists(t, t == 't1')".to_owned(),
+            7 => "self.m.e1.v".to_owned(),
             0 => format!("has(self.{field})"),
             1 => format!("!has(self.{field})"),
             2 => "size(self) == 0".to_owned(),
@@ -216,6 +219,7 @@ fn rules(rng: &mut Rng) -> Map<String, Value> {
             "items" => items(rng),
             "n" => json!(rng.below(4)),
             "flag" => json!(rng.percent(50)),
+            "tags" if rng.percent(12) => json!(["t1", "t2", "t1"]),
             "tags" => json!(rng.some(&["t1", "t2", "t3"], 60)),
             _ => json!(rng.pick(&["one", "two"])),
         };
@@ -283,7 +287,7 @@ fn items(rng: &mut Rng) -> Value {
 
 /// Makes the policy invalid (specification 3.4).
 fn spoil(rng: &mut Rng, kind: &Settings, spec: &mut Map<String, Value>) {
-    match &kind.field {
+    match kind.fields.first() {
         Some(field) if rng.percent(50) => {
             let named = |name: &&String| spec.contains_key(name.as_str());
             let names = kind.defaults_names.iter().chain(&kind.overrides_names);

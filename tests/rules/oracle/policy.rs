@@ -1,10 +1,14 @@
-//! What one policy offers (specification 5): its blocks with their strategies.
+//! What one policy offers (specification 5): its blocks with their strategies, and whether it is valid (3.4).
 
-use serde_json::Value;
+use entail_core::expr::Expression;
+use entail_core::model::Timestamp;
+use serde_json::{Map, Value};
 
 use super::join::RuleSet;
-use super::leaf::{Leaf, dotted, flatten};
-use super::settings::{Direction, Granularity, Settings, Strategy, granularity, strategy, texts};
+use super::leaf::{Leaf, Step, dotted, flatten, written};
+use super::objects::{Found, at};
+use super::schema::Shape;
+use super::settings::{Class, Direction, Granularity, Settings, Strategy, granularity, strategy};
 
 /// One block.
 #[derive(Clone, Debug)]
@@ -19,15 +23,18 @@ pub struct Block {
     pub unset: Vec<String>,
 }
 
+/// What comes first, in the order of 4.5, 4.4 and 4.2.
+pub type Age = (Vec<i128>, bool, Option<Timestamp>, String);
+
 /// A policy.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// `namespace/name`.
+    /// `namespace/name`, or the name of a cluster-scoped one.
     pub name: String,
     pub namespace: String,
-    /// `None`: newest.
-    pub created: Option<String>,
-    pub refs: Vec<Value>,
+    pub age: Age,
+    /// It is malformed (specification 3.4).
+    pub invalid: bool,
     /// Bare rules, then defaults, then overrides (specification 11.10); a kind of one strategy per policy has
     /// just one.
     pub blocks: Vec<Block>,
@@ -39,6 +46,7 @@ impl Block {
         RuleSet {
             sealed: (self.counts && self.lines.is_empty()).then(|| policy.to_owned()),
             lines: self.lines.clone(),
+            merged: Vec::new(),
         }
     }
 }
@@ -51,132 +59,276 @@ impl Policy {
             .all(|block| !block.counts && block.unset.is_empty())
     }
 
-    /// Reads a policy that the generator knows to be valid.
-    pub fn read(kind: &Settings, object: &Value) -> Self {
-        let metadata = &object["metadata"];
-        let spec = &object["spec"];
-        let part = |name: &str| metadata[name].as_str().unwrap_or_default();
-        let name = format!("{}/{}", part("namespace"), part("name"));
-        let mut refs: Vec<Value> = spec["targetRefs"].as_array().cloned().unwrap_or_default();
-        refs.extend(spec.get("targetRef").cloned());
-        let mut blocks = vec![read_block(kind, &name, spec, None)];
-        let (defaults, overrides) = (&kind.defaults_names, &kind.overrides_names);
-        for (names, direction) in [
-            (defaults, Direction::Defaults),
-            (overrides, Direction::Overrides),
-        ] {
-            for block in names.iter().filter_map(|block| spec.get(block)) {
-                blocks.push(read_block(kind, &name, block, Some(direction)));
+    /// Reads a policy. `choice` is what an annotation of the target says of the strategy (specification 5.3).
+    pub fn read(kind: &Settings, found: &Found, choice: Option<&str>) -> Self {
+        let name = match found.namespace.as_str() {
+            "" => found.name.clone(),
+            namespace => format!("{namespace}/{}", found.name),
+        };
+        let blocks = read_blocks(kind, &name, &found.body, choice);
+        Self {
+            age: age(kind, found, &name),
+            namespace: found.namespace.clone(),
+            invalid: blocks.is_none(),
+            blocks: blocks.unwrap_or_default(),
+            name,
+        }
+    }
+}
+
+/// Specification 4.2, 4.4, 4.5.
+fn age(kind: &Settings, found: &Found, name: &str) -> Age {
+    let keys = kind.order.iter().map(|key| {
+        let value = match (&key.annotation, &key.field) {
+            (Some(annotation), _) => found.annotation(annotation).map(Value::from),
+            (_, Some(field)) => at(&found.body, field).cloned(),
+            _ => None,
+        };
+        if let Some(values) = &key.values {
+            let place = values
+                .iter()
+                .position(|known| value.as_ref().is_some_and(|v| v == known));
+            return place.unwrap_or(values.len()) as i128;
+        }
+        let number = match &value {
+            // A text that is an integer after trimming counts (11.5).
+            Some(Value::String(text)) => text.trim().parse().unwrap_or(0),
+            Some(value) => value
+                .as_i64()
+                .map(i128::from)
+                .or(value.as_u64().map(i128::from))
+                .unwrap_or(0),
+            None => 0,
+        };
+        if key.descending { -number } else { number }
+    });
+    let created = found.body["metadata"]["creationTimestamp"].as_str();
+    let created = created.and_then(Timestamp::parse);
+    (keys.collect(), created.is_none(), created, name.to_owned())
+}
+
+/// The blocks; `None` if the policy is malformed (specification 3.4).
+fn read_blocks(
+    kind: &Settings,
+    by: &str,
+    body: &Value,
+    choice: Option<&str>,
+) -> Option<Vec<Block>> {
+    let empty = Value::Object(Map::new());
+    let rules = at(body, &kind.path)
+        .filter(|rules| !rules.is_null())
+        .unwrap_or(&empty);
+    let fields = rules.as_object()?;
+    let reader = Reader {
+        kind,
+        by,
+        body,
+        choice,
+    };
+    let mut blocks = Vec::new();
+    for (names, direction) in [
+        (&kind.defaults_names, Direction::Defaults),
+        (&kind.overrides_names, Direction::Overrides),
+    ] {
+        let here: Vec<_> = names
+            .iter()
+            .filter_map(|name| Some((name, fields.get(name).filter(|block| !block.is_null())?)))
+            .collect();
+        // The singular and the plural of one block.
+        if here.len() > 1 {
+            return None;
+        }
+        for (name, block) in here {
+            blocks.push(reader.block(block, &format!("{}.{name}", kind.path), Some(direction))?);
+        }
+    }
+    if blocks.len() > 1 && !kind.both_blocks {
+        return None;
+    }
+    let bare = reader.block(rules, &kind.path, None);
+    let says = !reader.rules(fields, None).is_empty();
+    if says && !blocks.is_empty() && !kind.mix_with_bare {
+        return None;
+    }
+    let mut bare = bare?;
+    if !says && !blocks.is_empty() {
+        // Missing bare rules beside blocks are absent, not empty.
+        bare.counts = false;
+    }
+    blocks.insert(0, bare);
+    Some(blocks)
+}
+
+struct Reader<'k> {
+    kind: &'k Settings,
+    by: &'k str,
+    body: &'k Value,
+    choice: Option<&'k str>,
+}
+
+impl Reader<'_> {
+    /// The fields that are rules (specification 5.1).
+    fn rules(&self, from: &Map<String, Value>, within: Option<Direction>) -> Map<String, Value> {
+        let kind = self.kind;
+        let mut never: Vec<String> = ["targetRef", "targetRefs", "targetSelectors"]
+            .map(str::to_owned)
+            .into();
+        never.extend(kind.unset.clone());
+        never.extend(kind.exclude.clone());
+        if within.is_some() {
+            never.extend(kind.when.clone());
+        } else {
+            never.extend(kind.defaults_names.clone());
+            never.extend(kind.overrides_names.clone());
+        }
+        let below = format!("{}.", kind.path);
+        for path in kind.fields.iter().chain(&kind.workload_selector) {
+            match path.contains('.') {
+                // A path from the root; inside the rules only where they stand.
+                true if within.is_none() => {
+                    never.extend(path.strip_prefix(&below).map(str::to_owned))
+                }
+                true => {}
+                false => never.push(path.clone()),
             }
         }
-        Self {
-            name,
-            namespace: part("namespace").to_owned(),
-            created: metadata["creationTimestamp"].as_str().map(str::to_owned),
-            refs,
-            blocks,
+        let mut rules = Value::Object(from.clone());
+        for name in never {
+            remove(&mut rules, &name);
+        }
+        match rules {
+            Value::Object(rules) => rules,
+            _ => Map::new(),
         }
     }
+
+    fn block(&self, from: &Value, path: &str, within: Option<Direction>) -> Option<Block> {
+        let kind = self.kind;
+        let fields = from.as_object()?;
+        let rules = Value::Object(self.rules(fields, within));
+        let shape = Shape::of(kind.schema.as_ref(), path, &kind.list_keys);
+        let named = flatten(&rules, self.by, &shape);
+        let empty = is_empty(kind, &rules);
+        let when = match kind.when.as_ref().filter(|_| within.is_some()) {
+            None => None,
+            Some(name) => match fields.get(name) {
+                None | Some(Value::Null) => None,
+                Some(source) => {
+                    let source = source.as_str()?;
+                    Expression::compile(source).ok()?;
+                    Some(source.to_owned())
+                }
+            },
+        };
+        let unset = match kind.unset.as_ref().and_then(|name| fields.get(name)) {
+            None | Some(Value::Null) => Vec::new(),
+            Some(list) => {
+                let names: Option<Vec<String>> = list
+                    .as_array()?
+                    .iter()
+                    .map(|name| name.as_str().map(str::to_owned))
+                    .collect();
+                names?
+            }
+        };
+        Some(Block {
+            strategy: self.chosen(fields, within)?,
+            // A Direct policy takes part even if it is empty (11.23).
+            counts: !empty || kind.blocking || kind.class == Class::Direct,
+            lines: if empty { Vec::new() } else { named.clone() },
+            named,
+            when,
+            unset,
+        })
+    }
+
+    /// Specification 5.3, 11.6: the strategy of a block; `None`: it is not offered, or not clear.
+    fn chosen(&self, fields: &Map<String, Value>, within: Option<Direction>) -> Option<Strategy> {
+        let kind = self.kind;
+        let mut found = Vec::new();
+        for name in &kind.fields {
+            found.extend(match name.contains('.') {
+                true => at(self.body, name).filter(|value| !value.is_null()),
+                false => fields.get(name).filter(|value| !value.is_null()),
+            });
+        }
+        // Two strategy fields in one place.
+        if found.len() > 1 {
+            return None;
+        }
+        let meant = |name: &str| {
+            let meant = strategy(name).or_else(|| {
+                Some(Strategy {
+                    granularity: granularity(name)?,
+                    direction: within.unwrap_or(Direction::Defaults),
+                })
+            });
+            let suits = |s: &Strategy| within.is_none_or(|direction| direction == s.direction);
+            meant.filter(|s| kind.strategies.contains(s) && suits(s))
+        };
+        let spelled = |raw: &str| match kind.values.is_empty() {
+            true => meant(raw),
+            false => kind.values.get(raw).and_then(|name| meant(name)),
+        };
+        if let Some(raw) = found.first() {
+            return spelled(raw.as_str()?);
+        }
+        // An annotation that is not offered counts as omitted (11.6).
+        if let Some(chosen) = self.choice.and_then(spelled) {
+            return Some(chosen);
+        }
+        if let Some(default) = kind.default.as_deref().and_then(meant) {
+            return Some(default);
+        }
+        let order = [
+            (Granularity::Atomic, Direction::Defaults),
+            (Granularity::Patch, Direction::Defaults),
+            (Granularity::Atomic, Direction::Overrides),
+            (Granularity::Patch, Direction::Overrides),
+            // Of the two customs the law names neither; defaults first, as with the others.
+            (Granularity::Custom, Direction::Defaults),
+            (Granularity::Custom, Direction::Overrides),
+        ];
+        let suits = |s: &&Strategy| within.is_none_or(|direction| direction == s.direction);
+        let offered = || kind.strategies.iter().filter(suits);
+        let usual = order.iter().find_map(|(granularity, direction)| {
+            offered().find(|s| s.granularity == *granularity && s.direction == *direction)
+        });
+        // A block of a direction that the kind lacks is invalid.
+        usual.or_else(|| offered().next()).copied()
+    }
 }
 
-/// Reads a block, or the bare rules (no direction).
-fn read_block(kind: &Settings, by: &str, from: &Value, within: Option<Direction>) -> Block {
-    let mut rules = from.as_object().unwrap().clone();
-    let mut never = vec!["targetRef", "targetRefs", "targetSelectors"];
-    never.extend(kind.field.as_deref());
-    never.extend(kind.unset.as_deref());
-    if within.is_some() {
-        never.extend(kind.when.as_deref());
-    } else {
-        never.extend(kind.defaults_names.iter().map(String::as_str));
-        never.extend(kind.overrides_names.iter().map(String::as_str));
+fn remove(rules: &mut Value, path: &str) {
+    match path.split_once('.') {
+        None => {
+            rules.as_object_mut().and_then(|fields| fields.remove(path));
+        }
+        Some((first, rest)) => {
+            if let Some(inner) = rules.get_mut(first) {
+                remove(inner, rest);
+            }
+        }
     }
-    for name in never {
-        rules.remove(name);
-    }
-    let rules = Value::Object(rules);
-    let field = |name: &Option<String>| name.as_ref().and_then(|name| from.get(name)).cloned();
-    let empty = is_empty(kind, &rules);
-    let named = flatten(&rules, by, &kind.list_keys);
-    let raw = field(&kind.field);
-    let when = field(&kind.when).filter(|_| within.is_some());
-    let unset = field(&kind.unset);
-    Block {
-        strategy: chosen(kind, raw.as_ref().and_then(Value::as_str), within),
-        counts: !empty || (kind.blocking && within_or_alone(kind, from, within)),
-        lines: if empty { Vec::new() } else { named.clone() },
-        named,
-        when: when.and_then(|when| when.as_str().map(str::to_owned)),
-        unset: unset.map(|list| texts(&list)).unwrap_or_default(),
-    }
-}
-
-/// Missing bare rules beside blocks are absent, not empty.
-fn within_or_alone(kind: &Settings, spec: &Value, within: Option<Direction>) -> bool {
-    let mut names = kind.defaults_names.iter().chain(&kind.overrides_names);
-    within.is_some() || !names.any(|name| spec.get(name).is_some())
 }
 
 /// Specification 5.6: nothing there, or none of what must be there. A null counts as being there (specification 11.7).
 fn is_empty(kind: &Settings, rules: &Value) -> bool {
-    let there = |path: &String| {
-        let mut at = Some(rules);
-        for step in path.split('.') {
-            at = at.and_then(|value| value.get(step));
-        }
-        at.is_some()
-    };
-    let nothing = rules.as_object().is_none_or(|fields| fields.is_empty());
-    nothing || (!kind.empty_unless.is_empty() && !kind.empty_unless.iter().any(there))
+    let there = |path: &String| at(rules, path).is_some();
+    let nothing = rules.as_object().is_none_or(Map::is_empty);
+    let applies = !kind.blocking && kind.class != Class::Direct;
+    nothing || (applies && !kind.empty_unless.is_empty() && !kind.empty_unless.iter().any(there))
 }
 
-/// Specification 5.3, 11.6: the strategy of a block.
-fn chosen(kind: &Settings, raw: Option<&str>, within: Option<Direction>) -> Strategy {
-    let spelled = raw.map(|raw| kind.values.get(raw).map_or(raw, String::as_str));
-    let meant = |name: &str| {
-        strategy(name).or_else(|| {
-            Some(Strategy {
-                granularity: granularity(name)?,
-                direction: within.unwrap_or(Direction::Defaults),
-            })
-        })
-    };
-    if let Some(name) = spelled {
-        return meant(name).unwrap_or_else(|| panic!("no strategy {name}"));
-    }
-    let suits = |s: &Strategy| within.is_none_or(|direction| direction == s.direction);
-    if let Some(default) = kind.default.as_deref().and_then(meant).filter(suits) {
-        return default;
-    }
-    // Of the two customs the law names neither; defaults first, as with the others.
-    let order = [
-        (Granularity::Atomic, Direction::Defaults),
-        (Granularity::Patch, Direction::Defaults),
-        (Granularity::Atomic, Direction::Overrides),
-        (Granularity::Patch, Direction::Overrides),
-        (Granularity::Custom, Direction::Defaults),
-        (Granularity::Custom, Direction::Overrides),
-    ];
-    for (granularity, direction) in order {
-        let strategy = Strategy {
-            granularity,
-            direction,
-        };
-        if kind.strategies.contains(&strategy) && suits(&strategy) {
-            return strategy;
-        }
-    }
-    *kind
-        .strategies
-        .iter()
-        .find(|s| suits(s))
-        .unwrap_or(&kind.strategies[0])
+/// Whether a name of `unset` names a place or something above it (specification 5.5).
+pub fn names(name: &str, path: &[Step]) -> bool {
+    let fields = dotted(name);
+    (1..=path.len()).any(|length| path[..length] == fields[..] || written(&path[..length]) == name)
 }
 
 /// Takes the named paths out of lines, and the objects that this empties (specification 5.5).
 pub fn without(lines: &[Leaf], unset: &[String]) -> Vec<Leaf> {
-    let named: Vec<_> = unset.iter().map(|name| dotted(name)).collect();
-    let gone = |leaf: &Leaf| named.iter().any(|name| leaf.path.starts_with(name));
+    let gone = |leaf: &Leaf| unset.iter().any(|name| names(name, &leaf.path));
     // An object that is emptied has no line of its own in this form, and so it goes by itself.
     lines.iter().filter(|leaf| !gone(leaf)).cloned().collect()
 }

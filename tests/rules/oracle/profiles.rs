@@ -3,12 +3,13 @@
 use serde_json::{Value, json};
 
 use super::rng::Rng;
+use super::vocabulary;
 
 const GRANULARITIES: [&str; 6] = ["Atomic", "Field", "Rule", "Patch", "Structural", "Custom"];
 pub const GROUP: &str = "oracle.example.com";
-/// The reducers in CEL that the oracle knows.
-pub const SUM: &str = "established + challenger";
-pub const LARGER: &str = "established > challenger ? established : challenger";
+/// Reducers in CEL.
+const SUM: &str = "established + challenger";
+const LARGER: &str = "established > challenger ? established : challenger";
 
 /// A profile of the kind `P{number}`.
 pub fn profile(rng: &mut Rng, number: usize) -> Value {
@@ -36,6 +37,7 @@ pub fn profile(rng: &mut Rng, number: usize) -> Value {
             shape.write(rng, &mut spec);
         }
     }
+    vocabulary::profile(rng, &mut spec);
     json!({
         "apiVersion": "entail.dev/v1alpha1", "kind": "PolicyProfile",
         "metadata": {"name": format!("p{number}s.{GROUP}")}, "spec": spec,
@@ -63,7 +65,10 @@ pub fn definition(rng: &mut Rng, profile: &Value) -> Value {
     }
     let mut spec = rules.clone();
     for block in ["defaults", "overrides"] {
-        spec[block] = json!({"type": "object", "properties": rules.clone()});
+        // A block that is not described takes nothing from the other (11.43).
+        if rng.percent(85) {
+            spec[block] = json!({"type": "object", "properties": rules.clone()});
+        }
     }
     let kind = profile["spec"]["policy"]["kind"].as_str().unwrap();
     let plural = format!("{}s", kind.to_lowercase());

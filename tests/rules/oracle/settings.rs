@@ -1,9 +1,11 @@
-//! What a profile says, as far as the oracle knows it (PROFILES.md). The generator writes all of
-//! these fields, so that nothing here depends on a preset.
+//! The settings of a kind, read from its profile (docs/profiles-reference.md).
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+
+use super::objects::normal;
+use super::presets::filled;
 
 /// Which side of a pair wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,10 +57,38 @@ pub enum Span {
     ClosestParent(Option<Vec<String>>),
 }
 
+/// Which references into other namespaces a kind allows (specification 3.1, 4.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CrossNamespace {
+    Never,
+    ReferenceGrant,
+    Any,
+    Clients,
+}
+
+/// A kind that policies may target.
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub group: String,
+    pub kind: String,
+    pub sections: bool,
+}
+
+/// What comes before age (specification 4.5).
+#[derive(Clone, Debug)]
+pub struct OrderKey {
+    pub annotation: Option<String>,
+    pub field: Option<String>,
+    pub descending: bool,
+    pub values: Option<Vec<String>>,
+}
+
 /// The settings of a kind.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    pub group: String,
     pub kind: String,
+    pub cluster: bool,
     pub class: Class,
     pub controllers: Vec<String>,
     pub mesh: bool,
@@ -67,31 +97,58 @@ pub struct Settings {
     /// A Direct kind that names no level: the target and its sections (specification 7.2).
     pub by_target: bool,
     pub reaches: Vec<String>,
-    /// Kind of a target, and whether its sections may be named; `None`: the default.
-    pub targets: Option<Vec<(String, bool)>>,
+    /// `None`: the default.
+    pub targets: Option<Vec<Target>>,
+    /// A derived profile of a cluster-scoped kind: a GatewayClass is a target, too (specification 3.1).
+    pub classes_too: bool,
+    pub virtual_targets: Vec<(String, String)>,
+    pub by_filter: bool,
+    pub by_namespace: bool,
+    pub root_namespace: Option<String>,
+    pub workload_selector: Option<String>,
+    pub unnamed_rules: Option<String>,
+    pub cross_namespace: CrossNamespace,
+    pub max_targets: usize,
+    /// Where bare rules stand.
+    pub path: String,
+    pub exclude: Vec<String>,
     pub defaults_names: Vec<String>,
     pub overrides_names: Vec<String>,
+    pub both_blocks: bool,
+    pub mix_with_bare: bool,
     pub when: Option<String>,
     pub unset: Option<String>,
     pub strategies: Vec<Strategy>,
-    pub field: Option<String>,
+    /// Names, or paths from the root, of the field that chooses a strategy.
+    pub fields: Vec<String>,
+    pub annotation: Option<String>,
     pub owner_lower: bool,
     pub values: BTreeMap<String, String>,
     pub default: Option<String>,
     pub rule_maps: Vec<String>,
     pub list_keys: BTreeMap<String, String>,
-    /// Of the CRD's schema, for Structural: lists that are united, and places that are one unit.
-    pub sets: Vec<String>,
-    pub closed: Vec<String>,
+    /// The schema of an object of the kind, for Structural.
+    pub schema: Option<Value>,
     pub atomic_paths: Vec<String>,
-    pub reducers: Vec<(String, String)>,
+    pub reducers: Vec<(String, Reducer)>,
     pub top_down: bool,
     pub span: Span,
     pub same_target: SameTarget,
+    pub order: Vec<OrderKey>,
     pub blocking: bool,
     pub empty_unless: Vec<String>,
     /// Path in the object, path in the rules.
     pub own_fields: Vec<(String, String)>,
+    pub trust_status: bool,
+    /// Gateway, Target or None (specification 10).
+    pub ancestor: String,
+}
+
+/// A reducer: its name, or its expression in CEL.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reducer {
+    Named(String),
+    Cel(String),
 }
 
 /// The name of a granularity, without case, spaces, `-` and `_` (specification 5.3).
@@ -148,80 +205,160 @@ fn pairs(value: &Value, first: &str, second: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Path and reducer; one in CEL by its expression.
-fn reducers(value: &Value) -> Vec<(String, String)> {
+/// Path and reducer.
+fn reducers(value: &Value) -> Vec<(String, Reducer)> {
     let items = value.as_array().into_iter().flatten();
-    let how = |reduce: &Value| text(reduce).or_else(|| text(&reduce["cel"]));
+    let how = |reduce: &Value| match text(reduce) {
+        Some(name) => Some(Reducer::Named(name)),
+        None => text(&reduce["cel"]).map(Reducer::Cel),
+    };
     items
         .filter_map(|item| Some((text(&item["path"])?, how(&item["reduce"])?)))
         .collect()
 }
 
-impl Settings {
-    /// Takes in what the kind's CRD says of its rules (specification 5.2, structural).
-    pub fn with_definition(mut self, objects: &[Value]) -> Self {
-        let structural = |s: &Strategy| s.granularity == Granularity::Structural;
-        let ours = |o: &&Value| {
-            o["kind"] == "CustomResourceDefinition" && o["spec"]["names"]["kind"] == *self.kind
-        };
-        let found = objects.iter().find(ours);
-        let Some(crd) = found.filter(|_| self.strategies.iter().any(structural)) else {
-            return self;
-        };
-        let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
-        let rules = schema["properties"]["spec"]["properties"].as_object();
-        for (name, node) in rules.into_iter().flatten() {
-            if node["x-kubernetes-list-type"] == "set" {
-                self.sets.push(name.clone());
-            } else if let Some(key) = node["x-kubernetes-list-map-keys"][0].as_str() {
-                self.list_keys.insert(name.clone(), key.to_owned());
-            } else if node["x-kubernetes-map-type"] == "atomic"
-                || node["additionalProperties"]["type"] == "integer"
-            {
-                self.closed.push(name.clone());
-            }
-        }
-        self
-    }
+fn order(value: &Value) -> Vec<OrderKey> {
+    let items = value.as_array().into_iter().flatten();
+    let key = |item: &Value| OrderKey {
+        annotation: text(&item["annotation"]),
+        field: text(&item["field"]),
+        descending: item["descending"] == true,
+        values: item["values"].as_array().map(|_| texts(&item["values"])),
+    };
+    items.map(key).collect()
+}
 
-    /// Reads a profile document.
-    pub fn read(document: &Value) -> Self {
-        let spec = &document["spec"];
-        let rules = &spec["rules"];
-        let choice = &spec["strategy"];
+impl Settings {
+    /// Reads a profile document; `definition` is the CRD of its kind.
+    pub fn read(document: &Value, definition: Option<&Value>) -> Self {
+        let spec = filled(document, definition);
+        let (rules, choice) = (&spec["rules"], &spec["strategy"]);
+        let strategies = strategies(&spec["strategies"]);
+        let structural = strategies
+            .iter()
+            .any(|s| s.granularity == Granularity::Structural);
+        let attach = texts(&spec["attach"]);
+        let mut fields = texts(&choice["field"]);
+        fields.extend(text(&choice["field"]));
+        // With one fixed strategy there is no field unless the profile names one (11.6).
+        if choice["usual"] == true && strategies.len() == 1 {
+            fields.clear();
+        }
+        let scope = definition.map_or(&spec["scope"], |crd| &crd["spec"]["scope"]);
+        let (group, kind) = (&spec["policy"]["group"], &spec["policy"]["kind"]);
         Self {
-            kind: text(&spec["policy"]["kind"]).unwrap(),
+            group: text(group).unwrap_or_default(),
+            kind: text(kind).unwrap(),
+            cluster: scope == "Cluster",
             class: class(&spec["class"]),
             controllers: texts(&spec["controllers"]),
-            mesh: spec["mesh"].as_bool().unwrap_or(true),
+            mesh: spec["mesh"].as_bool().unwrap(),
             effective: text(&spec["effectiveTarget"]).filter(|level| level != "Every"),
             by_target: spec["class"] == "Direct" && spec["effectiveTarget"].is_null(),
             reaches: texts(&spec["namespaceReaches"]),
             targets: spec["targets"]
                 .as_array()
                 .map(|all| all.iter().map(target).collect()),
+            classes_too: spec["derivedForClusterScope"] == true,
+            virtual_targets: kinds(&spec["virtualTargets"]),
+            by_filter: attach.iter().any(|form| form == "filter"),
+            by_namespace: attach.iter().any(|form| form == "namespace"),
+            root_namespace: text(&spec["rootNamespace"]),
+            workload_selector: text(&spec["workloadSelector"]),
+            unnamed_rules: text(&spec["unnamedRules"]),
+            cross_namespace: cross_namespace(&spec["crossNamespace"]),
+            max_targets: spec["maxTargets"].as_u64().unwrap() as usize,
+            path: text(&rules["path"]).unwrap(),
+            exclude: texts(&rules["exclude"]),
             defaults_names: texts(&rules["defaults"]),
             overrides_names: texts(&rules["overrides"]),
+            both_blocks: rules["bothBlocks"] == true,
+            mix_with_bare: rules["mixWithBare"] == true,
             when: text(&rules["when"]),
             unset: text(&rules["unset"]),
-            strategies: strategies(&spec["strategies"]),
-            field: text(&choice["field"]),
+            fields,
+            annotation: text(&choice["annotation"]),
             owner_lower: choice["owner"] == "Lower",
             values: text_map(&choice["values"]),
             default: text(&choice["default"]),
             rule_maps: texts(&spec["ruleMaps"]),
-            list_keys: text_map(&spec["listKeys"]),
-            sets: Vec::new(),
-            closed: Vec::new(),
+            list_keys: if structural {
+                text_map(&spec["listKeys"])
+            } else {
+                BTreeMap::new()
+            },
+            schema: definition.filter(|_| structural).and_then(stored_schema),
+            strategies,
             atomic_paths: texts(&spec["atomicPaths"]),
             reducers: reducers(&spec["reducers"]),
             top_down: spec["fold"] == "TopDown",
             span: span(&spec["span"]),
             same_target: same_target(&spec["sameTarget"]),
+            order: order(&spec["order"]),
             blocking: spec["empty"] == "Blocking",
             empty_unless: texts(&spec["emptyUnless"]),
             own_fields: pairs(&spec["ownFields"], "object", "policy"),
+            trust_status: spec["trustStatus"] == true,
+            ancestor: text(&spec["status"]["ancestor"]).unwrap(),
         }
+    }
+
+    /// `Kind.group`.
+    pub fn long(&self) -> String {
+        if self.group.is_empty() {
+            return self.kind.clone();
+        }
+        format!("{}.{}", self.kind, self.group)
+    }
+
+    /// Whether the kind offers a granularity.
+    pub fn offers(&self, granularity: Granularity) -> bool {
+        self.strategies.iter().any(|s| s.granularity == granularity)
+    }
+
+    /// The finest granularity that the kind offers (9.2, 11.13); `None`: leaves.
+    pub fn finest(&self) -> Option<Granularity> {
+        if self.class != Class::Inherited {
+            return None;
+        }
+        [
+            Granularity::Patch,
+            Granularity::Custom,
+            Granularity::Structural,
+            Granularity::Rule,
+            Granularity::Field,
+        ]
+        .into_iter()
+        .find(|granularity| self.offers(*granularity))
+    }
+}
+
+/// The schema of the version that is stored.
+fn stored_schema(definition: &Value) -> Option<Value> {
+    let versions = definition["spec"]["versions"].as_array()?;
+    let stored = versions.iter().find(|version| version["storage"] == true);
+    let version = stored.or(versions.first())?;
+    Some(version["schema"]["openAPIV3Schema"].clone())
+}
+
+fn kinds(value: &Value) -> Vec<(String, String)> {
+    let items = value.as_array().into_iter().flatten();
+    items
+        .filter_map(|item| {
+            Some((
+                text(&item["group"]).unwrap_or_default(),
+                text(&item["kind"])?,
+            ))
+        })
+        .collect()
+}
+
+fn cross_namespace(value: &Value) -> CrossNamespace {
+    match value.as_str() {
+        Some("ReferenceGrant") => CrossNamespace::ReferenceGrant,
+        Some("Any") => CrossNamespace::Any,
+        Some("Clients") => CrossNamespace::Clients,
+        _ => CrossNamespace::Never,
     }
 }
 
@@ -243,11 +380,14 @@ fn strategies(value: &Value) -> Vec<Strategy> {
     if named.is_empty() { vec![whole] } else { named }
 }
 
-fn target(value: &Value) -> (String, bool) {
-    (
-        text(&value["kind"]).unwrap(),
-        value["sections"].as_bool().unwrap_or(true),
-    )
+fn target(value: &Value) -> Target {
+    let group = text(&value["group"]).unwrap_or_default();
+    let (group, kind) = normal(&group, &text(&value["kind"]).unwrap());
+    Target {
+        group,
+        kind,
+        sections: value["sections"].as_bool().unwrap_or(true),
+    }
 }
 
 fn span(value: &Value) -> Span {

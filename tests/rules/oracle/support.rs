@@ -74,15 +74,9 @@ pub fn case(world: &World, kind: &str, expect: &Value, entail: &Value) -> String
     )
 }
 
-/// The name of a kind in cases.
-pub fn long(kind: &str) -> String {
-    format!("{kind}.{}", super::profiles::GROUP)
-}
-
 /// The expectation of an answer, as a case has it.
 pub fn expect_answer(kind: &str, path: &str, spec: &Option<Value>, origins: &Value) -> Value {
-    let kind = long(kind);
     json!({"effective": [{
-        "path": path, "policies": {kind.as_str(): spec}, "origins": {kind.as_str(): origins},
+        "path": path, "policies": {kind: spec}, "origins": {kind: origins},
     }]})
 }

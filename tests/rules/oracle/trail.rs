@@ -1,8 +1,6 @@
 //! A path's name, taken apart into its nodes.
 
-use serde_json::Value;
-
-use super::place::{by_key, object, rule_named};
+use super::objects::{Objects, rule_named};
 
 /// One step of a path.
 #[derive(Clone, Debug)]
@@ -11,11 +9,22 @@ pub struct Step {
     pub level: &'static str,
     /// Set where the node is a whole object that lives in a namespace.
     pub namespace: Option<String>,
+    /// The key of the whole object.
     pub object: String,
     pub rule: Option<usize>,
 }
 
-/// A whole object.
+/// A path, taken apart.
+#[derive(Clone, Debug)]
+pub struct Trail {
+    pub steps: Vec<Step>,
+    /// The namespace of the client: a Gateway's own, or that of a mesh path; `None`: any.
+    pub client: Option<String>,
+    /// The class that the path's Gateway names.
+    pub class: Option<String>,
+    pub mesh: bool,
+}
+
 fn whole(kind: &str, namespace: &str, name: &str, level: &'static str) -> Step {
     let key = format!("{kind}/{namespace}/{name}");
     Step {
@@ -27,7 +36,6 @@ fn whole(kind: &str, namespace: &str, name: &str, level: &'static str) -> Step {
     }
 }
 
-/// A node that lives in no namespace.
 fn lone(node: String, level: &'static str) -> Step {
     Step {
         object: node.clone(),
@@ -38,14 +46,19 @@ fn lone(node: String, level: &'static str) -> Step {
     }
 }
 
-/// Reads a path's name.
-pub fn steps(objects: &[Value], path: &str) -> Vec<Step> {
+/// Reads the name of a path that exists.
+pub fn trail(objects: &Objects, path: &str) -> Trail {
     let parts: Vec<&str> = path.split('/').collect();
-    let mut steps: Vec<Step> = Vec::new();
+    let mut trail = Trail {
+        steps: Vec::new(),
+        client: None,
+        class: None,
+        mesh: path.starts_with("mesh/"),
+    };
     let mut at = 0;
     while at < parts.len() {
         let arg = |n: usize| parts[at + n];
-        let before = steps.last().cloned();
+        let before = trail.steps.last().cloned();
         let section = |text: String, level: &'static str, rule: Option<usize>| {
             let object = before.as_ref().unwrap().object.clone();
             Step {
@@ -57,22 +70,39 @@ pub fn steps(objects: &[Value], path: &str) -> Vec<Step> {
             }
         };
         let (step, taken) = match arg(0) {
-            "gatewayclasses" => (lone(format!("GatewayClass/{}", arg(1)), "GatewayClass"), 2),
+            "gatewayclasses" => {
+                trail.class = Some(arg(1).to_owned());
+                (lone(format!("GatewayClass/{}", arg(1)), "GatewayClass"), 2)
+            }
             "namespaces" => (lone(format!("Namespace/{}", arg(1)), "Namespace"), 2),
             "gateways" => {
-                let gateway = object(objects, "Gateway", arg(1), arg(2)).unwrap();
-                let class = gateway["spec"]["gatewayClassName"].as_str().unwrap();
-                if object(objects, "GatewayClass", "", class).is_some() {
-                    steps.push(lone(format!("GatewayClass/{class}"), "GatewayClass"));
+                let gateway = whole("Gateway", arg(1), arg(2), "Gateway");
+                let found = objects.get(&gateway.object).unwrap();
+                let class = found.body["spec"]["gatewayClassName"]
+                    .as_str()
+                    .unwrap_or_default();
+                if objects.get(&format!("GatewayClass/{class}")).is_some() {
+                    trail
+                        .steps
+                        .push(lone(format!("GatewayClass/{class}"), "GatewayClass"));
                 }
-                (whole("Gateway", arg(1), arg(2), "Gateway"), 3)
+                trail.class = Some(class.to_owned());
+                trail.client = Some(arg(1).to_owned());
+                (gateway, 3)
             }
-            "mesh" => (whole("Service", arg(3), arg(4), "Gateway"), 5),
+            "mesh" => {
+                trail.client = Some(arg(1).to_owned()).filter(|client| client != "*");
+                (whole("Service", arg(3), arg(4), "Gateway"), 5)
+            }
             "listenersets" => (whole("ListenerSet", arg(1), arg(2), "ListenerSet"), 3),
             "listeners" => (section(arg(1).to_owned(), "Listener", None), 2),
             "routes" => (whole(arg(1), arg(2), arg(3), "Route"), 4),
             "rules" => {
-                let index = rule_index(objects, before.as_ref().unwrap(), arg(1));
+                let route = &before.as_ref().unwrap().object;
+                let index = match arg(1).strip_prefix('#') {
+                    Some(index) => index.parse().unwrap(),
+                    None => rule_named(&objects.get(route).unwrap().body, arg(1)).unwrap(),
+                };
                 (section(format!("#{index}"), "RouteRule", Some(index)), 2)
             }
             "backends" => (whole(arg(1), arg(2), arg(3), "Backend"), 4),
@@ -83,15 +113,8 @@ pub fn steps(objects: &[Value], path: &str) -> Vec<Step> {
             }
             other => panic!("{other} in {path}"),
         };
-        steps.push(step);
+        trail.steps.push(step);
         at += taken;
     }
-    steps
-}
-
-fn rule_index(objects: &[Value], route: &Step, text: &str) -> usize {
-    if let Some(index) = text.strip_prefix('#') {
-        return index.parse().unwrap();
-    }
-    rule_named(by_key(objects, &route.object).unwrap(), text).unwrap()
+    trail
 }

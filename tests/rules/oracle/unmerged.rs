@@ -10,7 +10,7 @@ pub fn direct(placed: &AttachedKind<'_>, scene: &PathView) -> Folded {
     let winner = layer(placed, scene).into_iter().find_map(only);
     Folded {
         rules: winner.map(|policy| policy.blocks[0].sheet(&policy.name)),
-        unset: Vec::new(),
+        ..Folded::default()
     }
 }
 
@@ -40,15 +40,20 @@ pub fn layer<'s>(placed: &AttachedKind<'_>, scene: &'s PathView) -> Vec<&'s Node
         .collect()
 }
 
-/// Specification 8: the policies from the least to the most specific, each once.
+/// Specification 8: by the profile's keys, then from the least to the most specific; each once, at its most
+/// specific place (11.30).
 pub fn listed(placed: &AttachedKind<'_>, scene: &PathView) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
+    let mut all: Vec<(&Policy, usize)> = Vec::new();
     if placed.kind.class == Class::Listed && scene.acts {
-        for policy in scene.nodes.iter().flat_map(|node| &node.policies) {
-            if !names.contains(&policy.name) {
-                names.push(policy.name.clone());
+        for (place, node) in scene.nodes.iter().enumerate() {
+            for policy in &node.policies {
+                all.retain(|(known, _)| known.name != policy.name);
+                all.push((policy, place));
             }
         }
     }
-    names
+    all.sort_by(|(a, x), (b, y)| (&a.age.0, x, &a.age).cmp(&(&b.age.0, y, &b.age)));
+    all.into_iter()
+        .map(|(policy, _)| policy.name.clone())
+        .collect()
 }

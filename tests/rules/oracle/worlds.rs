@@ -1,12 +1,11 @@
 //! Random worlds from a seed: the objects of the Gateway API, and policies of random kinds.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Value, json};
 
 use super::policies;
 use super::profiles;
 use super::rng::Rng;
+use super::vocabulary;
 
 const NAMESPACES: [&str; 3] = ["a-b", "a", "shop"];
 const HOSTS: [&str; 4] = [
@@ -21,8 +20,6 @@ pub struct World {
     pub seed: u64,
     pub profiles: Vec<Value>,
     pub objects: Vec<Value>,
-    /// `Kind/namespace/name` of policies that are invalid on purpose.
-    pub invalid: BTreeSet<String>,
 }
 
 /// What can be named: kind, namespace, name, sections.
@@ -55,20 +52,18 @@ impl World {
             places,
         } = builder;
         let mut profiles = Vec::new();
-        let mut invalid = BTreeSet::new();
         for number in 0..rng.within(1, 3) {
             let profile = profiles::profile(&mut rng, number);
             if rng.percent(80) {
                 objects.push(profiles::definition(&mut rng, &profile));
             }
-            policies::policies(&mut rng, &profile, &places, &mut objects, &mut invalid);
+            policies::policies(&mut rng, &profile, &places, &mut objects);
             profiles.push(profile);
         }
         Self {
             seed,
             profiles,
             objects,
-            invalid,
         }
     }
 
@@ -125,7 +120,10 @@ impl Builder {
 
     fn metadata(&mut self, namespace: &str, name: &str) -> Value {
         let label = self.rng.pick(&["red", "blue"]);
-        json!({"name": name, "namespace": namespace, "labels": {"color": label}})
+        let mut metadata =
+            json!({"name": name, "namespace": namespace, "labels": {"color": label}});
+        vocabulary::annotate(&mut self.rng, &mut metadata);
+        metadata
     }
 
     /// Now and then an object has fields of its own that a policy may know, too (specification 6.4).
@@ -164,7 +162,8 @@ impl Builder {
         let namespace = self.rng.pick(&NAMESPACES);
         let name = format!("gw{number}");
         let (listeners, sections) = self.listeners();
-        let class = self.rng.pick(&["gc", "gc", "gd"]);
+        // Of the last nobody knows what it is (2.6): the object is missing.
+        let class = self.rng.pick(&["gc", "gc", "gc", "gd", "none"]);
         let spec = self.with_own(json!({
             "gatewayClassName": class,
             "listeners": listeners,
@@ -185,8 +184,13 @@ impl Builder {
         let namespace = self.rng.pick(&NAMESPACES);
         let (listeners, sections) = self.listeners();
         let metadata = self.metadata(namespace, "set");
+        // Another name of the kind (11.47).
+        let (group, kind) = match self.rng.percent(30) {
+            true => ("gateway.networking.x-k8s.io", "XListenerSet"),
+            false => ("gateway.networking.k8s.io", "ListenerSet"),
+        };
         self.objects.push(json!({
-            "apiVersion": "gateway.networking.k8s.io/v1", "kind": "ListenerSet",
+            "apiVersion": format!("{group}/v1"), "kind": kind,
             "metadata": metadata,
             "spec": {
                 "parentRef": {"name": gateway.name, "namespace": gateway.namespace},

@@ -12,7 +12,7 @@ mod read;
 use std::io::Write;
 use std::path::PathBuf;
 
-pub use case::Case;
+pub use case::{Case, OneOrMany};
 pub use check::{Mismatch, check};
 use expected_failures::ExpectedFailures;
 pub(in crate::cli) use names::unknown_names;

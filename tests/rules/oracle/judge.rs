@@ -1,0 +1,94 @@
+//! The second evaluator over a set of documents: objects, profiles, policies.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use entail::source::manifests::read_objects;
+use serde_json::Value;
+
+use super::force::Scenes;
+use super::objects::{Objects, group_of};
+use super::place::{AttachedKind, KnownControllers};
+use super::presets::profiles;
+use super::settings::Settings;
+
+/// The built-in profiles.
+static BUILT_IN: LazyLock<Vec<Value>> = LazyLock::new(|| {
+    let sources = entail_core::profile::built_in_sources();
+    let read = |(name, text): &(&str, &str)| read_objects(text, name).objects;
+    let objects = sources.iter().flat_map(read);
+    objects.map(|read| read.object.body.clone()).collect()
+});
+
+/// Documents as the second evaluator sees them.
+pub struct Judge {
+    pub objects: Objects,
+    known: KnownControllers,
+    kinds: Vec<Settings>,
+}
+
+impl Judge {
+    pub fn new(documents: &[Value]) -> Self {
+        let all = profiles(documents, &BUILT_IN);
+        let present: BTreeSet<(&str, &str)> = documents
+            .iter()
+            .map(|d| (group_of(d), d["kind"].as_str().unwrap_or_default()))
+            .collect();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let mut known = Vec::new();
+        let mut kinds = Vec::new();
+        for (profile, definition) in &all {
+            let spec = &profile["spec"];
+            known.extend(
+                spec["controllers"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .map(text),
+            );
+            let (group, kind) = (
+                text(&spec["policy"]["group"]),
+                text(&spec["policy"]["kind"]),
+            );
+            if present.contains(&(group.as_str(), kind.as_str())) {
+                kinds.push(Settings::read(profile, *definition));
+            }
+        }
+        // A CRD decides in which scope a kind lives; without one, its profile (PROFILES.md, scope).
+        let mut cluster: BTreeSet<(String, String)> = kinds
+            .iter()
+            .filter(|kind| kind.cluster)
+            .map(|kind| (kind.group.clone(), kind.kind.clone()))
+            .collect();
+        for crd in documents
+            .iter()
+            .filter(|d| d["kind"] == "CustomResourceDefinition")
+        {
+            let spec = &crd["spec"];
+            if spec["scope"] == "Cluster" {
+                cluster.insert((text(&spec["group"]), text(&spec["names"]["kind"])));
+            }
+        }
+        let is_cluster =
+            |group: &str, kind: &str| cluster.contains(&(group.to_owned(), kind.to_owned()));
+        Self {
+            objects: Objects::new(documents, &is_cluster),
+            known: KnownControllers(known),
+            kinds,
+        }
+    }
+
+    /// Every kind that has policies, with them in their places.
+    pub fn kinds(&self) -> Vec<AttachedKind<'_>> {
+        let kinds = self.kinds.iter();
+        kinds
+            .map(|kind| AttachedKind::new(kind.clone(), &self.objects, &self.known))
+            .collect()
+    }
+}
+
+/// The paths as a kind sees them.
+pub fn scenes(placed: &AttachedKind, paths: &[String]) -> Scenes {
+    let scene = |path: &String| (path.clone(), placed.scene(path));
+    paths.iter().map(scene).collect()
+}

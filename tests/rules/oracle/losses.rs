@@ -1,0 +1,76 @@
+//! The loss report of a path (specification 9.2, 11.13, 11.18).
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::compare::effective;
+use super::join::units_by;
+use super::leaf::{Leaf, Path, is_tombstone, value_at, written};
+use super::place::{AttachedKind, PathView};
+use super::policy::Policy;
+use super::settings::Class;
+use super::unmerged;
+
+/// The units that the result lacks, though another policy than the most specific one offers them.
+pub fn losses(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
+    if !scene.acts {
+        return BTreeSet::new();
+    }
+    match placed.kind.class {
+        Class::Listed => BTreeSet::new(),
+        Class::Direct => direct(placed, scene),
+        Class::Inherited => inherited(placed, scene),
+    }
+}
+
+/// What the policy of the whole offers, and the answer of a section lacks (11.18).
+fn direct(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
+    let Some(result) = effective(placed, scene).spec() else {
+        return BTreeSet::new();
+    };
+    let layer = unmerged::layer(placed, scene);
+    let policies = layer.iter().flat_map(|node| &node.policies).skip(1);
+    let lines = policies
+        .flat_map(|policy| &policy.blocks)
+        .flat_map(|block| &block.lines);
+    let lost = lines.filter(|line| !is_tombstone(line) && value_at(&result, &line.path).is_none());
+    lost.map(|line| written(&line.path)).collect()
+}
+
+fn inherited(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
+    let folded = effective(placed, scene);
+    let result = folded.spec().unwrap_or(Value::Null);
+    let all: Vec<&Policy> = scene.nodes.iter().flat_map(|node| &node.policies).collect();
+    // A transparent empty policy is not the most specific one (11.13).
+    let Some(most_specific) = all.iter().rev().find(|policy| !policy.is_transparent()) else {
+        return BTreeSet::new();
+    };
+    let mut lost = BTreeSet::new();
+    for policy in all
+        .iter()
+        .filter(|policy| policy.name != most_specific.name)
+    {
+        for block in &policy.blocks {
+            // A null is no loss: one that won is there (11.13), and what one that lost wants to be away is away.
+            let lines: Vec<Leaf> = block
+                .lines
+                .iter()
+                .filter(|line| !is_tombstone(line))
+                .cloned()
+                .collect();
+            for (path, _) in units_by(&placed.kind, &lines, placed.kind.finest()) {
+                let stands = value_at(&result, &path).is_some();
+                if !stands && !(path.is_empty() && folded.rules.is_some()) {
+                    lost.insert(written(&path));
+                }
+            }
+        }
+    }
+    lost
+}
+
+/// Whether one path is above the other, or they are the same.
+pub fn meet(a: &Path, b: &Path) -> bool {
+    a.starts_with(b) || b.starts_with(a)
+}

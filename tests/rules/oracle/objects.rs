@@ -1,0 +1,229 @@
+//! The objects of a world, found by kind, namespace and name (specification 1.1, 1.2, 11.16, 11.47).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+pub const GATEWAY: &str = "gateway.networking.k8s.io";
+const GATEWAY_X: &str = "gateway.networking.x-k8s.io";
+const MULTICLUSTER: &str = "multicluster.x-k8s.io";
+const ROUTES: [&str; 5] = ["HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute"];
+
+/// An object with its identity.
+#[derive(Clone, Debug)]
+pub struct Found {
+    pub group: String,
+    pub kind: String,
+    pub namespace: String,
+    pub name: String,
+    pub body: Value,
+}
+
+/// All objects of a world.
+#[derive(Clone, Debug, Default)]
+pub struct Objects {
+    by_key: BTreeMap<String, Found>,
+    /// Backends that backendRefs name, whether there is an object or not (1.4).
+    backends: BTreeSet<String>,
+    pub namespaces: BTreeSet<String>,
+}
+
+/// The kind of an object or reference; XListenerSet is another name of ListenerSet (11.47).
+pub fn normal(group: &str, kind: &str) -> (String, String) {
+    if group == GATEWAY_X && kind == "XListenerSet" {
+        return (GATEWAY.to_owned(), "ListenerSet".to_owned());
+    }
+    (group.to_owned(), kind.to_owned())
+}
+
+/// The group of an `apiVersion`.
+pub fn group_of(document: &Value) -> &str {
+    let version = document["apiVersion"].as_str().unwrap_or_default();
+    version.split_once('/').map_or("", |(group, _)| group)
+}
+
+/// A kind as keys write it (11.16).
+pub fn short(group: &str, kind: &str) -> String {
+    match group {
+        "" | GATEWAY => kind.to_owned(),
+        MULTICLUSTER if kind == "ServiceImport" => kind.to_owned(),
+        _ => format!("{kind}.{group}"),
+    }
+}
+
+/// The key of an object; a Namespace and a GatewayClass live in no namespace.
+pub fn key(group: &str, kind: &str, namespace: &str, name: &str) -> String {
+    let kind = short(group, kind);
+    if namespace.is_empty() || kind == "Namespace" || kind == "GatewayClass" {
+        return format!("{kind}/{name}");
+    }
+    format!("{kind}/{namespace}/{name}")
+}
+
+/// The group of a kind that is named without one (3.1); `None`: the profile's targets have it.
+pub fn usual_group(kind: &str) -> Option<&'static str> {
+    match kind {
+        "Service" | "Namespace" => Some(""),
+        "GatewayClass" | "Gateway" | "ListenerSet" => Some(GATEWAY),
+        "XListenerSet" => Some(GATEWAY_X),
+        _ if ROUTES.contains(&kind) => Some(GATEWAY),
+        _ => None,
+    }
+}
+
+/// Whether objects of the kind have sections (11.28).
+pub fn has_sections(group: &str, kind: &str) -> bool {
+    match group {
+        "" => kind == "Service",
+        GATEWAY => kind == "Gateway" || kind == "ListenerSet" || ROUTES.contains(&kind),
+        _ => false,
+    }
+}
+
+impl Found {
+    pub fn key(&self) -> String {
+        key(&self.group, &self.kind, &self.namespace, &self.name)
+    }
+
+    pub fn label(&self, name: &str) -> Option<&str> {
+        self.body["metadata"]["labels"][name].as_str()
+    }
+
+    pub fn annotation(&self, name: &str) -> Option<&str> {
+        self.body["metadata"]["annotations"][name].as_str()
+    }
+}
+
+impl Objects {
+    /// Takes in documents. `cluster` tells the kinds, beside the usual ones, that live in no namespace.
+    pub fn new(documents: &[Value], cluster: &dyn Fn(&str, &str) -> bool) -> Self {
+        let mut all = Self::default();
+        for document in documents {
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let written = text(&document["kind"]);
+            let (group, kind) = normal(group_of(document), &written);
+            let metadata = &document["metadata"];
+            let usual = [
+                "Namespace",
+                "GatewayClass",
+                "CustomResourceDefinition",
+                "PolicyProfile",
+            ];
+            let mut namespace = text(&metadata["namespace"]);
+            if usual.contains(&kind.as_str()) || cluster(&group, &kind) {
+                namespace.clear();
+            } else if namespace.is_empty() {
+                namespace.push_str("default");
+            }
+            let found = Found {
+                group,
+                kind,
+                namespace,
+                name: text(&metadata["name"]),
+                body: document.clone(),
+            };
+            all.add(found, written == "XListenerSet");
+        }
+        all
+    }
+
+    fn add(&mut self, found: Found, other_name: bool) {
+        let key = found.key();
+        // Of two objects of one name the ListenerSet counts (11.47).
+        if other_name && self.by_key.contains_key(&key) {
+            return;
+        }
+        let namespace = match found.kind.as_str() {
+            "Namespace" => &found.name,
+            _ => &found.namespace,
+        };
+        if !namespace.is_empty() {
+            self.namespaces.insert(namespace.clone());
+        }
+        for rule in found.body["spec"]["rules"].as_array().into_iter().flatten() {
+            for backend in rule["backendRefs"].as_array().into_iter().flatten() {
+                let part = |name: &str| backend[name].as_str();
+                let namespace = part("namespace").unwrap_or(&found.namespace);
+                let kind = part("kind").unwrap_or("Service");
+                let name = part("name").unwrap_or_default();
+                if ROUTES.contains(&found.kind.as_str()) {
+                    let group = part("group").unwrap_or("");
+                    self.backends
+                        .insert(self::key(group, kind, namespace, name));
+                }
+            }
+        }
+        self.by_key.insert(key, found);
+    }
+
+    pub fn get(&self, key: &str) -> Option<&Found> {
+        self.by_key.get(key)
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = &Found> {
+        self.by_key.values()
+    }
+
+    /// Whether a node exists: an object, a backend that a reference names, a namespace that something
+    /// lives in.
+    pub fn exists(&self, key: &str) -> bool {
+        let namespace = key.strip_prefix("Namespace/");
+        self.by_key.contains_key(key)
+            || (self.backends.contains(key) && !key.starts_with("Service/"))
+            || namespace.is_some_and(|name| self.namespaces.contains(name))
+    }
+
+    /// The labels of a namespace match (1.2).
+    pub fn namespace_matches(&self, namespace: &str, selector: &Value) -> bool {
+        let found = self.by_key.get(&format!("Namespace/{namespace}"));
+        let label = |name: &str| match name {
+            "kubernetes.io/metadata.name" => Some(namespace),
+            _ => found.and_then(|found| found.label(name)),
+        };
+        matches(selector, &label)
+    }
+}
+
+/// Whether labels match a selector of `matchLabels` and `matchExpressions`.
+pub fn matches<'l>(selector: &Value, label: &dyn Fn(&str) -> Option<&'l str>) -> bool {
+    let mut exact = selector["matchLabels"].as_object().into_iter().flatten();
+    let mut expressions = selector["matchExpressions"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    exact.all(|(name, value)| label(name) == value.as_str())
+        && expressions.all(|expression| {
+            let found = label(expression["key"].as_str().unwrap_or_default());
+            let values = expression["values"].as_array().cloned().unwrap_or_default();
+            let among = found.is_some_and(|found| values.iter().any(|value| value == found));
+            match expression["operator"].as_str() {
+                Some("In") => among,
+                Some("NotIn") => !among,
+                Some("Exists") => found.is_some(),
+                Some("DoesNotExist") => found.is_none(),
+                _ => false,
+            }
+        })
+}
+
+/// A value at a dotted path; a step may end in an index, `tracing[0]`.
+pub fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+    let mut found = value;
+    for step in path.split('.') {
+        let (name, index) = match step.strip_suffix(']').and_then(|s| s.split_once('[')) {
+            Some((name, index)) => (name, index.parse::<usize>().ok()),
+            None => (step, None),
+        };
+        found = found.get(name)?;
+        if let Some(index) = index {
+            found = found.get(index)?;
+        }
+    }
+    Some(found)
+}
+
+/// The index of the first rule of that name (11.38).
+pub fn rule_named(route: &Value, name: &str) -> Option<usize> {
+    let rules = route["spec"]["rules"].as_array()?;
+    rules.iter().position(|rule| rule["name"] == name)
+}

@@ -1,0 +1,413 @@
+//! Where references, selectors, filters and namespaces attach policies (specification 3.1 to 3.3).
+
+use serde_json::Value;
+
+use super::objects::{
+    Found, Objects, at, has_sections, key, matches, normal, rule_named, usual_group,
+};
+use super::settings::{CrossNamespace, Settings};
+
+/// A node, or a group of its own below it (11.1).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// `Kind/namespace/name`, with `#section` for a section; empty: above everything (3.1, rootNamespace).
+    pub node: String,
+    /// Only requests of this client namespace (4.6).
+    pub client: Option<String>,
+    /// The place of a filter in its rule.
+    pub filter: Option<usize>,
+}
+
+/// What comes of one reference (3.3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Found(Vec<Place>),
+    Invalid,
+    RefNotPermitted,
+    TargetNotFound,
+}
+
+/// The references of a policy.
+#[derive(Clone, Debug, Default)]
+pub struct References {
+    /// In the order in which they are written; filters and the namespace after them (11.46).
+    pub outcomes: Vec<Outcome>,
+    /// They contradict each other, are too many, or are missing (3.4).
+    pub malformed: bool,
+    /// The target is a workload (3.1).
+    pub by_workload: bool,
+}
+
+impl References {
+    /// Every place that a reference found.
+    pub fn places(&self) -> Vec<Place> {
+        let mut places: Vec<Place> = Vec::new();
+        for outcome in &self.outcomes {
+            if let Outcome::Found(found) = outcome {
+                places.extend(found.iter().cloned());
+            }
+        }
+        places.sort();
+        places.dedup();
+        places
+    }
+}
+
+/// Resolves all that attaches a policy.
+pub fn references(kind: &Settings, objects: &Objects, policy: &Found) -> References {
+    let spec = &policy.body["spec"];
+    let mut all = References::default();
+    if let Some(path) = &kind.workload_selector {
+        all.by_workload = at(&policy.body, path).is_some_and(|value| !is_unset(value));
+    }
+    let resolver = Resolver {
+        kind,
+        objects,
+        policy,
+    };
+    let one = spec.get("targetRef").filter(|value| !value.is_null());
+    let many = spec.get("targetRefs").filter(|value| !is_unset(value));
+    let selectors = spec.get("targetSelectors").filter(|value| !is_unset(value));
+    all.malformed |= one.is_some() && many.is_some();
+    let mut count = usize::from(one.is_some());
+    all.outcomes
+        .extend(one.map(|reference| resolver.reference(reference)));
+    for (list, select) in [(many, false), (selectors, true)] {
+        let Some(list) = list else { continue };
+        all.malformed |= !list.is_array();
+        for reference in list.as_array().into_iter().flatten() {
+            count += 1;
+            all.outcomes.push(match select {
+                true => resolver.select(reference, reference, reference),
+                false => resolver.reference(reference),
+            });
+        }
+    }
+    all.malformed |= count > kind.max_targets;
+    let written = !all.outcomes.is_empty();
+    if kind.by_filter {
+        let filters = resolver.filters();
+        if !filters.is_empty() {
+            all.outcomes.push(Outcome::Found(filters));
+        } else if !written {
+            all.outcomes.push(Outcome::TargetNotFound);
+        }
+    } else if kind.by_namespace && !written {
+        all.outcomes
+            .push(Outcome::Found(vec![resolver.own_namespace()]));
+    } else if !written && !all.by_workload {
+        all.malformed = true;
+    }
+    all
+}
+
+/// Null, an empty string, an empty list and an empty object (11.45).
+fn is_unset(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    }
+}
+
+struct Resolver<'r> {
+    kind: &'r Settings,
+    objects: &'r Objects,
+    policy: &'r Found,
+}
+
+impl Resolver<'_> {
+    fn own_namespace(&self) -> Place {
+        let namespace = &self.policy.namespace;
+        let root = self.kind.root_namespace.as_ref() == Some(namespace);
+        whole(if root {
+            String::new()
+        } else {
+            format!("Namespace/{namespace}")
+        })
+    }
+
+    /// The rules whose filters name the policy, each filter a place of its own (3.1, 11.35).
+    fn filters(&self) -> Vec<Place> {
+        let mut places = Vec::new();
+        for route in self.objects.all() {
+            let rules = route.body["spec"]["rules"].as_array();
+            for (number, rule) in rules.into_iter().flatten().enumerate() {
+                for (filter, item) in rule["filters"].as_array().into_iter().flatten().enumerate() {
+                    let named = &item["extensionRef"];
+                    let ours = item["type"] == "ExtensionRef"
+                        && named["group"] == *self.policy.group
+                        && named["kind"] == *self.policy.kind
+                        && named["name"] == *self.policy.name
+                        && route.namespace == self.policy.namespace;
+                    if ours {
+                        let mut place = whole(format!("{}##{number}", route.key()));
+                        place.filter = Some(filter);
+                        places.push(place);
+                    }
+                }
+            }
+        }
+        places
+    }
+
+    /// The kind that a reference names, with its group (3.1).
+    fn named_kind(&self, reference: &Value) -> Option<(String, String)> {
+        let name = reference["kind"].as_str()?;
+        let usual = || {
+            let targets = self
+                .kind
+                .targets
+                .iter()
+                .flatten()
+                .map(|t| (&t.group, &t.kind));
+            let known = targets.chain(
+                self.kind
+                    .virtual_targets
+                    .iter()
+                    .map(|(group, kind)| (group, kind)),
+            );
+            let mut known = known.filter(|(_, kind)| *kind == name);
+            usual_group(name).map_or_else(
+                || {
+                    known
+                        .next()
+                        .map(|(group, _)| group.clone())
+                        .unwrap_or_default()
+                },
+                str::to_owned,
+            )
+        };
+        let group = match reference["group"].as_str() {
+            None => usual(),
+            Some("core") => String::new(),
+            // A group/version is read as the group.
+            Some(group) => group.split('/').next().unwrap_or_default().to_owned(),
+        };
+        Some(normal(&group, name))
+    }
+
+    fn is_virtual(&self, group: &str, kind: &str) -> bool {
+        let mut all = self.kind.virtual_targets.iter();
+        all.any(|(g, k)| g == group && k == kind)
+    }
+
+    /// Whether the profile allows the kind and the section (3.3).
+    fn is_allowed(&self, group: &str, kind: &str, section: bool) -> bool {
+        // Before anything is looked for (11.28).
+        if section && !has_sections(group, kind) {
+            return false;
+        }
+        match &self.kind.targets {
+            _ if self.is_virtual(group, kind) => true,
+            None => kind != "GatewayClass" || self.kind.classes_too,
+            Some(all) => all
+                .iter()
+                .any(|t| t.group == group && t.kind == kind && (t.sections || !section)),
+        }
+    }
+
+    fn reference(&self, reference: &Value) -> Outcome {
+        let selector = reference
+            .get("selector")
+            .filter(|selector| !selector.is_null());
+        if let Some(selector) = selector {
+            return self.select(reference, selector, selector);
+        }
+        let Some((group, kind)) = self.named_kind(reference) else {
+            return Outcome::Invalid;
+        };
+        let Some(name) = reference["name"].as_str().filter(|name| !name.is_empty()) else {
+            return Outcome::Invalid;
+        };
+        let section = reference["sectionName"]
+            .as_str()
+            .filter(|section| !section.is_empty());
+        if !self.is_allowed(&group, &kind, section.is_some()) {
+            return Outcome::Invalid;
+        }
+        let written = reference["namespace"]
+            .as_str()
+            .filter(|text| !text.is_empty());
+        let namespace = match kind.as_str() {
+            "GatewayClass" => "",
+            // A Namespace counts as living in itself.
+            "Namespace" => name,
+            _ => written.unwrap_or(&self.policy.namespace),
+        };
+        let Some(client) = self.permitted(&group, &kind, namespace, name) else {
+            return Outcome::RefNotPermitted;
+        };
+        let node = key(&group, &kind, namespace, name);
+        if !self.objects.exists(&node) && !self.is_virtual(&group, &kind) {
+            return Outcome::TargetNotFound;
+        }
+        let place = |node: String| Place {
+            node,
+            client: client.clone(),
+            filter: None,
+        };
+        match section {
+            None => Outcome::Found(vec![place(node)]),
+            Some(section) => match self.section(&node, section) {
+                Some(part) => Outcome::Found(vec![place(format!("{node}#{part}"))]),
+                None => Outcome::TargetNotFound,
+            },
+        }
+    }
+
+    /// Whether an object may be named, and the client namespace that is set apart by it (4.6).
+    fn permitted(
+        &self,
+        group: &str,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Option<Option<String>> {
+        let own = &self.policy.namespace;
+        if namespace == own || kind == "GatewayClass" {
+            return Some(None);
+        }
+        match self.kind.cross_namespace {
+            // A reference to a namespaced object of a cluster-scoped kind names its namespace (11.3).
+            CrossNamespace::Any => (!namespace.is_empty()).then_some(None),
+            CrossNamespace::ReferenceGrant => self
+                .is_granted(group, kind, namespace, name)
+                .then_some(None),
+            CrossNamespace::Clients => {
+                (kind == "Service" && group.is_empty()).then(|| Some(own.clone()))
+            }
+            CrossNamespace::Never => None,
+        }
+    }
+
+    fn is_granted(&self, group: &str, kind: &str, namespace: &str, name: &str) -> bool {
+        let grants = self
+            .objects
+            .all()
+            .filter(|o| o.kind == "ReferenceGrant" && o.namespace == namespace);
+        let same = |item: &Value, group: &str, kind: &str| {
+            let text = |field: &str| item[field].as_str().unwrap_or_default();
+            normal(text("group"), text("kind")) == (group.to_owned(), kind.to_owned())
+        };
+        let list = |grant: &Found, field: &str| {
+            grant.body["spec"][field]
+                .as_array()
+                .cloned()
+                .unwrap_or_default()
+        };
+        grants.into_iter().any(|grant| {
+            list(grant, "from").iter().any(|from| {
+                same(from, &self.policy.group, &self.policy.kind)
+                    && from["namespace"] == *self.policy.namespace
+            }) && list(grant, "to").iter().any(|to| {
+                same(to, group, kind)
+                    && to["name"]
+                        .as_str()
+                        .is_none_or(|n| n.is_empty() || n == name)
+            })
+        })
+    }
+
+    /// The number of a rule or port, or the name of a listener (3.1).
+    fn section(&self, node: &str, section: &str) -> Option<String> {
+        let found = self.objects.get(node)?;
+        let spec = &found.body["spec"];
+        let named = |list: &str| {
+            let items = spec[list].as_array()?;
+            items.iter().find(|item| item["name"] == section)
+        };
+        match found.kind.as_str() {
+            "Gateway" | "ListenerSet" => named("listeners").map(|_| section.to_owned()),
+            "Service" => named("ports").map(|port| port["port"].to_string()),
+            _ => self
+                .rule(&found.body, section)
+                .map(|index| format!("#{index}")),
+        }
+    }
+
+    /// A rule by its name, or an unnamed one by its position; explicit names win (`unnamedRules`).
+    fn rule(&self, route: &Value, section: &str) -> Option<usize> {
+        if let Some(index) = rule_named(route, section) {
+            return Some(index);
+        }
+        let pattern = self.kind.unnamed_rules.as_ref()?;
+        let rules = route["spec"]["rules"].as_array()?;
+        let unnamed = |index: &usize| rules[*index].get("name").is_none_or(Value::is_null);
+        (0..rules.len())
+            .filter(unnamed)
+            .find(|index| pattern.replace("{n}", &(index + 1).to_string()) == section)
+    }
+
+    /// The objects that a selector finds (3.1); `labels` holds matchLabels, `scope` the namespaces.
+    fn select(&self, reference: &Value, labels: &Value, scope: &Value) -> Outcome {
+        let Some((group, kind)) = self.named_kind(reference) else {
+            return Outcome::Invalid;
+        };
+        let section = reference.get("sectionName").is_some_and(|s| !is_unset(s));
+        let named = reference.get("name").is_some_and(|s| !is_unset(s));
+        if section || named || !self.is_allowed(&group, &kind, false) {
+            return Outcome::Invalid;
+        }
+        let label_value = |o: &Found| matches(labels, &|name| o.label(name));
+        let reaches = |namespace: &str| {
+            let holder =
+                if reference.get("namespace").is_some() || reference.get("namespaces").is_some() {
+                    reference
+                } else {
+                    scope
+                };
+            match (
+                holder["namespace"].as_str(),
+                holder["namespaces"]["from"].as_str(),
+            ) {
+                (Some(named), _) => named == namespace,
+                (_, Some("All")) => true,
+                (_, Some("Selector")) => self
+                    .objects
+                    .namespace_matches(namespace, &holder["namespaces"]["selector"]),
+                _ => namespace == self.policy.namespace,
+            }
+        };
+        let mut places = Vec::new();
+        if kind == "Namespace" {
+            for namespace in &self.objects.namespaces {
+                let permitted = self
+                    .permitted(&group, &kind, namespace, namespace)
+                    .is_some();
+                if permitted
+                    && reaches(namespace)
+                    && self.objects.namespace_matches(namespace, labels)
+                {
+                    places.push(whole(format!("Namespace/{namespace}")));
+                }
+            }
+        } else {
+            for found in self.objects.all() {
+                let fits = found.group == group && found.kind == kind && label_value(found);
+                if !fits || !reaches(&found.namespace) {
+                    continue;
+                }
+                if let Some(client) = self.permitted(&group, &kind, &found.namespace, &found.name) {
+                    let mut place = whole(found.key());
+                    place.client = client;
+                    places.push(place);
+                }
+            }
+        }
+        match places.is_empty() {
+            true => Outcome::TargetNotFound,
+            false => Outcome::Found(places),
+        }
+    }
+}
+
+fn whole(node: String) -> Place {
+    Place {
+        node,
+        client: None,
+        filter: None,
+    }
+}
