@@ -54,6 +54,9 @@ pub(super) struct ShapeRules<'p> {
     /// Whether to split rules as far as any strategy of the kind does: keyed lists for Structural
     /// blocks, and the rule maps of Rule even if a schema makes them atomic.
     pub finest: bool,
+    /// With `finest`: whether to split keyed lists also where the finest granularity has them whole, as
+    /// Patch does. The loss report does not (specification 11.13).
+    pub lists: bool,
     /// Whether to split objects down to their leaves, even at atomic paths.
     pub whole: bool,
 }
@@ -73,6 +76,7 @@ impl<'p> ShapeRules<'p> {
             schemas,
             schema: schemas.of(BlockName::Bare),
             finest: true,
+            lists: true,
             whole: false,
         }
     }
@@ -125,7 +129,7 @@ impl<'p> ShapeRules<'p> {
                     Shape::Atomic
                 }
             }
-            Shape::Granular => {
+            Shape::Granular if self.lists => {
                 let structural = Some(Granularity::Structural);
                 let keyed = |shape: &Shape| matches!(shape, Shape::Keyed(_));
                 let listed = others.any(|s| s.granularity() == structural);

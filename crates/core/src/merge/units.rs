@@ -19,7 +19,8 @@ pub fn joined_units_of(profile: &Profile, schemas: Schemas<'_>, block: &Block) -
     }
 }
 
-/// Returns the units of rules, by the finest granularity that the kind offers.
+/// Returns the units of rules in a loss report: by the finest granularity that the kind offers
+/// (specification 9.2, 11.13).
 pub fn units_of(
     profile: &Profile,
     schemas: Schemas<'_>,
@@ -29,7 +30,9 @@ pub fn units_of(
     if rules.is_empty() {
         return Vec::new();
     }
-    decomposed_units(&ShapeRules::finest(profile, schemas).of(block), rules)
+    let mut shapes = ShapeRules::finest(profile, schemas).of(block);
+    shapes.lists = false;
+    decomposed_units(&shapes, rules)
 }
 
 /// Returns the leaves of rules: scalars, lists (items of keyed lists), nulls and empty objects. An
