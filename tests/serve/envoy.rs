@@ -280,6 +280,28 @@ async fn rules_deny_and_failures_fail_closed_by_default() {
     assert_eq!(denial(&reply), Some((503, "Incomplete".to_owned())));
     unknown.stop().await;
 
+    // Nor is a kind whose controller is not known on this path.
+    let kinds = "kinds: [SecurityPolicy.gateway.envoyproxy.io]\n";
+    let unknown = start_with(kinds).await;
+    let reply = check(&unknown, at("/"), &[]).await.unwrap();
+    assert_eq!(denial(&reply), None);
+    put(
+        &unknown,
+        "security.yaml",
+        "apiVersion: gateway.envoyproxy.io/v1alpha1\nkind: SecurityPolicy\nmetadata: {name: jwt}\nspec: {targetRefs: \
+         [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}]}\n",
+    );
+    let mut denied = None;
+    for _ in 0..1000 {
+        denied = denial(&check(&unknown, at("/"), &[]).await.unwrap());
+        if denied.is_some() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(denied, Some((503, "Incomplete".to_owned())));
+    unknown.stop().await;
+
     let small = start_with("metadata: {maxBytes: 10}").await;
     let reply = check(&small, check_request_of_path(PATH), &[])
         .await

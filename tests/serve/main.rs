@@ -25,6 +25,7 @@ mod scope_rows;
 mod scope_streams;
 mod server;
 mod tls;
+mod unknown;
 mod watch;
 
 use std::collections::BTreeSet;

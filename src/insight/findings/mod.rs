@@ -16,7 +16,7 @@ use super::lookup::unknown_kinds;
 use super::visible::visible_entries;
 use crate::api::v1;
 use crate::snapshot::Snapshot;
-use entail_core::effective::{AttachmentChain, PolicyKind, World};
+use entail_core::effective::{AttachmentChain, PolicyKind, PolicyStatus, World};
 use entail_core::engine::{
     ChainId, ChainKey, ChainTable, PathCount, PathEngine, PathGroup, StateId, SurveyEntry,
 };
@@ -156,36 +156,39 @@ fn policies(
         let Some(status) = statuses.of(number, index) else {
             continue;
         };
-        match status.in_force {
-            Some(Enforcement::None) => {
-                let by: Vec<String> = status
-                    .overridden_by
-                    .iter()
-                    .map(ToString::to_string)
-                    .collect();
-                let by = if by.is_empty() {
-                    "other fields".to_owned()
-                } else {
-                    by.join(", ")
-                };
-                let message = format!(
-                    "not in effect: overridden on all {} paths by {by}",
-                    status.paths
-                );
-                add(Severity::Warning, "Overridden", message);
-            }
-            Some(Enforcement::NoScope) => {
-                let message = "not in effect: its targets are on no path".to_owned();
-                add(Severity::Warning, "NoScope", message);
-            }
-            Some(Enforcement::Unknown) => {
-                let message = "not known to be in effect: it is not known which controller serves the Gateways \
-                               of its targets"
-                    .to_owned();
-                add(Severity::Warning, "ControllerUnknown", message);
-            }
-            _ => {}
+        if let Some((reason, message)) = without_effect(status) {
+            add(Severity::Warning, reason, message);
         }
+    }
+}
+
+/// Why a policy is not in effect, or not known to be: the reason and the message of its finding.
+fn without_effect(status: &PolicyStatus) -> Option<(&'static str, String)> {
+    match status.in_force? {
+        Enforcement::None => {
+            let by: Vec<String> = status
+                .overridden_by
+                .iter()
+                .map(ToString::to_string)
+                .collect();
+            let by = match by.is_empty() {
+                true => "other fields".to_owned(),
+                false => by.join(", "),
+            };
+            let paths = status.paths;
+            let message = format!("not in effect: overridden on all {paths} paths by {by}");
+            Some(("Overridden", message))
+        }
+        Enforcement::NoScope => {
+            let message = "not in effect: its targets are on no path".to_owned();
+            Some(("NoScope", message))
+        }
+        Enforcement::Unknown => {
+            let message = "not known to be in effect: it is not known which controller serves the \
+                           Gateways of its targets";
+            Some(("ControllerUnknown", message.to_owned()))
+        }
+        _ => None,
     }
 }
 
