@@ -57,8 +57,8 @@ impl ObjectCache {
         self
     }
 
-    /// The kinds to read from the source: those of the topology, all policy kinds, and the kinds
-    /// that policies may target.
+    /// The kinds to read from the source: those of the topology, all policy kinds, kinds without a profile
+    /// whose CRDs have target references, and the kinds that policies may target.
     pub fn desired_kinds(&self) -> &BTreeSet<GroupKind> {
         &self.desired_kinds
     }
@@ -252,6 +252,12 @@ fn kinds_of(
         desired.insert(profile.policy.clone());
         desired.extend(profile.target_kinds().cloned());
     }
+    // Policies of kinds without a profile are read for their targets (specification 2.7).
+    for (_, entry) in store.of_kind(&GroupKind::crd()) {
+        if entry.object.defines_target_reference() {
+            desired.extend(entry.object.defined_kind());
+        }
+    }
     // Secrets are never read, not even if a profile allows them as targets.
     desired.remove(&GroupKind::new(groups::CORE, "Secret"));
     (cluster_scoped, desired)
@@ -300,6 +306,25 @@ mod tests {
         names
             .map(|(_, entry)| entry.object.key.to_string())
             .collect()
+    }
+
+    #[test]
+    fn kinds_whose_crds_have_target_references_are_read() {
+        let crd = |kind: &str, reference: &str| {
+            let plural = kind.to_lowercase();
+            format!(
+                "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: {plural}.f.io}}\n\
+                 spec: {{group: f.io, names: {{kind: {kind}}}, versions: [{{name: v1, schema: {{openAPIV3Schema: \
+                 {{properties: {{spec: {{properties: {{{reference}}}}}}}}}}}}}]}}\n---\n"
+            )
+        };
+        let policy = "targetRefs: {items: {properties: {group: {}, kind: {}, name: {}}}}";
+        let scaler = "targetRef: {properties: {apiVersion: {}, kind: {}, name: {}}}";
+        let mut cache = ObjectCache::new(ProfileSources::shipped());
+        cache.apply(change(&(crd("Foo", policy) + &crd("Scaler", scaler))));
+        let desired = |kind: &str| cache.desired_kinds().contains(&GroupKind::parse(kind));
+        assert!(desired("Foo.f.io"));
+        assert!(!desired("Scaler.f.io"));
     }
 
     #[test]

@@ -184,6 +184,29 @@ impl Object {
         })
     }
 
+    /// Whether the object is a CustomResourceDefinition whose objects have target references as policies have:
+    /// `spec.targetRef` or `spec.targetRefs` with a `group` and a `kind` (specification 2.7).
+    pub fn defines_target_reference(&self) -> bool {
+        let versions = self
+            .body
+            .pointer("/spec/versions")
+            .and_then(Value::as_array);
+        let mut schemas = versions.into_iter().flatten().filter_map(|version| {
+            version.pointer("/schema/openAPIV3Schema/properties/spec/properties")
+        });
+        let is_reference = |schema: &Value| {
+            let properties = schema.get("properties");
+            let has = |name: &str| properties.is_some_and(|fields| fields.get(name).is_some());
+            has("group") && has("kind")
+        };
+        self.key.kind.is_crd()
+            && schemas.any(|spec| {
+                let one = spec.get("targetRef");
+                let many = spec.pointer("/targetRefs/items");
+                one.into_iter().chain(many).any(is_reference)
+            })
+    }
+
     /// Returns the kind that a CustomResourceDefinition defines; `None` for any other object, or if
     /// the definition names no kind.
     pub fn defined_kind(&self) -> Option<GroupKind> {
