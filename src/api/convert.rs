@@ -70,6 +70,16 @@ fn unknown(unknown: &Unknown) -> v1::Unknown {
     }
 }
 
+/// Converts what a kind does not know on some path to a state of the kind.
+pub fn unknown_state(kind: &GroupKind, unknown: &Unknown) -> v1::KindState {
+    v1::KindState {
+        kind: kind.to_string(),
+        state: v1::kind_state::State::Unknown.into(),
+        reason: unknown.reason.as_str().to_owned(),
+        message: unknown.message.clone(),
+    }
+}
+
 /// Converts the origin of a unit.
 pub fn origin(origin: &Origin) -> v1::Origin {
     v1::Origin {

@@ -12,6 +12,7 @@ use prost::Message;
 
 pub use convert::{
     block, effective_policy, effective_policy_with_spec, origin, policy_ref, timestamp,
+    unknown_state,
 };
 pub use encoded::{
     EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse,

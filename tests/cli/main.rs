@@ -14,3 +14,4 @@ mod cases;
 mod crds;
 mod insight;
 mod readme;
+mod unknown;

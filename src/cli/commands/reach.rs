@@ -124,6 +124,12 @@ impl ReachReport {
         let by = overridden_by(status);
         let summary = match status.in_force.as_str() {
             "" => return format!("{name} is not accepted: {}", rejection(status)),
+            "Unknown" => {
+                return format!(
+                    "{name} is not known to be in force: it is not known which controller serves the Gateways \
+                     of its targets"
+                );
+            }
             "NoScope" => {
                 return format!(
                     "{name} is not in effect: its targets are on no path at the levels of its kind"

@@ -10,7 +10,7 @@ use crate::api::{origin, policy_ref, v1};
 use entail_core::effective::Activity;
 use entail_core::engine::{ChainKey, ChainTable, PathEngine};
 use entail_core::model::{
-    Explanation, GroupKind, InternalError, OrInternal, RejectedPolicy, UnitExplanation,
+    Explanation, GroupKind, InternalError, OrInternal, RejectedPolicy, UnitExplanation, Unknown,
 };
 
 /// A kind in both worlds, with the changes between its answers.
@@ -65,6 +65,13 @@ impl<'e> KindPair<'e> {
             }
         };
         Ok(change.as_mut())
+    }
+
+    /// Returns what the answers of both worlds do not know, with the name of the kind.
+    pub(super) fn unknown(&self) -> impl Iterator<Item = (&GroupKind, &Unknown)> {
+        let explanations = self.before.explanations.iter();
+        let explanations = explanations.chain(&self.after.explanations);
+        explanations.filter_map(|found| Some((self.kind, found.effective.unknown.as_ref()?)))
     }
 
     /// Returns all changes, in the order of the explanations.

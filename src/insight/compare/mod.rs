@@ -40,6 +40,9 @@ pub fn preview_change(
         visibility.includes_object(key)
     });
     let version = snapshot.version();
+    let compared = compare(snapshot.engine(), &PathEngine::new(after), visibility);
+    let mut kinds = incomplete_kinds(snapshot, &[], visibility);
+    kinds.extend(compared.kinds.iter().cloned());
     Ok(v1::PreviewChangeResponse {
         problems: problems
             .into_iter()
@@ -47,8 +50,8 @@ pub fn preview_change(
             .collect(),
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
-        kinds: incomplete_kinds(snapshot, &[], visibility),
-        ..compare(snapshot.engine(), &PathEngine::new(after), visibility)
+        kinds,
+        ..compared
     })
 }
 
@@ -72,7 +75,8 @@ fn object_named(
     Ok(key)
 }
 
-/// Returns the changes from one world to another. Equal changes form one entry with all their paths.
+/// Returns the changes from one world to another, and the kinds that are unknown on a compared path of either.
+/// Equal changes form one entry with all their paths.
 pub fn compare(
     before: &PathEngine,
     after: &PathEngine,
@@ -82,11 +86,13 @@ pub fn compare(
     if let Err(error) = comparison.compare_all() {
         before.fail(error);
     }
+    let kinds = comparison.unknown_kinds();
     let changes = merge_equal(comparison.take_changes());
     let is_lost = |unit: &v1::ChangedUnit| unit.before_json.is_some() && unit.after_json.is_none();
     v1::PreviewChangeResponse {
         loses_values: changes.iter().flat_map(|c| &c.units).any(is_lost),
         changes,
+        kinds,
         paths_added: comparison.added.into_iter().collect(),
         paths_removed: comparison.removed.into_iter().collect(),
         truncated: comparison.truncated,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use hashbrown::{HashMap, HashSet};
 
 use super::answers::KindPair;
-use crate::api::v1;
+use crate::api::{unknown_state, v1};
 use crate::insight::Visibility;
 use crate::insight::visible::Visible;
 use entail_core::engine::{PathEngine, StateId};
@@ -93,6 +93,17 @@ impl<'e> Comparison<'e> {
             self.compare_children(None, (&mut name, &mut visible, 0), with_names)?;
         }
         Ok(())
+    }
+
+    /// Returns the kinds that are unknown on a compared path of either world, each reason once, sorted.
+    pub(super) fn unknown_kinds(&self) -> Vec<v1::KindState> {
+        let unknown = self.pairs.iter().flat_map(KindPair::unknown);
+        let mut states: Vec<v1::KindState> = unknown
+            .map(|(kind, unknown)| unknown_state(kind, unknown))
+            .collect();
+        states.sort_by(|a, b| (&a.kind, &a.message).cmp(&(&b.kind, &b.message)));
+        states.dedup();
+        states
     }
 
     /// Returns the changed answers with their paths, sorted by kind.

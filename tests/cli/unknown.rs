@@ -1,0 +1,143 @@
+//! Commands say first what is not known, and exit with status 3.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// A Gateway whose GatewayClass is missing, a filter and a policy of kinds without a profile.
+const MANIFESTS: &str = "
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: gw, namespace: infra}
+spec: {gatewayClassName: mine, listeners: [{name: http, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: shop, namespace: shop}
+spec:
+  parentRefs: [{name: gw, namespace: infra}]
+  rules:
+  - name: pay
+    filters: [{type: ExtensionRef, extensionRef: {group: traefik.io, kind: Middleware, name: auth}}]
+  - name: browse
+---
+apiVersion: gateway.envoyproxy.io/v1alpha1
+kind: SecurityPolicy
+metadata: {name: cors, namespace: shop}
+spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: shop}], cors: {allowOrigins: ['*']}}
+---
+apiVersion: foo.example.com/v1
+kind: FooPolicy
+metadata: {name: foo, namespace: infra}
+spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: gw}]}
+";
+
+const SECURITY: &str = "SecurityPolicy.gateway.envoyproxy.io is UNKNOWN";
+const FOO: &str = "FooPolicy.foo.example.com is UNKNOWN";
+const FILTER: &str = "Middleware.traefik.io is UNKNOWN";
+
+fn entail(file: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_entail"));
+    command.args(args).arg("--manifests").arg(file);
+    command.output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    // Lines are wrapped.
+    String::from_utf8_lossy(bytes).replace('\n', " ")
+}
+
+#[test]
+fn commands_begin_with_what_is_not_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop.yaml");
+    std::fs::write(&file, MANIFESTS).unwrap();
+    let all = [SECURITY, FOO, FILTER];
+    for (args, expected) in [
+        (vec!["get"], &all[..]),
+        (vec!["get", "httproute/shop/shop"], &all),
+        (vec!["explain", "httproute/shop/shop"], &all),
+        (vec!["status"], &all),
+        (vec!["lint"], &all),
+        (vec!["resolve", "--host", "any.example"], &all),
+        (vec!["reach", "securitypolicy/shop/cors"], &all),
+        (vec!["get", "--kind", "SecurityPolicy"], &[SECURITY]),
+    ] {
+        let output = entail(&file, &args);
+        assert_eq!(output.status.code(), Some(3), "{args:?}");
+        let printed = text(&output.stdout);
+        assert!(printed.starts_with("INCOMPLETE: "), "{args:?}: {printed}");
+        for line in expected {
+            assert!(printed.contains(line), "{args:?} lacks {line}: {printed}");
+        }
+        assert!(printed.contains("--assume-class"), "{args:?}: {printed}");
+    }
+    let output = entail(&file, &["get", "-o", "json"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains(SECURITY));
+    let whole: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(
+        whole["paths"]
+            .as_array()
+            .is_some_and(|paths| !paths.is_empty())
+    );
+}
+
+#[test]
+fn options_say_what_a_controller_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop.yaml");
+    std::fs::write(&file, MANIFESTS).unwrap();
+    let get = ["get", "httproute/shop/shop", "--kind", "SecurityPolicy"];
+    for more in [
+        &[
+            "--assume-class",
+            "mine=gateway.envoyproxy.io/gatewayclass-controller",
+        ][..],
+        &[
+            "--assume-class",
+            "mine=my.example.com/gw",
+            "--controller",
+            "my.example.com/gw=gateway.envoyproxy.io",
+        ],
+    ] {
+        let output = entail(&file, &[&get[..], more].concat());
+        assert_eq!(output.status.code(), Some(0), "{more:?}: {output:?}");
+        assert!(text(&output.stdout).contains("allowOrigins"), "{more:?}");
+    }
+    // Another controller is known not to act on it.
+    let output = entail(
+        &file,
+        &[
+            &get[..],
+            &["--assume-class", "mine=istio.io/gateway-controller"],
+        ]
+        .concat(),
+    );
+    assert_eq!(output.status.code(), Some(0));
+    assert!(!text(&output.stdout).contains("allowOrigins"));
+    let output = entail(&file, &[&get[..], &["--assume-class", "mine"]].concat());
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn a_comparison_says_what_is_not_known_on_either_side() {
+    let folder = tempfile::tempdir().unwrap();
+    let (before, after) = (folder.path().join("a.yaml"), folder.path().join("b.yaml"));
+    let class = "---\napiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: mine}\n\
+                 spec: {controllerName: gateway.envoyproxy.io/gatewayclass-controller}\n";
+    std::fs::write(&before, MANIFESTS).unwrap();
+    std::fs::write(&after, format!("{MANIFESTS}{class}")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_entail"));
+    let output = command
+        .arg("diff")
+        .arg(&before)
+        .arg(&after)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    let printed = text(&output.stdout);
+    assert!(
+        printed.contains(SECURITY) && printed.contains("allowOrigins"),
+        "{printed}"
+    );
+}
