@@ -298,8 +298,12 @@ fn winners(
     }
     let mut all = by(rules.lines.iter().collect());
     all.extend(others(rules.sealed.iter().cloned().collect()));
-    let merged = rules.merged.iter().flat_map(|merged| merged.by.clone());
-    all.extend(others(merged.collect()));
+    // An empty object that others filled makes a contributor (11.40). The whole (11.9) is held by those who set
+    // anything in it; the text leaves open whether such an object is enough for that (10), and here it is not.
+    if !path.is_empty() || all.is_empty() {
+        let merged = rules.merged.iter().flat_map(|merged| merged.by.clone());
+        all.extend(others(merged.collect()));
+    }
     all
 }
 
