@@ -12,7 +12,7 @@ use super::leaf::{Leaf, Path};
 use super::losses::meet;
 use super::place::{AttachedKind, PathView};
 use super::policy::{Policy, names};
-use super::settings::{Class, Settings};
+use super::settings::{Class, Granularity, Settings};
 use super::unmerged;
 
 /// The status of one policy.
@@ -246,7 +246,10 @@ fn loses_to_itself(
     unit: &Offered,
 ) -> bool {
     let alone = BTreeSet::from([policy.name.clone()]);
-    let units = units_by(kind, folded.lines(), kind.finest());
+    // Of a kind that offers Atomic alone, the unit is the block: the text does not say whether 11.32 means its
+    // leaves, as the loss report does (9.2), or the whole, to which origins apply (9.1). Here it is the whole.
+    let finest = kind.finest().unwrap_or(Granularity::Atomic);
+    let units = units_by(kind, folded.lines(), Some(finest));
     let near = units.iter().filter(|(place, _)| meet(place, path));
     let mut near: Vec<BTreeSet<String>> = near.map(|(_, by)| by.clone()).collect();
     let whole = folded.rules.as_ref().and_then(whole_of);
@@ -328,7 +331,11 @@ fn ancestors(
     match placed.kind.ancestor.as_str() {
         "None" => BTreeSet::new(),
         // The attached objects, whatever paths there are.
-        "Target" => places.iter().map(|place| object(&place.node)).collect(),
+        "Target" => {
+            let objects = places.iter().map(|place| object(&place.node));
+            // The node above everything, for policies of a root namespace, is no object (3.1).
+            objects.filter(|key| !key.is_empty()).collect()
+        }
         _ => {
             let taking_part = on.filter(|scene| scene.has(&places));
             taking_part.filter_map(|scene| scene.root.clone()).collect()
