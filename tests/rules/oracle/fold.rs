@@ -1,6 +1,6 @@
 //! Folding what stands on a path (specification 4.3 and 6), block after block.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use entail_core::expr::Expression;
 use serde_json::Value;
@@ -30,14 +30,21 @@ pub struct Folded {
     /// among its blocks).
     pub failed: BTreeSet<(String, usize)>,
     pub held: BTreeSet<(String, usize)>,
-    /// How many of `unset` act on a block: those that were gathered below it.
-    pub cut_by: BTreeMap<(String, usize), usize>,
+    /// Policies that the span leaves out at one of their places at least.
+    pub beyond: BTreeSet<String>,
 }
 
 impl Folded {
     /// The effective rules.
     pub fn spec(&self) -> Option<Value> {
         self.rules.as_ref().map(|rules| assemble(&rules.lines))
+    }
+
+    /// Whether the condition of a block was false at each of its places. A place that the span leaves out is
+    /// none of them: the text does not say whether its loss names the holders (10, 11.20), and here it does.
+    pub fn skipped(&self, policy: &str, at: usize) -> bool {
+        let block = (policy.to_owned(), at);
+        self.failed.contains(&block) && !self.held.contains(&block) && !self.beyond.contains(policy)
     }
 
     /// The lines, none if there are no rules.
@@ -48,16 +55,26 @@ impl Folded {
 
 /// Folds the nodes, from least to most specific, above the object's own fields.
 pub fn fold(kind: &Settings, nodes: &[Node], own: &[Leaf]) -> Folded {
-    let nodes = spanned(kind, nodes);
-    if nodes.iter().all(|node| node.policies.is_empty()) {
+    let near = spanned(kind, nodes);
+    if near.iter().all(|node| node.policies.is_empty()) {
         return Folded::default();
     }
-    if kind.owner_lower {
-        from_above(kind, &nodes)
+    let folded = if kind.owner_lower {
+        from_above(kind, &near)
     } else if kind.top_down {
-        stack(kind, &nodes)
+        stack(kind, &near)
     } else {
-        bottom_up(kind, &nodes, own)
+        bottom_up(kind, &near, own)
+    };
+    let places = |nodes: &[Node], name: &str| {
+        let policies = nodes.iter().flat_map(|node| &node.policies);
+        policies.filter(|policy| policy.name == name).count()
+    };
+    let all = nodes.iter().flat_map(|node| &node.policies);
+    let beyond = all.filter(|p| places(nodes, &p.name) > places(&near, &p.name));
+    Folded {
+        beyond: beyond.map(|policy| policy.name.clone()).collect(),
+        ..folded
     }
 }
 
@@ -184,8 +201,6 @@ impl FoldState<'_> {
                     self.folded.failed.insert(this);
                     continue;
                 }
-                let acting = self.folded.cut_by.entry(this.clone()).or_default();
-                *acting = below.unset.len().max(*acting);
                 self.folded.held.insert(this);
                 let names = block
                     .unset

@@ -12,7 +12,7 @@ use super::leaf::{Leaf, Path};
 use super::losses::meet;
 use super::place::{AttachedKind, PathView};
 use super::policy::{Policy, names};
-use super::settings::{Class, Settings};
+use super::settings::{Class, Granularity, Settings};
 use super::unmerged;
 
 /// The status of one policy.
@@ -90,7 +90,7 @@ fn count(
             Class::Direct => whole(placed, scene, &policy.name, &mut count),
             // A transparent empty policy has no scope (specification 10).
             _ if policy.is_transparent() => {}
-            _ => tally(&placed.kind, here(scene, policy), &folded[path], &mut count),
+            _ => tally(&placed.kind, scene, policy, &folded[path], &mut count),
         }
     }
     count
@@ -171,20 +171,24 @@ fn offered(policy: &Policy) -> BTreeMap<Path, Offered> {
 }
 
 /// Counts one scope.
-fn tally(kind: &Settings, policy: &Policy, folded: &Folded, count: &mut Count) {
+fn tally(kind: &Settings, scene: &PathView, policy: &Policy, folded: &Folded, count: &mut Count) {
     count.scopes += 1;
+    let policy = here(scene, policy);
     let name = &policy.name;
     let none = RuleSet::default();
     let rules = folded.rules.as_ref().unwrap_or(&none);
     let offered = offered(policy);
     let mut won = false;
     for (path, unit) in &offered {
-        if wins(rules, name, path, unit) || loses_to_itself(kind, policy, folded, path, unit) {
+        let unset_by = unset_by(scene, folded, name, path);
+        let own = unset_by.is_empty() && loses_to_itself(kind, policy, folded, path, unit);
+        if wins(rules, name, path, unit) || own {
             won = true;
             count.won += 1;
         } else {
             count.lost += 1;
-            count.by.extend(winners(policy, folded, rules, path, unit));
+            let by = winners(policy, folded, rules, path, unit, unset_by);
+            count.by.extend(by);
         }
     }
     let foreign = |line: &Leaf| {
@@ -213,6 +217,26 @@ fn wins(rules: &RuleSet, name: &String, path: &Path, unit: &Offered) -> bool {
     stands || filled
 }
 
+/// The other policies on the path whose `unset` names a unit, in blocks that were not skipped (11.42). What they
+/// name is all that counts by the text of 10 and 11.32, not whether it acted on the unit: such an `unset` may stand
+/// above the unit, or beyond the closest parent.
+fn unset_by(scene: &PathView, folded: &Folded, name: &str, path: &Path) -> BTreeSet<String> {
+    let unsets = |policy: &&Policy| {
+        let mut blocks = policy.blocks.iter().enumerate();
+        blocks.any(|(at, block)| {
+            block.unset.iter().any(|unset| names(unset, path)) && !folded.skipped(&policy.name, at)
+        })
+    };
+    let others = scene.nodes.iter().flat_map(|node| &node.policies);
+    let others = others.filter(|policy| policy.name != name).filter(unsets);
+    others.map(|policy| policy.name.clone()).collect()
+}
+
+/// The policy whose empty block of a Blocking kind is the result: one unit, the whole (11.9).
+fn whole_of(rules: &RuleSet) -> Option<&String> {
+    rules.sealed.as_ref().filter(|_| rules.lines.is_empty())
+}
+
 /// A policy never loses to itself (11.32): units stand at, above or below the place, and all come from it alone.
 fn loses_to_itself(
     kind: &Settings,
@@ -222,31 +246,21 @@ fn loses_to_itself(
     unit: &Offered,
 ) -> bool {
     let alone = BTreeSet::from([policy.name.clone()]);
-    let units = units_by(kind, folded.lines(), kind.finest());
-    let near: Vec<_> = units
-        .iter()
-        .filter(|(place, _)| meet(place, path))
-        .collect();
-    // What another policy's unset cut out is lost: one that acts on the block, from below.
-    let blocks = unit.blocks.iter().map(|at| (policy.name.clone(), *at));
-    let acting = blocks.filter_map(|block| folded.cut_by.get(&block)).max();
-    let mut acting = folded
-        .unset
-        .iter()
-        .take(acting.copied().unwrap_or_default());
-    let unset = acting.any(|(unset, by)| *by != policy.name && names(unset, path));
-    !near.is_empty()
-        && near.iter().all(|(_, by)| *by == alone)
-        && !unset
-        && !only_failed(policy, folded, unit)
+    // Of a kind that offers Atomic alone, the unit is the block: the text does not say whether 11.32 means its
+    // leaves, as the loss report does (9.2), or the whole, to which origins apply (9.1). Here it is the whole.
+    let finest = kind.finest().unwrap_or(Granularity::Atomic);
+    let units = units_by(kind, folded.lines(), Some(finest));
+    let near = units.iter().filter(|(place, _)| meet(place, path));
+    let mut near: Vec<BTreeSet<String>> = near.map(|(_, by)| by.clone()).collect();
+    let whole = folded.rules.as_ref().and_then(whole_of);
+    near.extend(whole.map(|name| BTreeSet::from([name.clone()])));
+    !near.is_empty() && near.iter().all(|by| *by == alone) && !only_failed(policy, folded, unit)
 }
 
 /// Whether only blocks whose condition failed hold the unit.
 fn only_failed(policy: &Policy, folded: &Folded, unit: &Offered) -> bool {
-    unit.blocks.iter().all(|at| {
-        let block = (policy.name.clone(), *at);
-        folded.failed.contains(&block) && !folded.held.contains(&block)
-    })
+    let mut blocks = unit.blocks.iter();
+    blocks.all(|at| folded.skipped(&policy.name, *at))
 }
 
 /// Who overrides a lost unit.
@@ -256,6 +270,7 @@ fn winners(
     rules: &RuleSet,
     path: &Path,
     unit: &Offered,
+    unset_by: BTreeSet<String>,
 ) -> BTreeSet<String> {
     // A failed condition names nobody, unless another block lost it, too (11.20).
     if only_failed(policy, folded, unit) {
@@ -270,19 +285,28 @@ fn winners(
     let holders: Vec<&Leaf> = rules
         .lines
         .iter()
-        .filter(|line| meet(path, &line.path))
+        .filter(|line| meet(path, &line.path) && line.by.iter().any(|by| *by != policy.name))
         .collect();
     if !holders.is_empty() && !path.is_empty() {
         return by(holders);
     }
-    // Those whose unset names it, on this path (11.42), but never the policy itself (11.26).
-    let unset = folded.unset.iter().filter(|(unset, _)| names(unset, path));
-    let unset = others(unset.map(|(_, by)| by.clone()).collect());
-    if !unset.is_empty() {
-        return unset;
+    // The empty result of a Blocking kind is above every leaf (11.41).
+    let whole = others(whole_of(rules).into_iter().cloned().collect());
+    if !whole.is_empty() {
+        return whole;
+    }
+    // Those whose unset names it, but never the policy itself (11.26).
+    if !unset_by.is_empty() {
+        return unset_by;
     }
     let mut all = by(rules.lines.iter().collect());
     all.extend(others(rules.sealed.iter().cloned().collect()));
+    // An empty object that others filled makes a contributor (11.40). The whole (11.9) is held by those who set
+    // anything in it; the text leaves open whether such an object is enough for that (10), and here it is not.
+    if !path.is_empty() || all.is_empty() {
+        let merged = rules.merged.iter().flat_map(|merged| merged.by.clone());
+        all.extend(others(merged.collect()));
+    }
     all
 }
 
@@ -307,7 +331,11 @@ fn ancestors(
     match placed.kind.ancestor.as_str() {
         "None" => BTreeSet::new(),
         // The attached objects, whatever paths there are.
-        "Target" => places.iter().map(|place| object(&place.node)).collect(),
+        "Target" => {
+            let objects = places.iter().map(|place| object(&place.node));
+            // The node above everything, for policies of a root namespace, is no object (3.1).
+            objects.filter(|key| !key.is_empty()).collect()
+        }
         _ => {
             let taking_part = on.filter(|scene| scene.has(&places));
             taking_part.filter_map(|scene| scene.root.clone()).collect()

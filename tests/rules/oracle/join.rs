@@ -75,8 +75,8 @@ pub fn join(
             continue;
         }
         match by.direction {
-            Direction::Defaults => add(&mut result, unit),
-            Direction::Overrides => set(&mut result, unit),
+            Direction::Defaults => add(kind, &mut result, unit),
+            Direction::Overrides => set(kind, &mut result, unit),
         }
     }
     for merged in &higher.merged {
@@ -103,7 +103,7 @@ fn keep_merged(
     let depth = unit_depth(kind, &merged.path, granularity);
     let came = depth < merged.path.len() && inside(result) == inside(higher);
     let opened =
-        depth >= merged.path.len() && is_container(&result.lines, &merged.path, merged.list);
+        depth >= merged.path.len() && is_container(kind, &result.lines, &merged.path, merged.list);
     if came || opened {
         note(result, merged.clone());
     }
@@ -227,8 +227,24 @@ fn rule_opens(kind: &Settings, path: &[Step]) -> bool {
         .any(|map| dotted(map).starts_with(path))
 }
 
+/// Whether a line is inside a unit at or above a path that no granularity of the kind opens: the schema of the
+/// line's own block makes it one unit. The text does not say what another block adds there whose schema does
+/// not close the object (5.2, 11.43); such a unit stays in one piece: it wins or loses as a whole.
+fn is_in_closed_unit(kind: &Settings, line: &Leaf, path: &[Step]) -> bool {
+    let closes = |at: usize| {
+        let opened = kind.offers(Granularity::Patch)
+            || kind.offers(Granularity::Custom)
+            || (kind.offers(Granularity::Rule) && rule_opens(kind, &line.path[..at]));
+        !opened && line.path.len() > at && path.starts_with(&line.path[..at])
+    };
+    line.closed.is_some_and(closes)
+}
+
 /// How a line of the result stands to a unit that wants in.
-fn meets(line: &Leaf, unit: &[Step]) -> bool {
+fn meets(kind: &Settings, line: &Leaf, unit: &[Step]) -> bool {
+    if is_in_closed_unit(kind, line, unit) {
+        return true;
+    }
     let shared = line
         .path
         .iter()
@@ -253,23 +269,25 @@ fn leaves_room(container: &Value, next: &Step) -> bool {
 }
 
 /// Adds a unit if the result lacks it.
-fn add(result: &mut RuleSet, unit: Unit) {
-    if merges(result, &unit) || result.lines.iter().any(|line| meets(line, &unit.path)) {
+fn add(kind: &Settings, result: &mut RuleSet, unit: Unit) {
+    let met = |line: &Leaf| meets(kind, line, &unit.path);
+    if merges(kind, result, &unit) || result.lines.iter().any(met) {
         return;
     }
-    put(result, unit);
+    put(kind, result, unit);
 }
 
 /// Sets a unit, whatever the result has there.
-fn set(result: &mut RuleSet, unit: Unit) {
-    if !merges(result, &unit) {
-        put(result, unit);
+fn set(kind: &Settings, result: &mut RuleSet, unit: Unit) {
+    if !merges(kind, result, &unit) {
+        put(kind, result, unit);
     }
 }
 
 /// An empty container sets nothing where there is one (specification 11.37), and is merged with it (11.39).
-fn merges(result: &mut RuleSet, unit: &Unit) -> bool {
-    if !unit.open || !result.lines.iter().any(|line| is_container_of(line, unit)) {
+fn merges(kind: &Settings, result: &mut RuleSet, unit: &Unit) -> bool {
+    let mut lines = result.lines.iter();
+    if !unit.open || !lines.any(|line| is_container_of(kind, line, unit)) {
         return false;
     }
     let merged = Merged {
@@ -290,7 +308,7 @@ fn note(result: &mut RuleSet, new: Merged) {
 }
 
 /// Whether an object, or a keyed list, stands at the path.
-pub fn is_container(lines: &[Leaf], path: &[Step], list: bool) -> bool {
+pub fn is_container(kind: &Settings, lines: &[Leaf], path: &[Step], list: bool) -> bool {
     let empty = if list {
         Value::Array(Vec::new())
     } else {
@@ -298,6 +316,7 @@ pub fn is_container(lines: &[Leaf], path: &[Step], list: bool) -> bool {
     };
     let shows = |line: &Leaf| {
         line.path.starts_with(path)
+            && !is_in_closed_unit(kind, line, path)
             && match line.path.get(path.len()) {
                 None => line.value == empty,
                 Some(next) => leaves_room(&empty, next),
@@ -307,8 +326,8 @@ pub fn is_container(lines: &[Leaf], path: &[Step], list: bool) -> bool {
 }
 
 /// Whether the line shows that the result has a container where the unit has an empty one.
-fn is_container_of(line: &Leaf, unit: &Unit) -> bool {
-    if !line.path.starts_with(&unit.path) {
+fn is_container_of(kind: &Settings, line: &Leaf, unit: &Unit) -> bool {
+    if !line.path.starts_with(&unit.path) || is_in_closed_unit(kind, line, &unit.path) {
         return false;
     }
     match line.path.get(unit.path.len()) {
@@ -318,16 +337,18 @@ fn is_container_of(line: &Leaf, unit: &Unit) -> bool {
 }
 
 /// Writes the unit's lines where the first one of those stood that make room for it.
-fn put(result: &mut RuleSet, unit: Unit) {
+fn put(kind: &Settings, result: &mut RuleSet, unit: Unit) {
     // What stood in the unit's place is gone, and so is what it was merged with.
     result
         .merged
         .retain(|merged| !merged.path.starts_with(&unit.path));
     // An empty container above the unit is no longer empty.
     let filled = |line: &Leaf| {
-        unit.path.starts_with(&line.path) && line.path != unit.path && !meets(line, &unit.path)
+        unit.path.starts_with(&line.path)
+            && line.path != unit.path
+            && !meets(kind, line, &unit.path)
     };
-    let goes = |line: &Leaf| meets(line, &unit.path) || filled(line);
+    let goes = |line: &Leaf| meets(kind, line, &unit.path) || filled(line);
     let at = result
         .lines
         .iter()
@@ -348,7 +369,7 @@ fn put(result: &mut RuleSet, unit: Unit) {
     let lines = &result.lines;
     result
         .merged
-        .retain(|merged| is_container(lines, &merged.path, merged.list));
+        .retain(|merged| is_container(kind, lines, &merged.path, merged.list));
 }
 
 /// Unites two lists of a `set`: the result so far, then what is added, each value once (specification 5.2, structural;

@@ -71,9 +71,19 @@ impl Judge {
         }
         let is_cluster =
             |group: &str, kind: &str| cluster.contains(&(group.to_owned(), kind.to_owned()));
+        let aliases = documents
+            .iter()
+            .filter(|d| d["kind"] == "ControllerAlias")
+            .map(|d| {
+                let spec = &d["spec"];
+                (text(&spec["controllerName"]), text(&spec["profiles"]))
+            });
         Self {
             objects: Objects::new(documents, &is_cluster),
-            known: KnownControllers(known),
+            known: KnownControllers {
+                listed: known,
+                aliases: aliases.collect(),
+            },
             kinds,
         }
     }

@@ -61,7 +61,8 @@ fn inherited(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
                 .collect();
             for (path, _) in units_by(&placed.kind, &lines, placed.kind.finest()) {
                 let stands = value_at(&result, &path).is_some();
-                if !stands && !(path.is_empty() && folded.rules.is_some()) {
+                let is_whole = path.is_empty() && folded.rules.is_some();
+                if !stands && !is_whole {
                     lost.insert(written(&path));
                 }
             }

@@ -119,8 +119,12 @@ fn statuses(engine: &PathEngine, wrong: &mut Vec<String>) {
             continue;
         }
         let section = text.split_once('#').map(|(_, section)| section);
-        let found = engine.affecting(&key.object, section);
-        let expected = world.judged_affecting(&affected, &text);
+        let mut found = engine.affecting(&key.object, section);
+        let mut expected = world.judged_affecting(&affected, &text);
+        // Which policies they are is compared here, not their order: that follows the slots of an engine, and
+        // one that follows changes fills them in the order of arrival.
+        found.sort();
+        expected.sort();
         if found != expected {
             wrong.push(format!(
                 "{text}: affected by {found:?} and not {expected:?}"

@@ -36,9 +36,14 @@ pub struct Attached {
     pub distrusted: Option<String>,
 }
 
-/// The controllerNames that some loaded profile lists (2.6).
+/// What the documents know about controllers (2.6).
 #[derive(Clone, Debug, Default)]
-pub struct KnownControllers(pub Vec<String>);
+pub struct KnownControllers {
+    /// The entries of `controllers` of all loaded profiles.
+    pub listed: Vec<String>,
+    /// Each controllerName of a ControllerAlias, with what that names: an API group or a controllerName.
+    pub aliases: Vec<(String, String)>,
+}
 
 /// A kind with its policies, placed.
 pub struct AttachedKind<'w> {
@@ -314,13 +319,25 @@ impl<'w> AttachedKind<'w> {
         let listed = |entries: &[String]| {
             name.is_some_and(|name| entries.iter().any(|e| fits_controller(e, name)))
         };
+        let aliases = self.known.aliases.iter();
+        let mut aliases = aliases
+            .filter(|(alias, _)| name == Some(alias.as_str()))
+            .map(|(_, profiles)| profiles)
+            .peekable();
+        if aliases.peek().is_some() {
+            let describes = |profiles: &String| {
+                self.kind.group == *profiles
+                    || controllers.iter().any(|e| fits_controller(e, profiles))
+            };
+            return (aliases.any(describes), false);
+        }
         let acts = listed(controllers);
         let attached = places.iter().any(|(place, _)| {
             let lost = self.rejected.get(place).into_iter().flatten();
             self.at.get(place).is_some_and(|here| !here.is_empty())
                 || lost.into_iter().any(|(_, reason)| reason != "Invalid")
         });
-        (acts, !acts && !listed(&self.known.0) && attached)
+        (acts, !acts && !listed(&self.known.listed) && attached)
     }
 
     /// The places in order with their levels, namespaces among them (specification 1.2).

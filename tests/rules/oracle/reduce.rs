@@ -61,7 +61,7 @@ pub fn reduce(
             BlockUse::Lower => above,
             BlockUse::Neither => combined(how, &place, value, &above, &below, &c),
         };
-        replace(result, &place, lines);
+        replace(kind, result, &place, lines);
         taken.push(place);
     }
     taken
@@ -115,7 +115,7 @@ fn combined(
     lines
 }
 
-fn replace(result: &mut RuleSet, place: &[Step], lines: Vec<Leaf>) {
+fn replace(kind: &Settings, result: &mut RuleSet, place: &[Step], lines: Vec<Leaf>) {
     let at = result
         .lines
         .iter()
@@ -128,7 +128,7 @@ fn replace(result: &mut RuleSet, place: &[Step], lines: Vec<Leaf>) {
     let lines = &result.lines;
     result
         .merged
-        .retain(|merged| is_container(lines, &merged.path, merged.list));
+        .retain(|merged| is_container(kind, lines, &merged.path, merged.list));
 }
 
 fn number(value: &Value) -> Option<f64> {

@@ -230,6 +230,10 @@ fn order(value: &Value) -> Vec<OrderKey> {
 
 impl Settings {
     /// Reads a profile document; `definition` is the CRD of its kind.
+    #[allow(
+        clippy::too_many_lines,
+        reason = "one step after another, each of a few lines"
+    )]
     pub fn read(document: &Value, definition: Option<&Value>) -> Self {
         let spec = filled(document, definition);
         let (rules, choice) = (&spec["rules"], &spec["strategy"]);

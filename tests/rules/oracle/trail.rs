@@ -47,6 +47,10 @@ fn lone(node: String, level: &'static str) -> Step {
 }
 
 /// Reads the name of a path that exists.
+#[allow(
+    clippy::too_many_lines,
+    reason = "one step after another, each of a few lines"
+)]
 pub fn trail(objects: &Objects, path: &str) -> Trail {
     let parts: Vec<&str> = path.split('/').collect();
     let mut trail = Trail {

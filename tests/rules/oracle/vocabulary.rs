@@ -87,6 +87,10 @@ pub fn annotate(rng: &mut Rng, metadata: &mut Value) {
 }
 
 /// Changes a policy of a kind: where it attaches, how old it counts, what its controller says.
+#[allow(
+    clippy::too_many_lines,
+    reason = "one step after another, each of a few lines"
+)]
 pub fn policy(rng: &mut Rng, kind: &Settings, places: &[TargetCandidate], object: &mut Value) {
     let spec = object["spec"].as_object_mut().unwrap();
     for reference in spec

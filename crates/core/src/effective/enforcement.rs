@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::stack::Acceptance;
 use super::{AttachmentChain, PolicyKind, World, direct};
 use crate::merge::{FoldDetail, FoldResult, MergedUnit, fold, leaves_of, value_at};
-use crate::model::{Enforcement, Segment, Unit};
+use crate::model::{Enforcement, Granularity, Segment, Unit};
 use crate::profile::PolicyClass;
 use crate::topology::NodeId;
 
@@ -190,7 +190,7 @@ fn share(
             continue;
         }
         let unset_by = unset_by(folded, groups, unit, policy);
-        if unset_by.is_empty() && is_own_place(folded, unit, policy) {
+        if unset_by.is_empty() && is_own_place(kind, folded, unit, policy) {
             continue;
         }
         overridden_by.extend(overriding_policies(folded, unset_by, unit, policy));
@@ -261,9 +261,19 @@ fn is_won(folded: &FoldResult<'_>, unit: &Unit, policy: usize) -> bool {
 }
 
 /// Whether units of the result are at, above or below a place, and the policy alone sets all of them: it
-/// does not lose to itself (specification 11.32).
-fn is_own_place(folded: &FoldResult<'_>, place: &Unit, policy: usize) -> bool {
-    let meets = |found: &&MergedUnit<'_>| found.unit.covers(place) || place.covers(&found.unit);
+/// does not lose to itself (specification 11.32). Units are those of the finest granularity that the kind
+/// offers: where that is Patch or Custom, a keyed list is one unit (specification 11.13).
+fn is_own_place(kind: &PolicyKind, folded: &FoldResult<'_>, place: &Unit, policy: usize) -> bool {
+    let granularities = kind.profile.strategies.iter();
+    let lists_are_units = granularities
+        .filter_map(|strategy| strategy.granularity())
+        .any(|g| matches!(g, Granularity::Patch | Granularity::Custom));
+    let meets = |found: &&MergedUnit<'_>| {
+        let segments = found.unit.0.iter();
+        let depth = segments.take_while(|s| !lists_are_units || matches!(s, Segment::Field(_)));
+        let found = found.unit.0.get(..depth.count()).unwrap_or_default();
+        place.0.starts_with(found) || found.starts_with(&place.0)
+    };
     let mut found = folded.units.iter().filter(meets).peekable();
     found.peek().is_some() && found.all(|found| !is_set_by_others(folded, found, policy))
 }

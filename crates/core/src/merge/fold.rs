@@ -96,8 +96,7 @@ impl FoldResult<'_> {
             .flat_map(|sources| self.policies_of(sources))
     }
 
-    /// Reports whether a block was skipped because its condition was not true: at each place where
-    /// the condition was evaluated.
+    /// Reports whether a block was skipped because its condition was not true, at each of its places.
     pub fn is_skipped(&self, policy: usize, block: BlockName) -> bool {
         let sources = self.sources.iter().enumerate();
         let mut places = sources
