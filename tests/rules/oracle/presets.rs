@@ -153,7 +153,7 @@ pub fn profiles<'d>(
             continue;
         }
         let same = |d: &&Value| d["spec"]["group"] == *group && d["spec"]["names"]["kind"] == *kind;
-        all.push((profile.clone(), definitions.iter().position(|d| same(d))));
+        all.push((profile.clone(), definitions.iter().position(same)));
     }
     let with = |(profile, at): (Value, Option<usize>)| (profile, at.map(|at| definitions[at]));
     all.into_iter().map(with).collect()
