@@ -287,7 +287,9 @@ fn winners(
         .iter()
         .filter(|line| meet(path, &line.path) && line.by.iter().any(|by| *by != policy.name))
         .collect();
-    if !holders.is_empty() && !path.is_empty() {
+    // The whole (11.9) is held by those who set anything in it; the text leaves open whether an empty one that
+    // others filled holds it, too (10, 11.39), and here it does not.
+    if !holders.is_empty() {
         return by(holders);
     }
     // The empty result of a Blocking kind is above every leaf (11.41).
@@ -301,12 +303,9 @@ fn winners(
     }
     let mut all = by(rules.lines.iter().collect());
     all.extend(others(rules.sealed.iter().cloned().collect()));
-    // An empty object that others filled makes a contributor (11.40). The whole (11.9) is held by those who set
-    // anything in it; the text leaves open whether such an object is enough for that (10), and here it is not.
-    if !path.is_empty() || all.is_empty() {
-        let merged = rules.merged.iter().flat_map(|merged| merged.by.clone());
-        all.extend(others(merged.collect()));
-    }
+    // An empty object that others filled makes a contributor (11.40).
+    let merged = rules.merged.iter().flat_map(|merged| merged.by.clone());
+    all.extend(others(merged.collect()));
     all
 }
 
