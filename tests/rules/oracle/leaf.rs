@@ -264,7 +264,10 @@ pub fn value_at<'v>(rules: &'v Value, path: &[Step]) -> Option<&'v Value> {
         found = match step {
             Step::Field(name) => found.get(name)?,
             Step::Item(keys) => {
-                let is = |item: &&Value| keys.iter().all(|(key, v)| item[key].to_string().as_str() == v.as_str());
+                let is = |item: &&Value| {
+                    keys.iter()
+                        .all(|(key, v)| item[key].to_string().as_str() == v.as_str())
+                };
                 found.as_array()?.iter().find(is)?
             }
         };

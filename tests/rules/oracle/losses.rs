@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::compare::effective;
 use super::join::units_by;
-use super::leaf::{Leaf, Path, is_tombstone, value_at, written};
+use super::leaf::{Path, is_tombstone, value_at, written};
 use super::place::{AttachedKind, PathView};
 use super::policy::Policy;
 use super::settings::Class;
@@ -52,14 +52,13 @@ fn inherited(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
         .filter(|policy| policy.name != most_specific.name)
     {
         for block in &policy.blocks {
-            // A null is no loss: one that won is there (11.13), and what one that lost wants to be away is away.
-            let lines: Vec<Leaf> = block
-                .lines
-                .iter()
-                .filter(|line| !is_tombstone(line))
-                .cloned()
-                .collect();
-            for (path, _) in units_by(&placed.kind, &lines, placed.kind.finest()) {
+            for (path, _) in units_by(&placed.kind, &block.lines, placed.kind.finest()) {
+                // A null is no loss: one that won is there (11.13), and what one that lost wants to be away is
+                // away. A unit with a null inside is a value.
+                let mut lines = block.lines.iter();
+                if lines.any(|line| line.path == path && is_tombstone(line)) {
+                    continue;
+                }
                 let stands = value_at(&result, &path).is_some();
                 let is_whole = path.is_empty() && folded.rules.is_some();
                 if !stands && !is_whole {
