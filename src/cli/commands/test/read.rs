@@ -51,10 +51,10 @@ impl fmt::Display for RefusedCase {
     }
 }
 
-/// Reads the cases of files, each with its file and line, as [`read_files`] does.
+/// Reads the cases of files, each with its file and line, as `read_files` does.
 ///
 /// # Errors
-/// As those of [`read_files`], and the documents that are not valid cases.
+/// As those of `read_files`, and the documents that are not valid cases.
 pub fn read_cases<P: AsRef<Path>>(files: &[P]) -> Result<Vec<(String, Case)>, CliError> {
     let found = read_files(files)?;
     if found.refused.is_empty() {
