@@ -42,7 +42,7 @@ impl Session {
     }
 
     /// Returns the selected kinds whose state is not COMPLETE. A selected kind that the backend does
-    /// not list is UNKNOWN.
+    /// not list, or that has no profile, is UNKNOWN.
     pub(super) fn incomplete(&self, reported: &[v1::KindState]) -> Vec<v1::KindState> {
         let is_selected =
             |kind: &str| self.kinds.is_empty() || self.kinds.iter().any(|k| k == kind);
@@ -52,8 +52,9 @@ impl Session {
             .cloned()
             .collect();
         for kind in &self.kinds {
-            let is_listed = self.status.kinds.iter().any(|listed| listed.kind == *kind);
-            if !is_listed && !states.iter().any(|state| state.kind == *kind) {
+            let mut listed = self.status.kinds.iter();
+            let is_known = listed.any(|one| one.kind == *kind && one.state() != State::Unknown);
+            if !is_known && !states.iter().any(|state| state.kind == *kind) {
                 states.push(StateReason::NoProfile.kind_state(kind.clone()));
             }
         }

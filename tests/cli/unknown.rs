@@ -83,6 +83,26 @@ fn commands_begin_with_what_is_not_known() {
 }
 
 #[test]
+fn a_kind_without_a_profile_is_unknown_wherever_it_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop.yaml");
+    let other = "---\napiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: other, namespace: infra}\n\
+                 spec: {gatewayClassName: x, listeners: [{name: http, port: 80, protocol: HTTP}]}\n";
+    std::fs::write(&file, format!("{MANIFESTS}{other}")).unwrap();
+    for command in ["get", "explain"] {
+        let output = entail(
+            &file,
+            &[command, "gateway/infra/other", "--kind", "FooPolicy"],
+        );
+        assert_eq!(output.status.code(), Some(3), "{command}");
+        assert!(text(&output.stdout).contains(FOO), "{command}: {output:?}");
+    }
+    // Nothing unknown refers to this Gateway.
+    let output = entail(&file, &["get", "gateway/infra/other"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+#[test]
 fn options_say_what_a_controller_is() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.yaml");
