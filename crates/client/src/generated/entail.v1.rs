@@ -92,7 +92,7 @@ pub struct Unknown {
     /// Human-readable explanation; not stable.
     #[prost(string, tag = "2")]
     pub message: ::prost::alloc::string::String,
-    /// The policies whose effect is not known, sorted.
+    /// The first 16 policies whose effect is not known, sorted.
     #[prost(message, repeated, tag = "3")]
     pub policies: ::prost::alloc::vec::Vec<PolicyRef>,
 }

@@ -11,12 +11,21 @@ use crate::model::{Object, ObjectKey, Outcome, PolicyRef, Unknown, UnknownReason
 use crate::profile::{Policy, PolicyClass, Profile, read_policy};
 use crate::store::Store;
 
+/// The number of policies that an answer lists.
+const MAX_LISTED: usize = 16;
 /// The number of policies that a message names.
 const MAX_NAMED: usize = 3;
 
 impl PolicyKind {
-    /// What is not known of the kind on the paths with this chain.
+    /// What is not known of the kind on the paths with this chain. The list of policies is bounded, because
+    /// every path below a node would repeat it; the message has their number.
     pub(super) fn unknown(&self, chain: &AttachmentChain) -> Option<Unknown> {
+        let mut unknown = self.unknown_of_all(chain)?;
+        unknown.policies.truncate(MAX_LISTED);
+        Some(unknown)
+    }
+
+    fn unknown_of_all(&self, chain: &AttachmentChain) -> Option<Unknown> {
         if self.profile.class == PolicyClass::Unprofiled {
             return self.unprofiled(chain);
         }
@@ -152,5 +161,56 @@ fn names(policies: &[PolicyRef]) -> String {
     match more {
         0 => named.join(", "),
         _ => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::effective::World;
+    use crate::engine::PathEngine;
+    use crate::model::{Change, GroupKind, PathName, groups};
+    use crate::store::ProfileSources;
+
+    fn object(
+        kind: GroupKind,
+        namespace: &str,
+        name: &str,
+        spec: serde_json::Value,
+    ) -> Arc<Object> {
+        let key = ObjectKey::new(kind, namespace, name);
+        Arc::new(Object::new(key, json!({ "spec": spec })))
+    }
+
+    #[test]
+    fn the_list_of_unknown_policies_is_bounded() {
+        let gateway = GroupKind::new(groups::GATEWAY, "Gateway");
+        let listeners = json!([{"name": "http", "port": 80, "protocol": "HTTP"}]);
+        let spec = json!({"gatewayClassName": "c", "listeners": listeners});
+        let mut upserts = vec![object(gateway, "ns", "gw", spec)];
+        let target = json!({"group": groups::GATEWAY, "kind": "Gateway", "name": "gw"});
+        for number in 0..100 {
+            let name = format!("p{number:03}");
+            let spec = json!({ "targetRefs": [target.clone()] });
+            upserts.push(object(GroupKind::parse("Foo.f.io"), "ns", &name, spec));
+        }
+        let mut store = Store::default();
+        store.apply(Change {
+            upserts,
+            ..Change::default()
+        });
+        let engine = PathEngine::new(World::from_store(store, &ProfileSources::shipped()));
+        let path = PathName::parse("gateways/ns/gw").unwrap();
+        let end = engine.locate(&path).unwrap().unwrap();
+        let mut kinds = engine.world().kinds().iter().enumerate();
+        let (number, kind) = kinds.find(|(_, kind)| kind.is_unprofiled()).unwrap();
+        let chain = engine.chain(number, end.state).unwrap().unwrap();
+        let unknown = engine.world().answer(kind, &chain).unknown.unwrap();
+        assert_eq!(unknown.policies.len(), MAX_LISTED);
+        assert!(
+            unknown.message.contains("and 97 more"),
+            "{}",
+            unknown.message
+        );
     }
 }

@@ -22,7 +22,7 @@ pub struct Unknown {
     pub reason: UnknownReason,
     /// A human-readable description of the reason.
     pub message: String,
-    /// The policies whose effect is not known, sorted.
+    /// The first 16 policies whose effect is not known, sorted.
     pub policies: Vec<PolicyRef>,
 }
 
