@@ -121,25 +121,27 @@ impl ProfileRegistry {
     /// Adds the kinds without a profile whose objects look like policies, or that filters of route rules
     /// reference (specification 2.7).
     pub(crate) fn add_unprofiled(&mut self, store: &Store) {
+        let is_known = |kind: &GroupKind| {
+            self.profiles.contains_key(kind)
+                || self.refused.contains(kind)
+                || Projection::affects_topology(kind)
+        };
         let kinds = store.kinds().filter(|kind| {
             let mut objects = store.of_kind(kind);
-            objects.any(|(_, entry)| entry.object.has_target_reference())
+            !is_known(kind) && objects.any(|(_, entry)| entry.object.has_target_reference())
         });
         let mut kinds: BTreeSet<GroupKind> = kinds.cloned().collect();
         for row in &ROUTE_KINDS {
             let routes = GroupKind::new(groups::GATEWAY, row.kind);
             for (_, entry) in store.of_kind(&routes) {
                 if let Projection::Route(route) = &entry.projection {
-                    let rules = route.rules.iter().flat_map(|rule| &rule.extensions);
-                    kinds.extend(rules.map(|extension| extension.kind.clone()));
+                    let filters = route.rules.iter().flat_map(|rule| &rule.extensions);
+                    let filters = filters.map(|filter| &filter.kind);
+                    kinds.extend(filters.filter(|kind| !is_known(kind)).cloned());
                 }
             }
         }
         for kind in kinds {
-            let known = self.profiles.contains_key(&kind) || self.refused.contains(&kind);
-            if known || Projection::affects_topology(&kind) {
-                continue;
-            }
             match Profile::unprofiled(&kind) {
                 Ok(profile) => self.insert(profile),
                 Err(problem) => self.problems.push(problem),
