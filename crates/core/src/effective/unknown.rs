@@ -168,7 +168,6 @@ fn names(policies: &[PolicyRef]) -> String {
 mod tests {
     use super::*;
     use crate::effective::World;
-    use crate::engine::PathEngine;
     use crate::model::{Change, GroupKind, PathName, groups};
     use crate::store::ProfileSources;
 
@@ -199,13 +198,12 @@ mod tests {
             upserts,
             ..Change::default()
         });
-        let engine = PathEngine::new(World::from_store(store, &ProfileSources::shipped()));
-        let path = PathName::parse("gateways/ns/gw").unwrap();
-        let end = engine.locate(&path).unwrap().unwrap();
-        let mut kinds = engine.world().kinds().iter().enumerate();
-        let (number, kind) = kinds.find(|(_, kind)| kind.is_unprofiled()).unwrap();
-        let chain = engine.chain(number, end.state).unwrap().unwrap();
-        let unknown = engine.world().answer(kind, &chain).unknown.unwrap();
+        let world = World::from_store(store, &ProfileSources::shipped());
+        let resolved = world.locate(&PathName::parse("gateways/ns/gw").unwrap());
+        let mut kinds = world.kinds().iter();
+        let kind = kinds.find(|kind| kind.is_unprofiled()).unwrap();
+        let chain = world.attachment_chain(kind, &resolved.unwrap()).unwrap();
+        let unknown = world.answer(kind, &chain).unknown.unwrap();
         assert_eq!(unknown.policies.len(), MAX_LISTED);
         assert!(
             unknown.message.contains("and 97 more"),
