@@ -70,13 +70,13 @@ fn unknown(unknown: &Unknown) -> v1::Unknown {
     }
 }
 
-/// Converts what a kind does not know on some path to a state of the kind.
-pub fn unknown_state(kind: &GroupKind, unknown: &Unknown) -> v1::KindState {
+/// Creates the state of a kind, given as `Kind.group`, that is unknown on some path for a reason.
+pub fn unknown_state(kind: String, reason: &str, message: &str) -> v1::KindState {
     v1::KindState {
-        kind: kind.to_string(),
+        kind,
         state: v1::kind_state::State::Unknown.into(),
-        reason: unknown.reason.as_str().to_owned(),
-        message: unknown.message.clone(),
+        reason: reason.to_owned(),
+        message: message.to_owned(),
     }
 }
 

@@ -1,11 +1,9 @@
 //! [`Session`]: the backend of one command, its policy kinds, and their states.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::levels::kind_name;
 use super::render::text::{Style, printable, wrapped};
 use super::{CliError, ExitStatus, QueryArgs, connect};
-use crate::api::{StateReason, v1};
+use crate::api::{StateReason, unknown_state, v1};
 use crate::insight::{QueryBackend, QueryError};
 use v1::kind_state::State;
 
@@ -165,31 +163,19 @@ fn resolve_kind(status: &v1::GetServerStatusResponse, text: &str) -> Result<Stri
     }
 }
 
-/// Returns the states of the kinds that are not fully known on some paths. Kinds with the same message are
-/// one state.
+/// Returns the states of the kinds that are not fully known on some paths, each reason of a kind once.
 pub(super) fn unknown_states<'p>(
     policies: impl IntoIterator<Item = &'p v1::EffectivePolicy>,
 ) -> Vec<v1::KindState> {
-    let mut states: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();
-    for policy in policies {
-        if let Some(unknown) = &policy.unknown {
-            let kinds = states
-                .entry((&unknown.reason, &unknown.message))
-                .or_default();
-            kinds.insert(kind_name(policy));
-        }
-    }
-    let states = states.into_iter();
+    let unknown = policies.into_iter().filter_map(|policy| {
+        let unknown = policy.unknown.as_ref()?;
+        let kind = kind_name(policy);
+        Some(unknown_state(kind, &unknown.reason, &unknown.message))
+    });
+    let mut states: Vec<v1::KindState> = unknown.collect();
+    states.sort_by(|a, b| (&a.reason, &a.message, &a.kind).cmp(&(&b.reason, &b.message, &b.kind)));
+    states.dedup();
     states
-        .flat_map(|((reason, message), kinds)| {
-            kinds.into_iter().map(|kind| v1::KindState {
-                kind,
-                state: State::Unknown.into(),
-                reason: reason.to_owned(),
-                message: message.to_owned(),
-            })
-        })
-        .collect()
 }
 
 /// Returns the `INCOMPLETE` lines of human-readable output, wrapped.

@@ -21,7 +21,7 @@ pub use encoder::BuildStats;
 pub(crate) use snapshot_builder::AnswerDelta;
 pub use snapshot_builder::SnapshotBuilder;
 
-use crate::api::{EncodedGetEffectivePoliciesResponse, combined_etag, v1};
+use crate::api::{EncodedGetEffectivePoliciesResponse, combined_etag, unknown_state, v1};
 use encoder::AnswerEncoder;
 use entail_core::effective::{Statuses, World};
 use entail_core::engine::{PathEngine, StateId, Transitions};
@@ -300,12 +300,7 @@ impl Snapshot {
             let kinds = counts.into_iter();
             kinds
                 .map(|((kind, reason, message), answers)| UnknownKind {
-                    state: v1::KindState {
-                        kind,
-                        state: v1::kind_state::State::Unknown.into(),
-                        reason: reason.to_owned(),
-                        message: message.to_owned(),
-                    },
+                    state: unknown_state(kind, reason, message),
                     answers,
                 })
                 .collect()

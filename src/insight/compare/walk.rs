@@ -99,7 +99,9 @@ impl<'e> Comparison<'e> {
     pub(super) fn unknown_kinds(&self) -> Vec<v1::KindState> {
         let unknown = self.pairs.iter().flat_map(KindPair::unknown);
         let mut states: Vec<v1::KindState> = unknown
-            .map(|(kind, unknown)| unknown_state(kind, unknown))
+            .map(|(kind, unknown)| {
+                unknown_state(kind.to_string(), unknown.reason.as_str(), &unknown.message)
+            })
             .collect();
         states.sort_by(|a, b| (&a.kind, &a.message).cmp(&(&b.kind, &b.message)));
         states.dedup();

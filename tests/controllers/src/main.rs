@@ -14,6 +14,8 @@ mod agreement;
 mod judge;
 mod known;
 mod report;
+// The random numbers of the worlds in tests/rules: one generator for both.
+#[path = "../../rules/oracle/rng.rs"]
 mod rng;
 
 mod envoy_gateway;

@@ -1,6 +1,7 @@
 //! A small generator of pseudo-random numbers: one seed, one world, on every machine.
 
 /// SplitMix64.
+#[derive(Debug)]
 pub struct Rng(u64);
 
 impl Rng {

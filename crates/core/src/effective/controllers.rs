@@ -108,12 +108,6 @@ impl Controllers {
             Activity::Unknown(UnknownController::NotListed(name.clone()))
         }
     }
-
-    /// Whether a profile lists a `controllerName`, or the configuration does.
-    pub fn is_known(&self, name: &str) -> bool {
-        let mut patterns = self.patterns.iter();
-        self.aliases.contains_key(name) || patterns.any(|pattern| matches_pattern(pattern, name))
-    }
 }
 
 /// Whether an alias means a profile: by the API group of its kind, or by a controller that it lists.
