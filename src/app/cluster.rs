@@ -51,10 +51,16 @@ pub(super) fn desired_kinds(
     channel::Sender<DesiredKinds>,
     channel::Receiver<DesiredKinds>,
 ) {
-    channel::channel(DesiredKinds {
+    channel::channel(desired_after(cache, 0))
+}
+
+/// The kinds that are desired after an update of the cluster.
+pub(super) fn desired_after(cache: &ObjectCache, after: u64) -> DesiredKinds {
+    DesiredKinds {
         kinds: cache.desired_kinds().clone(),
-        after: 0,
-    })
+        targets_only: cache.targets_only().clone(),
+        after,
+    }
 }
 
 /// Reads a cluster once. Returns its problems, and whether all desired kinds are in sync.
@@ -86,10 +92,7 @@ pub(super) fn read(
             if update.is_complete {
                 return Ok((source_problems, true));
             }
-            desired.send_replace(DesiredKinds {
-                kinds: cache.desired_kinds().clone(),
-                after: update.number,
-            });
+            desired.send_replace(desired_after(cache, update.number));
         }
         if cache.objects() == 0 {
             let problems = source_problems.problems.iter();

@@ -21,6 +21,8 @@ pub(super) struct ObjectCache {
     scopes: KindScopes,
     /// The kinds that effective policies depend on.
     desired_kinds: BTreeSet<GroupKind>,
+    /// Those of them of which only the target references are needed.
+    targets_only: BTreeSet<GroupKind>,
     /// Whether the source reports the state of each kind; a kind without a report is unknown.
     has_kind_states: bool,
     /// Created with the first snapshot.
@@ -37,11 +39,12 @@ impl ObjectCache {
 
     /// Creates a cache with the objects of a store.
     pub fn with_store(profiles: ProfileSources, store: Store) -> Self {
-        let (cluster_scoped, desired_kinds) = kinds_of(&profiles, &store);
+        let kinds = KindsToRead::of(&profiles, &store);
         Self {
-            scopes: scopes_of(&cluster_scoped, &store),
-            cluster_scoped,
-            desired_kinds,
+            scopes: scopes_of(&kinds.cluster_scoped, &store),
+            cluster_scoped: kinds.cluster_scoped,
+            desired_kinds: kinds.desired,
+            targets_only: kinds.targets_only,
             has_kind_states: false,
             profiles,
             store,
@@ -61,6 +64,12 @@ impl ObjectCache {
     /// whose CRDs have target references, and the kinds that policies may target.
     pub fn desired_kinds(&self) -> &BTreeSet<GroupKind> {
         &self.desired_kinds
+    }
+
+    /// The desired kinds without a profile, which are read for their target references alone (specification
+    /// 2.7).
+    pub fn targets_only(&self) -> &BTreeSet<GroupKind> {
+        &self.targets_only
     }
 
     /// Sets the state of desired kinds without a state to unknown.
@@ -156,7 +165,10 @@ impl ObjectCache {
     /// Objects whose kind became namespaced keep their keys until the source sends them again,
     /// because their original namespace is not stored.
     fn update_scopes(&mut self) -> usize {
-        (self.cluster_scoped, self.desired_kinds) = kinds_of(&self.profiles, &self.store);
+        let kinds = KindsToRead::of(&self.profiles, &self.store);
+        self.cluster_scoped = kinds.cluster_scoped;
+        self.desired_kinds = kinds.desired;
+        self.targets_only = kinds.targets_only;
         self.mark_unknown_kinds();
         self.scopes = scopes_of(&self.cluster_scoped, &self.store);
         let mut moves = Change::default();
@@ -237,30 +249,45 @@ fn scopes_of(cluster_scoped: &BTreeSet<GroupKind>, store: &Store) -> KindScopes 
     scopes
 }
 
-/// Returns the kinds that are cluster-scoped by their profiles, and all desired kinds.
-fn kinds_of(
-    profiles: &ProfileSources,
-    store: &Store,
-) -> (BTreeSet<GroupKind>, BTreeSet<GroupKind>) {
-    let registry = profiles.resolve(store);
-    let mut cluster_scoped = BTreeSet::new();
-    let mut desired: BTreeSet<GroupKind> = required_kinds().collect();
-    for profile in registry.profiles.values() {
-        if profile.cluster_scoped {
-            cluster_scoped.insert(profile.policy.clone());
+/// The kinds to read from the source.
+struct KindsToRead {
+    /// The kinds that are cluster-scoped by their profiles.
+    cluster_scoped: BTreeSet<GroupKind>,
+    /// All kinds to read.
+    desired: BTreeSet<GroupKind>,
+    /// Those of them of which only the target references are needed.
+    targets_only: BTreeSet<GroupKind>,
+}
+
+impl KindsToRead {
+    fn of(profiles: &ProfileSources, store: &Store) -> Self {
+        let registry = profiles.resolve(store);
+        let mut cluster_scoped = BTreeSet::new();
+        let mut desired: BTreeSet<GroupKind> = required_kinds().collect();
+        for profile in registry.profiles.values() {
+            if profile.cluster_scoped {
+                cluster_scoped.insert(profile.policy.clone());
+            }
+            desired.insert(profile.policy.clone());
+            desired.extend(profile.target_kinds().cloned());
         }
-        desired.insert(profile.policy.clone());
-        desired.extend(profile.target_kinds().cloned());
-    }
-    // Policies of kinds without a profile are read for their targets (specification 2.7).
-    for (_, entry) in store.of_kind(&GroupKind::crd()) {
-        if entry.object.defines_target_reference() {
-            desired.extend(entry.object.defined_kind());
+        // Policies of kinds without a profile are read for their targets (specification 2.7).
+        let crds = GroupKind::crd();
+        let crds = store.of_kind(&crds).map(|(_, entry)| &entry.object);
+        let with_targets = crds.filter(|crd| crd.defines_target_reference());
+        let targets_only: BTreeSet<GroupKind> = with_targets
+            .filter_map(|crd| crd.defined_kind())
+            .filter(|kind| !desired.contains(kind))
+            .collect();
+        desired.extend(targets_only.iter().cloned());
+        // Secrets are never read, not even if a profile allows them as targets.
+        desired.remove(&GroupKind::new(groups::CORE, "Secret"));
+        Self {
+            cluster_scoped,
+            desired,
+            targets_only,
         }
     }
-    // Secrets are never read, not even if a profile allows them as targets.
-    desired.remove(&GroupKind::new(groups::CORE, "Secret"));
-    (cluster_scoped, desired)
 }
 
 /// Returns a unique identifier for this run of the process.
@@ -325,6 +352,15 @@ mod tests {
         let desired = |kind: &str| cache.desired_kinds().contains(&GroupKind::parse(kind));
         assert!(desired("Foo.f.io"));
         assert!(!desired("Scaler.f.io"));
+        let foo = BTreeSet::from([GroupKind::parse("Foo.f.io")]);
+        assert_eq!(*cache.targets_only(), foo);
+        // With a profile, its objects are read whole.
+        let profile = PROFILE
+            .replace("p.io", "f.io")
+            .replace("kind: P}", "kind: Foo}");
+        cache.apply(change(&profile));
+        assert!(cache.desired_kinds().is_superset(&foo));
+        assert!(cache.targets_only().is_empty());
     }
 
     #[test]

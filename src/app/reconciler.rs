@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::{mpsc, watch};
 
 use super::checkpoints::CheckpointData;
+use super::cluster::desired_after;
 use super::load::source_problems;
 use super::object_cache::epoch;
 use super::problem_log::ProblemLog;
@@ -19,7 +20,7 @@ use crate::snapshot::{Snapshot, Version};
 use crate::source::cluster::{self, DesiredKinds};
 use crate::source::manifests::Scan;
 use crate::telemetry::Metrics;
-use entail_core::model::{Change, GroupKind, Str};
+use entail_core::model::{Change, Str};
 
 /// How often a checkpoint is written if only the sync time changes.
 const CHECKPOINT_REFRESH_INTERVAL: Duration = Duration::from_secs(600);
@@ -117,7 +118,7 @@ struct BuildResult {
     /// Number of objects.
     objects: usize,
     /// The kinds to read, for a cluster source.
-    desired_kinds: Option<BTreeSet<GroupKind>>,
+    desired_kinds: Option<DesiredKinds>,
 }
 
 impl Reconciler {
@@ -201,10 +202,13 @@ impl ReconcilerState {
         self.pending += result.changed;
         let changes = &self.reconciler.shared.progress.changes;
         changes.fetch_add(result.changed as u64, Ordering::Relaxed);
-        if let (Some(channel), Some(kinds)) = (&self.reconciler.desired_kinds, result.desired_kinds)
+        if let (Some(channel), Some(desired)) =
+            (&self.reconciler.desired_kinds, result.desired_kinds)
         {
-            let after = update.number;
-            let _ = channel.send_replace(DesiredKinds { kinds, after });
+            let _ = channel.send_replace(DesiredKinds {
+                after: update.number,
+                ..desired
+            });
         }
         if let Some(snapshot) = result.snapshot {
             self.problem_log.log_new(result.profile_problems, "profile");
@@ -282,7 +286,7 @@ impl ReconcilerState {
                 profile_problems: cache.problems(),
                 changed,
                 objects: cache.objects(),
-                desired_kinds: is_cluster.then(|| cache.desired_kinds().clone()),
+                desired_kinds: is_cluster.then(|| desired_after(&cache, 0)),
             }
         })
         .await

@@ -27,6 +27,8 @@ pub(super) struct PolicyList {
     pub(super) policies: Vec<v1::PolicyStatus>,
     /// The states of the kinds.
     pub(super) kinds: Vec<v1::KindState>,
+    /// The parameters of Gateways that are not read.
+    pub(super) parameters: Vec<v1::UnreadParameters>,
 }
 
 /// Queries a policy by name, with the paths that it, or one of its units, affects.
@@ -75,6 +77,7 @@ pub(super) fn list_policies(session: &mut Session) -> Result<PolicyList, CliErro
     let mut all = PolicyList {
         policies: Vec::new(),
         kinds: Vec::new(),
+        parameters: Vec::new(),
     };
     loop {
         let page = session.backend.list_policies(request.clone());
@@ -82,6 +85,7 @@ pub(super) fn list_policies(session: &mut Session) -> Result<PolicyList, CliErro
         session.check_version(page.version.as_ref())?;
         all.policies.extend(page.policies);
         all.kinds = page.kinds;
+        all.parameters.extend(page.unread_parameters);
         if page.next_page_token.is_empty() {
             return Ok(all);
         }

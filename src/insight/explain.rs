@@ -10,7 +10,7 @@ use super::paths::no_path_failure;
 use super::status::scope_levels;
 use super::subject::SubjectNodes;
 use super::visible::Visible;
-use super::{Failure, QuerySubject, Visibility};
+use super::{Failure, QuerySubject, Visibility, parameters};
 use crate::api::{block, effective_policy, origin, policy_ref, timestamp, v1};
 use crate::snapshot::Snapshot;
 use entail_core::effective::{AttachmentChain, NodeAttachments, PolicyKind, World};
@@ -51,7 +51,7 @@ pub fn explain(
             explain_object(snapshot, &kinds, (&subject, &request.name), visibility)?
         }
     };
-    let paths = groups
+    let paths: Vec<v1::PathExplanation> = groups
         .into_iter()
         .filter_map(|((kind, _), (chain, paths))| {
             let (_, kind) = kinds.get(kind)?;
@@ -69,8 +69,11 @@ pub fn explain(
         .collect();
     let version = snapshot.version();
     let states = incomplete_kinds(snapshot, &requested, visibility);
+    let names = paths.iter().flat_map(|path| &path.paths);
+    let unread_parameters = parameters::of_paths(snapshot, names, visibility);
     Ok(v1::ExplainResponse {
         paths,
+        unread_parameters,
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
         kinds: states,

@@ -1,15 +1,19 @@
 //! Look-ups of effective policies: from a request to the bytes of the reply.
 
+use std::collections::BTreeSet;
+
 use bytes::{Bytes, BytesMut};
 use hashbrown::HashMap;
 use prost::Message;
 
+use super::visible::visible_entries;
 use super::{AccessScope, Failure, Visibility};
 use crate::api::{
     EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, StateReason,
     batch_tail, field, field_header, get_tail, not_modified_field, result_field, v1,
 };
 use crate::snapshot::{PathAnswer, Snapshot};
+use entail_core::engine::StateId;
 use entail_core::model::{GroupKind, PathName};
 use v1::get_effective_policies_request::Target;
 
@@ -234,22 +238,34 @@ pub fn incomplete_kinds(
     kinds
 }
 
-/// Returns the kinds of [`incomplete_kinds`], and the requested kinds that are unknown on some path, for
-/// replies about many paths. What is unknown on paths may tell of objects, so only callers that see all
-/// objects learn it here; others learn it from the paths that they see.
+/// Returns the kinds of [`incomplete_kinds`], and the requested kinds that are unknown on some visible path,
+/// for replies about many paths.
 pub fn unknown_kinds(
     snapshot: &Snapshot,
     requested: &[GroupKind],
     visibility: &dyn Visibility,
 ) -> Vec<v1::KindState> {
     let mut kinds = incomplete_kinds(snapshot, &[], visibility);
+    let is_requested = |kind: &GroupKind| requested.is_empty() || requested.contains(kind);
     if visibility.is_unrestricted() {
         let unknown = snapshot.unknown_kinds().iter().map(|kind| &kind.state);
-        let is_requested = |state: &&v1::KindState| {
-            requested.is_empty() || requested.contains(&GroupKind::parse(&state.kind))
-        };
-        kinds.extend(unknown.filter(is_requested).cloned());
+        let unknown = unknown.filter(|state| is_requested(&GroupKind::parse(&state.kind)));
+        kinds.extend(unknown.cloned());
+        return kinds;
     }
+    if snapshot.unknown_kinds().is_empty() {
+        return kinds;
+    }
+    let engine = snapshot.engine();
+    let entries = visible_entries(engine, visibility).unwrap_or_else(|error| {
+        engine.fail(error);
+        Vec::new()
+    });
+    let states: BTreeSet<StateId> = entries.iter().map(|entry| entry.state).collect();
+    let unknown = snapshot.unknown_kinds_at(states, |kind| {
+        is_requested(kind) && visibility.includes_kind(kind)
+    });
+    kinds.extend(unknown.into_iter().map(|kind| kind.state));
     kinds
 }
 

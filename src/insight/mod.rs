@@ -7,6 +7,7 @@ mod failure;
 mod findings;
 mod lookup;
 mod nearest;
+mod parameters;
 mod paths;
 mod policies;
 mod reach;

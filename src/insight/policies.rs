@@ -2,13 +2,13 @@
 
 use super::lookup::unknown_kinds;
 use super::paths::{Page, page};
-use super::{Failure, Visibility};
+use super::{Failure, Visibility, parameters};
 use crate::api::{policy_ref, v1};
 use crate::snapshot::Snapshot;
 use entail_core::attach::{AttachmentGroup, ReferenceOutcome};
 use entail_core::effective::{PolicyKind, PolicyStatus, World};
 use entail_core::model::{Enforcement, GroupKind, Outcome, PolicyRef};
-use entail_core::profile::{Policy, Vocabulary};
+use entail_core::profile::{Policy, Vocabulary, is_routing_filter};
 
 /// Maximum number of units in a message.
 const MAX_NAMED_UNITS: usize = 5;
@@ -37,6 +37,11 @@ pub fn list_policies(
                 continue;
             }
             let status = statuses.of(number, index).cloned().unwrap_or_default();
+            // Where a filter is a part of routing it is no policy (specification 2.7).
+            let is_routing = kind.is_unprofiled() && is_routing_filter(&kind.profile().policy);
+            if is_routing && status.ancestors.is_empty() {
+                continue;
+            }
             all.push(message(world, kind, (index, policy), &status));
         }
     }
@@ -50,6 +55,10 @@ pub fn list_policies(
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
         kinds: unknown_kinds(snapshot, &requested, visibility),
+        unread_parameters: match request.page_token.is_empty() {
+            true => parameters::of_all(snapshot, visibility),
+            false => Vec::new(),
+        },
     })
 }
 

@@ -1,7 +1,7 @@
 //! Finds the route rule that matches a request, and the effective policies of the rule.
 
 use super::lookup::{find, incomplete_kinds, requested_kinds};
-use super::{AccessScope, Failure};
+use super::{AccessScope, Failure, parameters};
 use crate::api::{decode_policies, v1};
 use crate::snapshot::Snapshot;
 use entail_core::model::{GroupKind, ObjectKey, PathName, Root, RuleStep, Str, TrafficPath};
@@ -81,12 +81,14 @@ fn resolve(
     let resolved = result.matched.iter();
     let resolved = resolved.map(|rule| resolved_of(snapshot, rule, &kinds, scope));
     let version = snapshot.version();
+    let names = result.matched.iter().map(|rule| &rule.path);
     Ok(Some(v1::ResolveRequestResponse {
         resolved: resolved.collect::<Result<_, _>>()?,
         unresolved: result.failures.iter().map(unresolved_of).collect(),
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
         kinds: incomplete_kinds(snapshot, &kinds, scope),
+        unread_parameters: parameters::of_paths(snapshot, names, scope),
     }))
 }
 

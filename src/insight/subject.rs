@@ -130,7 +130,7 @@ impl SubjectNodes {
 /// Whether a node is the section with a name.
 fn is_section(world: &World, node: NodeId, name: &str) -> bool {
     match &world.topology().key(node).section {
-        None => false,
+        None | Some(Section::BackendRef(..)) => false,
         Some(Section::Listener(listener)) => **listener == *name,
         Some(Section::Port(port)) => port.to_string() == name,
         Some(Section::Rule(index)) => {

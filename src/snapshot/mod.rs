@@ -286,25 +286,18 @@ impl Snapshot {
     /// The kinds that are unknown on some path, with the number of distinct answers, sorted; computed on the
     /// first call.
     pub fn unknown_kinds(&self) -> &[UnknownKind] {
-        self.unknown_kinds.get_or_init(|| {
-            let mut counts: BTreeMap<(String, &str, &str), u64> = BTreeMap::new();
-            let mut seen: HashSet<usize> = HashSet::new();
-            for part in self.bodies.iter().flat_map(|body| &body.parts) {
-                if let Some(unknown) = &part.unknown
-                    && seen.insert(Arc::as_ptr(part).addr())
-                {
-                    let key = (part.kind.to_string(), &*unknown.reason, &*unknown.message);
-                    *counts.entry(key).or_default() += 1;
-                }
-            }
-            let kinds = counts.into_iter();
-            kinds
-                .map(|((kind, reason, message), answers)| UnknownKind {
-                    state: unknown_state(kind, reason, message),
-                    answers,
-                })
-                .collect()
-        })
+        let all = || count_unknown(self.bodies.iter(), |_| true);
+        self.unknown_kinds.get_or_init(all)
+    }
+
+    /// The kinds for which `includes` returns true that are unknown at some of the states, sorted.
+    pub fn unknown_kinds_at(
+        &self,
+        states: impl IntoIterator<Item = StateId>,
+        includes: impl Fn(&GroupKind) -> bool,
+    ) -> Vec<UnknownKind> {
+        let states = states.into_iter();
+        count_unknown(states.map(|state| self.answer_at(Some(state))), includes)
     }
 
     /// Number of distinct answers.
@@ -346,4 +339,29 @@ impl PathAnswer {
         let parts = self.parts.iter();
         parts.filter(move |part| kinds.is_empty() || kinds.contains(&part.kind))
     }
+}
+
+/// Counts the distinct answers of each kind that do not know it, by reason.
+fn count_unknown<'b>(
+    bodies: impl Iterator<Item = &'b Arc<PathAnswer>>,
+    includes: impl Fn(&GroupKind) -> bool,
+) -> Vec<UnknownKind> {
+    let mut counts: BTreeMap<(String, &str, &str), u64> = BTreeMap::new();
+    let mut seen: HashSet<usize> = HashSet::new();
+    for part in bodies.flat_map(|body| &body.parts) {
+        if let Some(unknown) = &part.unknown
+            && seen.insert(Arc::as_ptr(part).addr())
+            && includes(&part.kind)
+        {
+            let key = (part.kind.to_string(), &*unknown.reason, &*unknown.message);
+            *counts.entry(key).or_default() += 1;
+        }
+    }
+    let kinds = counts.into_iter();
+    kinds
+        .map(|((kind, reason, message), answers)| UnknownKind {
+            state: unknown_state(kind, reason, message),
+            answers,
+        })
+        .collect()
 }

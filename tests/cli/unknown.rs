@@ -161,3 +161,72 @@ fn a_comparison_says_what_is_not_known_on_either_side() {
         "{printed}"
     );
 }
+
+/// A Gateway with parameters, as of Envoy Gateway, and a filter kind that is a part of its routing.
+const PARAMETERS: &str = "
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: eg}
+spec:
+  controllerName: gateway.envoyproxy.io/gatewayclass-controller
+  parametersRef: {group: gateway.envoyproxy.io, kind: EnvoyProxy, name: proxy, namespace: infra}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: gw, namespace: infra}
+spec: {gatewayClassName: eg, listeners: [{name: http, port: 80, protocol: HTTP}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: shop, namespace: infra}
+spec:
+  parentRefs: [{name: gw}]
+  rules:
+  - filters: [{type: ExtensionRef, extensionRef: {group: gateway.envoyproxy.io, kind: HTTPRouteFilter, name: f}}]
+---
+apiVersion: gateway.envoyproxy.io/v1alpha1
+kind: HTTPRouteFilter
+metadata: {name: f, namespace: infra}
+spec: {urlRewrite: {}}
+---
+apiVersion: gateway.envoyproxy.io/v1alpha1
+kind: SecurityPolicy
+metadata: {name: cors, namespace: infra}
+spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: shop}], cors: {allowOrigins: ['*']}}
+";
+
+#[test]
+fn parameters_are_noted_once_and_beside_the_answer() {
+    const NOTE: &str =
+        "GatewayClass/eg is configured by EnvoyProxy.gateway.envoyproxy.io infra/proxy";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop.yaml");
+    std::fs::write(&file, PARAMETERS).unwrap();
+    for args in [
+        &["explain", "httproute/infra/shop"][..],
+        &["status"],
+        &["resolve", "--host", "any.example"],
+    ] {
+        let output = entail(&file, args);
+        assert_eq!(output.status.code(), Some(0), "{args:?} {output:?}");
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(printed.matches(NOTE).count(), 1, "{args:?}: {printed}");
+        // A routing filter of the project is no policy.
+        assert!(!printed.contains("HTTPRouteFilter"), "{args:?}: {printed}");
+        let output = entail(&file, &[args, &["-o", "json"]].concat());
+        let whole: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let parameters = &whole["unreadParameters"];
+        assert_eq!(parameters[0]["object"], "GatewayClass/eg", "{args:?}");
+        assert_eq!(parameters[0]["name"], "proxy", "{args:?}");
+    }
+    let printed = text(&entail(&file, &["lint"]).stdout);
+    assert!(
+        printed.contains("note: GatewayClass/eg: configured by"),
+        "{printed}"
+    );
+    assert!(printed.contains("[ParametersNotRead]"), "{printed}");
+    let output = entail(&file, &["get"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(!text(&output.stdout).contains("EnvoyProxy"), "{output:?}");
+}

@@ -8,6 +8,7 @@
 mod affects;
 mod cases;
 mod compare;
+mod filters;
 mod fold;
 mod follow;
 mod force;
@@ -129,6 +130,11 @@ fn cases_pass_through_the_second_evaluator() {
         covered >= COVERED_CASES && checks >= COVERED_EXPECTATIONS,
         "{counts:?}"
     );
+}
+
+#[test]
+fn filters_without_a_profile_are_unknown_below_their_rule_or_backend() {
+    all_agree(filters::unknown);
 }
 
 #[test]

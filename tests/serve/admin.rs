@@ -23,7 +23,7 @@ use super::scope::with_kinds;
 use super::server::{PATH, Running, batch_of, by_path, start, world};
 
 /// Sends one HTTP request over a connection; returns the status code and the body.
-fn http_request(
+pub fn http_request(
     mut stream: impl Read + Write,
     method: &str,
     path: &str,

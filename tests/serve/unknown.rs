@@ -5,7 +5,9 @@ use std::time::Duration;
 use entail::api::v1;
 use entail_client::{Mirror, MirrorSettings};
 
+use super::admin::http_request;
 use super::follow::put;
+use super::scope::{RulesServer, insight_of};
 use super::server::{PATH, Running, by_path, start};
 
 /// A policy below a Gateway whose GatewayClass does not exist, and a policy without a profile.
@@ -103,4 +105,169 @@ async fn every_interface_tells_what_is_not_known_on_a_path() {
     let security = "SecurityPolicy.gateway.envoyproxy.io";
     assert_eq!(state(security), Some((unknown, "ControllerUnknown")));
     running.stop().await;
+}
+
+/// A Gateway with parameters, and a route with a filter in a backendRef.
+const MORE: &str = "
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: given}
+spec:
+  controllerName: given.example/gateway
+  parametersRef: {group: given.example, kind: Proxy, name: all, namespace: default}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: own}
+spec:
+  gatewayClassName: given
+  infrastructure: {parametersRef: {group: given.example, kind: Proxy, name: own}}
+  listeners: [{name: http, port: 80, protocol: HTTP}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: own}
+spec:
+  parentRefs: [{name: own}]
+  hostnames: [own.example]
+  rules:
+  - backendRefs:
+    - {name: s, port: 80, filters: [{type: ExtensionRef, extensionRef: {group: f.example, kind: Auth, name: a}}]}
+---
+apiVersion: p.example/v1
+kind: APolicy
+metadata: {name: own}
+spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: own}], defaults: {marker: 5}}
+";
+
+const OWN: &str = "gateways/default/own/listeners/http/routes/HTTPRoute/default/own/rules/#0";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn filters_of_backend_refs_and_parameters_are_reported() {
+    let sockets = tempfile::tempdir().unwrap();
+    let socket = sockets.path().join("admin.sock");
+    let admin = socket.clone();
+    let running = start(|settings| {
+        std::fs::write(settings.inputs.manifests[0].join("more.yaml"), MORE).unwrap();
+        settings.admin_socket = Some(admin);
+    })
+    .await;
+    let backend = format!("{OWN}/backends/Service/default/s");
+    let of = async |path: &str| {
+        let reply = running.get(by_path(path)).await.unwrap();
+        unknowns(&reply.result.unwrap().policies)
+    };
+    let filter = (
+        "Auth".to_owned(),
+        "FilterUnknown".to_owned(),
+        vec!["a".to_owned()],
+    );
+    assert_eq!(of(&backend).await, [filter.clone()]);
+    assert_eq!(of(&format!("{backend}/ports/80")).await, [filter]);
+    assert_eq!(of(OWN).await, []);
+    // Another rule with the same backend.
+    assert_eq!(of(&format!("{PATH}/backends/Service/default/s")).await, []);
+    let stream = std::os::unix::net::UnixStream::connect(&socket).unwrap();
+    let (_, metrics) = tokio::task::spawn_blocking(|| http_request(stream, "GET", "/metrics", ""))
+        .await
+        .unwrap();
+    let counted = "entail_unknown_answers{kind=\"Auth.f.example\",reason=\"FilterUnknown\"} 1";
+    assert!(metrics.contains(counted), "{metrics}");
+
+    let parameters = |unread: &[v1::UnreadParameters]| {
+        let each = unread.iter();
+        let texts =
+            each.map(|one| format!("{} {} {}/{}", one.object, one.kind, one.namespace, one.name));
+        texts.collect::<Vec<_>>()
+    };
+    let both = [
+        "Gateway/default/own Proxy.given.example default/own",
+        "GatewayClass/given Proxy.given.example default/all",
+    ];
+    let mut insight = running.insight();
+    let explain = |name: &str| v1::ExplainRequest {
+        name: name.to_owned(),
+        kinds: Vec::new(),
+    };
+    let explained = insight.explain(explain(OWN)).await.unwrap().into_inner();
+    assert_eq!(parameters(&explained.unread_parameters), both);
+    let other = insight.explain(explain(PATH)).await.unwrap().into_inner();
+    assert_eq!(parameters(&other.unread_parameters), [""; 0]);
+    let listed = insight.list_policies(v1::ListPoliciesRequest::default());
+    let listed = listed.await.unwrap().into_inner();
+    assert_eq!(parameters(&listed.unread_parameters), both);
+    let resolved = running
+        .policies()
+        .resolve_request(v1::ResolveRequestRequest {
+            host: "own.example".to_owned(),
+            path: "/".to_owned(),
+            method: "GET".to_owned(),
+            ..Default::default()
+        })
+        .await
+        .unwrap()
+        .into_inner();
+    assert_eq!(parameters(&resolved.unread_parameters), both);
+    let findings = insight.list_findings(v1::ListFindingsRequest::default());
+    let findings = findings.await.unwrap().into_inner().findings;
+    let notes = findings
+        .iter()
+        .filter(|found| found.reason == "ParametersNotRead");
+    let notes: Vec<&str> = notes.map(|found| found.object.as_str()).collect();
+    assert_eq!(notes, ["Gateway/default/own", "GatewayClass/given"]);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_name_what_is_not_known_on_paths_in_scope() {
+    let rules = "
+- {names: [near.test], services: [insight], prefixes: [gateways/default/gw]}
+- {names: [far.test], services: [insight], prefixes: [gateways/default/gw2/listeners]}
+- {names: [kind.test], services: [insight], kinds: [APolicy.p.example]}";
+    let server = RulesServer::start(rules, |settings| {
+        let near = OBJECTS.replace("FooPolicy", "BarPolicy");
+        let far = OBJECTS
+            .replace("name: gw}", "name: gw2}")
+            .replace("name: r}", "name: far}");
+        let both = format!(
+            "{near}---{}",
+            far.replace("metadata: {name: jwt}", "metadata: {name: jw2}")
+        );
+        std::fs::write(settings.inputs.manifests[0].join("unknown.yaml"), both).unwrap();
+    })
+    .await;
+    let security = "SecurityPolicy.gateway.envoyproxy.io";
+    for (caller, expected) in [
+        ("near.test", vec!["BarPolicy.foo.example", security]),
+        ("far.test", vec!["FooPolicy.foo.example", security]),
+        ("kind.test", vec![]),
+        (
+            "all.test",
+            vec!["BarPolicy.foo.example", "FooPolicy.foo.example", security],
+        ),
+    ] {
+        let channel = server.caller(caller).await;
+        let mut insight = insight_of(&channel);
+        let listed = insight
+            .list_policies(v1::ListPoliciesRequest::default())
+            .await;
+        let found = insight
+            .list_findings(v1::ListFindingsRequest::default())
+            .await;
+        let (listed, found) = (listed.unwrap().into_inner(), found.unwrap().into_inner());
+        for kinds in [&listed.kinds, &found.kinds] {
+            let names: Vec<&str> = kinds.iter().map(|state| state.kind.as_str()).collect();
+            assert_eq!(names, expected, "{caller}");
+        }
+        // Nothing tells of policies that are on no path in scope.
+        let hidden = match caller {
+            "near.test" => "jw2",
+            "far.test" => "jwt",
+            _ => continue,
+        };
+        assert!(
+            !format!("{listed:?} {found:?}").contains(hidden),
+            "{caller}"
+        );
+    }
 }

@@ -11,7 +11,7 @@ use super::session::{Session, incomplete_line, incomplete_lines};
 use super::text::{Style, printable, wrapped};
 use super::{
     CliError, ExitStatus, Format, QueryArgs, console, explain_summary, explain_text, json,
-    proto_json, yaml,
+    parameters_text, proto_json, yaml,
 };
 use crate::api::v1;
 
@@ -112,6 +112,7 @@ fn table(
         for line in wrapped(&text, 0) {
             writeln!(out, "{line}")?;
         }
+        parameters_text::notes(out, &response.unread_parameters)?;
         return Ok(());
     }
     writeln!(out, "{}", style.bold("Summary"))?;
@@ -122,6 +123,7 @@ fn table(
             writeln!(out, "{:indent$}{line}", "")?;
         }
     }
+    parameters_text::notes(out, &response.unread_parameters)?;
     Ok(())
 }
 

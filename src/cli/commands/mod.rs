@@ -19,7 +19,8 @@ pub(super) mod version;
 
 use super::render::{
     changes, console, document, explain_summary, explain_text, get_text, insight_json, json,
-    proto_json, report, spec, status_text, text, topology_graph, topology_tree, yaml,
+    parameters_text, proto_json, report, spec, status_text, text, topology_graph, topology_tree,
+    yaml,
 };
 use super::{
     CliError, ExitStatus, Format, QueryArgs, SourceArgs, TestArgs, args, connect, levels, policies,

@@ -8,6 +8,7 @@ use super::args::CommonArgs;
 use super::document::Document;
 use super::get_text;
 use super::insight_json;
+use super::parameters_text;
 use super::report::{self, Report, write_wrapped};
 use super::session::Session;
 use super::text::{Style, printable};
@@ -186,7 +187,7 @@ impl Report for ResolveReport {
             write_resolved(out, resolved, style)?;
         }
         if !reply.resolved.is_empty() {
-            return Ok(());
+            return parameters_text::notes(out, &reply.unread_parameters);
         }
         writeln!(out, "{}", style.alert("no rule matches the request"))?;
         for unresolved in &reply.unresolved {

@@ -9,7 +9,7 @@ use super::policies::{self, NamedPolicy};
 use super::report::{self, Report};
 use super::session::Session;
 use super::text::Style;
-use super::{CliError, ExitStatus, insight_json, status_text};
+use super::{CliError, ExitStatus, insight_json, parameters_text, status_text};
 use crate::api::v1;
 
 /// Arguments of `entail status`.
@@ -35,17 +35,24 @@ pub struct StatusArgs {
 struct StatusReport {
     version: Option<v1::Version>,
     policies: Vec<v1::PolicyStatus>,
+    parameters: Vec<v1::UnreadParameters>,
     /// One policy was requested: print it in full.
     is_single: bool,
 }
 
 impl Report for StatusReport {
     fn document(&self, states: &[v1::KindState]) -> Document {
-        insight_json::statuses(self.version.as_ref(), states, &self.policies)
+        insight_json::statuses(
+            self.version.as_ref(),
+            states,
+            &self.policies,
+            &self.parameters,
+        )
     }
 
     fn table(&self, out: &mut dyn std::io::Write, style: Style) -> std::io::Result<()> {
-        status_text::table(out, &self.policies, self.is_single, style)
+        status_text::table(out, &self.policies, self.is_single, style)?;
+        parameters_text::notes(out, &self.parameters)
     }
 }
 
@@ -61,6 +68,7 @@ pub(in crate::cli) fn run(args: StatusArgs) -> Result<ExitStatus, CliError> {
             let statuses = StatusReport {
                 version: reply.version,
                 policies: vec![status],
+                parameters: Vec::new(),
                 is_single: true,
             };
             (statuses, states)
@@ -71,6 +79,7 @@ pub(in crate::cli) fn run(args: StatusArgs) -> Result<ExitStatus, CliError> {
             let statuses = StatusReport {
                 version: session.status.version.clone(),
                 policies: all.policies,
+                parameters: all.parameters,
                 is_single: false,
             };
             (statuses, states)

@@ -2,6 +2,7 @@
 //! [`proto_json`](super::proto_json).
 
 use super::document::Document;
+use super::parameters_text;
 use super::proto_json::{exact, kinds, origin, policy, reference, rejected, version};
 use crate::api::v1;
 
@@ -10,11 +11,15 @@ pub(in crate::cli) fn statuses(
     snapshot: Option<&v1::Version>,
     states: &[v1::KindState],
     policies: &[v1::PolicyStatus],
+    parameters: &[v1::UnreadParameters],
 ) -> Document {
     with_header(
         snapshot,
         states,
-        [("policies", Document::list(policies, status))],
+        [
+            ("unreadParameters", parameters_text::document(parameters)),
+            ("policies", Document::list(policies, status)),
+        ],
     )
 }
 
@@ -92,6 +97,10 @@ pub(in crate::cli) fn resolved(
         reply.version.as_ref(),
         states,
         [
+            (
+                "unreadParameters",
+                parameters_text::document(&reply.unread_parameters),
+            ),
             ("resolved", Document::list(&reply.resolved, resolved)),
             ("unresolved", Document::list(&reply.unresolved, unresolved)),
         ],

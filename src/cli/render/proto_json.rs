@@ -4,6 +4,7 @@
 //! text are embedded as JSON, with every digit of their numbers.
 
 use super::document::Document;
+use super::parameters_text;
 use crate::api::v1;
 
 /// Converts a version. Generations are strings, as 64-bit numbers are in protobuf JSON.
@@ -75,6 +76,10 @@ pub(in crate::cli) fn explanation(
         ("version", version(&response_version)),
         ("kinds", kinds(states)),
         ("truncated", Document::Bool(response.truncated)),
+        (
+            "unreadParameters",
+            parameters_text::document(&response.unread_parameters),
+        ),
         (
             "paths",
             Document::list(&response.paths, |path| {

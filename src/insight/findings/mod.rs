@@ -5,6 +5,7 @@ mod missing_crds;
 mod patterns;
 mod routes;
 mod suggestion;
+mod unprofiled;
 
 pub use missing_crds::missing_crds;
 
@@ -57,7 +58,8 @@ pub fn list_findings(
         profiles(world, visibility, &mut findings);
         patterns::unmatched_patterns(world, visibility, &mut findings);
         routes::conflicts(world, &mut findings);
-        unprofiled_kinds(world, &mut findings);
+        unprofiled::policies(world, &mut findings);
+        unprofiled::parameters(world, &mut findings);
     }
     missing_crds::find(world, &requested, &mut findings);
     // Findings without an object summarize all objects.
@@ -413,33 +415,6 @@ fn profiles(world: &World, visibility: &dyn Visibility, findings: &mut Vec<Scope
                 key,
                 message,
             ));
-        }
-    }
-}
-
-/// Adds a finding for each object with a target reference whose kind has no profile.
-fn unprofiled_kinds(world: &World, findings: &mut Vec<ScopedFinding>) {
-    let kinds: Vec<GroupKind> = world.store().kinds().cloned().collect();
-    for kind in kinds.iter().filter(|kind| world.kind(kind).is_none()) {
-        for (_, entry) in world.store().of_kind(kind) {
-            let spec = entry.object.body.get("spec");
-            let field = |name: &str| spec.and_then(|s| s.get(name)).is_some();
-            if ["targetRef", "targetRefs", "targetSelectors"]
-                .into_iter()
-                .any(field)
-            {
-                let message = format!(
-                    "looks like a policy, but `{kind}` has no profile: add a PolicyProfile, or label the CRD"
-                );
-                let key = &entry.object.key;
-                findings.push(finding(
-                    world,
-                    Severity::Warning,
-                    "UnknownKind",
-                    key,
-                    message,
-                ));
-            }
         }
     }
 }

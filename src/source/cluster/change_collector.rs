@@ -33,7 +33,7 @@ struct TrackedKind {
     problem: Option<String>,
     /// The last problem of an object.
     malformed: Option<String>,
-    /// Whether the objects are those of a restored checkpoint.
+    /// Whether the objects are those of a restored checkpoint, or of a watch that kept other parts of them.
     is_restored: bool,
     /// Whether a list is in progress: events may have been missed.
     is_listing: bool,
@@ -243,6 +243,14 @@ impl ChangeCollector {
         let state = self.kinds.get(kind).map(|kind| kind.state);
         if state == Some(SourceState::Complete) {
             self.set_state(kind, SourceState::Stale, None);
+        }
+    }
+
+    /// Marks a kind as stale of whose objects other parts are needed: it counts as not read until it is listed.
+    pub fn mark_outdated(&mut self, kind: &GroupKind) {
+        self.mark_stale(kind);
+        if let Some(tracked) = self.kinds.get_mut(kind) {
+            tracked.is_restored |= tracked.state == SourceState::Stale;
         }
     }
 

@@ -206,3 +206,19 @@ fn deleting_an_unknown_object_is_not_a_change() {
     collector.apply(&a, KindUpdate::Deleted(object(&a, "x", 1).key.clone()));
     assert!(collector.is_empty());
 }
+
+#[test]
+fn objects_of_which_other_parts_are_needed_stay_until_they_are_listed() {
+    let (a, mut collector) = (kind("A"), ChangeCollector::default());
+    collector.start(&a);
+    collector.apply(&a, KindUpdate::Listed(vec![object(&a, "x", 1)]));
+    collector.take_change();
+    collector.mark_outdated(&a);
+    assert!(!collector.is_complete() && collector.has_stale_kinds());
+    let (change, _) = collector.take_change();
+    assert_eq!(names(&change), (Vec::new(), Vec::new()));
+    assert_eq!(change.states[0].state, SourceState::Stale);
+    collector.apply(&a, KindUpdate::Listed(vec![object(&a, "x", 2)]));
+    assert!(collector.is_complete() && !collector.has_stale_kinds());
+    assert_eq!(names(&collector.take_change().0).0, ["x"]);
+}

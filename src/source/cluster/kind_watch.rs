@@ -54,6 +54,8 @@ pub(super) struct WatchEvent {
 #[derive(Clone, Debug)]
 pub(super) struct WatchEventSender {
     pub kind: GroupKind,
+    /// Whether only the target references of objects are kept.
+    pub targets_only: bool,
     /// Number of the task.
     pub number: u64,
     pub tx: mpsc::Sender<WatchEvent>,
@@ -84,6 +86,7 @@ pub(super) async fn watch_kind(cluster: Cluster, resource: ApiResource, sender: 
     let mut decoder = WatchDecoder {
         filter: Arc::clone(&cluster.filter),
         kind: sender.kind.clone(),
+        targets_only: sender.targets_only,
         resource,
         listing: None,
         malformed: Vec::new(),
@@ -134,6 +137,8 @@ pub(super) async fn watch_kind(cluster: Cluster, resource: ApiResource, sender: 
 struct WatchDecoder {
     filter: Arc<WatchFilter>,
     kind: GroupKind,
+    /// Whether only the target references of objects are kept.
+    targets_only: bool,
     resource: ApiResource,
     /// The objects of the current list so far.
     listing: Option<Vec<Arc<Object>>>,
@@ -151,7 +156,7 @@ impl WatchDecoder {
                 self.malformed.clear();
                 updates.push(KindUpdate::Listing);
             }
-            Event::InitApply(object) => match (parse(object, &self.resource), &mut self.listing) {
+            Event::InitApply(object) => match (self.parse(object), &mut self.listing) {
                 (Ok(Some(object)), Some(listing)) if self.filter.matches(&object) => {
                     listing.push(object);
                 }
@@ -162,7 +167,7 @@ impl WatchDecoder {
                 updates.extend(self.listing.take().map(KindUpdate::Listed));
                 updates.append(&mut self.malformed);
             }
-            Event::Apply(object) => match parse(object, &self.resource) {
+            Event::Apply(object) => match self.parse(object) {
                 // The object may have matched the filter before.
                 Ok(Some(object)) if !self.filter.matches(&object) => {
                     updates.push(KindUpdate::Deleted(object.key.clone()));
@@ -177,6 +182,16 @@ impl WatchDecoder {
             ))),
         }
         updates
+    }
+
+    /// Parses an object and drops what is not needed of it.
+    fn parse(&self, object: DynamicObject) -> Result<Option<Arc<Object>>, String> {
+        let object = parse(object, &self.resource)?;
+        let reduced = object.map(|object| match self.targets_only {
+            true => object.targets_only(),
+            false => object,
+        });
+        Ok(reduced.map(Arc::new))
     }
 }
 
@@ -258,7 +273,7 @@ pub(super) fn error_chain(error: &dyn std::error::Error) -> String {
 }
 
 /// Parses an object. Items of lists have no `apiVersion` and `kind`, so these are added first.
-fn parse(object: DynamicObject, resource: &ApiResource) -> Result<Option<Arc<Object>>, String> {
+fn parse(object: DynamicObject, resource: &ApiResource) -> Result<Option<Object>, String> {
     let name = object.name_any();
     let with_name = |message: &dyn std::fmt::Display| format!("{name}: {message}");
     let mut value = serde_json::to_value(object).map_err(|error| with_name(&error))?;
@@ -266,6 +281,5 @@ fn parse(object: DynamicObject, resource: &ApiResource) -> Result<Option<Arc<Obj
         fields.insert("apiVersion".to_owned(), resource.api_version.clone().into());
         fields.insert("kind".to_owned(), resource.kind.clone().into());
     }
-    let object = parse_object(value, None).map_err(|invalid| with_name(&invalid.message))?;
-    Ok(object.map(Arc::new))
+    parse_object(value, None).map_err(|invalid| with_name(&invalid.message))
 }

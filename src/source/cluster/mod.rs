@@ -30,6 +30,8 @@ pub use watcher::watch;
 pub struct DesiredKinds {
     /// The kinds to watch.
     pub kinds: BTreeSet<GroupKind>,
+    /// Those of which only the target references are kept.
+    pub targets_only: BTreeSet<GroupKind>,
     /// The number of the last [`ClusterUpdate`] from which `kinds` was computed: CRDs and
     /// PolicyProfiles in an update can change the desired kinds.
     pub after: u64,

@@ -38,8 +38,8 @@ const DISCOVERY_INTERVAL: Duration = Duration::from_secs(60);
 struct ClusterWatcher {
     cluster: Cluster,
     desired: watch::Receiver<DesiredKinds>,
-    /// The desired kinds at the last discovery.
-    discovered_for: BTreeSet<GroupKind>,
+    /// The desired kinds at the last discovery, and those of which only the target references are kept.
+    discovered_for: (BTreeSet<GroupKind>, BTreeSet<GroupKind>),
     events: mpsc::Sender<WatchEvent>,
     tasks: JoinSet<()>,
     watches: BTreeMap<GroupKind, KindWatch>,
@@ -74,6 +74,8 @@ struct ClusterWatcher {
 /// The watch of a kind.
 struct KindWatch {
     resource: ApiResource,
+    /// Whether only the target references of objects are kept.
+    targets_only: bool,
     task: AbortHandle,
     /// Number of the task: events of an aborted task may still be in the queue.
     number: u64,
@@ -93,7 +95,7 @@ pub async fn watch(
     let mut watcher = ClusterWatcher {
         cluster,
         desired,
-        discovered_for: BTreeSet::new(),
+        discovered_for: Default::default(),
         events: sender,
         tasks: JoinSet::new(),
         watches: BTreeMap::new(),
@@ -151,7 +153,11 @@ pub async fn watch(
 impl ClusterWatcher {
     /// Applies changed desired kinds: runs discovery at once.
     async fn update_desired(&mut self) {
-        let differs = self.desired.borrow_and_update().kinds != self.discovered_for;
+        let differs = {
+            let desired = self.desired.borrow_and_update();
+            let (kinds, targets_only) = &self.discovered_for;
+            desired.kinds != *kinds || desired.targets_only != *targets_only
+        };
         if differs {
             self.discoveries = 0;
             self.discover().await;
@@ -160,7 +166,10 @@ impl ClusterWatcher {
 
     /// Runs discovery and watches the desired kinds that are served.
     async fn discover(&mut self) {
-        let desired = self.desired.borrow_and_update().kinds.clone();
+        let (desired, targets_only) = {
+            let desired = self.desired.borrow_and_update();
+            (desired.kinds.clone(), desired.targets_only.clone())
+        };
         self.needs_discovery = false;
         let with_crd = desired
             .iter()
@@ -180,7 +189,7 @@ impl ClusterWatcher {
             Ok(served) => {
                 self.discovery_error = None;
                 self.cluster.resources.update(&served);
-                self.update_watches(&desired, served);
+                self.update_watches(&desired, &targets_only, served);
             }
             Err(error) => {
                 // Without discovery no watch can be started, so the delay stays short.
@@ -189,7 +198,7 @@ impl ClusterWatcher {
             }
         }
         self.has_discovered = true;
-        self.discovered_for = desired;
+        self.discovered_for = (desired, targets_only);
         self.discover_at = Instant::now() + delay;
     }
 
@@ -197,6 +206,7 @@ impl ClusterWatcher {
     fn update_watches(
         &mut self,
         desired: &BTreeSet<GroupKind>,
+        targets_only: &BTreeSet<GroupKind>,
         served: BTreeMap<GroupKind, ApiResource>,
     ) {
         self.stop_watches(desired, &served);
@@ -218,20 +228,28 @@ impl ClusterWatcher {
                 }
                 Some(resource) => {
                     let current = self.watches.get(kind);
-                    if current.is_some_and(|current| current.resource == *resource) {
+                    let targets_only = targets_only.contains(kind);
+                    let is_current = |current: &KindWatch| {
+                        current.resource == *resource && current.targets_only == targets_only
+                    };
+                    if current.is_some_and(is_current) {
                         continue;
                     }
                     self.unserved.remove(kind);
                     self.awaiting_discovery.remove(kind);
                     match current {
-                        // Served at another version: the objects stay in use until the new list.
+                        // Served at another version, or other parts of objects are needed: the objects stay in
+                        // use until the new list.
                         Some(current) => {
                             current.task.abort();
-                            self.collector.mark_stale(kind);
+                            match current.targets_only == targets_only {
+                                true => self.collector.mark_stale(kind),
+                                false => self.collector.mark_outdated(kind),
+                            }
                         }
                         None => self.collector.start(kind),
                     }
-                    self.start_watch(kind, resource);
+                    self.start_watch(kind, resource, targets_only);
                 }
                 None => {}
             }
@@ -275,17 +293,19 @@ impl ClusterWatcher {
     }
 
     /// Starts the watch of a kind.
-    fn start_watch(&mut self, kind: &GroupKind, resource: &ApiResource) {
+    fn start_watch(&mut self, kind: &GroupKind, resource: &ApiResource, targets_only: bool) {
         self.started_watches += 1;
         let number = self.started_watches;
         let sender = WatchEventSender {
             kind: kind.clone(),
+            targets_only,
             number,
             tx: self.events.clone(),
         };
         let task = kind_watch::watch_kind(self.cluster.clone(), resource.clone(), sender);
         let watch = KindWatch {
             resource: resource.clone(),
+            targets_only,
             task: self.tasks.spawn(task),
             number,
         };

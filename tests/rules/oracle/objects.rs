@@ -108,6 +108,7 @@ impl Objects {
                 "GatewayClass",
                 "CustomResourceDefinition",
                 "PolicyProfile",
+                "ControllerAlias",
             ];
             let mut namespace = text(&metadata["namespace"]);
             if usual.contains(&kind.as_str()) || cluster(&group, &kind) {

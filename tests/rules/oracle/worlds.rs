@@ -60,6 +60,7 @@ impl World {
             policies::policies(&mut rng, &profile, &places, &mut objects);
             profiles.push(profile);
         }
+        super::filters::add(seed, &mut objects);
         Self {
             seed,
             profiles,

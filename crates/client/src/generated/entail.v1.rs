@@ -84,7 +84,8 @@ pub mod kind_state {
 pub struct Unknown {
     /// `ControllerUnknown`: it is not known which controller serves the Gateway.
     /// `NoProfile`: no profile describes the kind, and objects of it target the path.
-    /// `FilterUnknown`: a filter of the route rule references the kind, which has no profile.
+    /// `FilterUnknown`: a filter of the route rule or of the backendRef references the kind, which has
+    /// no profile.
     /// `SelectorNotEvaluated`: policies select workloads by labels. The entry holds for all other
     /// policies of the kind. For all other reasons, it holds for none.
     #[prost(string, tag = "1")]
@@ -95,6 +96,21 @@ pub struct Unknown {
     /// The first 16 policies whose effect is not known, sorted.
     #[prost(message, repeated, tag = "3")]
     pub policies: ::prost::alloc::vec::Vec<PolicyRef>,
+}
+/// A Gateway or GatewayClass whose `parametersRef` names an object of a kind without a profile. What
+/// that object sets is not part of answers.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UnreadParameters {
+    /// The Gateway or GatewayClass: `Gateway/{namespace}/{name}` or `GatewayClass/{name}`.
+    #[prost(string, tag = "1")]
+    pub object: ::prost::alloc::string::String,
+    /// The referenced object: kind as `Kind.group`, namespace (empty if cluster-scoped), and name.
+    #[prost(string, tag = "2")]
+    pub kind: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub namespace: ::prost::alloc::string::String,
+    #[prost(string, tag = "4")]
+    pub name: ::prost::alloc::string::String,
 }
 /// A path in parts; an alternative to its name in one string.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -639,6 +655,9 @@ pub struct ResolveRequestResponse {
     /// The kinds whose state is not COMPLETE.
     #[prost(message, repeated, tag = "5")]
     pub kinds: ::prost::alloc::vec::Vec<KindState>,
+    /// The first 16 Gateways and classes of the rules whose parameters are not read.
+    #[prost(message, repeated, tag = "6")]
+    pub unread_parameters: ::prost::alloc::vec::Vec<UnreadParameters>,
 }
 /// The rule that matches a request.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -976,6 +995,9 @@ pub struct ExplainResponse {
     /// Set if more paths were found than the reply contains.
     #[prost(bool, tag = "5")]
     pub truncated: bool,
+    /// The first 16 Gateways and classes of the paths whose parameters are not read.
+    #[prost(message, repeated, tag = "6")]
+    pub unread_parameters: ::prost::alloc::vec::Vec<UnreadParameters>,
 }
 /// The explanation of one answer. Paths through an object with equal explanations share one entry.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1092,6 +1114,9 @@ pub struct ListPoliciesResponse {
     pub synced_at: ::core::option::Option<::prost_types::Timestamp>,
     #[prost(message, repeated, tag = "5")]
     pub kinds: ::prost::alloc::vec::Vec<KindState>,
+    /// The first 16 Gateways and classes whose parameters are not read; on the first page alone.
+    #[prost(message, repeated, tag = "6")]
+    pub unread_parameters: ::prost::alloc::vec::Vec<UnreadParameters>,
 }
 /// A status condition, with the types and reasons that the profile of the kind defines.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

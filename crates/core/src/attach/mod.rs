@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::model::{GroupKind, NodeKey, ObjectKey, Outcome, Section, Str};
 use crate::profile::{Policy, Profile};
-use crate::store::{NamespacedName, Projection, ROUTE_KINDS, Store};
+use crate::store::{ExtensionRef, NamespacedName, Projection, ROUTE_KINDS, Rule, Store};
 use crate::topology::Topology;
 
 /// The index of a policy among the policies of its kind.
@@ -58,8 +58,8 @@ pub(crate) struct Context<'a> {
     policy: &'a Policy,
 }
 
-/// The route rules that reference policies of a kind by ExtensionRef filter, by policy, each with the
-/// index of the filter in its rule.
+/// The route rules, and for kinds without a profile the backendRefs, that reference policies of a kind by
+/// ExtensionRef filter, by policy, each with the index of the filter in its rule or backendRef.
 #[derive(Clone, Debug, Default)]
 pub struct FilterReferences(BTreeMap<NamespacedName, Vec<(NodeKey, u32)>>);
 
@@ -98,7 +98,7 @@ impl FilterReferences {
     /// attach by filter.
     pub fn of(profile: &Profile, store: &Store) -> Self {
         if profile.attach.filter {
-            filters(store, &profile.policy)
+            filters(store, profile)
         } else {
             Self::default()
         }
@@ -207,8 +207,9 @@ impl Context<'_> {
     }
 }
 
-/// Collects the route rules that reference policies of a kind by filter.
-fn filters(store: &Store, kind: &GroupKind) -> FilterReferences {
+/// Collects the route rules and backendRefs that reference policies of a kind by filter.
+fn filters(store: &Store, profile: &Profile) -> FilterReferences {
+    let kind = &profile.policy;
     let mut references = FilterReferences::default();
     for row in &ROUTE_KINDS {
         let route_kind = GroupKind::new(crate::model::groups::GATEWAY, row.kind);
@@ -218,17 +219,36 @@ fn filters(store: &Store, kind: &GroupKind) -> FilterReferences {
             };
             let key = ObjectKey::new(route_kind.clone(), namespace.clone(), name.clone());
             for (index, rule) in (0u32..).zip(&route.rules) {
-                for (at, extension) in (0u32..).zip(&rule.extensions) {
-                    if extension.kind == *kind {
-                        let policy = (namespace.clone(), extension.name.clone());
-                        let node = NodeKey::section(key.clone(), Section::Rule(index));
-                        references.0.entry(policy).or_default().push((node, at));
+                let mut sections = vec![(Section::Rule(index), &rule.extensions)];
+                if profile.is_unprofiled() {
+                    sections.extend(backend_sections(index, rule));
+                }
+                for (section, extensions) in sections {
+                    for (at, extension) in (0u32..).zip(extensions) {
+                        if extension.kind == *kind {
+                            let policy = (namespace.clone(), extension.name.clone());
+                            let node = NodeKey::section(key.clone(), section.clone());
+                            references.0.entry(policy).or_default().push((node, at));
+                        }
                     }
                 }
             }
         }
     }
     references
+}
+
+/// The backendRefs of a rule that have filters, with these filters (specification 2.7).
+fn backend_sections(
+    index: u32,
+    rule: &Rule,
+) -> impl Iterator<Item = (Section, &Vec<ExtensionRef>)> {
+    let backends = rule.backends.iter().enumerate();
+    let filtered = backends.filter(|(_, backend)| !backend.extensions.is_empty());
+    filtered.filter_map(move |(at, backend)| {
+        let first = u32::try_from(rule.first_reference(at)?).ok()?;
+        Some((Section::BackendRef(index, first), &backend.extensions))
+    })
 }
 
 impl PolicyAttachment {

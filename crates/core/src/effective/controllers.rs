@@ -1,13 +1,13 @@
 //! Decides for which roots a kind acts, by the controller of the Gateway's class (specification 2.4, 2.6).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{PolicyKind, World};
-use crate::model::Str;
-use crate::profile::{Profile, built_in, matches_pattern};
+use crate::model::{GroupKind, Str};
+use crate::profile::{Profile, built_in, is_routing_filter, matches_pattern, routing_filters};
 use crate::store::ControllerAlias;
-use crate::topology::{RootController, RootKind};
+use crate::topology::{RootController, RootKind, Topology};
 
 /// Whether a kind acts on the paths of a root.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -35,6 +35,8 @@ pub enum UnknownController {
 pub struct Controllers {
     /// The `controllers` of all profiles, sorted.
     patterns: Arc<[Str]>,
+    /// The `controllers` of the profiles of each API group that has routing filters.
+    by_filter_group: Arc<BTreeMap<Str, BTreeSet<Str>>>,
     /// The configured aliases, by `controllerName`.
     aliases: Arc<BTreeMap<Str, Vec<Str>>>,
     /// The configured controllers of GatewayClasses that do not exist.
@@ -49,21 +51,35 @@ impl Controllers {
         aliases: &[ControllerAlias],
         assumed: &BTreeMap<Str, Str>,
     ) -> Self {
-        let mut patterns: Vec<Str> = profiles
-            .flat_map(|profile| profile.controllers.iter().cloned())
+        let filters = routing_filters().iter().flatten();
+        let mut by_filter_group: BTreeMap<Str, BTreeSet<Str>> = filters
+            .map(|filter| (filter.kind.group.clone(), BTreeSet::new()))
             .collect();
-        for (_, document) in built_in().iter().flatten() {
-            patterns.extend(document.controllers().map(Str::from));
+        let mut patterns: BTreeSet<Str> = BTreeSet::new();
+        let mut add = |kind: &GroupKind, pattern: Str| {
+            if let Some(of_group) = by_filter_group.get_mut(&kind.group) {
+                of_group.insert(pattern.clone());
+            }
+            patterns.insert(pattern);
+        };
+        for profile in profiles {
+            for pattern in &profile.controllers {
+                add(&profile.policy, pattern.clone());
+            }
         }
-        patterns.sort_unstable();
-        patterns.dedup();
+        for (_, document) in built_in().iter().flatten() {
+            for pattern in document.controllers() {
+                add(&document.policy(), pattern.into());
+            }
+        }
         let mut by_name: BTreeMap<Str, Vec<Str>> = BTreeMap::new();
         for alias in aliases {
             let entry = by_name.entry(alias.controller.clone()).or_default();
             entry.push(alias.profiles.clone());
         }
         Self {
-            patterns: patterns.into(),
+            patterns: patterns.into_iter().collect(),
+            by_filter_group: Arc::new(by_filter_group),
             aliases: Arc::new(by_name),
             assumed: Arc::new(assumed.clone()),
         }
@@ -76,6 +92,14 @@ impl Controllers {
         root: RootKind,
         controller: &RootController,
     ) -> Activity {
+        if profile.is_unprofiled() {
+            let is_routing =
+                root == RootKind::Gateway && self.routes_by(&profile.policy, controller);
+            return match is_routing {
+                true => Activity::Inactive,
+                false => Activity::Active,
+            };
+        }
         match root {
             RootKind::Mesh if profile.mesh => return Activity::Active,
             RootKind::Mesh => return Activity::Inactive,
@@ -84,13 +108,12 @@ impl Controllers {
             RootKind::Namespace => return Activity::Inactive,
             RootKind::Gateway | RootKind::GatewayClass => {}
         }
-        let name = match controller {
-            RootController::None => return Activity::Inactive,
-            RootController::Named(name) => name,
-            RootController::ClassMissing(class) => match self.assumed.get(class) {
-                Some(name) => name,
-                None => return Activity::Unknown(UnknownController::ClassMissing(class.clone())),
-            },
+        let name = match (self.name_of(controller), controller) {
+            (Some(name), _) => name,
+            (None, RootController::ClassMissing(class)) => {
+                return Activity::Unknown(UnknownController::ClassMissing(class.clone()));
+            }
+            (None, _) => return Activity::Inactive,
         };
         if let Some(aliases) = self.aliases.get(name) {
             return match aliases.iter().any(|alias| belongs_to(profile, alias)) {
@@ -107,6 +130,45 @@ impl Controllers {
         } else {
             Activity::Unknown(UnknownController::NotListed(name.clone()))
         }
+    }
+
+    /// The `controllerName` of a root, from its GatewayClass or from the configuration.
+    fn name_of<'c>(&'c self, controller: &'c RootController) -> Option<&'c Str> {
+        match controller {
+            RootController::None => None,
+            RootController::Named(name) => Some(name),
+            RootController::ClassMissing(class) => self.assumed.get(class),
+        }
+    }
+
+    /// Whether filters of a kind are known to be a part of routing for a controller: the project of the kind
+    /// documents them so, and the controller belongs to the project (specification 2.7).
+    fn routes_by(&self, kind: &GroupKind, controller: &RootController) -> bool {
+        let Some(patterns) = self.by_filter_group.get(&kind.group) else {
+            return false;
+        };
+        let matches = |name: &str| {
+            patterns
+                .iter()
+                .any(|pattern| matches_pattern(pattern, name))
+        };
+        is_routing_filter(kind)
+            && self
+                .name_of(controller)
+                .is_some_and(|name| match self.aliases.get(name) {
+                    Some(aliases) => aliases
+                        .iter()
+                        .any(|alias| *alias == kind.group || matches(alias)),
+                    None => matches(name),
+                })
+    }
+
+    /// Whether a kind acts, or may act, on the paths of some root.
+    pub(super) fn may_act(&self, profile: &Profile, topology: &Topology) -> bool {
+        let mut roots = topology.root_controllers();
+        roots.any(|(root, controller)| {
+            self.activity(profile, root, &controller) != Activity::Inactive
+        })
     }
 }
 

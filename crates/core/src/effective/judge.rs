@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use super::chain::reaches_effective_level;
 use super::enforcement::{Contribution, EnforcementSummary};
 use super::{Activity, AttachmentChain, PolicyKind, PolicyStatus, Statuses, World};
-use crate::model::{GroupKind, Level, NodeKey, ObjectKey, PolicyRef};
+use crate::model::{GroupKind, Level, NodeKey, ObjectKey, PolicyRef, Section};
 use crate::profile::{Ancestor, EffectiveTarget, PolicyClass, Profile};
 use crate::topology::{NodeId, PathStep, ResolvedPath, RootKind, Topology};
 
@@ -246,8 +246,12 @@ impl World {
         let is_attached = |step: &&PathStep| nodes.contains(&step.node);
         let below = steps.iter().skip_while(|step| !is_attached(step));
         for step in below.filter(|step| !is_direct || is_attached(step)) {
-            f(step.node);
             let key = self.topology.key(step.node);
+            // BackendRefs are on the way to a backend, but no object or section of their own.
+            if !key.section.as_ref().is_none_or(Section::is_referable) {
+                continue;
+            }
+            f(step.node);
             let whole = key
                 .section
                 .is_some()

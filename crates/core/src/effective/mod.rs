@@ -18,6 +18,7 @@ pub mod judge;
 mod listed;
 mod losses;
 mod own;
+mod parameters;
 pub(crate) mod policy_table;
 mod schemas;
 mod stack;
@@ -38,7 +39,7 @@ use crate::attach::{AttachmentGroup, PolicyAttachment, attach};
 use crate::model::{
     GroupKind, InternalError, NodeKey, Object, Outcome, PathErrorReason, PathName, SourceState, Str,
 };
-use crate::profile::{Policy, PolicyClass, Profile, ProfileError, read_policy};
+use crate::profile::{Policy, PolicyClass, Profile, ProfileError, is_routing_filter, read_policy};
 use crate::store::{ProfileSources, Store};
 use crate::topology::{NodeId, PathStep, ResolvedPath, Topology};
 
@@ -123,6 +124,13 @@ impl World {
         topology.add_node(NodeKey::root());
         let mut kinds = Vec::with_capacity(registry.profiles.len());
         for profile in registry.profiles.into_values() {
+            // Filters that are a part of routing for every Gateway are no policies (specification 2.7).
+            if is_routing_filter(&profile.policy)
+                && profile.is_unprofiled()
+                && !controllers.may_act(&profile, &topology)
+            {
+                continue;
+            }
             kinds.push(PolicyKind::read(profile, &store, &topology));
         }
         for kind in &kinds {

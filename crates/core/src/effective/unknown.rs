@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{AttachmentChain, NodePolicies, PolicyKind};
 use crate::attach::{AttachmentGroup, FilterReferences};
-use crate::model::{Object, ObjectKey, Outcome, PolicyRef, Unknown, UnknownReason};
+use crate::model::{Level, Object, ObjectKey, Outcome, PolicyRef, Unknown, UnknownReason};
 use crate::profile::{Policy, PolicyClass, Profile, read_policy};
 use crate::store::Store;
 
@@ -62,7 +62,11 @@ impl PolicyKind {
             reason,
             message: match reason {
                 UnknownReason::FilterUnknown => format!(
-                    "a filter of the rule references {}, and the kind has no profile",
+                    "a filter of the {} references {}, and the kind has no profile",
+                    match self.filters_rule(chain) {
+                        true => "rule",
+                        false => "backendRef",
+                    },
                     names(&policies)
                 ),
                 _ => format!(
@@ -71,6 +75,18 @@ impl PolicyKind {
                 ),
             },
             policies,
+        })
+    }
+
+    /// Whether a filter of the route rule on a path references a policy, and not only filters of backendRefs.
+    fn filters_rule(&self, chain: &AttachmentChain) -> bool {
+        let mut rules = chain
+            .steps
+            .iter()
+            .filter(|step| step.level == Level::RouteRule);
+        rules.any(|step| {
+            let on_node = self.nodes.get(&step.node);
+            on_node.is_some_and(|on_node| !on_node.filtering().is_empty())
         })
     }
 
@@ -136,8 +152,8 @@ impl NodePolicies {
     }
 }
 
-/// The objects of a kind without a profile that filters of route rules reference and that do not exist. They
-/// are unknown all the same.
+/// The objects of a kind without a profile that filters of route rules and backendRefs reference and that do
+/// not exist. They are unknown all the same.
 pub(super) fn missing_filters(profile: &Profile, store: &Store) -> Vec<Policy> {
     let references = FilterReferences::of(profile, store);
     let keys = references.policies().map(|(namespace, name)| {

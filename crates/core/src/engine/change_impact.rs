@@ -38,6 +38,7 @@ impl Engine {
                 return None;
             }
             Some(number) if self.is_filter(number, key) => return None,
+            _ if self.changes_what_is_read(number, key, before) => return None,
             _ => {}
         }
         if number.is_none()
@@ -67,6 +68,24 @@ impl Engine {
             .filter(|_| kind.is_some_and(|kind| kind.is_unprofiled()));
         let name = (key.namespace.clone(), key.name.clone());
         index.is_some_and(|index| index.filters.policies().any(|other| *other == name))
+    }
+
+    /// Whether a kind is evaluated from now on because its objects are whole, or no longer because of one only
+    /// the targets are read.
+    fn changes_what_is_read(&self, number: Option<usize>, key: &ObjectKey, before: &Store) -> bool {
+        let is_reduced = |store: &Store| {
+            let entry = store.get(key);
+            entry.is_some_and(|entry| entry.object.is_targets_only())
+        };
+        let now = self.world().store();
+        match number.and_then(|number| self.world().kinds().get(number)) {
+            Some(kind) if kind.is_unprofiled() => {
+                let mut objects = now.of_kind(&key.kind);
+                is_reduced(before) && !objects.any(|(_, entry)| entry.object.is_targets_only())
+            }
+            Some(_) => is_reduced(now),
+            None => false,
+        }
     }
 
     /// Whether answers may depend on the status of the object: because its profile reads the status of
@@ -114,4 +133,77 @@ fn same_own_fields(profile: &Profile, before: &StoredObject, now: &StoredObject)
             of(before) == of(now)
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::effective::World;
+    use crate::engine::EngineUpdate;
+    use crate::model::{Change, GroupKind, Object, groups};
+    use crate::store::ProfileSources;
+
+    fn object(kind: GroupKind, name: &str, spec: Value) -> Object {
+        let key = ObjectKey::new(kind, "ns", name);
+        Object::new(key, json!({ "spec": spec }))
+    }
+
+    fn follow(engine: &mut Engine, upsert: Object) -> EngineUpdate {
+        let mut store = engine.world().store().clone();
+        let changed = store.apply(Change {
+            upserts: vec![Arc::new(upsert)],
+            ..Change::default()
+        });
+        engine.follow(store, &changed)
+    }
+
+    #[test]
+    fn a_kind_is_evaluated_once_its_objects_are_whole() {
+        let foo = GroupKind::parse("Foo.f.io");
+        let targets = json!([{"group": groups::GATEWAY, "kind": "Gateway", "name": "gw"}]);
+        let policy = object(foo.clone(), "p", json!({"targetRefs": targets, "limit": 1}));
+        let profile = json!({"preset": "direct", "policy": {"group": "f.io", "kind": "Foo"}});
+        let mut profile = object(
+            GroupKind::new(groups::ENTAIL, "PolicyProfile"),
+            "foos.f.io",
+            profile,
+        );
+        profile.key.namespace = "".into();
+        profile.body["apiVersion"] = json!("entail.dev/v1alpha1");
+        profile.body["kind"] = json!("PolicyProfile");
+        profile.body["metadata"] = json!({"name": "foos.f.io"});
+        let gateway = json!({"gatewayClassName": "c", "listeners": []});
+        let gateway = object(GroupKind::new(groups::GATEWAY, "Gateway"), "gw", gateway);
+        let mut store = Store::default();
+        store.apply(Change {
+            upserts: vec![Arc::new(gateway), Arc::new(policy.clone().targets_only())],
+            ..Change::default()
+        });
+        let mut engine = Engine::new(World::from_store(store, &ProfileSources::shipped()));
+        let is_evaluated = |engine: &Engine| engine.world().kind(&foo).is_some();
+        assert!(!is_evaluated(&engine));
+        // With the profile alone, what the policy says is not known yet.
+        assert_eq!(follow(&mut engine, profile), EngineUpdate::All);
+        assert!(!is_evaluated(&engine));
+        assert_eq!(
+            engine
+                .world()
+                .kinds()
+                .iter()
+                .filter(|kind| kind.profile.policy == foo)
+                .count(),
+            1
+        );
+        assert_eq!(follow(&mut engine, policy.clone()), EngineUpdate::All);
+        assert!(is_evaluated(&engine));
+        assert_eq!(
+            follow(&mut engine, policy.targets_only()),
+            EngineUpdate::All
+        );
+        assert!(!is_evaluated(&engine));
+    }
 }

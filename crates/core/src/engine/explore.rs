@@ -15,7 +15,8 @@ use crate::topology::{NodeId, PathTrie, RootKind, TrieNode, TrieNodeId, TrieRoot
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Symbol {
     root: Option<RootSymbol>,
-    /// The effects of each step. The trie node of a Gateway has two: its GatewayClass and the Gateway.
+    /// The effects of each step. The trie node of a Gateway has two: its GatewayClass and the Gateway; that
+    /// of a backend whose backendRefs have filters as well: the backendRefs and the backend.
     steps: Vec<(Level, Vec<(usize, ChainEffect)>)>,
 }
 
@@ -50,6 +51,10 @@ impl Automaton {
         let nodes = trie.nodes();
         let symbols: Vec<u32> = nodes.map(|node| builder.symbol(node)).collect();
         let mut symbols: IndexVec<TrieNodeId, u32> = symbols.into();
+        for (id, reference) in trie.references() {
+            let symbol = builder.backend_symbol(trie.node(id)?, reference);
+            *symbols.get_mut(id)? = symbol;
+        }
         for (id, root) in trie.roots() {
             let symbol = builder.root_symbol(trie.node(*id)?, root);
             *symbols.get_mut(*id)? = symbol;
@@ -159,6 +164,14 @@ impl<'w> AutomatonBuilder<'w> {
         });
         self.by_node.insert((node.node, node.level), symbol);
         symbol
+    }
+
+    /// The symbol of a backend whose backendRefs have filters.
+    fn backend_symbol(&mut self, node: &TrieNode, reference: NodeId) -> u32 {
+        let nodes = [reference, node.node].into_iter();
+        let steps = nodes.map(|id| (node.level, self.effects(id, node.level, RootKind::Gateway)));
+        let steps = steps.collect();
+        self.intern(Symbol { root: None, steps })
     }
 
     fn root_symbol(&mut self, node: &TrieNode, root: &TrieRoot) -> u32 {

@@ -221,6 +221,10 @@ impl PathEngine {
             if policy_nodes.contains(&node.node) {
                 found.join(false, (node.node, node.level), set)?;
             }
+            let reference = self.trie.reference(id);
+            if let Some(reference) = reference.filter(|node| policy_nodes.contains(node)) {
+                found.join(false, (reference, node.level), set)?;
+            }
             let key = topology.key(node.node);
             let namespace = topology.namespace(&key.object.namespace);
             if let Some(namespace) = namespace.filter(|node| policy_nodes.contains(node))

@@ -32,13 +32,16 @@ pub enum Level {
     BackendPort,
 }
 
-/// A part of an object that a `sectionName` can reference.
+/// A part of an object. Policies can reference all parts but backendRefs by `sectionName`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Section {
     /// A listener of a Gateway or ListenerSet, by name.
     Listener(Str),
     /// A rule of a route, by index. Names and indexes are separate name spaces (specification 1.5).
     Rule(u32),
+    /// The backendRefs of a rule that name one object, by the index of the rule and of the first of these
+    /// backendRefs. Filters of backendRefs attach here (specification 2.7).
+    BackendRef(u32, u32),
     /// A port of a backend, by number.
     Port(u16),
 }
@@ -87,6 +90,13 @@ impl Level {
             Level::Backend => "Backend",
             Level::BackendPort => "BackendPort",
         }
+    }
+}
+
+impl Section {
+    /// Whether a `sectionName` can reference the part.
+    pub fn is_referable(&self) -> bool {
+        !matches!(self, Section::BackendRef(..))
     }
 }
 
@@ -142,6 +152,7 @@ impl fmt::Display for NodeKey {
             None => Ok(()),
             Some(Section::Listener(name)) => write!(f, "#{name}"),
             Some(Section::Rule(index)) => write!(f, "##{index}"),
+            Some(Section::BackendRef(rule, index)) => write!(f, "##{rule}/backendRefs/{index}"),
             Some(Section::Port(port)) => write!(f, "#{port}"),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// A shared, immutable string.
 pub type Str = Arc<str>;
@@ -24,6 +24,13 @@ pub mod groups {
     /// Resources of entail.
     pub const ENTAIL: &str = "entail.dev";
 }
+
+/// The fields of `spec` with target references.
+const TARGET_FIELDS: [&str; 3] = ["targetRef", "targetRefs", "targetSelectors"];
+
+/// The field of an object that was reduced to its target references. It is part of the body, so that a
+/// checkpoint keeps it.
+const TARGETS_ONLY: &str = "entail.dev/targets-only";
 
 /// A resource kind, independent of its version.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -176,12 +183,49 @@ impl Object {
 
     /// Whether the object has a target reference as policies have (specification 2.7).
     pub fn has_target_reference(&self) -> bool {
-        let fields = ["targetRef", "targetRefs", "targetSelectors"];
         let spec = self.body.get("spec");
-        fields.iter().any(|field| {
+        TARGET_FIELDS.iter().any(|field| {
             spec.and_then(|spec| spec.get(field))
                 .is_some_and(|value| !value.is_null())
         })
+    }
+
+    /// Reduces the object to what is read of a policy without a profile: identity, creation time, and target
+    /// references (specification 2.7). Such an object is not evaluated as a policy.
+    #[must_use]
+    pub fn targets_only(self) -> Self {
+        let spec = self.body.get("spec");
+        let references = TARGET_FIELDS.into_iter().filter_map(|field| {
+            let value = spec?.get(field)?;
+            Some((field.to_owned(), value.clone()))
+        });
+        let metadata = self.body.get("metadata");
+        let metadata = ["name", "namespace", "creationTimestamp"]
+            .into_iter()
+            .filter_map(|field| {
+                let value = metadata?.get(field)?;
+                Some((field.to_owned(), value.clone()))
+            });
+        let mut body = Map::new();
+        for field in ["apiVersion", "kind"] {
+            let value = self.body.get(field).cloned();
+            body.extend(value.map(|value| (field.to_owned(), value)));
+        }
+        body.insert("metadata".to_owned(), Value::Object(metadata.collect()));
+        body.insert("spec".to_owned(), Value::Object(references.collect()));
+        body.insert(TARGETS_ONLY.to_owned(), Value::Bool(true));
+        Self {
+            labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
+            generation: None,
+            body: Value::Object(body),
+            ..self
+        }
+    }
+
+    /// Whether the object was reduced to its target references.
+    pub fn is_targets_only(&self) -> bool {
+        self.body.get(TARGETS_ONLY).is_some()
     }
 
     /// Whether the object is a CustomResourceDefinition whose objects have target references as policies have:
@@ -275,6 +319,34 @@ impl Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn objects_are_reduced_to_their_targets() {
+        let body = serde_json::json!({
+            "apiVersion": "f.io/v1", "kind": "Foo",
+            "metadata": {"name": "a", "namespace": "ns", "resourceVersion": "7", "annotations": {"x": "y"}},
+            "spec": {"targetRefs": [{"kind": "Gateway", "name": "gw"}], "big": [1, 2, 3]},
+            "status": {"conditions": []},
+        });
+        let mut whole = Object::new(
+            ObjectKey::new(GroupKind::parse("Foo.f.io"), "ns", "a"),
+            body,
+        );
+        whole.annotations.insert("x".to_owned(), "y".to_owned());
+        assert!(!whole.is_targets_only());
+        let reduced = whole.clone().targets_only();
+        assert!(reduced.is_targets_only() && reduced.has_target_reference());
+        assert!(reduced.annotations.is_empty() && reduced.key == whole.key);
+        assert_eq!(
+            reduced.body,
+            serde_json::json!({
+                "apiVersion": "f.io/v1", "kind": "Foo",
+                "metadata": {"name": "a", "namespace": "ns"},
+                "spec": {"targetRefs": [{"kind": "Gateway", "name": "gw"}]},
+                "entail.dev/targets-only": true,
+            })
+        );
+    }
 
     #[test]
     fn timestamps_compare_to_the_second() {

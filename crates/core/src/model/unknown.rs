@@ -1,4 +1,4 @@
-//! What an answer does not know (specification 2.5 to 2.9).
+//! What an answer does not know (specification 2.5 to 2.8).
 
 use super::effective::PolicyRef;
 
@@ -9,7 +9,8 @@ pub enum UnknownReason {
     ControllerUnknown,
     /// No profile describes the kind, and objects of it target the path (specification 2.7).
     NoProfile,
-    /// No profile describes the kind, and a filter of the route rule references it (specification 2.7).
+    /// No profile describes the kind, and a filter of the route rule or of the backendRef references it
+    /// (specification 2.7).
     FilterUnknown,
     /// Policies select workloads, which are not nodes of a path (specification 2.8).
     SelectorNotEvaluated,

@@ -11,6 +11,7 @@ mod read;
 mod reads_status;
 mod references;
 mod resolve;
+mod routing_filters;
 mod settings;
 mod strategy;
 mod validate;
@@ -20,6 +21,7 @@ pub use document::{ProfileDocument, ProfileError, parse_documents, parse_value};
 pub use label::PolicyLabel;
 pub use policy::{Block, Policy, Reference, ReferenceTarget, SelectorNamespaces, StrategySource};
 pub use read::read_policy;
+pub use routing_filters::{RoutingFilter, is_routing_filter, routing_filters};
 pub use settings::target_level;
 
 use serde::Deserialize;

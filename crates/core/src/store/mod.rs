@@ -4,12 +4,14 @@
 
 mod grant;
 mod listener;
+mod parameters;
 mod projection;
 mod registry;
 mod route;
 
 pub use grant::Grant;
 pub use listener::{AllowedNamespaces, Gateway, Listener, ListenerSet};
+pub use parameters::ParametersRef;
 pub use projection::{Projection, ServicePorts};
 pub use registry::{ControllerAlias, ProfileRegistry, ProfileSources};
 pub use route::{
@@ -50,7 +52,7 @@ pub enum ChangeKind {
 }
 
 /// Returns the kinds that are needed regardless of policies: the kinds of the topology,
-/// ReferenceGrant, and the kinds that define policy kinds.
+/// ReferenceGrant, and the kinds that define policy kinds and controllers.
 pub fn required_kinds() -> impl Iterator<Item = GroupKind> {
     let routes = ROUTE_KINDS.iter().map(|row| (groups::GATEWAY, row.kind));
     let others = [
@@ -64,6 +66,7 @@ pub fn required_kinds() -> impl Iterator<Item = GroupKind> {
         (groups::MULTICLUSTER, "ServiceImport"),
         (groups::APIEXTENSIONS, "CustomResourceDefinition"),
         (groups::ENTAIL, "PolicyProfile"),
+        (groups::ENTAIL, "ControllerAlias"),
     ];
     let all = routes.chain(others);
     all.map(|(group, kind)| GroupKind::new(group, kind))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Projection, ROUTE_KINDS, Store};
+use super::{Projection, ROUTE_KINDS, Rule, Store};
 use crate::model::{GroupKind, Str, groups};
 use crate::profile::{
     PolicyLabel, Profile, ProfileDocument, ProfileError, ProfileOrigin, built_in, parse_value,
@@ -119,8 +119,14 @@ impl ProfileSources {
 
 impl ProfileRegistry {
     /// Adds the kinds without a profile whose objects look like policies, or that filters of route rules
-    /// reference (specification 2.7).
+    /// reference (specification 2.7). Kinds of which only the targets were read count as kinds without a
+    /// profile.
     pub(crate) fn add_unprofiled(&mut self, store: &Store) {
+        // A source may have read a kind for its targets alone, before it had a profile.
+        self.profiles.retain(|kind, _| {
+            let mut objects = store.of_kind(kind);
+            !objects.any(|(_, entry)| entry.object.is_targets_only())
+        });
         let is_known = |kind: &GroupKind| {
             self.profiles.contains_key(kind)
                 || self.refused.contains(kind)
@@ -135,7 +141,7 @@ impl ProfileRegistry {
             let routes = GroupKind::new(groups::GATEWAY, row.kind);
             for (_, entry) in store.of_kind(&routes) {
                 if let Projection::Route(route) = &entry.projection {
-                    let filters = route.rules.iter().flat_map(|rule| &rule.extensions);
+                    let filters = route.rules.iter().flat_map(Rule::all_extensions);
                     let filters = filters.map(|filter| &filter.kind);
                     kinds.extend(filters.filter(|kind| !is_known(kind)).cloned());
                 }

@@ -108,6 +108,8 @@ pub struct BackendRef {
     pub name: Str,
     /// `port`.
     pub port: Option<u16>,
+    /// The ExtensionRef filters, in order.
+    pub extensions: Vec<ExtensionRef>,
 }
 
 /// An ExtensionRef filter, which references an object in the namespace of the route.
@@ -183,7 +185,28 @@ impl BackendRef {
             namespace: namespace.into(),
             name: name.into(),
             port: number(value, "port"),
+            extensions: extensions(value),
         })
+    }
+
+    /// Whether both reference the same object.
+    fn is_to_object_of(&self, other: &Self) -> bool {
+        self.name == other.name && self.namespace == other.namespace && self.kind == other.kind
+    }
+}
+
+impl Rule {
+    /// The index of the first backendRef that names the same object as the one at an index.
+    pub fn first_reference(&self, index: usize) -> Option<usize> {
+        let reference = self.backends.get(index)?;
+        let mut references = self.backends.iter();
+        references.position(|other| other.is_to_object_of(reference))
+    }
+
+    /// The ExtensionRef filters of the rule and of its backendRefs.
+    pub fn all_extensions(&self) -> impl Iterator<Item = &ExtensionRef> {
+        let of_backends = self.backends.iter().flat_map(|backend| &backend.extensions);
+        self.extensions.iter().chain(of_backends)
     }
 }
 
@@ -213,13 +236,16 @@ fn rules(values: &[Value], namespace: &str) -> Vec<Rule> {
                 .iter()
                 .filter_map(|b| BackendRef::read(b, namespace))
                 .collect(),
-            extensions: list(value, "filters")
-                .iter()
-                .filter_map(extension)
-                .collect(),
+            extensions: extensions(value),
         });
     }
     rules
+}
+
+/// The ExtensionRef filters of a rule or of a backendRef.
+fn extensions(value: &Value) -> Vec<ExtensionRef> {
+    let filters = list(value, "filters").iter();
+    filters.filter_map(extension).collect()
 }
 
 fn extension(value: &Value) -> Option<ExtensionRef> {

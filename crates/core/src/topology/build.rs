@@ -160,8 +160,19 @@ impl Topology {
         let section = NodeKey::section(route.clone(), Section::Rule(number));
         let node = self.intern(section);
         let mut backends: Vec<BackendNode> = Vec::new();
-        for reference in &rule.backends {
-            self.backend(store, route, reference, &mut backends);
+        for (at, reference) in rule.backends.iter().enumerate() {
+            let backend = self.backend(store, route, reference, &mut backends);
+            if reference.extensions.is_empty() {
+                continue;
+            }
+            let first = rule.first_reference(at);
+            let first = first.and_then(|first| u32::try_from(first).ok());
+            let section = first.map(|first| Section::BackendRef(number, first));
+            let filtered =
+                section.map(|section| self.intern(NodeKey::section(route.clone(), section)));
+            if let Some(backend) = backends.get_mut(backend) {
+                backend.reference = backend.reference.or(filtered);
+            }
         }
         RuleNode {
             node,
@@ -170,14 +181,15 @@ impl Topology {
         }
     }
 
-    /// Adds a backendRef to the backends of a rule. Several backendRefs to one object share a node.
+    /// Adds a backendRef to the backends of a rule and returns the index of its backend. Several backendRefs
+    /// to one object share a node.
     fn backend(
         &mut self,
         store: &Store,
         route: &ObjectKey,
         reference: &BackendRef,
         backends: &mut Vec<BackendNode>,
-    ) {
+    ) -> usize {
         let kind = reference.kind.clone();
         let key = ObjectKey::new(kind, reference.namespace.clone(), reference.name.clone());
         let is_service = key.kind.is(groups::CORE, "Service");
@@ -188,21 +200,26 @@ impl Topology {
             let section = NodeKey::section(key.clone(), Section::Port(port));
             (port, self.intern(section))
         });
-        if let Some(existing) = backends.iter_mut().find(|b| b.node == node) {
+        let existing = backends.iter().position(|backend| backend.node == node);
+        if let Some(at) = existing
+            && let Some(existing) = backends.get_mut(at)
+        {
             existing.ports.extend(port);
             existing.ports.sort_unstable();
             existing.ports.dedup();
-            return;
+            return at;
         }
         let missing = (is_service && ports.is_none()).then_some(PathErrorReason::BackendNotFound);
         let permitted =
             key.namespace == route.namespace || store.permits(&route.kind, &route.namespace, &key);
         backends.push(BackendNode {
             node,
+            reference: None,
             ports: port.into_iter().collect(),
             refused: (!permitted).then_some(PathErrorReason::RefNotPermitted),
             missing,
         });
+        backends.len() - 1
     }
 
     /// Attaches every route to the listeners and Services that its parentRefs name.

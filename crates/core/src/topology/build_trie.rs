@@ -189,6 +189,9 @@ impl<'t> TrieBuilder<'t> {
             below.push((EdgeLabel::Port(port), id));
         }
         let id = self.trie.add((backend.node, Level::Backend), &below);
+        if let Some(reference) = backend.reference {
+            self.trie.add_reference(id, reference);
+        }
         let key = &self.topology.key(backend.node).object;
         let label = EdgeLabel::Backend(self.short(&key.kind), &key.namespace, &key.name);
         (label, id)

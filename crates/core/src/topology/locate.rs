@@ -204,6 +204,9 @@ impl Topology {
             return Ok(resolved);
         };
         let backend = self.backend_of(store, rule, &step, resolved.root)?;
+        if let Some(reference) = backend.reference {
+            resolved.push(reference, Level::Backend);
+        }
         resolved.push(backend.node, Level::Backend);
         let Some(port) = path.port else {
             return Ok(resolved);

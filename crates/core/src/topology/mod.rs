@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
-use crate::model::{Level, NodeKey, ObjectKey, OrInternal, PathErrorReason, Str};
+use crate::model::{Level, NodeKey, ObjectKey, OrInternal, PathErrorReason, Section, Str};
 use crate::store::NamespacedName;
 
 /// The number of a node, dense from 0.
@@ -152,6 +152,8 @@ pub(crate) struct RuleNode {
 #[derive(Debug)]
 pub(crate) struct BackendNode {
     pub(crate) node: NodeId,
+    /// The node of the backendRefs that name the backend, if one of them has ExtensionRef filters.
+    pub(crate) reference: Option<NodeId>,
     /// The ports with their nodes, sorted.
     pub(crate) ports: Vec<(u16, NodeId)>,
     /// The reason why no path below a Gateway leads here, if there is one. Mesh paths need no
@@ -198,11 +200,11 @@ impl Topology {
         self.ids.get(key).copied()
     }
 
-    /// The sections of an object, by the node of the whole object.
+    /// The sections of an object that references can name, by the node of the whole object.
     pub fn sections(&self, whole: NodeId) -> Vec<NodeId> {
         let object = &self.key(whole).object;
         let is_part = |key: &NodeKey| {
-            key.section.is_some()
+            key.section.as_ref().is_some_and(Section::is_referable)
                 && key.object.name == object.name
                 && key.object.namespace == object.namespace
                 && key.object.kind == object.kind
@@ -236,17 +238,33 @@ impl Topology {
     /// listener or rule, the index of a rule without a name, or the number of a port.
     pub fn describe(&self, node: NodeId) -> String {
         let key = self.key(node);
-        if let Some(crate::model::Section::Rule(index)) = key.section {
-            let rule = self
-                .route_index
-                .get(&key.object)
-                .and_then(|&route| self.routes.get(route))
-                .and_then(|route| route.rules.get(index as usize));
-            if let Some(name) = rule.and_then(|rule| rule.name.as_ref()) {
-                return format!("{}#{name}", key.object);
+        let rule_name = |index: u32| {
+            let route = self.routes.get(*self.route_index.get(&key.object)?)?;
+            route.rules.get(index as usize)?.name.as_ref()
+        };
+        match key.section {
+            Some(Section::Rule(index)) => {
+                rule_name(index).map(|name| format!("{}#{name}", key.object))
             }
+            Some(Section::BackendRef(rule, index)) => {
+                rule_name(rule).map(|name| format!("{}#{name}/backendRefs/{index}", key.object))
+            }
+            _ => None,
         }
-        key.to_string()
+        .unwrap_or_else(|| key.to_string())
+    }
+
+    /// The kind and the controller of each Gateway, and of each mesh root.
+    pub(crate) fn root_controllers(&self) -> impl Iterator<Item = (RootKind, RootController)> {
+        let gateways = self.gateways.values().map(|gateway| {
+            let class = self.classes.get(&gateway.class);
+            (RootKind::Gateway, gateway.controller(class))
+        });
+        let meshes = self
+            .roots
+            .values()
+            .map(|_| (RootKind::Mesh, RootController::None));
+        gateways.chain(meshes)
     }
 
     /// The parentRefs that do not attach a route: index of the parentRef and reason.

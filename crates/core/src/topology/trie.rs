@@ -25,6 +25,9 @@ pub struct PathTrie {
     /// The edges to roots, and of trie nodes with more than [`MAX_INLINE_EDGES`]: parent and edge number.
     edge_table: HashTable<(TrieNodeId, u32)>,
     roots: Vec<(TrieNodeId, TrieRoot)>,
+    /// The trie nodes of backends whose backendRefs have filters, ascending, with the nodes of these
+    /// backendRefs.
+    references: Vec<(TrieNodeId, NodeId)>,
     /// The numbers of the edges to the roots.
     root_edges: Vec<u32>,
     /// The number of paths that end at each trie node or below it.
@@ -217,6 +220,21 @@ impl PathTrie {
         self.roots.get(at.ok()?).map(|(_, root)| root)
     }
 
+    /// The node of the backendRefs between a rule and the backend at a trie node, if they have filters
+    /// (specification 2.7).
+    pub fn reference(&self, id: TrieNodeId) -> Option<NodeId> {
+        // References are added in ascending order.
+        let at = self.references.binary_search_by_key(&id, |(node, _)| *node);
+        self.references
+            .get(at.ok()?)
+            .map(|(_, reference)| *reference)
+    }
+
+    /// The trie nodes of backends whose backendRefs have filters, with the nodes of these backendRefs.
+    pub fn references(&self) -> impl Iterator<Item = (TrieNodeId, NodeId)> {
+        self.references.iter().copied()
+    }
+
     /// The numbers of all trie nodes, children before their parents.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = TrieNodeId> + use<> {
         (0..u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)).map(TrieNodeId)
@@ -301,6 +319,11 @@ impl PathTrie {
             count: u32::try_from(below.len()).unwrap_or(u32::MAX),
         });
         id
+    }
+
+    /// Records the backendRefs that lead to the trie node of a backend. The trie node must be the last one.
+    pub(super) fn add_reference(&mut self, id: TrieNodeId, reference: NodeId) {
+        self.references.push((id, reference));
     }
 
     /// Makes a trie node a root.

@@ -166,6 +166,12 @@ impl Walker<'_, '_> {
         let topology = self.topology;
         let key = &topology.key(backend.node).object;
         let name = format!("{}/{}/{}", key.kind.short(), key.namespace, key.name);
+        let reference = backend.reference.map(|node| PathStep {
+            node,
+            level: Level::Backend,
+        });
+        // The backendRef has no name of its own: it is passed on the way to the backend.
+        self.resolved.steps.extend(reference);
         self.descend(
             "/backends/",
             &name,
@@ -183,5 +189,8 @@ impl Walker<'_, '_> {
                 }
             },
         );
+        if reference.is_some() {
+            self.resolved.steps.pop();
+        }
     }
 }

@@ -65,6 +65,9 @@ pub struct ExpectedPath {
     /// Kinds that are unknown on the path.
     #[serde(default)]
     pub unknown: Vec<String>,
+    /// All kinds that are unknown on the path, with profile or without.
+    #[serde(default, rename = "allUnknown")]
+    pub all_unknown: Option<Vec<String>>,
     /// Policies that select workloads, which are not evaluated.
     #[serde(default)]
     pub undecided: BTreeMap<String, Vec<String>>,

@@ -216,7 +216,23 @@ impl Checker<'_> {
         }
     }
 
+    fn all_unknown(&mut self, path: &str, expected: &[String]) {
+        match self.get(path, &[]) {
+            Err(error) => self.differ(path, "an answer", &error.to_string()),
+            Ok(response) => {
+                let policies = response.result.unwrap_or_default().policies;
+                let unknown = policies.iter().filter(|policy| is_unknown(policy));
+                let found = sorted(unknown.map(name_of).collect());
+                let about = format!("{path} unknown kinds");
+                self.equal(&about, &sorted(expected.to_vec()), &found);
+            }
+        }
+    }
+
     fn path(&mut self, expect: &ExpectedPath) {
+        if let Some(expected) = &expect.all_unknown {
+            self.all_unknown(&expect.path, expected);
+        }
         let kinds: Vec<String> = expect
             .policies
             .keys()

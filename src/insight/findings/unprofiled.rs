@@ -1,0 +1,46 @@
+//! Findings about objects of kinds without a profile (specification 2.7, 2.9).
+
+use super::{ScopedFinding, finding};
+use crate::api::v1::finding::Severity;
+use crate::insight::parameters::objects;
+use entail_core::effective::World;
+use entail_core::model::GroupKind;
+
+/// Adds a finding for each object with a target reference whose kind has no profile.
+pub(super) fn policies(world: &World, findings: &mut Vec<ScopedFinding>) {
+    let kinds: Vec<GroupKind> = world.store().kinds().cloned().collect();
+    for kind in kinds.iter().filter(|kind| world.kind(kind).is_none()) {
+        for (_, entry) in world.store().of_kind(kind) {
+            let spec = entry.object.body.get("spec");
+            let field = |name: &str| spec.and_then(|s| s.get(name)).is_some();
+            if ["targetRef", "targetRefs", "targetSelectors"]
+                .into_iter()
+                .any(field)
+            {
+                let message = format!(
+                    "looks like a policy, but `{kind}` has no profile: add a PolicyProfile, or label the CRD"
+                );
+                let key = &entry.object.key;
+                findings.push(finding(
+                    world,
+                    Severity::Warning,
+                    "UnknownKind",
+                    key,
+                    message,
+                ));
+            }
+        }
+    }
+}
+
+/// Adds a finding for each Gateway and GatewayClass whose parameters are not read (specification 2.9).
+pub(super) fn parameters(world: &World, findings: &mut Vec<ScopedFinding>) {
+    for (key, reference) in objects(world) {
+        let message = format!(
+            "configured by {} `{}`, which is not read: it may change what all requests get",
+            reference.kind, reference.name
+        );
+        let note = Severity::Note;
+        findings.push(finding(world, note, "ParametersNotRead", &key, message));
+    }
+}
