@@ -59,7 +59,7 @@ fn target(
     } else {
         first.namespace.clone()
     };
-    let mut refs = vec![reference(rng, first)];
+    let mut refs = vec![reference(rng, kind, first)];
     // A second and a third one where the kind may: several targets of one policy.
     let neighbours: Vec<&TargetCandidate> = usable
         .iter()
@@ -68,7 +68,7 @@ fn target(
         .collect();
     while !neighbours.is_empty() && rng.percent(25) && refs.len() < 4 {
         let place = rng.choose(&neighbours);
-        refs.push(reference(rng, place));
+        refs.push(reference(rng, kind, place));
     }
     if refs.len() == 1 && refs[0].get("selector").is_none() && rng.percent(20) {
         spec.insert("targetRef".to_owned(), refs[0].clone());
@@ -78,7 +78,7 @@ fn target(
     (namespace,)
 }
 
-fn reference(rng: &mut Rng, place: &TargetCandidate) -> Value {
+fn reference(rng: &mut Rng, kind: &Settings, place: &TargetCandidate) -> Value {
     let group = match place.kind {
         "Service" | "Namespace" => "",
         _ => "gateway.networking.k8s.io",
@@ -96,6 +96,9 @@ fn reference(rng: &mut Rng, place: &TargetCandidate) -> Value {
     }
     if !place.sections.is_empty() && rng.percent(40) {
         reference["sectionName"] = json!(rng.choose(&place.sections));
+    }
+    if kind.gateway_sections && !place.others.is_empty() && rng.percent(40) {
+        reference["sectionName"] = json!(rng.choose(&place.others));
     }
     reference
 }

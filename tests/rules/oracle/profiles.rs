@@ -38,6 +38,7 @@ pub fn profile(rng: &mut Rng, number: usize) -> Value {
         }
     }
     vocabulary::profile(rng, &mut spec);
+    listener_sets(rng, &mut spec);
     json!({
         "apiVersion": "entail.dev/v1alpha1", "kind": "PolicyProfile",
         "metadata": {"name": format!("p{number}s.{GROUP}")}, "spec": spec,
@@ -99,6 +100,38 @@ fn unmerged(rng: &mut Rng, spec: &mut Value, class: &str) {
         }
     } else {
         spec["sameTarget"] = json!(rng.pick(&["Established", "RejectNewer"]));
+    }
+}
+
+/// How policies reach ListenerSets, and whether those of one port conflict (specification 7.5, 7.6).
+fn listener_sets(rng: &mut Rng, spec: &mut Value) {
+    let direct = spec["class"] == "Direct";
+    let above =
+        ["Gateway", "GatewayClass"].contains(&spec["effectiveTarget"].as_str().unwrap_or(""));
+    let has = |kind: &str| {
+        let targets = spec["targets"].as_array();
+        targets.is_none_or(|all| all.iter().any(|target| target["kind"] == kind))
+    };
+    let (sets, namespaces) = (has("ListenerSet"), has("Namespace"));
+    let mut settings = json!({});
+    if rng.percent(if direct { 60 } else { 20 }) {
+        let from = rng.percent(if direct { 70 } else { 20 });
+        let refused = match from {
+            true => direct && sets && namespaces,
+            false => above && !(direct && sets),
+        };
+        if !refused {
+            settings["fromGateway"] = json!(from);
+        }
+    }
+    if direct && sets && rng.percent(50) {
+        settings["gatewaySections"] = json!(true);
+    }
+    if settings != json!({}) {
+        spec["listenerSets"] = settings;
+    }
+    if direct && rng.percent(40) {
+        spec["conflicts"] = json!("Port");
     }
 }
 

@@ -16,6 +16,8 @@ pub struct Place {
     pub client: Option<String>,
     /// The place of a filter in its rule.
     pub filter: Option<usize>,
+    /// Named as a section of the Gateway (7.5): weaker than everything else on the path.
+    pub weak: bool,
 }
 
 /// What comes of one reference (3.3).
@@ -248,14 +250,40 @@ impl Resolver<'_> {
             node,
             client: client.clone(),
             filter: None,
+            weak: false,
         };
         match section {
             None => Outcome::Found(vec![place(node)]),
             Some(section) => match self.section(&node, section) {
                 Some(part) => Outcome::Found(vec![place(format!("{node}#{part}"))]),
-                None => Outcome::TargetNotFound,
+                None => match self.listener_of_sets(&node, section) {
+                    Some(listener) => Outcome::Found(vec![Place {
+                        weak: true,
+                        ..whole(listener)
+                    }]),
+                    None => Outcome::TargetNotFound,
+                },
             },
         }
+    }
+
+    /// The listener of that name in the Gateway's ListenerSets, if sections may be named so: that of the oldest (7.5).
+    fn listener_of_sets(&self, gateway: &str, section: &str) -> Option<String> {
+        let found = self.objects.get(gateway)?;
+        if !self.kind.gateway_sections || found.kind != "Gateway" {
+            return None;
+        }
+        let sets = self.objects.sets_of(found);
+        let has = |set: &&Found| {
+            let listeners = set.body["spec"]["listeners"].as_array();
+            listeners
+                .into_iter()
+                .flatten()
+                .any(|l| l["name"] == section)
+        };
+        sets.into_iter()
+            .find(has)
+            .map(|set| format!("{}#{section}", set.key()))
     }
 
     /// Whether an object may be named, and the client namespace that is set apart by it (4.6).
@@ -409,5 +437,6 @@ fn whole(node: String) -> Place {
         node,
         client: None,
         filter: None,
+        weak: false,
     }
 }

@@ -29,6 +29,8 @@ pub struct TargetCandidate {
     pub namespace: String,
     pub name: String,
     pub sections: Vec<String>,
+    /// Listeners of the ListenerSets of a Gateway.
+    pub others: Vec<String>,
 }
 
 struct Builder {
@@ -95,8 +97,11 @@ impl Builder {
         for number in 0..self.rng.within(1, 3) {
             self.service(number);
         }
-        if self.rng.percent(30) {
-            self.listener_set();
+        if self.rng.percent(40) {
+            self.listener_set("set");
+            if self.rng.percent(30) {
+                self.listener_set("other");
+            }
         }
         for number in 0..self.rng.within(1, 4) {
             self.route(number);
@@ -115,6 +120,7 @@ impl Builder {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
             sections: sections.to_vec(),
+            others: Vec::new(),
         });
     }
 
@@ -177,13 +183,17 @@ impl Builder {
         self.note("Gateway", namespace, &name, &sections);
     }
 
-    fn listener_set(&mut self) {
+    fn listener_set(&mut self, name: &str) {
         let Some(gateway) = self.one("Gateway") else {
             return;
         };
         let namespace = self.rng.pick(&NAMESPACES);
         let (listeners, sections) = self.listeners();
-        let metadata = self.metadata(namespace, "set");
+        let mut metadata = self.metadata(namespace, name);
+        if self.rng.percent(50) {
+            let day = self.rng.below(3) + 1;
+            metadata["creationTimestamp"] = json!(format!("2026-01-0{day}T00:00:00Z"));
+        }
         // Another name of the kind (11.47).
         let (group, kind) = match self.rng.percent(30) {
             true => ("gateway.networking.x-k8s.io", "XListenerSet"),
@@ -197,7 +207,13 @@ impl Builder {
                 "listeners": listeners,
             },
         }));
-        self.note("ListenerSet", namespace, "set", &sections);
+        // Its listeners may be named as sections of the Gateway (7.5).
+        for place in &mut self.places {
+            if place.kind == "Gateway" && place.name == gateway.name {
+                place.others.extend(sections.iter().cloned());
+            }
+        }
+        self.note("ListenerSet", namespace, name, &sections);
     }
 
     fn service(&mut self, number: usize) {

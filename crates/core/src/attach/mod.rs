@@ -39,6 +39,9 @@ pub struct ReferenceOutcome {
 /// (specification 4.6, 11.1).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AttachmentGroup {
+    /// Policies that name a listener of a ListenerSet as a section of the Gateway. They are less specific than
+    /// all others on the path (specification 7.5).
+    GatewaySection,
     /// Policies for the whole node.
     Whole,
     /// Policies for the clients in one namespace.
