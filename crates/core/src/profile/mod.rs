@@ -299,6 +299,8 @@ pub enum SameTarget {
     RejectNewer,
     /// Policies are accepted unless they overlap with an older one.
     UnionOrReject,
+    /// No policy is accepted where there are several (specification 4.7).
+    RejectAll,
 }
 
 /// One sort key of establishment that precedes age (specification 4.5).
