@@ -184,11 +184,12 @@ impl<'w> AttachedKind<'w> {
         self.objects.get(&key).unwrap()
     }
 
-    /// Specification 4.3, 7.1.
+    /// Specification 4.3, 4.7, 7.1.
     fn accept(&mut self) {
-        let same_target = match self.kind.class {
-            Class::Direct => SameTarget::RejectNewer,
-            _ => self.kind.same_target,
+        let same_target = match (self.kind.class, self.kind.same_target) {
+            (_, SameTarget::RejectAll) => SameTarget::RejectAll,
+            (Class::Direct, _) => SameTarget::RejectNewer,
+            (_, same_target) => same_target,
         };
         let nodes: Vec<_> = self.at.values().cloned().collect();
         let overlapping = match same_target {
@@ -197,8 +198,10 @@ impl<'w> AttachedKind<'w> {
         };
         for (place, here) in &mut self.at {
             let mut kept = Vec::new();
+            let all = same_target == SameTarget::RejectAll && here.len() > 1;
             for policy in std::mem::take(here) {
-                let lost = overlapping.contains(&policy.name)
+                let lost = all
+                    || overlapping.contains(&policy.name)
                     || (same_target == SameTarget::RejectNewer && !kept.is_empty());
                 if lost {
                     let rejected = self.rejected.entry(place.clone()).or_default();

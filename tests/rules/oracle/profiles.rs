@@ -94,12 +94,12 @@ fn unmerged(rng: &mut Rng, spec: &mut Value, class: &str) {
     spec["rules"] = json!({"path": "spec", "defaults": [], "overrides": []});
     if class == "Direct" {
         spec["strategies"] = json!(["None"]);
-        spec["sameTarget"] = json!("RejectNewer");
+        spec["sameTarget"] = json!(rng.pick(&["RejectNewer", "RejectNewer", "RejectAll"]));
         if rng.percent(50) {
             spec.as_object_mut().unwrap().remove("effectiveTarget");
         }
     } else {
-        spec["sameTarget"] = json!(rng.pick(&["Established", "RejectNewer"]));
+        spec["sameTarget"] = json!(rng.pick(&["Established", "RejectNewer", "RejectAll"]));
     }
 }
 
@@ -179,6 +179,7 @@ impl Shape {
             "OldestWins",
             "RejectNewer",
             "UnionOrReject",
+            "RejectAll",
         ]);
         let top_down = rng.percent(15) && same_target != "OldestWins";
         let lower = !top_down && rng.percent(12) && same_target != "OldestWins";

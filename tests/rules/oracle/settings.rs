@@ -47,6 +47,7 @@ pub enum SameTarget {
     OldestWins,
     RejectNewer,
     UnionOrReject,
+    RejectAll,
 }
 
 /// How far up the fold goes (specification 6.3).
@@ -422,6 +423,7 @@ fn same_target(value: &Value) -> SameTarget {
         Some("OldestWins") => SameTarget::OldestWins,
         Some("RejectNewer") => SameTarget::RejectNewer,
         Some("UnionOrReject") => SameTarget::UnionOrReject,
+        Some("RejectAll") => SameTarget::RejectAll,
         _ => SameTarget::Established,
     }
 }

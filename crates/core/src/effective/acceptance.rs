@@ -64,6 +64,7 @@ pub(crate) fn resolve_conflicts(
         }
     }
     match (profile.class, profile.same_target) {
+        (_, SameTarget::RejectAll) => resolution.reject_all(policies),
         (PolicyClass::Direct, _) | (_, SameTarget::RejectNewer) => {
             resolution.reject_newer(policies);
         }
@@ -194,6 +195,28 @@ impl ConflictResolution {
             .into_iter()
             .map(|node| ((node, AttachmentGroup::Whole), Vec::new()));
         self.accepted.extend(empty);
+    }
+
+    /// Accepts no policy at an attachment point that several policies hold (specification 4.7).
+    fn reject_all(&mut self, policies: &Policies) {
+        let mut disputed = std::mem::take(&mut self.accepted);
+        self.accepted = disputed
+            .extract_if(.., |_, holders| holders.len() < 2)
+            .collect();
+        for (point, holders) in disputed {
+            for &loser in &holders {
+                // The message names the oldest of the others.
+                let Some(&other) = holders.iter().find(|&&holder| holder != loser) else {
+                    continue;
+                };
+                let name = policies.get(other).map(|p| p.key.qualified_name());
+                let message = format!(
+                    "conflicts with the policy `{}`: none of them is accepted",
+                    name.unwrap_or_default()
+                );
+                self.lose(loser, point.clone(), message);
+            }
+        }
     }
 
     /// Accepts policies from oldest to newest. A policy that overlaps an accepted one at any of its

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
 use super::{
-    Ancestor, ConflictScope, CrossNamespace, EffectiveTarget, EmptyBehavior, FoldOrder,
+    Ancestor, Checked, ConflictScope, CrossNamespace, EffectiveTarget, EmptyBehavior, FoldOrder,
     PolicyClass, ReduceFunction, SameTarget, Vocabulary,
 };
 use crate::model::{GroupKind, Level};
@@ -84,6 +84,7 @@ pub(super) struct Spec {
     pub(super) own_fields: Option<Vec<OwnFieldDoc>>,
     pub(super) trust_status: Option<bool>,
     pub(super) status: Option<StatusDoc>,
+    pub(super) checked: Option<Checked>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

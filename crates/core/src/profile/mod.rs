@@ -3,6 +3,7 @@
 //! Only this module knows policy kinds by name, and only in the YAML files of the built-in profiles.
 
 mod builtin;
+mod checked;
 mod document;
 mod label;
 mod policy;
@@ -16,6 +17,7 @@ mod strategy;
 mod validate;
 
 pub use builtin::{built_in, built_in_sources};
+pub use checked::{Checked, CheckedBy};
 pub use document::{ProfileDocument, ProfileError, parse_documents, parse_value};
 pub use label::PolicyLabel;
 pub use policy::{Block, Policy, Reference, ReferenceTarget, SelectorNamespaces, StrategySource};
@@ -102,6 +104,8 @@ pub struct Profile {
     pub trust_status: bool,
     /// Vocabulary and ancestors of statuses (specification 10).
     pub status: StatusStyle,
+    /// How the profile was checked against its controller.
+    pub checked: Option<Checked>,
 }
 
 /// The source of a profile. Configured overrides built-in, which overrides derived (specification
@@ -322,6 +326,8 @@ pub enum SameTarget {
     RejectNewer,
     /// Policies are accepted unless they overlap with an older one.
     UnionOrReject,
+    /// No policy is accepted where there are several (specification 4.7).
+    RejectAll,
 }
 
 /// One sort key of establishment that precedes age (specification 4.5).

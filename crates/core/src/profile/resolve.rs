@@ -142,7 +142,9 @@ fn from_spec(
         own_fields: settings::each(spec.own_fields.as_deref(), settings::own_field)?,
         trust_status: spec.trust_status.unwrap_or(false),
         status: settings::status(spec.status.as_ref()),
+        checked: spec.checked,
     };
+    super::checked::validate(profile.checked.as_ref())?;
     super::validate::validate(&profile)?;
     Ok(profile)
 }
