@@ -23,7 +23,7 @@ const CORE: &[Row] = &[
     ("profile", &["model", "expr"]),
     ("store", &["model", "profile"]),
     ("topology", &["model", "store"]),
-    ("routing", &["model", "store", "topology"]),
+    ("routing", &["model", "profile", "store", "topology"]),
     ("attach", &["model", "profile", "store", "topology"]),
     ("merge", &["model", "profile", "expr"]),
     (

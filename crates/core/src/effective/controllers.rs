@@ -69,6 +69,23 @@ impl Controllers {
         }
     }
 
+    /// What a controller is: its `controllerName`, or the API groups and `controllerName`s that aliases
+    /// name instead; empty if it is not known.
+    pub fn identities<'c>(&'c self, controller: &'c RootController) -> &'c [Str] {
+        let name = match controller {
+            RootController::None => return &[],
+            RootController::Named(name) => name,
+            RootController::ClassMissing(class) => match self.assumed.get(class) {
+                Some(name) => name,
+                None => return &[],
+            },
+        };
+        match self.aliases.get(name) {
+            Some(aliases) => aliases,
+            None => std::slice::from_ref(name),
+        }
+    }
+
     /// Whether a kind acts on the paths of a root.
     pub fn activity(
         &self,
