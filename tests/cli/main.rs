@@ -15,3 +15,4 @@ mod crds;
 mod insight;
 mod readme;
 mod unknown;
+mod verify;
