@@ -1,6 +1,6 @@
 //! Compares effective policies with a proxy's configuration, path by path.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
@@ -190,41 +190,7 @@ impl<'c> Verifier<'c> {
             return;
         }
         let spec = policy.and_then(|policy| self.spec(kind, policy));
-        let mut skipped: Option<&str> = None;
-        for row in kind.rows {
-            if skipped.is_some_and(|block| is_below(row.field, block)) {
-                continue;
-            }
-            let expected = spec.as_ref().and_then(|spec| spec.field(row.field));
-            let origins = || origins(policy, row.field);
-            let Some((judgement, at)) = self.judge_row(row, expected, target, &origins) else {
-                continue;
-            };
-            let is_block = matches!(row.convert, Convert::Block);
-            if is_block && judgement.verdict != Verdict::Same {
-                skipped = Some(row.field);
-            }
-            if judgement.verdict == Verdict::Same {
-                let in_part = matches!(row.convert, Convert::Presence) || !row.partly.is_empty();
-                self.found.summary.same += 1;
-                self.found.summary.same_in_part += usize::from(in_part);
-                continue;
-            }
-            let finding = Finding {
-                verdict: judgement.verdict,
-                kind: name.to_owned(),
-                field: row.field.to_owned(),
-                expected: judgement.expected,
-                actual: judgement.actual,
-                origins: if expected.is_some() {
-                    origins()
-                } else {
-                    Vec::new()
-                },
-                reason: judgement.reason,
-            };
-            self.found.add(finding, path, at);
-        }
+        self.compare_rows(path, target, kind, name, policy, spec.as_deref());
         for field in spec.iter().flat_map(|spec| &spec.unread) {
             let value = spec.as_ref().and_then(|spec| spec.field(field));
             let finding = Finding {
@@ -241,6 +207,68 @@ impl<'c> Verifier<'c> {
         }
         if let Target::Rule(routes) = target {
             self.compare_setters(path, routes, kind, name, policy);
+        }
+    }
+
+    /// Compares the fields that have rows.
+    fn compare_rows(
+        &mut self,
+        path: &str,
+        target: &Target<'c>,
+        kind: &'static KindRows,
+        name: &str,
+        policy: Option<&v1::EffectivePolicy>,
+        spec: Option<&Spec>,
+    ) {
+        let mut skipped: Option<&str> = None;
+        let mut blocked: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for row in kind.rows {
+            if skipped.is_some_and(|block| is_below(row.field, block)) {
+                continue;
+            }
+            let expected = spec.and_then(|spec| spec.field(row.field));
+            let origins = || origins(policy, row.field);
+            let (judgement, at) = match self.judge_row(row, expected, target, &origins) {
+                Ok(Some(judged)) => judged,
+                Ok(None) => continue,
+                Err(reason) => {
+                    if expected.is_some() {
+                        blocked.entry(reason).or_default().push(row.field);
+                    }
+                    continue;
+                }
+            };
+            if judgement.verdict == Verdict::Same {
+                let in_part = matches!(row.convert, Convert::Presence) || !row.partly.is_empty();
+                self.found.summary.same += 1;
+                self.found.summary.same_in_part += usize::from(in_part);
+                continue;
+            }
+            if matches!(row.convert, Convert::Block) {
+                skipped = Some(row.field);
+            }
+            let finding = Finding {
+                verdict: judgement.verdict,
+                kind: name.to_owned(),
+                field: row.field.to_owned(),
+                expected: judgement.expected,
+                actual: judgement.actual,
+                origins: if expected.is_some() {
+                    origins()
+                } else {
+                    Vec::new()
+                },
+                reason: judgement.reason,
+            };
+            self.found.add(finding, path, at);
+        }
+        for (reason, fields) in blocked {
+            let reason = format!("{reason}; not compared: {}", fields.join(", "));
+            let finding = Finding {
+                origins: origins(policy, ""),
+                ..whole(Verdict::CannotTell, name.to_owned(), &reason)
+            };
+            self.found.add(finding, path, "");
         }
     }
 
@@ -288,19 +316,26 @@ impl<'c> Verifier<'c> {
     }
 
     /// Compares a field in all places of a target. Returns the worst result, with the name of the place.
+    ///
+    /// # Errors
+    /// The reason why a place cannot have the field, if no other place has another value.
     fn judge_row(
         &self,
         row: &Row,
         expected: Option<&Value>,
         target: &Target<'c>,
         origins: &dyn Fn() -> Vec<String>,
-    ) -> Option<(Judgement, &'c str)> {
+    ) -> Result<Option<(Judgement, &'c str)>, String> {
         let mut worst: Option<(Judgement, &'c str)> = None;
+        let mut blocked = None;
         for (name, actual) in self.actual(row, target) {
             let judgement = match actual {
                 Ok(actual) => judge(row, expected, actual)
                     .map(|judgement| check_owners(row, judgement, actual, origins)),
-                Err(reason) => expected.map(|value| Judgement::cannot_tell(Some(value), reason)),
+                Err(reason) => {
+                    blocked = Some(reason);
+                    None
+                }
             };
             let Some(judgement) = judgement else { continue };
             if worst
@@ -310,7 +345,13 @@ impl<'c> Verifier<'c> {
                 worst = Some((judgement, name));
             }
         }
-        worst
+        let is_same = worst
+            .as_ref()
+            .is_none_or(|(worst, _)| worst.verdict == Verdict::Same);
+        match blocked {
+            Some(reason) if is_same => Err(reason),
+            _ => Ok(worst),
+        }
     }
 
     /// What the proxy has for a row, or why it cannot have it.

@@ -171,8 +171,8 @@ pub(super) fn texts(value: &Value) -> Option<Vec<&str>> {
 }
 
 fn unless(read: Option<Value>, unset: i64) -> Result<Option<Value>, Unreadable> {
-    let read = read.ok_or(Unreadable)?;
-    Ok((read != Value::from(unset) && read != Value::from(0)).then_some(read))
+    let number = read.as_ref().and_then(Value::as_i64).ok_or(Unreadable)?;
+    Ok(read.filter(|_| number != unset && number != 0))
 }
 
 fn flag(value: bool) -> Option<Value> {

@@ -21,7 +21,7 @@ pub(super) struct Judgement {
 
 impl Judgement {
     /// The values cannot be compared.
-    pub(super) fn cannot_tell(expected: Option<&Value>, reason: String) -> Self {
+    fn cannot_tell(expected: Option<&Value>, reason: String) -> Self {
         Self {
             verdict: Verdict::CannotTell,
             expected: expected.map(shown),

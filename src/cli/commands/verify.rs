@@ -44,7 +44,13 @@ pub struct VerifyArgs {
     #[arg(long, value_name = "ADDR", group = "proxy")]
     pub admin: Option<String>,
     /// The findings that make the exit code 1.
-    #[arg(long, value_enum, value_name = "FINDING", value_delimiter = ',', default_values_t = [FailOn::Differs, FailOn::Missing])]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FINDING",
+        value_delimiter = ',',
+        default_values_t = [FailOn::Differs, FailOn::Missing]
+    )]
     pub fail_on: Vec<FailOn>,
 }
 

@@ -167,3 +167,87 @@ impl ProxyConfig {
         value
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: &str = "gateways/infra/web/listeners/http/routes/HTTPRoute/shop/cart/rules/#1";
+
+    fn read(text: &str) -> Result<ProxyConfig, DumpError> {
+        read_dump(text.as_bytes())
+    }
+
+    #[test]
+    fn both_cases_of_names_are_read() {
+        let snake = r#"{"configs": [
+            {"dynamic_active_clusters": [{"cluster": {"name": "c", "connect_timeout": "1s", "type": "EDS"}}]},
+            {"dynamic_route_configs": [{"route_config": {"name": "infra/web/http", "virtual_hosts": [
+                {"name": "infra/web/http/*", "routes": [{
+                    "name": "httproute/shop/cart/rule/1/match/0/*",
+                    "route": {"weighted_clusters": {"clusters": [{"name": "c"}, {"name": "d"}]}},
+                    "typed_per_filter_config": {"envoy.filters.http.basic_auth/x": {"users": {"inline": "secret"}}}
+                }]}]}}]}]}"#;
+        let camel = snake
+            .replace("dynamic_active_clusters", "dynamicActiveClusters")
+            .replace("dynamic_route_configs", "dynamicRouteConfigs")
+            .replace("route_config", "routeConfig")
+            .replace("virtual_hosts", "virtualHosts")
+            .replace("connect_timeout", "connectTimeout")
+            .replace("weighted_clusters", "weightedClusters")
+            .replace("typed_per_filter_config", "typedPerFilterConfig");
+        assert_ne!(snake, camel);
+        for text in [snake, &camel] {
+            let config = read(text).unwrap();
+            assert_eq!(
+                config.gateways().collect::<Vec<_>>(),
+                ["gateways/infra/web"]
+            );
+            let [route] = config.rules[RULE].as_slice() else {
+                panic!("{config:?}");
+            };
+            assert_eq!(route.clusters, ["c".into(), "d".into()]);
+            let kept = config.clusters["c"].to_string();
+            assert_eq!(kept, r#"{"connect_timeout":"1s"}"#);
+            assert!(!format!("{config:?}").contains("secret"));
+        }
+    }
+
+    #[test]
+    fn the_second_scheme_of_names_needs_metadata() {
+        let text = r#"{"configs": [{"dynamic_route_configs": [{"route_config": {"name": "http-80", "virtual_hosts": [{
+            "name": "www_example_com",
+            "metadata": {"filter_metadata": {"envoy-gateway": {"resources": [
+                {"kind": "Gateway", "namespace": "infra", "name": "web", "sectionName": "http"}]}}},
+            "routes": [{"name": "httproute/shop/cart/rule/1/match/0/*", "route": {"cluster": "c"}}]
+        }]}}]}]}"#;
+        let config = read(text).unwrap();
+        assert!(config.rules.contains_key(RULE));
+        let configs = &config.listeners["gateways/infra/web/listeners/http"];
+        assert!(configs.contains("http-80"));
+        let without = text.replace("envoy-gateway", "other");
+        assert!(matches!(
+            read(&without),
+            Err(DumpError::UnknownNames { routes: 1, .. })
+        ));
+    }
+
+    #[test]
+    fn equal_configurations_are_kept_once() {
+        let route = |index| {
+            format!(
+                r#"{{"name": "httproute/shop/cart/rule/{index}/match/0/*", "route": {{"cluster": "c{index}"}}}}"#
+            )
+        };
+        let text = format!(
+            r#"{{"configs": [{{"dynamic_route_configs": [{{"route_config": {{"name": "infra/web/http",
+                "virtual_hosts": [{{"name": "infra/web/http/*", "routes": [{}, {}]}}]}}}}]}}]}}"#,
+            route(0),
+            route(1)
+        );
+        let config = read(&text).unwrap();
+        let mut routes = config.rules.values().flatten();
+        let (first, second) = (routes.next().unwrap(), routes.next().unwrap());
+        assert!(Arc::ptr_eq(&first.config, &second.config));
+    }
+}
