@@ -68,7 +68,11 @@ const SERVER: &[Row] = &[
             "config",
         ],
     ),
-    ("cli", &["api", "snapshot", "insight", "app", "config"]),
+    ("verify", &["api"]),
+    (
+        "cli",
+        &["api", "snapshot", "insight", "verify", "app", "config"],
+    ),
 ];
 
 const PACKAGES: &[(&str, &[Row])] = &[("crates/core/src", CORE), ("src", SERVER)];

@@ -16,3 +16,4 @@ mod insight;
 mod matrix;
 mod readme;
 mod unknown;
+mod verify;
