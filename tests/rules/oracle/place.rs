@@ -270,6 +270,7 @@ impl<'w> AttachedKind<'w> {
         }
         // A policy that has no reference left reports the outcome of its first.
         let first = attached.references.outcomes.first();
+        let first = first.map(|(_, outcome)| outcome);
         match (first, &attached.distrusted) {
             (Some(Outcome::Found(_)), Some(reason)) => no(reason),
             (Some(Outcome::Found(_)), None) => no("Conflicted"),

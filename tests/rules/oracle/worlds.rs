@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::policies;
-use super::profiles;
+use super::profiles::{self, EXTERNAL};
 use super::rng::Rng;
 use super::vocabulary;
 
@@ -259,12 +259,15 @@ impl Builder {
             }
             let mut backends = Vec::new();
             for _ in 0..self.rng.within(usize::from(kind == "TCPRoute"), 2) {
-                let Some(service) = self.one("Service") else {
-                    continue;
+                let backend = if self.rng.percent(88) {
+                    let Some(service) = self.one("Service") else {
+                        continue;
+                    };
+                    let port = if self.rng.percent(85) { 80 } else { 90 };
+                    json!({"name": service.name, "namespace": service.namespace, "port": port})
+                } else {
+                    self.external()
                 };
-                let port = if self.rng.percent(85) { 80 } else { 90 };
-                let backend =
-                    json!({"name": service.name, "namespace": service.namespace, "port": port});
                 if !backends.contains(&backend) {
                     backends.push(backend);
                 }
@@ -328,6 +331,25 @@ impl Builder {
         self.note(kind, namespace, name, sections);
     }
 
+    /// A backend without an object (specification 1.4), which a profile may allow as a virtual target.
+    fn external(&mut self) -> Value {
+        let (group, kind) = EXTERNAL;
+        let namespace = self.rng.pick(&NAMESPACES);
+        let name = self.rng.pick(&["ext0", "ext1"]);
+        let known = |place: &TargetCandidate| {
+            place.kind == kind && place.namespace == namespace && place.name == name
+        };
+        if !self.places.iter().any(known) {
+            self.note(kind, namespace, name, &[]);
+        }
+        let mut backend =
+            json!({"group": group, "kind": kind, "name": name, "namespace": namespace});
+        if self.rng.percent(50) {
+            backend["port"] = json!(443);
+        }
+        backend
+    }
+
     /// A producer route, and now and then a consumer route beside it.
     fn mesh_route(&mut self) {
         let Some(service) = self.one("Service") else {
@@ -375,7 +397,10 @@ impl Builder {
             self.objects.push(json!({
                 "apiVersion": "gateway.networking.k8s.io/v1beta1", "kind": "ReferenceGrant",
                 "metadata": {"name": "all", "namespace": namespace},
-                "spec": {"from": from, "to": [{"group": "", "kind": "Service"}]},
+                "spec": {"from": from, "to": [
+                    {"group": "", "kind": "Service"},
+                    {"group": EXTERNAL.0, "kind": EXTERNAL.1},
+                ]},
             }));
         }
     }

@@ -53,6 +53,18 @@ pub enum AttachmentGroup {
     Selecting,
 }
 
+impl AttachmentGroup {
+    /// Whether policies of the group can take part on the paths of a client namespace (specification 4.6).
+    pub fn is_for(&self, client: &str) -> bool {
+        match self {
+            AttachmentGroup::Clients(namespace) => **namespace == *client,
+            AttachmentGroup::Whole | AttachmentGroup::Filter(_) | AttachmentGroup::Selecting => {
+                true
+            }
+        }
+    }
+}
+
 /// The policy whose references are resolved, and the data that they are resolved against.
 pub(crate) struct Context<'a> {
     profile: &'a Profile,

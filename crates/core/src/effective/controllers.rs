@@ -174,6 +174,11 @@ impl World {
 }
 
 impl PolicyKind {
+    /// Whether the kind acts below the Gateways of some controllers only (specification 2.4).
+    pub(crate) fn has_controllers(&self) -> bool {
+        !self.profile.controllers.is_empty()
+    }
+
     /// Whether no profile describes the kind: its policies are attached but not interpreted.
     pub fn is_unprofiled(&self) -> bool {
         self.profile.is_unprofiled()

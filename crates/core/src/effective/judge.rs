@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use super::chain::reaches_effective_level;
 use super::enforcement::{Contribution, EnforcementSummary};
 use super::{Activity, AttachmentChain, PolicyKind, PolicyStatus, Statuses, World};
-use crate::model::{GroupKind, Level, NodeKey, ObjectKey, PolicyRef};
+use crate::model::{GroupKind, Level, NodeKey, ObjectKey, PolicyRef, Str};
 use crate::profile::{Ancestor, EffectiveTarget, PolicyClass, Profile};
 use crate::topology::{NodeId, PathStep, ResolvedPath, RootKind, Topology};
 
@@ -192,7 +192,8 @@ struct StatusCollector<'w> {
     kind: &'w PolicyKind,
     contributions: HashMap<AttachmentChain, Contribution>,
     summaries: Vec<EnforcementSummary>,
-    ancestors: HashMap<NodeId, BTreeSet<NodeId>>,
+    /// The Gateways and mesh roots of the paths through each node, with their client namespaces.
+    ancestors: HashMap<NodeId, BTreeSet<(NodeId, Str)>>,
 }
 
 impl World {
@@ -279,7 +280,8 @@ impl StatusCollector<'_> {
             return;
         };
         for step in steps {
-            self.ancestors.entry(step.node).or_default().insert(root);
+            let ancestors = self.ancestors.entry(step.node).or_default();
+            ancestors.insert((root, resolved.client.clone()));
         }
     }
 
@@ -340,14 +342,14 @@ impl StatusCollector<'_> {
         let mut found: Vec<ObjectKey> = match self.kind.profile.status.ancestor {
             Ancestor::None => Vec::new(),
             Ancestor::Target => nodes
-                .map(|key| key.object.clone())
+                .map(|(key, _)| key.object.clone())
                 .filter(|object| object.kind != NodeKey::root().object.kind)
                 .collect(),
             Ancestor::Gateway => nodes
-                .filter_map(|key| world.topology.node(key))
-                .filter_map(|node| self.ancestors.get(&node))
-                .flatten()
-                .map(|&root| world.topology.key(root).object.clone())
+                .filter_map(|(key, group)| Some((world.topology.node(key)?, group)))
+                .filter_map(|(node, group)| Some((self.ancestors.get(&node)?, group)))
+                .flat_map(|(roots, group)| roots.iter().filter(|(_, c)| group.is_for(c)))
+                .map(|(root, _)| world.topology.key(*root).object.clone())
                 .collect(),
         };
         found.sort();
