@@ -58,9 +58,10 @@ impl AttachmentGroup {
     pub fn is_for(&self, client: &str) -> bool {
         match self {
             AttachmentGroup::Clients(namespace) => **namespace == *client,
-            AttachmentGroup::Whole | AttachmentGroup::Filter(_) | AttachmentGroup::Selecting => {
-                true
-            }
+            AttachmentGroup::GatewaySection
+            | AttachmentGroup::Whole
+            | AttachmentGroup::Filter(_)
+            | AttachmentGroup::Selecting => true,
         }
     }
 }

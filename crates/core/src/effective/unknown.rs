@@ -104,7 +104,8 @@ impl PolicyKind {
 impl NodePolicies {
     /// The policies that are not Invalid and that are attached for the client of the chain.
     fn valid(&self, chain: &AttachmentChain) -> Vec<usize> {
-        let accepted = self.applying(chain).flatten().copied();
+        let accepted = self.applying(chain);
+        let accepted = accepted.flat_map(|(_, policies)| policies.iter().copied());
         let rejected = self.rejected.iter();
         let rejected = rejected.filter(|r| r.reason != Outcome::Invalid.as_str());
         let rejected = rejected.filter(|r| chain.includes(&r.group));
