@@ -13,3 +13,4 @@ pub mod snapshot;
 pub mod source;
 pub mod subscription;
 pub mod telemetry;
+pub mod verify;

@@ -23,7 +23,7 @@ const CORE: &[Row] = &[
     ("profile", &["model", "expr"]),
     ("store", &["model", "profile"]),
     ("topology", &["model", "store"]),
-    ("routing", &["model", "store", "topology"]),
+    ("routing", &["model", "profile", "store", "topology"]),
     ("attach", &["model", "profile", "store", "topology"]),
     ("merge", &["model", "profile", "expr"]),
     (
@@ -68,7 +68,11 @@ const SERVER: &[Row] = &[
             "config",
         ],
     ),
-    ("cli", &["api", "snapshot", "insight", "app", "config"]),
+    ("verify", &["api"]),
+    (
+        "cli",
+        &["api", "snapshot", "insight", "verify", "app", "config"],
+    ),
 ];
 
 const PACKAGES: &[(&str, &[Row])] = &[("crates/core/src", CORE), ("src", SERVER)];

@@ -1,5 +1,6 @@
-//! `docs/specification.md` and the conformance cases belong together: every rule has a case, every case
-//! names its rules, and the list of cases in the document is up to date.
+//! `docs/specification.md` and the cases belong together: every rule has a case, every case names its rules,
+//! and the list of cases in the document is up to date. The cases of requests are the worlds of
+//! `tests/matching`.
 //!
 //! `UPDATE=1 cargo test --test specification` rewrites the list.
 
@@ -29,6 +30,8 @@ struct Rule {
 }
 
 struct Case {
+    /// The folder below `tests`.
+    folder: &'static str,
     /// The name of the case's file without the extension.
     file: String,
     name: String,
@@ -64,12 +67,15 @@ fn rules(text: &str) -> Vec<Rule> {
 
 /// Reads the cases of all files as text: `name` and `sections` stand on lines of their own.
 fn cases() -> Vec<Case> {
-    let entries = std::fs::read_dir(root("tests/conformance")).unwrap();
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    files.retain(|path| path.extension().is_some_and(|end| end == "yaml"));
+    let mut files: Vec<(&'static str, PathBuf)> = Vec::new();
+    for folder in ["conformance", "matching"] {
+        let entries = std::fs::read_dir(root("tests").join(folder)).unwrap();
+        files.extend(entries.map(|entry| (folder, entry.unwrap().path())));
+    }
+    files.retain(|(_, path)| path.extension().is_some_and(|end| end == "yaml"));
     files.sort();
     let mut cases = Vec::new();
-    for path in files {
+    for (folder, path) in files {
         let file = path.file_stem().unwrap().to_str().unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         for document in text.split("\n---\n") {
@@ -81,6 +87,7 @@ fn cases() -> Vec<Case> {
             let sections = field("sections: ").unwrap_or_default();
             let numbers = sections.split(['[', ']', ',', '\'', '"', ' ']);
             cases.push(Case {
+                folder,
                 file: file.to_owned(),
                 name: name.to_owned(),
                 sections: numbers
@@ -119,7 +126,7 @@ fn wrapped(words: &[String]) -> String {
 /// The list of cases, as it stands between the markers.
 fn list(rules: &[Rule], cases: &[Case]) -> String {
     let mut out = "\n".to_owned();
-    let mut files = BTreeSet::new();
+    let mut files = BTreeMap::new();
     for rule in rules {
         let found = of(rule, cases);
         let mut shown: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -127,6 +134,7 @@ fn list(rules: &[Rule], cases: &[Case]) -> String {
             let name = case.name.strip_prefix(&format!("{}/", case.file));
             let name = format!("`{}`", name.unwrap_or(&case.name));
             shown.entry(&case.file).or_default().push(name);
+            files.insert(case.file.as_str(), case.folder);
         }
         let groups: Vec<String> = shown
             .iter()
@@ -142,10 +150,9 @@ fn list(rules: &[Rule], cases: &[Case]) -> String {
         let mut words = vec![format!("<a id=\"cases-{id}\"></a>[{number}](#rule-{id}):")];
         words.extend(text.split(' ').map(str::to_owned));
         out.push_str(&wrapped(&words));
-        files.extend(shown.into_keys());
     }
-    for file in files {
-        out.push_str(&format!("\n[{file}]: ../tests/conformance/{file}.yaml"));
+    for (file, folder) in files {
+        out.push_str(&format!("\n[{file}]: ../tests/{folder}/{file}.yaml"));
     }
     out + "\n\n"
 }

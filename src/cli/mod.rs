@@ -6,6 +6,7 @@
 mod args;
 mod commands;
 mod connect;
+mod envoy_admin;
 mod error;
 mod levels;
 mod policies;
@@ -24,7 +25,7 @@ pub use commands::serve::ServeArgs;
 pub use commands::test;
 use commands::{
     completion, descriptors, diff, explain, get, health, lint, preview, profiles, reach, resolve,
-    status, topology, version,
+    status, topology, verify, version,
 };
 pub use error::{CliError, ExitStatus};
 pub use remote::{RemoteBackend, health};
@@ -61,6 +62,8 @@ enum Command {
     Diff(diff::DiffArgs),
     /// Show the effect of a change before it is applied; exit code 1 if a value or a path is lost.
     Preview(preview::PreviewArgs),
+    /// Compare effective policies with the configuration that a proxy has; exit code 1 if they differ.
+    Verify(Box<verify::VerifyArgs>),
     /// Print the topology with the policies attached to it.
     Topology(topology::TopologyArgs),
     /// Check policies against test cases; the last line is `N passed, N failed`.
@@ -124,6 +127,7 @@ fn run(command: Command, is_plugin: bool) -> Result<ExitStatus, CliError> {
         Command::Lint(args) => lint::run(args),
         Command::Diff(args) => diff::run(&args),
         Command::Preview(args) => preview::run(args),
+        Command::Verify(args) => verify::run(*args),
         Command::Topology(args) => topology::run(args),
         Command::Test(args) => connect::test(&args),
         Command::Profiles(args) => profiles::run(&args),

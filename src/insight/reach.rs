@@ -13,7 +13,7 @@ use crate::api::{policy_ref, v1};
 use crate::snapshot::Snapshot;
 use entail_core::effective::{AttachmentChain, PolicyKind, World};
 use entail_core::engine::{ChainId, ChainTable, PathEngine, StateId};
-use entail_core::model::{InternalError, OrInternal, PolicyRef, Unit};
+use entail_core::model::{InternalError, NodeKey, OrInternal, PolicyRef, Unit};
 use entail_core::topology::{ListedPath, PathVisitor, TrieNodeId, WalkControl};
 
 /// The units that a policy sets, and the units in which it is overridden.
@@ -61,6 +61,8 @@ pub(super) fn reach(
     let objects = engine
         .affected_by(number, index)
         .into_iter()
+        // The node above everything is no object (specification 3.1).
+        .filter(|node| *world.topology().key(*node) != NodeKey::root())
         .filter(|node| visibility.includes_object(&world.topology().key(*node).object))
         .map(|node| world.topology().describe(node));
     Ok(v1::ListAffectedResponse {

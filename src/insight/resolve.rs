@@ -6,10 +6,10 @@ use crate::api::{decode_policies, v1};
 use crate::snapshot::Snapshot;
 use entail_core::model::{GroupKind, ObjectKey, PathName, Root, RuleStep, Str, TrafficPath};
 use entail_core::routing::{
-    BadRequest, EntryPoint, MatchFailure, MatchedRule, Protocol, Request, RequestParts,
-    RoutingOptions, RoutingResult,
+    Dialect, EntryPoint, HostnamePrecedence, ListenerIsolation, MatchFailure, MatchedRule,
+    NoMatchReason, Protocol, Refusal, Request, RequestParts, RoutingOptions, RoutingResult,
 };
-use v1::resolve_request_request::{HostnamePrecedence, Protocol as WireProtocol};
+use v1::resolve_request_request::{HostnamePrecedence as WirePrecedence, Protocol as WireProtocol};
 
 /// Resolves a request.
 ///
@@ -54,14 +54,52 @@ fn find_rules(
     request_message: &v1::ResolveRequestRequest,
     fast_only: bool,
 ) -> Result<Option<RoutingResult>, Failure> {
-    let request = request_of(request_message)?;
+    let headers = request_message.headers.iter();
+    let headers = headers.map(|header| (header.name.clone(), header.value.clone()));
+    let (path, headers) = (path_of(request_message), headers.collect::<Vec<_>>());
+    let request = parts_of(request_message, &path, &headers);
     let entry_point = entry_point_of(request_message)?;
-    let rules = RoutingOptions {
-        by_route_hostname: request_message.hostname_precedence()
-            != HostnamePrecedence::Intersection,
-        listener_isolation: !request_message.disable_listener_isolation,
+    let options = options_of(request_message)?;
+    // What the specification refuses is an error, unless a Gateway of another dialect reads it.
+    let bad = Request::read(
+        &request,
+        options.dialect.unwrap_or(Dialect::specification()),
+    )
+    .err();
+    let Some(result) = snapshot.resolve(&entry_point, &request, options, fast_only) else {
+        return Ok(None);
     };
-    Ok(snapshot.resolve(&entry_point, &request, rules, fast_only))
+    let is_read = |failure: &MatchFailure| failure.dialect.is_some() && !failure.is_bad_request();
+    match bad {
+        Some(bad) if result.matched.is_empty() && !result.failures.iter().any(is_read) => {
+            let reason = NoMatchReason::from(&bad).as_str();
+            Err(Failure::invalid(reason, bad.to_string()))
+        }
+        _ => Ok(Some(result)),
+    }
+}
+
+fn options_of(request_message: &v1::ResolveRequestRequest) -> Result<RoutingOptions, Failure> {
+    let dialect = match &*request_message.dialect {
+        "" => None,
+        name => Some(Dialect::named(name).ok_or_else(|| {
+            let names: Vec<&str> = Dialect::all().map(|one| &*one.name).collect();
+            let names = names.join("`, `");
+            let message = format!("unknown dialect `{name}`: use one of `{names}`");
+            Failure::invalid("NotADialect", message)
+        })?),
+    };
+    Ok(RoutingOptions {
+        dialect,
+        hostname_precedence: match request_message.hostname_precedence() {
+            WirePrecedence::Unspecified => None,
+            WirePrecedence::Route => Some(HostnamePrecedence::Route),
+            WirePrecedence::Intersection => Some(HostnamePrecedence::Intersection),
+        },
+        listener_isolation: request_message
+            .disable_listener_isolation
+            .then_some(ListenerIsolation::None),
+    })
 }
 
 fn resolve(
@@ -92,7 +130,22 @@ fn resolve(
     }))
 }
 
-fn request_of(request_message: &v1::ResolveRequestRequest) -> Result<Request, Failure> {
+/// Returns the path of a request with its query.
+fn path_of(request_message: &v1::ResolveRequestRequest) -> String {
+    match (
+        &*request_message.grpc_service,
+        &*request_message.grpc_method,
+    ) {
+        ("", "") => request_message.path.clone(),
+        (service, method) => format!("/{service}/{method}"),
+    }
+}
+
+fn parts_of<'m>(
+    request_message: &'m v1::ResolveRequestRequest,
+    path: &'m str,
+    headers: &'m [(String, String)],
+) -> RequestParts<'m> {
     let protocol = match request_message.protocol() {
         WireProtocol::Unspecified | WireProtocol::Http => Protocol::Http,
         WireProtocol::Grpc => Protocol::Grpc,
@@ -100,36 +153,18 @@ fn request_of(request_message: &v1::ResolveRequestRequest) -> Result<Request, Fa
         WireProtocol::Tcp => Protocol::Tcp,
         WireProtocol::Udp => Protocol::Udp,
     };
-    let call = (!request_message.grpc_service.is_empty()
-        || !request_message.grpc_method.is_empty())
-    .then(|| {
-        format!(
-            "/{}/{}",
-            request_message.grpc_service, request_message.grpc_method
-        )
-    });
-    let headers = request_message.headers.iter();
-    let headers = headers.map(|header| (header.name.clone(), header.value.clone()));
-    let headers: Vec<_> = headers.collect();
-    let parts = RequestParts {
+    RequestParts {
         protocol,
         host: match protocol {
             Protocol::Tls => &request_message.sni,
             _ => &request_message.host,
         },
         method: &request_message.method,
-        path: call.as_deref().unwrap_or(&request_message.path),
-        headers: &headers,
+        path,
+        headers,
         raw_query: request_message.raw_query,
-    };
-    Request::read(&parts).map_err(|bad| {
-        let reason = match bad {
-            BadRequest::Host(_) => "NotAHost",
-            BadRequest::Path(_) => "NotARequestPath",
-            BadRequest::AmbiguousPath(_) => "AmbiguousPath",
-        };
-        Failure::invalid(reason, bad.to_string())
-    })
+        is_normalized: request_message.normalized_path,
+    }
 }
 
 fn entry_point_of(request_message: &v1::ResolveRequestRequest) -> Result<EntryPoint, Failure> {
@@ -219,7 +254,13 @@ fn resolved_of(
         matched: rule.matched.clone(),
         policies: Some(policies),
         backends: backends(snapshot, rule),
+        dialect: rule.dialect.name.clone(),
+        refusal: refusal(rule.refusal),
     })
+}
+
+fn refusal(refusal: Option<Refusal>) -> String {
+    refusal.map(Refusal::message).unwrap_or_default().to_owned()
 }
 
 /// Converts a path to its parts, down to the rule.
@@ -302,5 +343,10 @@ fn unresolved_of(failure: &MatchFailure) -> v1::UnresolvedRequest {
         reason: failure.reason.as_str().to_owned(),
         message: failure.reason.to_string(),
         near_misses: near_misses.collect(),
+        dialect: failure
+            .dialect
+            .map(|one| one.name.clone())
+            .unwrap_or_default(),
+        refusal: refusal(failure.refusal),
     }
 }

@@ -28,7 +28,7 @@ use entail_core::engine::{PathEngine, StateId, Transitions};
 use entail_core::model::{
     ChunkedVec, GroupKind, InternalError, OrInternal, PathErrorReason, PathName, Str,
 };
-use entail_core::routing::{EntryPoint, Request, RoutingOptions, RoutingResult};
+use entail_core::routing::{Dialect, EntryPoint, RequestParts, RoutingOptions, RoutingResult};
 use entail_core::store::Projection;
 use entail_core::topology::PathTrie;
 use reply_tail::{ReplyTail, shared_bytes};
@@ -245,22 +245,27 @@ impl Snapshot {
         self.reply_tail.known.contains(kind)
     }
 
-    /// Finds the rules that match a request, by the precedence of Gateway API. The first request at a
+    /// Finds the rules that match a request, in the dialect of each Gateway's controller. The first request at a
     /// listener builds its index, which takes time proportional to its routes. With `fast_only`, the
     /// index is not built and the result is `None`.
     pub fn resolve(
         &self,
         entry_point: &EntryPoint,
-        request: &Request,
-        rules: RoutingOptions,
+        request: &RequestParts<'_>,
+        options: RoutingOptions,
         fast_only: bool,
     ) -> Option<RoutingResult> {
         let lazy_world = &self.lazy_world;
         let world = lazy_world.paths.world();
-        let world = (&**world.topology(), world.store());
-        lazy_world
-            .router
-            .find(world, entry_point, request, rules, fast_only)
+        let controllers = world.controllers();
+        lazy_world.router.find(
+            (world.topology(), world.store()),
+            &|controller| Dialect::of_controller(controllers.identities(controller)),
+            entry_point,
+            request,
+            options,
+            fast_only,
+        )
     }
 
     /// Returns the paths of the listeners of a Gateway and of its ListenerSets; without a name, of all

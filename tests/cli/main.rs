@@ -13,5 +13,7 @@ mod answers;
 mod cases;
 mod crds;
 mod insight;
+mod matrix;
 mod readme;
 mod unknown;
+mod verify;

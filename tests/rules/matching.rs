@@ -1,5 +1,5 @@
 //! Tests of request routing, with the requests of `tests/matching`. They restate the conformance
-//! tests of the Gateway API, and cover the details of its specification.
+//! tests of the Gateway API, and cover the details of its specification and the dialects.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use entail::api::v1;
 use entail::app::load_values;
 use entail::cli::RemoteBackend;
-use entail::insight::{LocalBackend, QueryBackend};
+use entail::insight::{LocalBackend, QueryBackend, QueryError};
 use entail::server::Limits;
 use entail_client::ClientTls;
 use serde::Deserialize;
@@ -21,6 +21,9 @@ use v1::resolve_request_request::{HostnamePrecedence, Protocol};
 #[serde(deny_unknown_fields)]
 struct World {
     name: String,
+    /// The rules of the specification that the requests show; `tests/specification.rs` reads them.
+    #[allow(dead_code, reason = "read as text")]
+    sections: Vec<String>,
     manifests: Vec<Value>,
     requests: Vec<Request>,
 }
@@ -55,7 +58,18 @@ struct Request {
     headers: Vec<Header>,
     #[serde(default)]
     hostname_precedence: String,
+    #[serde(default)]
+    dialect: String,
+    #[serde(default)]
+    raw_query: bool,
+    #[serde(default)]
+    normalized_path: bool,
     isolation: Option<bool>,
+    /// The reason of the error, or of the first Gateway without a rule.
+    reason: Option<String>,
+    /// Whether the answer says that the proxy refuses the request.
+    #[serde(default)]
+    refused: bool,
     #[serde(default)]
     want: Vec<ExpectedRoute>,
     #[serde(default)]
@@ -80,6 +94,7 @@ struct ExpectedRoute {
     route: String,
     rule: String,
     r#match: Option<u32>,
+    dialect: Option<String>,
 }
 
 impl Request {
@@ -117,6 +132,9 @@ impl Request {
             sni: self.sni.clone(),
             hostname_precedence: precedence.into(),
             disable_listener_isolation: self.isolation == Some(false),
+            dialect: self.dialect.clone(),
+            raw_query: self.raw_query,
+            normalized_path: self.normalized_path,
             ..Default::default()
         }
     }
@@ -125,6 +143,10 @@ impl Request {
     fn check(&self, backend: &mut dyn QueryBackend) -> Option<String> {
         let reply = match backend.resolve(self.message()) {
             Ok(reply) => reply,
+            Err(QueryError::Failure(failure)) if self.reason.is_some() => {
+                let is_expected = Some(&*failure.reason) == self.reason.as_deref();
+                return (!is_expected).then(|| failure.to_string());
+            }
             Err(error) => return Some(error.to_string()),
         };
         let actual: Vec<_> = reply.resolved.iter().collect();
@@ -135,7 +157,16 @@ impl Request {
                 .all(|(actual, expected)| expected.matches(actual));
         let has_reasons = reply.unresolved.iter().all(|miss| !miss.reason.is_empty());
         let has_result = !actual.is_empty() || !reply.unresolved.is_empty();
+        let first = reply.unresolved.first().map(|miss| &miss.reason);
+        let is_reason = self
+            .reason
+            .as_ref()
+            .is_none_or(|reason| Some(reason) == first);
+        let mut refusals = actual.iter().map(|one| &one.refusal);
+        let refused = refusals.any(|refusal| !refusal.is_empty())
+            || reply.unresolved.iter().any(|miss| !miss.refusal.is_empty());
         let is_consistent = self.none == self.want.is_empty() && has_reasons && has_result;
+        let is_consistent = is_consistent && is_reason && refused == self.refused;
         (!is_expected || !is_consistent).then(|| format!("{actual:#?}\n{:#?}", reply.unresolved))
     }
 }
@@ -154,6 +185,7 @@ impl ExpectedRoute {
             && self.route == parts.route
             && self.rule == parts.rule
             && self.r#match == actual.match_index
+            && same(&self.dialect, &actual.dialect)
             && policies
                 .is_some_and(|policies| policies.error.is_none() && !policies.etag.is_empty())
     }

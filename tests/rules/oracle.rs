@@ -24,6 +24,7 @@ mod policies;
 mod policy;
 mod presets;
 mod profiles;
+mod questions;
 mod reduce;
 mod rng;
 mod schema;
@@ -145,6 +146,11 @@ fn order_of_arrival_does_not_change_an_answer() {
 #[test]
 fn statuses_agree_with_what_stands_on_the_paths() {
     all_agree(statuses::compared);
+}
+
+#[test]
+fn findings_and_what_policies_affect_are_those_of_the_second_evaluator() {
+    all_agree(questions::compared);
 }
 
 #[test]

@@ -15,14 +15,15 @@ pub(super) mod serve;
 pub(super) mod status;
 pub mod test;
 pub(super) mod topology;
+pub(super) mod verify;
 pub(super) mod version;
 
 use super::render::{
     changes, console, document, explain_summary, explain_text, get_text, insight_json, json,
     parameters_text, proto_json, report, spec, status_text, text, topology_graph, topology_tree,
-    yaml,
+    verify_text, yaml,
 };
 use super::{
-    CliError, ExitStatus, Format, QueryArgs, SourceArgs, TestArgs, args, connect, levels, policies,
-    session,
+    CliError, ExitStatus, Format, QueryArgs, SourceArgs, TestArgs, args, connect, envoy_admin,
+    levels, policies, session,
 };

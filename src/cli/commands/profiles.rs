@@ -8,7 +8,8 @@ use super::document::Document;
 use super::text::{Style, WIDTH, wrapped};
 use super::{CliError, ExitStatus, Format, console, json};
 use entail_core::profile::{
-    EffectiveTarget, PolicyClass, Profile, ProfileOrigin, built_in_sources, parse_documents,
+    Checked, CheckedBy, EffectiveTarget, PolicyClass, Profile, ProfileOrigin, built_in_sources,
+    parse_documents,
 };
 
 /// Arguments of `entail profiles`.
@@ -48,7 +49,9 @@ pub(in crate::cli) fn run(args: &ProfilesArgs) -> Result<ExitStatus, CliError> {
     }
     let mut out = console::stdout();
     match args.output {
-        Format::Table => table(&mut out, &profiles, console::style())?,
+        Format::Table => {
+            table(&mut out, &profiles, args.name.is_some(), console::style())?;
+        }
         Format::Json => {
             let all = Document::list(&profiles, |one| document(&one.profile));
             json::write(&mut out, &Document::map([("profiles", all)]), 0)?;
@@ -116,10 +119,32 @@ fn document(profile: &Profile) -> Document {
             "controllers",
             Document::list(&profile.controllers, |name| Document::text(name)),
         ),
+        (
+            "checked",
+            profile.checked.as_ref().map_or(Document::Null, checked),
+        ),
     ])
 }
 
-fn table(out: &mut dyn Write, profiles: &[BuiltInProfile], style: Style) -> std::io::Result<()> {
+fn checked(checked: &Checked) -> Document {
+    Document::map([
+        ("project", Document::text(&checked.project)),
+        ("version", Document::text(&checked.version)),
+        ("by", Document::text(checked.by.as_str())),
+        (
+            "approximations",
+            Document::list(&checked.approximations, |text| Document::text(text)),
+        ),
+    ])
+}
+
+/// Prints a row for each profile and, with `checks`, how it was checked.
+fn table(
+    out: &mut dyn Write,
+    profiles: &[BuiltInProfile],
+    checks: bool,
+    style: Style,
+) -> std::io::Result<()> {
     let kinds: Vec<String> = profiles
         .iter()
         .map(|one| one.profile.policy.to_string())
@@ -151,6 +176,26 @@ fn table(out: &mut dyn Write, profiles: &[BuiltInProfile], style: Style) -> std:
         for controller in &profile.controllers {
             writeln!(out, "  {}", style.dim(&format!("controller {controller}")))?;
         }
+        if let Some(checked) = profile.checked.as_ref().filter(|_| checks) {
+            check(out, checked, style)?;
+        }
+    }
+    Ok(())
+}
+
+fn check(out: &mut dyn Write, checked: &Checked, style: Style) -> std::io::Result<()> {
+    let by = match checked.by {
+        CheckedBy::Judge => "by running its code on the same objects",
+        CheckedBy::GoldenCases => "with cases from its own tests and documents",
+        CheckedBy::Reading => "by reading its code and documents",
+    };
+    let line = format!("checked with {} {}, {by}", checked.project, checked.version);
+    writeln!(out, "  {}", style.dim(&line))?;
+    for text in &checked.approximations {
+        for (at, line) in wrapped(text, 4).iter().enumerate() {
+            let mark = if at == 0 { '-' } else { ' ' };
+            writeln!(out, "  {mark} {line}")?;
+        }
     }
     Ok(())
 }
@@ -178,6 +223,14 @@ mod tests {
     use entail_core::profile::built_in;
 
     #[test]
+    fn every_profile_says_how_it_was_checked() {
+        for one in &built_in_profiles().unwrap() {
+            let checked = one.profile.checked.as_ref();
+            assert!(checked.is_some(), "{} lacks `checked`", one.profile.name);
+        }
+    }
+
+    #[test]
     fn every_profile_is_listed_with_its_own_source() {
         let all = built_in_profiles().unwrap();
         assert_eq!(all.len(), built_in().len());
@@ -192,7 +245,13 @@ mod tests {
     #[test]
     fn the_table_fits() {
         let mut out = Vec::new();
-        table(&mut out, &built_in_profiles().unwrap(), Style::new(false)).unwrap();
+        table(
+            &mut out,
+            &built_in_profiles().unwrap(),
+            true,
+            Style::new(false),
+        )
+        .unwrap();
         for line in String::from_utf8(out).unwrap().lines() {
             assert!(line.chars().count() <= WIDTH, "{line}");
         }

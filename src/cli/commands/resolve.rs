@@ -21,7 +21,8 @@ use v1::resolve_request_request::{HostnamePrecedence, Protocol};
 /// Arguments of `entail resolve`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-Routes by the precedence rules of the Gateway API, on every Gateway unless `--at` names one.
+Routes as the controller of each Gateway does, else by the precedence rules of the Gateway API; on every
+Gateway unless `--at` names one.
 Exit code 1 if no rule matches the request.
 
 Examples:
@@ -62,6 +63,13 @@ pub struct ResolveArgs {
     /// Port of the listener, or of the Service.
     #[arg(long, value_name = "PORT")]
     pub port: Option<u16>,
+    /// Dialect of routing, instead of that of each Gateway's controller: `specification`,
+    /// `envoy-gateway`.
+    #[arg(long, value_name = "DIALECT", default_value = "")]
+    pub dialect: String,
+    /// The path is the one that the proxy matches: it is not decoded, and may contain `//` and `%25`.
+    #[arg(long, conflicts_with_all = ["sni", "tcp", "udp"])]
+    pub normalized_path: bool,
     /// Compare the intersections of route and listener hostnames instead of the hostnames of the
     /// routes, as before Gateway API 1.7.
     #[arg(long)]
@@ -110,7 +118,7 @@ fn request(args: &ResolveArgs) -> Result<v1::ResolveRequestRequest, CliError> {
     };
     let precedence = match args.by_intersection {
         true => HostnamePrecedence::Intersection,
-        false => HostnamePrecedence::Route,
+        false => HostnamePrecedence::Unspecified,
     };
     let headers = args.headers.iter().cloned();
     let path = args
@@ -132,6 +140,8 @@ fn request(args: &ResolveArgs) -> Result<v1::ResolveRequestRequest, CliError> {
         sni: args.sni.clone().unwrap_or_default(),
         hostname_precedence: precedence.into(),
         disable_listener_isolation: args.disable_listener_isolation,
+        normalized_path: args.normalized_path,
+        dialect: args.dialect.clone(),
         ..Default::default()
     };
     if let Some(at) = &args.at {
@@ -232,6 +242,24 @@ fn write_resolved(
     if resolved.backends.is_empty() {
         writeln!(out, "  no backend")?;
     }
+    write_dialect(out, &resolved.dialect, &resolved.refusal, style)
+}
+
+/// Writes the dialect, if it is not that of the specification, and why the proxy refuses the request.
+fn write_dialect(
+    out: &mut dyn Write,
+    dialect: &str,
+    refusal: &str,
+    style: Style,
+) -> io::Result<()> {
+    if !matches!(dialect, "" | "specification") {
+        writeln!(out, "  as {} routes it", printable(dialect))?;
+    }
+    if !refusal.is_empty() {
+        let text =
+            format!("the proxy refuses the request unless it is configured otherwise: {refusal}");
+        write_wrapped(out, &style.alert(&text), 2, str::to_owned)?;
+    }
     Ok(())
 }
 
@@ -252,5 +280,5 @@ fn write_unresolved(
         );
         write_wrapped(out, &text, 4, str::to_owned)?;
     }
-    Ok(())
+    write_dialect(out, &unresolved.dialect, &unresolved.refusal, style)
 }

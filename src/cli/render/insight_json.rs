@@ -76,6 +76,8 @@ pub(in crate::cli) fn resolved(
             ("matched", Document::text(&resolved.matched)),
             ("policies", Document::list(policies, policy)),
             ("backends", Document::list(&resolved.backends, backend)),
+            ("dialect", Document::text(&resolved.dialect)),
+            ("refusal", Document::text(&resolved.refusal)),
         ])
     };
     let near = |near: &v1::NearMiss| {
@@ -91,6 +93,8 @@ pub(in crate::cli) fn resolved(
             ("reason", Document::text(&unresolved.reason)),
             ("message", Document::text(&unresolved.message)),
             ("nearMisses", Document::list(&unresolved.near_misses, near)),
+            ("dialect", Document::text(&unresolved.dialect)),
+            ("refusal", Document::text(&unresolved.refusal)),
         ])
     };
     with_header(

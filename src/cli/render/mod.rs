@@ -16,6 +16,7 @@ pub(super) mod status_text;
 pub(super) mod text;
 pub(super) mod topology_graph;
 pub(super) mod topology_tree;
+pub(super) mod verify_text;
 pub(super) mod yaml;
 
 use super::commands::topology;

@@ -85,7 +85,12 @@ pub(in crate::cli) fn shortened(text: &str, most: usize) -> String {
 
 /// Wraps a text at spaces into lines that fit between column `indent` and [`WIDTH`].
 pub(in crate::cli) fn wrapped(text: &str, indent: usize) -> Vec<String> {
-    let room = WIDTH.saturating_sub(indent).max(20);
+    wrapped_to(text, WIDTH, indent)
+}
+
+/// Wraps a text at spaces into lines that fit between the columns `indent` and `columns`.
+pub(in crate::cli) fn wrapped_to(text: &str, columns: usize, indent: usize) -> Vec<String> {
+    let room = columns.saturating_sub(indent).max(20);
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {

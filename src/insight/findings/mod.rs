@@ -21,7 +21,10 @@ use entail_core::effective::{AttachmentChain, PolicyKind, PolicyStatus, World};
 use entail_core::engine::{
     ChainId, ChainKey, ChainTable, PathCount, PathEngine, PathGroup, StateId, SurveyEntry,
 };
-use entail_core::model::{Enforcement, GroupKind, InternalError, ObjectKey, Outcome, PolicyRef};
+use entail_core::merge::value_at;
+use entail_core::model::{
+    Enforcement, GroupKind, InternalError, ObjectKey, Outcome, OverriddenPolicy, PolicyRef, Unit,
+};
 use entail_core::profile::{PolicyClass, PolicyLabel, ProfileOrigin};
 use v1::finding::Severity;
 
@@ -286,7 +289,7 @@ fn chain_problems(world: &World, kind: &PolicyKind, chain: &AttachmentChain) -> 
     for unit in &losses {
         let overridden = explained.units.iter().flat_map(|u| &u.overridden);
         let owners: BTreeSet<&PolicyRef> = overridden
-            .filter(|b| b.unit.covers(unit) || unit.covers(&b.unit))
+            .filter(|overridden| offers(overridden, unit))
             .map(|b| &b.policy)
             .collect();
         let lost = owners.into_iter();
@@ -295,6 +298,13 @@ fn chain_problems(world: &World, kind: &PolicyKind, chain: &AttachmentChain) -> 
             .extend(lost.map(|owner| (owner.clone(), unit.to_string())));
     }
     problems
+}
+
+/// Whether what a policy offered and lost contains a unit, or is below it. A larger unit can be without it.
+fn offers(overridden: &OverriddenPolicy, unit: &Unit) -> bool {
+    let below = unit.0.strip_prefix(overridden.unit.0.as_slice());
+    unit.covers(&overridden.unit)
+        || below.is_some_and(|below| value_at(&overridden.value, below).is_some())
 }
 
 /// The paths in a finding: their number, and the first names.

@@ -113,8 +113,12 @@ fn routes(world: &World, findings: &mut Vec<ScopedFinding>) {
                 if !(streams || mixed && shared) {
                     continue;
                 }
+                let served = match mixed {
+                    true => "both are served, or the older one alone, depending on the controller",
+                    false => "at most one is served",
+                };
                 let message = format!(
-                    "conflicts with `{one}` on `{}`; at most one is served",
+                    "conflicts with `{one}` on `{}`; {served}",
                     world.topology().describe(listener)
                 );
                 findings.push(finding(

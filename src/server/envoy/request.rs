@@ -51,6 +51,8 @@ pub(in crate::server) fn resolve_request_message(
         path: http.path.clone(),
         // Envoy does not decode query parameters.
         raw_query: true,
+        // Envoy asks after it accepted the request and normalized its path.
+        normalized_path: true,
         headers: headers.collect(),
         ..Default::default()
     })

@@ -60,12 +60,9 @@ fn reached(placed: &AttachedKind, scene: &PathView, name: &str) -> Vec<String> {
     };
     let keys = scene.nodes.iter().map(|node| node.key.clone());
     if placed.kind.class == Class::Direct {
-        let object = |key: &str| key.split('#').next().unwrap_or_default().to_owned();
         let layer = unmerged::layer(placed, scene);
-        let answers = layer.first().map(|node| object(&node.key));
-        return keys
-            .filter(|key| stands(key) && Some(object(key)) == answers)
-            .collect();
+        let answers = |key: &String| layer.iter().any(|node| node.key == *key);
+        return keys.filter(|key| stands(key) && answers(key)).collect();
     }
     keys.skip_while(|key| !stands(key)).collect()
 }

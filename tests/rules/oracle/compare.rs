@@ -183,7 +183,8 @@ pub fn origin_of(said: &EffectivePolicy, unit: &Unit) -> BTreeSet<String> {
         .unwrap_or_default()
 }
 
-fn unit(leaf: &Leaf) -> Unit {
+/// The unit of a leaf.
+pub fn unit(leaf: &Leaf) -> Unit {
     Unit::parse(&written(&leaf.path)).unwrap()
 }
 

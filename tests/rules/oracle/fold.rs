@@ -17,6 +17,8 @@ pub struct Node {
     pub key: String,
     pub level: String,
     pub policies: Vec<Policy>,
+    /// Weaker than all others of the path (specification 7.5).
+    pub weak: bool,
 }
 
 /// What a path comes to.
@@ -127,6 +129,7 @@ fn spanned(kind: &Settings, nodes: &[Node]) -> Vec<Node> {
             key: node.key.clone(),
             level: node.level.clone(),
             policies,
+            weak: node.weak,
         };
         if kind.same_target == SameTarget::OldestWins {
             let policies: Vec<_> = seen.collect();

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use entail::insight::{AccessScope, resolve_request};
 use entail::snapshot::{Snapshot, SnapshotBuilder, Version};
-use entail::source::manifests::read_objects;
 use entail_core::effective::World as Entail;
 use entail_core::model::{Change, PathName};
 use entail_core::store::{ChangeSet, Store};
@@ -14,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::profiles::GROUP;
 use super::rng::Rng;
-use super::support::SHIPPED;
+use super::support::{SHIPPED, objects_of};
 use super::worlds::World;
 
 /// How many changes follow each other.
@@ -32,7 +31,8 @@ pub struct WorldHistory {
     wrong: Vec<String>,
 }
 
-fn version() -> Version {
+/// The version of a snapshot of a test.
+pub fn version() -> Version {
     Version {
         epoch: "oracle".into(),
         generation: 1,
@@ -87,9 +87,7 @@ fn widen(rng: &mut Rng, documents: &mut [Value]) {
 }
 
 fn parsed(document: &Value) -> Vec<Arc<entail_core::model::Object>> {
-    let found = read_objects(&document.to_string(), "oracle");
-    let objects = found.objects.into_iter();
-    objects.map(|read| Arc::new(read.object)).collect()
+    objects_of(document).into_iter().map(Arc::new).collect()
 }
 
 fn apply(store: &mut Store, upserts: &[Value], deletes: &[Value]) -> ChangeSet {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::compare::effective;
 use super::fold::{Folded, Node};
 use super::join::{RuleSet, units_by};
-use super::leaf::{Leaf, Path};
+use super::leaf::{Leaf, Path, written};
 use super::losses::meet;
 use super::place::{AttachedKind, PathView};
 use super::policy::{Policy, names};
@@ -21,6 +21,10 @@ pub struct Status {
     pub in_force: Option<&'static str>,
     pub overridden_by: BTreeSet<String>,
     pub ancestors: BTreeSet<String>,
+    /// Its scopes, those where a unit of it is lost, and these units.
+    pub paths: usize,
+    pub overridden_paths: usize,
+    pub overridden_units: BTreeSet<String>,
 }
 
 /// What the scopes say of a policy.
@@ -32,6 +36,8 @@ struct Count {
     additions: bool,
     unknown: bool,
     by: BTreeSet<String>,
+    lost_scopes: usize,
+    lost_units: BTreeSet<String>,
 }
 
 /// The paths of a world as a kind sees them.
@@ -55,6 +61,9 @@ pub fn statuses(placed: &AttachedKind, scenes: &Scenes) -> BTreeMap<String, Stat
             let count = count(placed, scenes, &folded, &attached.policy);
             status.in_force = Some(word(&count));
             status.overridden_by = count.by;
+            status.paths = count.scopes;
+            status.overridden_paths = count.lost_scopes;
+            status.overridden_units = count.lost_units;
         }
         (name.clone(), status)
     };
@@ -86,18 +95,20 @@ fn count(
         if !scene.scope || !stands_in(placed, scene, &policy.name) {
             continue;
         }
+        let lost = count.lost;
         match placed.kind.class {
             Class::Direct => whole(placed, scene, &policy.name, &mut count),
             // A transparent empty policy has no scope (specification 10).
             _ if policy.is_transparent() => {}
             _ => tally(&placed.kind, scene, policy, &folded[path], &mut count),
         }
+        count.lost_scopes += usize::from(count.lost > lost);
     }
     count
 }
 
 /// The policy as it stands on the path: an annotation of its target may choose its strategies.
-fn here<'s>(scene: &'s PathView, policy: &'s Policy) -> &'s Policy {
+pub fn here<'s>(scene: &'s PathView, policy: &'s Policy) -> &'s Policy {
     let all = scene.nodes.iter().flat_map(|node| &node.policies);
     all.into_iter()
         .find(|p| p.name == policy.name)
@@ -128,6 +139,7 @@ fn whole(placed: &AttachedKind, scene: &PathView, name: &str, count: &mut Count)
         Some(winner) if winner.name == name => count.won += 1,
         winner => {
             count.lost += 1;
+            count.lost_units.insert(written(&[]));
             count.by.extend(winner.map(|winner| winner.name.clone()));
         }
     }
@@ -187,6 +199,7 @@ fn tally(kind: &Settings, scene: &PathView, policy: &Policy, folded: &Folded, co
             count.won += 1;
         } else {
             count.lost += 1;
+            count.lost_units.insert(written(path));
             let by = winners(policy, folded, rules, path, unit, unset_by);
             count.by.extend(by);
         }

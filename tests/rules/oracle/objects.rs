@@ -128,6 +128,59 @@ impl Objects {
         all
     }
 
+    /// The ListenerSets that a Gateway admits, the oldest first (1.4, 7.5).
+    pub fn sets_of(&self, gateway: &Found) -> Vec<&Found> {
+        let allowed = &gateway.body["spec"]["allowedListeners"]["namespaces"];
+        let admits = |namespace: &str| match allowed["from"].as_str() {
+            Some("All") => true,
+            Some("Same") => namespace == gateway.namespace,
+            Some("Selector") => self.namespace_matches(namespace, &allowed["selector"]),
+            _ => false,
+        };
+        let ours = |set: &&Found| {
+            let parent = &set.body["spec"]["parentRef"];
+            let home = parent["namespace"].as_str().unwrap_or(&set.namespace);
+            let is_gateway = parent["kind"].as_str().is_none_or(|kind| kind == "Gateway");
+            set.group == GATEWAY
+                && set.kind == "ListenerSet"
+                && is_gateway
+                && parent["name"] == *gateway.name
+                && home == gateway.namespace
+                && admits(&set.namespace)
+        };
+        let mut sets: Vec<&Found> = self.all().filter(ours).collect();
+        sets.sort_by_key(|set| {
+            let created = set.body["metadata"]["creationTimestamp"].as_str();
+            let name = format!("{}/{}", set.namespace, set.name);
+            (created.is_none(), created.map(str::to_owned), name)
+        });
+        sets
+    }
+
+    /// The HTTP listeners of a Gateway and its ListenerSets that share a port (7.6), each port's in order.
+    pub fn shared_ports(&self) -> Vec<Vec<String>> {
+        let mut all = Vec::new();
+        for gateway in self
+            .all()
+            .filter(|o| o.group == GATEWAY && o.kind == "Gateway")
+        {
+            let mut ports: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+            for object in std::iter::once(gateway).chain(self.sets_of(gateway)) {
+                let listeners = object.body["spec"]["listeners"].as_array();
+                for listener in listeners.into_iter().flatten() {
+                    let name = listener["name"].as_str().unwrap_or_default();
+                    if listener["protocol"] == "HTTP" {
+                        let port = listener["port"].as_u64().unwrap_or_default();
+                        let node = format!("{}#{name}", object.key());
+                        ports.entry(port).or_default().push(node);
+                    }
+                }
+            }
+            all.extend(ports.into_values().filter(|nodes| nodes.len() > 1));
+        }
+        all
+    }
+
     fn add(&mut self, found: Found, other_name: bool) {
         let key = found.key();
         // Of two objects of one name the ListenerSet counts (11.47).

@@ -55,6 +55,10 @@ pub struct AttachedKind<'w> {
     at: BTreeMap<Place, Vec<Policy>>,
     /// Policies that are attached and not accepted, with the reason (9.4).
     rejected: BTreeMap<Place, Vec<(String, String)>>,
+    /// The listeners of each port that several share, if policies on them conflict (7.6).
+    ports: Vec<Vec<String>>,
+    /// Listeners that a policy keeps others out of, though it is rejected itself (7.6).
+    pub closed: BTreeSet<String>,
 }
 
 /// The path as one kind sees it.
@@ -126,9 +130,15 @@ impl<'w> AttachedKind<'w> {
             known,
             at: BTreeMap::new(),
             rejected: BTreeMap::new(),
+            ports: Vec::new(),
+            closed: BTreeSet::new(),
         };
         placed.attach();
         placed.accept();
+        if placed.kind.by_port {
+            placed.ports = objects.shared_ports();
+            placed.accept_by_port();
+        }
         placed
     }
 
@@ -174,11 +184,12 @@ impl<'w> AttachedKind<'w> {
         self.objects.get(&key).unwrap()
     }
 
-    /// Specification 4.3, 7.1.
+    /// Specification 4.3, 4.7, 7.1.
     fn accept(&mut self) {
-        let same_target = match self.kind.class {
-            Class::Direct => SameTarget::RejectNewer,
-            _ => self.kind.same_target,
+        let same_target = match (self.kind.class, self.kind.same_target) {
+            (_, SameTarget::RejectAll) => SameTarget::RejectAll,
+            (Class::Direct, _) => SameTarget::RejectNewer,
+            (_, same_target) => same_target,
         };
         let nodes: Vec<_> = self.at.values().cloned().collect();
         let overlapping = match same_target {
@@ -187,8 +198,10 @@ impl<'w> AttachedKind<'w> {
         };
         for (place, here) in &mut self.at {
             let mut kept = Vec::new();
+            let all = same_target == SameTarget::RejectAll && here.len() > 1;
             for policy in std::mem::take(here) {
-                let lost = overlapping.contains(&policy.name)
+                let lost = all
+                    || overlapping.contains(&policy.name)
                     || (same_target == SameTarget::RejectNewer && !kept.is_empty());
                 if lost {
                     let rejected = self.rejected.entry(place.clone()).or_default();
@@ -198,6 +211,39 @@ impl<'w> AttachedKind<'w> {
                 }
             }
             *here = kept;
+        }
+    }
+
+    /// Specification 7.6: nobody is accepted on one of several listeners of a port, and still keeps others out.
+    fn accept_by_port(&mut self) {
+        for (place, here) in &mut self.at {
+            let port = self.ports.iter().find(|nodes| nodes.contains(&place.node));
+            let Some(port) = port else { continue };
+            if !place.weak {
+                self.closed.insert(place.node.clone());
+                // The first listener of a port configures it.
+                if port[0] == place.node {
+                    self.closed.extend(port.iter().cloned());
+                }
+            }
+            for policy in std::mem::take(here) {
+                let rejected = self.rejected.entry(place.clone()).or_default();
+                rejected.push((policy.name, "Conflicted".to_owned()));
+            }
+        }
+    }
+
+    /// The level that does not count on a path to this step (7.5, 7.6).
+    fn dropped(&self, step: &Step) -> Option<&'static str> {
+        let object = step.node.split('#').next().unwrap_or_default();
+        let port = self.ports.iter().find(|nodes| nodes.contains(&step.node));
+        let outside = |node: &String| node.split('#').next() != Some(object);
+        match step.level {
+            "ListenerSet" if !self.kind.from_gateway => Some("Gateway"),
+            "Listener" if port.is_some_and(|nodes| nodes.iter().any(outside)) => {
+                Some("ListenerSet")
+            }
+            _ => None,
         }
     }
 
@@ -224,6 +270,7 @@ impl<'w> AttachedKind<'w> {
         }
         // A policy that has no reference left reports the outcome of its first.
         let first = attached.references.outcomes.first();
+        let first = first.map(|(_, outcome)| outcome);
         match (first, &attached.distrusted) {
             (Some(Outcome::Found(_)), Some(reason)) => no(reason),
             (Some(Outcome::Found(_)), None) => no("Conflicted"),
@@ -252,16 +299,23 @@ impl<'w> AttachedKind<'w> {
             && (self.kind.controllers.is_empty() || !namespace);
         let ends = full && steps.len() == all.steps.len();
         let places = self.places(&steps, &all);
-        let stands = |place: &Place| self.at.get(place).cloned().unwrap_or_default();
-        let nodes: Vec<Node> = places
+        let (acts, unknown) = self.acts(&all, namespace, &places);
+        let dropped: Vec<&str> = steps.iter().filter_map(|s| self.dropped(s)).collect();
+        let counts = |level: &String| !acts || !dropped.contains(&level.as_str());
+        let stands = |(place, level): &(Place, String)| match counts(level) {
+            true => self.at.get(place).cloned().unwrap_or_default(),
+            false => Vec::new(),
+        };
+        let mut nodes: Vec<Node> = places
             .iter()
-            .map(|(place, level)| Node {
-                key: place.node.clone(),
-                level: level.clone(),
-                policies: stands(place),
+            .map(|placed| Node {
+                key: placed.0.node.clone(),
+                level: placed.1.clone(),
+                policies: stands(placed),
+                weak: placed.0.weak,
             })
             .collect();
-        let (acts, unknown) = self.acts(&all, namespace, &places);
+        nodes.sort_by_key(|node| !node.weak);
         // A Direct kind answers from the deepest object of a target kind (7.4).
         let object = |node: &str| node.split('#').next().unwrap_or_default().to_owned();
         let deepest = places
@@ -269,10 +323,17 @@ impl<'w> AttachedKind<'w> {
             .rev()
             .map(|(place, _)| object(&place.node))
             .find(|o| self.is_target(o));
+        let joined = deepest
+            .as_ref()
+            .is_some_and(|deepest| self.joins_gateway(deepest));
         let answers = |place: &Place| {
-            self.kind.class != Class::Direct || Some(object(&place.node)) == deepest
+            self.kind.class != Class::Direct
+                || Some(object(&place.node)) == deepest
+                || (joined && place.node.starts_with("Gateway/") && !place.node.contains('#'))
         };
-        let rejected = places.iter().filter(|(place, _)| answers(place));
+        let rejected = places
+            .iter()
+            .filter(|(place, level)| answers(place) && counts(level));
         let rejected = rejected
             .filter_map(|(place, _)| self.rejected.get(place))
             .flatten();
@@ -348,6 +409,7 @@ impl<'w> AttachedKind<'w> {
             node: node.to_owned(),
             client: None,
             filter: None,
+            weak: false,
         };
         if self.kind.root_namespace.is_some() && !steps.is_empty() {
             places.push((place(""), "Namespace".to_owned()));
@@ -378,11 +440,19 @@ impl<'w> AttachedKind<'w> {
             {
                 places.push(((*own).clone(), level()));
             }
+            for weak in beside.iter().filter(|p| p.weak) {
+                places.push(((*weak).clone(), level()));
+            }
             for filter in beside.iter().rev().filter(|p| p.filter.is_some()) {
                 places.push(((*filter).clone(), level()));
             }
         }
         places
+    }
+
+    /// Whether the policies on the Gateway count beside those of this object (7.5).
+    pub fn joins_gateway(&self, object: &str) -> bool {
+        self.kind.from_gateway && object.starts_with("ListenerSet/") && self.is_target("Gateway/")
     }
 
     /// Whether policies of the kind may name the object of a node.

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::profiles::GROUP;
+use super::profiles::{EXTERNAL, GROUP};
 use super::rng::Rng;
-use super::settings::{Direction, Settings, strategy};
+use super::settings::{Direction, Settings, granularity, strategy};
 use super::vocabulary;
 use super::worlds::TargetCandidate;
 
@@ -20,13 +20,16 @@ pub fn policies(
     let ages = if rng.percent(30) { 1 } else { 4 };
     for number in 0..rng.within(2, 8) {
         let mut spec = Map::new();
-        let place = target(rng, &kind, places, &mut spec);
-        offer(rng, profile, &kind, &mut spec);
-        let (namespace, name) = (place.0, format!("p{number}"));
+        let namespace = target(rng, &kind, places, &mut spec);
+        offer(rng, &kind, &mut spec);
+        let name = format!("p{number}");
         if rng.percent(6) {
             spoil(rng, &kind, &mut spec);
         }
-        let mut metadata = json!({"name": name, "namespace": namespace});
+        let mut metadata = json!({"name": name});
+        if !kind.cluster {
+            metadata["namespace"] = json!(namespace);
+        }
         if rng.percent(90) {
             let time = format!("2026-01-01T00:0{}:00Z", rng.below(ages));
             metadata["creationTimestamp"] = json!(time);
@@ -47,8 +50,13 @@ fn target(
     kind: &Settings,
     places: &[TargetCandidate],
     spec: &mut Map<String, Value>,
-) -> (String,) {
+) -> String {
+    let is_virtual = |place: &TargetCandidate| {
+        let mut all = kind.virtual_targets.iter();
+        all.any(|(_, name)| name == place.kind)
+    };
     let listed = |place: &&TargetCandidate| match &kind.targets {
+        _ if is_virtual(place) => true,
         None => place.kind != "GatewayClass",
         Some(all) => all.iter().any(|t| t.kind == place.kind),
     };
@@ -59,7 +67,7 @@ fn target(
     } else {
         first.namespace.clone()
     };
-    let mut refs = vec![reference(rng, first)];
+    let mut refs = vec![reference(rng, kind, first)];
     // A second and a third one where the kind may: several targets of one policy.
     let neighbours: Vec<&TargetCandidate> = usable
         .iter()
@@ -68,54 +76,63 @@ fn target(
         .collect();
     while !neighbours.is_empty() && rng.percent(25) && refs.len() < 4 {
         let place = rng.choose(&neighbours);
-        refs.push(reference(rng, place));
+        refs.push(reference(rng, kind, place));
     }
     if refs.len() == 1 && refs[0].get("selector").is_none() && rng.percent(20) {
         spec.insert("targetRef".to_owned(), refs[0].clone());
     } else {
         spec.insert("targetRefs".to_owned(), json!(refs));
     }
-    (namespace,)
+    namespace
 }
 
-fn reference(rng: &mut Rng, place: &TargetCandidate) -> Value {
+fn reference(rng: &mut Rng, kind: &Settings, place: &TargetCandidate) -> Value {
     let group = match place.kind {
         "Service" | "Namespace" => "",
+        kind if kind == EXTERNAL.1 => EXTERNAL.0,
         _ => "gateway.networking.k8s.io",
     };
     let scoped = !matches!(place.kind, "GatewayClass" | "Namespace");
     if scoped && rng.percent(8) {
         let color = rng.pick(&["red", "blue"]);
-        return json!({
+        let mut reference = json!({
             "group": group, "kind": place.kind, "selector": {"matchLabels": {"color": color}},
         });
+        if kind.cluster {
+            reference["namespaces"] = json!({"from": rng.pick(&["All", "Same"])});
+        }
+        return reference;
     }
     let mut reference = json!({"group": group, "kind": place.kind, "name": place.name});
     if rng.percent(4) {
         reference["name"] = json!("missing");
     }
+    if kind.cluster && scoped && rng.percent(90) {
+        reference["namespace"] = json!(place.namespace);
+    }
     if !place.sections.is_empty() && rng.percent(40) {
         reference["sectionName"] = json!(rng.choose(&place.sections));
+    }
+    if kind.gateway_sections && !place.others.is_empty() && rng.percent(40) {
+        reference["sectionName"] = json!(rng.choose(&place.others));
     }
     reference
 }
 
 /// Writes what the policy offers: bare rules, or blocks.
-fn offer(rng: &mut Rng, profile: &Value, kind: &Settings, spec: &mut Map<String, Value>) {
-    let settings = &profile["spec"]["rules"];
+fn offer(rng: &mut Rng, kind: &Settings, spec: &mut Map<String, Value>) {
     let mut blocks: Vec<(&str, Direction)> = Vec::new();
-    blocks.extend(
-        kind.defaults_names
-            .iter()
-            .map(|n| (n.as_str(), Direction::Defaults)),
-    );
-    blocks.extend(
-        kind.overrides_names
-            .iter()
-            .map(|n| (n.as_str(), Direction::Overrides)),
-    );
+    for (names, direction) in [
+        (&kind.defaults_names, Direction::Defaults),
+        (&kind.overrides_names, Direction::Overrides),
+    ] {
+        // The plural mostly, where the kind has the singular, too; both of them are Invalid (3.4).
+        let singular = rng.percent(30);
+        let name = names.iter().rev().find(|_| singular).or(names.first());
+        blocks.extend(name.map(|name| (name.as_str(), direction)));
+    }
     let bare = blocks.is_empty() || rng.percent(25);
-    let mixed = settings["mixWithBare"] == true && rng.percent(50);
+    let mixed = kind.mix_with_bare && rng.percent(50);
     if bare || mixed {
         let rules = rules(rng);
         let direction = mixed.then_some(Direction::Defaults);
@@ -126,7 +143,7 @@ fn offer(rng: &mut Rng, profile: &Value, kind: &Settings, spec: &mut Map<String,
     if bare && !mixed {
         return;
     }
-    if settings["bothBlocks"] != true || rng.percent(40) {
+    if !kind.both_blocks || rng.percent(40) {
         blocks = vec![rng.choose(&blocks)];
     }
     for (name, direction) in blocks {
@@ -144,14 +161,13 @@ fn dress(
     direction: Option<Direction>,
     named: bool,
 ) {
-    if let Some(field) = kind.fields.first()
-        && rng.percent(60)
-    {
+    if !kind.fields.is_empty() && rng.percent(60) {
+        let field = rng.choose(&kind.fields);
         let suits = |s: &&super::settings::Strategy| direction.is_none_or(|d| d == s.direction);
         let offered: Vec<_> = kind.strategies.iter().filter(suits).collect();
         if !offered.is_empty() {
             let chosen = rng.choose(&offered);
-            block.insert(field.clone(), json!(spelled(rng, kind, chosen, named)));
+            block.insert(field, json!(spelled(rng, kind, chosen, named)));
         }
     }
     if let Some(when) = kind.when.as_ref().filter(|_| named)
@@ -186,11 +202,13 @@ fn spelled(
     named: bool,
 ) -> String {
     let full = format!("{:?}{:?}", chosen.granularity, chosen.direction);
-    if let Some((raw, _)) = kind
-        .values
-        .iter()
-        .find(|(_, v)| strategy(v) == Some(*chosen))
-    {
+    // A granularity means its strategy of the block's direction; for bare rules that of defaults (5.3).
+    let means = |value: &String| {
+        let narrow = named || chosen.direction == Direction::Defaults;
+        strategy(value) == Some(*chosen)
+            || (narrow && granularity(value) == Some(chosen.granularity))
+    };
+    if let Some((raw, _)) = kind.values.iter().find(|(_, value)| means(value)) {
         return raw.clone();
     }
     if named && rng.percent(30) {
@@ -269,8 +287,13 @@ fn items(rng: &mut Rng) -> Value {
     let mut names = rng.some(&["i1", "i2", "i3"], 55);
     rng.shuffle(&mut names);
     let mut items: Vec<Value> = Vec::new();
+    let ports = rng.percent(70);
     for name in names {
         let mut item = json!({"name": name});
+        // A second key of some lists.
+        if ports {
+            item["port"] = json!(80 + rng.below(2));
+        }
         for field in rng.some(&["v", "alpha"], 60) {
             item[field] = rng.choose(&[json!(1), json!(2), json!({"z": 1}), json!([1])]);
         }
@@ -280,6 +303,12 @@ fn items(rng: &mut Rng) -> Value {
     match rng.below(12) {
         0 => items.push(json!({"v": 1})),
         1 => items.extend(items.first().cloned()),
+        // Twice by the first of two keys.
+        2 | 3 if !items.is_empty() => {
+            let mut other = items[0].clone();
+            other["port"] = json!(82);
+            items.push(other);
+        }
         _ => {}
     }
     json!(items)

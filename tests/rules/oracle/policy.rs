@@ -139,7 +139,11 @@ fn read_blocks(
             return None;
         }
         for (name, block) in here {
-            blocks.push(reader.block(block, &format!("{}.{name}", kind.path), Some(direction))?);
+            // The singular and the plural name one block: the CRD describes it by either of them (11.43).
+            let path = |name: &str| format!("{}.{name}", kind.path);
+            let described = |name: &&String| Shape::describes(kind.schema.as_ref(), &path(name));
+            let described = [name].into_iter().chain(names).find(described);
+            blocks.push(reader.block(block, &path(described.unwrap_or(name)), Some(direction))?);
         }
     }
     if blocks.len() > 1 && !kind.both_blocks {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::rng::Rng;
+use super::settings::Settings;
 use super::vocabulary;
 
 const GRANULARITIES: [&str; 6] = ["Atomic", "Field", "Rule", "Patch", "Structural", "Custom"];
@@ -10,6 +11,19 @@ pub const GROUP: &str = "oracle.example.com";
 /// Reducers in CEL.
 const SUM: &str = "established + challenger";
 const LARGER: &str = "established > challenger ? established : challenger";
+
+/// A kind of backends that some profiles take for virtual targets (specification 3.2).
+pub const EXTERNAL: (&str, &str) = ("external.example.com", "ExternalService");
+const PRESETS: [&str; 8] = [
+    "direct",
+    "listed",
+    "gep713",
+    "gep713-2023",
+    "kuadrant",
+    "kuadrant-rfc0009",
+    "most-specific-field",
+    "most-specific-whole",
+];
 
 /// A profile of the kind `P{number}`.
 pub fn profile(rng: &mut Rng, number: usize) -> Value {
@@ -28,20 +42,45 @@ pub fn profile(rng: &mut Rng, number: usize) -> Value {
         spec["controllers"] = json!(["example.com/one"]);
     }
     targets(rng, &mut spec);
-    match rng.below(8) {
+    match rng.below(9) {
         0 => unmerged(rng, &mut spec, "Direct"),
         1 => unmerged(rng, &mut spec, "Listed"),
+        2 => preset(rng, &mut spec),
         _ => {
             let mut shape = Shape::new(rng);
             shape.strategies(rng);
             shape.write(rng, &mut spec);
         }
     }
-    vocabulary::profile(rng, &mut spec);
+    if rng.percent(8) {
+        spec["scope"] = json!("Cluster");
+    }
+    let class = Settings::read(&json!({"spec": spec}), None).class;
+    vocabulary::profile(rng, &mut spec, class);
+    listener_sets(rng, &mut spec);
     json!({
         "apiVersion": "entail.dev/v1alpha1", "kind": "PolicyProfile",
         "metadata": {"name": format!("p{number}s.{GROUP}")}, "spec": spec,
     })
+}
+
+/// A kind that leaves most to a preset.
+fn preset(rng: &mut Rng, spec: &mut Value) {
+    let name = rng.pick(&PRESETS);
+    let fields = spec.as_object_mut().unwrap();
+    fields.remove("class");
+    fields.insert("preset".to_owned(), json!(name));
+    for field in ["mesh", "namespaceReaches", "effectiveTarget"] {
+        if rng.percent(50) {
+            fields.remove(field);
+        }
+    }
+    if name.starts_with("kuadrant") {
+        spec["ruleMaps"] = rng.choose(&[json!(["m"]), json!(["m", "a.m"])]);
+    }
+    if name.starts_with("gep713") && rng.percent(30) {
+        spec["sameTarget"] = json!("RejectNewer");
+    }
 }
 
 /// A CRD whose schema says how some of the rules are merged (specification 5.2, structural). What it does not
@@ -52,8 +91,9 @@ pub fn definition(rng: &mut Rng, profile: &Value) -> Value {
         rules["tags"] = json!({"type": "array", "x-kubernetes-list-type": "set"});
     }
     if rng.percent(50) {
+        let keys = rng.choose(&[json!(["name"]), json!(["name", "port"])]);
         rules["items"] = json!({
-            "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+            "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys,
             "items": {"type": "object"},
         });
     }
@@ -64,7 +104,10 @@ pub fn definition(rng: &mut Rng, profile: &Value) -> Value {
         rules["m"] = json!({"type": "object", "additionalProperties": {"type": "integer"}});
     }
     let mut spec = rules.clone();
-    for block in ["defaults", "overrides"] {
+    for block in ["defaults", "overrides", "override"] {
+        if block == "override" && spec.get("overrides").is_some() {
+            continue;
+        }
         // A block that is not described takes nothing from the other (11.43).
         if rng.percent(85) {
             spec[block] = json!({"type": "object", "properties": rules.clone()});
@@ -72,11 +115,12 @@ pub fn definition(rng: &mut Rng, profile: &Value) -> Value {
     }
     let kind = profile["spec"]["policy"]["kind"].as_str().unwrap();
     let plural = format!("{}s", kind.to_lowercase());
+    let scope = profile["spec"]["scope"].as_str().unwrap_or("Namespaced");
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": format!("{plural}.{GROUP}")},
         "spec": {
-            "group": GROUP, "scope": "Namespaced", "names": {"kind": kind, "plural": plural},
+            "group": GROUP, "scope": scope, "names": {"kind": kind, "plural": plural},
             "versions": [{
                 "name": "v1", "served": true, "storage": true,
                 "schema": {"openAPIV3Schema": {"type": "object", "properties": {
@@ -93,17 +137,52 @@ fn unmerged(rng: &mut Rng, spec: &mut Value, class: &str) {
     spec["rules"] = json!({"path": "spec", "defaults": [], "overrides": []});
     if class == "Direct" {
         spec["strategies"] = json!(["None"]);
-        spec["sameTarget"] = json!("RejectNewer");
+        spec["sameTarget"] = json!(rng.pick(&["RejectNewer", "RejectNewer", "RejectAll"]));
         if rng.percent(50) {
             spec.as_object_mut().unwrap().remove("effectiveTarget");
         }
     } else {
-        spec["sameTarget"] = json!(rng.pick(&["Established", "RejectNewer"]));
+        spec["sameTarget"] = json!(rng.pick(&["Established", "RejectNewer", "RejectAll"]));
+    }
+}
+
+/// How policies reach ListenerSets, and whether those of one port conflict (specification 7.5, 7.6).
+fn listener_sets(rng: &mut Rng, spec: &mut Value) {
+    let direct = spec["class"] == "Direct";
+    let above =
+        ["Gateway", "GatewayClass"].contains(&spec["effectiveTarget"].as_str().unwrap_or(""));
+    let has = |kind: &str| {
+        let targets = spec["targets"].as_array();
+        targets.is_none_or(|all| all.iter().any(|target| target["kind"] == kind))
+    };
+    let (sets, namespaces) = (has("ListenerSet"), has("Namespace"));
+    let mut settings = json!({});
+    if rng.percent(if direct { 60 } else { 20 }) {
+        let from = rng.percent(if direct { 70 } else { 20 });
+        let refused = match from {
+            true => direct && sets && namespaces,
+            false => above && !(direct && sets),
+        };
+        if !refused {
+            settings["fromGateway"] = json!(from);
+        }
+    }
+    if direct && sets && rng.percent(50) {
+        settings["gatewaySections"] = json!(true);
+    }
+    if settings != json!({}) {
+        spec["listenerSets"] = settings;
+    }
+    if direct && rng.percent(40) {
+        spec["conflicts"] = json!("Port");
     }
 }
 
 /// Which kinds may be targets; default now and then.
 fn targets(rng: &mut Rng, spec: &mut Value) {
+    if rng.percent(15) {
+        spec["virtualTargets"] = json!([{"group": EXTERNAL.0, "kind": EXTERNAL.1}]);
+    }
     if rng.percent(50) {
         return;
     }
@@ -114,6 +193,7 @@ fn targets(rng: &mut Rng, spec: &mut Value) {
         targets.push(json!({"group": gateway, "kind": "GatewayClass", "sections": false}));
     }
     let others = [
+        (EXTERNAL.0, EXTERNAL.1),
         (gateway, "HTTPRoute"),
         (gateway, "GRPCRoute"),
         (gateway, "ListenerSet"),
@@ -146,6 +226,7 @@ impl Shape {
             "OldestWins",
             "RejectNewer",
             "UnionOrReject",
+            "RejectAll",
         ]);
         let top_down = rng.percent(15) && same_target != "OldestWins";
         let lower = !top_down && rng.percent(12) && same_target != "OldestWins";
@@ -249,7 +330,13 @@ impl Shape {
             spec["listKeys"] = rng.choose(&[json!({"items": "name"}), json!({})]);
         }
         if rng.percent(30) {
-            spec["atomicPaths"] = rng.choose(&[json!(["a"]), json!(["a.m"]), json!(["m.e1", "n"])]);
+            spec["atomicPaths"] = rng.choose(&[
+                json!(["a"]),
+                json!(["a.m"]),
+                json!(["m.e1", "n"]),
+                json!(["tags", "items.v"]),
+                json!(["items", "m.*.v"]),
+            ]);
         }
         if self.offers("Custom") {
             let lists = ["union", "intersection", "append", "prepend"];

@@ -111,7 +111,12 @@ fn combined(
         rules = Value::Object([(name.clone(), rules)].into_iter().collect());
     }
     let mut lines = flatten(&rules, "", &Default::default());
-    lines.iter_mut().for_each(|line| line.by = by.clone());
+    let set = above.iter().chain(below).all(|line| line.set);
+    for line in &mut lines {
+        line.by.clone_from(&by);
+        // What two sets come to is a set, to which later blocks of Structural add.
+        line.set = set && line.value.is_array() && line.path == place;
+    }
     lines
 }
 

@@ -25,21 +25,15 @@ pub struct Place {
 impl Shape {
     /// The shape of the block at a dotted path of the object. `keys` are those of the profile.
     pub fn of(schema: Option<&Value>, path: &str, keys: &BTreeMap<String, String>) -> Self {
-        let mut found = schema;
-        for step in path.split('.') {
-            let (name, index) = match step.split_once('[') {
-                Some((name, _)) => (name, true),
-                None => (step, false),
-            };
-            found = found.and_then(|schema| schema["properties"].get(name));
-            if index {
-                found = found.and_then(|schema| schema.get("items"));
-            }
-        }
         Self {
-            schema: found.cloned(),
+            schema: schema_at(schema, path).cloned(),
             keys: keys.clone(),
         }
+    }
+
+    /// Whether a schema describes the block at a dotted path of the object.
+    pub fn describes(schema: Option<&Value>, path: &str) -> bool {
+        schema_at(schema, path).is_some()
     }
 
     /// What the place is that a path of fields names; items of keyed lists are no step (11.33).
@@ -82,4 +76,20 @@ impl Shape {
         }
         place
     }
+}
+
+/// The schema at a dotted path of the object, in which a step may have an index.
+fn schema_at<'s>(schema: Option<&'s Value>, path: &str) -> Option<&'s Value> {
+    let mut found = schema;
+    for step in path.split('.') {
+        let (name, index) = match step.split_once('[') {
+            Some((name, _)) => (name, true),
+            None => (step, false),
+        };
+        found = found.and_then(|schema| schema["properties"].get(name));
+        if index {
+            found = found.and_then(|schema| schema.get("items"));
+        }
+    }
+    found
 }

@@ -47,6 +47,7 @@ pub enum SameTarget {
     OldestWins,
     RejectNewer,
     UnionOrReject,
+    RejectAll,
 }
 
 /// How far up the fold goes (specification 6.3).
@@ -109,6 +110,12 @@ pub struct Settings {
     pub unnamed_rules: Option<String>,
     pub cross_namespace: CrossNamespace,
     pub max_targets: usize,
+    /// A policy on a whole Gateway reaches the listeners of its ListenerSets (specification 7.5).
+    pub from_gateway: bool,
+    /// A section of a Gateway may be a listener of its ListenerSets (specification 7.5).
+    pub gateway_sections: bool,
+    /// Policies on listeners of one port conflict (specification 7.6).
+    pub by_port: bool,
     /// Where bare rules stand.
     pub path: String,
     pub exclude: Vec<String>,
@@ -250,6 +257,12 @@ impl Settings {
         }
         let scope = definition.map_or(&spec["scope"], |crd| &crd["spec"]["scope"]);
         let (group, kind) = (&spec["policy"]["group"], &spec["policy"]["kind"]);
+        let targets: Option<Vec<Target>> = spec["targets"]
+            .as_array()
+            .map(|all| all.iter().map(target).collect());
+        let mut named = targets.iter().flatten();
+        let sets = targets.is_none() || named.any(|target| target.kind == "ListenerSet");
+        let apart = class(&spec["class"]) == Class::Direct && sets;
         Self {
             group: text(group).unwrap_or_default(),
             kind: text(kind).unwrap(),
@@ -260,9 +273,7 @@ impl Settings {
             effective: text(&spec["effectiveTarget"]).filter(|level| level != "Every"),
             by_target: spec["class"] == "Direct" && spec["effectiveTarget"].is_null(),
             reaches: texts(&spec["namespaceReaches"]),
-            targets: spec["targets"]
-                .as_array()
-                .map(|all| all.iter().map(target).collect()),
+            targets,
             classes_too: spec["derivedForClusterScope"] == true,
             virtual_targets: kinds(&spec["virtualTargets"]),
             by_filter: attach.iter().any(|form| form == "filter"),
@@ -272,6 +283,11 @@ impl Settings {
             unnamed_rules: text(&spec["unnamedRules"]),
             cross_namespace: cross_namespace(&spec["crossNamespace"]),
             max_targets: spec["maxTargets"].as_u64().unwrap() as usize,
+            from_gateway: spec["listenerSets"]["fromGateway"]
+                .as_bool()
+                .unwrap_or(!apart),
+            gateway_sections: spec["listenerSets"]["gatewaySections"] == true,
+            by_port: spec["conflicts"] == "Port",
             path: text(&rules["path"]).unwrap(),
             exclude: texts(&rules["exclude"]),
             defaults_names: texts(&rules["defaults"]),
@@ -407,6 +423,7 @@ fn same_target(value: &Value) -> SameTarget {
         Some("OldestWins") => SameTarget::OldestWins,
         Some("RejectNewer") => SameTarget::RejectNewer,
         Some("UnionOrReject") => SameTarget::UnionOrReject,
+        Some("RejectAll") => SameTarget::RejectAll,
         _ => SameTarget::Established,
     }
 }

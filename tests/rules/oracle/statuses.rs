@@ -96,6 +96,9 @@ fn differences(
                 .map(ToString::to_string)
                 .collect(),
             ancestors: found.ancestors.iter().map(ToString::to_string).collect(),
+            paths: found.paths,
+            overridden_paths: found.overridden_paths,
+            overridden_units: found.overridden_units.iter().cloned().collect(),
         };
         let attached = placed
             .policies
@@ -117,7 +120,7 @@ fn differences(
                     "policy": format!("{}/{key}", placed.kind.long()),
                     "accepted": {"reason": accepted}, "inForce": status.in_force,
                     "overriddenBy": status.overridden_by, "ancestors": status.ancestors,
-                }]})
+                }], "units": status.overridden_units, "paths": [status.paths, status.overridden_paths]})
             };
             let mut said = text(&outcome, &told);
             said["details"] = json!(format!("{found:?}"));

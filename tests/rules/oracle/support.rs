@@ -4,24 +4,42 @@ use std::sync::{Arc, LazyLock};
 
 use entail::source::manifests::{KindScopes, read_objects};
 use entail_core::effective::World as Entail;
-use entail_core::model::Change;
+use entail_core::model::{Change, GroupKind, Object};
 use entail_core::store::{ProfileSources, Store};
 use serde_json::{Value, json};
 
+use super::objects::group_of;
+use super::profiles::GROUP;
 use super::worlds::World;
 
 /// Read once: it takes longer than a world.
 pub static SHIPPED: LazyLock<ProfileSources> = LazyLock::new(ProfileSources::shipped);
 
+/// The objects of a document. A policy of the generator without a namespace is of a cluster-scoped kind.
+pub fn objects_of(document: &Value) -> Vec<Object> {
+    let parsed = read_objects(&document.to_string(), "oracle");
+    assert!(parsed.problems.is_empty(), "{:?}", parsed.problems);
+    let mut objects: Vec<Object> = parsed.objects.into_iter().map(|read| read.object).collect();
+    if group_of(document) == GROUP && document["metadata"]["namespace"].is_null() {
+        for object in &mut objects {
+            let scopes = KindScopes::new([object.key.kind.clone()].into());
+            scopes.assign_namespace(object);
+        }
+    }
+    objects
+}
+
 /// entail's world of these documents, in this order.
 pub fn entail_of(documents: &[Value]) -> Entail {
-    let mut scopes = KindScopes::default();
-    let mut objects = Vec::new();
-    for document in documents {
-        let parsed = read_objects(&document.to_string(), "oracle");
-        assert!(parsed.problems.is_empty(), "{:?}", parsed.problems);
-        objects.extend(parsed.objects.into_iter().map(|read| read.object));
-    }
+    let mut objects: Vec<Object> = documents.iter().flat_map(objects_of).collect();
+    let profiles = documents.iter().filter(|d| d["kind"] == "PolicyProfile");
+    let cluster = profiles.filter(|d| d["spec"]["scope"] == "Cluster");
+    let kind = |profile: &Value| {
+        let policy = &profile["spec"]["policy"];
+        let part = |name: &str| policy[name].as_str().unwrap_or_default().to_owned();
+        GroupKind::new(part("group"), part("kind"))
+    };
+    let mut scopes = KindScopes::new(cluster.map(kind).collect());
     scopes.update_from_crds(&objects);
     for object in &mut objects {
         scopes.assign_namespace(object);

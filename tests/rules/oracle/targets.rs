@@ -16,6 +16,8 @@ pub struct Place {
     pub client: Option<String>,
     /// The place of a filter in its rule.
     pub filter: Option<usize>,
+    /// Named as a section of the Gateway (7.5): weaker than everything else on the path.
+    pub weak: bool,
 }
 
 /// What comes of one reference (3.3).
@@ -30,8 +32,9 @@ pub enum Outcome {
 /// The references of a policy.
 #[derive(Clone, Debug, Default)]
 pub struct References {
-    /// In the order in which they are written; filters and the namespace after them (11.46).
-    pub outcomes: Vec<Outcome>,
+    /// In the order in which they are written, each with its place in the policy; filters and the namespace after
+    /// them (11.46).
+    pub outcomes: Vec<(String, Outcome)>,
     /// They contradict each other, are too many, or are missing (3.4).
     pub malformed: bool,
     /// The target is a workload (3.1).
@@ -42,7 +45,7 @@ impl References {
     /// Every place that a reference found.
     pub fn places(&self) -> Vec<Place> {
         let mut places: Vec<Place> = Vec::new();
-        for outcome in &self.outcomes {
+        for (_, outcome) in &self.outcomes {
             if let Outcome::Found(found) = outcome {
                 places.extend(found.iter().cloned());
             }
@@ -70,31 +73,35 @@ pub fn references(kind: &Settings, objects: &Objects, policy: &Found) -> Referen
     let selectors = spec.get("targetSelectors").filter(|value| !is_unset(value));
     all.malformed |= one.is_some() && many.is_some();
     let mut count = usize::from(one.is_some());
-    all.outcomes
-        .extend(one.map(|reference| resolver.reference(reference)));
-    for (list, select) in [(many, false), (selectors, true)] {
+    let mut add = |field: String, outcome| all.outcomes.push((field, outcome));
+    if let Some(reference) = one {
+        add("spec.targetRef".to_owned(), resolver.reference(reference));
+    }
+    for (name, list) in [("targetRefs", many), ("targetSelectors", selectors)] {
         let Some(list) = list else { continue };
         all.malformed |= !list.is_array();
-        for reference in list.as_array().into_iter().flatten() {
+        for (index, reference) in list.as_array().into_iter().flatten().enumerate() {
             count += 1;
-            all.outcomes.push(match select {
-                true => resolver.select(reference, reference, reference),
-                false => resolver.reference(reference),
-            });
+            let outcome = match name {
+                "targetSelectors" => resolver.select(reference, reference, reference),
+                _ => resolver.reference(reference),
+            };
+            add(format!("spec.{name}[{index}]"), outcome);
         }
     }
     all.malformed |= count > kind.max_targets;
     let written = !all.outcomes.is_empty();
     if kind.by_filter {
         let filters = resolver.filters();
+        let field = "filter".to_owned();
         if !filters.is_empty() {
-            all.outcomes.push(Outcome::Found(filters));
+            all.outcomes.push((field, Outcome::Found(filters)));
         } else if !written {
-            all.outcomes.push(Outcome::TargetNotFound);
+            all.outcomes.push((field, Outcome::TargetNotFound));
         }
     } else if kind.by_namespace && !written {
-        all.outcomes
-            .push(Outcome::Found(vec![resolver.own_namespace()]));
+        let found = Outcome::Found(vec![resolver.own_namespace()]);
+        all.outcomes.push(("metadata.namespace".to_owned(), found));
     } else if !written && !all.by_workload {
         all.malformed = true;
     }
@@ -248,14 +255,40 @@ impl Resolver<'_> {
             node,
             client: client.clone(),
             filter: None,
+            weak: false,
         };
         match section {
             None => Outcome::Found(vec![place(node)]),
             Some(section) => match self.section(&node, section) {
                 Some(part) => Outcome::Found(vec![place(format!("{node}#{part}"))]),
-                None => Outcome::TargetNotFound,
+                None => match self.listener_of_sets(&node, section) {
+                    Some(listener) => Outcome::Found(vec![Place {
+                        weak: true,
+                        ..whole(listener)
+                    }]),
+                    None => Outcome::TargetNotFound,
+                },
             },
         }
+    }
+
+    /// The listener of that name in the Gateway's ListenerSets, if sections may be named so: that of the oldest (7.5).
+    fn listener_of_sets(&self, gateway: &str, section: &str) -> Option<String> {
+        let found = self.objects.get(gateway)?;
+        if !self.kind.gateway_sections || found.kind != "Gateway" {
+            return None;
+        }
+        let sets = self.objects.sets_of(found);
+        let has = |set: &&Found| {
+            let listeners = set.body["spec"]["listeners"].as_array();
+            listeners
+                .into_iter()
+                .flatten()
+                .any(|l| l["name"] == section)
+        };
+        sets.into_iter()
+            .find(has)
+            .map(|set| format!("{}#{section}", set.key()))
     }
 
     /// Whether an object may be named, and the client namespace that is set apart by it (4.6).
@@ -409,5 +442,6 @@ fn whole(node: String) -> Place {
         node,
         client: None,
         filter: None,
+        weak: false,
     }
 }

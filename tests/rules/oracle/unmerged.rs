@@ -7,7 +7,7 @@ use super::settings::Class;
 
 /// Specification 7: the policy of the deepest object of a target kind, the nearest section first.
 pub fn direct(placed: &AttachedKind<'_>, scene: &PathView) -> Folded {
-    let winner = layer(placed, scene).into_iter().find_map(only);
+    let winner = winner(placed, scene);
     Folded {
         rules: winner.map(|policy| policy.blocks[0].sheet(&policy.name)),
         ..Folded::default()
@@ -16,7 +16,12 @@ pub fn direct(placed: &AttachedKind<'_>, scene: &PathView) -> Folded {
 
 /// The policy that counts in the scene.
 pub fn winner<'s>(placed: &AttachedKind<'_>, scene: &'s PathView) -> Option<&'s Policy> {
-    layer(placed, scene).into_iter().find_map(only)
+    let layer = layer(placed, scene);
+    // A policy that is rejected for its port keeps others out (7.6).
+    if layer.iter().any(|node| placed.closed.contains(&node.key)) {
+        return None;
+    }
+    layer.into_iter().find_map(only)
 }
 
 /// Specification 7.1: acceptance leaves one.
@@ -25,18 +30,24 @@ fn only(node: &Node) -> Option<&Policy> {
     node.policies.first()
 }
 
-/// The nodes of the deepest object of a target kind, the section before the whole (specification 7.3, 7.4).
+/// The nodes of the deepest object of a target kind, the section before the whole (specification 7.3, 7.4), and
+/// what reaches a ListenerSet from its Gateway (7.5).
 pub fn layer<'s>(placed: &AttachedKind<'_>, scene: &'s PathView) -> Vec<&'s Node> {
     let object = |node: &Node| node.key.split('#').next().unwrap().to_owned();
     let target = |node: &&Node| placed.is_target(&node.key);
-    let Some(deepest) = scene.nodes.iter().rev().find(target) else {
+    let strong = || scene.nodes.iter().rev().filter(|node| !node.weak);
+    let Some(deepest) = strong().find(target) else {
         return Vec::new();
     };
     let same = |node: &&Node| object(node) == object(deepest);
-    let nodes = scene.nodes.iter().rev();
-    nodes
+    let joins = placed.joins_gateway(&object(deepest));
+    let gateway = strong().filter(|node| joins && node.level == "Gateway");
+    let weak = scene.nodes.iter().filter(|node| node.weak);
+    strong()
         .skip_while(|node| !same(node))
         .take_while(same)
+        .chain(gateway)
+        .chain(weak.filter(same))
         .collect()
 }
 

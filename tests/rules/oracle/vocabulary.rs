@@ -13,9 +13,13 @@ const NAMESPACES: [&str; 3] = ["a-b", "a", "shop"];
 pub const STRATEGY: &str = "example.com/strategy";
 const WEIGHT: &str = "example.com/weight";
 
-/// Adds settings to a profile.
-pub fn profile(rng: &mut Rng, spec: &mut Value) {
-    if rng.percent(45) {
+/// Adds settings to a profile of a kind of this class.
+pub fn profile(rng: &mut Rng, spec: &mut Value, class: Class) {
+    // Of a cluster-scoped kind every namespace is another one (11.3).
+    let cluster = spec["scope"] == "Cluster";
+    if cluster && rng.percent(85) {
+        spec["crossNamespace"] = json!("Any");
+    } else if rng.percent(45) {
         spec["crossNamespace"] = json!(rng.pick(&["Any", "ReferenceGrant", "Clients"]));
     }
     if rng.percent(20) {
@@ -48,7 +52,8 @@ pub fn profile(rng: &mut Rng, spec: &mut Value) {
             json!(["other.org/x", "example.com/two"]),
         ]);
     }
-    if spec["class"] != "Direct" {
+    // The text does not say what the namespace of a cluster-scoped policy is, nor whether a filter names one.
+    if class != Class::Direct && !cluster {
         match rng.below(12) {
             0 => spec["attach"] = json!(["refs", "filter"]),
             1 => spec["attach"] = json!(["filter"]),
@@ -60,7 +65,7 @@ pub fn profile(rng: &mut Rng, spec: &mut Value) {
             _ => {}
         }
     }
-    if spec["class"] == "Inherited" {
+    if class == Class::Inherited {
         if rng.percent(12) {
             spec["rules"]["path"] = json!("spec.conf");
         }

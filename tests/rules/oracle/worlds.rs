@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::policies;
-use super::profiles;
+use super::profiles::{self, EXTERNAL};
 use super::rng::Rng;
 use super::vocabulary;
 
@@ -29,6 +29,8 @@ pub struct TargetCandidate {
     pub namespace: String,
     pub name: String,
     pub sections: Vec<String>,
+    /// Listeners of the ListenerSets of a Gateway.
+    pub others: Vec<String>,
 }
 
 struct Builder {
@@ -96,8 +98,11 @@ impl Builder {
         for number in 0..self.rng.within(1, 3) {
             self.service(number);
         }
-        if self.rng.percent(30) {
-            self.listener_set();
+        if self.rng.percent(40) {
+            self.listener_set("set");
+            if self.rng.percent(30) {
+                self.listener_set("other");
+            }
         }
         for number in 0..self.rng.within(1, 4) {
             self.route(number);
@@ -116,6 +121,7 @@ impl Builder {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
             sections: sections.to_vec(),
+            others: Vec::new(),
         });
     }
 
@@ -178,13 +184,17 @@ impl Builder {
         self.note("Gateway", namespace, &name, &sections);
     }
 
-    fn listener_set(&mut self) {
+    fn listener_set(&mut self, name: &str) {
         let Some(gateway) = self.one("Gateway") else {
             return;
         };
         let namespace = self.rng.pick(&NAMESPACES);
         let (listeners, sections) = self.listeners();
-        let metadata = self.metadata(namespace, "set");
+        let mut metadata = self.metadata(namespace, name);
+        if self.rng.percent(50) {
+            let day = self.rng.below(3) + 1;
+            metadata["creationTimestamp"] = json!(format!("2026-01-0{day}T00:00:00Z"));
+        }
         // Another name of the kind (11.47).
         let (group, kind) = match self.rng.percent(30) {
             true => ("gateway.networking.x-k8s.io", "XListenerSet"),
@@ -198,7 +208,13 @@ impl Builder {
                 "listeners": listeners,
             },
         }));
-        self.note("ListenerSet", namespace, "set", &sections);
+        // Its listeners may be named as sections of the Gateway (7.5).
+        for place in &mut self.places {
+            if place.kind == "Gateway" && place.name == gateway.name {
+                place.others.extend(sections.iter().cloned());
+            }
+        }
+        self.note("ListenerSet", namespace, name, &sections);
     }
 
     fn service(&mut self, number: usize) {
@@ -244,12 +260,15 @@ impl Builder {
             }
             let mut backends = Vec::new();
             for _ in 0..self.rng.within(usize::from(kind == "TCPRoute"), 2) {
-                let Some(service) = self.one("Service") else {
-                    continue;
+                let backend = if self.rng.percent(88) {
+                    let Some(service) = self.one("Service") else {
+                        continue;
+                    };
+                    let port = if self.rng.percent(85) { 80 } else { 90 };
+                    json!({"name": service.name, "namespace": service.namespace, "port": port})
+                } else {
+                    self.external()
                 };
-                let port = if self.rng.percent(85) { 80 } else { 90 };
-                let backend =
-                    json!({"name": service.name, "namespace": service.namespace, "port": port});
                 if !backends.contains(&backend) {
                     backends.push(backend);
                 }
@@ -313,6 +332,25 @@ impl Builder {
         self.note(kind, namespace, name, sections);
     }
 
+    /// A backend without an object (specification 1.4), which a profile may allow as a virtual target.
+    fn external(&mut self) -> Value {
+        let (group, kind) = EXTERNAL;
+        let namespace = self.rng.pick(&NAMESPACES);
+        let name = self.rng.pick(&["ext0", "ext1"]);
+        let known = |place: &TargetCandidate| {
+            place.kind == kind && place.namespace == namespace && place.name == name
+        };
+        if !self.places.iter().any(known) {
+            self.note(kind, namespace, name, &[]);
+        }
+        let mut backend =
+            json!({"group": group, "kind": kind, "name": name, "namespace": namespace});
+        if self.rng.percent(50) {
+            backend["port"] = json!(443);
+        }
+        backend
+    }
+
     /// A producer route, and now and then a consumer route beside it.
     fn mesh_route(&mut self) {
         let Some(service) = self.one("Service") else {
@@ -360,7 +398,10 @@ impl Builder {
             self.objects.push(json!({
                 "apiVersion": "gateway.networking.k8s.io/v1beta1", "kind": "ReferenceGrant",
                 "metadata": {"name": "all", "namespace": namespace},
-                "spec": {"from": from, "to": [{"group": "", "kind": "Service"}]},
+                "spec": {"from": from, "to": [
+                    {"group": "", "kind": "Service"},
+                    {"group": EXTERNAL.0, "kind": EXTERNAL.1},
+                ]},
             }));
         }
     }

@@ -536,9 +536,17 @@ pub struct ResolveRequestRequest {
     /// Kinds to return, as `Kind.group`; all if empty.
     #[prost(string, repeated, tag = "17")]
     pub kinds: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Compares query parameters without decoding them, as Envoy does.
+    /// Compares query parameters without decoding them, in any dialect.
     #[prost(bool, tag = "18")]
     pub raw_query: bool,
+    /// The proxy has accepted the request, and `path` is the path that it matches. It is not decoded, and
+    /// may contain `//` and `%25`.
+    #[prost(bool, tag = "19")]
+    pub normalized_path: bool,
+    /// The dialect in which the request is resolved, such as `specification` or `envoy-gateway`. Empty: at
+    /// each Gateway that of its controller, and that of the specification in the mesh.
+    #[prost(string, tag = "20")]
+    pub dialect: ::prost::alloc::string::String,
 }
 /// Nested message and enum types in `ResolveRequestRequest`.
 pub mod resolve_request_request {
@@ -607,7 +615,7 @@ pub mod resolve_request_request {
     )]
     #[repr(i32)]
     pub enum HostnamePrecedence {
-        /// As ROUTE.
+        /// As the dialect has it; as ROUTE in that of the specification.
         Unspecified = 0,
         /// Routes with a more specific hostname of their own come first (Gateway API 1.7).
         Route = 1,
@@ -686,6 +694,13 @@ pub struct ResolvedRequest {
     /// The backends of the rule. Mirrors and authorization services are not included.
     #[prost(message, repeated, tag = "8")]
     pub backends: ::prost::alloc::vec::Vec<ResolvedBackend>,
+    /// The dialect in which the request was resolved.
+    #[prost(string, tag = "9")]
+    pub dialect: ::prost::alloc::string::String,
+    /// Why the proxy refuses the request before it looks for a rule, unless it is configured otherwise; empty
+    /// if it does not. The rule is then the one that the request takes otherwise.
+    #[prost(string, tag = "10")]
+    pub refusal: ::prost::alloc::string::String,
 }
 /// A backend of a rule.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -711,7 +726,7 @@ pub struct UnresolvedRequest {
     #[prost(string, tag = "1")]
     pub path: ::prost::alloc::string::String,
     /// GatewayNotFound, ServiceNotFound, ListenerNotFound, ListenerConflicted, HostnameNotServed,
-    /// NoRoute or NoMatch.
+    /// NoRoute, NoMatch, NotAHost, NotARequestPath or AmbiguousPath.
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
     /// Human-readable explanation; not stable.
@@ -720,6 +735,12 @@ pub struct UnresolvedRequest {
     /// The rules that almost match, nearest first.
     #[prost(message, repeated, tag = "4")]
     pub near_misses: ::prost::alloc::vec::Vec<NearMiss>,
+    /// As in ResolvedRequest; empty if there is no such Gateway.
+    #[prost(string, tag = "5")]
+    pub dialect: ::prost::alloc::string::String,
+    /// As in ResolvedRequest.
+    #[prost(string, tag = "6")]
+    pub refusal: ::prost::alloc::string::String,
 }
 /// A rule that almost matches a request.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

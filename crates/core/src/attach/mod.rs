@@ -39,6 +39,9 @@ pub struct ReferenceOutcome {
 /// (specification 4.6, 11.1).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AttachmentGroup {
+    /// Policies that name a listener of a ListenerSet as a section of the Gateway. They are less specific than
+    /// all others on the path (specification 7.5).
+    GatewaySection,
     /// Policies for the whole node.
     Whole,
     /// Policies for the clients in one namespace.
@@ -48,6 +51,19 @@ pub enum AttachmentGroup {
     Filter(std::cmp::Reverse<u32>),
     /// Policies that select workloads. They do not act; answers name them (specification 2.8).
     Selecting,
+}
+
+impl AttachmentGroup {
+    /// Whether policies of the group can take part on the paths of a client namespace (specification 4.6).
+    pub fn is_for(&self, client: &str) -> bool {
+        match self {
+            AttachmentGroup::Clients(namespace) => **namespace == *client,
+            AttachmentGroup::GatewaySection
+            | AttachmentGroup::Whole
+            | AttachmentGroup::Filter(_)
+            | AttachmentGroup::Selecting => true,
+        }
+    }
 }
 
 /// The policy whose references are resolved, and the data that they are resolved against.

@@ -1,6 +1,6 @@
 //! Resolution of `sectionName` (specification 3.1).
 
-use super::Context;
+use super::{AttachmentGroup, Context};
 use crate::model::{GroupKind, NodeKey, ObjectKey, Section, groups};
 use crate::store::{Listener, Projection, ROUTE_KINDS, Route};
 
@@ -34,6 +34,25 @@ impl Context<'_> {
             _ => None,
         };
         Some(NodeKey::section(object, section?))
+    }
+
+    /// Returns the listener with a name in the ListenerSets of a Gateway, if the kind can name it as a section
+    /// of the Gateway. If several have the name, that of the oldest ListenerSet counts (specification 7.5).
+    pub(super) fn gateway_section(
+        &self,
+        gateway: &ObjectKey,
+        name: &str,
+    ) -> Option<(NodeKey, AttachmentGroup)> {
+        let named = self.profile.listener_sets.gateway_sections;
+        if !named || !gateway.kind.is(groups::GATEWAY, "Gateway") {
+            return None;
+        }
+        let gateway = (gateway.namespace.clone(), gateway.name.clone());
+        let node = self.topology.listener_of_sets(&gateway, name)?;
+        Some((
+            self.topology.key(node).clone(),
+            AttachmentGroup::GatewaySection,
+        ))
     }
 
     /// Returns the index of a rule by name, or by number if the profile has a pattern for unnamed

@@ -74,8 +74,10 @@ impl Context<'_> {
             ));
         }
         let section = reference.section.as_deref();
-        match self.section(target.clone(), section) {
-            Some(node) => Ok((node, group)),
+        let node = self.section(target.clone(), section);
+        let node = node.map(|node| (node, group));
+        match node.or_else(|| self.gateway_section(&target, section?)) {
+            Some(found) => Ok(found),
             None => Err((
                 Outcome::TargetNotFound,
                 format!(

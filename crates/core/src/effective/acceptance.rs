@@ -1,7 +1,7 @@
 //! Decides which policies are accepted on the nodes that they reference (specification 4.3, 7.1). This
 //! happens before policies are stacked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -10,7 +10,8 @@ use super::{NodePolicies, NodeRejection};
 use crate::attach::{AttachmentGroup, PolicyAttachment};
 use crate::merge::{Schemas, joined_units_of};
 use crate::model::{ChunkedVec, NodeKey, Outcome, Unit};
-use crate::profile::{Policy, PolicyClass, Profile, SameTarget};
+use crate::profile::{ConflictScope, Policy, PolicyClass, Profile, SameTarget};
+use crate::topology::Topology;
 
 /// A node with a group of its policies. Only policies with the same attachment point conflict
 /// (specification 11.1).
@@ -36,6 +37,7 @@ pub(crate) fn resolve_conflicts(
     policies: &Policies,
     attachment_points: &ChunkedVec<Arc<Vec<AttachmentPoint>>>,
     mut order: Vec<usize>,
+    topology: &Topology,
 ) -> ConflictResolution {
     let mut resolution = ConflictResolution::default();
     // Policies that select workloads do not act, so they do not conflict.
@@ -62,6 +64,7 @@ pub(crate) fn resolve_conflicts(
         }
     }
     match (profile.class, profile.same_target) {
+        (_, SameTarget::RejectAll) => resolution.reject_all(policies),
         (PolicyClass::Direct, _) | (_, SameTarget::RejectNewer) => {
             resolution.reject_newer(policies);
         }
@@ -69,6 +72,9 @@ pub(crate) fn resolve_conflicts(
             resolution.union_or_reject((profile, schemas), policies, &order);
         }
         (_, SameTarget::Established | SameTarget::OldestWins) => {}
+    }
+    if profile.conflicts == ConflictScope::Port {
+        resolution.reject_on_shared_ports(topology);
     }
     resolution.accepted.append(&mut selecting);
     for rejections in resolution.rejected.values_mut() {
@@ -153,6 +159,63 @@ impl ConflictResolution {
         for (loser, point, winner) in lost {
             let message = conflict_message(policies, winner);
             self.lose(loser, point, message);
+        }
+    }
+
+    /// Rejects the policies on listeners that share their port with other listeners (specification 7.6). Such a
+    /// policy keeps less specific ones out all the same: its group stays, without policies. The first listener
+    /// of a port configures it for all.
+    fn reject_on_shared_ports(&mut self, topology: &Topology) {
+        let mut lost: Vec<(usize, AttachmentPoint, String)> = Vec::new();
+        let mut held: BTreeSet<NodeKey> = BTreeSet::new();
+        self.accepted.retain(|point, policies| {
+            let node = topology.node(&point.0);
+            let Some(group) = node.and_then(|node| topology.shared_ports.of(node)) else {
+                return true;
+            };
+            let message = format!(
+                "the listener shares port {} with other HTTP listeners, to which the policy would apply, too",
+                group.port
+            );
+            let policies = policies.drain(..);
+            lost.extend(policies.map(|policy| (policy, point.clone(), message.clone())));
+            if point.1 != AttachmentGroup::GatewaySection {
+                held.insert(point.0.clone());
+                if node == group.listeners.first().copied() {
+                    let all = group.listeners.iter();
+                    held.extend(all.map(|&listener| topology.key(listener).clone()));
+                }
+            }
+            false
+        });
+        for (policy, point, message) in lost {
+            self.lose(policy, point, message);
+        }
+        let empty = held
+            .into_iter()
+            .map(|node| ((node, AttachmentGroup::Whole), Vec::new()));
+        self.accepted.extend(empty);
+    }
+
+    /// Accepts no policy at an attachment point that several policies hold (specification 4.7).
+    fn reject_all(&mut self, policies: &Policies) {
+        let mut disputed = std::mem::take(&mut self.accepted);
+        self.accepted = disputed
+            .extract_if(.., |_, holders| holders.len() < 2)
+            .collect();
+        for (point, holders) in disputed {
+            for &loser in &holders {
+                // The message names the oldest of the others.
+                let Some(&other) = holders.iter().find(|&&holder| holder != loser) else {
+                    continue;
+                };
+                let name = policies.get(other).map(|p| p.key.qualified_name());
+                let message = format!(
+                    "conflicts with the policy `{}`: none of them is accepted",
+                    name.unwrap_or_default()
+                );
+                self.lose(loser, point.clone(), message);
+            }
         }
     }
 
@@ -243,6 +306,22 @@ fn units(profile: &Profile, schemas: Schemas<'_>, policy: &Policy) -> Vec<Unit> 
         .iter()
         .flat_map(|block| joined_units_of(profile, schemas, block))
         .collect()
+}
+
+/// Adds the listeners that share a port with an affected one, if policies on them conflict (specification 7.6).
+pub(crate) fn extend_to_ports(
+    profile: &Profile,
+    topology: &Topology,
+    affected: &mut BTreeSet<NodeKey>,
+) {
+    if profile.conflicts != ConflictScope::Port {
+        return;
+    }
+    let nodes = affected.iter().filter_map(|key| topology.node(key));
+    let groups = nodes.filter_map(|node| topology.shared_ports.of(node));
+    let listeners = groups.flat_map(|group| &group.listeners);
+    let keys: Vec<NodeKey> = listeners.map(|&node| topology.key(node).clone()).collect();
+    affected.extend(keys);
 }
 
 /// Whether some unit of one list overlaps one of the other: their paths are equal, or one is a prefix of

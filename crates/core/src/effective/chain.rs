@@ -2,9 +2,9 @@
 //! policies (specification 1.2, 2.3, 2.4).
 
 use super::{AttachmentChain, PolicyKind};
-use crate::model::{GroupKind, InternalError, Level, Str};
-use crate::profile::{EffectiveTarget, Profile};
-use crate::topology::{PathStep, RootKind};
+use crate::model::{GroupKind, InternalError, Level, Str, groups};
+use crate::profile::{ConflictScope, EffectiveTarget, Profile};
+use crate::topology::{NodeId, PathStep, RootKind, Topology};
 
 impl PolicyKind {
     /// Whether a path reaches the kind's effective level.
@@ -34,6 +34,36 @@ impl PolicyKind {
             (Level::Root, _) => self.profile.root_namespace.is_some(),
             (_, EffectiveTarget::Level(effective)) => level <= effective,
             _ => true,
+        }
+    }
+
+    /// Whether the policies of a Direct kind on the Gateway apply below a node of this level that the kind can
+    /// target itself (specification 7.5).
+    pub(crate) fn joins_gateway(&self, level: Level) -> bool {
+        let gateway = GroupKind::new(groups::GATEWAY, "Gateway");
+        level == Level::ListenerSet
+            && self.profile.listener_sets.from_gateway
+            && self.profile.target(&gateway).is_some()
+    }
+
+    /// The level whose nodes do not apply at and below a node: the Gateway's below a ListenerSet, if policies do
+    /// not reach it from there (specification 7.5), and the ListenerSet's at a listener that shares its port with
+    /// others, if that is a conflict (specification 7.6).
+    pub(crate) fn dropped_at(
+        &self,
+        topology: &Topology,
+        node: NodeId,
+        level: Level,
+    ) -> Option<Level> {
+        match level {
+            Level::ListenerSet if !self.profile.listener_sets.from_gateway => Some(Level::Gateway),
+            Level::Listener
+                if self.profile.conflicts == ConflictScope::Port
+                    && topology.shares_port_outside_its_set(node) =>
+            {
+                Some(Level::ListenerSet)
+            }
+            _ => None,
         }
     }
 
@@ -71,7 +101,7 @@ impl PolicyKind {
             let mut groups = on_node
                 .into_iter()
                 .flat_map(|on_node| on_node.applying(chain));
-            groups.any(|policies| policies.contains(&slot))
+            groups.any(|(_, policies)| policies.contains(&slot))
         };
         chain.steps.iter().filter(has_policy).copied().collect()
     }

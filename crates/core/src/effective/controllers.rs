@@ -85,6 +85,23 @@ impl Controllers {
         }
     }
 
+    /// What a controller is: its `controllerName`, or the API groups and `controllerName`s that aliases
+    /// name instead; empty if it is not known.
+    pub fn identities<'c>(&'c self, controller: &'c RootController) -> &'c [Str] {
+        let name = match controller {
+            RootController::None => return &[],
+            RootController::Named(name) => name,
+            RootController::ClassMissing(class) => match self.assumed.get(class) {
+                Some(name) => name,
+                None => return &[],
+            },
+        };
+        match self.aliases.get(name) {
+            Some(aliases) => aliases,
+            None => std::slice::from_ref(name),
+        }
+    }
+
     /// Whether a kind acts on the paths of a root.
     pub fn activity(
         &self,
@@ -219,6 +236,11 @@ impl World {
 }
 
 impl PolicyKind {
+    /// Whether the kind acts below the Gateways of some controllers only (specification 2.4).
+    pub(crate) fn has_controllers(&self) -> bool {
+        !self.profile.controllers.is_empty()
+    }
+
     /// Whether no profile describes the kind: its policies are attached but not interpreted.
     pub fn is_unprofiled(&self) -> bool {
         self.profile.is_unprofiled()

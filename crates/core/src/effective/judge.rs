@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use super::chain::reaches_effective_level;
 use super::enforcement::{Contribution, EnforcementSummary};
 use super::{Activity, AttachmentChain, PolicyKind, PolicyStatus, Statuses, World};
-use crate::model::{GroupKind, Level, NodeKey, ObjectKey, PolicyRef, Section};
+use crate::model::{GroupKind, Level, NodeKey, ObjectKey, PolicyRef, Section, Str};
 use crate::profile::{Ancestor, EffectiveTarget, PolicyClass, Profile};
 use crate::topology::{NodeId, PathStep, ResolvedPath, RootKind, Topology};
 
@@ -31,15 +31,21 @@ impl World {
         let steps = self.steps(kind, resolved)?;
         let inherited_only = !reaches_effective_level(profile, resolved.root, resolved.end());
         let layer = match profile.class {
-            PolicyClass::Direct if activity.is_active() => self.direct_layer(profile, &steps),
-            _ => steps,
+            PolicyClass::Direct if activity.is_active() => self.direct_layer(kind, &steps),
+            _ => steps.clone(),
+        };
+        let is_dropped = |level: Level| {
+            let mut dropped = steps
+                .iter()
+                .filter_map(|step| kind.dropped_at(&self.topology, step.node, step.level));
+            activity.is_active() && dropped.any(|dropped| dropped == level)
         };
         let mut chain = AttachmentChain {
             inherited_only,
             unknown: activity.unknown().cloned(),
             ..AttachmentChain::default()
         };
-        for step in layer {
+        for step in layer.into_iter().filter(|step| !is_dropped(step.level)) {
             let Some(on_node) = kind.nodes.get(&step.node) else {
                 continue;
             };
@@ -96,7 +102,7 @@ impl World {
         }
         // The target object, and each of its sections.
         let steps = with_namespaces(profile, &self.topology, &cut);
-        let layer = self.direct_layer(profile, &steps);
+        let layer = self.direct_layer(kind, &steps);
         layer.last().is_some_and(|last| Some(last) == cut.last())
     }
 }
@@ -113,19 +119,26 @@ impl Topology {
 
 impl World {
     /// The most specific object of a target kind, even if it has no policy, with its section on the path
-    /// (specification 7.4).
-    fn direct_layer(&self, profile: &Profile, steps: &[PathStep]) -> Vec<PathStep> {
-        let topology = &self.topology;
+    /// (specification 7.4). Policies on the Gateway may reach a ListenerSet (specification 7.5).
+    fn direct_layer(&self, kind: &PolicyKind, steps: &[PathStep]) -> Vec<PathStep> {
+        let (topology, profile) = (&self.topology, &*kind.profile);
         let Some(deepest) = steps.iter().rposition(|s| topology.is_target(profile, s)) else {
             return Vec::new();
         };
         let object = steps.get(deepest).map(|s| &topology.key(s.node).object);
-        steps
+        let joins = steps
+            .get(deepest)
+            .is_some_and(|s| kind.joins_gateway(s.level));
+        let gateway = steps
+            .iter()
+            .filter(|s| joins && s.level == Level::Gateway)
+            .copied();
+        let own = steps
             .iter()
             .skip(deepest)
             .take_while(|s| Some(&topology.key(s.node).object) == object)
-            .copied()
-            .collect()
+            .copied();
+        gateway.chain(own).collect()
     }
 }
 
@@ -179,7 +192,8 @@ struct StatusCollector<'w> {
     kind: &'w PolicyKind,
     contributions: HashMap<AttachmentChain, Contribution>,
     summaries: Vec<EnforcementSummary>,
-    ancestors: HashMap<NodeId, BTreeSet<NodeId>>,
+    /// The Gateways and mesh roots of the paths through each node, with their client namespaces.
+    ancestors: HashMap<NodeId, BTreeSet<(NodeId, Str)>>,
 }
 
 impl World {
@@ -270,7 +284,8 @@ impl StatusCollector<'_> {
             return;
         };
         for step in steps {
-            self.ancestors.entry(step.node).or_default().insert(root);
+            let ancestors = self.ancestors.entry(step.node).or_default();
+            ancestors.insert((root, resolved.client.clone()));
         }
     }
 
@@ -331,14 +346,14 @@ impl StatusCollector<'_> {
         let mut found: Vec<ObjectKey> = match self.kind.profile.status.ancestor {
             Ancestor::None => Vec::new(),
             Ancestor::Target => nodes
-                .map(|key| key.object.clone())
+                .map(|(key, _)| key.object.clone())
                 .filter(|object| object.kind != NodeKey::root().object.kind)
                 .collect(),
             Ancestor::Gateway => nodes
-                .filter_map(|key| world.topology.node(key))
-                .filter_map(|node| self.ancestors.get(&node))
-                .flatten()
-                .map(|&root| world.topology.key(root).object.clone())
+                .filter_map(|(key, group)| Some((world.topology.node(key)?, group)))
+                .filter_map(|(node, group)| Some((self.ancestors.get(&node)?, group)))
+                .flat_map(|(roots, group)| roots.iter().filter(|(_, c)| group.is_for(c)))
+                .map(|(root, _)| world.topology.key(*root).object.clone())
                 .collect(),
         };
         found.sort();

@@ -21,9 +21,10 @@ impl World {
             PolicyClass::Listed | PolicyClass::Unprofiled => return Vec::new(),
             // On a section, the policy of the whole target loses what only it offers (specification 11.18).
             PolicyClass::Direct => {
-                let winner = direct::winner(&groups);
-                let spec = winner.map(|s| pruned(&direct::rules(s)));
-                (spec, winner.map(|s| s.index))
+                let Some(winner) = direct::winner(&groups) else {
+                    return Vec::new();
+                };
+                (Some(pruned(&direct::rules(winner))), Some(winner.index))
             }
             PolicyClass::Inherited => {
                 let own = self.own_rules(kind, chain);

@@ -76,7 +76,8 @@ pub struct PolicyKind {
 /// The policies of a kind that are attached to a node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct NodePolicies {
-    /// Accepted policies in groups, from less to more specific; in a group the most established first.
+    /// Accepted policies in groups, from less to more specific; in a group the most established first. In an
+    /// empty group a rejected policy keeps others out (specification 7.6).
     pub(crate) groups: BTreeMap<AttachmentGroup, Vec<usize>>,
     /// Policies that are not accepted (specification 9.4).
     pub(crate) rejected: Vec<NodeRejection>,
@@ -272,6 +273,7 @@ impl PolicyKind {
             &self.table.policies,
             &self.table.attachment_points,
             slots,
+            topology,
         );
         for (slot, lost) in resolution.losses_by_policy() {
             self.table.record_losses(slot, |_| true, lost);

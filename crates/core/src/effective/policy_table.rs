@@ -7,7 +7,7 @@ use rpds::RedBlackTreeMapSync;
 
 use super::acceptance::{self, AttachmentPoint};
 use super::{NodePolicies, PolicyKind};
-use crate::attach::PolicyAttachment;
+use crate::attach::{AttachmentGroup, PolicyAttachment};
 use crate::model::{ChunkedVec, NodeKey, ObjectKey, OrInternal, Outcome};
 use crate::profile::Policy;
 use crate::store::NamespacedName;
@@ -198,14 +198,17 @@ impl PolicyKind {
 
     /// The nodes whose paths determine the ancestors of a policy: those that an accepted policy holds
     /// (specification 11.17), and those that the references of any other policy resolve to
-    /// (specification 11.25).
-    pub(crate) fn ancestor_nodes(&self, policy: usize) -> impl Iterator<Item = &NodeKey> {
+    /// (specification 11.25). The group of a node limits these paths to those of its own clients
+    /// (specification 4.6).
+    pub(crate) fn ancestor_nodes(
+        &self,
+        policy: usize,
+    ) -> impl Iterator<Item = &(NodeKey, AttachmentGroup)> {
         let references = match self.outcome(policy).0 {
             Outcome::Accepted => self.table.attached(policy),
             _ => self.table.offered(policy),
         };
-        let nodes = references.into_iter().flat_map(PolicyAttachment::nodes);
-        nodes.map(|(node, _)| node)
+        references.into_iter().flat_map(PolicyAttachment::nodes)
     }
 }
 

@@ -18,14 +18,15 @@ pub(crate) struct Acceptance<'k> {
 
 impl PolicyKind {
     /// The groups of accepted policies on the chain's nodes, from least to most specific; in a
-    /// group the most established first.
+    /// group the most established first. A group without policies stands for one that was rejected and that
+    /// keeps others out all the same (specification 7.6).
     pub(crate) fn groups(&self, chain: &AttachmentChain) -> Vec<Vec<Acceptance<'_>>> {
         let mut found = Vec::new();
         for step in &chain.steps {
             let Some(on_node) = self.nodes.get(&step.node) else {
                 continue;
             };
-            for policies in on_node.applying(chain) {
+            for (group, policies) in on_node.applying(chain) {
                 let accepted = policies.iter().filter_map(|&index| {
                     Some(Acceptance {
                         index,
@@ -34,7 +35,12 @@ impl PolicyKind {
                         level: step.level,
                     })
                 });
-                found.push(accepted.collect());
+                // They are less specific than all others on the path (specification 7.5).
+                let at = match group {
+                    AttachmentGroup::GatewaySection => 0,
+                    _ => found.len(),
+                };
+                found.insert(at, accepted.collect());
             }
         }
         found
@@ -109,11 +115,9 @@ impl NodePolicies {
     pub(super) fn applying<'n>(
         &'n self,
         chain: &'n AttachmentChain,
-    ) -> impl Iterator<Item = &'n Vec<usize>> {
-        self.groups
-            .iter()
-            .filter(|(group, _)| chain.includes(group))
-            .map(|(_, policies)| policies)
+    ) -> impl Iterator<Item = (&'n AttachmentGroup, &'n Vec<usize>)> {
+        let groups = self.groups.iter();
+        groups.filter(|(group, _)| chain.includes(group))
     }
 }
 
@@ -123,7 +127,9 @@ impl AttachmentChain {
     pub(crate) fn includes(&self, group: &AttachmentGroup) -> bool {
         match group {
             AttachmentGroup::Clients(client) => self.client.as_ref() == Some(client),
-            AttachmentGroup::Whole | AttachmentGroup::Filter(_) => true,
+            AttachmentGroup::GatewaySection
+            | AttachmentGroup::Whole
+            | AttachmentGroup::Filter(_) => true,
             AttachmentGroup::Selecting => false,
         }
     }

@@ -30,7 +30,7 @@ impl PolicyKind {
             return self.unprofiled(chain);
         }
         if let Some(controller) = &chain.unknown {
-            let policies = self.references(chain, NodePolicies::valid);
+            let policies = self.references(chain, |on_node| on_node.valid(chain));
             return (!policies.is_empty()).then(|| Unknown {
                 reason: UnknownReason::ControllerUnknown,
                 message: controller.message(),
@@ -94,7 +94,7 @@ impl PolicyKind {
     fn references(
         &self,
         chain: &AttachmentChain,
-        select: fn(&NodePolicies) -> Vec<usize>,
+        select: impl Fn(&NodePolicies) -> Vec<usize>,
     ) -> Vec<PolicyRef> {
         let nodes = chain.steps.iter();
         let nodes = nodes.filter_map(|step| self.nodes.get(&step.node));
@@ -113,18 +113,18 @@ impl PolicyKind {
         }
         let nodes = chain.steps.iter();
         let nodes = nodes.filter_map(|step| self.nodes.get(&step.node));
-        nodes.flat_map(NodePolicies::valid).collect()
+        nodes.flat_map(|on_node| on_node.valid(chain)).collect()
     }
 }
 
 impl NodePolicies {
-    /// The policies that are not Invalid and whose references attach them.
-    fn valid(&self) -> Vec<usize> {
-        let groups = self.groups.iter();
-        let groups = groups.filter(|(group, _)| **group != AttachmentGroup::Selecting);
-        let accepted = groups.flat_map(|(_, policies)| policies.iter().copied());
+    /// The policies that are not Invalid and that are attached for the client of the chain.
+    fn valid(&self, chain: &AttachmentChain) -> Vec<usize> {
+        let accepted = self.applying(chain);
+        let accepted = accepted.flat_map(|(_, policies)| policies.iter().copied());
         let rejected = self.rejected.iter();
         let rejected = rejected.filter(|r| r.reason != Outcome::Invalid.as_str());
+        let rejected = rejected.filter(|r| chain.includes(&r.group));
         accepted.chain(rejected.map(|r| r.policy)).collect()
     }
 

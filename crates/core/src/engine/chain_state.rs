@@ -35,6 +35,8 @@ pub(super) struct ChainEffect {
     node: Option<NodeId>,
     /// Whether the node's object replaces the chain of a Direct kind (specification 7.4).
     is_layer: bool,
+    /// The level whose nodes do not apply from here on (specification 7.5, 7.6).
+    drops: Option<Level>,
     /// The node, if its object sets own fields.
     own: Option<NodeId>,
     /// Whether the kind merges own fields: those of the last node only, so each node replaces them.
@@ -78,7 +80,8 @@ impl World {
             namespace,
             namespace_is_layer,
             node: Some(step.node).filter(|node| is_relevant && kind.nodes.contains_key(node)),
-            is_layer: whole && is_layer(key),
+            is_layer: whole && is_layer(key) && !kind.joins_gateway(step.level),
+            drops: kind.dropped_at(self.topology(), step.node, step.level),
             own: Some(step.node)
                 .filter(|&node| reads_own_fields && self.sets_own_fields(kind, node)),
             reads_own_fields,
@@ -149,6 +152,9 @@ impl ChainState {
             {
                 chain_state.push(kind, namespace, Level::Namespace, client);
             }
+        }
+        if let Some(level) = effect.drops.filter(|_| replaces) {
+            chain_state.steps.retain(|step| step.level != level);
         }
         if effect.is_layer && replaces {
             chain_state.clear();

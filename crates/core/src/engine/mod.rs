@@ -29,12 +29,12 @@ use hashbrown::{HashMap, HashSet};
 use self::attachment_index::AttachmentIndex;
 use self::change_impact::ChangeImpact;
 use crate::attach::{AttachmentGroup, attach_policy};
-use crate::effective::acceptance::{AttachmentPoint, resolve_conflicts};
+use crate::effective::acceptance::{self, AttachmentPoint, resolve_conflicts};
 use crate::effective::{NodePolicies, PolicyKind, World};
 use crate::model::{GroupKind, NodeKey, ObjectKey, OrInternal, Outcome};
 use crate::profile::{Policy, Profile, read_policy};
 use crate::store::{ChangeSet, Store};
-use crate::topology::{NodeId, PathTrie};
+use crate::topology::{NodeId, PathTrie, Topology};
 
 /// A world with its paths that is updated as its store changes.
 #[derive(Debug)]
@@ -231,8 +231,10 @@ impl Engine {
                 index.by_node.entry(node.clone()).or_default().push(slot);
             }
         }
+        let topology = &*self.paths.world.topology;
+        acceptance::extend_to_ports(&kind.profile, topology, &mut affected);
         let members = index.affected_policies(kind, &mut affected);
-        let found = kind.resolve_conflicts_on(members, &affected);
+        let found = kind.resolve_conflicts_on(members, &affected, topology);
         let mut replacement = Replacement::default();
         for (key, policies) in found {
             if let Some(node) = self.paths.world.topology.node(&key) {
@@ -277,6 +279,7 @@ impl PolicyKind {
         &mut self,
         members: Vec<usize>,
         affected: &BTreeSet<NodeKey>,
+        topology: &Topology,
     ) -> Vec<(NodeKey, NodePolicies)> {
         let resolution = resolve_conflicts(
             &self.profile,
@@ -284,6 +287,7 @@ impl PolicyKind {
             &self.table.policies,
             &self.table.attachment_points,
             members.clone(),
+            topology,
         );
         let is_affected = |(node, _): &AttachmentPoint| affected.contains(node);
         let mut lost = resolution.losses_by_policy();

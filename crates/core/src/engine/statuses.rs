@@ -78,8 +78,9 @@ impl PathEngine {
             let mut chains = ChainTable::new(self, number, kind);
             let mut scopes: Vec<PathCount> = Vec::new();
             let mut unknown: HashSet<ChainId> = HashSet::new();
+            let has_unknown_paths = self.has_unknown_paths(kind);
             for group in groups {
-                if let Some(chain) = chains.at(group.state)? {
+                if has_unknown_paths && let Some(chain) = chains.at(group.state)? {
                     unknown.insert(chain);
                 }
                 let Some(chain) = chains.at_scope(group.state, group.object)? else {
@@ -125,6 +126,15 @@ impl PathEngine {
         Ok(statuses)
     }
 
+    /// Whether it is not known of some path whether a kind acts there (specification 2.6).
+    fn has_unknown_paths(&self, kind: &PolicyKind) -> bool {
+        let mut roots = self.trie.roots().filter(|_| kind.has_controllers());
+        roots.any(|(_, root)| {
+            let activity = self.world.activity(kind, root.kind, &root.controller);
+            activity.unknown().is_some()
+        })
+    }
+
     fn ancestors_of(
         &self,
         kind: &PolicyKind,
@@ -136,20 +146,20 @@ impl PathEngine {
         match kind.profile().status.ancestor {
             Ancestor::None => {}
             Ancestor::Target => {
-                let objects = nodes.map(|key| &key.object);
+                let objects = nodes.map(|(key, _)| &key.object);
                 let root = NodeKey::root().object.kind;
                 found.extend(objects.filter(|object| object.kind != root).cloned());
             }
             Ancestor::Gateway => {
                 let ancestors = ancestors.or_internal("the ancestors of policies")?;
                 let roots: Vec<_> = self.trie.roots().collect();
-                for key in nodes {
+                for (key, group) in nodes {
                     let Some(node) = self.world.topology().node(key) else {
                         continue;
                     };
                     for root in ancestors.of(kind, node)? {
                         let (node, root) = roots.get(root as usize).or_internal("a root")?;
-                        if self.acts_below(kind, root) {
+                        if group.is_for(&root.client) && self.acts_below(kind, root) {
                             let node = self.trie.node(*node)?;
                             let key = self.world.topology().key(node.node);
                             found.push(key.object.clone());
@@ -175,7 +185,7 @@ impl PathEngine {
             any = true;
             for (slot, _) in kind.policies() {
                 let nodes = kind.ancestor_nodes(slot);
-                let nodes = nodes.filter_map(|key| self.world.topology().node(key));
+                let nodes = nodes.filter_map(|(key, _)| self.world.topology().node(key));
                 found.extend(nodes);
             }
         }

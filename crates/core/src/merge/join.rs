@@ -217,6 +217,7 @@ impl<'v> Merger<'_, '_, 'v> {
                 MergeTree::Leaf(Leaf {
                     value: Cow::Owned(value),
                     sources,
+                    set: lower.is_set() && higher.is_set(),
                     merged: Vec::new(),
                 })
             }
@@ -224,10 +225,13 @@ impl<'v> Merger<'_, '_, 'v> {
     }
 
     /// Unites two sets: the lower items first, then the added ones, each value once. Both sides are
-    /// sources, also where the higher one adds nothing (specification 11.24).
+    /// sources, also where the higher one adds nothing (specification 11.24). A list of a block whose schema
+    /// does not describe it as a set is a unit (specification 11.43).
     fn unite(&mut self, lower: MergeTree<'v>, higher: MergeTree<'v>) -> MergeTree<'v> {
         match (lower, higher) {
-            (MergeTree::Leaf(mut existing), MergeTree::Leaf(offered)) => {
+            (MergeTree::Leaf(mut existing), MergeTree::Leaf(offered))
+                if existing.set && offered.set =>
+            {
                 let (Value::Array(own), Value::Array(others)) = (&*existing.value, &*offered.value)
                 else {
                     return self.winner_of(MergeTree::Leaf(existing), MergeTree::Leaf(offered));

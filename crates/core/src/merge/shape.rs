@@ -28,7 +28,7 @@ pub(super) enum Shape {
     Atomic,
     /// Lists are merged item by item, by these key fields; objects are split into their fields.
     Keyed(Vec<String>),
-    /// Lists are sets, which are united.
+    /// Lists are sets, which are united if both sides are; objects are split into their fields.
     Set,
 }
 
@@ -161,6 +161,11 @@ impl<'p> ShapeRules<'p> {
             Granularity::Patch | Granularity::Custom => Shape::Granular,
             Granularity::Structural => self.structural(position),
         }
+    }
+
+    /// Returns whether the schema of the current block describes a position as a set, whatever the granularity.
+    pub fn is_set(&self, position: &[SegmentRef<'_>]) -> bool {
+        self.structural(position) == Shape::Set
     }
 
     fn structural(&self, position: &[SegmentRef<'_>]) -> Shape {

@@ -24,6 +24,9 @@ pub(super) enum MergeTree<'v> {
 pub(super) struct Leaf<'v> {
     pub value: Cow<'v, Value>,
     pub sources: Vec<usize>,
+    /// Whether the value is a list that the schema of its own block describes as a set (specification 5.2,
+    /// 11.43).
+    pub set: bool,
     /// The sources of the empty objects or lists that were merged with this empty one.
     pub merged: Vec<usize>,
 }
@@ -97,6 +100,10 @@ fn tree<'v>(
             }
             None => MergeTree::unit(Cow::Borrowed(value), source),
         },
+        (_, Value::Array(_)) => MergeTree::Leaf(Leaf {
+            set: shapes.is_set(position),
+            ..Leaf::new(Cow::Borrowed(value), source)
+        }),
         _ => MergeTree::unit(Cow::Borrowed(value), source),
     }
 }
@@ -124,11 +131,7 @@ fn item_keys(list: &[Value], keys: &[String]) -> Option<Vec<ItemKey>> {
 
 impl<'v> MergeTree<'v> {
     pub fn unit(value: Cow<'v, Value>, source: usize) -> Self {
-        MergeTree::Leaf(Leaf {
-            value,
-            sources: vec![source],
-            merged: Vec::new(),
-        })
+        MergeTree::Leaf(Leaf::new(value, source))
     }
 
     fn of_fields(fields: BTreeMap<&'v str, MergeTree<'v>>) -> Self {
@@ -141,6 +144,11 @@ impl<'v> MergeTree<'v> {
     /// Reports whether the node is an empty list.
     pub fn is_empty_list(&self) -> bool {
         matches!(self, MergeTree::Leaf(leaf) if leaf.value.as_array().is_some_and(Vec::is_empty))
+    }
+
+    /// Reports whether the node is a list that the schema of its own block describes as a set.
+    pub fn is_set(&self) -> bool {
+        matches!(self, MergeTree::Leaf(leaf) if leaf.set)
     }
 
     /// Reports whether the node is an object that is split or empty.
@@ -319,7 +327,16 @@ impl<'v> MergeTree<'v> {
     }
 }
 
-impl Leaf<'_> {
+impl<'v> Leaf<'v> {
+    fn new(value: Cow<'v, Value>, source: usize) -> Self {
+        Self {
+            value,
+            sources: vec![source],
+            set: false,
+            merged: Vec::new(),
+        }
+    }
+
     /// Returns the sources of the value and of the empty ones that were merged with it.
     fn all_sources(mut self) -> Vec<usize> {
         self.sources.append(&mut self.merged);

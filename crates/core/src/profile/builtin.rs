@@ -5,16 +5,30 @@ use std::sync::LazyLock;
 use super::document::{ProfileDocument, ProfileError, parse_documents};
 
 /// Name and content of each file of built-in profiles.
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 16] = [
+    ("agentic.yaml", include_str!("builtin/agentic.yaml")),
+    ("airlock.yaml", include_str!("builtin/airlock.yaml")),
+    ("apisix.yaml", include_str!("builtin/apisix.yaml")),
+    ("aws-lattice.yaml", include_str!("builtin/aws-lattice.yaml")),
+    (
+        "envoy-ai-gateway.yaml",
+        include_str!("builtin/envoy-ai-gateway.yaml"),
+    ),
     (
         "envoy-gateway.yaml",
         include_str!("builtin/envoy-gateway.yaml"),
     ),
+    ("flomesh.yaml", include_str!("builtin/flomesh.yaml")),
     ("gateway-api.yaml", include_str!("builtin/gateway-api.yaml")),
+    ("gke.yaml", include_str!("builtin/gke.yaml")),
     ("gloo.yaml", include_str!("builtin/gloo.yaml")),
     ("istio.yaml", include_str!("builtin/istio.yaml")),
     ("kgateway.yaml", include_str!("builtin/kgateway.yaml")),
     ("kuadrant.yaml", include_str!("builtin/kuadrant.yaml")),
+    (
+        "kuadrant-extensions.yaml",
+        include_str!("builtin/kuadrant-extensions.yaml"),
+    ),
     (
         "listed-examples.yaml",
         include_str!("builtin/listed-examples.yaml"),

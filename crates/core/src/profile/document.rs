@@ -7,8 +7,8 @@ use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
 use super::{
-    Ancestor, CrossNamespace, EffectiveTarget, EmptyBehavior, FoldOrder, PolicyClass,
-    ReduceFunction, SameTarget, Vocabulary,
+    Ancestor, Checked, ConflictScope, CrossNamespace, EffectiveTarget, EmptyBehavior, FoldOrder,
+    PolicyClass, ReduceFunction, SameTarget, Vocabulary,
 };
 use crate::model::{GroupKind, Level};
 
@@ -66,6 +66,8 @@ pub(super) struct Spec {
     pub(super) unnamed_rules: Option<String>,
     pub(super) cross_namespace: Option<CrossNamespace>,
     pub(super) max_targets: Option<usize>,
+    pub(super) listener_sets: Option<ListenerSetsDoc>,
+    pub(super) conflicts: Option<ConflictScope>,
     pub(super) rules: Option<RulesDoc>,
     pub(super) strategies: Option<Vec<String>>,
     pub(super) strategy: Option<StrategyDoc>,
@@ -82,6 +84,7 @@ pub(super) struct Spec {
     pub(super) own_fields: Option<Vec<OwnFieldDoc>>,
     pub(super) trust_status: Option<bool>,
     pub(super) status: Option<StatusDoc>,
+    pub(super) checked: Option<Checked>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -99,6 +102,13 @@ pub(super) struct TargetDoc {
     pub(super) group: String,
     pub(super) kind: String,
     pub(super) sections: Option<bool>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct ListenerSetsDoc {
+    pub(super) from_gateway: Option<bool>,
+    pub(super) gateway_sections: Option<bool>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

@@ -3,6 +3,7 @@
 //! Only this module knows policy kinds by name, and only in the YAML files of the built-in profiles.
 
 mod builtin;
+mod checked;
 mod document;
 mod label;
 mod policy;
@@ -17,6 +18,7 @@ mod strategy;
 mod validate;
 
 pub use builtin::{built_in, built_in_sources};
+pub use checked::{Checked, CheckedBy};
 pub use document::{ProfileDocument, ProfileError, parse_documents, parse_value};
 pub use label::PolicyLabel;
 pub use policy::{Block, Policy, Reference, ReferenceTarget, SelectorNamespaces, StrategySource};
@@ -67,6 +69,10 @@ pub struct Profile {
     pub cross_namespace: CrossNamespace,
     /// Maximum number of references of one policy.
     pub max_targets: usize,
+    /// How policies reach the listeners of ListenerSets (specification 7.5).
+    pub listener_sets: ListenerSetReach,
+    /// Whether policies on listeners of one port conflict (specification 7.6).
+    pub conflicts: ConflictScope,
     /// Where a policy contains its rules (specification 5.1).
     pub rules: RulesLayout,
     /// The strategies that the kind offers (specification 5.2).
@@ -100,6 +106,8 @@ pub struct Profile {
     pub trust_status: bool,
     /// Vocabulary and ancestors of statuses (specification 10).
     pub status: StatusStyle,
+    /// How the profile was checked against its controller.
+    pub checked: Option<Checked>,
 }
 
 /// The source of a profile. Configured overrides built-in, which overrides derived (specification
@@ -184,6 +192,25 @@ pub enum CrossNamespace {
     Any,
     /// Allowed, and the policy applies to clients in its own namespace only (specification 4.6).
     Clients,
+}
+
+/// How policies on Gateways reach the listeners of ListenerSets (specification 7.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListenerSetReach {
+    /// Whether a policy on a whole Gateway applies to the listeners of its ListenerSets.
+    pub from_gateway: bool,
+    /// Whether a `sectionName` of a Gateway can name a listener of one of its ListenerSets.
+    pub gateway_sections: bool,
+}
+
+/// The policies that conflict with each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub enum ConflictScope {
+    /// Those on one node.
+    #[default]
+    Node,
+    /// Also those on HTTP listeners of a Gateway that have one port (specification 7.6).
+    Port,
 }
 
 /// Where a policy contains its rules (specification 5.1).
@@ -301,6 +328,8 @@ pub enum SameTarget {
     RejectNewer,
     /// Policies are accepted unless they overlap with an older one.
     UnionOrReject,
+    /// No policy is accepted where there are several (specification 4.7).
+    RejectAll,
 }
 
 /// One sort key of establishment that precedes age (specification 4.5).
@@ -377,16 +406,23 @@ pub enum Ancestor {
     None,
 }
 
-impl Profile {
+impl TargetKinds {
     /// Returns whether references can name sections of a kind; `None` if they cannot name the kind.
-    pub fn target(&self, kind: &GroupKind) -> Option<bool> {
-        match &self.targets {
+    fn sections_of(&self, kind: &GroupKind) -> Option<bool> {
+        match self {
             TargetKinds::Listed(list) => list.iter().find(|t| t.kind == *kind).map(|t| t.sections),
             TargetKinds::Any { gateway_class } => match &*kind.kind {
                 "GatewayClass" => gateway_class.then_some(false),
                 _ => Some(true),
             },
         }
+    }
+}
+
+impl Profile {
+    /// Returns whether references can name sections of a kind; `None` if they cannot name the kind.
+    pub fn target(&self, kind: &GroupKind) -> Option<bool> {
+        self.targets.sections_of(kind)
     }
 
     /// Returns the kinds of objects that the profile lists as targets.

@@ -102,6 +102,7 @@ fn from_spec(
     let spec = super::preset::expand(spec)?;
     let class = class(&spec, label);
     let strategies = strategies(&spec, class)?;
+    let targets = settings::targets(spec.targets.as_deref());
     let profile = Profile {
         name: name.into(),
         origin,
@@ -110,7 +111,6 @@ fn from_spec(
         controllers: settings::texts(spec.controllers.as_deref()),
         mesh: spec.mesh.unwrap_or(true),
         class,
-        targets: settings::targets(spec.targets.as_deref()),
         effective: settings::effective(spec.effective_target, class),
         namespace_reaches: settings::reaches(spec.namespace_reaches),
         virtual_targets: settings::kinds(spec.virtual_targets.as_deref()),
@@ -123,6 +123,9 @@ fn from_spec(
         unnamed_rules: settings::unnamed_rules(spec.unnamed_rules.as_deref())?,
         cross_namespace: spec.cross_namespace.unwrap_or_default(),
         max_targets: spec.max_targets.unwrap_or(16),
+        listener_sets: settings::listener_sets(spec.listener_sets.as_ref(), class, &targets),
+        conflicts: spec.conflicts.unwrap_or_default(),
+        targets,
         rules: settings::layout(spec.rules.unwrap_or_default(), class)?,
         strategy_choice: settings::strategy_choice(spec.strategy.unwrap_or_default(), &strategies)?,
         strategies,
@@ -139,7 +142,9 @@ fn from_spec(
         own_fields: settings::each(spec.own_fields.as_deref(), settings::own_field)?,
         trust_status: spec.trust_status.unwrap_or(false),
         status: settings::status(spec.status.as_ref()),
+        checked: spec.checked,
     };
+    super::checked::validate(profile.checked.as_ref())?;
     super::validate::validate(&profile)?;
     Ok(profile)
 }

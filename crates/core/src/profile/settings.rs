@@ -1,13 +1,13 @@
 //! Resolution of single settings of a document: parses values and fills defaults.
 
 use super::document::{
-    AttachmentForm, KindDoc, OneOrMany, OrderDoc, OwnFieldDoc, ReduceDoc, ReducerDoc, RulesDoc,
-    SpanDoc, SpanName, StatusDoc, StrategyDoc, StrategyOwner, TargetDoc,
+    AttachmentForm, KindDoc, ListenerSetsDoc, OneOrMany, OrderDoc, OwnFieldDoc, ReduceDoc,
+    ReducerDoc, RulesDoc, SpanDoc, SpanName, StatusDoc, StrategyDoc, StrategyOwner, TargetDoc,
 };
 use super::{
-    AttachmentForms, EffectiveTarget, FoldSpan, OrderRule, OrderSource, OwnField, PolicyClass,
-    ReduceFunction, Reducer, RulesLayout, SameTarget, StatusStyle, StrategyChoice, StrategyField,
-    StrategyValue, TargetKind, TargetKinds,
+    AttachmentForms, EffectiveTarget, FoldSpan, ListenerSetReach, OrderRule, OrderSource, OwnField,
+    PolicyClass, ReduceFunction, Reducer, RulesLayout, SameTarget, StatusStyle, StrategyChoice,
+    StrategyField, StrategyValue, TargetKind, TargetKinds,
 };
 use crate::expr::Expression;
 use crate::model::{
@@ -39,6 +39,21 @@ pub(super) fn targets(given: Option<&[TargetDoc]>) -> TargetKinds {
         }
     }
     TargetKinds::Listed(list)
+}
+
+/// By default, a policy on a whole Gateway applies to the listeners of ListenerSets, except for Direct kinds
+/// that can target ListenerSets themselves (specification 7.4, 7.5).
+pub(super) fn listener_sets(
+    given: Option<&ListenerSetsDoc>,
+    class: PolicyClass,
+    targets: &TargetKinds,
+) -> ListenerSetReach {
+    let kind = GroupKind::new(groups::GATEWAY, "ListenerSet");
+    let is_apart = class == PolicyClass::Direct && targets.sections_of(&kind).is_some();
+    ListenerSetReach {
+        from_gateway: given.and_then(|g| g.from_gateway).unwrap_or(!is_apart),
+        gateway_sections: given.and_then(|g| g.gateway_sections).unwrap_or(false),
+    }
 }
 
 /// The default effective target is Every, and the target itself for Direct kinds.

@@ -1,15 +1,17 @@
 //! Validation: the contradictions for which a profile is refused (docs/profiles-reference.md).
 
 use super::settings::target_level;
-use super::{EffectiveTarget, FoldOrder, PolicyClass, Profile, SameTarget, TargetKinds};
-use crate::model::{Granularity, Level, Strategy, groups};
+use super::{
+    ConflictScope, EffectiveTarget, FoldOrder, PolicyClass, Profile, SameTarget, TargetKinds,
+};
+use crate::model::{Granularity, GroupKind, Level, Strategy, groups};
 
 /// Validates a resolved profile.
 ///
 /// # Errors
 /// The first contradiction.
 pub(super) fn validate(profile: &Profile) -> Result<(), String> {
-    let rules: [fn(&Profile) -> Option<&'static str>; 13] = [
+    let rules: [fn(&Profile) -> Option<&'static str>; 15] = [
         none_beside_others,
         class_and_strategies,
         top_down,
@@ -22,6 +24,8 @@ pub(super) fn validate(profile: &Profile) -> Result<(), String> {
         no_form,
         block_names,
         max_targets,
+        listener_sets,
+        conflicts_by_port,
         targets_below,
     ];
     match rules.iter().find_map(|rule| rule(profile)) {
@@ -134,6 +138,33 @@ fn max_targets(profile: &Profile) -> Option<&'static str> {
     (profile.max_targets == 0).then_some("maxTargets: at least 1 is required")
 }
 
+/// For a Direct kind, a policy on the Namespace of a ListenerSet would stand between the Gateway's policy and
+/// the ListenerSet.
+fn listener_sets(profile: &Profile) -> Option<&'static str> {
+    let is_direct = profile.class == PolicyClass::Direct;
+    let target = |group, kind| profile.target(&GroupKind::new(group, kind)).is_some();
+    let sets = target(groups::GATEWAY, "ListenerSet");
+    let reach = profile.listener_sets;
+    let above =
+        matches!(profile.effective, EffectiveTarget::Level(level) if level <= Level::Gateway);
+    if reach.gateway_sections && !(is_direct && sets) {
+        Some(
+            "listenerSets: gatewaySections requires class Direct and ListenerSet among the targets",
+        )
+    } else if is_direct && reach.from_gateway && sets && target(groups::CORE, "Namespace") {
+        Some("listenerSets: fromGateway cannot be combined with Namespace among the targets")
+    } else if !reach.from_gateway && above && !(is_direct && sets) {
+        Some("listenerSets: fromGateway: false requires an effectiveTarget below the Gateway")
+    } else {
+        None
+    }
+}
+
+fn conflicts_by_port(profile: &Profile) -> Option<&'static str> {
+    (profile.conflicts == ConflictScope::Port && profile.class != PolicyClass::Direct)
+        .then_some("conflicts: Port requires class Direct")
+}
+
 /// Policies below the effective level never apply (specification 2.3).
 fn targets_below(profile: &Profile) -> Option<&'static str> {
     let (TargetKinds::Listed(targets), EffectiveTarget::Level(level)) =
@@ -202,6 +233,16 @@ mod tests {
             ("  class: Direct\n  strategies: [PatchDefaults]", "None"),
             ("  preset: direct\n  class: Inherited", "fixes it"),
             ("  preset: nope", "unknown preset"),
+            (
+                "  preset: direct\n  listenerSets: {fromGateway: true}",
+                "Namespace among",
+            ),
+            ("  listenerSets: {gatewaySections: true}", "class Direct"),
+            (
+                "  effectiveTarget: Gateway\n  listenerSets: {fromGateway: false}",
+                "below the Gateway",
+            ),
+            ("  conflicts: Port", "class Direct"),
             ("  strategies: [PatchSomething]", "unknown strategy"),
             ("  order: [{descending: true}]", "either"),
             ("  rules: {path: 'a..b'}", "not a field path"),

@@ -5,12 +5,17 @@ use std::sync::{Arc, OnceLock};
 use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
+use super::dialect::{Dialect, GrpcMatches, MatchCriterion, RepeatedConditions};
 use super::request::Request;
 
 /// Maximum size of a regular expression in bytes, as source and compiled. Tenants write them, so they
 /// must be bounded.
 const MAX_PATTERN: usize = 1024;
 const MAX_COMPILED: usize = 256 * 1024;
+/// The service and the method that a regular expression of the other one alone is put together with, where GRPCRoutes
+/// match paths (Envoy Gateway, internal/gatewayapi/route.go).
+const ANY_SERVICE: &str = r"(?i)\.?[a-z_][a-z_0-9]*(\.[a-z_][a-z_0-9]*)*";
+const ANY_METHOD: &str = "[A-Za-z_][A-Za-z_0-9]*";
 
 /// The conditions of one match of a rule.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +24,10 @@ pub(super) struct MatchConditions {
     pub path: PathMatcher,
     /// The HTTP method.
     pub method: Option<String>,
+    /// The end of path and query.
+    path_end: Option<String>,
+    /// Characters of the path as it is written; 0 for any path.
+    path_length: usize,
     headers: Vec<FieldMatcher>,
     parameters: Vec<FieldMatcher>,
 }
@@ -68,7 +77,7 @@ impl Default for PathMatcher {
 
 impl MatchConditions {
     /// Reads a match of an HTTPRoute.
-    pub fn http(value: &Value) -> Self {
+    pub fn http(value: &Value, dialect: &Dialect) -> Self {
         let path = value.get("path").unwrap_or(&Value::Null);
         let text = path.get("value").and_then(Value::as_str).unwrap_or("/");
         let path = match non_empty_str(path, "type") {
@@ -76,31 +85,87 @@ impl MatchConditions {
             Some("RegularExpression") => PathMatcher::Regex(RegexMatcher::new(text)),
             _ => PathMatcher::Prefix(text.trim_end_matches('/').to_owned()),
         };
+        let is_any = matches!(&path, PathMatcher::Prefix(prefix) if prefix.is_empty());
         Self {
+            path_length: if is_any { 0 } else { text.len() },
             path,
             method: non_empty_str(value, "method").map(str::to_owned),
-            headers: field_matchers(value, "headers", str::to_ascii_lowercase),
-            parameters: field_matchers(value, "queryParams", str::to_owned),
+            path_end: None,
+            headers: field_matchers(value, "headers", dialect, str::to_ascii_lowercase),
+            parameters: field_matchers(value, "queryParams", dialect, str::to_owned),
         }
     }
 
     /// Reads a match of a GRPCRoute.
-    pub fn grpc(value: &Value) -> Self {
+    pub fn grpc(value: &Value, dialect: &Dialect) -> Self {
         let call = value.get("method").unwrap_or(&Value::Null);
         let kind = non_empty_str(call, "type");
+        let headers = field_matchers(value, "headers", dialect, str::to_ascii_lowercase);
+        if dialect.grpc_matches == GrpcMatches::Paths {
+            let (service, method) = (
+                non_empty_str(call, "service"),
+                non_empty_str(call, "method"),
+            );
+            return Self::call_as_path(kind, service, method, headers);
+        }
         let part =
             |name: &str| non_empty_str(call, name).map(|text| StringMatcher::new(kind, text));
         Self {
             path: PathMatcher::Call(part("service"), part("method")),
-            method: None,
-            headers: field_matchers(value, "headers", str::to_ascii_lowercase),
-            parameters: Vec::new(),
+            headers,
+            ..Self::default()
         }
     }
 
-    /// Returns the number of header conditions and query parameter conditions.
-    pub fn counts(&self) -> (usize, usize) {
-        (self.headers.len(), self.parameters.len())
+    /// Reads a condition on a call as one on path and query.
+    fn call_as_path(
+        kind: Option<&str>,
+        service: Option<&str>,
+        method: Option<&str>,
+        headers: Vec<FieldMatcher>,
+    ) -> Self {
+        let is_regex = kind == Some("RegularExpression");
+        let (path, path_end) = match (service, method) {
+            (None, None) => (PathMatcher::default(), None),
+            _ if is_regex => {
+                let service = service.unwrap_or(ANY_SERVICE);
+                let text = format!("/{service}/{}", method.unwrap_or(ANY_METHOD));
+                (PathMatcher::Regex(RegexMatcher::new(&text)), None)
+            }
+            (Some(service), Some(method)) => {
+                (PathMatcher::Exact(format!("/{service}/{method}")), None)
+            }
+            (Some(service), None) => (PathMatcher::Prefix(format!("/{service}")), None),
+            (None, Some(method)) => (PathMatcher::default(), Some(format!("/{method}"))),
+        };
+        let path_length = match &path {
+            PathMatcher::Exact(text) | PathMatcher::Prefix(text) => text.len(),
+            PathMatcher::Regex(_) | PathMatcher::Call(..) => path.length(),
+        };
+        Self {
+            path,
+            path_end,
+            path_length,
+            headers,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the number that a criterion compares.
+    pub fn count(&self, criterion: MatchCriterion) -> usize {
+        let exact = |fields: &[FieldMatcher]| fields.iter().filter(|f| f.value.is_exact()).count();
+        let method = usize::from(self.method.is_some());
+        match criterion {
+            MatchCriterion::PathLength => self.path_length,
+            MatchCriterion::Method => method,
+            MatchCriterion::Headers => self.headers.len(),
+            MatchCriterion::HeadersAndMethod => {
+                self.headers.len() + method + usize::from(self.path_end.is_some())
+            }
+            MatchCriterion::ExactHeadersAndMethod => exact(&self.headers) + method,
+            MatchCriterion::QueryParameters => self.parameters.len(),
+            MatchCriterion::ExactQueryParameters => exact(&self.parameters),
+        }
     }
 
     /// Reports whether a request meets all conditions except the path condition.
@@ -121,9 +186,12 @@ impl MatchConditions {
         let parameters = self.parameters.iter();
         let parameters = parameters.filter(|p| !p.matches(request.parameter(&p.name)));
         let method = method.map(|method| format!("method {method}"));
+        let end = self.path_end.as_ref();
+        let end = end.filter(|end| !request.target.ends_with(&***end));
+        let method = method.into_iter().chain(end.map(|end| describe_end(end)));
         let headers = headers.map(|h| format!("header {}", h.describe()));
         let parameters = parameters.map(|p| format!("query parameter {}", p.describe()));
-        method.into_iter().chain(headers).chain(parameters)
+        method.chain(headers).chain(parameters)
     }
 
     /// Describes all conditions.
@@ -134,6 +202,7 @@ impl MatchConditions {
                 .as_ref()
                 .map(|method| format!("method {method}")),
         );
+        parts.extend(self.path_end.as_deref().map(describe_end));
         let headers = self.headers.iter();
         parts.extend(headers.map(|h| format!("header {}", h.describe())));
         let parameters = self.parameters.iter();
@@ -196,6 +265,10 @@ impl StringMatcher {
         }
     }
 
+    fn is_exact(&self) -> bool {
+        matches!(self, Self::Exact(_))
+    }
+
     fn matches(&self, text: &str) -> bool {
         match self {
             Self::Exact(exact) => exact == text,
@@ -212,8 +285,9 @@ impl StringMatcher {
 }
 
 impl FieldMatcher {
-    fn matches(&self, value: Option<&str>) -> bool {
-        value.is_some_and(|value| self.value.matches(value))
+    /// Reports whether one of the values meets the condition.
+    fn matches<'v>(&self, mut values: impl Iterator<Item = &'v str>) -> bool {
+        values.any(|value| self.value.matches(value))
     }
 
     fn describe(&self) -> String {
@@ -257,8 +331,19 @@ impl RegexMatcher {
     }
 }
 
-/// Reads the entries of a list. Of entries with the same name only the first one counts.
-fn field_matchers(value: &Value, field: &str, name: impl Fn(&str) -> String) -> Vec<FieldMatcher> {
+/// Describes a condition on the end of path and query.
+fn describe_end(end: &str) -> String {
+    format!("path and query ending with `{end}`")
+}
+
+/// Reads the entries of a list. Of entries with the same name, the first one or all count.
+fn field_matchers(
+    value: &Value,
+    field: &str,
+    dialect: &Dialect,
+    name: impl Fn(&str) -> String,
+) -> Vec<FieldMatcher> {
+    let is_first_only = dialect.repeated_conditions == RepeatedConditions::First;
     let mut matchers: Vec<FieldMatcher> = Vec::new();
     for entry in value
         .get(field)
@@ -273,7 +358,7 @@ fn field_matchers(value: &Value, field: &str, name: impl Fn(&str) -> String) -> 
             .get("value")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        if !matchers.iter().any(|other| other.name == name) {
+        if !(is_first_only && matchers.iter().any(|other| other.name == name)) {
             let value = StringMatcher::new(non_empty_str(entry, "type"), text);
             matchers.push(FieldMatcher { name, value });
         }

@@ -72,6 +72,8 @@ pub(super) fn hosts_of(host: &str) -> impl Iterator<Item = String> {
 fn wildcards(hostname: &str) -> impl Iterator<Item = String> {
     let labels = hostname.strip_prefix("*.").unwrap_or(hostname);
     let dots = labels.match_indices('.').map(|(at, _)| at);
+    // A wildcard stands for at least one character.
+    let dots = dots.filter(|at| *at > 0);
     dots.filter_map(|at| labels.get(at..).map(|rest| format!("*{rest}")))
 }
 

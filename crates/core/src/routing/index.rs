@@ -1,17 +1,20 @@
 //! An index of the matches of all routes of one listener or Service, by host and path.
 //!
-//! The order of precedence (Gateway API, HTTPRouteRule `matches`) is: the most specific hostname;
-//! Exact paths, then the longest prefix, then regular expressions from the longest (the API leaves
-//! their order to implementations); a method; more headers; more query parameters; the older route;
-//! its name; the first rule; the first match.
+//! The order of precedence (Gateway API, HTTPRouteRule `matches`; specification 12.6 to 12.10) is: the most
+//! specific hostname; Exact paths, then the longest prefix, then regular expressions from the longest; a
+//! method; more headers; more query parameters; the older route; its name; the first rule; the first match.
+//! The dialect can change the order.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::conditions::{MatchConditions, PathMatcher, StringMatcher};
+use super::dialect::{
+    Dialect, GrpcMatches, HostnameFallback, HostnamePrecedence, HttpAndGrpc, RegexOrder, RouteOrder,
+};
 use super::hostnames::{HostnameSet, Specificity, hosts_of};
 use super::request::{Protocol, Request};
 use crate::model::{Object, ObjectKey, Timestamp};
@@ -83,30 +86,40 @@ enum TrafficKind {
 }
 
 /// A function that reads a match of a route kind.
-type ConditionsReader = fn(&Value) -> MatchConditions;
+type ConditionsReader = fn(&Value, &Dialect) -> MatchConditions;
 
 /// The sort key of matches with the same path: the smallest one takes precedence. The index of the
 /// route encodes age and name.
-type Precedence = (
-    bool,
-    Reverse<usize>,
-    Reverse<usize>,
-    usize,
-    u32,
-    Option<u32>,
-);
+type Precedence = (Vec<Reverse<usize>>, usize, u32, Option<u32>);
+
+/// What an index depends on besides its routes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct IndexRules {
+    pub dialect: &'static Dialect,
+    /// Which hostnames are compared; a request can choose otherwise than its dialect.
+    pub precedence: HostnamePrecedence,
+}
+
+/// Where the search for a request in an index ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct IndexMatch<'i> {
+    /// The specificity of the hostname.
+    pub specificity: Specificity,
+    /// The match; `None` if the routes of the hostname have none, and no other hostname is searched.
+    pub candidate: Option<&'i RouteMatch>,
+}
 
 impl RouteIndex {
     /// Builds the index of the routes of a listener with a hostname (empty if it has none), or of a
     /// Service. Hostnames do not matter in the mesh, where clients can use any name of the Service.
-    pub fn of(hostname: &str, mut routes: Vec<RouteRef<'_>>, is_mesh: bool) -> Self {
-        routes.sort_by_cached_key(|route_ref| {
-            let ObjectKey {
-                namespace, name, ..
-            } = &route_ref.key;
-            let created = route_ref.object.created.unwrap_or(Timestamp(i64::MAX));
-            (created, format!("{namespace}/{name}"), route_ref.key)
-        });
+    pub fn of(
+        hostname: &str,
+        mut routes: Vec<RouteRef<'_>>,
+        is_mesh: bool,
+        rules: IndexRules,
+    ) -> Self {
+        let dialect = rules.dialect;
+        routes.sort_by_cached_key(|route_ref| route_ref.order(dialect));
         let mut index = Self {
             hostname: hostname.to_owned(),
             ..Self::default()
@@ -116,20 +129,24 @@ impl RouteIndex {
             let hosts = if is_mesh {
                 HashMap::from([(String::new(), Specificity::default())])
             } else {
-                route_ref.hosts(hostname)
+                route_ref.hosts(hostname, rules.precedence)
             };
-            if let Some([own, other]) = conflicting_hosts(&mut used_hosts, route_ref) {
-                // An HTTPRoute and a GRPCRoute cannot share a host: the older one takes precedence.
+            let conflicting = match dialect.http_and_grpc {
+                HttpAndGrpc::Oldest => conflicting_hosts(&mut used_hosts, route_ref),
+                HttpAndGrpc::HttpFirst => None,
+            };
+            if let Some([own, other]) = conflicting {
+                // The older one of an HTTPRoute and a GRPCRoute with a common host takes precedence.
                 if hosts.keys().any(|host| other.overlaps(host)) {
                     continue;
                 }
                 hosts.keys().for_each(|host| own.add(host));
             }
-            index.add(position, route_ref, &hosts);
+            index.add(route_ref.candidates(position, dialect), &hosts);
         }
         for tables in index.hosts.values_mut() {
             tables.sort_by_key(|(specificity, _)| Reverse(*specificity));
-            tables.iter_mut().for_each(|(_, table)| table.sort());
+            tables.iter_mut().for_each(|(_, table)| table.sort(dialect));
         }
         let served = routes.iter().map(|route_ref| IndexedRoute {
             key: route_ref.key.clone(),
@@ -151,13 +168,7 @@ impl RouteIndex {
         as_many && routes.iter().all(is_indexed)
     }
 
-    fn add(
-        &mut self,
-        position: usize,
-        route_ref: &RouteRef<'_>,
-        hosts: &HashMap<String, Specificity>,
-    ) {
-        let candidates = route_ref.candidates(position);
+    fn add(&mut self, candidates: Vec<RouteMatch>, hosts: &HashMap<String, Specificity>) {
         for (host, &specificity) in hosts {
             let tables = self.hosts.entry(host.clone()).or_default();
             let at = match tables
@@ -176,31 +187,48 @@ impl RouteIndex {
         }
     }
 
-    /// Returns the match that takes a request. With `by_route`, routes with the same effective hostname
-    /// are ordered by the specificity of their own hostnames first (Gateway API 1.7).
-    pub fn find(&self, request: &Request, by_route: bool) -> Option<(Specificity, &RouteMatch)> {
+    /// Returns the match that takes a request, or the hostname whose routes have none. `taken` are
+    /// hostnames that the index does not serve because another listener has them.
+    pub fn find(
+        &self,
+        request: &Request,
+        dialect: &Dialect,
+        taken: &HashSet<&str>,
+    ) -> Option<IndexMatch<'_>> {
         for host in hosts_of(&request.host) {
-            let Some(tables) = self.hosts.get(&host) else {
+            let Some(tables) = self.hosts.get(&host).filter(|_| !taken.contains(&*host)) else {
                 continue;
             };
-            let mut result = tables.iter().filter_map(|(_, table)| table.find(request));
-            let result = if by_route {
-                result.next()
-            } else {
-                result.min_by_key(|(rank, candidate)| (*rank, candidate.precedence()))
-            };
-            if let Some((_, candidate)) = result {
-                return Some((Specificity::of(&host), candidate));
+            let mut found = tables.iter();
+            let candidate = found.find_map(|(_, table)| table.find(request, dialect));
+            if candidate.is_some() || dialect.hostname_fallback == HostnameFallback::Never {
+                return Some(IndexMatch {
+                    specificity: Specificity::of(&host),
+                    candidate,
+                });
             }
         }
         None
     }
 
-    /// Returns all matches for a host.
-    pub fn of_host<'i>(&'i self, host: &str) -> impl Iterator<Item = &'i RouteMatch> + use<'i> {
-        let hosts: Vec<String> = hosts_of(host).collect();
-        let tables = hosts.into_iter().filter_map(|host| self.hosts.get(&host));
-        tables.flatten().flat_map(|(_, table)| &table.all)
+    /// Returns all matches that [`Self::find`] may look at.
+    pub fn of_host<'i>(
+        &'i self,
+        host: &str,
+        dialect: &Dialect,
+        taken: &HashSet<&str>,
+    ) -> impl Iterator<Item = &'i RouteMatch> + use<'i> {
+        let most = match dialect.hostname_fallback {
+            HostnameFallback::LessSpecific => usize::MAX,
+            HostnameFallback::Never => 1,
+        };
+        let hosts = hosts_of(host).filter(|host| !taken.contains(&**host));
+        let tables = hosts.filter_map(|host| self.hosts.get(&host)).take(most);
+        let tables: Vec<_> = tables.collect();
+        tables
+            .into_iter()
+            .flatten()
+            .flat_map(|(_, table)| &table.all)
     }
 }
 
@@ -222,17 +250,19 @@ impl MatchTable {
         }
     }
 
-    fn sort(&mut self) {
+    fn sort(&mut self, dialect: &Dialect) {
         for candidates in self.keyed.values_mut() {
-            candidates.sort_by_key(RouteMatch::precedence);
+            candidates.sort_by_cached_key(|candidate| candidate.precedence(dialect));
         }
-        let patterns = &mut self.patterns;
-        patterns.sort_by_key(|c| (Reverse(c.conditions.path.length()), c.precedence()));
+        self.patterns.sort_by_cached_key(|candidate| {
+            let length = candidate.conditions.path.length();
+            (Reverse(length), candidate.precedence(dialect))
+        });
     }
 
-    /// Returns the first match in order of precedence, with the rank of its path condition. Skips keys
-    /// that are longer than the longest key of the table.
-    fn find(&self, request: &Request) -> Option<(usize, &RouteMatch)> {
+    /// Returns the first match in order of precedence. Skips keys that are longer than the longest key of
+    /// the table.
+    fn find(&self, request: &Request, dialect: &Dialect) -> Option<&RouteMatch> {
         let path = &*request.path;
         let mut key = String::new();
         let mut keyed = |parts: [&str; 4]| {
@@ -243,34 +273,33 @@ impl MatchTable {
             key.extend(parts);
             first(self.keyed.get(&key)?, request)
         };
-        let patterns = || first(&self.patterns, request);
+        let patterns_come_first = dialect.regular_expressions == RegexOrder::BeforePrefixes;
+        let patterns = |are_first: bool| match are_first == patterns_come_first {
+            true => first(&self.patterns, request),
+            false => None,
+        };
         match request.protocol {
             Protocol::Http => {
-                if let Some(result) = keyed(["=", path, "", ""]) {
-                    return Some((0, result));
+                let exact = keyed(["=", path, "", ""]).or_else(|| patterns(true));
+                if exact.is_some() {
+                    return exact;
                 }
                 let ends = path.rmatch_indices('/').map(|(at, _)| at);
                 let ends = std::iter::once(path.len()).chain(ends);
-                let prefixes = ends.filter_map(|end| path.get(..end));
-                let mut prefixes = (1..).zip(prefixes);
-                let prefix =
-                    prefixes.find_map(|(rank, prefix)| Some((rank, keyed(["^", prefix, "", ""])?)));
-                prefix.or_else(|| patterns().map(|result| (usize::MAX, result)))
+                let mut prefixes = ends.filter_map(|end| path.get(..end));
+                let prefix = prefixes.find_map(|prefix| keyed(["^", prefix, "", ""]));
+                prefix.or_else(|| patterns(false))
             }
             Protocol::Grpc => {
                 let (service, method) = request.call().unwrap_or_default();
-                let named = [[service, method], [service, ""], ["", method]];
-                let mut named = (0..).zip(named);
-                let result = named.find_map(|(rank, [service, method])| {
-                    Some((rank, keyed(["!", service, "/", method])?))
-                });
-                result
-                    .or_else(|| patterns().map(|result| (3, result)))
-                    .or_else(|| keyed(["!", "", "/", ""]).map(|result| (4, result)))
+                let exact = keyed(["!", service, "/", method]).or_else(|| patterns(true));
+                exact
+                    .or_else(|| keyed(["!", service, "/", ""]))
+                    .or_else(|| keyed(["!", "", "/", method]))
+                    .or_else(|| patterns(false))
+                    .or_else(|| keyed(["!", "", "/", ""]))
             }
-            Protocol::Tls | Protocol::Tcp | Protocol::Udp => {
-                keyed(["^", "", "", ""]).map(|result| (0, result))
-            }
+            Protocol::Tls | Protocol::Tcp | Protocol::Udp => keyed(["^", "", "", ""]),
         }
     }
 }
@@ -313,41 +342,59 @@ impl RouteMatch {
         }
     }
 
-    fn precedence(&self) -> Precedence {
-        let (headers, parameters) = self.conditions.counts();
-        let has_method = self.conditions.method.is_some();
-        let (headers, parameters) = (Reverse(headers), Reverse(parameters));
-        (
-            !has_method,
-            headers,
-            parameters,
-            self.route,
-            self.rule,
-            self.at,
-        )
+    fn precedence(&self, dialect: &Dialect) -> Precedence {
+        let criteria = dialect.match_order.iter();
+        let counts = criteria.map(|criterion| Reverse(self.conditions.count(*criterion)));
+        (counts.collect(), self.route, self.rule, self.at)
+    }
+}
+
+impl<'s> RouteRef<'s> {
+    /// Returns the sort key of the route: the smallest one takes precedence.
+    fn order(&self, dialect: &Dialect) -> (bool, Timestamp, [String; 2], &'s ObjectKey) {
+        let ObjectKey {
+            namespace, name, ..
+        } = self.key;
+        let names = match dialect.route_order {
+            RouteOrder::NamespacedName => [format!("{namespace}/{name}"), String::new()],
+            RouteOrder::NamespaceThenName => [namespace.to_string(), name.to_string()],
+        };
+        let is_grpc = &*self.key.kind.kind == "GRPCRoute";
+        let created = self.object.created.unwrap_or(Timestamp(i64::MAX));
+        let is_later = is_grpc && dialect.http_and_grpc == HttpAndGrpc::HttpFirst;
+        (is_later, created, names, self.key)
     }
 }
 
 impl RouteRef<'_> {
-    /// Returns the effective hostnames of the route, each with the specificity of the most specific
-    /// hostname of the route that leads to it.
-    fn hosts(&self, hostname: &str) -> HashMap<String, Specificity> {
+    /// Returns the effective hostnames of the route. With `Route`, each has the specificity of the most
+    /// specific hostname of the route that leads to it.
+    fn hosts(
+        &self,
+        hostname: &str,
+        precedence: HostnamePrecedence,
+    ) -> HashMap<String, Specificity> {
         let mut result: HashMap<String, Specificity> = HashMap::new();
         let own = self.route.hostnames.iter().map(|name| &**name);
         let none = self.route.hostnames.is_empty().then_some("");
         for name in own.chain(none) {
             if let Some(effective) = intersection(hostname, name) {
                 let existing = result.entry(effective.to_owned()).or_default();
-                *existing = (*existing).max(Specificity::of(name));
+                if precedence == HostnamePrecedence::Route {
+                    *existing = (*existing).max(Specificity::of(name));
+                }
             }
         }
         result
     }
 
-    fn candidates(&self, position: usize) -> Vec<RouteMatch> {
+    fn candidates(&self, position: usize, dialect: &Dialect) -> Vec<RouteMatch> {
         let (family, read): (_, Option<ConditionsReader>) = match &*self.key.kind.kind {
             "HTTPRoute" => (TrafficKind::Http, Some(MatchConditions::http)),
-            "GRPCRoute" => (TrafficKind::Grpc, Some(MatchConditions::grpc)),
+            "GRPCRoute" => match dialect.grpc_matches {
+                GrpcMatches::Calls => (TrafficKind::Grpc, Some(MatchConditions::grpc)),
+                GrpcMatches::Paths => (TrafficKind::Http, Some(MatchConditions::grpc)),
+            },
             "UDPRoute" => (TrafficKind::Datagram, None),
             _ => (TrafficKind::Stream, None),
         };
@@ -370,7 +417,7 @@ impl RouteRef<'_> {
                     rule: u32::try_from(rule).unwrap_or(u32::MAX),
                     at: read.map(|_| at),
                     family,
-                    conditions: Arc::new(read.map(|read| read(value)).unwrap_or_default()),
+                    conditions: Arc::new(read.map(|read| read(value, dialect)).unwrap_or_default()),
                 });
             }
         }

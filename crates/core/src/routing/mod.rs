@@ -1,10 +1,10 @@
 //! Request routing: finds the rule that a request takes (Gateway API, matching and precedence).
 //!
-//! Choices that the Gateway API leaves to implementations: regular expressions match the whole string
-//! and come after prefixes; the values of a repeated header are joined; the first value of a repeated
-//! query parameter counts; a path that proxies interpret differently is not matched at all.
+//! A [`Dialect`] holds the choices that the Gateway API leaves to implementations, and the deviations of a
+//! project. Each Gateway has the dialect of its controller.
 
 mod conditions;
+mod dialect;
 mod hostnames;
 mod index;
 mod listeners;
@@ -13,6 +13,7 @@ mod result;
 mod router;
 mod search;
 
+pub use dialect::{Dialect, HostnamePrecedence, ListenerIsolation, Refusal};
 pub use request::{BadRequest, EntryPoint, Protocol, Request, RequestParts};
 pub use result::{
     MatchFailure, MatchedRule, NearMiss, NoMatchReason, RoutingOptions, RoutingResult,

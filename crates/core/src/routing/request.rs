@@ -1,8 +1,11 @@
-//! Normalized requests. Requests that are ambiguous or malformed are refused.
+//! Requests as a dialect reads them. Requests that are ambiguous or malformed are refused.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::dialect::{
+    Authority, Dialect, GrpcMatches, QueryReading, Refusal, RepeatedHeaders, TrailingDot,
+};
 use crate::model::Str;
 
 /// Maximum length of a host in bytes (RFC 1035 §2.3.4).
@@ -10,21 +13,25 @@ const MAX_HOST: usize = 253;
 /// Maximum length of a path in bytes.
 const MAX_PATH: usize = 8 * 1024;
 
-/// A normalized request.
+/// A request as the proxies of a dialect read it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// Protocol.
     pub protocol: Protocol,
-    /// Host in lower case, without port and trailing dot; empty if the request has none.
+    /// Host in lower case, without port; empty if the request has none.
     pub host: String,
     /// Path without query; for gRPC `/service/method`.
     pub path: String,
+    /// Path with query.
+    pub target: String,
     /// Method of HTTP.
     pub method: String,
-    /// Headers by name in lower case. Values of a repeated header are join_headers with commas.
-    headers: BTreeMap<String, String>,
+    /// The values to compare, by the name of their header in lower case.
+    headers: BTreeMap<String, Vec<String>>,
     /// Query parameters by name. The first value of a repeated parameter counts.
     query: BTreeMap<String, String>,
+    /// Why the proxy refuses the request before it looks for a rule.
+    pub refusal: Option<Refusal>,
 }
 
 /// The protocol of a request.
@@ -92,38 +99,57 @@ pub struct RequestParts<'a> {
     pub path: &'a str,
     /// Headers in the order of the request.
     pub headers: &'a [(String, String)],
-    /// Whether to compare query parameters without decoding them.
+    /// Whether to compare query parameters without decoding them, in any dialect.
     pub raw_query: bool,
+    /// Whether the proxy has accepted the request, and the path is the one that it matches.
+    pub is_normalized: bool,
 }
 
 impl Request {
-    /// Normalizes the parts of a request.
+    /// Reads the parts of a request (specification 12.3, 12.4, 12.11, 12.12).
     ///
     /// # Errors
     /// The host or path is malformed, or the path is ambiguous.
-    pub fn read(parts: &RequestParts<'_>) -> Result<Self, BadRequest> {
+    pub fn read(parts: &RequestParts<'_>, dialect: &Dialect) -> Result<Self, BadRequest> {
         let (path, query) = match parts.path.split_once('?') {
-            Some((path, query)) => (path, query),
-            None => (parts.path, ""),
+            Some((path, query)) => (path, Some(query)),
+            None => (parts.path, None),
         };
         // An empty path is `/` (RFC 9110 §4.2.3).
-        let path = if path.is_empty() { "/" } else { path };
+        let mut path = match path {
+            "" => "/".to_owned(),
+            path => path.to_owned(),
+        };
         let speaks_http = matches!(parts.protocol, Protocol::Http | Protocol::Grpc);
         if speaks_http {
-            check_path(path)?;
+            check_path(&path, parts.is_normalized)?;
+            if !parts.is_normalized {
+                path = decode_unreserved(&path);
+            }
         }
         let method = match (parts.method, parts.protocol) {
             ("", Protocol::Grpc) => "POST",
             ("", _) => "GET",
             (method, _) => method,
         };
+        let is_raw = parts.raw_query || dialect.query == QueryReading::Raw;
+        let mut target = path.clone();
+        if let Some(query) = query {
+            target.push('?');
+            target.push_str(query);
+        }
         Ok(Self {
-            protocol: parts.protocol,
-            host: host(parts.host)?,
-            path: path.to_owned(),
+            protocol: match (parts.protocol, dialect.grpc_matches) {
+                (Protocol::Grpc, GrpcMatches::Paths) => Protocol::Http,
+                (protocol, _) => protocol,
+            },
+            host: host(parts.host, dialect)?,
+            path,
+            target,
             method: method.to_owned(),
-            headers: join_headers(parts.headers),
-            query: parameters(query, parts.raw_query),
+            headers: collect_headers(parts.headers, dialect.repeated_headers),
+            query: parameters(query.unwrap_or_default(), is_raw),
+            refusal: dialect.refusal(parts).filter(|_| speaks_http),
         })
     }
 
@@ -136,14 +162,15 @@ impl Request {
         }
     }
 
-    /// Returns the value of a header. `name` must be in lower case.
-    pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name).map(String::as_str)
+    /// Returns the values that a condition on a header is compared with. `name` must be in lower case.
+    pub fn header(&self, name: &str) -> impl Iterator<Item = &str> {
+        let values = self.headers.get(name).into_iter().flatten();
+        values.map(String::as_str)
     }
 
-    /// Returns the value of a query parameter.
-    pub fn parameter(&self, name: &str) -> Option<&str> {
-        self.query.get(name).map(String::as_str)
+    /// Returns the value of a query parameter, if it has one.
+    pub fn parameter(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.query.get(name).map(String::as_str).into_iter()
     }
 
     /// Returns the service and the method of a gRPC call.
@@ -152,41 +179,66 @@ impl Request {
     }
 }
 
-/// Normalizes a host (RFC 9110 §4.2.3, RFC 3986 §3.2.2): lower case, without port and trailing dot.
-fn host(text: &str) -> Result<String, BadRequest> {
-    let error = || BadRequest::Host(shortened(text));
+/// Reads a host (RFC 9110 §4.2.3, RFC 3986 §3.2.2): in lower case and without port.
+fn host(text: &str, dialect: &Dialect) -> Result<String, BadRequest> {
     if text.len() > MAX_HOST + ":65535.".len() {
-        return Err(error());
+        return Err(BadRequest::Host(shortened(text)));
     }
+    let name = match dialect.authority {
+        Authority::Strict => strict_host(text),
+        Authority::Lenient => lenient_host(text),
+    };
+    let name = name.ok_or_else(|| BadRequest::Host(shortened(text)))?;
+    let name = match dialect.trailing_dot {
+        TrailingDot::Removed => name.strip_suffix('.').unwrap_or(name),
+        TrailingDot::Kept => name,
+    };
+    Ok(name.to_ascii_lowercase())
+}
+
+/// Returns the name or address of an authority, with its trailing dot; `None` if it is malformed.
+fn strict_host(text: &str) -> Option<&str> {
     let name = match text.strip_prefix('[') {
         Some(rest) => {
-            let (address, port) = rest.split_once(']').ok_or_else(error)?;
-            if !port.is_empty() && !is_port(port.strip_prefix(':').ok_or_else(error)?) {
-                return Err(error());
+            let (address, port) = rest.split_once(']')?;
+            if !port.is_empty() && !is_port(port.strip_prefix(':')?) {
+                return None;
             }
             address
         }
         None => match text.split_once(':') {
             Some((name, port)) if is_port(port) => name,
-            Some(_) => return Err(error()),
+            Some(_) => return None,
             None => text,
         },
     };
-    let name = name.strip_suffix('.').unwrap_or(name);
+    let without_dot = name.strip_suffix('.').unwrap_or(name);
     let is_invalid = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':'));
-    if name.contains(is_invalid) || (!name.is_empty() && name.split('.').any(str::is_empty)) {
-        return Err(error());
+    let has_empty_label = !without_dot.is_empty() && without_dot.split('.').any(str::is_empty);
+    (!without_dot.contains(is_invalid) && !has_empty_label).then_some(name)
+}
+
+/// Returns what is before the last colon that is not part of an address; `None` if the text has characters that no
+/// authority has.
+fn lenient_host(text: &str) -> Option<&str> {
+    let is_valid = |c: char| c.is_ascii_alphanumeric() || "-._~!$&'()*+,;=:@[]%".contains(c);
+    if !text.chars().all(is_valid) {
+        return None;
     }
-    Ok(name.to_ascii_lowercase())
+    match (text.rfind(':'), text.rfind(']')) {
+        (Some(colon), end) if end.is_none_or(|end| end < colon) => text.get(..colon),
+        _ => Some(text),
+    }
 }
 
 fn is_port(text: &str) -> bool {
     text.is_empty() || (text.bytes().all(|b| b.is_ascii_digit()) && text.parse::<u16>().is_ok())
 }
 
-/// Refuses malformed paths, and paths that proxies interpret differently: with `..`, `.` or empty
-/// segments, or with encoded slashes or dots.
-fn check_path(path: &str) -> Result<(), BadRequest> {
+/// Refuses malformed paths, and paths that proxies interpret differently: with `..`, `.` or empty segments, or with
+/// encoded slashes, dots, percent signs or zeros. In a path that the proxy normalized, empty segments and encoded
+/// percent signs have one meaning.
+fn check_path(path: &str, is_normalized: bool) -> Result<(), BadRequest> {
     if !path.starts_with('/')
         || path.contains(|c: char| c.is_ascii_control() || c == ' ' || c == '#')
     {
@@ -196,12 +248,41 @@ fn check_path(path: &str) -> Result<(), BadRequest> {
         return Err(BadRequest::Path(shortened(path)));
     }
     let lower = path.to_ascii_lowercase();
-    let encoded = ["%2f", "%5c", "%2e", "%00", "%25", "\\", "//"];
+    let always = ["%2f", "%5c", "%2e", "%00", "\\"];
+    let unless_normalized = ["%25", "//"];
+    let unless_normalized = unless_normalized.iter().filter(|_| !is_normalized);
+    let mut texts = always.iter().chain(unless_normalized);
     let is_dot_segment = |segment: &str| matches!(segment, "." | "..");
-    if encoded.iter().any(|text| lower.contains(text)) || path.split('/').any(is_dot_segment) {
+    if texts.any(|text| lower.contains(text)) || path.split('/').any(is_dot_segment) {
         return Err(BadRequest::AmbiguousPath(shortened(path)));
     }
     Ok(())
+}
+
+/// Decodes the unreserved characters of a path, as proxies do before they match it (RFC 3986 §6.2.2.2).
+fn decode_unreserved(path: &str) -> String {
+    let is_unreserved =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
+    let mut out = String::with_capacity(path.len());
+    let mut pieces = path.split('%');
+    out.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let byte = piece
+            .get(..2)
+            .filter(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()));
+        let byte = byte.and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        match (byte.filter(|byte| is_unreserved(*byte)), piece.get(2..)) {
+            (Some(byte), Some(rest)) => {
+                out.push(char::from(byte));
+                out.push_str(rest);
+            }
+            _ => {
+                out.push('%');
+                out.push_str(piece);
+            }
+        }
+    }
+    out
 }
 
 /// Shortens user input for use in a message.
@@ -209,17 +290,21 @@ fn shortened(text: &str) -> String {
     text.chars().take(200).collect()
 }
 
-/// Joins the values of repeated headers in their order (RFC 9110 §5.3).
-fn join_headers(headers: &[(String, String)]) -> BTreeMap<String, String> {
-    let mut result: BTreeMap<String, String> = BTreeMap::new();
+/// Collects the values of headers in their order, joined or each on its own (RFC 9110 §5.3).
+fn collect_headers(
+    headers: &[(String, String)],
+    repeated: RepeatedHeaders,
+) -> BTreeMap<String, Vec<String>> {
+    let mut result: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, value) in headers {
-        result
-            .entry(name.to_ascii_lowercase())
-            .and_modify(|joined| {
+        let values = result.entry(name.to_ascii_lowercase()).or_default();
+        match (values.last_mut(), repeated) {
+            (Some(joined), RepeatedHeaders::Joined) => {
                 joined.push(',');
                 joined.push_str(value);
-            })
-            .or_insert_with(|| value.clone());
+            }
+            _ => values.push(value.clone()),
+        }
     }
     result
 }
@@ -266,7 +351,7 @@ impl fmt::Display for BadRequest {
             Self::AmbiguousPath(path) => write!(
                 f,
                 "`{path}` is ambiguous, because proxies interpret it differently: normalize encoded \
-                slashes and dots, `.` and `..` segments and double slashes first"
+                slashes and dots, `.` and `..` segments and double slashes first, as your proxy does"
             ),
         }
     }
@@ -288,12 +373,16 @@ mod tests {
             ("10.0.0.1:1", "10.0.0.1"),
             ("", ""),
         ] {
-            assert_eq!(host(text).as_deref(), Ok(name), "{text}");
+            assert_eq!(
+                host(text, Dialect::specification()).as_deref(),
+                Ok(name),
+                "{text}"
+            );
         }
         for text in [
             "a b", "a/b", "a:b", "a:70000", "a..b", ".a", "[::1", "[::1]80", "u@a", "*.a",
         ] {
-            assert!(host(text).is_err(), "{text}");
+            assert!(host(text, Dialect::specification()).is_err(), "{text}");
         }
     }
 
@@ -313,7 +402,7 @@ mod tests {
             "/a%252fb",
             "/a%00",
         ] {
-            let result = check_path(path);
+            let result = check_path(path, false);
             assert!(
                 matches!(result, Err(BadRequest::AmbiguousPath(_))),
                 "{path}"
@@ -321,7 +410,7 @@ mod tests {
         }
         for path in ["*", "a", "/a b", "/a#b", "/a\n"] {
             assert!(
-                matches!(check_path(path), Err(BadRequest::Path(_))),
+                matches!(check_path(path, false), Err(BadRequest::Path(_))),
                 "{path}"
             );
         }
@@ -333,7 +422,7 @@ mod tests {
             "/caf%C3%A9",
             "/a:b@c;d=e,f",
         ] {
-            assert_eq!(check_path(path), Ok(()), "{path}");
+            assert_eq!(check_path(path, false), Ok(()), "{path}");
         }
     }
 
@@ -350,19 +439,82 @@ mod tests {
             headers: &headers,
             ..RequestParts::default()
         };
-        let request = Request::read(&parts).unwrap();
+        let read =
+            |parts: &RequestParts<'_>| Request::read(parts, Dialect::specification()).unwrap();
+        let request = read(&parts);
         assert_eq!((&*request.path, &*request.method), ("/", "GET"));
-        assert_eq!(request.header("x-a"), Some("1,2"));
-        assert_eq!(request.header(&"n".repeat(8192)), Some("v"));
-        assert_eq!(request.parameter("a"), Some("1 2"));
-        assert_eq!(request.parameter("b"), Some("x y"));
-        assert_eq!(request.parameter("c"), Some(""));
-        assert_eq!(request.parameter("%zz"), Some("%"));
-        assert_eq!(request.parameter("d"), None);
+        assert_eq!(request.header("x-a").next(), Some("1,2"));
+        assert_eq!(request.header(&"n".repeat(8192)).next(), Some("v"));
+        assert_eq!(request.parameter("a").next(), Some("1 2"));
+        assert_eq!(request.parameter("b").next(), Some("x y"));
+        assert_eq!(request.parameter("c").next(), Some(""));
+        assert_eq!(request.parameter("%zz").next(), Some("%"));
+        assert_eq!(request.parameter("d").next(), None);
         let raw = RequestParts {
             raw_query: true,
             ..parts
         };
-        assert_eq!(Request::read(&raw).unwrap().parameter("a"), Some("1%202"));
+        assert_eq!(read(&raw).parameter("a").next(), Some("1%202"));
+    }
+    #[test]
+    fn a_lenient_host_ends_at_its_last_colon() {
+        let dialect = Dialect {
+            authority: Authority::Lenient,
+            trailing_dot: TrailingDot::Kept,
+            ..Dialect::default()
+        };
+        for (text, name) in [
+            ("A.test:99999", "a.test"),
+            ("a.test:http", "a.test"),
+            ("a.test.", "a.test."),
+            ("a.test,b.test", "a.test,b.test"),
+            ("[::1]:80", "[::1]"),
+            ("[::1]", "[::1]"),
+            ("a..b", "a..b"),
+        ] {
+            assert_eq!(host(text, &dialect).as_deref(), Ok(name), "{text}");
+        }
+        assert!(host("a b", &dialect).is_err());
+    }
+
+    #[test]
+    fn unreserved_characters_are_decoded() {
+        for (path, decoded) in [
+            ("/%61", "/a"),
+            ("/%7e%2D%5f%30", "/~-_0"),
+            ("/caf%C3%A9%20%3f", "/caf%C3%A9%20%3f"),
+            ("/%", "/%"),
+            ("/%6", "/%6"),
+            ("/%zz%+1", "/%zz%+1"),
+            ("/%6é", "/%6é"),
+        ] {
+            assert_eq!(decode_unreserved(path), decoded, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_normalized_path_is_taken_as_it_is() {
+        let read = |path, is_normalized| {
+            let parts = RequestParts {
+                path,
+                is_normalized,
+                ..RequestParts::default()
+            };
+            Request::read(&parts, Dialect::specification()).map(|request| request.path)
+        };
+        for path in ["/a%25b", "/a//b"] {
+            assert!(
+                matches!(read(path, false), Err(BadRequest::AmbiguousPath(_))),
+                "{path}"
+            );
+            assert_eq!(read(path, true).as_deref(), Ok(path));
+        }
+        assert_eq!(read("/%61", true).as_deref(), Ok("/%61"));
+        for path in ["/a%2fb", "/a/../b", "/%2e"] {
+            assert!(
+                matches!(read(path, true), Err(BadRequest::AmbiguousPath(_))),
+                "{path}"
+            );
+        }
     }
 }

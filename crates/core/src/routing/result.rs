@@ -2,17 +2,20 @@
 
 use std::fmt;
 
+use super::dialect::{Dialect, HostnamePrecedence, ListenerIsolation, Refusal};
+use super::request::BadRequest;
 use crate::model::ObjectKey;
 use crate::store::BackendRef;
 
-/// Options for behaviour that differs between implementations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a request asks for instead of what the dialect says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoutingOptions {
-    /// Order routes with the same effective hostname by the specificity of their own hostnames
-    /// (Gateway API 1.7).
-    pub by_route_hostname: bool,
-    /// Consider only routes of the listener with the most specific hostname.
-    pub listener_isolation: bool,
+    /// The dialect at all Gateways and in the mesh.
+    pub dialect: Option<&'static Dialect>,
+    /// Which hostnames of routes are compared.
+    pub hostname_precedence: Option<HostnamePrecedence>,
+    /// Which listeners of a port serve the request.
+    pub listener_isolation: Option<ListenerIsolation>,
 }
 
 /// The result of routing a request.
@@ -39,6 +42,10 @@ pub struct MatchedRule {
     pub matched: String,
     /// The backendRefs of the rule with their weights, in order.
     pub backends: Vec<(BackendRef, u32)>,
+    /// The dialect of the Gateway or Service.
+    pub dialect: &'static Dialect,
+    /// Why the proxy refuses the request before it looks for a rule.
+    pub refusal: Option<Refusal>,
 }
 
 /// A Gateway, listener or Service that does not accept a request.
@@ -50,6 +57,10 @@ pub struct MatchFailure {
     pub reason: NoMatchReason,
     /// The matches with the fewest unmet conditions, from the nearest.
     pub near_misses: Vec<NearMiss>,
+    /// The dialect of the Gateway or Service; `None` if there is none.
+    pub dialect: Option<&'static Dialect>,
+    /// Why the proxy refuses the request before it looks for a rule.
+    pub refusal: Option<Refusal>,
 }
 
 /// A match whose conditions a request does not meet.
@@ -80,13 +91,28 @@ pub enum NoMatchReason {
     NoRoute,
     /// Routes accept the host, but the request meets none of their matches.
     NoMatch,
+    /// The host is malformed.
+    NotAHost,
+    /// The path is malformed.
+    NotARequestPath,
+    /// Different proxies interpret the path differently.
+    AmbiguousPath,
 }
 
-impl Default for RoutingOptions {
-    fn default() -> Self {
-        Self {
-            by_route_hostname: true,
-            listener_isolation: true,
+impl MatchFailure {
+    /// Whether the request cannot be read in the dialect.
+    pub fn is_bad_request(&self) -> bool {
+        use NoMatchReason::{AmbiguousPath, NotAHost, NotARequestPath};
+        matches!(self.reason, NotAHost | NotARequestPath | AmbiguousPath)
+    }
+}
+
+impl From<&BadRequest> for NoMatchReason {
+    fn from(bad: &BadRequest) -> Self {
+        match bad {
+            BadRequest::Host(_) => Self::NotAHost,
+            BadRequest::Path(_) => Self::NotARequestPath,
+            BadRequest::AmbiguousPath(_) => Self::AmbiguousPath,
         }
     }
 }
@@ -102,6 +128,9 @@ impl NoMatchReason {
             Self::HostnameNotServed => "HostnameNotServed",
             Self::NoRoute => "NoRoute",
             Self::NoMatch => "NoMatch",
+            Self::NotAHost => "NotAHost",
+            Self::NotARequestPath => "NotARequestPath",
+            Self::AmbiguousPath => "AmbiguousPath",
         }
     }
 }
@@ -120,6 +149,11 @@ impl fmt::Display for NoMatchReason {
             Self::HostnameNotServed => "no listener accepts the host",
             Self::NoRoute => "no route of the listener accepts the host",
             Self::NoMatch => "routes accept the host, but the request meets none of their matches",
+            Self::NotAHost => "the host is malformed",
+            Self::NotARequestPath => "the path is malformed",
+            Self::AmbiguousPath => {
+                "the path is ambiguous, because proxies interpret it differently: normalize it first"
+            }
         })
     }
 }

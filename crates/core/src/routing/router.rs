@@ -5,14 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use hashbrown::HashMap;
 
-use super::index::{RouteIndex, RouteRef};
+use super::dialect::{Dialect, HostnamePrecedence};
+use super::index::{IndexRules, RouteIndex, RouteRef};
 use super::listeners::ListenerFilter;
-use super::request::{EntryPoint, Request};
+use super::request::{EntryPoint, RequestParts};
 use super::result::{RoutingOptions, RoutingResult};
 use super::search::Search;
 use crate::model::{NodeKey, Str};
 use crate::store::{NamespacedName, Store};
-use crate::topology::Topology;
+use crate::topology::{RootController, Topology};
 
 /// Routes requests of one topology. The index of a listener or Service is built on first use.
 #[derive(Debug, Default)]
@@ -36,9 +37,18 @@ const SMALL_INDEX_ROUTES: usize = 100;
 /// Number of route changes after which an unused index is dropped.
 const MAX_INDEX_AGE: u32 = 64;
 
-/// The key of an index: a listener, or a Service with a port and the namespace of consumer routes.
+/// The key of an index.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum IndexKey {
+pub(super) struct IndexKey {
+    pub owner: IndexOwner,
+    /// The name of the dialect.
+    pub dialect: &'static str,
+    pub precedence: HostnamePrecedence,
+}
+
+/// A listener, or a Service with a port and the namespace of consumer routes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum IndexOwner {
     Listener(NodeKey),
     Service(NamespacedName, Option<u16>, Option<Str>),
 }
@@ -67,7 +77,8 @@ impl RequestRouter {
         }
     }
 
-    /// Returns the rules that a request takes.
+    /// Returns the rules that a request takes. `dialect_of` returns the dialect of a Gateway with its
+    /// class.
     ///
     /// The first request at a listener or Service builds its index, in time linear in the number of
     /// routes; later requests go straight to their match. With `fast_only`, large indexes are not
@@ -75,8 +86,9 @@ impl RequestRouter {
     pub fn find(
         &self,
         (topology, store): (&Topology, &Store),
+        dialect_of: &dyn Fn(&RootController) -> &'static Dialect,
         entry_point: &EntryPoint,
-        request: &Request,
+        request: &RequestParts<'_>,
         options: RoutingOptions,
         fast_only: bool,
     ) -> Option<RoutingResult> {
@@ -86,7 +98,8 @@ impl RequestRouter {
             router: self,
             topology,
             store,
-            request,
+            dialect_of,
+            parts: request,
             options,
         };
         let mut result = RoutingResult::default();
@@ -118,11 +131,17 @@ impl RequestRouter {
     /// large and not yet built.
     pub(super) fn index<'s>(
         &self,
-        index_key: IndexKey,
+        (owner, rules): (IndexOwner, IndexRules),
         hostname: &str,
         fast_only: bool,
         routes: impl FnOnce() -> Vec<RouteRef<'s>>,
     ) -> Option<Arc<RouteIndex>> {
+        let is_mesh = matches!(owner, IndexOwner::Service(..));
+        let index_key = IndexKey {
+            owner,
+            dialect: &rules.dialect.name,
+            precedence: rules.precedence,
+        };
         if let Some(current) = self.current(&index_key) {
             return Some(current);
         }
@@ -145,9 +164,8 @@ impl RequestRouter {
             .map(|(index, _)| Arc::clone(index));
         drop(read);
         let unchanged = previous.filter(|previous| previous.is_of(hostname, &routes));
-        let is_mesh = matches!(index_key, IndexKey::Service(..));
         let index =
-            unchanged.unwrap_or_else(|| Arc::new(RouteIndex::of(hostname, routes, is_mesh)));
+            unchanged.unwrap_or_else(|| Arc::new(RouteIndex::of(hostname, routes, is_mesh, rules)));
         let mut write = self.indexes.write().unwrap_or_else(PoisonError::into_inner);
         write.previous.remove(&index_key);
         write.current.insert(index_key, Arc::clone(&index));

@@ -4,24 +4,26 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use hashbrown::HashSet;
 use serde_json::Value;
 
+use super::dialect::{Dialect, ListenerIsolation};
 use super::hostnames::Specificity;
-use super::index::{RouteIndex, RouteMatch, RouteRef};
+use super::index::{IndexMatch, IndexRules, RouteIndex, RouteMatch, RouteRef};
 use super::listeners::{ListenerCandidate, ListenerFilter};
-use super::request::{Protocol, Request};
+use super::request::{BadRequest, Protocol, Request, RequestParts};
 use super::result::{
     MatchFailure, MatchedRule, NearMiss, NoMatchReason, RoutingOptions, RoutingResult,
 };
-use super::router::{IndexKey, RequestRouter};
+use super::router::{IndexOwner, RequestRouter};
 use crate::model::{ListenerSetStep, ObjectKey, Root, RouteStep, RuleStep, TrafficPath};
 use crate::store::{BackendRef, NamespacedName, Projection, Store};
 use crate::topology::mesh::MeshRoute;
-use crate::topology::{GatewayNode, Topology};
+use crate::topology::{GatewayNode, RootController, Topology};
 
-/// Maximum number of nearest_misses misses in a result.
+/// Maximum number of near misses in a result.
 const MAX_NEAR_MISSES: usize = 3;
-/// Maximum number of matches that are examined for nearest_misses misses.
+/// Maximum number of matches that are examined for near misses.
 const MAX_EXAMINED_MATCHES: usize = 2_000;
 
 /// The path of a listener or mesh root, with the index of its routes.
@@ -36,12 +38,20 @@ pub(super) struct Search<'a> {
     pub router: &'a RequestRouter,
     pub topology: &'a Topology,
     pub store: &'a Store,
-    pub request: &'a Request,
+    pub dialect_of: &'a dyn Fn(&RootController) -> &'static Dialect,
+    pub parts: &'a RequestParts<'a>,
     pub options: RoutingOptions,
     /// Whether building large indexes is disallowed.
     pub fast_only: bool,
     /// Whether an index was missing because of `fast_only`.
     pub index_missing: Cell<bool>,
+}
+
+/// The search among the Gateways of one dialect, or in the mesh.
+struct DialectSearch<'s, 'a> {
+    search: &'s Search<'a>,
+    dialect: &'static Dialect,
+    request: &'s Request,
 }
 
 impl<'a> Search<'a> {
@@ -53,22 +63,81 @@ impl<'a> Search<'a> {
         result: &mut RoutingResult,
     ) {
         let gateways = &self.topology.gateways;
+        // The request as each dialect reads it.
+        let mut requests = BTreeMap::new();
         let Some(name) = named else {
-            for (name, gateway) in gateways {
-                self.at_gateway(name, gateway, filter, result);
+            for gateway in gateways {
+                self.at_gateway(gateway, filter, &mut requests, result);
             }
             return;
         };
         match gateways.get_key_value(name) {
-            Some((name, gateway)) => self.at_gateway(name, gateway, filter, result),
+            Some(gateway) => self.at_gateway(gateway, filter, &mut requests, result),
             None => result.failures.push(MatchFailure {
                 path: root(name).to_string(),
                 reason: NoMatchReason::GatewayNotFound,
                 near_misses: Vec::new(),
+                dialect: None,
+                refusal: None,
             }),
         }
     }
 
+    fn at_gateway(
+        &self,
+        (name, gateway): (&'a NamespacedName, &'a GatewayNode),
+        filter: &ListenerFilter<'_>,
+        requests: &mut BTreeMap<&'static str, Result<Request, BadRequest>>,
+        result: &mut RoutingResult,
+    ) {
+        let dialect = self.options.dialect.unwrap_or_else(|| {
+            let class = self.topology.classes.get(&gateway.class);
+            (self.dialect_of)(&gateway.controller(class))
+        });
+        let request = requests.entry(&dialect.name);
+        match request.or_insert_with(|| Request::read(self.parts, dialect)) {
+            Ok(request) => {
+                let search = DialectSearch {
+                    search: self,
+                    dialect,
+                    request,
+                };
+                search.at_gateway(name, gateway, filter, result);
+            }
+            Err(bad) => {
+                let failure = bad_request(root(name), bad, dialect);
+                result.failures.push(failure);
+            }
+        }
+    }
+
+    /// Searches the routes of a Service for a client. The mesh has the dialect of the specification.
+    pub fn in_mesh(
+        &self,
+        service: &NamespacedName,
+        port: Option<u16>,
+        client: &str,
+        result: &mut RoutingResult,
+    ) {
+        let dialect = self.options.dialect.unwrap_or(Dialect::specification());
+        match Request::read(self.parts, dialect) {
+            Ok(request) => {
+                let search = DialectSearch {
+                    search: self,
+                    dialect,
+                    request: &request,
+                };
+                search.in_mesh(service, port, client, result);
+            }
+            Err(bad) => {
+                let failure = bad_request(mesh_root(service, None, client), &bad, dialect);
+                result.failures.push(failure);
+            }
+        }
+    }
+}
+
+impl<'a> DialectSearch<'_, 'a> {
     fn at_gateway(
         &self,
         name: &'a NamespacedName,
@@ -76,63 +145,85 @@ impl<'a> Search<'a> {
         filter: &ListenerFilter<'_>,
         result: &mut RoutingResult,
     ) {
+        let all = ListenerCandidate::all(self.search.store, name, gateway);
         let mut ports: BTreeMap<u16, Vec<ListenerCandidate<'a>>> = BTreeMap::new();
-        let listeners = ListenerCandidate::all(self.store, name, gateway);
-        for listener in listeners
-            .into_iter()
-            .filter(|listener| listener.passes(filter))
-        {
-            ports
-                .entry(listener.listener.port)
-                .or_default()
-                .push(listener);
+        for listener in all.iter().filter(|listener| listener.passes(filter)) {
+            let on_port = ports.entry(listener.listener.port).or_default();
+            on_port.push(*listener);
         }
-        let failure = |reason| MatchFailure {
-            path: root(name).to_string(),
-            reason,
-            near_misses: Vec::new(),
-        };
         if ports.is_empty() {
-            result
-                .failures
-                .push(failure(NoMatchReason::ListenerNotFound));
+            let reason = NoMatchReason::ListenerNotFound;
+            result.failures.push(self.failure(root(name), reason));
         }
-        for (port, mut listeners) in ports {
-            if self.needs_host() && self.request.host.is_empty() {
-                result
-                    .failures
-                    .push(failure(NoMatchReason::HostnameNotServed));
-                continue;
-            }
-            let all = listeners.len();
-            listeners.retain(|listener| !listener.is_conflicted);
-            let conflicted = listeners.is_empty() && all > 0;
-            listeners.retain(|listener| listener.accepts_host(&self.request.host));
-            listeners.sort_by_key(ListenerCandidate::rank);
-            if self.options.listener_isolation {
-                listeners.truncate(1);
-            }
-            if listeners.is_empty() {
-                let not_taken = failure(match conflicted {
-                    true => NoMatchReason::ListenerConflicted,
-                    false => NoMatchReason::HostnameNotServed,
-                });
-                // Report one failure for all ports.
-                if !result.failures.contains(&not_taken) {
-                    result.failures.push(not_taken);
+        for (port, listeners) in ports {
+            match self.listeners_of_host(listeners) {
+                Ok((listeners, isolation)) => {
+                    let served = self.hostnames_of_others(&all, port, isolation);
+                    let scopes = listeners.iter().map(|listener| {
+                        let mut taken = served.clone();
+                        taken.remove(listener.hostname());
+                        (self.scope(name, listener, port), taken)
+                    });
+                    self.add_best_match(&scopes.collect::<Vec<_>>(), result);
                 }
-                continue;
+                Err(reason) => {
+                    let failure = self.failure(root(name), reason);
+                    // Report one failure for all ports.
+                    if !result.failures.contains(&failure) {
+                        result.failures.push(failure);
+                    }
+                }
             }
-            let scopes = listeners
-                .iter()
-                .map(|listener| self.scope(name, listener, port));
-            self.add_best_match(&scopes.collect::<Vec<_>>(), result);
         }
     }
 
-    /// Reports whether a request without a host cannot be routed.
-    fn needs_host(&self) -> bool {
-        self.request.protocol == Protocol::Tls
+    /// Returns the listeners of a port that serve the host, from the most specific hostname, and how they
+    /// are isolated (specification 12.5).
+    fn listeners_of_host(
+        &self,
+        mut listeners: Vec<ListenerCandidate<'a>>,
+    ) -> Result<(Vec<ListenerCandidate<'a>>, ListenerIsolation), NoMatchReason> {
+        // TLS without a server name matches nothing.
+        if self.request.protocol == Protocol::Tls && self.request.host.is_empty() {
+            return Err(NoMatchReason::HostnameNotServed);
+        }
+        let has_tls = listeners
+            .iter()
+            .any(|one| &*one.listener.protocol != "HTTP");
+        let all = listeners.len();
+        listeners.retain(|listener| !listener.is_conflicted);
+        let conflicted = listeners.is_empty() && all > 0;
+        listeners.retain(|listener| listener.accepts_host(&self.request.host));
+        listeners.sort_by_key(ListenerCandidate::rank);
+        let isolation = self.search.options.listener_isolation;
+        let isolation = match isolation.unwrap_or(self.dialect.listener_isolation) {
+            ListenerIsolation::EqualHostnames if has_tls => ListenerIsolation::Full,
+            isolation => isolation,
+        };
+        if isolation == ListenerIsolation::Full {
+            listeners.truncate(1);
+        }
+        match (listeners.is_empty(), conflicted) {
+            (false, _) => Ok((listeners, isolation)),
+            (true, true) => Err(NoMatchReason::ListenerConflicted),
+            (true, false) => Err(NoMatchReason::HostnameNotServed),
+        }
+    }
+
+    /// Returns the hostnames that only their own listener serves: with `EqualHostnames`, those of all
+    /// listeners of the port.
+    fn hostnames_of_others(
+        &self,
+        all: &[ListenerCandidate<'a>],
+        port: u16,
+        isolation: ListenerIsolation,
+    ) -> HashSet<&'a str> {
+        let all = all
+            .iter()
+            .filter(|_| isolation == ListenerIsolation::EqualHostnames);
+        let of_port = all.filter(|one| one.listener.port == port && !one.is_conflicted);
+        let hostnames = of_port.map(ListenerCandidate::hostname);
+        hostnames.filter(|hostname| !hostname.is_empty()).collect()
     }
 
     fn scope(
@@ -145,7 +236,7 @@ impl<'a> Search<'a> {
             let routes = listener.node.routes.iter();
             routes.filter_map(|&route| self.route_ref(route)).collect()
         };
-        let key = self.topology.key(listener.node.node).clone();
+        let key = self.search.topology.key(listener.node.node).clone();
         let mut path = root(name);
         path.listener_set = listener
             .set
@@ -153,29 +244,39 @@ impl<'a> Search<'a> {
         path.listener = Some(&listener.node.name);
         MatchScope {
             path,
-            index: self.index(IndexKey::Listener(key), listener.hostname(), routes),
+            index: self.index(IndexOwner::Listener(key), listener.hostname(), routes),
             port: Some(port),
         }
     }
 
     fn index(
         &self,
-        index_key: IndexKey,
+        owner: IndexOwner,
         hostname: &str,
         routes: impl FnOnce() -> Vec<RouteRef<'a>>,
     ) -> Arc<RouteIndex> {
-        let index = self
-            .router
-            .index(index_key, hostname, self.fast_only, routes);
+        let Search {
+            router,
+            options,
+            fast_only,
+            index_missing,
+            ..
+        } = self.search;
+        let precedence = options.hostname_precedence;
+        let rules = IndexRules {
+            dialect: self.dialect,
+            precedence: precedence.unwrap_or(self.dialect.hostname_precedence),
+        };
+        let index = router.index((owner, rules), hostname, *fast_only, routes);
         index.unwrap_or_else(|| {
-            self.index_missing.set(true);
+            index_missing.set(true);
             Arc::default()
         })
     }
 
     fn route_ref(&self, route: usize) -> Option<RouteRef<'a>> {
-        let key = &self.topology.routes.get(route)?.key;
-        let entry = self.store.get(key)?;
+        let key = &self.search.topology.routes.get(route)?.key;
+        let entry = self.search.store.get(key)?;
         match &entry.projection {
             Projection::Route(route) => Some(RouteRef {
                 key,
@@ -188,28 +289,18 @@ impl<'a> Search<'a> {
 
     /// Searches the routes of a Service for a client: the routes in the client's namespace if any of
     /// them applies to the port or the whole Service, else the producer routes.
-    pub fn in_mesh(
+    fn in_mesh(
         &self,
-        service: &'a NamespacedName,
+        service: &NamespacedName,
         port: Option<u16>,
-        client: &'a str,
+        client: &str,
         result: &mut RoutingResult,
     ) {
-        let (namespace, name) = service;
-        let at = |port| {
-            TrafficPath::root(Root::Mesh {
-                client,
-                namespace,
-                name,
-                port,
-            })
-        };
-        let Some(root) = self.topology.roots.get(service) else {
-            result.failures.push(MatchFailure {
-                path: at(None).to_string(),
-                reason: NoMatchReason::ServiceNotFound,
-                near_misses: Vec::new(),
-            });
+        let topology = self.search.topology;
+        let Some(root) = topology.roots.get(service) else {
+            let path = mesh_root(service, None, client);
+            let failure = self.failure(path, NoMatchReason::ServiceNotFound);
+            result.failures.push(failure);
             return;
         };
         let applies = |route: &&MeshRoute| route.port.is_none() || route.port == port;
@@ -223,15 +314,15 @@ impl<'a> Search<'a> {
         self.keep_first_kind(&mut routes);
         // All ports that no route references share one index.
         let own = port.filter(|port| root.ports.contains_key(port));
-        let index_key = IndexKey::Service(service.clone(), own, consumer.then(|| client.into()));
-        let index = self.index(index_key, "", || {
+        let owner = IndexOwner::Service(service.clone(), own, consumer.then(|| client.into()));
+        let index = self.index(owner, "", || {
             let routes = routes.iter();
             routes
                 .filter_map(|route| self.route_ref(route.route))
                 .collect()
         });
         let parent_port = |key: &ObjectKey| {
-            let route = self.topology.route_index.get(key);
+            let route = topology.route_index.get(key);
             let mut routes = routes.iter().filter(|r| Some(&r.route) == route);
             routes.next().and_then(|route| route.port)
         };
@@ -240,16 +331,23 @@ impl<'a> Search<'a> {
             served.and_then(|served| parent_port(&served.key))
         };
         let scope = |attached| MatchScope {
-            path: at(attached),
+            path: mesh_root(service, attached, client),
             index: Arc::clone(&index),
             port,
         };
-        match self.find(&index) {
-            Some((_, candidate)) => {
+        let none_taken = HashSet::new();
+        match self
+            .find(&index, &none_taken)
+            .and_then(|found| found.candidate)
+        {
+            Some(candidate) => {
                 let scope = scope(port_of(candidate));
                 result.matched.extend(self.matched_rule(&scope, candidate));
             }
-            None => result.failures.push(self.match_failure(&scope(None))),
+            None => {
+                let failure = self.match_failure(&scope(None), &none_taken);
+                result.failures.push(failure);
+            }
         }
     }
 
@@ -258,7 +356,7 @@ impl<'a> Search<'a> {
     fn keep_first_kind(&self, routes: &mut Vec<MeshRoute>) {
         const ORDER: [&str; 4] = ["GRPCRoute", "HTTPRoute", "TLSRoute", "TCPRoute"];
         let rank = |route: &MeshRoute| {
-            let route = self.topology.routes.get(route.route)?;
+            let route = self.search.topology.routes.get(route.route)?;
             ORDER.iter().position(|kind| *kind == &*route.key.kind.kind)
         };
         let first = routes.iter().filter_map(rank).min();
@@ -266,42 +364,47 @@ impl<'a> Search<'a> {
     }
 
     /// Adds the match with the most specific hostname among all scopes, or a failure. Earlier scopes
-    /// win ties.
-    fn add_best_match(&self, scopes: &[MatchScope<'a>], result: &mut RoutingResult) {
-        let mut best: Option<(Specificity, &MatchScope<'a>, &RouteMatch)> = None;
-        for scope in scopes {
-            if let Some((specificity, candidate)) = self.find(&scope.index)
-                && best.is_none_or(|(most, ..)| specificity > most)
+    /// win ties. Each scope is given with the hostnames that it does not serve.
+    fn add_best_match(
+        &self,
+        scopes: &[(MatchScope<'a>, HashSet<&str>)],
+        result: &mut RoutingResult,
+    ) {
+        let mut best: Option<(Specificity, usize, Option<&RouteMatch>)> = None;
+        for (at, (scope, taken)) in scopes.iter().enumerate() {
+            if let Some(found) = self.find(&scope.index, taken)
+                && best.is_none_or(|(most, ..)| found.specificity > most)
             {
-                best = Some((specificity, scope, candidate));
+                best = Some((found.specificity, at, found.candidate));
             }
         }
-        match (best, scopes.first()) {
-            (Some((_, scope, candidate)), _) => {
-                result.matched.extend(self.matched_rule(scope, candidate))
+        let at = best.map_or(0, |(_, at, _)| at);
+        match (scopes.get(at), best.and_then(|(.., candidate)| candidate)) {
+            (Some((scope, _)), Some(candidate)) => {
+                result.matched.extend(self.matched_rule(scope, candidate));
             }
-            (None, Some(first)) => result.failures.push(self.match_failure(first)),
-            (None, None) => {}
+            (Some((scope, taken)), None) => {
+                result.failures.push(self.match_failure(scope, taken));
+            }
+            (None, _) => {}
         }
     }
 
     /// Returns the match that the request takes. A gRPC call that no GRPCRoute takes is matched as an
     /// HTTP request.
-    fn find<'i>(&self, index: &'i RouteIndex) -> Option<(Specificity, &'i RouteMatch)> {
-        let by_route = self.options.by_route_hostname;
-        let result = index.find(self.request, by_route);
-        if result.is_some() || self.request.protocol != Protocol::Grpc {
+    fn find<'i>(&self, index: &'i RouteIndex, taken: &HashSet<&str>) -> Option<IndexMatch<'i>> {
+        let result = index.find(self.request, self.dialect, taken);
+        let has_match = result.is_some_and(|found| found.candidate.is_some());
+        if has_match || self.request.protocol != Protocol::Grpc {
             return result;
         }
-        index.find(&self.request.as_http(), by_route)
+        index.find(&self.request.as_http(), self.dialect, taken)
     }
 
-    fn matched_rule(&self, scope: &MatchScope<'a>, candidate: &RouteMatch) -> Option<MatchedRule> {
+    fn matched_rule(&self, scope: &MatchScope<'_>, candidate: &RouteMatch) -> Option<MatchedRule> {
+        let topology = self.search.topology;
         let key = &scope.index.routes.get(candidate.route)?.key;
-        let route = self
-            .topology
-            .routes
-            .get(*self.topology.route_index.get(key)?)?;
+        let route = topology.routes.get(*topology.route_index.get(key)?)?;
         let rule = route.rules.get(candidate.rule as usize)?;
         let kind = key.kind.short();
         let mut path = scope.path;
@@ -321,12 +424,14 @@ impl<'a> Search<'a> {
             at: candidate.at,
             matched: candidate.conditions.describe(),
             backends: self.backends(key, candidate.rule),
+            dialect: self.dialect,
+            refusal: self.request.refusal,
         })
     }
 
     /// Returns the backendRefs of a rule with their weights.
     fn backends(&self, route: &ObjectKey, rule: u32) -> Vec<(BackendRef, u32)> {
-        let body = self.store.get(route).map(|entry| &entry.object.body);
+        let body = self.search.store.get(route).map(|entry| &entry.object.body);
         let rule = body.and_then(|body| body.pointer(&format!("/spec/rules/{rule}")));
         let list = rule.and_then(|rule| rule.get("backendRefs")?.as_array());
         let weight = |value: &Value| value.get("weight").map_or(Some(1), Value::as_u64);
@@ -339,9 +444,9 @@ impl<'a> Search<'a> {
     }
 
     /// Returns the failure of a scope, with the nearest matches.
-    fn match_failure(&self, scope: &MatchScope<'a>) -> MatchFailure {
+    fn match_failure(&self, scope: &MatchScope<'_>, taken: &HashSet<&str>) -> MatchFailure {
         let request = self.request;
-        let all = scope.index.of_host(&request.host);
+        let all = scope.index.of_host(&request.host, self.dialect, taken);
         let applicable = all.filter(|candidate| candidate.is_for(request.protocol));
         let mut misses = Vec::new();
         for candidate in applicable.take(MAX_EXAMINED_MATCHES) {
@@ -376,14 +481,48 @@ impl<'a> Search<'a> {
             })
         });
         MatchFailure {
-            path: scope.path.to_string(),
-            reason,
             near_misses: near_misses.collect(),
+            ..self.failure(scope.path, reason)
         }
+    }
+
+    /// Returns a failure without near misses.
+    fn failure(&self, path: TrafficPath<'_>, reason: NoMatchReason) -> MatchFailure {
+        MatchFailure {
+            path: path.to_string(),
+            reason,
+            near_misses: Vec::new(),
+            dialect: Some(self.dialect),
+            refusal: self.request.refusal,
+        }
+    }
+}
+
+/// Returns the failure of a request that cannot be read in a dialect.
+fn bad_request(path: TrafficPath<'_>, bad: &BadRequest, dialect: &'static Dialect) -> MatchFailure {
+    MatchFailure {
+        path: path.to_string(),
+        reason: bad.into(),
+        near_misses: Vec::new(),
+        dialect: Some(dialect),
+        refusal: None,
     }
 }
 
 fn root(name: &NamespacedName) -> TrafficPath<'_> {
     let (namespace, name) = name;
     TrafficPath::root(Root::Gateway { namespace, name })
+}
+
+fn mesh_root<'p>(
+    (namespace, name): &'p NamespacedName,
+    port: Option<u16>,
+    client: &'p str,
+) -> TrafficPath<'p> {
+    TrafficPath::root(Root::Mesh {
+        client,
+        namespace,
+        name,
+        port,
+    })
 }

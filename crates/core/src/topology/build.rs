@@ -13,7 +13,7 @@ use crate::store::{
 };
 
 /// The key of an object of a Gateway API kind.
-fn gateway_api(kind: &str, name: &NamespacedName) -> ObjectKey {
+pub(super) fn gateway_api(kind: &str, name: &NamespacedName) -> ObjectKey {
     ObjectKey::new(
         GroupKind::new(groups::GATEWAY, kind),
         name.0.clone(),
@@ -51,6 +51,8 @@ impl Topology {
         }
         topology.add_classes(store);
         topology.add_gateways(store);
+        topology.rank_sets(store);
+        topology.share_ports(store);
         topology.add_routes(store);
         topology.attach_routes(store);
         topology
@@ -104,6 +106,7 @@ impl Topology {
                     node,
                     name: name.clone(),
                     admitted,
+                    rank: 0,
                     listeners,
                 });
             }

@@ -12,6 +12,7 @@ mod list_paths;
 mod locate;
 pub(crate) mod mesh;
 mod parent_ref;
+mod ports;
 mod trie;
 #[cfg(any(test, feature = "judge"))]
 mod walk;
@@ -43,6 +44,7 @@ pub struct Topology {
     pub(crate) routes: Vec<RouteNode>,
     pub(crate) route_index: BTreeMap<ObjectKey, usize>,
     pub(crate) roots: BTreeMap<NamespacedName, mesh::MeshRoot>,
+    pub(crate) shared_ports: ports::SharedPorts,
 }
 
 /// One step of a resolved path.
@@ -118,6 +120,8 @@ pub(crate) struct ListenerSetNode {
     pub(crate) node: NodeId,
     pub(crate) name: NamespacedName,
     pub(crate) admitted: bool,
+    /// The place of the ListenerSet in order of age, among all of the Gateway.
+    pub(crate) rank: usize,
     pub(crate) listeners: Vec<ListenerNode>,
 }
 

@@ -6,7 +6,7 @@ use entail::api::v1;
 use serde_json::Value;
 
 use super::answers::{Answers, ListenerPlace, RulePlace, is, policy_name};
-use super::client::{Ancestor, Translation};
+use super::client::{Ancestor, Condition, Translation};
 use crate::report::{Facts, Report};
 
 /// Compares Accepted, Conflicted, Overridden and Merged of every policy.
@@ -179,7 +179,7 @@ impl Comparison<'_> {
             .iter()
             .filter_map(|ancestor| ancestor.condition("Accepted"));
         let reasons: Vec<&str> = reasons
-            .map(|condition| condition.reason.as_str())
+            .map(Self::reason)
             .filter(|reason| *reason != "TargetNotFound")
             .collect();
         reasons
@@ -188,13 +188,21 @@ impl Comparison<'_> {
             .to_owned()
     }
 
+    /// The reason of a condition. The controller calls a conflict by port Invalid.
+    fn reason(condition: &Condition) -> &str {
+        match condition.message.contains("on the same port") {
+            true => "Conflicted",
+            false => condition.reason.as_str(),
+        }
+    }
+
     fn conflicted(&self, report: &mut Report) {
         let of = |reference: &v1::ReferenceStatus| reference.outcome == "Conflicted";
         let entail = self.is_managed() && self.status.references.iter().any(of);
         let of = |ancestor: &Ancestor| {
             ancestor
                 .condition("Accepted")
-                .is_some_and(|condition| condition.reason == "Conflicted")
+                .is_some_and(|condition| Self::reason(condition) == "Conflicted")
         };
         let controller = self.ancestors.iter().any(of);
         self.record("status Conflicted", yes(entail), yes(controller), report);

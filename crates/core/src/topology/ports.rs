@@ -1,0 +1,110 @@
+//! Listeners of a Gateway that have one port (specification 7.6).
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
+
+use super::build::{gateway_api, projected_listeners};
+use super::{ListenerNode, ListenerSetNode, NodeId, Topology};
+use crate::store::{Listener, NamespacedName, Store};
+
+/// The protocol of listeners that a port cannot tell apart.
+const HTTP: &str = "HTTP";
+
+/// The HTTP listeners that share their port with another of the same Gateway.
+#[derive(Debug, Default)]
+pub(crate) struct SharedPorts {
+    groups: Vec<PortGroup>,
+    by_listener: HashMap<NodeId, usize>,
+}
+
+/// The HTTP listeners of one port of a Gateway, its own first, then those of its ListenerSets from the oldest.
+#[derive(Debug, Default)]
+pub(crate) struct PortGroup {
+    pub(crate) port: u16,
+    pub(crate) listeners: Vec<NodeId>,
+}
+
+impl SharedPorts {
+    /// The listeners that share the port of a listener, itself among them; `None` if it shares none.
+    pub(crate) fn of(&self, listener: NodeId) -> Option<&PortGroup> {
+        self.groups.get(*self.by_listener.get(&listener)?)
+    }
+
+    fn add(&mut self, group: PortGroup) {
+        if group.listeners.len() < 2 {
+            return;
+        }
+        for listener in &group.listeners {
+            self.by_listener.insert(*listener, self.groups.len());
+        }
+        self.groups.push(group);
+    }
+}
+
+impl Topology {
+    /// Orders the ListenerSets of each Gateway by age, then by name.
+    pub(super) fn rank_sets(&mut self, store: &Store) {
+        for gateway in self.gateways.values_mut() {
+            let created = |name: &NamespacedName| {
+                let entry = store.get(&gateway_api("ListenerSet", name));
+                let created = entry.and_then(|entry| entry.object.created);
+                (created.is_none(), created)
+            };
+            let mut order: Vec<_> = gateway.sets.iter().map(|set| set.name.clone()).collect();
+            order.sort_by_cached_key(|name| (created(name), format!("{}/{}", name.0, name.1)));
+            let ranks: HashMap<NamespacedName, usize> = order.into_iter().zip(0..).collect();
+            for set in &mut gateway.sets {
+                set.rank = ranks.get(&set.name).copied().unwrap_or_default();
+            }
+        }
+    }
+
+    /// Finds the HTTP listeners that share a port.
+    pub(super) fn share_ports(&mut self, store: &Store) {
+        let mut shared = SharedPorts::default();
+        for (name, gateway) in &self.gateways {
+            let mut ports: BTreeMap<u16, PortGroup> = BTreeMap::new();
+            let mut add = |nodes: &[ListenerNode], listeners: &[Listener]| {
+                let http = nodes.iter().zip(listeners);
+                for (node, listener) in http.filter(|(_, l)| *l.protocol == *HTTP) {
+                    let group = ports.entry(listener.port).or_default();
+                    group.port = listener.port;
+                    if !group.listeners.contains(&node.node) {
+                        group.listeners.push(node.node);
+                    }
+                }
+            };
+            let listeners =
+                |name, is_set| projected_listeners(store, name, is_set).unwrap_or_default();
+            add(&gateway.listeners, listeners(name, false));
+            for set in admitted_by_age(&gateway.sets) {
+                add(&set.listeners, listeners(&set.name, true));
+            }
+            ports.into_values().for_each(|group| shared.add(group));
+        }
+        self.shared_ports = shared;
+    }
+
+    /// The listener with a name in the ListenerSets that a Gateway admits: that of the oldest.
+    pub(crate) fn listener_of_sets(&self, gateway: &NamespacedName, name: &str) -> Option<NodeId> {
+        let sets = admitted_by_age(&self.gateways.get(gateway)?.sets);
+        let mut listeners = sets.into_iter().flat_map(|set| &set.listeners);
+        let found = listeners.find(|listener| *listener.name == *name);
+        found.map(|listener| listener.node)
+    }
+
+    /// Whether a listener of a ListenerSet shares its port with a listener that is not of the set.
+    pub(crate) fn shares_port_outside_its_set(&self, listener: NodeId) -> bool {
+        let set = &self.key(listener).object;
+        let group = self.shared_ports.of(listener);
+        let mut others = group.into_iter().flat_map(|group| &group.listeners);
+        others.any(|other| self.key(*other).object != *set)
+    }
+}
+
+fn admitted_by_age(sets: &[ListenerSetNode]) -> Vec<&ListenerSetNode> {
+    let mut admitted: Vec<_> = sets.iter().filter(|set| set.admitted).collect();
+    admitted.sort_by_key(|set| set.rank);
+    admitted
+}
