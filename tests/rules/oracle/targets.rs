@@ -303,6 +303,10 @@ impl Resolver<'_> {
         if namespace == own || kind == "GatewayClass" {
             return Some(None);
         }
+        // References of a cluster-scoped policy need `Any` (11.3).
+        if own.is_empty() && self.kind.cross_namespace != CrossNamespace::Any {
+            return None;
+        }
         match self.kind.cross_namespace {
             // A reference to a namespaced object of a cluster-scoped kind names its namespace (11.3).
             CrossNamespace::Any => (!namespace.is_empty()).then_some(None),
