@@ -63,9 +63,12 @@ fn effective(field: &str, value: &Value, add: &mut impl FnMut(String, &str)) {
     for (index, entry) in items(value) {
         let field = format!("{field}[{index}]");
         let lists = ["policies", "origins", "rejected", "unknown", "listed"];
-        if lists
-            .iter()
-            .all(|list| entry.get(*list).is_none_or(is_empty))
+        // No unknown kind at all is an assertion, too.
+        let all_unknown = entry.get("allUnknown").is_some_and(Value::is_array);
+        if !all_unknown
+            && lists
+                .iter()
+                .all(|list| entry.get(*list).is_none_or(is_empty))
         {
             add(
                 field,
