@@ -7,6 +7,7 @@
 //	{"op": "golden"}                          the names of the module's own test inputs
 //	{"op": "world", "objects": [...]}         sets the world, and returns its objects
 //	{"op": "world", "golden": "..."}          sets the world of a test input
+//	{"op": "xds"}                             the configuration of the Envoy of each Gateway
 //	{"op": "translate"}                       translates the world
 //	{"op": "translate", "policies": [...]}    translates it with other policies; rules without a
 //	                                          name get one, judge-rule-INDEX, so that policies can name them
