@@ -223,7 +223,10 @@ impl Builder {
                 place.others.extend(sections.iter().cloned());
             }
         }
-        self.note("ListenerSet", namespace, name, &sections);
+        // Routes and policies name the first one alone, as they did before there was another.
+        if name == "set" {
+            self.note("ListenerSet", namespace, name, &sections);
+        }
     }
 
     fn service(&mut self, number: usize) {
