@@ -169,7 +169,7 @@ fn unmerged(rng: &mut Rng, spec: &mut Value, class: &str) {
 
 /// How policies reach ListenerSets, and whether those of one port conflict (specification 7.5, 7.6).
 fn listener_sets(rng: &mut Rng, spec: &mut Value) {
-    let direct = spec["class"] == "Direct";
+    let direct = spec["class"] == "Direct" || spec["preset"] == "direct";
     let above =
         ["Gateway", "GatewayClass"].contains(&spec["effectiveTarget"].as_str().unwrap_or(""));
     let has = |kind: &str| {
