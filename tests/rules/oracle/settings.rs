@@ -138,6 +138,8 @@ pub struct Settings {
     pub schema: Option<Value>,
     pub atomic_paths: Vec<String>,
     pub reducers: Vec<(String, Reducer)>,
+    /// Fields of which several apply: path, key, and what turns all off (specification 5.11).
+    pub instances: Vec<(String, String, Option<String>)>,
     pub top_down: bool,
     pub span: Span,
     pub same_target: SameTarget,
@@ -224,6 +226,20 @@ fn reducers(value: &Value) -> Vec<(String, Reducer)> {
         .collect()
 }
 
+/// Path, key, and the field that turns all off.
+fn instances(value: &Value) -> Vec<(String, String, Option<String>)> {
+    let items = value.as_array().into_iter().flatten();
+    items
+        .filter_map(|item| {
+            Some((
+                text(&item["path"])?,
+                text(&item["key"])?,
+                text(&item["disable"]),
+            ))
+        })
+        .collect()
+}
+
 fn order(value: &Value) -> Vec<OrderKey> {
     let items = value.as_array().into_iter().flatten();
     let key = |item: &Value| OrderKey {
@@ -301,7 +317,10 @@ impl Settings {
             owner_lower: choice["owner"] == "Lower",
             values: text_map(&choice["values"]),
             default: text(&choice["default"]),
-            rule_maps: texts(&spec["ruleMaps"]),
+            rule_maps: texts(&spec["ruleMaps"])
+                .into_iter()
+                .chain(instances(&spec["instances"]).into_iter().map(|i| i.0))
+                .collect(),
             list_keys: if structural {
                 text_map(&spec["listKeys"])
             } else {
@@ -311,6 +330,7 @@ impl Settings {
             strategies,
             atomic_paths: texts(&spec["atomicPaths"]),
             reducers: reducers(&spec["reducers"]),
+            instances: instances(&spec["instances"]),
             top_down: spec["fold"] == "TopDown",
             span: span(&spec["span"]),
             same_target: same_target(&spec["sameTarget"]),

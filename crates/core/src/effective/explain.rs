@@ -49,7 +49,8 @@ impl World {
         let is_gep_713_fold = profile.class == PolicyClass::Inherited
             && profile.fold == FoldOrder::BottomUp
             && profile.same_target != SameTarget::OldestWins
-            && !profile.strategy_choice.lower;
+            && !profile.strategy_choice.lower
+            && profile.instances.is_empty();
         let groups = kind.groups(chain);
         let one_strategy = groups.iter().flatten().all(|s| {
             let has_effect = |b: &&Block| b.participates || !b.unset.is_empty();

@@ -2,6 +2,7 @@
 //! 5, 6, 9.1). Independent of Kubernetes objects: policies are numbers, nodes are groups of the stack.
 
 mod fold;
+mod instances;
 mod join;
 mod reduce;
 mod schema;

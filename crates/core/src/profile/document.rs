@@ -75,6 +75,7 @@ pub(super) struct Spec {
     pub(super) list_keys: Option<BTreeMap<String, String>>,
     pub(super) atomic_paths: Option<Vec<String>>,
     pub(super) reducers: Option<Vec<ReducerDoc>>,
+    pub(super) instances: Option<Vec<InstanceDoc>>,
     pub(super) fold: Option<FoldOrder>,
     pub(super) span: Option<SpanDoc>,
     pub(super) same_target: Option<SameTarget>,
@@ -146,6 +147,14 @@ pub(super) enum OneOrMany {
 pub(super) struct ReducerDoc {
     pub(super) path: String,
     pub(super) reduce: ReduceDoc,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct InstanceDoc {
+    pub(super) path: String,
+    pub(super) key: String,
+    pub(super) disable: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]

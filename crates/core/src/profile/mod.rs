@@ -5,6 +5,7 @@
 mod builtin;
 mod checked;
 mod document;
+mod instances;
 mod label;
 mod policy;
 mod preset;
@@ -85,6 +86,8 @@ pub struct Profile {
     pub atomic_paths: Vec<Vec<String>>,
     /// The reducers of the Custom granularity (specification 5.2).
     pub reducers: Vec<Reducer>,
+    /// Fields of which several instances apply together (specification 5.11).
+    pub instances: Vec<InstanceField>,
     /// Order of the fold (specification 6.1, 6.2).
     pub fold: FoldOrder,
     /// The levels that the fold covers (specification 6.3).
@@ -272,6 +275,17 @@ pub struct Reducer {
     pub path: Vec<String>,
     /// The reducing function.
     pub reduce: ReduceFunction,
+}
+
+/// A field of which several instances apply together (specification 5.11).
+#[derive(Clone, Debug, PartialEq)]
+pub struct InstanceField {
+    /// Path of the field in the rules.
+    pub path: Vec<String>,
+    /// Path, in the value of the field, of what identifies an instance.
+    pub key: Vec<String>,
+    /// Name of a field in the value that turns off all instances.
+    pub disable: Option<String>,
 }
 
 /// A reducing function. In profiles, a lower-case name or `{cel: ...}`.

@@ -20,7 +20,7 @@ pub fn read_policy(profile: &Profile, object: &Arc<Object>) -> Policy {
     let mut warnings = Vec::new();
     let spec = object.body.get("spec").unwrap_or(&Value::Null);
     let (references, wrong) = super::references::read(profile, spec, &mut warnings);
-    let blocks = blocks(profile, &object.body);
+    let blocks = blocks(profile, object);
     let invalid = wrong.or(blocks.as_ref().err().cloned());
     Policy {
         key: object.key.clone(),
@@ -48,7 +48,8 @@ pub(super) fn normalize_kind(group: &str, kind: &str) -> GroupKind {
 }
 
 /// Returns the blocks of a policy, or why it is Invalid.
-fn blocks(profile: &Profile, body: &Value) -> Result<Vec<Block>, String> {
+fn blocks(profile: &Profile, object: &Object) -> Result<Vec<Block>, String> {
+    let body = &object.body;
     let layout = &profile.rules;
     let empty = Map::new();
     let container = match at_path(body, &layout.path, None) {
@@ -58,7 +59,8 @@ fn blocks(profile: &Profile, body: &Value) -> Result<Vec<Block>, String> {
     };
     let defaults = named_block(container, &layout.defaults)?;
     let overrides = named_block(container, &layout.overrides)?;
-    let bare = bare_rules(profile, container);
+    let mut bare = bare_rules(profile, container);
+    super::instances::by_identity(profile, &object.key.namespace, &mut bare);
     if defaults.is_some() && overrides.is_some() && !layout.both_blocks {
         return Err(
             "the policy has both a defaults and an overrides block: the kind allows one".to_owned(),

@@ -103,6 +103,7 @@ fn from_spec(
     let class = class(&spec, label);
     let strategies = strategies(&spec, class)?;
     let targets = settings::targets(spec.targets.as_deref());
+    let instances = settings::each(spec.instances.as_deref(), settings::instance_field)?;
     let profile = Profile {
         name: name.into(),
         origin,
@@ -129,7 +130,8 @@ fn from_spec(
         rules: settings::layout(spec.rules.unwrap_or_default(), class)?,
         strategy_choice: settings::strategy_choice(spec.strategy.unwrap_or_default(), &strategies)?,
         strategies,
-        rule_maps: settings::dotted_list(spec.rule_maps.as_deref(), "ruleMaps")?,
+        rule_maps: settings::rule_maps(spec.rule_maps.as_deref(), &instances)?,
+        instances,
         list_keys: settings::list_keys(spec.list_keys.into_iter().flatten())?,
         atomic_paths: settings::dotted_list(spec.atomic_paths.as_deref(), "atomicPaths")?,
         reducers: settings::each(spec.reducers.as_deref(), settings::reducer)?,

@@ -2,16 +2,17 @@
 
 use super::settings::target_level;
 use super::{
-    ConflictScope, EffectiveTarget, FoldOrder, PolicyClass, Profile, SameTarget, TargetKinds,
+    ConflictScope, EffectiveTarget, FoldOrder, FoldSpan, PolicyClass, Profile, SameTarget,
+    TargetKinds,
 };
-use crate::model::{Granularity, GroupKind, Level, Strategy, groups};
+use crate::model::{Direction, Granularity, GroupKind, Level, Strategy, groups};
 
 /// Validates a resolved profile.
 ///
 /// # Errors
 /// The first contradiction.
 pub(super) fn validate(profile: &Profile) -> Result<(), String> {
-    let rules: [fn(&Profile) -> Option<&'static str>; 15] = [
+    let rules: [fn(&Profile) -> Option<&'static str>; 16] = [
         none_beside_others,
         class_and_strategies,
         top_down,
@@ -26,6 +27,7 @@ pub(super) fn validate(profile: &Profile) -> Result<(), String> {
         max_targets,
         listener_sets,
         conflicts_by_port,
+        instances,
         targets_below,
     ];
     match rules.iter().find_map(|rule| rule(profile)) {
@@ -165,6 +167,28 @@ fn conflicts_by_port(profile: &Profile) -> Option<&'static str> {
         .then_some("conflicts: Port requires class Direct")
 }
 
+fn instances(profile: &Profile) -> Option<&'static str> {
+    let rule_defaults = Strategy::Merge(Granularity::Rule, Direction::Defaults);
+    let fits = profile.strategies == [rule_defaults]
+        && profile.fold == FoldOrder::BottomUp
+        && profile.span == FoldSpan::AllLevels
+        && !profile.strategy_choice.lower
+        && !has_blocks(profile)
+        && profile.rules.unset.is_none();
+    let has_slash = |name: &String| name.contains('/');
+    let mut disables = profile.instances.iter().filter_map(|f| f.disable.as_ref());
+    if !profile.instances.is_empty() && !fits {
+        Some(
+            "instances requires rules without blocks and `unset`, the single strategy RuleDefaults, \
+             and all levels in the order BottomUp",
+        )
+    } else if disables.any(has_slash) {
+        Some("instances: `disable` cannot contain `/`, which identities contain")
+    } else {
+        None
+    }
+}
+
 /// Policies below the effective level never apply (specification 2.3).
 fn targets_below(profile: &Profile) -> Option<&'static str> {
     let (TargetKinds::Listed(targets), EffectiveTarget::Level(level)) =
@@ -243,6 +267,10 @@ mod tests {
                 "below the Gateway",
             ),
             ("  conflicts: Port", "class Direct"),
+            (
+                "  instances: [{path: auth, key: ref}]",
+                "single strategy RuleDefaults",
+            ),
             ("  strategies: [PatchSomething]", "unknown strategy"),
             ("  order: [{descending: true}]", "either"),
             ("  rules: {path: 'a..b'}", "not a field path"),
