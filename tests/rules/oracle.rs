@@ -14,6 +14,7 @@ mod force;
 mod join;
 mod judge;
 mod leaf;
+mod limits;
 mod losses;
 mod mirror;
 mod objects;

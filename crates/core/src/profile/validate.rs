@@ -11,7 +11,7 @@ use crate::model::{Granularity, GroupKind, Level, Strategy, groups};
 /// # Errors
 /// The first contradiction.
 pub(super) fn validate(profile: &Profile) -> Result<(), String> {
-    let rules: [fn(&Profile) -> Option<&'static str>; 15] = [
+    let rules: [fn(&Profile) -> Option<&'static str>; 17] = [
         none_beside_others,
         class_and_strategies,
         top_down,
@@ -21,12 +21,14 @@ pub(super) fn validate(profile: &Profile) -> Result<(), String> {
         own_fields,
         filter_with_namespace,
         root_without_namespace,
+        root_target_without_namespace,
         no_form,
         block_names,
         max_targets,
         listener_sets,
         conflicts_by_port,
         targets_below,
+        super::limits::contradiction,
     ];
     match rules.iter().find_map(|rule| rule(profile)) {
         Some(reason) => Err(reason.to_owned()),
@@ -117,6 +119,15 @@ fn filter_with_namespace(profile: &Profile) -> Option<&'static str> {
 fn root_without_namespace(profile: &Profile) -> Option<&'static str> {
     (profile.root_namespace.is_some() && !profile.attach.namespace)
         .then_some("rootNamespace requires namespace in attach")
+}
+
+fn root_target_without_namespace(profile: &Profile) -> Option<&'static str> {
+    let TargetKinds::Listed(targets) = &profile.targets else {
+        return None;
+    };
+    let root_only = targets.iter().any(|target| target.root_only);
+    (root_only && profile.root_namespace.is_none())
+        .then_some("targets.namespaces: Root requires rootNamespace")
 }
 
 fn no_form(profile: &Profile) -> Option<&'static str> {
@@ -245,6 +256,38 @@ mod tests {
             ("  conflicts: Port", "class Direct"),
             ("  strategies: [PatchSomething]", "unknown strategy"),
             ("  order: [{descending: true}]", "either"),
+            (
+                "  targets: [{kind: Service, namespaces: Root}]",
+                "requires rootNamespace",
+            ),
+            ("  targets: [{kind: Service, fields: [a..b]}]", "empty part"),
+            ("  limits: [{fields: [a]}]", "condition"),
+            ("  limits: [{routes: [Gateway]}]", "not a kind of routes"),
+            (
+                "  limits: [{routes: [TCPRoute], fields: [a..b]}]",
+                "empty part",
+            ),
+            (
+                "  limits: [{routes: [TCPRoute], fieldwise: true}]",
+                "needs `fields`",
+            ),
+            (
+                "  strategies: [AtomicDefaults]\n  limits: [{routes: [TCPRoute], fields: [a], fieldwise: true}]",
+                "another granularity",
+            ),
+            ("  limits: [{targets: [Nothing]}]", "not a target"),
+            (
+                "  limits: [{classes: [a], classesOtherThan: [b]}]",
+                "either",
+            ),
+            (
+                "  effectiveTarget: Listener\n  limits: [{routes: [TCPRoute]}]",
+                "above routes",
+            ),
+            (
+                "  effectiveTarget: Gateway\n  limits: [{protocols: [TCP]}]",
+                "listeners",
+            ),
             ("  rules: {path: 'a..b'}", "not a field path"),
         ] {
             let error = error_of(spec);
