@@ -116,6 +116,10 @@ fn spanned(kind: &Settings, nodes: &[Node]) -> Vec<Node> {
     let Span::ClosestParent(levels) = &kind.span else {
         return nodes.to_vec();
     };
+    let mut all = nodes.iter().flat_map(|node| &node.policies);
+    if all.any(|policy| policy.fieldwise) {
+        return nodes.to_vec();
+    }
     let listed = |level: &String| levels.as_ref().is_none_or(|levels| levels.contains(level));
     // From the most specific on: whole nodes with OldestWins (specification 11.11), else policies.
     let mut groups: Vec<Node> = Vec::new();

@@ -38,6 +38,10 @@ pub struct Policy {
     /// Bare rules, then defaults, then overrides (specification 11.10); a kind of one strategy per policy has
     /// just one.
     pub blocks: Vec<Block>,
+    /// Something of it is left where limits hold (specification 2.10).
+    pub left: bool,
+    /// Limits let its atomic blocks meet field by field.
+    pub fieldwise: bool,
 }
 
 impl Block {
@@ -71,6 +75,8 @@ impl Policy {
             namespace: found.namespace.clone(),
             invalid: blocks.is_none(),
             blocks: blocks.unwrap_or_default(),
+            left: true,
+            fieldwise: false,
             name,
         }
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::limits::{Limit, limits};
 use super::objects::normal;
 use super::presets::filled;
 
@@ -73,6 +74,8 @@ pub struct Target {
     pub group: String,
     pub kind: String,
     pub sections: bool,
+    pub fields: Vec<String>,
+    pub root_only: bool,
 }
 
 /// What comes before age (specification 4.5).
@@ -149,6 +152,9 @@ pub struct Settings {
     /// Path in the object, path in the rules.
     pub own_fields: Vec<(String, String)>,
     pub trust_status: bool,
+    pub limits: Vec<Limit>,
+    /// Policies that are being deleted do not count (specification 1.7).
+    pub ignores_deleted: bool,
     /// Gateway, Target or None (specification 10).
     pub ancestor: String,
 }
@@ -339,6 +345,8 @@ impl Settings {
             empty_unless: texts(&spec["emptyUnless"]),
             own_fields: pairs(&spec["ownFields"], "object", "policy"),
             trust_status: spec["trustStatus"] == true,
+            limits: limits(&spec["limits"]),
+            ignores_deleted: spec["whileDeleting"] == "Ignored",
             ancestor: text(&spec["status"]["ancestor"]).unwrap(),
         }
     }
@@ -427,6 +435,8 @@ fn target(value: &Value) -> Target {
         group,
         kind,
         sections: value["sections"].as_bool().unwrap_or(true),
+        fields: texts(&value["fields"]),
+        root_only: value["namespaces"] == "Root",
     }
 }
 

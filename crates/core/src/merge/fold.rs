@@ -305,6 +305,9 @@ fn span(profile: &Profile, stack: &Stack<'_>) -> Vec<usize> {
     let FoldSpan::ClosestParent(levels) = &profile.span else {
         return (0..layers.len()).collect();
     };
+    if stack.all_levels {
+        return (0..layers.len()).collect();
+    }
     let takes_part = |layer: &Layer<'_>| {
         let mut blocks = layer.blocks.iter();
         blocks.any(|(block, _)| block.participates || !block.unset.is_empty())

@@ -15,6 +15,14 @@ use crate::model::{
 /// Targeting fields, which are never rules (specification 5.1).
 const TARGETING: [&str; 3] = ["targetRef", "targetRefs", "targetSelectors"];
 
+/// The reason of policies that are being deleted, for kinds that ignore these (specification 1.7).
+pub const BEING_DELETED: &str = "BeingDeleted";
+
+fn is_being_deleted(object: &Object) -> bool {
+    let time = object.body.pointer("/metadata/deletionTimestamp");
+    time.is_some_and(|time| !time.is_null())
+}
+
 /// Parses a policy. Never fails: a malformed policy is Invalid, or one of its references is.
 pub fn read_policy(profile: &Profile, object: &Arc<Object>) -> Policy {
     let mut warnings = Vec::new();
@@ -29,7 +37,10 @@ pub fn read_policy(profile: &Profile, object: &Arc<Object>) -> Policy {
         references,
         blocks: blocks.unwrap_or_default(),
         invalid,
-        untrusted: profile.trust_status.then(|| untrusted(object)).flatten(),
+        untrusted: match profile.ignores_deleted && is_being_deleted(object) {
+            true => Some(BEING_DELETED.to_owned()),
+            false => profile.trust_status.then(|| untrusted(object)).flatten(),
+        },
         selects_workloads: profile
             .workload_selector
             .as_ref()
@@ -228,7 +239,7 @@ fn block(
 }
 
 /// Reports whether rules count as empty. Rules with only nulls do not (specification 5.6, 11.7).
-fn is_empty(profile: &Profile, rules: &Map<String, Value>) -> bool {
+pub(super) fn is_empty(profile: &Profile, rules: &Map<String, Value>) -> bool {
     if rules.is_empty() {
         return true;
     }

@@ -3,7 +3,7 @@
 use super::document::{
     AttachmentForm, InstanceDoc, KindDoc, ListenerSetsDoc, OneOrMany, OrderDoc, OwnFieldDoc,
     ReduceDoc, ReducerDoc, RulesDoc, SpanDoc, SpanName, StatusDoc, StrategyDoc, StrategyOwner,
-    TargetDoc,
+    TargetDoc, TargetNamespaces,
 };
 use super::{
     AttachmentForms, EffectiveTarget, FoldSpan, InstanceField, ListenerSetReach, OrderRule,
@@ -23,23 +23,25 @@ pub(super) fn kind(doc: &KindDoc) -> GroupKind {
     super::read::normalize_kind(&doc.group, &doc.kind)
 }
 
-pub(super) fn targets(given: Option<&[TargetDoc]>) -> TargetKinds {
+pub(super) fn targets(given: Option<&[TargetDoc]>) -> SettingResult<TargetKinds> {
     let Some(given) = given else {
-        return TargetKinds::Any {
+        return Ok(TargetKinds::Any {
             gateway_class: false,
-        };
+        });
     };
     let mut list: Vec<TargetKind> = Vec::new();
     for doc in given {
         let target = TargetKind {
             kind: super::read::normalize_kind(&doc.group, &doc.kind),
             sections: doc.sections.unwrap_or(true),
+            fields: dotted_list(Some(&doc.fields), "targets.fields")?,
+            root_only: doc.namespaces == TargetNamespaces::Root,
         };
         if !list.iter().any(|t| t.kind == target.kind) {
             list.push(target);
         }
     }
-    TargetKinds::Listed(list)
+    Ok(TargetKinds::Listed(list))
 }
 
 /// By default, a policy on a whole Gateway applies to the listeners of ListenerSets, except for Direct kinds

@@ -12,7 +12,7 @@ use crate::model::{Direction, Granularity, GroupKind, Level, Strategy, groups};
 /// # Errors
 /// The first contradiction.
 pub(super) fn validate(profile: &Profile) -> Result<(), String> {
-    let rules: [fn(&Profile) -> Option<&'static str>; 16] = [
+    let rules: [fn(&Profile) -> Option<&'static str>; 18] = [
         none_beside_others,
         class_and_strategies,
         top_down,
@@ -22,6 +22,7 @@ pub(super) fn validate(profile: &Profile) -> Result<(), String> {
         own_fields,
         filter_with_namespace,
         root_without_namespace,
+        root_target_without_namespace,
         no_form,
         block_names,
         max_targets,
@@ -29,6 +30,7 @@ pub(super) fn validate(profile: &Profile) -> Result<(), String> {
         conflicts_by_port,
         instances,
         targets_below,
+        super::limits::contradiction,
     ];
     match rules.iter().find_map(|rule| rule(profile)) {
         Some(reason) => Err(reason.to_owned()),
@@ -119,6 +121,15 @@ fn filter_with_namespace(profile: &Profile) -> Option<&'static str> {
 fn root_without_namespace(profile: &Profile) -> Option<&'static str> {
     (profile.root_namespace.is_some() && !profile.attach.namespace)
         .then_some("rootNamespace requires namespace in attach")
+}
+
+fn root_target_without_namespace(profile: &Profile) -> Option<&'static str> {
+    let TargetKinds::Listed(targets) = &profile.targets else {
+        return None;
+    };
+    let root_only = targets.iter().any(|target| target.root_only);
+    (root_only && profile.root_namespace.is_none())
+        .then_some("targets.namespaces: Root requires rootNamespace")
 }
 
 fn no_form(profile: &Profile) -> Option<&'static str> {
@@ -273,6 +284,38 @@ mod tests {
             ),
             ("  strategies: [PatchSomething]", "unknown strategy"),
             ("  order: [{descending: true}]", "either"),
+            (
+                "  targets: [{kind: Service, namespaces: Root}]",
+                "requires rootNamespace",
+            ),
+            ("  targets: [{kind: Service, fields: [a..b]}]", "empty part"),
+            ("  limits: [{fields: [a]}]", "condition"),
+            ("  limits: [{routes: [Gateway]}]", "not a kind of routes"),
+            (
+                "  limits: [{routes: [TCPRoute], fields: [a..b]}]",
+                "empty part",
+            ),
+            (
+                "  limits: [{routes: [TCPRoute], fieldwise: true}]",
+                "needs `fields`",
+            ),
+            (
+                "  strategies: [AtomicDefaults]\n  limits: [{routes: [TCPRoute], fields: [a], fieldwise: true}]",
+                "another granularity",
+            ),
+            ("  limits: [{targets: [Nothing]}]", "not a target"),
+            (
+                "  limits: [{classes: [a], classesOtherThan: [b]}]",
+                "either",
+            ),
+            (
+                "  effectiveTarget: Listener\n  limits: [{routes: [TCPRoute]}]",
+                "above routes",
+            ),
+            (
+                "  effectiveTarget: Gateway\n  limits: [{protocols: [TCP]}]",
+                "listeners",
+            ),
             ("  rules: {path: 'a..b'}", "not a field path"),
         ] {
             let error = error_of(spec);
