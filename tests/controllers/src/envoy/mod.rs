@@ -134,7 +134,7 @@ impl From<ProxyError> for Stop {
 }
 
 fn compare(seed: u64, envoy: &Path, judge: &mut Judge, report: &mut Report) -> Result<(), Stop> {
-    let mut rng = Rng::new(seed ^ 0x7072_6f78_79);
+    let mut rng = Rng::new(seed ^ 0x0070_726f_7879);
     let mut made = configure(&mut rng, judge)?;
     for _ in 0..TRIES {
         // Envoy refuses such a configuration as a whole: there is nothing to compare.
