@@ -53,6 +53,8 @@ func (j *judge) serve(asked *request) (any, error) {
 		return j.translate(asked)
 	case "xds":
 		return j.xds()
+	case "proxy":
+		return j.proxy(asked)
 	}
 	return nil, fmt.Errorf("unknown op %q", asked.Op)
 }
