@@ -26,9 +26,11 @@ pub fn losses(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
 
 /// What the policy of the whole offers, and the answer of a section lacks (11.18).
 fn direct(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
-    let Some(result) = effective(placed, scene).spec() else {
+    if unmerged::winner(placed, scene).is_none() {
         return BTreeSet::new();
-    };
+    }
+    // Where nothing is left of the policy that holds the section, there is no result.
+    let result = effective(placed, scene).spec().unwrap_or(Value::Null);
     let layer = unmerged::layer(placed, scene);
     let policies = layer.iter().flat_map(|node| &node.policies).skip(1);
     let lines = policies

@@ -38,6 +38,10 @@ pub struct Policy {
     /// Bare rules, then defaults, then overrides (specification 11.10); a kind of one strategy per policy has
     /// just one.
     pub blocks: Vec<Block>,
+    /// Something of it is left where limits hold (specification 2.10).
+    pub left: bool,
+    /// Limits let its atomic blocks meet field by field.
+    pub fieldwise: bool,
 }
 
 impl Block {
@@ -71,6 +75,8 @@ impl Policy {
             namespace: found.namespace.clone(),
             invalid: blocks.is_none(),
             blocks: blocks.unwrap_or_default(),
+            left: true,
+            fieldwise: false,
             name,
         }
     }
@@ -209,7 +215,8 @@ impl Reader<'_> {
     fn block(&self, from: &Value, path: &str, within: Option<Direction>) -> Option<Block> {
         let kind = self.kind;
         let fields = from.as_object()?;
-        let rules = Value::Object(self.rules(fields, within));
+        let mut rules = Value::Object(self.rules(fields, within));
+        self.by_identity(&mut rules);
         let shape = Shape::of(kind.schema.as_ref(), path, &kind.list_keys);
         let named = flatten(&rules, self.by, &shape);
         let empty = is_empty(kind, &rules);
@@ -244,6 +251,37 @@ impl Reader<'_> {
             when,
             unset,
         })
+    }
+
+    /// Specification 5.11: a field that has instances is a map with one of them, or with what turns all off.
+    fn by_identity(&self, rules: &mut Value) {
+        for (path, key, disable) in &self.kind.instances {
+            let pointer = format!("/{}", path.replace('.', "/"));
+            let Some(value) = rules.pointer_mut(&pointer).filter(|v| v.is_object()) else {
+                continue;
+            };
+            let off = disable.as_ref().filter(|name| value.get(name).is_some());
+            if let Some(name) = off {
+                let kept = value[name].clone();
+                *value = serde_json::json!({name: kept});
+                continue;
+            }
+            let own = self
+                .by
+                .split_once('/')
+                .map_or("", |(namespace, _)| namespace);
+            let named = value.pointer(&format!("/{}", key.replace('.', "/")));
+            let of = |field: &str| named.and_then(|named| named[field].as_str());
+            let namespace = of("namespace").filter(|n| !n.is_empty()).unwrap_or(own);
+            let name = match (of("name"), named) {
+                (Some(name), _) => name.to_owned(),
+                (None, Some(Value::String(name))) => name.clone(),
+                (None, Some(other)) => other.to_string(),
+                (None, None) => String::new(),
+            };
+            let identity = format!("{namespace}/{name}");
+            *value = serde_json::json!({identity: value.clone()});
+        }
     }
 
     /// Specification 5.3, 11.6: the strategy of a block; `None`: it is not offered, or not clear.

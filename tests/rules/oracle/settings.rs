@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::limits::{Limit, limits};
 use super::objects::normal;
 use super::presets::filled;
 
@@ -73,6 +74,8 @@ pub struct Target {
     pub group: String,
     pub kind: String,
     pub sections: bool,
+    pub fields: Vec<String>,
+    pub root_only: bool,
 }
 
 /// What comes before age (specification 4.5).
@@ -138,6 +141,8 @@ pub struct Settings {
     pub schema: Option<Value>,
     pub atomic_paths: Vec<String>,
     pub reducers: Vec<(String, Reducer)>,
+    /// Fields of which several apply: path, key, and what turns all off (specification 5.11).
+    pub instances: Vec<(String, String, Option<String>)>,
     pub top_down: bool,
     pub span: Span,
     pub same_target: SameTarget,
@@ -147,6 +152,9 @@ pub struct Settings {
     /// Path in the object, path in the rules.
     pub own_fields: Vec<(String, String)>,
     pub trust_status: bool,
+    pub limits: Vec<Limit>,
+    /// Policies that are being deleted do not count (specification 1.7).
+    pub ignores_deleted: bool,
     /// Gateway, Target or None (specification 10).
     pub ancestor: String,
 }
@@ -221,6 +229,20 @@ fn reducers(value: &Value) -> Vec<(String, Reducer)> {
     };
     items
         .filter_map(|item| Some((text(&item["path"])?, how(&item["reduce"])?)))
+        .collect()
+}
+
+/// Path, key, and the field that turns all off.
+fn instances(value: &Value) -> Vec<(String, String, Option<String>)> {
+    let items = value.as_array().into_iter().flatten();
+    items
+        .filter_map(|item| {
+            Some((
+                text(&item["path"])?,
+                text(&item["key"])?,
+                text(&item["disable"]),
+            ))
+        })
         .collect()
 }
 
@@ -301,7 +323,10 @@ impl Settings {
             owner_lower: choice["owner"] == "Lower",
             values: text_map(&choice["values"]),
             default: text(&choice["default"]),
-            rule_maps: texts(&spec["ruleMaps"]),
+            rule_maps: texts(&spec["ruleMaps"])
+                .into_iter()
+                .chain(instances(&spec["instances"]).into_iter().map(|i| i.0))
+                .collect(),
             list_keys: if structural {
                 text_map(&spec["listKeys"])
             } else {
@@ -311,6 +336,7 @@ impl Settings {
             strategies,
             atomic_paths: texts(&spec["atomicPaths"]),
             reducers: reducers(&spec["reducers"]),
+            instances: instances(&spec["instances"]),
             top_down: spec["fold"] == "TopDown",
             span: span(&spec["span"]),
             same_target: same_target(&spec["sameTarget"]),
@@ -319,6 +345,8 @@ impl Settings {
             empty_unless: texts(&spec["emptyUnless"]),
             own_fields: pairs(&spec["ownFields"], "object", "policy"),
             trust_status: spec["trustStatus"] == true,
+            limits: limits(&spec["limits"]),
+            ignores_deleted: spec["whileDeleting"] == "Ignored",
             ancestor: text(&spec["status"]["ancestor"]).unwrap(),
         }
     }
@@ -407,6 +435,8 @@ fn target(value: &Value) -> Target {
         group,
         kind,
         sections: value["sections"].as_bool().unwrap_or(true),
+        fields: texts(&value["fields"]),
+        root_only: value["namespaces"] == "Root",
     }
 }
 

@@ -11,7 +11,8 @@ impl PolicyKind {
     /// The rules of the policy of the most specific group. A policy with `sectionName` replaces the policy
     /// of the whole object on its section (specification 7.3).
     pub(super) fn direct(&self, groups: &[Vec<Acceptance<'_>>]) -> EffectivePolicy {
-        let Some(winner) = winner(groups) else {
+        // A policy of which nothing is left on the path holds its place (specification 2.10).
+        let Some(winner) = winner(groups).filter(|winner| winner.takes_part) else {
             return EffectivePolicy::default();
         };
         EffectivePolicy {
@@ -30,7 +31,7 @@ pub(super) fn winner<'s, 'k>(groups: &'s [Vec<Acceptance<'k>>]) -> Option<&'s Ac
 
 /// The rules of all blocks of a policy, unmerged.
 pub(super) fn rules(accepted: &Acceptance<'_>) -> Value {
-    let blocks = accepted.policy.blocks.iter();
+    let blocks = accepted.blocks.iter();
     let fields = blocks.flat_map(|block| block.rules.clone());
     Value::Object(fields.collect())
 }

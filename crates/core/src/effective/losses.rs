@@ -24,7 +24,8 @@ impl World {
                 let Some(winner) = direct::winner(&groups) else {
                     return Vec::new();
                 };
-                (Some(pruned(&direct::rules(winner))), Some(winner.index))
+                let spec = winner.takes_part.then(|| pruned(&direct::rules(winner)));
+                (spec, Some(winner.index))
             }
             PolicyClass::Inherited => {
                 let own = self.own_rules(kind, chain);
@@ -34,14 +35,14 @@ impl World {
                 // In a group the most established policy comes first; the last policy of all is the
                 // most specific.
                 let opaque = groups.iter().flatten().rev();
-                let mut opaque = opaque.filter(|s| !s.policy.is_transparent());
+                let mut opaque = opaque.filter(|s| !s.is_transparent());
                 (folded.spec, opaque.next().map(|s| s.index))
             }
         };
         let mut lost = BTreeSet::new();
         let others = groups.iter().flatten();
         for accepted in others.filter(|s| Some(s.index) != most_specific) {
-            for block in accepted.policy.blocks.iter().filter(|b| b.participates) {
+            for block in accepted.blocks.iter().filter(|b| b.participates) {
                 let rules = Value::Object(block.rules.clone());
                 for unit in kind.report_units(block) {
                     let offered = value_at(&rules, &unit.0);

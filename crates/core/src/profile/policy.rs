@@ -24,7 +24,7 @@ pub struct Policy {
     /// Why the whole policy is Invalid; `None` if it is valid (specification 3.4).
     pub invalid: Option<String>,
     /// The reason of the policy's controller, if the profile trusts it and it does not accept the
-    /// policy.
+    /// policy; or that the policy is being deleted, if the kind ignores such policies.
     pub untrusted: Option<String>,
     /// Whether the policy selects workloads, which are not nodes (specification 3.1).
     pub selects_workloads: bool,
@@ -99,6 +99,13 @@ pub enum StrategySource {
     ByAnnotation(Strategy),
 }
 
+impl Block {
+    /// Reports whether the block offers or unsets something.
+    pub fn has_effect(&self) -> bool {
+        self.participates || !self.unset.is_empty()
+    }
+}
+
 impl StrategySource {
     /// Returns the strategy, ignoring annotations.
     pub fn strategy(self) -> Strategy {
@@ -112,9 +119,7 @@ impl Policy {
     /// Reports whether the policy offers and unsets nothing, so that it is skipped like an absent
     /// policy (specification 5.6, 11.8).
     pub fn is_transparent(&self) -> bool {
-        self.blocks
-            .iter()
-            .all(|block| !block.participates && block.unset.is_empty())
+        !self.blocks.iter().any(Block::has_effect)
     }
 
     /// Returns the sort key of establishment: the keys of the profile, age, and `namespace/name`
