@@ -40,7 +40,9 @@ use crate::attach::{AttachmentGroup, PolicyAttachment, attach};
 use crate::model::{
     GroupKind, InternalError, NodeKey, Object, Outcome, PathErrorReason, PathName, SourceState, Str,
 };
-use crate::profile::{LimitSet, Policy, PolicyClass, Profile, ProfileError, is_routing_filter, read_policy};
+use crate::profile::{
+    LimitSet, Policy, PolicyClass, Profile, ProfileError, is_routing_filter, read_policy,
+};
 use crate::store::{ProfileSources, Store};
 use crate::topology::{NodeId, PathStep, ResolvedPath, Topology};
 
