@@ -168,7 +168,8 @@ fn status_of_one_policy_shows_its_references() {
 #[test]
 fn status_as_json_has_every_field() {
     let answer = json(&bakery(&["status", "-o", "json"]), 0);
-    assert_eq!(fields(&answer), ["version", "kinds", "policies"].into());
+    let expected = ["version", "kinds", "policies", "unreadParameters"];
+    assert_eq!(fields(&answer), expected.into());
     assert_eq!(list(&answer, "policies").len(), 15);
     for policy in list(&answer, "policies") {
         assert_eq!(

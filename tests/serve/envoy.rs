@@ -227,7 +227,8 @@ async fn requests_are_matched_if_the_settings_enable_it() {
         .unwrap();
     assert_eq!(denial(&reply), None);
     assert_eq!(metadata_values(&reply)["entail/path"], PATH);
-    for path in ["/a//b", "/a%2fb", "/../a", "*"] {
+    // Envoy has normalized the path: `//` is what it matches.
+    for path in ["/a%2fb", "/../a", "*"] {
         let reply = check(&running, check_request(path, &[]), &[])
             .await
             .unwrap();

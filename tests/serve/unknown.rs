@@ -214,7 +214,7 @@ async fn filters_of_backend_refs_and_parameters_are_reported() {
         .iter()
         .filter(|found| found.reason == "ParametersNotRead");
     let notes: Vec<&str> = notes.map(|found| found.object.as_str()).collect();
-    assert_eq!(notes, ["Gateway/default/own", "GatewayClass/given"]);
+    assert_eq!(notes, ["GatewayClass/given", "Gateway/default/own"]);
     running.stop().await;
 }
 
@@ -222,7 +222,7 @@ async fn filters_of_backend_refs_and_parameters_are_reported() {
 async fn lists_name_what_is_not_known_on_paths_in_scope() {
     let rules = "
 - {names: [near.test], services: [insight], prefixes: [gateways/default/gw]}
-- {names: [far.test], services: [insight], prefixes: [gateways/default/gw2/listeners]}
+- {names: [far.test], services: [insight], prefixes: [gateways/default/gw2]}
 - {names: [kind.test], services: [insight], kinds: [APolicy.p.example]}";
     let server = RulesServer::start(rules, |settings| {
         let near = OBJECTS.replace("FooPolicy", "BarPolicy");

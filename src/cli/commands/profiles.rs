@@ -189,8 +189,10 @@ fn check(out: &mut dyn Write, checked: &Checked, style: Style) -> std::io::Resul
         CheckedBy::GoldenCases => "with cases from its own tests and documents",
         CheckedBy::Reading => "by reading its code and documents",
     };
-    let line = format!("checked with {} {}, {by}", checked.project, checked.version);
-    writeln!(out, "  {}", style.dim(&line))?;
+    let text = format!("checked with {} {}, {by}", checked.project, checked.version);
+    for line in wrapped(&text, 2) {
+        writeln!(out, "  {}", style.dim(&line))?;
+    }
     for text in &checked.approximations {
         for (at, line) in wrapped(text, 4).iter().enumerate() {
             let mark = if at == 0 { '-' } else { ' ' };
