@@ -163,7 +163,10 @@ pub fn random(rng: &mut Rng, spec: &mut Value) {
     for _ in 0..rng.within(1, 3) {
         let mut entry = json!({});
         if routes && rng.percent(50) {
-            entry["routes"] = json!(rng.some(&["TCPRoute", "GRPCRoute", "HTTPRoute"], 50));
+            let routes = rng.some(&["TCPRoute", "GRPCRoute", "HTTPRoute"], 50);
+            if !routes.is_empty() {
+                entry["routes"] = json!(routes);
+            }
         }
         if listeners {
             match rng.below(8) {
