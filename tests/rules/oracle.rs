@@ -8,6 +8,7 @@
 mod affects;
 mod cases;
 mod compare;
+mod existing;
 mod fold;
 mod follow;
 mod force;

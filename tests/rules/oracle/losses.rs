@@ -26,9 +26,11 @@ pub fn losses(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
 
 /// What the policy of the whole offers, and the answer of a section lacks (11.18).
 fn direct(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
-    let Some(result) = effective(placed, scene).spec() else {
+    let folded = effective(placed, scene);
+    let result = folded.spec().unwrap_or(Value::Null);
+    if folded.rules.is_none() && folded.closed_by.is_empty() {
         return BTreeSet::new();
-    };
+    }
     let layer = unmerged::layer(placed, scene);
     let policies = layer.iter().flat_map(|node| &node.policies).skip(1);
     let lines = policies

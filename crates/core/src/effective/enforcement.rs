@@ -118,7 +118,9 @@ impl World {
 
 /// The contribution of a Direct kind: one policy applies as a whole.
 fn direct_contribution(groups: &[Vec<Acceptance<'_>>]) -> Contribution {
-    let winner = direct::winner(groups).map(|s| s.index);
+    let winner = direct::winner(groups);
+    let failed = winner.is_some_and(direct::fails);
+    let winner = winner.map(|s| s.index);
     let shares = distinct_policies(groups).into_iter().map(|accepted| {
         let wins = Some(accepted.index) == winner;
         Share {
@@ -135,7 +137,7 @@ fn direct_contribution(groups: &[Vec<Acceptance<'_>>]) -> Contribution {
     });
     Contribution {
         shares: shares.collect(),
-        contributors: contributors(groups, |policy| Some(policy) == winner),
+        contributors: contributors(groups, |policy| Some(policy) == winner && !failed),
     }
 }
 
@@ -316,6 +318,11 @@ fn overriding_policies(
                 is_at_or_above(&found.value, below)
             })
     };
+    // Where a policy fails closed, the others have lost everything to it (specification 5.7).
+    if !folded.failed.is_empty() {
+        let failed = folded.failed.iter().copied();
+        return failed.filter(|&other| other != policy).collect();
+    }
     let holders = folded.units.iter().filter(stands);
     let mut holders = holders
         .filter(|found| is_set_by_others(folded, found, policy))

@@ -24,7 +24,8 @@ impl World {
                 let Some(winner) = direct::winner(&groups) else {
                     return Vec::new();
                 };
-                (Some(pruned(&direct::rules(winner))), Some(winner.index))
+                let spec = (!direct::fails(winner)).then(|| pruned(&direct::rules(winner)));
+                (spec, Some(winner.index))
             }
             PolicyClass::Inherited => {
                 let own = self.own_rules(kind, chain);

@@ -8,9 +8,9 @@ use super::join::{CountedSide, Side, join};
 use super::shape::{Schemas, ShapeRules};
 use super::trace::{Loss, LossTracer};
 use super::tree::{Leaf, MergeTree, decompose};
-use super::{BlockSource, Layer, Stack, StackGroup};
-use crate::model::{BlockName, Direction, LossReason, Strategy, Unit};
-use crate::profile::{Block, FoldOrder, FoldSpan, Profile, SameTarget};
+use super::{BlockSource, Layer, Stack, StackGroup, removal};
+use crate::model::{BlockName, Direction, Granularity, LossReason, Strategy, Unit};
+use crate::profile::{Block, EmptyBehavior, FoldOrder, FoldSpan, Profile, SameTarget};
 
 /// The output that a fold computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,9 @@ pub struct FoldResult<'p> {
     pub losses: Vec<Loss>,
     /// The strategy of the least specific block that took part.
     pub strategy: Option<Strategy>,
+    /// The policies whose references to missing objects make everything fail closed, sorted (specification
+    /// 5.7). There are no rules then.
+    pub failed: Vec<usize>,
 }
 
 /// One unit of a result.
@@ -94,6 +97,12 @@ impl FoldResult<'_> {
         units
             .chain(filled)
             .flat_map(|sources| self.policies_of(sources))
+    }
+
+    /// Reports whether a field of the object sets a unit (specification 6.4).
+    pub fn is_own(&self, unit: &MergedUnit<'_>) -> bool {
+        let mut sources = unit.sources.iter().filter_map(|&s| self.sources.get(s));
+        sources.any(|source| source.block == BlockName::OwnFields)
     }
 
     /// Reports whether a block was skipped because its condition was not true, at each of its places.
@@ -154,10 +163,12 @@ impl<'p> FoldStep<'p> {
 
     /// Returns the block as one side of a join.
     fn side(&self, shapes: &ShapeRules<'_>) -> Side<'p> {
+        let by_strategy = shapes.profile.empty == EmptyBehavior::ByStrategy;
+        let merges = by_strategy && self.strategy.granularity() != Some(Granularity::Atomic);
         Side {
             tree: self.decompose(shapes),
-            // Only kinds with `empty: Blocking` offer an empty block.
-            closed: self.block.rules.is_empty(),
+            // Only kinds with `empty: Blocking` or `ByStrategy` offer an empty block.
+            closed: self.block.rules.is_empty() && !merges,
         }
     }
 
@@ -192,13 +203,50 @@ pub fn fold<'p>(
         bottom_up(&near, &shapes, &mut tracer, &mut skipped)
     };
     // Own fields alone are not an effective policy (specification 5.6).
-    let merged = merged.filter(|_| strategy.is_some());
+    let mut merged = merged.filter(|_| strategy.is_some());
+    let (replaced, failed) = match &mut merged {
+        Some(side) => {
+            let offers = near
+                .iter()
+                .map(|step| (step.block, step.source, step.policy));
+            let failed = removal::withdraw(&mut side.tree, offers, &mut tracer);
+            let own = (stack, sources.as_slice());
+            match failed.is_empty() {
+                true => (removal::replace(&mut side.tree, own, &mut tracer), failed),
+                false => (Vec::new(), failed),
+            }
+        }
+        None => (Vec::new(), Vec::new()),
+    };
+    let merged = merged.filter(|_| failed.is_empty());
+    let strategy = strategy.filter(|_| failed.is_empty());
     let (mut spec, mut text) = (None, None);
     match &merged {
         Some(side) if detail == FoldDetail::Text => text = side.tree.to_json(),
         Some(side) => spec = Some(side.tree.pruned()),
         None => {}
     }
+    let (units, filled) = units(merged, replaced);
+    let losses = tracer.into_losses();
+    FoldResult {
+        spec,
+        text,
+        units,
+        filled,
+        skipped,
+        losses,
+        strategy,
+        sources,
+        failed,
+    }
+}
+
+/// Returns the units of a result, and the empty objects and lists that were filled. `replaced` are the units
+/// that fields of the object stand for.
+fn units<'p>(
+    merged: Option<Side<'p>>,
+    replaced: Vec<MergedUnit<'p>>,
+) -> (Vec<MergedUnit<'p>>, Vec<FilledUnit>) {
     let (mut units, mut filled) = (Vec::new(), Vec::new());
     if let Some(side) = merged {
         let mut add_unit = |unit, leaf: Leaf<'p>| {
@@ -212,17 +260,11 @@ pub fn fold<'p>(
         let tree = side.tree;
         tree.into_leaves(&mut Vec::new(), &mut add_unit, &mut add_filled);
     }
-    let losses = tracer.into_losses();
-    FoldResult {
-        spec,
-        text,
-        units,
-        filled,
-        skipped,
-        losses,
-        strategy,
-        sources,
+    if !replaced.is_empty() {
+        units.extend(replaced);
+        units.sort_by(|a, b| a.unit.cmp(&b.unit));
     }
+    (units, filled)
 }
 
 /// Returns the blocks in the order of the bottom-up fold, from the most specific. Under OldestWins,
@@ -398,7 +440,7 @@ fn remove_unset(offered: &mut MergeTree<'_>, unset: &[&Unit], tracer: &mut LossT
     let mut empty = false;
     // Remove every name, even after the tree is empty, so that all losses are recorded.
     for name in unset {
-        tracer.unset(offered, name);
+        tracer.removed(offered, name, LossReason::Unset);
         empty |= offered.cut(&name.0);
     }
     !empty

@@ -4,6 +4,7 @@
 mod fold;
 mod join;
 mod reduce;
+mod removal;
 mod schema;
 mod shape;
 mod trace;

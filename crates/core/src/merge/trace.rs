@@ -61,9 +61,9 @@ impl<'s> LossTracer<'s> {
         self.each(&[], loser, |_| reason);
     }
 
-    /// Records the units of `before` that a name unsets, and the parts of larger units that it
+    /// Records the units of `before` that a name covers, and the parts of larger units that it
     /// removes.
-    pub fn unset(&mut self, before: &MergeTree<'_>, name: &Unit) {
+    pub fn removed(&mut self, before: &MergeTree<'_>, name: &Unit, reason: LossReason) {
         let Some(losses) = &mut self.losses else {
             return;
         };
@@ -82,7 +82,7 @@ impl<'s> LossTracer<'s> {
                     unit: lost.clone(),
                     source,
                     value: value.clone(),
-                    reason: LossReason::Unset,
+                    reason,
                 });
             }
         });

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::expr::Expression;
-use crate::model::{BlockName, GroupKind, LabelSelector, Object, ObjectKey, Str, Strategy, Unit};
+use crate::model::{
+    BlockName, GroupKind, LabelSelector, Object, ObjectKey, Segment, Str, Strategy, Unit,
+};
 
 /// A policy, parsed according to the profile of its kind.
 #[derive(Clone, Debug)]
@@ -30,6 +32,28 @@ pub struct Policy {
     pub selects_workloads: bool,
     /// Warnings about unusual but harmless content.
     pub warnings: Vec<String>,
+    /// The objects that the rules reference, as far as the profile names the references (specification 5.7).
+    pub named_objects: Vec<ObjectKey>,
+    /// Why the policy is not accepted, if some of these objects are missing.
+    pub missing: Option<MissingObjects>,
+}
+
+/// Why a policy that references missing objects is not accepted (specification 5.7).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MissingObjects {
+    /// The reason of the condition Accepted.
+    pub reason: Str,
+    /// The references and what is wrong with them.
+    pub message: String,
+}
+
+/// A reference of a block to a missing object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MissingReference {
+    /// The reference, or the list above it.
+    pub unit: Unit,
+    /// The boolean that says whether requests pass without the value, if the profile names one.
+    pub fail_open: Option<Unit>,
 }
 
 /// One reference of a policy.
@@ -88,6 +112,10 @@ pub struct Block {
     /// Whether the rules take part. An empty block is skipped, unless the kind is Blocking
     /// (specification 5.6).
     pub participates: bool,
+    /// The references to missing objects (specification 5.7).
+    pub missing: Vec<MissingReference>,
+    /// Of own fields: the units whose values are replaced by fields of the object (specification 6.4).
+    pub replaces: Vec<Unit>,
 }
 
 /// The source of the strategy of a block.
@@ -97,6 +125,31 @@ pub enum StrategySource {
     Fixed(Strategy),
     /// An annotation on the target of the policy, with this default.
     ByAnnotation(Strategy),
+}
+
+impl MissingReference {
+    /// Reports whether requests pass without the value, by the rules that hold it.
+    pub fn fails_open(&self, rules: &Map<String, Value>) -> bool {
+        let Some(Unit(place)) = &self.fail_open else {
+            return false;
+        };
+        let mut fields = Some(rules);
+        let mut value = None;
+        for segment in place {
+            let Segment::Field(name) = segment else {
+                return false;
+            };
+            value = fields.and_then(|fields| fields.get(&**name));
+            fields = value.and_then(Value::as_object);
+        }
+        value == Some(&Value::Bool(true))
+    }
+
+    /// The place of the object that holds the boolean.
+    pub fn holder(&self) -> Option<&[Segment]> {
+        let (_, holder) = self.fail_open.as_ref()?.0.split_last()?;
+        Some(holder)
+    }
 }
 
 impl StrategySource {
