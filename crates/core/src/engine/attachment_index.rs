@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::attach::{AttachmentGroup, FilterReferences};
+use crate::attach::{AttachmentGroup, FilterReferences, PolicyAttachment};
 use crate::effective::PolicyKind;
 use crate::model::{NodeKey, ObjectKey, OrInternal};
-use crate::profile::{PolicyClass, SameTarget};
+use crate::profile::{Policy, PolicyClass, SameTarget};
 use crate::store::Store;
 
 /// The data of a kind that is needed to replace single policies.
@@ -50,6 +50,28 @@ impl AttachmentIndex {
     pub fn slot(&mut self, kind: &PolicyKind, key: &ObjectKey) -> usize {
         let existing = kind.table.slot(key).or_else(|| self.free.pop());
         existing.unwrap_or(kind.table.policies.len())
+    }
+
+    /// Stores a policy in a slot, and adds it to the index. Returns its nodes.
+    pub fn attach(
+        &mut self,
+        kind: &mut PolicyKind,
+        slot: usize,
+        policy: Policy,
+        attached: PolicyAttachment,
+    ) -> Option<Vec<NodeKey>> {
+        for object in &policy.named_objects {
+            let slots = self.by_object.entry(object.clone()).or_default();
+            slots.push(slot);
+        }
+        kind.table.put(slot, policy, attached);
+        let points = kind.table.attachment_points.get(slot);
+        let points = points.or_internal("a policy").ok()?.iter();
+        let nodes: Vec<NodeKey> = points.map(|(node, _)| node.clone()).collect();
+        for node in &nodes {
+            self.by_node.entry(node.clone()).or_default().push(slot);
+        }
+        Some(nodes)
     }
 
     /// Removes a policy from its nodes and returns them; also from its slot if it is `gone`. `None` if it is

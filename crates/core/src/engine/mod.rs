@@ -228,24 +228,7 @@ impl Engine {
             }
             let slot = index.slot(kind, key);
             slots.insert(slot);
-            for object in &policy.named_objects {
-                index
-                    .by_object
-                    .entry(object.clone())
-                    .or_default()
-                    .push(slot);
-            }
-            kind.table.put(slot, policy, attached);
-            let attachment_points = kind
-                .table
-                .attachment_points
-                .get(slot)
-                .or_internal("a policy")
-                .ok()?;
-            for (node, _) in attachment_points.iter() {
-                affected.insert(node.clone());
-                index.by_node.entry(node.clone()).or_default().push(slot);
-            }
+            affected.extend(index.attach(kind, slot, policy, attached)?);
         }
         let topology = &*self.paths.world.topology;
         acceptance::extend_to_ports(&kind.profile, topology, &mut affected);
