@@ -15,6 +15,7 @@ mod force;
 mod join;
 mod judge;
 mod leaf;
+mod limits;
 mod lint;
 mod losses;
 mod mirror;

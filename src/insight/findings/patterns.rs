@@ -1,5 +1,5 @@
-//! Patterns of profiles that match nothing in the schema of the CRD: `listKeys`, `atomicPaths` and
-//! `reducers`. Such a setting has no effect, so it is probably misspelt.
+//! Patterns of profiles that match nothing in the schema of the CRD: `listKeys`, `atomicPaths`, `reducers`,
+//! and `fields` of limits and targets. Such a setting has no effect, so it is probably misspelt.
 
 use serde_json::Value;
 
@@ -110,7 +110,18 @@ fn patterns(profile: &Profile) -> Vec<Pattern<'_>> {
         path: &reducer.path,
         key: None,
     });
-    lists.chain(atomic).chain(reducers).collect()
+    let allowed = profile.limits.fields().map(|path| Pattern {
+        setting: "limits.fields",
+        path,
+        key: None,
+    });
+    let targets = profile.allowed_fields().map(|path| Pattern {
+        setting: "targets.fields",
+        path,
+        key: None,
+    });
+    let patterns = lists.chain(atomic).chain(reducers);
+    patterns.chain(allowed).chain(targets).collect()
 }
 
 /// The schemas of the rules in all versions of a CRD: those of bare rules and those of blocks.

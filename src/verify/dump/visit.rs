@@ -456,7 +456,8 @@ impl Section for VirtualHost<'_, '_, '_> {
         let name = std::mem::take(&mut self.name);
         let metadata = std::mem::take(&mut self.metadata);
         let routes = std::mem::take(&mut self.routes);
-        self.reader.config.unnamed_routes += std::mem::take(&mut self.unnamed);
+        let unnamed = std::mem::take(&mut self.unnamed);
+        self.reader.config.unnamed_routes += unnamed;
         let by_name = name
             .rsplit_once('/')
             .and_then(|(listener, _)| listener_path(listener));
@@ -464,6 +465,7 @@ impl Section for VirtualHost<'_, '_, '_> {
             self.reader.config.unnamed_routes += routes.len();
             return;
         };
+        self.reader.config.unnamed_in_gateways += unnamed;
         for (name, route) in routes {
             let path = name.path(&listener);
             let rules = &mut self.reader.config.rules;

@@ -23,6 +23,7 @@ import (
 
 	egv1a1 "github.com/envoyproxy/gateway/api/v1alpha1"
 	"github.com/envoyproxy/gateway/internal/gatewayapi"
+	"github.com/envoyproxy/gateway/internal/gatewayapi/resource"
 	"github.com/envoyproxy/gateway/internal/logging"
 	"github.com/envoyproxy/gateway/internal/wasm"
 )
@@ -50,6 +51,10 @@ func (j *judge) serve(asked *request) (any, error) {
 		return j.world(asked)
 	case "translate":
 		return j.translate(asked)
+	case "xds":
+		return j.xds()
+	case "proxy":
+		return j.proxy(asked)
 	}
 	return nil, fmt.Errorf("unknown op %q", asked.Op)
 }
@@ -120,31 +125,35 @@ func (j *judge) translate(asked *request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		translator := &gatewayapi.Translator{
-			GatewayControllerName:           j.controller,
-			GatewayClassName:                gwapiv1.ObjectName(class.Name),
-			GlobalRateLimitEnabled:          true,
-			EnvoyPatchPolicyEnabled:         !j.settings.noPatches,
-			BackendEnabled:                  !j.settings.noBackends,
-			SDSSecretRefEnabled:             j.settings.sds,
-			PerResourceSystemCASecret:       j.settings.secretPerResource,
-			ControllerNamespace:             "envoy-gateway-system",
-			MergeGateways:                   gatewayapi.IsMergeGatewaysEnabled(resources),
-			MergeBackends:                   gatewayapi.ResolveMergeBackendsConfig(resources),
-			GatewayNamespaceMode:            j.settings.namespaceMode,
-			WasmCache:                       modules{},
-			RunningOnHost:                   j.settings.onHost,
-			LuaEnvoyExtensionPolicyDisabled: j.settings.luaDisabled,
-			Logger:                          logging.DefaultLogger(nothing{}, egv1a1.LogLevelError),
-		}
 		// Errors of single objects are part of their statuses.
-		result, _ := translator.Translate(context.Background(), resources)
+		result, _ := j.translator(class, resources).Translate(context.Background(), resources)
 		if result == nil {
 			return nil, fmt.Errorf("no result for GatewayClass %s", class.Name)
 		}
 		reply.add(result)
 	}
 	return reply, nil
+}
+
+// translator returns Envoy Gateway's translator for the Gateways of a class.
+func (j *judge) translator(class *gwapiv1.GatewayClass, resources *resource.Resources) *gatewayapi.Translator {
+	return &gatewayapi.Translator{
+		GatewayControllerName:           j.controller,
+		GatewayClassName:                gwapiv1.ObjectName(class.Name),
+		GlobalRateLimitEnabled:          true,
+		EnvoyPatchPolicyEnabled:         !j.settings.noPatches,
+		BackendEnabled:                  !j.settings.noBackends,
+		SDSSecretRefEnabled:             j.settings.sds,
+		PerResourceSystemCASecret:       j.settings.secretPerResource,
+		ControllerNamespace:             "envoy-gateway-system",
+		MergeGateways:                   gatewayapi.IsMergeGatewaysEnabled(resources),
+		MergeBackends:                   gatewayapi.ResolveMergeBackendsConfig(resources),
+		GatewayNamespaceMode:            j.settings.namespaceMode,
+		WasmCache:                       modules{},
+		RunningOnHost:                   j.settings.onHost,
+		LuaEnvoyExtensionPolicyDisabled: j.settings.luaDisabled,
+		Logger:                          logging.DefaultLogger(nothing{}, egv1a1.LogLevelError),
+	}
 }
 
 // classes returns the GatewayClasses of this controller.

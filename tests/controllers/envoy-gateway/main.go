@@ -7,9 +7,13 @@
 //	{"op": "golden"}                          the names of the module's own test inputs
 //	{"op": "world", "objects": [...]}         sets the world, and returns its objects
 //	{"op": "world", "golden": "..."}          sets the world of a test input
+//	{"op": "xds"}                             the configuration of the Envoy of each Gateway
 //	{"op": "translate"}                       translates the world
 //	{"op": "translate", "policies": [...]}    translates it with other policies; rules without a
 //	                                          name get one, judge-rule-INDEX, so that policies can name them
+//	{"op": "proxy", "address": "127.0.0.1", "port": 10000}
+//	                                          makes an Envoy's configuration of the world, with listeners at
+//	                                          the address from the port on
 //
 // The reply to a request that fails is {"error": "..."}. A crash of the translator is such a reply.
 package main
@@ -37,6 +41,9 @@ type request struct {
 	Extra []json.RawMessage `json:"extra"`
 	// Controller is the controllerName that the world's Envoy Gateway has, if not the usual one.
 	Controller string `json:"controller"`
+	// Address and Port are where a proxy listens.
+	Address string `json:"address"`
+	Port    uint32 `json:"port"`
 	// Validate makes the world refuse objects that the API server would refuse.
 	Validate bool `json:"validate"`
 }

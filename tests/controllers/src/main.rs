@@ -18,6 +18,7 @@ mod report;
 #[path = "../../rules/oracle/rng.rs"]
 mod rng;
 
+mod envoy;
 mod envoy_gateway;
 mod policy_machinery;
 
@@ -41,6 +42,9 @@ pub struct Arguments {
     /// The program of the judge
     #[arg(long, value_name = "FILE", required_unless_present = "agreement")]
     program: Option<PathBuf>,
+    /// The binary of Envoy, for the judge `envoy`
+    #[arg(long, value_name = "FILE", required_if_eq("judge", "envoy"))]
+    proxy: Option<PathBuf>,
     /// The differences that are known
     #[arg(long, value_name = "FILE", required_unless_present = "agreement")]
     known: Option<PathBuf>,
@@ -66,6 +70,8 @@ pub struct Arguments {
 pub enum JudgeName {
     /// The translator of Envoy Gateway.
     EnvoyGateway,
+    /// Envoy with the configuration of Envoy Gateway's translator: the rules of requests.
+    Envoy,
     /// The topology and the order of policies of Kuadrant, with the strategies of its operator.
     PolicyMachinery,
 }
@@ -130,8 +136,17 @@ fn compare(arguments: &Arguments) -> Result<bool, RunError> {
         worlds: arguments.worlds,
         golden: arguments.golden,
     };
-    let mut report = Report::new(judge.controller(), &scope);
+    let controller = match name {
+        JudgeName::Envoy => envoy::controller(judge.controller()),
+        JudgeName::EnvoyGateway | JudgeName::PolicyMachinery => judge.controller(),
+    };
+    let mut report = Report::new(controller, &scope);
     match name {
+        JudgeName::Envoy => {
+            let proxy = arguments.proxy.as_ref();
+            let proxy = proxy.ok_or(RunError::Argument("--proxy"))?;
+            envoy::run(&scope, proxy, &mut judge, &mut report)?;
+        }
         JudgeName::EnvoyGateway => envoy_gateway::run(&scope, &mut judge, &mut report)?,
         JudgeName::PolicyMachinery => policy_machinery::run(&scope, &mut judge, &mut report)?,
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::existing::{replace, withdraw};
 use super::join::{BlockUse, RuleSet, join, unit_paths};
-use super::leaf::{Leaf, Path, assemble};
+use super::leaf::{Leaf, Path, assemble, dotted};
 use super::policy::{Block, Policy, without};
 use super::settings::{Direction, SameTarget, Settings, Span};
 
@@ -132,6 +132,10 @@ fn spanned(kind: &Settings, nodes: &[Node]) -> Vec<Node> {
     let Span::ClosestParent(levels) = &kind.span else {
         return nodes.to_vec();
     };
+    let mut all = nodes.iter().flat_map(|node| &node.policies);
+    if all.any(|policy| policy.fieldwise) {
+        return nodes.to_vec();
+    }
     let listed = |level: &String| levels.as_ref().is_none_or(|levels| levels.contains(level));
     // From the most specific on: whole nodes with OldestWins (specification 11.11), else policies.
     let mut groups: Vec<Node> = Vec::new();
@@ -166,6 +170,11 @@ struct FoldState<'k> {
     folded: Folded,
     /// Custom blocks that have counted (specification 5.2).
     counted: BTreeSet<(String, usize)>,
+    /// For each field that has instances: whose count, by node and by whether it is a route or below one; and
+    /// whether all are off (specification 5.11).
+    instances: Vec<(Vec<(usize, bool)>, bool)>,
+    /// The node whose policies are taken.
+    node: (usize, bool),
 }
 
 /// Specification 6.1
@@ -180,9 +189,13 @@ fn bottom_up(kind: &Settings, nodes: &[Node], own: &[Leaf]) -> Folded {
             ..Folded::default()
         },
         counted: BTreeSet::new(),
+        instances: vec![Default::default(); kind.instances.len()],
+        node: (0, false),
     };
     let mut anyone = false;
-    for node in nodes.iter().rev() {
+    for (number, node) in nodes.iter().enumerate().rev() {
+        let levels = ["Route", "RouteRule", "Backend", "BackendPort"];
+        gathered.node = (number, levels.contains(&node.level.as_str()));
         if kind.same_target == SameTarget::OldestWins {
             anyone |= gathered.group(&node.policies);
         } else {
@@ -257,10 +270,55 @@ impl FoldState<'_> {
                 return false;
             }
         }
+        if !self.instances(&mut rules) {
+            return false;
+        }
         self.folded.rules = Some(match &self.folded.rules {
             None => rules,
             Some(lower) => join(self.kind, lower, &rules, by, again),
         });
+        true
+    }
+}
+
+impl FoldState<'_> {
+    /// Specification 5.11: takes out what does not count of a policy, and of those below it. Returns whether
+    /// something is left.
+    fn instances(&mut self, rules: &mut RuleSet) -> bool {
+        let (node, of_route) = self.node;
+        for ((path, _, disable), (counting, off)) in
+            self.kind.instances.iter().zip(&mut self.instances)
+        {
+            let place = dotted(path);
+            let mut lines = rules.lines.iter();
+            if !lines.any(|line| line.path.starts_with(&place)) {
+                continue;
+            }
+            let turns_off = disable.as_ref().is_some_and(|name| {
+                let inside: Vec<_> = place.iter().cloned().chain(dotted(name)).collect();
+                rules
+                    .lines
+                    .iter()
+                    .any(|line| line.path.starts_with(&inside))
+            });
+            let same = |other: &(usize, bool)| match turns_off && !of_route {
+                true => other.0 == node,
+                false => other.1 == of_route,
+            };
+            if *off || counting.iter().any(same) {
+                rules.lines.retain(|line| !line.path.starts_with(&place));
+                if rules.lines.is_empty() {
+                    return false;
+                }
+                continue;
+            }
+            if turns_off {
+                *off = true;
+                let below = self.folded.rules.iter_mut();
+                below.for_each(|r| r.lines.retain(|line| !line.path.starts_with(&place)));
+            }
+            counting.push((node, of_route));
+        }
         true
     }
 }

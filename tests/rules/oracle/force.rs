@@ -91,7 +91,7 @@ fn count(
     let mut count = Count::default();
     let held = placed.held(&policy.name);
     for (path, scene) in scenes {
-        count.unknown |= scene.unknown && scene.has(&held);
+        count.unknown |= scene.unknown && scene.has_open(&held);
         if !scene.scope || !stands_in(placed, scene, &policy.name) {
             continue;
         }
@@ -118,7 +118,7 @@ pub fn here<'s>(scene: &'s PathView, policy: &'s Policy) -> &'s Policy {
 /// Whether the policy reaches a scope. Of a Direct kind only the layer that answers does; without
 /// an effective level the target and its sections are the scopes, and nothing below them (specification 7.2).
 pub fn stands_in(placed: &AttachedKind, scene: &PathView, name: &str) -> bool {
-    let stands = |node: &Node| node.policies.iter().any(|p| p.name == name);
+    let stands = |node: &Node| node.policies.iter().any(|p| p.name == name && p.left);
     if placed.kind.class != Class::Direct {
         return scene.nodes.iter().any(stands);
     }
@@ -154,14 +154,13 @@ struct Offered {
 
 /// The leaves of all its blocks; two blocks that hold the same one count once (specification 11.15). An empty
 /// block that counts is one unit, the whole (specification 11.9).
-fn offered(policy: &Policy) -> BTreeMap<Path, Offered> {
+fn offered(scene: &PathView, name: &str) -> BTreeMap<Path, Offered> {
     let mut all: BTreeMap<Path, Offered> = BTreeMap::new();
-    for (at, block) in policy
-        .blocks
-        .iter()
-        .enumerate()
-        .filter(|(_, block)| block.counts)
-    {
+    // Limits may leave something else of it at each of its places (2.10).
+    let places = scene.nodes.iter().flat_map(|node| &node.policies);
+    let places = places.filter(|policy| policy.name == name);
+    let blocks = places.flat_map(|policy| policy.blocks.iter().enumerate());
+    for (at, block) in blocks.filter(|(_, block)| block.counts) {
         let whole = block.lines.is_empty().then(|| (Path::new(), None));
         let lines = block
             .lines
@@ -173,7 +172,9 @@ fn offered(policy: &Policy) -> BTreeMap<Path, Offered> {
                 lists: false,
                 objects: false,
             });
-            unit.blocks.push(at);
+            if !unit.blocks.contains(&at) {
+                unit.blocks.push(at);
+            }
             let empty = |value: &Value| line.is_some_and(|line| line.value == *value);
             unit.lists |= empty(&Value::Array(Vec::new()));
             unit.objects |= empty(&Value::Object(Default::default()));
@@ -189,7 +190,7 @@ fn tally(kind: &Settings, scene: &PathView, policy: &Policy, folded: &Folded, co
     let name = &policy.name;
     let none = RuleSet::default();
     let rules = folded.rules.as_ref().unwrap_or(&none);
-    let offered = offered(policy);
+    let offered = offered(scene, name);
     let mut won = false;
     for (path, unit) in &offered {
         let unset_by = unset_by(scene, folded, name, path);

@@ -26,11 +26,11 @@ pub fn losses(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
 
 /// What the policy of the whole offers, and the answer of a section lacks (11.18).
 fn direct(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
-    let folded = effective(placed, scene);
-    let result = folded.spec().unwrap_or(Value::Null);
-    if folded.rules.is_none() && folded.closed_by.is_empty() {
+    if unmerged::winner(placed, scene).is_none() {
         return BTreeSet::new();
     }
+    // Where nothing is left of the policy that holds the section, there is no result.
+    let result = effective(placed, scene).spec().unwrap_or(Value::Null);
     let layer = unmerged::layer(placed, scene);
     let policies = layer.iter().flat_map(|node| &node.policies).skip(1);
     let lines = policies

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::fold::{Node, conflicted};
 use super::leaf::{Leaf, Path, dotted, flatten};
+use super::limits::{Limit, limited};
 use super::objects::{Objects, at};
 use super::policy::Policy;
 use super::schema::Shape;
@@ -80,10 +81,17 @@ pub struct PathView {
     /// The Gateway or mesh root of the path.
     pub root: Option<String>,
     places: BTreeSet<Place>,
+    /// Places where limits leave nothing of any policy (2.10).
+    closed: BTreeSet<Place>,
 }
 
 fn rank(level: &str) -> usize {
     LEVELS.iter().position(|l| *l == level).unwrap()
+}
+
+/// Whether a kind in keys, `Kind` or `Kind.group`, has a name.
+pub fn fits_kind(name: &str, key: &str) -> bool {
+    key.split('.').next() == Some(name)
 }
 
 /// Whether a controllerName fits an entry, in which `*` stands for any characters (2.6).
@@ -316,12 +324,30 @@ impl<'w> AttachedKind<'w> {
             && (self.kind.controllers.is_empty() || !namespace);
         let ends = full && steps.len() == all.steps.len();
         let places = self.places(&steps, &all);
-        let (acts, unknown) = self.acts(&all, namespace, &places);
+        let limits = self.kind.limits.iter();
+        let holding: Vec<&Limit> = limits
+            .filter(|limit| limit.holds(self.objects, &steps, &all))
+            .collect();
+        let on = |place: &Place| -> Vec<&Limit> {
+            let limits = holding.iter().copied();
+            limits.filter(|limit| limit.concerns(&place.node)).collect()
+        };
+        let is_closed = |place: &Place| on(place).iter().any(|limit| limit.fields.is_empty());
+        let closed: BTreeSet<Place> = places
+            .iter()
+            .map(|(place, _)| place.clone())
+            .filter(is_closed)
+            .collect();
+        let open = places.iter().filter(|(place, _)| !closed.contains(place));
+        let open: Vec<_> = open.cloned().collect();
+        let (acts, unknown) = self.acts(&all, namespace, &open);
         let dropped: Vec<&str> = steps.iter().filter_map(|s| self.dropped(s)).collect();
         let counts = |level: &String| !acts || !dropped.contains(&level.as_str());
-        let stands = |(place, level): &(Place, String)| match counts(level) {
-            true => self.at.get(place).cloned().unwrap_or_default(),
-            false => Vec::new(),
+        let stands = |(place, level): &(Place, String)| -> Vec<Policy> {
+            let here = self.at.get(place).into_iter().flatten();
+            let here = here.filter(|_| counts(level) && !closed.contains(place));
+            here.filter_map(|policy| limited(&self.kind, policy, &on(place)))
+                .collect()
         };
         let mut nodes: Vec<Node> = places
             .iter()
@@ -348,7 +374,7 @@ impl<'w> AttachedKind<'w> {
                 || Some(object(&place.node)) == deepest
                 || (joined && place.node.starts_with("Gateway/") && !place.node.contains('#'))
         };
-        let rejected = places
+        let rejected = open
             .iter()
             .filter(|(place, level)| answers(place) && counts(level));
         let rejected = rejected
@@ -379,6 +405,7 @@ impl<'w> AttachedKind<'w> {
                 .map(|s| s.node.clone()),
             nodes,
             places: places.into_iter().map(|(place, _)| place).collect(),
+            closed,
         }
     }
 
@@ -497,10 +524,19 @@ impl PathView {
     pub fn has(&self, places: &BTreeSet<Place>) -> bool {
         !self.places.is_disjoint(places)
     }
+
+    /// Whether the kind may act at one of the places on the path.
+    pub fn has_open(&self, places: &BTreeSet<Place>) -> bool {
+        let mut here = self.places.intersection(places);
+        here.any(|place| !self.closed.contains(place))
+    }
 }
 
-/// Whether at least one Accepted condition has the current generation, and all of those are False (`trustStatus`).
+/// Whether the kind ignores the policy because it is being deleted (1.7), or at least one Accepted condition has the current generation, and all of those are False (`trustStatus`).
 fn distrusted(kind: &Settings, body: &Value) -> Option<String> {
+    if kind.ignores_deleted && !body["metadata"]["deletionTimestamp"].is_null() {
+        return Some("BeingDeleted".to_owned());
+    }
     if !kind.trust_status {
         return None;
     }

@@ -10,7 +10,7 @@ use super::worlds::TargetCandidate;
 
 /// Adds the policies of a kind to a world.
 pub fn policies(
-    rng: &mut Rng,
+    (rng, more): (&mut Rng, &mut Rng),
     profile: &Value,
     places: &[TargetCandidate],
     objects: &mut Vec<Value>,
@@ -20,8 +20,22 @@ pub fn policies(
     let ages = if rng.percent(30) { 1 } else { 4 };
     for number in 0..rng.within(2, 8) {
         let mut spec = Map::new();
-        let namespace = target(rng, &kind, places, &mut spec);
+        let namespace = target(rng, more, &kind, places, &mut spec);
         offer(rng, &kind, &mut spec);
+        for (field, ..) in &kind.instances {
+            if more.percent(65) {
+                let values = [
+                    json!({"ref": {"name": "a"}, "v": 1}),
+                    json!({"ref": {"name": "b"}}),
+                    json!({"ref": {"name": "b", "namespace": "shop"}, "v": 2}),
+                    json!({"ref": "a"}),
+                    json!({"v": 3}),
+                    json!({"off": {}}),
+                    json!({"off": {"why": 1}, "ref": {"name": "a"}}),
+                ];
+                spec.insert(field.clone(), more.choose(&values));
+            }
+        }
         let name = format!("p{number}");
         if rng.percent(6) {
             spoil(rng, &kind, &mut spec);
@@ -47,6 +61,7 @@ pub fn policies(
 /// Writes the references; returns the namespace in which the policy has to live.
 fn target(
     rng: &mut Rng,
+    more: &mut Rng,
     kind: &Settings,
     places: &[TargetCandidate],
     spec: &mut Map<String, Value>,
@@ -67,7 +82,7 @@ fn target(
     } else {
         first.namespace.clone()
     };
-    let mut refs = vec![reference(rng, kind, first)];
+    let mut refs = vec![reference(rng, more, kind, first)];
     // A second and a third one where the kind may: several targets of one policy.
     let neighbours: Vec<&TargetCandidate> = usable
         .iter()
@@ -76,7 +91,7 @@ fn target(
         .collect();
     while !neighbours.is_empty() && rng.percent(25) && refs.len() < 4 {
         let place = rng.choose(&neighbours);
-        refs.push(reference(rng, kind, place));
+        refs.push(reference(rng, more, kind, place));
     }
     if refs.len() == 1 && refs[0].get("selector").is_none() && rng.percent(20) {
         spec.insert("targetRef".to_owned(), refs[0].clone());
@@ -86,7 +101,7 @@ fn target(
     namespace
 }
 
-fn reference(rng: &mut Rng, kind: &Settings, place: &TargetCandidate) -> Value {
+fn reference(rng: &mut Rng, more: &mut Rng, kind: &Settings, place: &TargetCandidate) -> Value {
     let group = match place.kind {
         "Service" | "Namespace" => "",
         kind if kind == EXTERNAL.1 => EXTERNAL.0,
@@ -113,8 +128,8 @@ fn reference(rng: &mut Rng, kind: &Settings, place: &TargetCandidate) -> Value {
     if !place.sections.is_empty() && rng.percent(40) {
         reference["sectionName"] = json!(rng.choose(&place.sections));
     }
-    if kind.gateway_sections && !place.others.is_empty() && rng.percent(40) {
-        reference["sectionName"] = json!(rng.choose(&place.others));
+    if kind.gateway_sections && !place.others.is_empty() && more.percent(40) {
+        reference["sectionName"] = json!(more.choose(&place.others));
     }
     reference
 }

@@ -47,6 +47,10 @@ pub struct Policy {
     /// Bare rules, then defaults, then overrides (specification 11.10); a kind of one strategy per policy has
     /// just one.
     pub blocks: Vec<Block>,
+    /// Something of it is left where limits hold (specification 2.10).
+    pub left: bool,
+    /// Limits let its atomic blocks meet field by field.
+    pub fieldwise: bool,
 }
 
 impl Block {
@@ -100,6 +104,8 @@ impl Policy {
             namespace: found.namespace.clone(),
             invalid: blocks.is_none(),
             blocks: blocks.unwrap_or_default(),
+            left: true,
+            fieldwise: false,
             name,
         }
     }
@@ -237,6 +243,7 @@ impl Reader<'_> {
         let fields = from.as_object()?;
         let strategy = self.chosen(fields, within);
         let mut rules = Value::Object(self.rules(fields, within));
+        self.by_identity(&mut rules);
         let empty = rules.as_object().is_none_or(Map::is_empty);
         if strategy.is_some_and(|s| s.granularity != Granularity::Atomic) && !empty {
             for (path, value) in &kind.field_defaults {
@@ -282,6 +289,37 @@ impl Reader<'_> {
             missing: checked.missing,
             reasons: checked.reasons,
         })
+    }
+
+    /// Specification 5.11: a field that has instances is a map with one of them, or with what turns all off.
+    fn by_identity(&self, rules: &mut Value) {
+        for (path, key, disable) in &self.kind.instances {
+            let pointer = format!("/{}", path.replace('.', "/"));
+            let Some(value) = rules.pointer_mut(&pointer).filter(|v| v.is_object()) else {
+                continue;
+            };
+            let off = disable.as_ref().filter(|name| value.get(name).is_some());
+            if let Some(name) = off {
+                let kept = value[name].clone();
+                *value = serde_json::json!({name: kept});
+                continue;
+            }
+            let own = self
+                .by
+                .split_once('/')
+                .map_or("", |(namespace, _)| namespace);
+            let named = value.pointer(&format!("/{}", key.replace('.', "/")));
+            let of = |field: &str| named.and_then(|named| named[field].as_str());
+            let namespace = of("namespace").filter(|n| !n.is_empty()).unwrap_or(own);
+            let name = match (of("name"), named) {
+                (Some(name), _) => name.to_owned(),
+                (None, Some(Value::String(name))) => name.clone(),
+                (None, Some(other)) => other.to_string(),
+                (None, None) => String::new(),
+            };
+            let identity = format!("{namespace}/{name}");
+            *value = serde_json::json!({identity: value.clone()});
+        }
     }
 
     /// Specification 5.3, 11.6: the strategy of a block; `None`: it is not offered, or not clear.

@@ -26,7 +26,7 @@ const PRESETS: [&str; 8] = [
 ];
 
 /// A profile of the kind `P{number}`.
-pub fn profile(rng: &mut Rng, number: usize) -> Value {
+pub fn profile(rng: &mut Rng, more: &mut Rng, number: usize) -> Value {
     let kind = format!("P{number}");
     let mut spec = json!({
         "policy": {"group": GROUP, "kind": kind},
@@ -46,6 +46,7 @@ pub fn profile(rng: &mut Rng, number: usize) -> Value {
         0 => unmerged(rng, &mut spec, "Direct"),
         1 => unmerged(rng, &mut spec, "Listed"),
         2 => preset(rng, &mut spec),
+        _ if more.percent(12) => instances(more, &mut spec),
         _ => {
             let mut shape = Shape::new(rng);
             shape.strategies(rng);
@@ -57,7 +58,7 @@ pub fn profile(rng: &mut Rng, number: usize) -> Value {
     }
     let class = Settings::read(&json!({"spec": spec}), None).class;
     vocabulary::profile(rng, &mut spec, class);
-    listener_sets(rng, &mut spec);
+    listener_sets(more, &mut spec);
     json!({
         "apiVersion": "entail.dev/v1alpha1", "kind": "PolicyProfile",
         "metadata": {"name": format!("p{number}s.{GROUP}")}, "spec": spec,
@@ -131,6 +132,26 @@ pub fn definition(rng: &mut Rng, profile: &Value) -> Value {
     })
 }
 
+/// A kind with fields of which several apply (specification 5.11).
+fn instances(rng: &mut Rng, spec: &mut Value) {
+    spec["rules"] = json!({"path": "spec", "defaults": [], "overrides": []});
+    spec["strategies"] = json!(["RuleDefaults"]);
+    spec["strategy"] = json!({"owner": "Higher"});
+    spec["ruleMaps"] = json!(["m"]);
+    spec["sameTarget"] = json!(rng.pick(&[
+        "Established",
+        "OldestWins",
+        "OldestWins",
+        "RejectNewer",
+        "UnionOrReject",
+    ]));
+    let all = [
+        json!({"path": "x", "key": "ref", "disable": "off"}),
+        json!({"path": "y", "key": "ref.name"}),
+    ];
+    spec["instances"] = json!(all[..rng.within(1, 2)]);
+}
+
 /// A kind whose policies are not merged (specification 7, 8).
 fn unmerged(rng: &mut Rng, spec: &mut Value, class: &str) {
     spec["class"] = json!(class);
@@ -148,7 +169,7 @@ fn unmerged(rng: &mut Rng, spec: &mut Value, class: &str) {
 
 /// How policies reach ListenerSets, and whether those of one port conflict (specification 7.5, 7.6).
 fn listener_sets(rng: &mut Rng, spec: &mut Value) {
-    let direct = spec["class"] == "Direct";
+    let direct = spec["class"] == "Direct" || spec["preset"] == "direct";
     let above =
         ["Gateway", "GatewayClass"].contains(&spec["effectiveTarget"].as_str().unwrap_or(""));
     let has = |kind: &str| {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::existing::References;
+use super::limits::{Limit, limits};
 use super::objects::normal;
 use super::presets::filled;
 
@@ -74,6 +75,8 @@ pub struct Target {
     pub group: String,
     pub kind: String,
     pub sections: bool,
+    pub fields: Vec<String>,
+    pub root_only: bool,
 }
 
 /// What comes before age (specification 4.5).
@@ -139,6 +142,8 @@ pub struct Settings {
     pub schema: Option<Value>,
     pub atomic_paths: Vec<String>,
     pub reducers: Vec<PathReducer>,
+    /// Fields of which several apply: path, key, and what turns all off (specification 5.11).
+    pub instances: Vec<(String, String, Option<String>)>,
     pub top_down: bool,
     pub span: Span,
     pub same_target: SameTarget,
@@ -156,6 +161,9 @@ pub struct Settings {
     pub own_replacements: Vec<(String, String)>,
     pub references: Vec<References>,
     pub trust_status: bool,
+    pub limits: Vec<Limit>,
+    /// Policies that are being deleted do not count (specification 1.7).
+    pub ignores_deleted: bool,
     /// Gateway, Target or None (specification 10).
     pub ancestor: String,
 }
@@ -273,6 +281,20 @@ fn reducers(value: &Value) -> Vec<PathReducer> {
     items.filter_map(reducer).collect()
 }
 
+/// Path, key, and the field that turns all off.
+fn instances(value: &Value) -> Vec<(String, String, Option<String>)> {
+    let items = value.as_array().into_iter().flatten();
+    items
+        .filter_map(|item| {
+            Some((
+                text(&item["path"])?,
+                text(&item["key"])?,
+                text(&item["disable"]),
+            ))
+        })
+        .collect()
+}
+
 fn order(value: &Value) -> Vec<OrderKey> {
     let items = value.as_array().into_iter().flatten();
     let key = |item: &Value| OrderKey {
@@ -350,7 +372,10 @@ impl Settings {
             owner_lower: choice["owner"] == "Lower",
             values: text_map(&choice["values"]),
             default: text(&choice["default"]),
-            rule_maps: texts(&spec["ruleMaps"]),
+            rule_maps: texts(&spec["ruleMaps"])
+                .into_iter()
+                .chain(instances(&spec["instances"]).into_iter().map(|i| i.0))
+                .collect(),
             list_keys: if structural {
                 text_map(&spec["listKeys"])
             } else {
@@ -360,6 +385,7 @@ impl Settings {
             strategies,
             atomic_paths: texts(&spec["atomicPaths"]),
             reducers: reducers(&spec["reducers"]),
+            instances: instances(&spec["instances"]),
             top_down: spec["fold"] == "TopDown",
             span: span(&spec["span"]),
             same_target: same_target(&spec["sameTarget"]),
@@ -382,6 +408,8 @@ impl Settings {
                 .map(references)
                 .collect(),
             trust_status: spec["trustStatus"] == true,
+            limits: limits(&spec["limits"]),
+            ignores_deleted: spec["whileDeleting"] == "Ignored",
             ancestor: text(&spec["status"]["ancestor"]).unwrap(),
         }
     }
@@ -470,6 +498,8 @@ fn target(value: &Value) -> Target {
         group,
         kind,
         sections: value["sections"].as_bool().unwrap_or(true),
+        fields: texts(&value["fields"]),
+        root_only: value["namespaces"] == "Root",
     }
 }
 

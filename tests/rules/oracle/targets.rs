@@ -216,6 +216,21 @@ impl Resolver<'_> {
         }
     }
 
+    /// Why the policy cannot name a kind that others can (2.11).
+    fn refused(&self, group: &str, kind: &str) -> Option<Outcome> {
+        let mut targets = self.kind.targets.iter().flatten();
+        let target = targets.find(|t| t.group == group && t.kind == kind)?;
+        let policy = super::policy::Policy::read(self.kind, self.objects, self.policy, None);
+        let lines = policy.blocks.iter().flat_map(|block| &block.named);
+        let mut lines = lines.filter(|line| !super::limits::is_rule(line, &target.fields));
+        if !target.fields.is_empty() && lines.next().is_some() {
+            return Some(Outcome::Invalid);
+        }
+        let root = self.kind.root_namespace.as_ref();
+        let elsewhere = root != Some(&self.policy.namespace);
+        (target.root_only && elsewhere).then_some(Outcome::RefNotPermitted)
+    }
+
     fn reference(&self, reference: &Value) -> Outcome {
         let selector = reference
             .get("selector")
@@ -234,6 +249,9 @@ impl Resolver<'_> {
             .filter(|section| !section.is_empty());
         if !self.is_allowed(&group, &kind, section.is_some()) {
             return Outcome::Invalid;
+        }
+        if let Some(outcome) = self.refused(&group, &kind) {
+            return outcome;
         }
         let written = reference["namespace"]
             .as_str()
@@ -387,6 +405,9 @@ impl Resolver<'_> {
         let named = reference.get("name").is_some_and(|s| !is_unset(s));
         if section || named || !self.is_allowed(&group, &kind, false) {
             return Outcome::Invalid;
+        }
+        if let Some(outcome) = self.refused(&group, &kind) {
+            return outcome;
         }
         let label_value = |o: &Found| matches(labels, &|name| o.label(name));
         let reaches = |namespace: &str| {

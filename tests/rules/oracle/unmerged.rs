@@ -8,7 +8,7 @@ use super::settings::Class;
 
 /// Specification 7: the policy of the deepest object of a target kind, the nearest section first.
 pub fn direct(placed: &AttachedKind<'_>, scene: &PathView) -> Folded {
-    let winner = winner(placed, scene);
+    let winner = winner(placed, scene).filter(|policy| policy.left);
     let folded = Folded {
         rules: winner.map(|policy| policy.blocks[0].sheet(&policy.name)),
         ..Folded::default()

@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::limits;
 use super::objects::GATEWAY;
 use super::profiles::GROUP;
 use super::rng::Rng;
@@ -37,6 +38,9 @@ pub fn profile(rng: &mut Rng, spec: &mut Value, class: Class) {
         spec["trustStatus"] = json!(true);
     }
     if rng.percent(12) {
+        spec["whileDeleting"] = json!("Ignored");
+    }
+    if rng.percent(12) {
         spec["unnamedRules"] = json!("rule-{n}");
     }
     if rng.percent(8) {
@@ -45,6 +49,7 @@ pub fn profile(rng: &mut Rng, spec: &mut Value, class: Class) {
     if rng.percent(10) {
         spec["maxTargets"] = json!(2);
     }
+    limits::random(rng, spec);
     if spec["controllers"] != json!([]) && rng.percent(50) {
         spec["controllers"] = rng.choose(&[
             json!(["example.com/*"]),
@@ -71,6 +76,18 @@ pub fn profile(rng: &mut Rng, spec: &mut Value, class: Class) {
                 spec["rootNamespace"] = json!("shop");
             }
             _ => {}
+        }
+    }
+    for target in spec["targets"].as_array_mut().into_iter().flatten() {
+        if rng.percent(8) {
+            target["fields"] = json!(rng.some(&["a", "m.e1", "n", "items"], 60));
+        }
+    }
+    if spec["rootNamespace"] == "shop" && rng.percent(50) {
+        for target in spec["targets"].as_array_mut().into_iter().flatten() {
+            if rng.percent(40) {
+                target["namespaces"] = json!("Root");
+            }
         }
     }
     if class == Class::Inherited {
@@ -197,6 +214,9 @@ pub fn policy(rng: &mut Rng, kind: &Settings, places: &[TargetCandidate], object
         ]);
         spec.insert("priority".to_owned(), priority);
         object["metadata"]["annotations"] = json!({WEIGHT: rng.pick(&["1", "2", "-1", "many"])});
+    }
+    if rng.percent(if kind.ignores_deleted { 40 } else { 4 }) {
+        object["metadata"]["deletionTimestamp"] = json!("2026-02-01T00:00:00Z");
     }
     if kind.trust_status && rng.percent(50) {
         object["metadata"]["generation"] = json!(2);

@@ -8,6 +8,8 @@ use super::rng::Rng;
 use super::vocabulary;
 
 const NAMESPACES: [&str; 3] = ["a-b", "a", "shop"];
+/// Makes other random numbers of a seed.
+const MORE: u64 = 0x5EED_0F0A_DDED_0001;
 const HOSTS: [&str; 4] = [
     "*.example.com",
     "shop.example.com",
@@ -35,6 +37,8 @@ pub struct TargetCandidate {
 
 struct Builder {
     rng: Rng,
+    /// Decides what is added to a world, so that the rest of it stays what it was.
+    more: Rng,
     objects: Vec<Value>,
     places: Vec<TargetCandidate>,
 }
@@ -44,22 +48,24 @@ impl World {
     pub fn new(seed: u64) -> Self {
         let mut builder = Builder {
             rng: Rng::new(seed),
+            more: Rng::new(seed ^ MORE),
             objects: Vec::new(),
             places: Vec::new(),
         };
         builder.topology();
         let Builder {
             mut rng,
+            mut more,
             mut objects,
             places,
         } = builder;
         let mut profiles = Vec::new();
         for number in 0..rng.within(1, 3) {
-            let profile = profiles::profile(&mut rng, number);
+            let profile = profiles::profile(&mut rng, &mut more, number);
             if rng.percent(80) {
                 objects.push(profiles::definition(&mut rng, &profile));
             }
-            policies::policies(&mut rng, &profile, &places, &mut objects);
+            policies::policies((&mut rng, &mut more), &profile, &places, &mut objects);
             profiles.push(profile);
         }
         Self {
@@ -97,11 +103,15 @@ impl Builder {
         for number in 0..self.rng.within(1, 3) {
             self.service(number);
         }
-        if self.rng.percent(40) {
-            self.listener_set("set");
-            if self.rng.percent(30) {
-                self.listener_set("other");
-            }
+        if self.rng.percent(30) {
+            let day = self.more.below(6);
+            self.listener_set("set", day);
+        }
+        if self.more.percent(20) {
+            let day = self.more.below(6);
+            std::mem::swap(&mut self.rng, &mut self.more);
+            self.listener_set("other", day);
+            std::mem::swap(&mut self.rng, &mut self.more);
         }
         for number in 0..self.rng.within(1, 4) {
             self.route(number);
@@ -183,15 +193,15 @@ impl Builder {
         self.note("Gateway", namespace, &name, &sections);
     }
 
-    fn listener_set(&mut self, name: &str) {
+    /// A ListenerSet that was created on a day of the month; on the first ones none is said.
+    fn listener_set(&mut self, name: &str, day: usize) {
         let Some(gateway) = self.one("Gateway") else {
             return;
         };
         let namespace = self.rng.pick(&NAMESPACES);
         let (listeners, sections) = self.listeners();
         let mut metadata = self.metadata(namespace, name);
-        if self.rng.percent(50) {
-            let day = self.rng.below(3) + 1;
+        if day > 2 {
             metadata["creationTimestamp"] = json!(format!("2026-01-0{day}T00:00:00Z"));
         }
         // Another name of the kind (11.47).
@@ -213,7 +223,10 @@ impl Builder {
                 place.others.extend(sections.iter().cloned());
             }
         }
-        self.note("ListenerSet", namespace, name, &sections);
+        // Routes and policies name the first one alone, as they did before there was another.
+        if name == "set" {
+            self.note("ListenerSet", namespace, name, &sections);
+        }
     }
 
     fn service(&mut self, number: usize) {

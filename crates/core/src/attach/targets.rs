@@ -4,7 +4,7 @@
 use super::section::has_sections;
 use super::{AttachmentGroup, Context};
 use crate::model::{GroupKind, LabelSelector, NodeKey, ObjectKey, Outcome, Str, groups};
-use crate::profile::{Reference, ReferenceTarget, SelectorNamespaces};
+use crate::profile::{Reference, ReferenceTarget, SelectorNamespaces, other_field};
 
 /// The outcome of a reference that fails, and the reason.
 type ReferenceError = (Outcome, String);
@@ -28,8 +28,8 @@ impl Context<'_> {
         }
     }
 
-    /// Checks that the profile allows the kind and the section, and that the kind has sections
-    /// (specification 11.28).
+    /// Checks that the profile allows the kind and the section, that the kind has sections (specification
+    /// 11.28), and that the policy can name the kind (specification 2.11).
     fn check_allowed(&self, reference: &Reference) -> Result<(), ReferenceError> {
         let kind = &reference.kind;
         let sections = match self.profile.target(kind) {
@@ -46,6 +46,24 @@ impl Context<'_> {
             return Err((
                 Outcome::Invalid,
                 format!("the kind does not target sections of `{kind}`"),
+            ));
+        }
+        let Some(target) = self.profile.listed_target(kind) else {
+            return Ok(());
+        };
+        let blocks = self.policy.blocks.iter();
+        let mut others = blocks.filter_map(|block| other_field(&block.rules, &target.fields));
+        if let Some(field) = others.next() {
+            return Err((
+                Outcome::Invalid,
+                format!("a policy that targets `{kind}` cannot have the field `{field}`"),
+            ));
+        }
+        let root = self.profile.root_namespace.as_ref();
+        if target.root_only && root != Some(&self.policy.key.namespace) {
+            return Err((
+                Outcome::RefNotPermitted,
+                format!("only policies in the root namespace can target `{kind}`"),
             ));
         }
         Ok(())

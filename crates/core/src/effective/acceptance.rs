@@ -10,7 +10,7 @@ use super::{NodePolicies, NodeRejection};
 use crate::attach::{AttachmentGroup, PolicyAttachment};
 use crate::merge::{Schemas, joined_units_of};
 use crate::model::{ChunkedVec, NodeKey, Outcome, Unit};
-use crate::profile::{ConflictScope, Policy, PolicyClass, Profile, SameTarget};
+use crate::profile::{BEING_DELETED, ConflictScope, Policy, PolicyClass, Profile, SameTarget};
 use crate::topology::Topology;
 
 /// A node with a group of its policies. Only policies with the same attachment point conflict
@@ -88,10 +88,13 @@ pub(crate) fn resolve_conflicts(
 fn rejection_reason(policy: &Policy) -> Option<(String, String)> {
     match (&policy.invalid, &policy.untrusted) {
         (Some(message), _) => Some((Outcome::Invalid.to_string(), message.clone())),
-        (None, Some(reason)) => Some((
-            reason.clone(),
-            "its controller does not accept it".to_owned(),
-        )),
+        (None, Some(reason)) => {
+            let message = match reason.as_str() {
+                BEING_DELETED => "it is being deleted",
+                _ => "its controller does not accept it",
+            };
+            Some((reason.clone(), message.to_owned()))
+        }
         (None, None) => None,
     }
 }
@@ -108,7 +111,7 @@ impl ConflictResolution {
     }
 
     /// The policies on each node.
-    pub fn by_node(self) -> HashMap<NodeKey, NodePolicies> {
+    pub fn by_node(self, profile: &Profile) -> HashMap<NodeKey, NodePolicies> {
         let mut grouped: HashMap<NodeKey, NodePolicies> = HashMap::new();
         for ((node, group), policies) in self.accepted {
             let on_node = grouped.entry(node).or_default();
@@ -116,6 +119,13 @@ impl ConflictResolution {
         }
         for (node, rejected) in self.rejected {
             grouped.entry(node).or_default().rejected = rejected;
+        }
+        if !profile.limits.is_empty() {
+            let root = NodeKey::root();
+            for (node, policies) in &mut grouped {
+                let kind = (*node != root).then_some(&node.object.kind);
+                policies.limits = profile.limits.concerning(kind);
+            }
         }
         grouped
     }

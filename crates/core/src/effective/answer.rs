@@ -142,11 +142,9 @@ impl PolicyKind {
         if chain.inherited_only {
             return Vec::new();
         }
-        let mut found: Vec<RejectedPolicy> = chain
-            .steps
-            .iter()
-            .filter_map(|step| self.nodes.get(&step.node))
-            .flat_map(|on_node| &on_node.rejected)
+        let mut found: Vec<RejectedPolicy> = self
+            .acting(chain)
+            .flat_map(|(_, on_node, _)| &on_node.rejected)
             .filter(|rejected| chain.includes(&rejected.group))
             .filter_map(|rejected| {
                 let policy = self.required_policy(rejected.policy)?;

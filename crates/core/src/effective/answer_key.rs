@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{AttachmentChain, PolicyKind, UnknownController, World};
 use crate::attach::AttachmentGroup;
 use crate::model::{GroupKind, Level, NodeKey, Object, Strategy};
-use crate::profile::{MissingObjects, PolicyClass, Profile, StrategySource};
+use crate::profile::{LimitSet, MissingObjects, PolicyClass, Profile, StrategySource};
 
 /// Everything that the answer of a kind depends on: equal keys have equal answers, also across rebuilds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -28,6 +28,8 @@ pub struct AnswerKey {
 struct GroupKey {
     level: Level,
     group: AttachmentGroup,
+    /// The limits that hold for the policies.
+    limits: LimitSet,
     /// The node's name, for kinds whose answers contain it.
     node: Option<String>,
     policies: Vec<PolicyKey>,
@@ -79,10 +81,7 @@ impl World {
     fn group_keys(&self, kind: &PolicyKind, chain: &AttachmentChain) -> Vec<GroupKey> {
         let is_listed = kind.profile.class == PolicyClass::Listed;
         let mut found = Vec::with_capacity(chain.steps.len());
-        for step in &chain.steps {
-            let Some(on_node) = kind.nodes.get(&step.node) else {
-                continue;
-            };
+        for (step, on_node, limits) in kind.acting(chain) {
             let counts = |group: &AttachmentGroup| {
                 chain.includes(group) || *group == AttachmentGroup::Selecting
             };
@@ -104,6 +103,7 @@ impl World {
                 found.push(GroupKey {
                     level: step.level,
                     group: group.clone(),
+                    limits,
                     node: is_listed.then(|| self.topology().describe(step.node)),
                     policies: policies.collect(),
                 });
@@ -132,12 +132,8 @@ fn rejected(kind: &PolicyKind, chain: &AttachmentChain) -> Vec<(PtrEq<Object>, S
     if chain.inherited_only {
         return Vec::new();
     }
-    let on_node = chain
-        .steps
-        .iter()
-        .filter_map(|step| kind.nodes.get(&step.node));
-    on_node
-        .flat_map(|on_node| &on_node.rejected)
+    kind.acting(chain)
+        .flat_map(|(_, on_node, _)| &on_node.rejected)
         .filter(|rejected| chain.includes(&rejected.group))
         .filter_map(|rejected| {
             let policy = kind.required_policy(rejected.policy)?;

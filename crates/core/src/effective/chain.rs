@@ -96,14 +96,14 @@ impl PolicyKind {
 
     /// The steps of a chain that a policy is attached to.
     pub(crate) fn steps_with_policy(&self, slot: usize, chain: &AttachmentChain) -> Vec<PathStep> {
-        let has_policy = |step: &&PathStep| {
-            let on_node = self.nodes.get(&step.node);
-            let mut groups = on_node
-                .into_iter()
-                .flat_map(|on_node| on_node.applying(chain));
-            groups.any(|(_, policies)| policies.contains(&slot))
-        };
-        chain.steps.iter().filter(has_policy).copied().collect()
+        let mut found = Vec::new();
+        for (step, on_node, _) in self.acting(chain) {
+            let mut groups = on_node.applying(chain);
+            if groups.any(|(_, policies)| policies.contains(&slot)) {
+                found.push(*step);
+            }
+        }
+        found
     }
 
     /// The number of slots for policies; some may be free.

@@ -11,7 +11,9 @@ impl PolicyKind {
     /// The rules of the policy of the most specific group. A policy with `sectionName` replaces the policy
     /// of the whole object on its section (specification 7.3).
     pub(super) fn direct(&self, groups: &[Vec<Acceptance<'_>>]) -> EffectivePolicy {
-        let Some(winner) = winner(groups).filter(|winner| !fails(winner)) else {
+        // A policy of which nothing is left on the path holds its place (specification 2.10).
+        let in_force = |winner: &&Acceptance<'_>| winner.takes_part && !fails(winner);
+        let Some(winner) = winner(groups).filter(in_force) else {
             return EffectivePolicy::default();
         };
         EffectivePolicy {
@@ -30,7 +32,7 @@ pub(super) fn winner<'s, 'k>(groups: &'s [Vec<Acceptance<'k>>]) -> Option<&'s Ac
 
 /// Whether a policy that applies fails closed because an object is missing (specification 5.7).
 pub(super) fn fails(accepted: &Acceptance<'_>) -> bool {
-    accepted.policy.blocks.iter().any(|block| {
+    accepted.blocks.iter().any(|block| {
         let mut missing = block.missing.iter();
         missing.any(|missing| !missing.fails_open(&block.rules))
     })
@@ -39,7 +41,7 @@ pub(super) fn fails(accepted: &Acceptance<'_>) -> bool {
 /// The rules of all blocks of a policy, unmerged, without what fails open (specification 5.7).
 pub(super) fn rules(accepted: &Acceptance<'_>) -> Value {
     let mut rules = Map::new();
-    for block in &accepted.policy.blocks {
+    for block in accepted.blocks.iter() {
         let mut fields = block.rules.clone();
         for missing in &block.missing {
             if missing.fails_open(&block.rules)

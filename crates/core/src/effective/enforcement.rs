@@ -8,7 +8,7 @@ use super::stack::Acceptance;
 use super::{AttachmentChain, PolicyKind, World, direct};
 use crate::merge::{FoldDetail, FoldResult, MergedUnit, fold, leaves_of, value_at};
 use crate::model::{Enforcement, Granularity, Segment, Unit};
-use crate::profile::PolicyClass;
+use crate::profile::{Block, PolicyClass};
 use crate::topology::NodeId;
 
 /// What the policies of a kind contribute to the scopes that have the same chain.
@@ -106,9 +106,10 @@ impl World {
         let folded = fold(&kind.profile, kind.schemas(), &stack, FoldDetail::Losses);
         let contributing: BTreeSet<usize> = folded.contributors().collect();
         // A policy without rules and without `unset` has no scope.
-        let accepted = distinct_policies(groups)
-            .into_iter()
-            .filter(|s| !s.policy.is_transparent());
+        let accepted = distinct_policies(groups).into_iter().filter(|s| {
+            let mut places = groups.iter().flatten();
+            places.any(|other| other.index == s.index && !other.is_transparent())
+        });
         Contribution {
             shares: accepted.map(|s| share(kind, &folded, groups, s)).collect(),
             contributors: contributors(groups, |policy| contributing.contains(&policy)),
@@ -119,9 +120,11 @@ impl World {
 /// The contribution of a Direct kind: one policy applies as a whole.
 fn direct_contribution(groups: &[Vec<Acceptance<'_>>]) -> Contribution {
     let winner = direct::winner(groups);
-    let failed = winner.is_some_and(direct::fails);
+    let in_force = |s: &&Acceptance<'_>| s.takes_part && !direct::fails(s);
+    let contributor = winner.filter(in_force).map(|s| s.index);
     let winner = winner.map(|s| s.index);
-    let shares = distinct_policies(groups).into_iter().map(|accepted| {
+    let taking_part = distinct_policies(groups).into_iter();
+    let shares = taking_part.filter(|s| s.takes_part).map(|accepted| {
         let wins = Some(accepted.index) == winner;
         Share {
             policy: accepted.index,
@@ -137,7 +140,7 @@ fn direct_contribution(groups: &[Vec<Acceptance<'_>>]) -> Contribution {
     });
     Contribution {
         shares: shares.collect(),
-        contributors: contributors(groups, |policy| Some(policy) == winner && !failed),
+        contributors: contributors(groups, |policy| Some(policy) == contributor),
     }
 }
 
@@ -177,7 +180,7 @@ fn share(
     accepted: &Acceptance<'_>,
 ) -> Share {
     let policy = accepted.index;
-    let offered = offered_leaves(kind, folded, accepted);
+    let offered = offered_leaves(kind, folded, groups, policy);
     let mut won = 0;
     let mut lost = Vec::new();
     let mut overridden_by = BTreeSet::new();
@@ -217,11 +220,20 @@ fn share(
 fn offered_leaves(
     kind: &PolicyKind,
     folded: &FoldResult<'_>,
-    accepted: &Acceptance<'_>,
+    groups: &[Vec<Acceptance<'_>>],
+    policy: usize,
 ) -> BTreeMap<Unit, LeafOffer> {
     let mut offered: BTreeMap<Unit, LeafOffer> = BTreeMap::new();
-    for block in accepted.policy.blocks.iter().filter(|b| b.participates) {
-        let skipped = folded.is_skipped(accepted.index, block.name);
+    // A limit can concern some attachments of the policy only (specification 2.10).
+    let places = groups.iter().flatten().filter(|s| s.index == policy);
+    let mut blocks: Vec<&Block> = Vec::new();
+    for block in places.flat_map(|s| s.blocks.iter()) {
+        if block.participates && !blocks.contains(&block) {
+            blocks.push(block);
+        }
+    }
+    for block in blocks {
+        let skipped = folded.is_skipped(policy, block.name);
         let offer = if skipped {
             LeafOffer::Skipped
         } else {
@@ -295,7 +307,7 @@ fn unset_by(
 ) -> Vec<usize> {
     let others = groups.iter().flatten().filter(|s| s.index != policy);
     let unsets = |s: &&Acceptance<'_>| {
-        s.policy.blocks.iter().any(|block| {
+        s.blocks.iter().any(|block| {
             block.unset.iter().any(|name| name.covers(unit))
                 && !folded.is_skipped(s.index, block.name)
         })

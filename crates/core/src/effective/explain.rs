@@ -49,13 +49,13 @@ impl World {
         let is_gep_713_fold = profile.class == PolicyClass::Inherited
             && profile.fold == FoldOrder::BottomUp
             && profile.same_target != SameTarget::OldestWins
-            && !profile.strategy_choice.lower;
+            && !profile.strategy_choice.lower
+            && profile.instances.is_empty();
         let groups = kind.groups(chain);
         let one_strategy = groups.iter().flatten().all(|s| {
-            let has_effect = |b: &&Block| b.participates || !b.unset.is_empty();
-            s.policy.blocks.iter().filter(has_effect).count() <= 1
-                && s.policy
-                    .blocks
+            let has_effect = |b: &&Block| b.has_effect();
+            s.blocks.iter().filter(has_effect).count() <= 1
+                && s.blocks
                     .iter()
                     .all(|b| b.when.is_none() && b.unset.is_empty())
         });
@@ -150,10 +150,11 @@ impl PolicyKind {
 
     /// Explains the only unit of a Direct kind: the policy that applies and those that it replaces.
     fn direct_units(&self, groups: &[Vec<Acceptance<'_>>]) -> Vec<UnitExplanation> {
-        let Some(winner) = direct::winner(groups) else {
+        let Some(winner) = direct::winner(groups).filter(|winner| winner.takes_part) else {
             return Vec::new();
         };
-        let others = groups.iter().flatten().filter(|s| s.index != winner.index);
+        let others = groups.iter().flatten();
+        let others = others.filter(|s| s.takes_part && s.index != winner.index);
         let overridden = |accepted: &Acceptance<'_>, reason| OverriddenPolicy {
             policy: accepted.reference(),
             block: crate::model::BlockName::Bare,

@@ -9,8 +9,8 @@ use super::chain::reaches_effective_level;
 use super::enforcement::{Contribution, EnforcementSummary};
 use super::{Activity, AttachmentChain, PolicyKind, PolicyStatus, Statuses, World};
 use crate::model::{GroupKind, Level, NodeKey, ObjectKey, PolicyRef, Str};
-use crate::profile::{Ancestor, EffectiveTarget, PolicyClass, Profile};
-use crate::topology::{NodeId, PathStep, ResolvedPath, RootKind, Topology};
+use crate::profile::{Ancestor, EffectiveTarget, LimitSet, PolicyClass, Profile};
+use crate::topology::{NodeId, PathStep, ResolvedPath, RootController, RootKind, Topology};
 
 /// The policies that affect a node, `(kind, slot)`.
 pub type Affected = BTreeMap<NodeId, BTreeSet<(usize, usize)>>;
@@ -43,6 +43,7 @@ impl World {
         let mut chain = AttachmentChain {
             inherited_only,
             unknown: activity.unknown().cloned(),
+            limits: self.limits_on(profile, resolved),
             ..AttachmentChain::default()
         };
         for step in layer.into_iter().filter(|step| !is_dropped(step.level)) {
@@ -79,6 +80,22 @@ impl World {
         let profile = &*kind.profile;
         let acts = self.activity_on(kind, resolved) != Activity::Inactive;
         acts.then(|| with_namespaces(profile, &self.topology, &cut(profile, resolved)))
+    }
+
+    /// The limits that hold on a path.
+    fn limits_on(&self, profile: &Profile, resolved: &ResolvedPath) -> LimitSet {
+        let first = resolved.steps.first();
+        let class = first.filter(|step| step.level == Level::GatewayClass);
+        let class = match (class, &resolved.controller) {
+            (Some(step), _) => Some(&self.topology.key(step.node).object.name),
+            (None, RootController::ClassMissing(name)) => Some(name),
+            _ => None,
+        };
+        let mut met = profile.limits.met_by_class(class.map(|name| &**name));
+        for step in cut(profile, resolved) {
+            met.add(self.met_conditions(profile, step.node, step.level));
+        }
+        profile.limits.holding(met)
     }
 
     fn activity_on(&self, kind: &PolicyKind, resolved: &ResolvedPath) -> Activity {

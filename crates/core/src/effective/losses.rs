@@ -24,7 +24,8 @@ impl World {
                 let Some(winner) = direct::winner(&groups) else {
                     return Vec::new();
                 };
-                let spec = (!direct::fails(winner)).then(|| pruned(&direct::rules(winner)));
+                let in_force = winner.takes_part && !direct::fails(winner);
+                let spec = in_force.then(|| pruned(&direct::rules(winner)));
                 (spec, Some(winner.index))
             }
             PolicyClass::Inherited => {
@@ -35,14 +36,14 @@ impl World {
                 // In a group the most established policy comes first; the last policy of all is the
                 // most specific.
                 let opaque = groups.iter().flatten().rev();
-                let mut opaque = opaque.filter(|s| !s.policy.is_transparent());
+                let mut opaque = opaque.filter(|s| !s.is_transparent());
                 (folded.spec, opaque.next().map(|s| s.index))
             }
         };
         let mut lost = BTreeSet::new();
         let others = groups.iter().flatten();
         for accepted in others.filter(|s| Some(s.index) != most_specific) {
-            for block in accepted.policy.blocks.iter().filter(|b| b.participates) {
+            for block in accepted.blocks.iter().filter(|b| b.participates) {
                 let rules = Value::Object(block.rules.clone());
                 for unit in kind.report_units(block) {
                     let offered = value_at(&rules, &unit.0);

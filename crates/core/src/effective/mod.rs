@@ -15,6 +15,7 @@ mod explain;
 #[cfg(any(test, feature = "judge"))]
 #[doc(hidden)]
 pub mod judge;
+mod limits;
 mod listed;
 mod losses;
 mod own;
@@ -38,7 +39,7 @@ use crate::attach::{AttachmentGroup, PolicyAttachment, attach, with_references};
 use crate::model::{
     GroupKind, InternalError, NodeKey, Object, Outcome, PathErrorReason, PathName, SourceState, Str,
 };
-use crate::profile::{Policy, PolicyClass, Profile, ProfileError, read_policy};
+use crate::profile::{LimitSet, Policy, PolicyClass, Profile, ProfileError, read_policy};
 use crate::store::{ProfileSources, Store};
 use crate::topology::{NodeId, PathStep, ResolvedPath, Topology};
 
@@ -80,6 +81,8 @@ pub(crate) struct NodePolicies {
     pub(crate) groups: BTreeMap<AttachmentGroup, Vec<usize>>,
     /// Policies that are not accepted (specification 9.4).
     pub(crate) rejected: Vec<NodeRejection>,
+    /// The limits of the kind that concern attachments to the node's object (specification 2.10).
+    pub(crate) limits: LimitSet,
 }
 
 /// A policy that is attached to a node but not accepted.
@@ -105,6 +108,8 @@ pub struct AttachmentChain {
     pub(crate) inherited_only: bool,
     /// Why it is not known whether the kind acts on the path; `None` if it acts (specification 2.6).
     pub(crate) unknown: Option<UnknownController>,
+    /// The limits that hold on the path (specification 2.10).
+    pub(crate) limits: LimitSet,
 }
 
 impl World {
@@ -272,7 +277,7 @@ impl PolicyKind {
         for (slot, lost) in resolution.losses_by_policy() {
             self.table.record_losses(slot, |_| true, lost);
         }
-        let mut by_node: Vec<_> = resolution.by_node().into_iter().collect();
+        let mut by_node: Vec<_> = resolution.by_node(&self.profile).into_iter().collect();
         by_node.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         for (key, on_node) in by_node {
             if let Some(node) = topology.node(&key) {

@@ -1,11 +1,15 @@
 //! Turns an attachment chain into an ordered stack of policies (specification 4).
 
+use std::borrow::Cow;
+
 use super::{AttachmentChain, NodePolicies, PolicyKind, World};
 use crate::attach::AttachmentGroup;
 use crate::merge::{Layer, Stack, StackGroup};
 use crate::model::{Level, Str, Strategy};
-use crate::profile::{Block, Policy, StrategySource};
-use crate::topology::NodeId;
+use crate::profile::{
+    Block, LimitSet, LimitedBlocks, Policy, PolicyClass, StrategySource, fieldwise,
+};
+use crate::topology::{NodeId, PathStep};
 
 /// A policy that is accepted on a node of a path.
 #[derive(Clone, Debug)]
@@ -14,6 +18,20 @@ pub(crate) struct Acceptance<'k> {
     pub policy: &'k Policy,
     pub node: NodeId,
     pub level: Level,
+    /// The blocks of the policy with the fields that are rules on the path (specification 2.10).
+    pub blocks: Cow<'k, [Block]>,
+    /// Whether something of the policy is left there. Only policies of Direct kinds stay otherwise: they
+    /// hold their place.
+    pub takes_part: bool,
+    /// Whether atomic blocks are merged field by field over all levels.
+    pub fieldwise: bool,
+}
+
+impl Acceptance<'_> {
+    /// Whether the policy offers and unsets nothing on the path.
+    pub(super) fn is_transparent(&self) -> bool {
+        !self.blocks.iter().any(Block::has_effect)
+    }
 }
 
 impl PolicyKind {
@@ -22,43 +40,78 @@ impl PolicyKind {
     /// keeps others out all the same (specification 7.6).
     pub(crate) fn groups(&self, chain: &AttachmentChain) -> Vec<Vec<Acceptance<'_>>> {
         let mut found = Vec::new();
-        for step in &chain.steps {
-            let Some(on_node) = self.nodes.get(&step.node) else {
-                continue;
-            };
+        for (step, on_node, limits) in self.acting(chain) {
             for (group, policies) in on_node.applying(chain) {
                 let accepted = policies.iter().filter_map(|&index| {
-                    Some(Acceptance {
+                    let policy = self.required_policy(index)?;
+                    let LimitedBlocks {
+                        blocks,
+                        takes_part,
+                        fieldwise,
+                    } = self.profile.limited(&policy.blocks, limits);
+                    let holds = takes_part || self.profile.class == PolicyClass::Direct;
+                    holds.then_some(Acceptance {
                         index,
-                        policy: self.required_policy(index)?,
+                        policy,
                         node: step.node,
                         level: step.level,
+                        blocks,
+                        takes_part,
+                        fieldwise,
                     })
                 });
+                let accepted: Vec<_> = accepted.collect();
+                if accepted.is_empty() && !policies.is_empty() {
+                    continue;
+                }
                 // They are less specific than all others on the path (specification 7.5).
                 let at = match group {
                     AttachmentGroup::GatewaySection => 0,
                     _ => found.len(),
                 };
-                found.insert(at, accepted.collect());
+                found.insert(at, accepted);
             }
         }
         found
+    }
+
+    /// The steps of a chain whose policies act, each with its policies and the limits that hold for them
+    /// (specification 2.10).
+    pub(crate) fn acting<'n>(
+        &'n self,
+        chain: &'n AttachmentChain,
+    ) -> impl Iterator<Item = (&'n PathStep, &'n NodePolicies, LimitSet)> {
+        chain.steps.iter().filter_map(|step| {
+            let on_node = self.nodes.get(&step.node)?;
+            let limits = chain.limits.and(on_node.limits);
+            (!self.profile.limits.allow_nothing(limits)).then_some((step, on_node, limits))
+        })
     }
 }
 
 impl World {
     /// Builds the stack to fold from the groups of a chain.
-    pub(crate) fn stack<'k>(&self, kind: &PolicyKind, groups: &[Vec<Acceptance<'k>>]) -> Stack<'k> {
+    pub(crate) fn stack<'g>(
+        &self,
+        kind: &PolicyKind,
+        groups: &'g [Vec<Acceptance<'_>>],
+    ) -> Stack<'g> {
+        let all_levels = groups.iter().flatten().any(|accepted| accepted.fieldwise);
         let groups = groups.iter().filter_map(|group| {
             let level = group.first()?.level;
             let layers = group.iter().map(|accepted| Layer {
                 policy: Some(accepted.index),
                 blocks: accepted
-                    .policy
                     .blocks
                     .iter()
-                    .map(|block| (block, self.strategy_on(kind, accepted.node, block)))
+                    .map(|block| {
+                        let strategy = self.strategy_on(kind, accepted.node, block);
+                        let strategy = match accepted.fieldwise {
+                            true => fieldwise(strategy),
+                            false => strategy,
+                        };
+                        (block, strategy)
+                    })
                     .collect(),
             });
             Some(StackGroup {
@@ -68,6 +121,7 @@ impl World {
         });
         Stack {
             groups: groups.collect(),
+            all_levels,
         }
     }
 }

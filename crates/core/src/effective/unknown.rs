@@ -80,8 +80,7 @@ impl PolicyKind {
         chain: &AttachmentChain,
         select: impl Fn(&NodePolicies) -> Vec<usize>,
     ) -> Vec<PolicyRef> {
-        let nodes = chain.steps.iter();
-        let nodes = nodes.filter_map(|step| self.nodes.get(&step.node));
+        let nodes = self.acting(chain).map(|(_, on_node, _)| on_node);
         let slots: BTreeSet<usize> = nodes.flat_map(select).collect();
         let policies = slots.into_iter();
         let policies = policies.filter_map(|slot| self.required_policy(slot));
@@ -95,8 +94,7 @@ impl PolicyKind {
         if chain.unknown.is_none() {
             return Vec::new();
         }
-        let nodes = chain.steps.iter();
-        let nodes = nodes.filter_map(|step| self.nodes.get(&step.node));
+        let nodes = self.acting(chain).map(|(_, on_node, _)| on_node);
         nodes.flat_map(|on_node| on_node.valid(chain)).collect()
     }
 }

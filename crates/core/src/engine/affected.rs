@@ -63,29 +63,30 @@ impl PathEngine {
             return Ok(found.into_iter().collect());
         }
         let kind_survey = KindSurvey::new(self, kind)?;
-        let reached = kind_survey.reached(|state, node| {
+        let first_step = |state, node| {
             let object = self.object_kind(node)?;
             let Some(chain) = chains.at_scope(state, object)? else {
-                return Ok(false);
+                return Ok(None);
             };
             let contributing = contributors.of(kind, chain, &chains)?;
-            Ok(contributing.iter().any(|(policy, _)| *policy == slot))
+            let own = contributing.iter().find(|(policy, _)| *policy == slot);
+            let Some((_, nodes)) = own else {
+                return Ok(None);
+            };
+            let mut steps = chains.chain(chain)?.steps.iter();
+            Ok(steps.find(|step| nodes.contains(&step.node)).copied())
+        };
+        let first_steps = kind_survey.steps_above(first_step, |state| {
+            let chain = self.chain(number, state)?;
+            Ok(chain.map(|chain| chain.steps).unwrap_or_default())
         })?;
-        for (entry, _) in kind_survey
-            .survey
-            .entries()
-            .iter()
-            .zip(reached)
-            .filter(|(_, r)| *r)
-        {
+        let entries = kind_survey.survey.entries().iter().zip(first_steps);
+        for (entry, first_steps) in entries.filter(|(_, steps)| !steps.is_empty()) {
             let Some(chain) = self.chain(number, entry.state.0)? else {
                 continue;
             };
-            let attached_steps = kind.steps_with_policy(slot, &chain);
-            let Some(first) = attached_steps.first() else {
-                continue;
-            };
-            let first = chain.steps.iter().position(|step| step == first);
+            let mut steps = chain.steps.iter();
+            let first = steps.position(|step| first_steps.contains(step));
             let first = first.or_internal("a step of a chain")?;
             for (node, prefix) in kind_survey.nodes(entry, &chain)? {
                 if first < prefix {

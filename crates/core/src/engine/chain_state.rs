@@ -5,7 +5,7 @@
 
 use crate::effective::{Activity, AttachmentChain, PolicyKind, World};
 use crate::model::{Level, NodeKey, Str};
-use crate::profile::{EffectiveTarget, PolicyClass};
+use crate::profile::{EffectiveTarget, LimitSet, MetConditions, PolicyClass};
 use crate::topology::{NodeId, PathStep, RootKind};
 
 /// The attachment chain of a kind after some steps of a path.
@@ -22,6 +22,10 @@ pub(super) struct ChainState {
     own: Option<NodeId>,
     /// Namespaces above earlier nodes of the path, for a Direct kind that can target Namespaces.
     layer_namespaces: Vec<NodeId>,
+    /// The conditions of the kind's limits that the path has met.
+    met: MetConditions,
+    /// The limits that hold on the path (specification 2.10).
+    limits: LimitSet,
 }
 
 /// The effect of a trie node on the chain state of a kind.
@@ -41,6 +45,8 @@ pub(super) struct ChainEffect {
     own: Option<NodeId>,
     /// Whether the kind merges own fields: those of the last node only, so each node replaces them.
     reads_own_fields: bool,
+    /// The conditions of limits that the node meets.
+    met: MetConditions,
 }
 
 /// One step down a path.
@@ -86,6 +92,7 @@ impl World {
             own: Some(step.node)
                 .filter(|&node| reads_own_fields && self.sets_own_fields(kind, node)),
             reads_own_fields,
+            met: self.met_conditions(profile, step.node, step.level),
         };
         (effect != ChainEffect::default()).then_some(effect)
     }
@@ -105,12 +112,14 @@ impl ChainState {
     /// others (specification 3.1).
     pub fn start(
         kind: &PolicyKind,
-        activity: Activity,
+        (activity, met): (Activity, MetConditions),
         root: Option<NodeId>,
         client: &Str,
     ) -> Self {
         let mut chain_state = ChainState {
             activity,
+            met,
+            limits: kind.profile.limits.holding(met),
             ..ChainState::default()
         };
         if chain_state.activity != Activity::Inactive
@@ -135,6 +144,8 @@ impl ChainState {
         if chain_state.activity == Activity::Inactive {
             return chain_state;
         }
+        chain_state.met.add(effect.met);
+        chain_state.limits = kind.profile.limits.holding(chain_state.met);
         // All policies count where it is not known whether the kind acts.
         let replaces = chain_state.activity.is_active();
         if let Some(namespace) = effect.namespace {
@@ -204,6 +215,7 @@ impl ChainState {
             own: self.own,
             inherited_only,
             unknown: self.activity.unknown().cloned(),
+            limits: self.limits,
         })
     }
 }

@@ -9,7 +9,8 @@ use super::chain_state::{ChainEffect, ChainState, StepContext};
 use crate::attach::AttachmentGroup;
 use crate::effective::{Activity, NodePolicies, PolicyKind, World};
 use crate::model::{IndexVec, InternalError, Level, NodeKey, OrInternal, Str};
-use crate::topology::{NodeId, PathTrie, RootKind, TrieNode, TrieNodeId, TrieRoot};
+use crate::profile::MetConditions;
+use crate::topology::{NodeId, PathTrie, RootController, RootKind, TrieNode, TrieNodeId, TrieRoot};
 
 /// The effects of a trie node on all kinds. Nodes with equal symbols lead to the same next state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -24,7 +25,8 @@ struct Symbol {
 struct RootSymbol {
     kind: RootKind,
     client: Str,
-    activities: Vec<Activity>,
+    /// Of each kind, whether it acts and which conditions of limits the root meets.
+    activities: Vec<(Activity, MetConditions)>,
 }
 
 /// Builds an automaton.
@@ -169,6 +171,7 @@ impl<'w> AutomatonBuilder<'w> {
         }
         let effects = self.effects(node.node, node.level, root.kind);
         steps.push((node.level, effects));
+        let class = self.class_name(node, root);
         let kinds = self.active_kinds();
         let symbol = Symbol {
             root: Some(RootSymbol {
@@ -179,7 +182,10 @@ impl<'w> AutomatonBuilder<'w> {
                     Str::default()
                 },
                 activities: kinds
-                    .map(|(_, kind)| self.world.activity(kind, root.kind, &root.controller))
+                    .map(|(_, kind)| {
+                        let activity = self.world.activity(kind, root.kind, &root.controller);
+                        (activity, kind.profile.limits.met_by_class(class))
+                    })
                     .collect(),
             }),
             steps,
@@ -191,6 +197,24 @@ impl<'w> AutomatonBuilder<'w> {
     fn active_kinds(&self) -> impl Iterator<Item = (usize, &'w PolicyKind)> {
         let kinds = self.world.kinds().iter().map(|kind| &**kind).enumerate();
         kinds.filter(|(_, kind)| !kind.nodes.is_empty())
+    }
+
+    /// The name of the GatewayClass of a root.
+    fn class_name<'r>(&self, node: &TrieNode, root: &'r TrieRoot) -> Option<&'r str>
+    where
+        'w: 'r,
+    {
+        let world: &'w World = self.world;
+        let topology = world.topology();
+        let class = match root.kind {
+            RootKind::GatewayClass => Some(node.node),
+            _ => root.class,
+        };
+        match (class, &root.controller) {
+            (Some(class), _) => Some(&topology.key(class).object.name),
+            (None, RootController::ClassMissing(name)) => Some(name),
+            _ => None,
+        }
     }
 
     fn effects(&self, node: NodeId, level: Level, root: RootKind) -> Vec<(usize, ChainEffect)> {

@@ -70,35 +70,40 @@ impl<'e> KindSurvey<'e> {
         })
     }
 
-    /// Computes for each entry whether `ends` returns true for it or for an entry below it.
-    pub(super) fn reached(
+    /// Computes for each entry which steps of its chain `ends` returns for it or for an entry below it.
+    /// `chain` returns the steps of the chain at a state.
+    pub(super) fn steps_above(
         &self,
-        mut ends: impl FnMut(StateId, TrieNodeId) -> Result<bool, InternalError>,
-    ) -> Result<Vec<bool>, InternalError> {
+        mut ends: impl FnMut(StateId, TrieNodeId) -> Result<Option<PathStep>, InternalError>,
+        chain: impl Fn(StateId) -> Result<Vec<PathStep>, InternalError>,
+    ) -> Result<Vec<Vec<PathStep>>, InternalError> {
         let engine = self.engine;
         let entries = self.survey.entries();
-        let mut reached = vec![false; entries.len()];
+        let mut above: Vec<Vec<PathStep>> = vec![Vec::new(); entries.len()];
         // Children have lower numbers than their parents, so they are computed first.
         for id in engine.trie.ids() {
             let node = engine.trie.node(id)?;
             for number in self.survey.at(id) {
                 let entry = entries.get(number).or_internal("a survey entry")?;
-                let mut found = ends(entry.state.0, id)?;
-                if !found {
-                    for child in engine.trie.below(node) {
-                        let state = self.below(entry.state, child)?;
-                        let below = self.survey.number(child, state);
-                        let below = below.or_internal("a survey entry below another")?;
-                        if *reached.get(below).or_internal("a survey entry")? {
-                            found = true;
-                            break;
+                let mut found: Vec<PathStep> = ends(entry.state.0, id)?.into_iter().collect();
+                for child in engine.trie.below(node) {
+                    let state = self.below(entry.state, child)?;
+                    let below = self.survey.number(child, state);
+                    let below = below.or_internal("a survey entry below another")?;
+                    for step in above.get(below).or_internal("a survey entry")? {
+                        if !found.contains(step) {
+                            found.push(*step);
                         }
                     }
                 }
-                *reached.get_mut(number).or_internal("a survey entry")? = found;
+                if !found.is_empty() {
+                    let steps = chain(entry.state.0)?;
+                    found.retain(|step| steps.contains(step));
+                }
+                *above.get_mut(number).or_internal("a survey entry")? = found;
             }
         }
-        Ok(reached)
+        Ok(above)
     }
 
     fn below(&self, above: KindState, child: TrieNodeId) -> Result<KindState, InternalError> {

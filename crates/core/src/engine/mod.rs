@@ -295,7 +295,7 @@ impl PolicyKind {
             lost.retain(|(point, _)| is_affected(point));
             self.table.record_losses(slot, is_affected, lost);
         }
-        let mut found = resolution.by_node();
+        let mut found = resolution.by_node(&self.profile);
         let nodes = affected.iter();
         nodes
             .map(|node| (node.clone(), found.remove(node).unwrap_or_default()))

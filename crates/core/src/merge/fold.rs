@@ -4,12 +4,13 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use super::instances::InstanceFold;
 use super::join::{CountedSide, Side, join};
 use super::shape::{Schemas, ShapeRules};
 use super::trace::{Loss, LossTracer};
 use super::tree::{Leaf, MergeTree, decompose};
 use super::{BlockSource, Layer, Stack, StackGroup, removal};
-use crate::model::{BlockName, Direction, Granularity, LossReason, Strategy, Unit};
+use crate::model::{BlockName, Direction, Granularity, Level, LossReason, Strategy, Unit};
 use crate::profile::{Block, EmptyBehavior, FoldOrder, FoldSpan, Profile, SameTarget};
 
 /// The output that a fold computes.
@@ -200,7 +201,18 @@ pub fn fold<'p>(
     {
         top_down(profile, &near, &shapes, &mut tracer)
     } else {
-        bottom_up(&near, &shapes, &mut tracer, &mut skipped)
+        let places: Vec<(&BlockSource, Level)> = sources
+            .iter()
+            .map(|source| (source, level_of(stack, source)))
+            .collect();
+        let instances = InstanceFold::new(profile);
+        bottom_up(
+            (&near, &places),
+            instances,
+            &shapes,
+            &mut tracer,
+            &mut skipped,
+        )
     };
     // Own fields alone are not an effective policy (specification 5.6).
     let mut merged = merged.filter(|_| strategy.is_some());
@@ -267,6 +279,12 @@ fn units<'p>(
     (units, filled)
 }
 
+/// Returns the level of the node that a block is attached to.
+fn level_of(stack: &Stack<'_>, source: &BlockSource) -> Level {
+    let group = stack.groups.get(source.group);
+    group.map_or(Level::Root, |group| group.level)
+}
+
 /// Returns the blocks in the order of the bottom-up fold, from the most specific. Under OldestWins,
 /// the defaults of a node are ordered from oldest to newest, then its overrides from newest to oldest
 /// (specification 4.3).
@@ -329,6 +347,9 @@ fn span(profile: &Profile, stack: &Stack<'_>) -> Vec<usize> {
     let FoldSpan::ClosestParent(levels) = &profile.span else {
         return (0..layers.len()).collect();
     };
+    if stack.all_levels {
+        return (0..layers.len()).collect();
+    }
     let takes_part = |layer: &Layer<'_>| {
         let mut blocks = layer.blocks.iter();
         blocks.any(|(block, _)| block.participates || !block.unset.is_empty())
@@ -364,7 +385,8 @@ fn span(profile: &Profile, stack: &Stack<'_>) -> Vec<usize> {
 /// the order of precedence is A override > B override > C override > C default > B default >
 /// A default.
 fn bottom_up<'p>(
-    fold_steps: &[FoldStep<'p>],
+    (fold_steps, places): (&[FoldStep<'p>], &[(&BlockSource, Level)]),
+    mut instances: InstanceFold<'_>,
     shapes: &ShapeRules<'_>,
     tracer: &mut LossTracer<'_>,
     skipped: &mut Vec<usize>,
@@ -405,6 +427,13 @@ fn bottom_up<'p>(
         if direction == Direction::Defaults && !remove_unset(&mut offered.tree, &unset, tracer) {
             continue;
         }
+        if let Some(&(source, level)) = places.get(step.source) {
+            let below = merged.as_mut().map(|side| &mut side.tree);
+            let (place, rules) = ((step.source, source, level), &step.block.rules);
+            if !instances.accept(place, rules, &mut offered.tree, below, tracer) {
+                continue;
+            }
+        }
         last_strategy = step.of_policy().or(last_strategy);
         let counted = counts.note(step, CountedSide::Higher);
         merged = Some(match merged {
@@ -440,7 +469,7 @@ fn remove_unset(offered: &mut MergeTree<'_>, unset: &[&Unit], tracer: &mut LossT
     let mut empty = false;
     // Remove every name, even after the tree is empty, so that all losses are recorded.
     for name in unset {
-        tracer.removed(offered, name, LossReason::Unset);
+        tracer.cut_out(offered, name, LossReason::Unset);
         empty |= offered.cut(&name.0);
     }
     !empty

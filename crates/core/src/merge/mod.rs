@@ -2,6 +2,7 @@
 //! 5, 6, 9.1). Independent of Kubernetes objects: policies are numbers, nodes are groups of the stack.
 
 mod fold;
+mod instances;
 mod join;
 mod reduce;
 mod removal;
@@ -25,6 +26,8 @@ use crate::profile::Block;
 pub struct Stack<'p> {
     /// The groups, from the least to the most specific.
     pub groups: Vec<StackGroup<'p>>,
+    /// Whether the fold covers all levels, whatever the span of the kind (specification 2.10).
+    pub all_levels: bool,
 }
 
 /// The policies of one node, or of one group of it (specification 4.3).

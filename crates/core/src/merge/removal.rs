@@ -50,7 +50,7 @@ pub(super) fn withdraw<'b>(
         return failed;
     }
     for unit in &omitted {
-        tracer.removed(tree, unit, LossReason::MissingReference);
+        tracer.cut_out(tree, unit, LossReason::MissingReference);
         tree.cut(&unit.0);
     }
     failed
@@ -80,7 +80,7 @@ pub(super) fn replace<'p>(
             is_override |= found.any(|s| s.strategy.direction() == Some(Direction::Overrides));
         });
         if is_set && !is_override {
-            tracer.removed(tree, unit, LossReason::OwnField);
+            tracer.cut_out(tree, unit, LossReason::OwnField);
             tree.cut(&unit.0);
             replaced.push(MergedUnit {
                 unit: unit.clone(),

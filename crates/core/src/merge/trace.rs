@@ -61,9 +61,30 @@ impl<'s> LossTracer<'s> {
         self.each(&[], loser, |_| reason);
     }
 
+    /// Records that the units of `before` at and below a place lost to a block.
+    pub fn removed(&mut self, before: &MergeTree<'_>, place: &Unit, winner: usize) {
+        let sources = self.sources;
+        let Some(losses) = &mut self.losses else {
+            return;
+        };
+        before.leaves(&mut Vec::new(), &mut |unit, leaf| {
+            if !place.covers(&unit) {
+                return;
+            }
+            for &source in &leaf.sources {
+                losses.push(Loss {
+                    unit: unit.clone(),
+                    source,
+                    value: leaf.value.as_ref().clone(),
+                    reason: reason(sources, source, winner),
+                });
+            }
+        });
+    }
+
     /// Records the units of `before` that a name covers, and the parts of larger units that it
     /// removes.
-    pub fn removed(&mut self, before: &MergeTree<'_>, name: &Unit, reason: LossReason) {
+    pub fn cut_out(&mut self, before: &MergeTree<'_>, name: &Unit, reason: LossReason) {
         let Some(losses) = &mut self.losses else {
             return;
         };

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     Ancestor, Checked, ConflictScope, CrossNamespace, EffectiveTarget, EmptyBehavior, FoldOrder,
-    OwnFieldMode, PolicyClass, ReduceFunction, SameTarget, Vocabulary,
+    ListenerField, OwnFieldMode, PolicyClass, ReduceFunction, SameTarget, TlsMode, Vocabulary,
 };
 use crate::model::{GroupKind, Level};
 
@@ -75,6 +75,7 @@ pub(super) struct Spec {
     pub(super) list_keys: Option<BTreeMap<String, String>>,
     pub(super) atomic_paths: Option<Vec<String>>,
     pub(super) reducers: Option<Vec<ReducerDoc>>,
+    pub(super) instances: Option<Vec<InstanceDoc>>,
     pub(super) fold: Option<FoldOrder>,
     pub(super) span: Option<SpanDoc>,
     pub(super) same_target: Option<SameTarget>,
@@ -85,6 +86,9 @@ pub(super) struct Spec {
     pub(super) own_fields: Option<Vec<OwnFieldDoc>>,
     pub(super) references: Option<Vec<ReferenceDoc>>,
     pub(super) trust_status: Option<bool>,
+    pub(super) limits: Option<Vec<LimitDoc>>,
+    #[serde(default)]
+    pub(super) while_deleting: WhileDeleting,
     pub(super) status: Option<StatusDoc>,
     pub(super) checked: Option<Checked>,
 }
@@ -104,6 +108,26 @@ pub(super) struct TargetDoc {
     pub(super) group: String,
     pub(super) kind: String,
     pub(super) sections: Option<bool>,
+    #[serde(default)]
+    pub(super) fields: Vec<String>,
+    #[serde(default)]
+    pub(super) namespaces: TargetNamespaces,
+}
+
+/// Whether policies that are being deleted count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(super) enum WhileDeleting {
+    #[default]
+    Counts,
+    Ignored,
+}
+
+/// The namespaces whose policies can name a target kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(super) enum TargetNamespaces {
+    #[default]
+    Any,
+    Root,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -152,6 +176,14 @@ pub(super) struct ReducerDoc {
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct InstanceDoc {
+    pub(super) path: String,
+    pub(super) key: String,
+    pub(super) disable: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub(super) enum ReduceDoc {
     Name(ReduceFunction),
@@ -197,6 +229,21 @@ pub(super) struct ReferenceDoc {
     pub(super) one_is_enough: Option<bool>,
     pub(super) fail_open: Option<String>,
     pub(super) reason: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub(super) struct LimitDoc {
+    pub(super) routes: Vec<String>,
+    pub(super) protocols: Vec<String>,
+    pub(super) tls_modes: Vec<TlsMode>,
+    pub(super) listeners_without: Vec<ListenerField>,
+    pub(super) listener_sets: bool,
+    pub(super) classes: Vec<String>,
+    pub(super) classes_other_than: Vec<String>,
+    pub(super) targets: Vec<String>,
+    pub(super) fields: Vec<String>,
+    pub(super) fieldwise: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]

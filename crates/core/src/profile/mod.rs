@@ -5,7 +5,9 @@
 mod builtin;
 mod checked;
 mod document;
+mod instances;
 mod label;
+mod limits;
 mod policy;
 mod preset;
 mod read;
@@ -20,11 +22,15 @@ pub use builtin::{built_in, built_in_sources};
 pub use checked::{Checked, CheckedBy};
 pub use document::{ProfileDocument, ProfileError, parse_documents, parse_value};
 pub use label::PolicyLabel;
+pub use limits::{
+    LimitSet, LimitedBlocks, Limits, ListenerField, ListenerTraits, MetConditions, TlsMode,
+    fieldwise, other_field,
+};
 pub use policy::{
     Block, MissingObjects, MissingReference, Policy, Reference, ReferenceTarget,
     SelectorNamespaces, StrategySource,
 };
-pub use read::read_policy;
+pub use read::{BEING_DELETED, read_policy};
 pub use settings::target_level;
 
 use serde::Deserialize;
@@ -88,6 +94,8 @@ pub struct Profile {
     pub atomic_paths: Vec<Vec<String>>,
     /// The reducers and the strategies under which they apply (specification 5.2, 5.9).
     pub reducers: Vec<Reducer>,
+    /// Fields of which several instances apply together (specification 5.11).
+    pub instances: Vec<InstanceField>,
     /// Order of the fold (specification 6.1, 6.2).
     pub fold: FoldOrder,
     /// The levels that the fold covers (specification 6.3).
@@ -109,6 +117,10 @@ pub struct Profile {
     pub references: Vec<FieldReference>,
     /// Whether to ignore policies that their own controller did not accept.
     pub trust_status: bool,
+    /// The paths on which only some fields are rules, or none (specification 2.10).
+    pub limits: Limits,
+    /// Whether to ignore policies that are being deleted (specification 1.7).
+    pub ignores_deleted: bool,
     /// Vocabulary and ancestors of statuses (specification 10).
     pub status: StatusStyle,
     /// How the profile was checked against its controller.
@@ -161,6 +173,10 @@ pub struct TargetKind {
     pub kind: GroupKind,
     /// Whether references can name sections of it.
     pub sections: bool,
+    /// The fields that a policy which names the kind can have, as paths; empty means all (specification 2.11).
+    pub fields: Vec<Vec<String>>,
+    /// Whether only policies in the root namespace can name the kind (specification 2.11).
+    pub root_only: bool,
 }
 
 /// The level whose behaviour a kind changes (specification 2.3).
@@ -281,6 +297,17 @@ pub struct Reducer {
     pub reduce: ReduceFunction,
     /// The strategies under which it applies (specification 5.9).
     pub strategies: Vec<Strategy>,
+}
+
+/// A field of which several instances apply together (specification 5.11).
+#[derive(Clone, Debug, PartialEq)]
+pub struct InstanceField {
+    /// Path of the field in the rules.
+    pub path: Vec<String>,
+    /// Path, in the value of the field, of what identifies an instance.
+    pub key: Vec<String>,
+    /// Name of a field in the value that turns off all instances.
+    pub disable: Option<String>,
 }
 
 /// A reducing function. In profiles, a lower-case name or `{cel: ...}`.
@@ -470,6 +497,24 @@ impl Profile {
     /// Returns whether references can name sections of a kind; `None` if they cannot name the kind.
     pub fn target(&self, kind: &GroupKind) -> Option<bool> {
         self.targets.sections_of(kind)
+    }
+
+    /// Returns the entry of a kind in the list of targets.
+    pub fn listed_target(&self, kind: &GroupKind) -> Option<&TargetKind> {
+        match &self.targets {
+            TargetKinds::Listed(list) => list.iter().find(|t| t.kind == *kind),
+            TargetKinds::Any { .. } => None,
+        }
+    }
+
+    /// Returns the fields that targets allow.
+    pub fn allowed_fields(&self) -> impl Iterator<Item = &[String]> {
+        let listed = match &self.targets {
+            TargetKinds::Listed(list) => list.as_slice(),
+            TargetKinds::Any { .. } => &[],
+        };
+        let fields = listed.iter().flat_map(|target| &target.fields);
+        fields.map(Vec::as_slice)
     }
 
     /// Returns the kinds of objects that the profile lists as targets.

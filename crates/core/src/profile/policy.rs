@@ -26,7 +26,7 @@ pub struct Policy {
     /// Why the whole policy is Invalid; `None` if it is valid (specification 3.4).
     pub invalid: Option<String>,
     /// The reason of the policy's controller, if the profile trusts it and it does not accept the
-    /// policy.
+    /// policy; or that the policy is being deleted, if the kind ignores such policies.
     pub untrusted: Option<String>,
     /// Whether the policy selects workloads, which are not nodes (specification 3.1).
     pub selects_workloads: bool,
@@ -127,22 +127,25 @@ pub enum StrategySource {
     ByAnnotation(Strategy),
 }
 
+impl Block {
+    /// Reports whether the block offers or unsets something.
+    pub fn has_effect(&self) -> bool {
+        self.participates || !self.unset.is_empty()
+    }
+}
+
 impl MissingReference {
     /// Reports whether requests pass without the value, by the rules that hold it.
     pub fn fails_open(&self, rules: &Map<String, Value>) -> bool {
         let Some(Unit(place)) = &self.fail_open else {
             return false;
         };
-        let mut fields = Some(rules);
-        let mut value = None;
-        for segment in place {
-            let Segment::Field(name) = segment else {
-                return false;
-            };
-            value = fields.and_then(|fields| fields.get(&**name));
-            fields = value.and_then(Value::as_object);
-        }
-        value == Some(&Value::Bool(true))
+        value_at(rules, place) == Some(&Value::Bool(true))
+    }
+
+    /// Reports whether rules hold the reference, or the list that it is in.
+    pub fn is_in(&self, rules: &Map<String, Value>) -> bool {
+        value_at(rules, &self.unit.0).is_some()
     }
 
     /// The place of the object that holds the boolean.
@@ -165,9 +168,7 @@ impl Policy {
     /// Reports whether the policy offers and unsets nothing, so that it is skipped like an absent
     /// policy (specification 5.6, 11.8).
     pub fn is_transparent(&self) -> bool {
-        self.blocks
-            .iter()
-            .all(|block| !block.participates && block.unset.is_empty())
+        !self.blocks.iter().any(Block::has_effect)
     }
 
     /// Returns the sort key of establishment: the keys of the profile, age, and `namespace/name`
@@ -187,4 +188,18 @@ impl Policy {
     pub fn is_invalid(&self) -> bool {
         self.invalid.is_some()
     }
+}
+
+/// The value at a place of fields.
+fn value_at<'r>(rules: &'r Map<String, Value>, place: &[Segment]) -> Option<&'r Value> {
+    let mut fields = Some(rules);
+    let mut value = None;
+    for segment in place {
+        let Segment::Field(name) = segment else {
+            return None;
+        };
+        value = fields.and_then(|fields| fields.get(&**name));
+        fields = value.and_then(Value::as_object);
+    }
+    value
 }

@@ -16,12 +16,20 @@ use crate::model::{
 /// Targeting fields, which are never rules (specification 5.1).
 const TARGETING: [&str; 3] = ["targetRef", "targetRefs", "targetSelectors"];
 
+/// The reason of policies that are being deleted, for kinds that ignore these (specification 1.7).
+pub const BEING_DELETED: &str = "BeingDeleted";
+
+fn is_being_deleted(object: &Object) -> bool {
+    let time = object.body.pointer("/metadata/deletionTimestamp");
+    time.is_some_and(|time| !time.is_null())
+}
+
 /// Parses a policy. Never fails: a malformed policy is Invalid, or one of its references is.
 pub fn read_policy(profile: &Profile, object: &Arc<Object>) -> Policy {
     let mut warnings = Vec::new();
     let spec = object.body.get("spec").unwrap_or(&Value::Null);
     let (references, wrong) = super::references::read(profile, spec, &mut warnings);
-    let blocks = blocks(profile, &object.body);
+    let blocks = blocks(profile, object);
     let invalid = wrong.or(blocks.as_ref().err().cloned());
     Policy {
         key: object.key.clone(),
@@ -30,7 +38,10 @@ pub fn read_policy(profile: &Profile, object: &Arc<Object>) -> Policy {
         references,
         blocks: blocks.unwrap_or_default(),
         invalid,
-        untrusted: profile.trust_status.then(|| untrusted(object)).flatten(),
+        untrusted: match profile.ignores_deleted && is_being_deleted(object) {
+            true => Some(BEING_DELETED.to_owned()),
+            false => profile.trust_status.then(|| untrusted(object)).flatten(),
+        },
         selects_workloads: profile
             .workload_selector
             .as_ref()
@@ -51,7 +62,8 @@ pub(super) fn normalize_kind(group: &str, kind: &str) -> GroupKind {
 }
 
 /// Returns the blocks of a policy, or why it is Invalid.
-fn blocks(profile: &Profile, body: &Value) -> Result<Vec<Block>, String> {
+fn blocks(profile: &Profile, object: &Object) -> Result<Vec<Block>, String> {
+    let body = &object.body;
     let layout = &profile.rules;
     let empty = Map::new();
     let container = match at_path(body, &layout.path, None) {
@@ -61,7 +73,8 @@ fn blocks(profile: &Profile, body: &Value) -> Result<Vec<Block>, String> {
     };
     let defaults = named_block(container, &layout.defaults)?;
     let overrides = named_block(container, &layout.overrides)?;
-    let bare = bare_rules(profile, container);
+    let mut bare = bare_rules(profile, container);
+    super::instances::by_identity(profile, &object.key.namespace, &mut bare);
     if defaults.is_some() && overrides.is_some() && !layout.both_blocks {
         return Err(
             "the policy has both a defaults and an overrides block: the kind allows one".to_owned(),
@@ -254,7 +267,7 @@ fn block(
 }
 
 /// Reports whether rules count as empty. Rules with only nulls do not (specification 5.6, 11.7).
-fn is_empty(profile: &Profile, rules: &Map<String, Value>) -> bool {
+pub(super) fn is_empty(profile: &Profile, rules: &Map<String, Value>) -> bool {
     if rules.is_empty() {
         return true;
     }

@@ -1,10 +1,12 @@
 //! Resolution of a document to a profile: fills defaults and refuses contradictions.
 
-use super::document::{KindDoc, ProfileDocument, ProfileError, RulesDoc, Scope, Spec};
+use super::document::{
+    KindDoc, ProfileDocument, ProfileError, RulesDoc, Scope, Spec, WhileDeleting,
+};
 use super::label::PolicyLabel;
 use super::{
     AttachmentForms, CrossNamespace, EffectiveTarget, PolicyClass, Profile, ProfileOrigin,
-    SameTarget, TargetKinds, settings,
+    SameTarget, TargetKinds, limits, settings,
 };
 use crate::model::{GroupKind, Strategy};
 
@@ -102,7 +104,9 @@ fn from_spec(
     let spec = super::preset::expand(spec)?;
     let class = class(&spec, label);
     let strategies = strategies(&spec, class)?;
-    let targets = settings::targets(spec.targets.as_deref());
+    let targets = settings::targets(spec.targets.as_deref())?;
+    let virtual_targets = settings::kinds(spec.virtual_targets.as_deref());
+    let instances = settings::each(spec.instances.as_deref(), settings::instance_field)?;
     let profile = Profile {
         name: name.into(),
         origin,
@@ -111,9 +115,10 @@ fn from_spec(
         controllers: settings::texts(spec.controllers.as_deref()),
         mesh: spec.mesh.unwrap_or(true),
         class,
+        limits: limits::resolve(spec.limits.as_deref(), &targets, &virtual_targets)?,
         effective: settings::effective(spec.effective_target, class),
         namespace_reaches: settings::reaches(spec.namespace_reaches),
-        virtual_targets: settings::kinds(spec.virtual_targets.as_deref()),
+        virtual_targets,
         attach: settings::forms(spec.attach.as_deref()),
         root_namespace: spec.root_namespace.as_deref().map(Into::into),
         workload_selector: settings::field_path(
@@ -129,7 +134,8 @@ fn from_spec(
         rules: settings::layout(spec.rules.unwrap_or_default(), class)?,
         strategy_choice: settings::strategy_choice(spec.strategy.unwrap_or_default(), &strategies)?,
         strategies,
-        rule_maps: settings::dotted_list(spec.rule_maps.as_deref(), "ruleMaps")?,
+        rule_maps: settings::rule_maps(spec.rule_maps.as_deref(), &instances)?,
+        instances,
         list_keys: settings::list_keys(spec.list_keys.into_iter().flatten())?,
         atomic_paths: settings::dotted_list(spec.atomic_paths.as_deref(), "atomicPaths")?,
         reducers: settings::each(spec.reducers.as_deref(), settings::reducer)?,
@@ -143,6 +149,7 @@ fn from_spec(
         own_fields: settings::each(spec.own_fields.as_deref(), settings::own_field)?,
         references: settings::each(spec.references.as_deref(), settings::reference)?,
         trust_status: spec.trust_status.unwrap_or(false),
+        ignores_deleted: spec.while_deleting == WhileDeleting::Ignored,
         status: settings::status(spec.status.as_ref()),
         checked: spec.checked,
     };

@@ -1,14 +1,15 @@
 //! Resolution of single settings of a document: parses values and fills defaults.
 
 use super::document::{
-    AttachmentForm, FieldDefaultDoc, KindDoc, ListenerSetsDoc, OneOrMany, OrderDoc, OwnFieldDoc,
-    ReduceDoc, ReducerDoc, ReferenceDoc, RulesDoc, SpanDoc, SpanName, StatusDoc, StrategyDoc,
-    StrategyOwner, TargetDoc,
+    AttachmentForm, FieldDefaultDoc, InstanceDoc, KindDoc, ListenerSetsDoc, OneOrMany, OrderDoc,
+    OwnFieldDoc, ReduceDoc, ReducerDoc, ReferenceDoc, RulesDoc, SpanDoc, SpanName, StatusDoc,
+    StrategyDoc, StrategyOwner, TargetDoc, TargetNamespaces,
 };
 use super::{
-    AttachmentForms, EffectiveTarget, FieldDefault, FieldReference, FoldSpan, ListenerSetReach,
-    OrderRule, OrderSource, OwnField, PolicyClass, ReduceFunction, Reducer, RulesLayout,
-    SameTarget, StatusStyle, StrategyChoice, StrategyField, StrategyValue, TargetKind, TargetKinds,
+    AttachmentForms, EffectiveTarget, FieldDefault, FieldReference, FoldSpan, InstanceField,
+    ListenerSetReach, OrderRule, OrderSource, OwnField, PolicyClass, ReduceFunction, Reducer,
+    RulesLayout, SameTarget, StatusStyle, StrategyChoice, StrategyField, StrategyValue, TargetKind,
+    TargetKinds,
 };
 use crate::expr::Expression;
 use crate::model::{
@@ -23,23 +24,25 @@ pub(super) fn kind(doc: &KindDoc) -> GroupKind {
     super::read::normalize_kind(&doc.group, &doc.kind)
 }
 
-pub(super) fn targets(given: Option<&[TargetDoc]>) -> TargetKinds {
+pub(super) fn targets(given: Option<&[TargetDoc]>) -> SettingResult<TargetKinds> {
     let Some(given) = given else {
-        return TargetKinds::Any {
+        return Ok(TargetKinds::Any {
             gateway_class: false,
-        };
+        });
     };
     let mut list: Vec<TargetKind> = Vec::new();
     for doc in given {
         let target = TargetKind {
             kind: super::read::normalize_kind(&doc.group, &doc.kind),
             sections: doc.sections.unwrap_or(true),
+            fields: dotted_list(Some(&doc.fields), "targets.fields")?,
+            root_only: doc.namespaces == TargetNamespaces::Root,
         };
         if !list.iter().any(|t| t.kind == target.kind) {
             list.push(target);
         }
     }
-    TargetKinds::Listed(list)
+    Ok(TargetKinds::Listed(list))
 }
 
 /// By default, a policy on a whole Gateway applies to the listeners of ListenerSets, except for Direct kinds
@@ -236,6 +239,24 @@ pub(super) fn reducer(doc: &ReducerDoc) -> SettingResult<Reducer> {
             })
             .collect::<SettingResult<_>>()?,
     })
+}
+
+pub(super) fn instance_field(doc: &InstanceDoc) -> SettingResult<InstanceField> {
+    Ok(InstanceField {
+        path: dotted(&doc.path, "instances.path")?,
+        key: dotted(&doc.key, "instances.key")?,
+        disable: doc.disable.clone(),
+    })
+}
+
+/// The maps of named rules; fields with instances are such maps (specification 5.11).
+pub(super) fn rule_maps(
+    given: Option<&[String]>,
+    instances: &[InstanceField],
+) -> SettingResult<Vec<Vec<String>>> {
+    let mut maps = dotted_list(given, "ruleMaps")?;
+    maps.extend(instances.iter().map(|field| field.path.clone()));
+    Ok(maps)
 }
 
 pub(super) fn span(given: Option<SpanDoc>) -> FoldSpan {

@@ -2,17 +2,17 @@
 
 use super::settings::target_level;
 use super::{
-    ConflictScope, EffectiveTarget, EmptyBehavior, FoldOrder, OwnFieldMode, PolicyClass, Profile,
-    SameTarget, TargetKinds,
+    ConflictScope, EffectiveTarget, EmptyBehavior, FoldOrder, FoldSpan, OwnFieldMode, PolicyClass,
+    Profile, SameTarget, TargetKinds,
 };
-use crate::model::{Granularity, GroupKind, Level, Strategy, groups};
+use crate::model::{Direction, Granularity, GroupKind, Level, Strategy, groups};
 
 /// Validates a resolved profile.
 ///
 /// # Errors
 /// The first contradiction.
 pub(super) fn validate(profile: &Profile) -> Result<(), String> {
-    let rules: [fn(&Profile) -> Option<&'static str>; 18] = [
+    let rules: [fn(&Profile) -> Option<&'static str>; 21] = [
         none_beside_others,
         class_and_strategies,
         top_down,
@@ -25,12 +25,15 @@ pub(super) fn validate(profile: &Profile) -> Result<(), String> {
         own_fields,
         filter_with_namespace,
         root_without_namespace,
+        root_target_without_namespace,
         no_form,
         block_names,
         max_targets,
         listener_sets,
         conflicts_by_port,
+        instances,
         targets_below,
+        super::limits::contradiction,
     ];
     match rules.iter().find_map(|rule| rule(profile)) {
         Some(reason) => Err(reason.to_owned()),
@@ -171,6 +174,15 @@ fn root_without_namespace(profile: &Profile) -> Option<&'static str> {
         .then_some("rootNamespace requires namespace in attach")
 }
 
+fn root_target_without_namespace(profile: &Profile) -> Option<&'static str> {
+    let TargetKinds::Listed(targets) = &profile.targets else {
+        return None;
+    };
+    let root_only = targets.iter().any(|target| target.root_only);
+    (root_only && profile.root_namespace.is_none())
+        .then_some("targets.namespaces: Root requires rootNamespace")
+}
+
 fn no_form(profile: &Profile) -> Option<&'static str> {
     let forms = profile.attach;
     (!forms.refs && !forms.filter && !forms.namespace)
@@ -215,6 +227,28 @@ fn listener_sets(profile: &Profile) -> Option<&'static str> {
 fn conflicts_by_port(profile: &Profile) -> Option<&'static str> {
     (profile.conflicts == ConflictScope::Port && profile.class != PolicyClass::Direct)
         .then_some("conflicts: Port requires class Direct")
+}
+
+fn instances(profile: &Profile) -> Option<&'static str> {
+    let rule_defaults = Strategy::Merge(Granularity::Rule, Direction::Defaults);
+    let fits = profile.strategies == [rule_defaults]
+        && profile.fold == FoldOrder::BottomUp
+        && profile.span == FoldSpan::AllLevels
+        && !profile.strategy_choice.lower
+        && !has_blocks(profile)
+        && profile.rules.unset.is_none();
+    let has_slash = |name: &String| name.contains('/');
+    let mut disables = profile.instances.iter().filter_map(|f| f.disable.as_ref());
+    if !profile.instances.is_empty() && !fits {
+        Some(
+            "instances requires rules without blocks and `unset`, the single strategy RuleDefaults, \
+             and all levels in the order BottomUp",
+        )
+    } else if disables.any(has_slash) {
+        Some("instances: `disable` cannot contain `/`, which identities contain")
+    } else {
+        None
+    }
 }
 
 /// Policies below the effective level never apply (specification 2.3).
@@ -295,8 +329,44 @@ mod tests {
                 "below the Gateway",
             ),
             ("  conflicts: Port", "class Direct"),
+            (
+                "  instances: [{path: auth, key: ref}]",
+                "single strategy RuleDefaults",
+            ),
             ("  strategies: [PatchSomething]", "unknown strategy"),
             ("  order: [{descending: true}]", "either"),
+            (
+                "  targets: [{kind: Service, namespaces: Root}]",
+                "requires rootNamespace",
+            ),
+            ("  targets: [{kind: Service, fields: [a..b]}]", "empty part"),
+            ("  limits: [{fields: [a]}]", "condition"),
+            ("  limits: [{routes: [Gateway]}]", "not a kind of routes"),
+            (
+                "  limits: [{routes: [TCPRoute], fields: [a..b]}]",
+                "empty part",
+            ),
+            (
+                "  limits: [{routes: [TCPRoute], fieldwise: true}]",
+                "needs `fields`",
+            ),
+            (
+                "  strategies: [AtomicDefaults]\n  limits: [{routes: [TCPRoute], fields: [a], fieldwise: true}]",
+                "another granularity",
+            ),
+            ("  limits: [{targets: [Nothing]}]", "not a target"),
+            (
+                "  limits: [{classes: [a], classesOtherThan: [b]}]",
+                "either",
+            ),
+            (
+                "  effectiveTarget: Listener\n  limits: [{routes: [TCPRoute]}]",
+                "above routes",
+            ),
+            (
+                "  effectiveTarget: Gateway\n  limits: [{protocols: [TCP]}]",
+                "listeners",
+            ),
             ("  rules: {path: 'a..b'}", "not a field path"),
         ] {
             let error = error_of(spec);

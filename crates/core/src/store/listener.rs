@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::projection::{is_name, list, number, text};
 use crate::model::{GroupKind, LabelSelector, Str, groups};
+use crate::profile::{ListenerTraits, TlsMode};
 
 /// A Gateway.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +40,10 @@ pub struct Listener {
     pub hostname: Option<Str>,
     /// Whether `tls.mode` is Passthrough; the default is Terminate.
     pub passthrough: bool,
+    /// Whether `tls` is set.
+    pub tls: bool,
+    /// Whether `tls.certificateRefs` has entries.
+    pub certificates: bool,
     /// `allowedRoutes.kinds`; `None` allows the kinds of the protocol.
     pub kinds: Option<Vec<GroupKind>>,
     /// `allowedRoutes.namespaces`; the default is Same.
@@ -56,6 +61,22 @@ pub enum AllowedNamespaces {
     All,
     /// The namespaces with matching labels. A malformed selector (`None`) matches no namespace.
     Selector(Option<LabelSelector>),
+}
+
+impl Listener {
+    /// What the limits of profiles look at (specification 2.10).
+    pub fn traits(&self) -> ListenerTraits<'_> {
+        let mode = match self.passthrough {
+            true => TlsMode::Passthrough,
+            false => TlsMode::Terminate,
+        };
+        ListenerTraits {
+            protocol: &self.protocol,
+            hostname: self.hostname.as_ref().is_some_and(|name| !name.is_empty()),
+            tls_mode: self.tls.then_some(mode),
+            certificates: self.certificates,
+        }
+    }
 }
 
 impl Gateway {
@@ -121,13 +142,16 @@ fn listeners(spec: &Value) -> Vec<Listener> {
 fn listener(value: &Value, name: &str) -> Listener {
     let allowed = value.get("allowedRoutes").unwrap_or(&Value::Null);
     let kinds = list(allowed, "kinds");
-    let mode = value.get("tls").and_then(|tls| text(tls, "mode"));
+    let tls = value.get("tls").filter(|tls| !tls.is_null());
+    let mode = tls.and_then(|tls| text(tls, "mode"));
     Listener {
         name: name.into(),
         port: number(value, "port").unwrap_or_default(),
         protocol: text(value, "protocol").unwrap_or_default().into(),
         hostname: text(value, "hostname").map(|h| h.to_ascii_lowercase().into()),
         passthrough: mode == Some("Passthrough"),
+        tls: tls.is_some(),
+        certificates: tls.is_some_and(|tls| !list(tls, "certificateRefs").is_empty()),
         kinds: (!kinds.is_empty()).then(|| {
             kinds
                 .iter()

@@ -1,0 +1,516 @@
+//! Limits: the paths on which only some fields of a policy are rules, or on which a kind does not act
+//! (specification 2.10).
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::document::LimitDoc;
+use super::policy::Block;
+use super::settings::dotted_list;
+use super::{EffectiveTarget, EmptyBehavior, PolicyClass, Profile, TargetKinds};
+use crate::model::{Granularity, GroupKind, Level, Segment, Str, Strategy, Unit, groups};
+
+/// The number of limits that a profile can have.
+const MAX_LIMITS: usize = 16;
+/// The number of bits of [`MetConditions`] for each limit: one for each [`Stage`].
+const STAGES: usize = 4;
+
+/// The limits of a kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Limits(Vec<Limit>);
+
+/// On the paths that meet all conditions, only some fields of a policy are rules.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limit {
+    /// Kinds of routes on the path; empty means any path.
+    routes: Vec<Str>,
+    /// The listener of the path; `None` means any path.
+    listener: Option<ListenerCondition>,
+    /// Whether the path goes through a ListenerSet.
+    listener_sets: bool,
+    /// The GatewayClass of the path; `None` means any path.
+    class: Option<ClassCondition>,
+    /// The kinds of objects whose attachments are limited; empty means all. Namespace also means the root
+    /// namespace.
+    targets: Vec<GroupKind>,
+    /// The fields that are rules, as paths; empty means none.
+    fields: Vec<Vec<String>>,
+    /// Whether atomic blocks are merged field by field over all levels.
+    fieldwise: bool,
+}
+
+/// A condition on a listener. Each part must be met.
+#[derive(Clone, Debug, PartialEq)]
+struct ListenerCondition {
+    /// Protocols; empty means any.
+    protocols: Vec<Str>,
+    /// TLS modes; empty means any.
+    tls_modes: Vec<TlsMode>,
+    /// Fields of which at least one is not set; empty means no condition.
+    without: Vec<ListenerField>,
+}
+
+/// A condition on the name of the GatewayClass.
+#[derive(Clone, Debug, PartialEq)]
+enum ClassCondition {
+    /// It is one of these.
+    Among(Vec<Str>),
+    /// It is none of these.
+    OtherThan(Vec<Str>),
+}
+
+/// A field of listeners that a limit can require to be missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+pub enum ListenerField {
+    /// `hostname`.
+    #[serde(rename = "hostname")]
+    Hostname,
+    /// `tls`.
+    #[serde(rename = "tls")]
+    Tls,
+    /// `tls.certificateRefs`.
+    #[serde(rename = "tls.certificateRefs")]
+    CertificateRefs,
+}
+
+/// The mode in which a listener treats TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[allow(missing_docs, reason = "the values of `tls.mode`")]
+pub enum TlsMode {
+    Terminate,
+    Passthrough,
+}
+
+/// What limits look at in a listener.
+#[derive(Clone, Copy, Debug)]
+pub struct ListenerTraits<'l> {
+    /// `protocol`.
+    pub protocol: &'l str,
+    /// Whether `hostname` is set.
+    pub hostname: bool,
+    /// The TLS mode, if `tls` is set.
+    pub tls_mode: Option<TlsMode>,
+    /// Whether `tls.certificateRefs` has entries.
+    pub certificates: bool,
+}
+
+/// A step of a path that can meet conditions.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    Class,
+    ListenerSet,
+    Listener,
+    Route,
+}
+
+/// The conditions of limits that a path has met so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct MetConditions(u64);
+
+/// A set of the limits of a kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LimitSet(u16);
+
+/// A policy as far as its fields are rules on a path.
+#[derive(Clone, Debug)]
+pub struct LimitedBlocks<'p> {
+    /// The blocks with these fields.
+    pub blocks: Cow<'p, [Block]>,
+    /// Whether a block takes part or unsets something.
+    pub takes_part: bool,
+    /// Whether atomic blocks are merged field by field over all levels.
+    pub fieldwise: bool,
+}
+
+impl MetConditions {
+    /// Adds conditions.
+    pub fn add(&mut self, more: Self) {
+        self.0 |= more.0;
+    }
+}
+
+impl LimitSet {
+    /// The limits in both sets.
+    pub fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl Stage {
+    fn bit(self, limit: usize) -> u64 {
+        1 << (limit * STAGES + self as usize)
+    }
+}
+
+impl Limits {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The fields that limits allow.
+    pub fn fields(&self) -> impl Iterator<Item = &[String]> {
+        self.0
+            .iter()
+            .flat_map(|limit| &limit.fields)
+            .map(Vec::as_slice)
+    }
+
+    /// The conditions that a GatewayClass meets. Without one, the path belongs to no Gateway.
+    pub fn met_by_class(&self, class: Option<&str>) -> MetConditions {
+        self.met(Stage::Class, |limit| match (&limit.class, class) {
+            (Some(ClassCondition::Among(names)), Some(class)) => has(names, class),
+            (Some(ClassCondition::OtherThan(names)), Some(class)) => !has(names, class),
+            _ => false,
+        })
+    }
+
+    /// The conditions that a ListenerSet meets.
+    pub fn met_by_listener_set(&self) -> MetConditions {
+        self.met(Stage::ListenerSet, |limit| limit.listener_sets)
+    }
+
+    /// The conditions that a listener meets.
+    pub fn met_by_listener(&self, listener: ListenerTraits<'_>) -> MetConditions {
+        self.met(Stage::Listener, |limit| {
+            let condition = limit.listener.as_ref();
+            condition.is_some_and(|condition| condition.is_met(listener))
+        })
+    }
+
+    /// The conditions that a route of a kind meets.
+    pub fn met_by_route(&self, kind: &str) -> MetConditions {
+        self.met(Stage::Route, |limit| has(&limit.routes, kind))
+    }
+
+    fn met(&self, stage: Stage, is_met: impl Fn(&Limit) -> bool) -> MetConditions {
+        let limits = self.0.iter().enumerate();
+        let met = limits.filter(|(_, limit)| is_met(limit));
+        MetConditions(met.fold(0, |bits, (number, _)| bits | stage.bit(number)))
+    }
+
+    /// The limits that hold on a path with these conditions.
+    pub fn holding(&self, met: MetConditions) -> LimitSet {
+        self.all(|number, limit| {
+            let needed = limit.needed(number);
+            met.0 & needed == needed
+        })
+    }
+
+    /// The limits that concern attachments to objects of a kind. `None` stands for the root namespace.
+    pub fn concerning(&self, kind: Option<&GroupKind>) -> LimitSet {
+        self.all(|_, limit| {
+            let is = |target: &GroupKind| match kind {
+                Some(kind) => kind == target,
+                None => target.is(groups::CORE, "Namespace"),
+            };
+            limit.targets.is_empty() || limit.targets.iter().any(is)
+        })
+    }
+
+    fn all(&self, is_in: impl Fn(usize, &Limit) -> bool) -> LimitSet {
+        let limits = self.0.iter().enumerate();
+        let found = limits.filter(|(number, limit)| is_in(*number, limit));
+        LimitSet(found.fold(0, |bits, (number, _)| bits | 1 << number))
+    }
+
+    fn of(&self, set: LimitSet) -> impl Iterator<Item = &Limit> {
+        let limits = self.0.iter().enumerate();
+        let within = limits.filter(move |(number, _)| set.0 & (1 << number) != 0);
+        within.map(|(_, limit)| limit)
+    }
+
+    /// Whether a kind does not act where these limits hold: one of them allows no field.
+    pub fn allow_nothing(&self, set: LimitSet) -> bool {
+        self.of(set).any(|limit| limit.fields.is_empty())
+    }
+}
+
+impl Profile {
+    /// The blocks of a policy with the fields that are rules where some limits hold. Without limits, the
+    /// blocks are not copied.
+    pub fn limited<'p>(&self, blocks: &'p [Block], set: LimitSet) -> LimitedBlocks<'p> {
+        if set.is_empty() {
+            return LimitedBlocks {
+                blocks: Cow::Borrowed(blocks),
+                takes_part: true,
+                fieldwise: false,
+            };
+        }
+        let mut blocks = blocks.to_vec();
+        for limit in self.limits.of(set) {
+            for block in &mut blocks {
+                limit.apply(self, block);
+            }
+        }
+        LimitedBlocks {
+            takes_part: blocks.iter().any(Block::has_effect),
+            blocks: Cow::Owned(blocks),
+            fieldwise: self.limits.of(set).any(|limit| limit.fieldwise),
+        }
+    }
+}
+
+impl Limit {
+    /// The conditions that must be met for the limit to hold.
+    fn needed(&self, number: usize) -> u64 {
+        let stages = [
+            (Stage::Class, self.class.is_some()),
+            (Stage::ListenerSet, self.listener_sets),
+            (Stage::Listener, self.listener.is_some()),
+            (Stage::Route, !self.routes.is_empty()),
+        ];
+        let needed = stages.into_iter().filter(|(_, needed)| *needed);
+        needed.fold(0, |bits, (stage, _)| bits | stage.bit(number))
+    }
+
+    /// Removes everything from a block that is no rule.
+    fn apply(&self, profile: &Profile, block: &mut Block) {
+        block.rules = keep(&block.rules, &self.fields);
+        let fields = self.fields.iter().map(|field| unit(field));
+        let fields: Vec<Unit> = fields.collect();
+        let names = block.unset.iter().flat_map(|name| within(name, &fields));
+        block.unset = names.collect();
+        block.missing.retain(|missing| missing.is_in(&block.rules));
+        let transparent =
+            profile.class != PolicyClass::Direct && profile.empty == EmptyBehavior::Transparent;
+        let empty = match transparent {
+            true => super::read::is_empty(profile, &block.rules),
+            false => block.rules.is_empty(),
+        };
+        block.participates &= !empty;
+    }
+}
+
+impl ListenerCondition {
+    fn is_met(&self, listener: ListenerTraits<'_>) -> bool {
+        let lacks = |field: &ListenerField| match field {
+            ListenerField::Hostname => !listener.hostname,
+            ListenerField::Tls => listener.tls_mode.is_none(),
+            ListenerField::CertificateRefs => !listener.certificates,
+        };
+        let mode = |mode: &TlsMode| listener.tls_mode == Some(*mode);
+        (self.protocols.is_empty() || has(&self.protocols, listener.protocol))
+            && (self.tls_modes.is_empty() || self.tls_modes.iter().any(mode))
+            && (self.without.is_empty() || self.without.iter().any(lacks))
+    }
+}
+
+/// The strategy of a block where atomic blocks are merged field by field.
+pub fn fieldwise(strategy: Strategy) -> Strategy {
+    match strategy {
+        Strategy::Merge(Granularity::Atomic, direction) => {
+            Strategy::Merge(Granularity::Field, direction)
+        }
+        other => other,
+    }
+}
+
+fn has(names: &[Str], name: &str) -> bool {
+    names.iter().any(|other| **other == *name)
+}
+
+fn unit(field: &[String]) -> Unit {
+    let segments = field
+        .iter()
+        .map(|name| Segment::Field(name.as_str().into()));
+    Unit(segments.collect())
+}
+
+/// The parts of a name of `unset` that are among `fields`.
+fn within(name: &Unit, fields: &[Unit]) -> Vec<Unit> {
+    if fields.iter().any(|field| field.covers(name)) {
+        return vec![name.clone()];
+    }
+    let below = fields.iter().filter(|field| name.covers(field));
+    below.cloned().collect()
+}
+
+/// The first field of rules that is not among `fields`, if these are limited.
+pub fn other_field<'r>(rules: &'r Map<String, Value>, fields: &[Vec<String>]) -> Option<&'r str> {
+    if fields.is_empty() {
+        return None;
+    }
+    let kept = keep(rules, fields);
+    let other = rules
+        .iter()
+        .find(|(name, value)| kept.get(*name) != Some(value));
+    other.map(|(name, _)| name.as_str())
+}
+
+/// The rules at `fields`. An object above a field is opened; a null above it deletes the field, too.
+fn keep(rules: &Map<String, Value>, fields: &[Vec<String>]) -> Map<String, Value> {
+    let mut kept = Map::new();
+    for (name, value) in rules {
+        let mut below = Vec::new();
+        let mut whole = false;
+        for field in fields {
+            match field.split_first() {
+                Some((first, rest)) if first == name => match rest {
+                    [] => whole = true,
+                    rest => below.push(rest.to_vec()),
+                },
+                _ => {}
+            }
+        }
+        if whole || (value.is_null() && !below.is_empty()) {
+            kept.insert(name.clone(), value.clone());
+        } else if let Some(object) = value.as_object() {
+            let inner = keep(object, &below);
+            if !inner.is_empty() {
+                kept.insert(name.clone(), Value::Object(inner));
+            }
+        }
+    }
+    kept
+}
+
+/// Resolves the limits of a document.
+///
+/// # Errors
+/// The first limit that is contradictory.
+pub(super) fn resolve(
+    given: Option<&[LimitDoc]>,
+    targets: &TargetKinds,
+    virtual_targets: &[GroupKind],
+) -> Result<Limits, String> {
+    let given = given.unwrap_or_default();
+    if given.len() > MAX_LIMITS {
+        return Err(format!("limits: at most {MAX_LIMITS} are allowed"));
+    }
+    let limits = given.iter().map(|doc| limit(doc, targets, virtual_targets));
+    Ok(Limits(limits.collect::<Result<_, _>>()?))
+}
+
+fn limit(
+    doc: &LimitDoc,
+    targets: &TargetKinds,
+    virtual_targets: &[GroupKind],
+) -> Result<Limit, String> {
+    if let Some(kind) = doc.routes.iter().find(|kind| !kind.ends_with("Route")) {
+        return Err(format!("limits.routes: `{kind}` is not a kind of routes"));
+    }
+    let texts = |list: &[String]| -> Vec<Str> { list.iter().map(|t| t.as_str().into()).collect() };
+    let class = match (doc.classes.as_slice(), doc.classes_other_than.as_slice()) {
+        ([], []) => None,
+        (names, []) => Some(ClassCondition::Among(texts(names))),
+        ([], names) => Some(ClassCondition::OtherThan(texts(names))),
+        _ => return Err("limits: give either `classes` or `classesOtherThan`".to_owned()),
+    };
+    let listener = ListenerCondition {
+        protocols: texts(&doc.protocols),
+        tls_modes: doc.tls_modes.clone(),
+        without: doc.listeners_without.clone(),
+    };
+    let has_listener =
+        !(doc.protocols.is_empty() && doc.tls_modes.is_empty() && listener.without.is_empty());
+    let kinds = doc.targets.iter().map(|kind| {
+        let found = target(kind, targets, virtual_targets);
+        found.ok_or_else(|| format!("limits.targets: `{kind}` is not a target of the kind"))
+    });
+    let limit = Limit {
+        routes: texts(&doc.routes),
+        listener: has_listener.then_some(listener),
+        listener_sets: doc.listener_sets,
+        class,
+        targets: kinds.collect::<Result<_, _>>()?,
+        fields: dotted_list(Some(&doc.fields), "limits.fields")?,
+        fieldwise: doc.fieldwise,
+    };
+    if limit.needed(0) == 0 && limit.targets.is_empty() {
+        return Err("limits: an entry needs a condition or `targets`".to_owned());
+    }
+    if limit.fieldwise && limit.fields.is_empty() {
+        return Err("limits.fieldwise: needs `fields`".to_owned());
+    }
+    Ok(limit)
+}
+
+/// The kind of objects with a name that policies can be attached to.
+fn target(name: &str, targets: &TargetKinds, virtual_targets: &[GroupKind]) -> Option<GroupKind> {
+    if name == "Namespace" {
+        return Some(GroupKind::new(groups::CORE, name));
+    }
+    let named = |kind: &&GroupKind| *kind.kind == *name;
+    let listed = match targets {
+        TargetKinds::Listed(list) => list.iter().map(|t| &t.kind).find(named).cloned(),
+        TargetKinds::Any { .. } => match name {
+            "Service" => Some(GroupKind::new(groups::CORE, name)),
+            _ => {
+                let kind = GroupKind::new(groups::GATEWAY, name);
+                (super::target_level(&kind) != Level::Backend).then_some(kind)
+            }
+        },
+    };
+    listed.or_else(|| virtual_targets.iter().find(named).cloned())
+}
+
+/// The reason for which limits contradict the other settings, if there is one.
+pub(super) fn contradiction(profile: &Profile) -> Option<&'static str> {
+    let limits = &profile.limits.0;
+    let above = |level: Level| match profile.effective {
+        EffectiveTarget::Level(effective) => effective < level,
+        _ => false,
+    };
+    let mut granularities = profile.strategies.iter().filter_map(|s| s.granularity());
+    // Units of provenance are those of the finest granularity that the kind offers.
+    let splits = granularities.any(|granularity| granularity != Granularity::Atomic);
+    if limits.iter().any(|limit| limit.fieldwise) && !splits {
+        return Some(
+            "limits.fieldwise requires a kind that offers another granularity than Atomic",
+        );
+    }
+    if limits.iter().any(|limit| !limit.routes.is_empty()) && above(Level::Route) {
+        return Some("limits.routes: the effectiveTarget is above routes");
+    }
+    let has_listener = |limit: &Limit| limit.listener.is_some();
+    if limits.iter().any(has_listener) && above(Level::Listener) {
+        return Some("limits: conditions on listeners need an effectiveTarget at or below them");
+    }
+    if limits.iter().any(|limit| limit.listener_sets) && above(Level::ListenerSet) {
+        return Some("limits.listenerSets: the effectiveTarget is above ListenerSets");
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_the_fields_are_kept() {
+        let rules = json!({"a": {"b": 1, "c": 2}, "d": null, "e": [1], "f": {}, "g": {"h": 1}});
+        let fields = |list: &[&str]| -> Vec<Vec<String>> {
+            let parts = list.iter().map(|text| text.split('.').map(str::to_owned));
+            parts.map(Iterator::collect).collect()
+        };
+        for (list, expected) in [
+            (vec!["a"], json!({"a": {"b": 1, "c": 2}})),
+            (vec!["a.b", "e"], json!({"a": {"b": 1}, "e": [1]})),
+            (vec!["d.x", "e.x", "f.x", "g.x"], json!({"d": null})),
+            (
+                vec!["f", "a.c", "a"],
+                json!({"a": {"b": 1, "c": 2}, "f": {}}),
+            ),
+        ] {
+            let kept = keep(rules.as_object().unwrap(), &fields(&list));
+            assert_eq!(Value::Object(kept), expected, "{list:?}");
+        }
+    }
+
+    #[test]
+    fn unset_names_are_cut_to_the_fields() {
+        let parse = |text: &str| Unit::parse(text).unwrap();
+        let fields = [parse("a.b"), parse("c")];
+        assert_eq!(within(&parse("a"), &fields), [parse("a.b")]);
+        assert_eq!(within(&parse("c.d"), &fields), [parse("c.d")]);
+        assert!(within(&parse("e"), &fields).is_empty());
+    }
+}

@@ -1,0 +1,208 @@
+//! Limits: on which paths only some fields of a policy are rules, or none (specification 2.10).
+
+use serde_json::{Value, json};
+
+use super::leaf::{Leaf, Step, dotted};
+use super::objects::Objects;
+use super::place::fits_kind;
+use super::policy::{Block, Policy};
+use super::rng::Rng;
+use super::settings::{Class, Granularity, Settings, texts};
+use super::trail::{Step as Node, Trail};
+
+/// One entry of `limits`.
+#[derive(Clone, Debug)]
+pub struct Limit {
+    entry: Value,
+    targets: Vec<String>,
+    pub fields: Vec<String>,
+    pub fieldwise: bool,
+}
+
+/// Reads the entries.
+pub fn limits(value: &Value) -> Vec<Limit> {
+    let entries = value.as_array().into_iter().flatten();
+    entries
+        .map(|entry| Limit {
+            targets: texts(&entry["targets"]),
+            fields: texts(&entry["fields"]),
+            fieldwise: entry["fieldwise"] == true,
+            entry: entry.clone(),
+        })
+        .collect()
+}
+
+impl Limit {
+    /// Whether all its conditions hold on a path, of which the kind looks at some steps.
+    pub fn holds(&self, objects: &Objects, steps: &[Node], trail: &Trail) -> bool {
+        let asked = |name: &str| Some(texts(&self.entry[name])).filter(|list| !list.is_empty());
+        let level = |level: &str| steps.iter().find(|step| step.level == level);
+        if let Some(routes) = asked("routes") {
+            let on = level("Route").map(|step| step.object.split('/').next().unwrap().to_owned());
+            if !on.is_some_and(|kind| routes.contains(&kind)) {
+                return false;
+            }
+        }
+        if self.entry["listenerSets"] == true && level("ListenerSet").is_none() {
+            return false;
+        }
+        let class = trail.class.as_ref();
+        if asked("classes").is_some_and(|list| !class.is_some_and(|class| list.contains(class))) {
+            return false;
+        }
+        let others = asked("classesOtherThan");
+        if others.is_some_and(|list| class.is_none_or(|class| list.contains(class))) {
+            return false;
+        }
+        let (protocols, modes) = (asked("protocols"), asked("tlsModes"));
+        let without = asked("listenersWithout");
+        if protocols.is_none() && modes.is_none() && without.is_none() {
+            return true;
+        }
+        let Some(listener) = level("Listener").and_then(|step| listener(objects, step)) else {
+            return false;
+        };
+        let tls = &listener["tls"];
+        let mode = (!tls.is_null()).then(|| tls["mode"].as_str().unwrap_or("Terminate"));
+        let is = |list: &Vec<String>, text: Option<&str>| list.iter().any(|t| Some(&**t) == text);
+        let lacks = |field: &String| match field.as_str() {
+            "hostname" => listener["hostname"].as_str().is_none_or(str::is_empty),
+            "tls" => tls.is_null(),
+            _ => tls["certificateRefs"].as_array().is_none_or(Vec::is_empty),
+        };
+        protocols.is_none_or(|list| is(&list, listener["protocol"].as_str()))
+            && modes.is_none_or(|list| is(&list, mode))
+            && without.is_none_or(|list| list.iter().any(lacks))
+    }
+
+    /// Whether it is about attachments to a node; the root namespace counts as a Namespace.
+    pub fn concerns(&self, node: &str) -> bool {
+        let kind = node.split('/').next().unwrap_or_default();
+        let kind = if node.is_empty() { "Namespace" } else { kind };
+        self.targets.is_empty() || self.targets.iter().any(|target| fits_kind(target, kind))
+    }
+}
+
+fn listener<'o>(objects: &'o Objects, step: &Node) -> Option<&'o Value> {
+    let (object, name) = step.node.split_once('#')?;
+    let listeners = objects.get(object)?.body["spec"]["listeners"].as_array()?;
+    listeners.iter().find(|listener| listener["name"] == name)
+}
+
+/// A policy with what is left of it where some limits hold; `None`: it takes no part.
+pub fn limited(kind: &Settings, policy: &Policy, holding: &[&Limit]) -> Option<Policy> {
+    let mut policy = policy.clone();
+    if holding.is_empty() {
+        return Some(policy);
+    }
+    for limit in holding {
+        for block in &mut policy.blocks {
+            cut(kind, block, &limit.fields);
+        }
+        policy.fieldwise |= limit.fieldwise;
+    }
+    if policy.fieldwise {
+        for block in &mut policy.blocks {
+            if block.strategy.granularity == Granularity::Atomic {
+                block.strategy.granularity = Granularity::Field;
+            }
+        }
+    }
+    policy.left = !policy.is_transparent();
+    // A Direct policy holds its place.
+    (policy.left || kind.class == Class::Direct).then_some(policy)
+}
+
+/// Whether a line is at or below one of the fields, or deletes one from above.
+pub fn is_rule(leaf: &Leaf, fields: &[String]) -> bool {
+    let mut fields = fields.iter().map(|field| dotted(field));
+    fields.any(|field| {
+        leaf.path.starts_with(&field) || (leaf.value.is_null() && field.starts_with(&leaf.path))
+    })
+}
+
+fn cut(kind: &Settings, block: &mut Block, fields: &[String]) {
+    block.lines.retain(|leaf| is_rule(leaf, fields));
+    let fields: Vec<Vec<Step>> = fields.iter().map(|field| dotted(field)).collect();
+    let below = |path: &[Step]| fields.iter().any(|field| path.starts_with(field));
+    let names = block.unset.iter().flat_map(|name| {
+        let path = dotted(name);
+        if below(&path) {
+            return vec![name.clone()];
+        }
+        let inner = fields.iter().filter(|field| field.starts_with(&path));
+        inner.map(|field| super::leaf::written(field)).collect()
+    });
+    block.unset = names.collect();
+    let there = |path: &String| {
+        let path = dotted(path);
+        block.lines.iter().any(|leaf| leaf.path.starts_with(&path))
+    };
+    let counts = kind.blocking
+        || kind.class == Class::Direct
+        || kind.empty_unless.is_empty()
+        || kind.empty_unless.iter().any(there);
+    if !counts {
+        block.lines.clear();
+    }
+    block.counts &= !block.lines.is_empty();
+}
+
+/// Adds limits to a random profile.
+pub fn random(rng: &mut Rng, spec: &mut Value) {
+    if !rng.percent(30) {
+        return;
+    }
+    let level = spec["effectiveTarget"]
+        .as_str()
+        .unwrap_or("Every")
+        .to_owned();
+    let listeners = level != "Gateway";
+    let routes = listeners && level != "Listener";
+    let mut entries = Vec::new();
+    for _ in 0..rng.within(1, 3) {
+        let mut entry = json!({});
+        if routes && rng.percent(50) {
+            entry["routes"] = json!(rng.some(&["TCPRoute", "GRPCRoute", "HTTPRoute"], 50));
+        }
+        if listeners {
+            match rng.below(8) {
+                0 => entry["protocols"] = json!(["TCP"]),
+                1 => entry["protocols"] = json!(["HTTPS", "HTTP"]),
+                2 => entry["listenersWithout"] = json!(["hostname"]),
+                3 => entry["listenersWithout"] = json!(["hostname", "tls.certificateRefs"]),
+                4 => entry["listenersWithout"] = json!(["tls"]),
+                5 => entry["tlsModes"] = json!(["Terminate"]),
+                6 => entry["listenerSets"] = json!(true),
+                _ => {}
+            }
+        }
+        match rng.below(6) {
+            0 => entry["classes"] = json!(["gc"]),
+            1 => entry["classesOtherThan"] = json!(["gc", "gd"]),
+            _ => {}
+        }
+        let kinds: Vec<Value> = match spec["targets"].as_array() {
+            Some(targets) => targets.iter().map(|t| t["kind"].clone()).collect(),
+            None => ["Gateway", "HTTPRoute", "Service", "Namespace"]
+                .map(|k| json!(k))
+                .into(),
+        };
+        if entry == json!({}) || rng.percent(30) {
+            entry["targets"] = json!([rng.choose(&kinds)]);
+        }
+        if rng.percent(75) {
+            let fields = ["a", "a.x", "m", "m.e1", "n", "tags", "items", "flag", "b"];
+            entry["fields"] = json!(rng.some(&fields, 40));
+            let offered = texts(&spec["strategies"]);
+            let splits = offered
+                .iter()
+                .any(|s| !s.starts_with("Atomic") && s != "None");
+            if splits && entry["fields"] != json!([]) && rng.percent(30) {
+                entry["fieldwise"] = json!(true);
+            }
+        }
+        entries.push(entry);
+    }
+    spec["limits"] = json!(entries);
+}
