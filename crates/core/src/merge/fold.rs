@@ -217,17 +217,7 @@ pub fn fold<'p>(
     // Own fields alone are not an effective policy (specification 5.6).
     let mut merged = merged.filter(|_| strategy.is_some());
     let (replaced, failed) = match &mut merged {
-        Some(side) => {
-            let offers = near
-                .iter()
-                .map(|step| (step.block, step.source, step.policy));
-            let failed = removal::withdraw(&mut side.tree, offers, &mut tracer);
-            let own = (stack, sources.as_slice());
-            match failed.is_empty() {
-                true => (removal::replace(&mut side.tree, own, &mut tracer), failed),
-                false => (Vec::new(), failed),
-            }
-        }
+        Some(side) => removed(&mut side.tree, &near, (stack, &sources), &mut tracer),
         None => (Vec::new(), Vec::new()),
     };
     let merged = merged.filter(|_| failed.is_empty());
@@ -251,6 +241,24 @@ pub fn fold<'p>(
         sources,
         failed,
     }
+}
+
+/// Removes what missing objects and own fields take from a result. Returns the units that own fields stand for,
+/// and the policies for which everything fails closed (specification 5.7, 6.4).
+fn removed<'p>(
+    tree: &mut MergeTree<'_>,
+    near: &[FoldStep<'p>],
+    own: (&Stack<'p>, &[BlockSource]),
+    tracer: &mut LossTracer<'_>,
+) -> (Vec<MergedUnit<'p>>, Vec<usize>) {
+    let offers = near
+        .iter()
+        .map(|step| (step.block, step.source, step.policy));
+    let failed = removal::withdraw(tree, offers, tracer);
+    if !failed.is_empty() {
+        return (Vec::new(), failed);
+    }
+    (removal::replace(tree, own, tracer), failed)
 }
 
 /// Returns the units of a result, and the empty objects and lists that were filled. `replaced` are the units
