@@ -129,7 +129,12 @@ fn accepted(
         _ => "False",
     };
     let first = references.iter().find(|r| r.outcome == outcome);
-    let message = match (&policy.invalid, first) {
+    let missing = policy
+        .missing
+        .as_ref()
+        .filter(|_| outcome == Outcome::Invalid);
+    let invalid = policy.invalid.as_ref();
+    let message = match (invalid.or(missing.map(|missing| &missing.message)), first) {
         (Some(why), _) => why.clone(),
         (None, Some(reference)) if !reference.message.is_empty() => {
             format!("{}: {}", reference.field, reference.message)

@@ -270,6 +270,75 @@ fn own_fields_and_strategies_of_targets_are_followed() {
 }
 
 #[test]
+fn referenced_objects_are_followed_without_a_rebuild() {
+    let config = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "a"}});
+    let policy = |rule: &str, name: &str| {
+        let group = "gateway.networking.k8s.io";
+        let target = json!({"group": group, "kind": "HTTPRoute", "name": "r", "sectionName": rule});
+        json!({"apiVersion": "example.com/v1", "kind": "P",
+               "metadata": {"name": format!("p-{rule}"), "namespace": "a"},
+               "spec": {"targetRefs": [target], "config": {"name": name}}})
+    };
+    let first = json!([
+        {"apiVersion": "entail.dev/v1alpha1", "kind": "PolicyProfile", "metadata": {"name": "ps"},
+         "spec": {"policy": {"group": "example.com", "kind": "P"}, "strategies": ["AtomicDefaults"],
+                  "effectiveTarget": "RouteRule",
+                  "references": [{"path": "config", "kind": "ConfigMap"}]}},
+        {"apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway",
+         "metadata": {"name": "g", "namespace": "a"},
+         "spec": {"gatewayClassName": "c", "listeners": [{"name": "l", "port": 80, "protocol": "HTTP"}]}},
+        {"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
+         "metadata": {"name": "r", "namespace": "a"},
+         "spec": {"parentRefs": [{"name": "g"}], "rules": [{"name": "x"}, {"name": "y"}]}},
+        policy("x", "one"),
+        policy("y", "two"),
+        config("two"),
+        config("other"),
+    ]);
+    let mut store = Store::default();
+    apply(&mut store, &first);
+    let profiles = ProfileSources::shipped();
+    let mut snapshot_builder = SnapshotBuilder::new(World::from_store(store.clone(), &profiles));
+    let name = |rule: &str| format!("gateways/a/g/listeners/l/routes/HTTPRoute/a/r/rules/{rule}");
+    let mut before = snapshot_builder.snapshot(version());
+    let gone = |name: &str| Change {
+        deletes: objects(&json!([config(name)]))
+            .iter()
+            .map(|o| o.key.clone())
+            .collect(),
+        ..Change::default()
+    };
+    let comes = |name: &str| Change {
+        upserts: objects(&json!([config(name)])),
+        ..Change::default()
+    };
+    for (change, moved, merged) in [
+        (comes("one"), true, 1),
+        (comes("three"), false, 0),
+        (gone("one"), true, 1),
+        (gone("three"), false, 0),
+    ] {
+        let work = snapshot_builder.stats();
+        let changed = store.apply(change);
+        assert_eq!(snapshot_builder.update(store.clone(), &changed), moved);
+        let now = snapshot_builder.stats();
+        assert_eq!(
+            (now.merged - work.merged, now.rebuilds - work.rebuilds),
+            (merged, 0)
+        );
+        let after = snapshot_builder.snapshot(version());
+        let full = Snapshot::build(World::from_store(store.clone(), &profiles), version());
+        for rule in ["x", "y"] {
+            let name = name(rule);
+            assert_eq!(bytes(&after, &name), bytes(&full, &name), "{name}");
+            let differs = bytes(&after, &name) != bytes(&before, &name);
+            assert_eq!(differs, moved && rule == "x", "{name}");
+        }
+        before = after;
+    }
+}
+
+#[test]
 fn a_policy_for_all_clients_is_merged_with_one_for_clients_of_its_namespace() {
     let policy = |namespace: &str, name: &str| {
         json!({"apiVersion": "example.com/v1", "kind": "P",

@@ -144,6 +144,9 @@ fn policies(
             let message = format!("the controller does not accept the policy: {reason}");
             add(Severity::Error, "NotTrusted", message);
         }
+        if let Some(missing) = &policy.missing {
+            add(Severity::Error, &missing.reason, missing.message.clone());
+        }
         for reference in kind.attached(index).into_iter().flat_map(|a| &a.references) {
             let Some((severity, reason)) = severity_of(reference.outcome) else {
                 continue;

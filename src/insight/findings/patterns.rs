@@ -133,7 +133,7 @@ fn schemas_of_rules<'d>(profile: &Profile, definition: &'d Object) -> Vec<&'d Va
         let mut path = profile.rules.path.iter();
         path.try_fold(root, |schema, step| match step {
             FieldStep::Field(name) => schema.get("properties")?.get(name),
-            FieldStep::Index(_) | FieldStep::Any => schema.get("items"),
+            FieldStep::Index(_) | FieldStep::Any | FieldStep::With(..) => schema.get("items"),
         })
     });
     let blocks = || {

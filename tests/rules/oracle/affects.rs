@@ -39,7 +39,7 @@ fn contributors(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
         Class::Listed => unmerged::listed(placed, scene).into_iter().collect(),
         Class::Direct if !is_direct_scope(placed, scene) => BTreeSet::new(),
         Class::Direct => unmerged::winner(placed, scene)
-            .filter(|p| p.left)
+            .filter(|policy| policy.left && effective(placed, scene).closed_by.is_empty())
             .map(|p| p.name.clone())
             .into_iter()
             .collect(),

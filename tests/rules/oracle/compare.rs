@@ -140,7 +140,7 @@ pub fn effective(placed: &AttachedKind, scene: &PathView) -> Folded {
     match placed.kind.class {
         _ if !scene.acts => Folded::default(),
         Class::Direct => unmerged::direct(placed, scene),
-        Class::Inherited => fold(&placed.kind, &scene.nodes, &scene.own),
+        Class::Inherited => fold(&placed.kind, &scene.nodes, &scene.own, &scene.replacements),
         Class::Listed => Folded::default(),
     }
 }
@@ -198,10 +198,18 @@ fn origins_agree(folded: &Folded, said: &EffectivePolicy) -> bool {
         let covers = |leaf: &Leaf| origin.unit.covers(&unit(leaf));
         let parent = |leaf: &Leaf| covers(leaf) && origin.unit.0.len() < leaf.path.len();
         origin.unit.0.is_empty()
+            || folded.replaced.iter().any(|(path, object)| {
+                origin.unit.to_string() == written(path)
+                    && names(origin) == BTreeSet::from([format!("={object}")])
+            })
             || lines.iter().any(|leaf| covers(leaf))
             || folded.lines().iter().any(parent)
     });
-    each && used
+    let replaced = folded.replaced.iter().all(|(path, object)| {
+        let unit = Unit::parse(&written(path)).unwrap();
+        origin_of(said, &unit) == BTreeSet::from([format!("={object}")])
+    });
+    each && used && replaced
 }
 
 /// (b) Another order of arrival gives the same answers.

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use entail_core::expr::Expression;
 use serde_json::Value;
 
+use super::existing::{replace, withdraw};
 use super::join::{BlockUse, RuleSet, join, unit_paths};
-use super::leaf::{Leaf, assemble, dotted};
+use super::leaf::{Leaf, Path, assemble, dotted};
 use super::policy::{Block, Policy, without};
 use super::settings::{Direction, SameTarget, Settings, Span};
 
@@ -34,12 +35,21 @@ pub struct Folded {
     pub held: BTreeSet<(String, usize)>,
     /// Policies that the span leaves out at one of their places at least.
     pub beyond: BTreeSet<String>,
+    /// Policies for which everything fails closed (specification 5.7).
+    pub closed_by: BTreeSet<String>,
+    /// Where own fields took the place of values, with their object (specification 6.4).
+    pub replaced: Vec<(Path, String)>,
 }
 
 impl Folded {
     /// The effective rules.
     pub fn spec(&self) -> Option<Value> {
-        self.rules.as_ref().map(|rules| assemble(&rules.lines))
+        // What stands for a field of the object is no rule, and has no parents.
+        let own =
+            |line: &&Leaf| line.value.is_null() && line.by.iter().all(|by| by.starts_with('='));
+        let rules = self.rules.as_ref()?;
+        let lines: Vec<Leaf> = rules.lines.iter().filter(|l| !own(l)).cloned().collect();
+        Some(assemble(&lines))
     }
 
     /// Whether the condition of a block was false at each of its places. A place that the span leaves out is
@@ -56,7 +66,12 @@ impl Folded {
 }
 
 /// Folds the nodes, from least to most specific, above the object's own fields.
-pub fn fold(kind: &Settings, nodes: &[Node], own: &[Leaf]) -> Folded {
+pub fn fold(
+    kind: &Settings,
+    nodes: &[Node],
+    own: &[Leaf],
+    replacements: &[(Path, String)],
+) -> Folded {
     let near = spanned(kind, nodes);
     if near.iter().all(|node| node.policies.is_empty()) {
         return Folded::default();
@@ -68,6 +83,7 @@ pub fn fold(kind: &Settings, nodes: &[Node], own: &[Leaf]) -> Folded {
     } else {
         bottom_up(kind, &near, own)
     };
+    let folded = replace(kind, &near, replacements, withdraw(kind, &near, folded));
     let places = |nodes: &[Node], name: &str| {
         let policies = nodes.iter().flat_map(|node| &node.policies);
         policies.filter(|policy| policy.name == name).count()

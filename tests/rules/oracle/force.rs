@@ -56,7 +56,7 @@ pub fn statuses(placed: &AttachedKind, scenes: &Scenes) -> BTreeMap<String, Stat
             ancestors: ancestors(placed, scenes, attached),
             ..Status::default()
         };
-        let accepted = !placed.held(name).is_empty();
+        let accepted = !placed.held(name).is_empty() && attached.policy.missing.is_none();
         if accepted && placed.kind.class != Class::Listed {
             let count = count(placed, scenes, &folded, &attached.policy);
             status.in_force = Some(word(&count));
@@ -216,7 +216,9 @@ fn tally(kind: &Settings, scene: &PathView, policy: &Policy, folded: &Folded, co
 /// Whether a unit stands in the result with the policy among its origins.
 fn wins(rules: &RuleSet, name: &String, path: &Path, unit: &Offered) -> bool {
     if path.is_empty() {
-        return rules.sealed.as_ref() == Some(name);
+        let merged = rules.merged.iter().filter(|merged| merged.path.is_empty());
+        return rules.sealed.as_ref() == Some(name)
+            || merged.into_iter().any(|merged| merged.by.contains(name));
     }
     let stands = rules
         .lines
@@ -290,6 +292,14 @@ fn winners(
     if only_failed(policy, folded, unit) {
         return BTreeSet::new();
     }
+    // Everything is lost to those for which everything fails closed (5.7).
+    if !folded.closed_by.is_empty() {
+        let closed_by = folded.closed_by.iter();
+        return closed_by
+            .filter(|name| **name != policy.name)
+            .cloned()
+            .collect();
+    }
     let others = |all: BTreeSet<String>| -> BTreeSet<String> {
         let other = |by: &String| *by != policy.name && !by.starts_with('=');
         all.into_iter().filter(other).collect()
@@ -330,7 +340,7 @@ fn ancestors(
     attached: &super::place::Attached,
 ) -> BTreeSet<String> {
     let held = placed.held(&attached.policy.name);
-    let places = match held.is_empty() {
+    let places = match held.is_empty() || attached.policy.missing.is_some() {
         // Not accepted: those of its references that resolve.
         true => attached.references.places().into_iter().collect(),
         false => held,

@@ -63,10 +63,7 @@ pub fn join(
         sealed: lower.sealed.clone().or_else(|| higher.sealed.clone()),
         merged: lower.merged.clone(),
     };
-    let reduced = match by.granularity {
-        Granularity::Custom => reduce(kind, &mut result, higher, again),
-        _ => Vec::new(),
-    };
+    let reduced = reduce(kind, &mut result, higher, by, again);
     for unit in units(kind, &higher.lines, by.granularity) {
         if reduced.iter().any(|place| unit.path.starts_with(place)) {
             continue;
@@ -309,6 +306,10 @@ fn note(result: &mut RuleSet, new: Merged) {
 
 /// Whether an object, or a keyed list, stands at the path.
 pub fn is_container(kind: &Settings, lines: &[Leaf], path: &[Step], list: bool) -> bool {
+    // The rules themselves are an object, also if there are none.
+    if path.is_empty() {
+        return !list;
+    }
     let empty = if list {
         Value::Array(Vec::new())
     } else {

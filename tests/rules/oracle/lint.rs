@@ -241,7 +241,7 @@ fn about_order(
             let guarded = blocks.any(|block| block.when.is_some() || !block.unset.is_empty());
             policy.blocks.iter().filter(|block| block.counts).count() <= 1 && !guarded
         });
-        let spec = |kind: &Settings| fold(kind, &scene.nodes, &[]).spec();
+        let spec = |kind: &Settings| fold(kind, &scene.nodes, &[], &[]).spec();
         plain && spec(kind) != spec(&top_down)
     };
     let scopes = scenes.iter().filter(|(_, scene)| scene.scope && compared);

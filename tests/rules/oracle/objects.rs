@@ -260,16 +260,18 @@ pub fn matches<'l>(selector: &Value, label: &dyn Fn(&str) -> Option<&'l str>) ->
         })
 }
 
-/// A value at a dotted path; a step may end in an index, `tracing[0]`.
+/// A value at a dotted path; a step may end in an index, `tracing[0]`, or in what an item has, `filters[type=CORS]`.
 pub fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     let mut found = value;
     for step in path.split('.') {
-        let (name, index) = match step.strip_suffix(']').and_then(|s| s.split_once('[')) {
-            Some((name, index)) => (name, index.parse::<usize>().ok()),
-            None => (step, None),
+        let (name, item) = match step.strip_suffix(']').and_then(|s| s.split_once('[')) {
+            Some((name, item)) => (name, item),
+            None => (step, ""),
         };
         found = found.get(name)?;
-        if let Some(index) = index {
+        if let Some((field, text)) = item.split_once('=') {
+            found = found.as_array()?.iter().find(|item| item[field] == text)?;
+        } else if let Ok(index) = item.parse::<usize>() {
             found = found.get(index)?;
         }
     }

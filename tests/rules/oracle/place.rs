@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::fold::{Node, conflicted};
-use super::leaf::{Leaf, dotted, flatten};
+use super::leaf::{Leaf, Path, dotted, flatten};
 use super::limits::{Limit, limited};
 use super::objects::{Objects, at};
 use super::policy::Policy;
@@ -66,6 +66,8 @@ pub struct AttachedKind<'w> {
 pub struct PathView {
     pub nodes: Vec<Node>,
     pub own: Vec<Leaf>,
+    /// Where fields of the object take the place of values, with the object.
+    pub replacements: Vec<(Path, String)>,
     /// The look-up is above the effective level.
     pub inherited_only: bool,
     /// The kind acts on the path (specification 2.4).
@@ -121,7 +123,7 @@ impl<'w> AttachedKind<'w> {
         let mut policies: Vec<Attached> = ours
             .map(|found| {
                 let references = references(&kind, objects, found);
-                let mut policy = Policy::read(&kind, found, None);
+                let mut policy = Policy::read(&kind, objects, found, None);
                 policy.invalid |= references.malformed;
                 Attached {
                     distrusted: distrusted(&kind, &found.body),
@@ -147,6 +149,7 @@ impl<'w> AttachedKind<'w> {
             placed.ports = objects.shared_ports();
             placed.accept_by_port();
         }
+        placed.report_missing();
         placed
     }
 
@@ -182,7 +185,7 @@ impl<'w> AttachedKind<'w> {
         let found = self.objects.get(object);
         let choice = found.and_then(|found| found.annotation(annotation));
         let policy = self.policy_object(&attached.policy);
-        Policy::read(&self.kind, policy, choice)
+        Policy::read(&self.kind, self.objects, policy, choice)
     }
 
     fn policy_object(&self, policy: &Policy) -> &super::objects::Found {
@@ -219,6 +222,17 @@ impl<'w> AttachedKind<'w> {
                 }
             }
             *here = kept;
+        }
+    }
+
+    /// Specification 5.7: those that reference missing objects are rejected, and hold their places all the same.
+    fn report_missing(&mut self) {
+        for (place, here) in &self.at {
+            for policy in here {
+                let reason = policy.missing.iter();
+                let rejected = self.rejected.entry(place.clone()).or_default();
+                rejected.extend(reason.map(|reason| (policy.name.clone(), reason.clone())));
+            }
         }
     }
 
@@ -274,7 +288,10 @@ impl<'w> AttachedKind<'w> {
             return ("Unknown", "SelectorNotEvaluated".to_owned());
         }
         if !self.held(&attached.policy.name).is_empty() {
-            return ("True", "Accepted".to_owned());
+            return match &attached.policy.missing {
+                Some(reason) => no(reason),
+                None => ("True", "Accepted".to_owned()),
+            };
         }
         // A policy that has no reference left reports the outcome of its first.
         let first = attached.references.outcomes.first();
@@ -367,12 +384,18 @@ impl<'w> AttachedKind<'w> {
         let inherited_only = if above { !wide } else { !full };
         PathView {
             rejected: match acts && !inherited_only {
-                true => rejected.cloned().collect(),
+                true => {
+                    // Of several reasons the last one counts here.
+                    let mut all: Vec<_> = rejected.cloned().collect();
+                    all.sort();
+                    all.into_iter().collect()
+                }
                 false => BTreeMap::new(),
             },
             acts,
             unknown,
             own: own_fields(&self.kind, self.objects, &steps),
+            replacements: replacements(&self.kind, self.objects, &steps),
             inherited_only,
             scope,
             root: all
@@ -535,29 +558,46 @@ fn distrusted(kind: &Settings, body: &Value) -> Option<String> {
     })
 }
 
+/// The value of a field of the object at the end of a path, if it says something (specification 6.4).
+fn own_value<'o>(objects: &'o Objects, end: &Step, from: &str) -> Option<&'o Value> {
+    let object = objects.get(&end.object)?;
+    let found = match (from.strip_prefix("spec.rules[*]."), end.rule) {
+        (Some(field), Some(rule)) => at(&object.body["spec"]["rules"][rule], field),
+        (Some(_), None) => None,
+        (None, _) => at(&object.body, from),
+    };
+    found.filter(|value| match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        _ => true,
+    })
+}
+
+/// The places whose values the object replaces (specification 6.4).
+fn replacements(kind: &Settings, objects: &Objects, steps: &[Step]) -> Vec<(Path, String)> {
+    let Some(end) = steps.last() else {
+        return Vec::new();
+    };
+    let fields = kind.own_replacements.iter();
+    let said = fields.filter(|(from, _)| own_value(objects, end, from).is_some());
+    let mut all: Vec<(Path, String)> = said
+        .map(|(_, to)| (dotted(to), end.object.clone()))
+        .collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
 /// Specification 6.4
 fn own_fields(kind: &Settings, objects: &Objects, steps: &[Step]) -> Vec<Leaf> {
-    let Some((end, object)) = steps
-        .last()
-        .and_then(|end| Some((end, objects.get(&end.object)?)))
-    else {
+    let Some(end) = steps.last() else {
         return Vec::new();
     };
     let mut rules = Value::Object(Map::new());
     for (from, to) in &kind.own_fields {
-        let found = match (from.strip_prefix("spec.rules[*]."), end.rule) {
-            (Some(field), Some(rule)) => at(&object.body["spec"]["rules"][rule], field),
-            (Some(_), None) => None,
-            (None, _) => at(&object.body, from),
-        };
-        let said = |value: &&Value| match value {
-            Value::Null => false,
-            Value::String(text) => !text.is_empty(),
-            Value::Array(items) => !items.is_empty(),
-            Value::Object(fields) => !fields.is_empty(),
-            _ => true,
-        };
-        if let Some(value) = found.filter(said) {
+        if let Some(value) = own_value(objects, end, from) {
             let mut into = &mut rules;
             for step in dotted(to) {
                 let super::leaf::Step::Field(name) = step else {

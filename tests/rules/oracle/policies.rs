@@ -149,7 +149,8 @@ fn offer(rng: &mut Rng, kind: &Settings, spec: &mut Map<String, Value>) {
     let bare = blocks.is_empty() || rng.percent(25);
     let mixed = kind.mix_with_bare && rng.percent(50);
     if bare || mixed {
-        let rules = rules(rng);
+        let mut rules = rules(rng);
+        vocabulary::name_objects(rng, kind, &mut rules);
         let direction = mixed.then_some(Direction::Defaults);
         let within = if mixed { direction } else { None };
         spec.extend(rules);
@@ -163,6 +164,7 @@ fn offer(rng: &mut Rng, kind: &Settings, spec: &mut Map<String, Value>) {
     }
     for (name, direction) in blocks {
         let mut block = rules(rng);
+        vocabulary::name_objects(rng, kind, &mut block);
         dress(rng, kind, &mut block, Some(direction), true);
         spec.insert(name.to_owned(), Value::Object(block));
     }

@@ -4,9 +4,10 @@ use entail_core::expr::Expression;
 use entail_core::model::Timestamp;
 use serde_json::{Map, Value};
 
-use super::join::RuleSet;
+use super::existing::{self, Missing};
+use super::join::{Merged, RuleSet};
 use super::leaf::{Leaf, Step, dotted, flatten, written};
-use super::objects::{Found, at};
+use super::objects::{Found, Objects, at};
 use super::schema::Shape;
 use super::settings::{Class, Direction, Granularity, Settings, Strategy, granularity, strategy};
 
@@ -19,8 +20,14 @@ pub struct Block {
     pub named: Vec<Leaf>,
     /// There are rules, or the kind is Blocking: the block is not skipped.
     pub counts: bool,
+    /// If it is empty, it adds nothing and takes nothing away (specification 5.8).
+    pub merges_if_empty: bool,
     pub when: Option<String>,
     pub unset: Vec<String>,
+    /// References to objects that are not there (specification 5.7).
+    pub missing: Vec<Missing>,
+    /// The reasons for which the policy is not accepted then.
+    pub reasons: Vec<String>,
 }
 
 /// What comes first, in the order of 4.5, 4.4 and 4.2.
@@ -35,6 +42,8 @@ pub struct Policy {
     pub age: Age,
     /// It is malformed (specification 3.4).
     pub invalid: bool,
+    /// Why it is not accepted though it holds its places: it references missing objects (specification 5.7).
+    pub missing: Option<String>,
     /// Bare rules, then defaults, then overrides (specification 11.10); a kind of one strategy per policy has
     /// just one.
     pub blocks: Vec<Block>,
@@ -45,12 +54,22 @@ pub struct Policy {
 }
 
 impl Block {
-    /// Its rules; of a block that counts though it is empty, that nothing is said (specification 5.6).
+    /// Its rules; of a block that counts though it is empty, that nothing is said (specification 5.6), or that it is
+    /// merged with what others say (5.8).
     pub fn sheet(&self, policy: &str) -> RuleSet {
+        let empty = self.counts && self.lines.is_empty();
+        let merged = Merged {
+            path: Vec::new(),
+            list: false,
+            by: [policy.to_owned()].into(),
+        };
         RuleSet {
-            sealed: (self.counts && self.lines.is_empty()).then(|| policy.to_owned()),
+            sealed: (empty && !self.merges_if_empty).then(|| policy.to_owned()),
             lines: self.lines.clone(),
-            merged: Vec::new(),
+            merged: (empty && self.merges_if_empty)
+                .then_some(merged)
+                .into_iter()
+                .collect(),
         }
     }
 }
@@ -64,13 +83,23 @@ impl Policy {
     }
 
     /// Reads a policy. `choice` is what an annotation of the target says of the strategy (specification 5.3).
-    pub fn read(kind: &Settings, found: &Found, choice: Option<&str>) -> Self {
+    pub fn read(kind: &Settings, objects: &Objects, found: &Found, choice: Option<&str>) -> Self {
         let name = match found.namespace.as_str() {
             "" => found.name.clone(),
             namespace => format!("{namespace}/{}", found.name),
         };
-        let blocks = read_blocks(kind, &name, &found.body, choice);
+        let reader = Reader {
+            kind,
+            objects,
+            namespace: &found.namespace,
+            by: &name,
+            body: &found.body,
+            choice,
+        };
+        let blocks = reader.blocks();
+        let mut reasons = blocks.iter().flatten().flat_map(|block| &block.reasons);
         Self {
+            missing: reasons.next().cloned(),
             age: age(kind, found, &name),
             namespace: found.namespace.clone(),
             invalid: blocks.is_none(),
@@ -113,70 +142,67 @@ fn age(kind: &Settings, found: &Found, name: &str) -> Age {
     (keys.collect(), created.is_none(), created, name.to_owned())
 }
 
-/// The blocks; `None` if the policy is malformed (specification 3.4).
-fn read_blocks(
-    kind: &Settings,
-    by: &str,
-    body: &Value,
-    choice: Option<&str>,
-) -> Option<Vec<Block>> {
-    let empty = Value::Object(Map::new());
-    let rules = at(body, &kind.path)
-        .filter(|rules| !rules.is_null())
-        .unwrap_or(&empty);
-    let fields = rules.as_object()?;
-    let reader = Reader {
-        kind,
-        by,
-        body,
-        choice,
-    };
-    let mut blocks = Vec::new();
-    for (names, direction) in [
-        (&kind.defaults_names, Direction::Defaults),
-        (&kind.overrides_names, Direction::Overrides),
-    ] {
-        let here: Vec<_> = names
-            .iter()
-            .filter_map(|name| Some((name, fields.get(name).filter(|block| !block.is_null())?)))
-            .collect();
-        // The singular and the plural of one block.
-        if here.len() > 1 {
-            return None;
-        }
-        for (name, block) in here {
-            // The singular and the plural name one block: the CRD describes it by either of them (11.43).
-            let path = |name: &str| format!("{}.{name}", kind.path);
-            let described = |name: &&String| Shape::describes(kind.schema.as_ref(), &path(name));
-            let described = [name].into_iter().chain(names).find(described);
-            blocks.push(reader.block(block, &path(described.unwrap_or(name)), Some(direction))?);
-        }
-    }
-    if blocks.len() > 1 && !kind.both_blocks {
-        return None;
-    }
-    let bare = reader.block(rules, &kind.path, None);
-    let says = !reader.rules(fields, None).is_empty();
-    if says && !blocks.is_empty() && !kind.mix_with_bare {
-        return None;
-    }
-    let mut bare = bare?;
-    if !says && !blocks.is_empty() {
-        // Missing bare rules beside blocks are absent, not empty.
-        bare.counts = false;
-    }
-    blocks.insert(0, bare);
-    Some(blocks)
-}
-
 struct Reader<'k> {
     kind: &'k Settings,
+    objects: &'k Objects,
+    namespace: &'k str,
     by: &'k str,
     body: &'k Value,
     choice: Option<&'k str>,
 }
 
 impl Reader<'_> {
+    /// The blocks; `None` if the policy is malformed (specification 3.4).
+    fn blocks(&self) -> Option<Vec<Block>> {
+        let (kind, body, reader) = (self.kind, self.body, self);
+        let empty = Value::Object(Map::new());
+        let rules = at(body, &kind.path)
+            .filter(|rules| !rules.is_null())
+            .unwrap_or(&empty);
+        let fields = rules.as_object()?;
+        let mut blocks = Vec::new();
+        for (names, direction) in [
+            (&kind.defaults_names, Direction::Defaults),
+            (&kind.overrides_names, Direction::Overrides),
+        ] {
+            let here: Vec<_> = names
+                .iter()
+                .filter_map(|name| Some((name, fields.get(name).filter(|block| !block.is_null())?)))
+                .collect();
+            // The singular and the plural of one block.
+            if here.len() > 1 {
+                return None;
+            }
+            for (name, block) in here {
+                // The singular and the plural name one block: the CRD describes it by either of them (11.43).
+                let path = |name: &str| format!("{}.{name}", kind.path);
+                let described =
+                    |name: &&String| Shape::describes(kind.schema.as_ref(), &path(name));
+                let described = [name].into_iter().chain(names).find(described);
+                blocks.push(reader.block(
+                    block,
+                    &path(described.unwrap_or(name)),
+                    Some(direction),
+                )?);
+            }
+        }
+        if blocks.len() > 1 && !kind.both_blocks {
+            return None;
+        }
+        let bare = reader.block(rules, &kind.path, None);
+        let says = !reader.rules(fields, None).is_empty();
+        if says && !blocks.is_empty() && !kind.mix_with_bare {
+            return None;
+        }
+        let mut bare = bare?;
+        if !says && !blocks.is_empty() {
+            // Missing bare rules beside blocks are absent, not empty.
+            bare.counts = false;
+        }
+        blocks.insert(0, bare);
+        Some(blocks)
+    }
+
     /// The fields that are rules (specification 5.1).
     fn rules(&self, from: &Map<String, Value>, within: Option<Direction>) -> Map<String, Value> {
         let kind = self.kind;
@@ -215,8 +241,16 @@ impl Reader<'_> {
     fn block(&self, from: &Value, path: &str, within: Option<Direction>) -> Option<Block> {
         let kind = self.kind;
         let fields = from.as_object()?;
+        let strategy = self.chosen(fields, within);
         let mut rules = Value::Object(self.rules(fields, within));
         self.by_identity(&mut rules);
+        let empty = rules.as_object().is_none_or(Map::is_empty);
+        if strategy.is_some_and(|s| s.granularity != Granularity::Atomic) && !empty {
+            for (path, value) in &kind.field_defaults {
+                complete(&mut rules, path, value);
+            }
+        }
+        let checked = existing::check(kind, self.objects, self.namespace, &mut rules);
         let shape = Shape::of(kind.schema.as_ref(), path, &kind.list_keys);
         let named = flatten(&rules, self.by, &shape);
         let empty = is_empty(kind, &rules);
@@ -243,13 +277,17 @@ impl Reader<'_> {
             }
         };
         Some(Block {
-            strategy: self.chosen(fields, within)?,
+            strategy: strategy?,
+            merges_if_empty: kind.by_strategy
+                && strategy.is_some_and(|s| s.granularity != Granularity::Atomic),
             // A Direct policy takes part even if it is empty (11.23).
             counts: !empty || kind.blocking || kind.class == Class::Direct,
             lines: if empty { Vec::new() } else { named.clone() },
             named,
             when,
             unset,
+            missing: checked.missing,
+            reasons: checked.reasons,
         })
     }
 
@@ -338,6 +376,18 @@ impl Reader<'_> {
         });
         // A block of a direction that the kind lacks is invalid.
         usual.or_else(|| offered().next()).copied()
+    }
+}
+
+/// Specification 5.10: what a field counts as that is missing in an object that says something.
+fn complete(rules: &mut Value, path: &str, value: &Value) {
+    let (above, name) = path.rsplit_once('.').unwrap_or(("", path));
+    let mut object = Some(rules);
+    for step in above.split('.').filter(|step| !step.is_empty()) {
+        object = object.and_then(|object| object.get_mut(step));
+    }
+    if let Some(fields) = object.and_then(Value::as_object_mut) {
+        fields.entry(name).or_insert(value.clone());
     }
 }
 

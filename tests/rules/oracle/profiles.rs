@@ -374,15 +374,40 @@ impl Shape {
                 {"path": "tags", "reduce": rng.pick(&lists)},
             ]);
         }
+        let merging = ["Patch", "Structural"].into_iter().find(|g| self.offers(g));
+        if let Some(granularity) = merging.filter(|_| self.same_target != "OldestWins")
+            && rng.percent(30)
+        {
+            let mut reducers = spec["reducers"].as_array().cloned().unwrap_or_default();
+            let under = rng.choose(&[
+                json!([format!("{granularity}Defaults")]),
+                json!([
+                    format!("{granularity}Defaults"),
+                    format!("{granularity}Overrides")
+                ]),
+            ]);
+            for (path, reduce) in [("tags", rng.pick(&["append", "prepend"])), ("n", "max")] {
+                reducers.push(json!({"path": path, "reduce": reduce, "strategies": under}));
+            }
+            spec["reducers"] = json!(reducers);
+        }
         if self.own {
             spec["ownFields"] = json!([
                 {"object": "spec.own", "policy": rng.pick(&["n", "a"])},
                 {"object": "spec.rules[*].own", "policy": "flag"},
             ]);
         }
+        if rng.percent(15) {
+            let mut fields = spec["ownFields"].as_array().cloned().unwrap_or_default();
+            let policy = rng.pick(&["b", "m.e1", "items"]);
+            fields.push(json!({"object": "spec.own", "policy": policy, "mode": "Replace"}));
+            fields.push(json!({"object": "spec.rules[*].own", "policy": "m", "mode": "Replace"}));
+            spec["ownFields"] = json!(fields);
+        }
         match rng.below(10) {
             0 | 1 => spec["empty"] = json!("Blocking"),
             2 => spec["emptyUnless"] = json!(["a", "m.e1"]),
+            3 => spec["empty"] = json!("ByStrategy"),
             _ => {}
         }
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::join::{BlockUse, RuleSet, is_container, reach};
 use super::leaf::{Leaf, Path, Step, assemble, fits, flatten, value_at};
-use super::settings::{Granularity, Reducer, Settings};
+use super::settings::{Reducer, Settings, Strategy};
 
 /// Each value once, in order.
 pub fn once<'v>(values: impl Iterator<Item = &'v Value>) -> Value {
@@ -20,22 +20,24 @@ pub fn once<'v>(values: impl Iterator<Item = &'v Value>) -> Value {
     Value::Array(list)
 }
 
-/// Reduces where both sides have a value that the reducer takes (specification 5.2, custom); returns those places.
+/// Reduces where both sides have a value that the reducer takes (specification 5.2, custom; 5.9); returns those places.
 pub fn reduce(
     kind: &Settings,
     result: &mut RuleSet,
     higher: &RuleSet,
+    by: Strategy,
     again: BlockUse,
 ) -> Vec<Path> {
     let mut places: Vec<(Path, &Reducer)> = Vec::new();
     for leaf in &higher.lines {
-        let depth = reach(kind, leaf, Granularity::Custom).0;
+        let depth = reach(kind, leaf, by.granularity).0;
         for length in 1..=depth {
             let place = &leaf.path[..length];
-            let named = kind.reducers.iter().find(|(path, _)| fits(path, place));
-            if let Some((_, how)) = named.filter(|_| places.iter().all(|(known, _)| known != place))
-            {
-                places.push((place.to_vec(), how));
+            let mut under = kind.reducers.iter().filter(|r| r.strategies.contains(&by));
+            let named = under.find(|reducer| fits(&reducer.path, place));
+            let new = places.iter().all(|(known, _)| known != place);
+            if let Some(reducer) = named.filter(|_| new) {
+                places.push((place.to_vec(), &reducer.how));
             }
         }
     }

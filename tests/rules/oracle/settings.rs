@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::existing::References;
 use super::limits::{Limit, limits};
 use super::objects::normal;
 use super::presets::filled;
@@ -140,23 +141,39 @@ pub struct Settings {
     /// The schema of an object of the kind, for Structural.
     pub schema: Option<Value>,
     pub atomic_paths: Vec<String>,
-    pub reducers: Vec<(String, Reducer)>,
+    pub reducers: Vec<PathReducer>,
     /// Fields of which several apply: path, key, and what turns all off (specification 5.11).
     pub instances: Vec<(String, String, Option<String>)>,
     pub top_down: bool,
     pub span: Span,
     pub same_target: SameTarget,
     pub order: Vec<OrderKey>,
+    /// An empty policy takes part: Blocking, or ByStrategy (5.6, 5.8).
     pub blocking: bool,
+    /// Only with an atomic strategy does an empty policy take the place of what is above it (5.8).
+    pub by_strategy: bool,
     pub empty_unless: Vec<String>,
+    /// Path in the rules, and what is there if a policy that merges leaves it out (5.10).
+    pub field_defaults: Vec<(String, Value)>,
     /// Path in the object, path in the rules.
     pub own_fields: Vec<(String, String)>,
+    /// Path in the object, path in the rules: they take the place of what policies have there.
+    pub own_replacements: Vec<(String, String)>,
+    pub references: Vec<References>,
     pub trust_status: bool,
     pub limits: Vec<Limit>,
     /// Policies that are being deleted do not count (specification 1.7).
     pub ignores_deleted: bool,
     /// Gateway, Target or None (specification 10).
     pub ancestor: String,
+}
+
+/// A reducer at a path, and the strategies under which it applies (5.9).
+#[derive(Clone, Debug)]
+pub struct PathReducer {
+    pub path: String,
+    pub how: Reducer,
+    pub strategies: Vec<Strategy>,
 }
 
 /// A reducer: its name, or its expression in CEL.
@@ -220,16 +237,48 @@ fn pairs(value: &Value, first: &str, second: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Path and reducer.
-fn reducers(value: &Value) -> Vec<(String, Reducer)> {
+/// The own fields that replace values, or the others.
+fn entries(value: &Value, replace: bool) -> Value {
+    let items = value.as_array().into_iter().flatten();
+    let chosen = items.filter(|item| (item["mode"] == "Replace") == replace);
+    chosen.cloned().collect()
+}
+
+fn references(value: &Value) -> References {
+    References {
+        path: text(&value["path"]).unwrap(),
+        group: text(&value["group"]).unwrap_or_default(),
+        kind: text(&value["kind"]).unwrap_or("Service".to_owned()),
+        one_is_enough: value["oneIsEnough"] == true,
+        fail_open: text(&value["failOpen"]),
+        reason: text(&value["reason"]).unwrap_or("Invalid".to_owned()),
+    }
+}
+
+/// Without `strategies` a reducer applies under Custom.
+fn reducers(value: &Value) -> Vec<PathReducer> {
     let items = value.as_array().into_iter().flatten();
     let how = |reduce: &Value| match text(reduce) {
         Some(name) => Some(Reducer::Named(name)),
         None => text(&reduce["cel"]).map(Reducer::Cel),
     };
-    items
-        .filter_map(|item| Some((text(&item["path"])?, how(&item["reduce"])?)))
-        .collect()
+    let under = |item: &Value| match item["strategies"].is_array() {
+        true => texts(&item["strategies"]),
+        false => ["CustomDefaults", "CustomOverrides"]
+            .map(str::to_owned)
+            .into(),
+    };
+    let reducer = |item: &Value| {
+        Some(PathReducer {
+            path: text(&item["path"])?,
+            how: how(&item["reduce"])?,
+            strategies: under(item)
+                .iter()
+                .map(|name| strategy(name).unwrap())
+                .collect(),
+        })
+    };
+    items.filter_map(reducer).collect()
 }
 
 /// Path, key, and the field that turns all off.
@@ -341,9 +390,23 @@ impl Settings {
             span: span(&spec["span"]),
             same_target: same_target(&spec["sameTarget"]),
             order: order(&spec["order"]),
-            blocking: spec["empty"] == "Blocking",
+            blocking: spec["empty"] == "Blocking" || spec["empty"] == "ByStrategy",
+            by_strategy: spec["empty"] == "ByStrategy",
             empty_unless: texts(&spec["emptyUnless"]),
-            own_fields: pairs(&spec["ownFields"], "object", "policy"),
+            field_defaults: spec["fieldDefaults"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(|item| (text(&item["path"]).unwrap(), item["value"].clone()))
+                .collect(),
+            own_fields: pairs(&entries(&spec["ownFields"], false), "object", "policy"),
+            own_replacements: pairs(&entries(&spec["ownFields"], true), "object", "policy"),
+            references: spec["references"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(references)
+                .collect(),
             trust_status: spec["trustStatus"] == true,
             limits: limits(&spec["limits"]),
             ignores_deleted: spec["whileDeleting"] == "Ignored",

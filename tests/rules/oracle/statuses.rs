@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use entail_core::effective::World as Entail;
 use entail_core::engine::PathEngine;
-use entail_core::model::NodeKey;
+use entail_core::model::{NodeKey, Outcome};
 use serde_json::{Value, json};
 
 use super::affects::affected;
@@ -106,8 +106,12 @@ fn differences(
             .find(|p| p.policy.name == key)
             .unwrap();
         let accepted = placed.accepted(attached).1;
-        let (outcome, _) = kind.outcome(slot);
-        let outcome = format!("{outcome:?}");
+        let (outcome, reason) = kind.outcome(slot);
+        // Policies with missing references have the reason of the profile (5.7).
+        let outcome = match outcome {
+            Outcome::Invalid => reason,
+            outcome => format!("{outcome:?}"),
+        };
         // The reason of its own controller is not compared here.
         let outcome = if outcome == "Untrusted" {
             accepted.clone()

@@ -220,7 +220,7 @@ impl Resolver<'_> {
     fn refused(&self, group: &str, kind: &str) -> Option<Outcome> {
         let mut targets = self.kind.targets.iter().flatten();
         let target = targets.find(|t| t.group == group && t.kind == kind)?;
-        let policy = super::policy::Policy::read(self.kind, self.policy, None);
+        let policy = super::policy::Policy::read(self.kind, self.objects, self.policy, None);
         let lines = policy.blocks.iter().flat_map(|block| &block.named);
         let mut lines = lines.filter(|line| !super::limits::is_rule(line, &target.fields));
         if !target.fields.is_empty() && lines.next().is_some() {

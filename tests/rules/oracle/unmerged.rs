@@ -1,5 +1,6 @@
 //! Kinds that are not merged: one policy whole (specification 7), or all of them in a list (specification 8).
 
+use super::existing::withdraw;
 use super::fold::{Folded, Node};
 use super::place::{AttachedKind, PathView};
 use super::policy::Policy;
@@ -8,10 +9,17 @@ use super::settings::Class;
 /// Specification 7: the policy of the deepest object of a target kind, the nearest section first.
 pub fn direct(placed: &AttachedKind<'_>, scene: &PathView) -> Folded {
     let winner = winner(placed, scene).filter(|policy| policy.left);
-    Folded {
+    let folded = Folded {
         rules: winner.map(|policy| policy.blocks[0].sheet(&policy.name)),
         ..Folded::default()
-    }
+    };
+    let alone = winner.map(|policy| Node {
+        key: String::new(),
+        level: String::new(),
+        policies: vec![policy.clone()],
+        weak: false,
+    });
+    withdraw(&placed.kind, alone.as_slice(), folded)
 }
 
 /// The policy that counts in the scene.

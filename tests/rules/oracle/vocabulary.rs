@@ -1,7 +1,7 @@
 //! The rest of the vocabulary of profiles, added to random worlds: forms of attachment, namespaces, order,
 //! trust, controllers, where rules stand.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::limits;
 use super::objects::GATEWAY;
@@ -57,6 +57,14 @@ pub fn profile(rng: &mut Rng, spec: &mut Value, class: Class) {
             json!(["other.org/x", "example.com/two"]),
         ]);
     }
+    if rng.percent(20) {
+        spec["references"] = json!([
+            {"path": "refs[*]", "oneIsEnough": rng.percent(30)},
+            {"path": "auth.backend", "failOpen": "auth.open"},
+            {"path": "procs[*].backend", "failOpen": "procs[*].open"},
+            {"path": "config", "kind": "ConfigMap", "reason": "NoConfig"},
+        ]);
+    }
     // The text does not say what the namespace of a cluster-scoped policy is, nor whether a filter names one.
     if class != Class::Direct && !cluster {
         match rng.below(12) {
@@ -91,6 +99,18 @@ pub fn profile(rng: &mut Rng, spec: &mut Value, class: Class) {
             choice.remove("field");
             choice.insert("annotation".to_owned(), json!(STRATEGY));
         }
+        field_defaults(rng, spec);
+    }
+}
+
+/// Adds what fields count as that a policy leaves out (specification 5.10).
+fn field_defaults(rng: &mut Rng, spec: &mut Value) {
+    if spec["strategy"].get("annotation").is_none() && rng.percent(12) {
+        spec["fieldDefaults"] = rng.choose(&[
+            json!([{"path": "a.x"}]),
+            json!([{"path": "m.e1.v", "value": 1}, {"path": "n", "value": null}]),
+            json!([{"path": "flag", "value": true}]),
+        ]);
     }
 }
 
@@ -212,6 +232,53 @@ pub fn policy(rng: &mut Rng, kind: &Settings, places: &[TargetCandidate], object
     }
 }
 
+/// Adds references to objects, some of which are missing (specification 5.7).
+pub fn name_objects(rng: &mut Rng, kind: &Settings, rules: &mut Map<String, Value>) {
+    if kind.references.is_empty() {
+        return;
+    }
+    let reference = |rng: &mut Rng| {
+        let mut reference = json!({"name": rng.pick(&["svc0", "svc0", "svc1", "gone"])});
+        if rng.percent(15) {
+            reference["namespace"] = json!(rng.pick(&["a-b", "a", "shop", "nowhere"]));
+        }
+        if rng.percent(20) {
+            reference["port"] = json!(rng.choose(&[80, 80, 90]));
+        }
+        if rng.percent(10) {
+            reference["kind"] = json!("ConfigMap");
+        }
+        reference
+    };
+    if rng.percent(30) {
+        let refs: Vec<Value> = (0..rng.within(1, 2)).map(|_| reference(rng)).collect();
+        rules.insert("refs".to_owned(), json!(refs));
+    }
+    if rng.percent(30) {
+        let open = rng.choose(&[json!(true), json!(false), Value::Null]);
+        rules.insert(
+            "auth".to_owned(),
+            json!({"open": open, "backend": reference(rng)}),
+        );
+    }
+    if rng.percent(30) {
+        let item = |rng: &mut Rng, reference: Value| json!({"open": rng.percent(60), "backend": reference});
+        let procs: Vec<Value> = (0..rng.within(1, 3))
+            .map(|_| {
+                let named = reference(rng);
+                item(rng, named)
+            })
+            .collect();
+        rules.insert("procs".to_owned(), json!(procs));
+    }
+    if rng.percent(25) {
+        rules.insert(
+            "config".to_owned(),
+            json!({"name": rng.pick(&["c0", "c1"])}),
+        );
+    }
+}
+
 /// Other ways to write the kind of a target.
 fn spell(rng: &mut Rng, kind: &Settings, reference: &mut Value) {
     match rng.below(24) {
@@ -252,6 +319,14 @@ pub fn objects(rng: &mut Rng, kind: &Settings, objects: &mut Vec<Value>) {
                     rule["filters"].as_array_mut().unwrap().push(filter);
                 }
             }
+        }
+    }
+    if !kind.references.is_empty() && !objects.iter().any(|o| o["kind"] == "ConfigMap") {
+        for namespace in rng.some(&NAMESPACES, 60) {
+            objects.push(json!({
+                "apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {"name": "c0", "namespace": namespace},
+            }));
         }
     }
     if kind.cross_namespace == CrossNamespace::ReferenceGrant && kind.class != Class::Listed {

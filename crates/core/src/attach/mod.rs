@@ -2,8 +2,11 @@
 //! (specification 3). Conflicts between policies are resolved in [`crate::effective`].
 
 mod cross_namespace;
+mod field_references;
 mod section;
 mod targets;
+
+pub(crate) use field_references::with_references;
 
 use std::collections::BTreeMap;
 

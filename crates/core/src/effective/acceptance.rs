@@ -76,6 +76,7 @@ pub(crate) fn resolve_conflicts(
     if profile.conflicts == ConflictScope::Port {
         resolution.reject_on_shared_ports(topology);
     }
+    resolution.report_missing(policies);
     resolution.accepted.append(&mut selecting);
     for rejections in resolution.rejected.values_mut() {
         rejections.sort_by_key(|r| policies.get(r.policy).map(|p| p.key.qualified_name()));
@@ -144,6 +145,23 @@ impl ConflictResolution {
                 reason: reason.to_owned(),
                 message: message.to_owned(),
             });
+        }
+    }
+
+    /// Records the policies whose references to objects are missing as rejected. They keep their places: their
+    /// controllers fail closed there (specification 5.7).
+    fn report_missing(&mut self, policies: &Policies) {
+        let mut found: Vec<(usize, AttachmentPoint)> = Vec::new();
+        for (point, holders) in &self.accepted {
+            let has_missing =
+                |slot: &&usize| policies.get(**slot).is_some_and(|p| p.missing.is_some());
+            let holders = holders.iter().filter(has_missing);
+            found.extend(holders.map(|&slot| (slot, point.clone())));
+        }
+        for (slot, point) in found {
+            if let Some(missing) = policies.get(slot).and_then(|p| p.missing.as_ref()) {
+                self.reject(slot, &[point], &missing.reason, &missing.message);
+            }
         }
     }
 

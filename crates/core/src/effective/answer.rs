@@ -87,12 +87,13 @@ impl PolicyKind {
     }
 
     /// The origins of the units. If one block of one policy sets all of them, that is a single origin for
-    /// the whole spec. Units that are set to null have no origin (specification 9.1).
+    /// the whole spec. Units that are set to null have no origin, unless a field of the object stands for
+    /// them (specification 6.4, 9.1).
     fn origins(&self, folded: &FoldResult<'_>, own: Option<&NodeKey>) -> Vec<Origin> {
         let mut origins: Vec<Origin> = folded
             .units
             .iter()
-            .filter(|unit| !unit.value.is_null())
+            .filter(|unit| !unit.value.is_null() || folded.is_own(unit))
             .filter_map(|unit| self.origin(folded, unit.unit.clone(), &unit.sources, own))
             .collect();
         let same = origins.windows(2).all(|pair| match pair {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{AttachmentChain, PolicyKind, UnknownController, World};
 use crate::attach::AttachmentGroup;
 use crate::model::{GroupKind, Level, NodeKey, Object, Strategy};
-use crate::profile::{LimitSet, PolicyClass, Profile, StrategySource};
+use crate::profile::{LimitSet, MissingObjects, PolicyClass, Profile, StrategySource};
 
 /// Everything that the answer of a kind depends on: equal keys have equal answers, also across rebuilds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,7 +32,17 @@ struct GroupKey {
     limits: LimitSet,
     /// The node's name, for kinds whose answers contain it.
     node: Option<String>,
-    policies: Vec<(PtrEq<Object>, Vec<Strategy>)>,
+    policies: Vec<PolicyKey>,
+}
+
+/// A version of a policy, with what its meaning depends on besides.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct PolicyKey {
+    object: PtrEq<Object>,
+    /// The strategies of blocks that an annotation on the target chooses.
+    strategies: Vec<Strategy>,
+    /// The references to missing objects (specification 5.7).
+    missing: Option<MissingObjects>,
 }
 
 /// A pointer that is compared by address. The data is never changed in place, so equal addresses mean
@@ -84,7 +94,11 @@ impl World {
                         };
                         Some(self.strategy_on(kind, step.node, block))
                     });
-                    Some((PtrEq(Arc::clone(&policy.object)), strategies.collect()))
+                    Some(PolicyKey {
+                        object: PtrEq(Arc::clone(&policy.object)),
+                        strategies: strategies.collect(),
+                        missing: policy.missing.clone(),
+                    })
                 });
                 found.push(GroupKey {
                     level: step.level,

@@ -1,18 +1,19 @@
 //! Effective policies of Direct kinds: one policy applies as a whole (specification 7).
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::PolicyKind;
 use super::stack::Acceptance;
 use crate::merge::pruned;
-use crate::model::{BlockName, EffectivePolicy, Origin, Strategy, Unit};
+use crate::model::{BlockName, EffectivePolicy, Origin, Segment, Strategy, Unit};
 
 impl PolicyKind {
     /// The rules of the policy of the most specific group. A policy with `sectionName` replaces the policy
     /// of the whole object on its section (specification 7.3).
     pub(super) fn direct(&self, groups: &[Vec<Acceptance<'_>>]) -> EffectivePolicy {
         // A policy of which nothing is left on the path holds its place (specification 2.10).
-        let Some(winner) = winner(groups).filter(|winner| winner.takes_part) else {
+        let in_force = |winner: &&Acceptance<'_>| winner.takes_part && !fails(winner);
+        let Some(winner) = winner(groups).filter(in_force) else {
             return EffectivePolicy::default();
         };
         EffectivePolicy {
@@ -29,11 +30,44 @@ pub(super) fn winner<'s, 'k>(groups: &'s [Vec<Acceptance<'k>>]) -> Option<&'s Ac
     groups.last()?.first()
 }
 
-/// The rules of all blocks of a policy, unmerged.
+/// Whether a policy that applies fails closed because an object is missing (specification 5.7).
+pub(super) fn fails(accepted: &Acceptance<'_>) -> bool {
+    accepted.blocks.iter().any(|block| {
+        let mut missing = block.missing.iter();
+        missing.any(|missing| !missing.fails_open(&block.rules))
+    })
+}
+
+/// The rules of all blocks of a policy, unmerged, without what fails open (specification 5.7).
 pub(super) fn rules(accepted: &Acceptance<'_>) -> Value {
-    let blocks = accepted.blocks.iter();
-    let fields = blocks.flat_map(|block| block.rules.clone());
-    Value::Object(fields.collect())
+    let mut rules = Map::new();
+    for block in accepted.blocks.iter() {
+        let mut fields = block.rules.clone();
+        for missing in &block.missing {
+            if missing.fails_open(&block.rules)
+                && let Some(holder) = missing.holder()
+            {
+                remove(&mut fields, holder);
+            }
+        }
+        rules.extend(fields);
+    }
+    Value::Object(rules)
+}
+
+/// Removes the value at a place.
+fn remove(fields: &mut Map<String, Value>, place: &[Segment]) {
+    match place {
+        [Segment::Field(name)] => {
+            fields.remove(&**name);
+        }
+        [Segment::Field(name), below @ ..] => {
+            if let Some(Value::Object(fields)) = fields.get_mut(&**name) {
+                remove(fields, below);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// The origin of an effective policy that one policy sets as a whole.

@@ -120,7 +120,8 @@ impl World {
 /// The contribution of a Direct kind: one policy applies as a whole.
 fn direct_contribution(groups: &[Vec<Acceptance<'_>>]) -> Contribution {
     let winner = direct::winner(groups);
-    let contributor = winner.filter(|s| s.takes_part).map(|s| s.index);
+    let in_force = |s: &&Acceptance<'_>| s.takes_part && !direct::fails(s);
+    let contributor = winner.filter(in_force).map(|s| s.index);
     let winner = winner.map(|s| s.index);
     let taking_part = distinct_policies(groups).into_iter();
     let shares = taking_part.filter(|s| s.takes_part).map(|accepted| {
@@ -329,6 +330,11 @@ fn overriding_policies(
                 is_at_or_above(&found.value, below)
             })
     };
+    // Where a policy fails closed, the others have lost everything to it (specification 5.7).
+    if !folded.failed.is_empty() {
+        let failed = folded.failed.iter().copied();
+        return failed.filter(|&other| other != policy).collect();
+    }
     let holders = folded.units.iter().filter(stands);
     let mut holders = holders
         .filter(|found| is_set_by_others(folded, found, policy))

@@ -155,19 +155,22 @@ impl PolicyKind {
         };
         let others = groups.iter().flatten();
         let others = others.filter(|s| s.takes_part && s.index != winner.index);
+        let overridden = |accepted: &Acceptance<'_>, reason| OverriddenPolicy {
+            policy: accepted.reference(),
+            block: crate::model::BlockName::Bare,
+            unit: Unit::default(),
+            value: direct::rules(accepted),
+            reason,
+        };
+        let taken = others.map(|other| overridden(other, LossReason::SectionTaken));
+        // A policy that fails closed has no value in force (specification 5.7).
+        let failed = direct::fails(winner);
+        let missing = failed.then(|| overridden(winner, LossReason::MissingReference));
         vec![UnitExplanation {
             unit: Unit::default(),
-            value: Some(crate::merge::pruned(&direct::rules(winner))),
-            origin: Some(direct::origin(winner)),
-            overridden: others
-                .map(|accepted| OverriddenPolicy {
-                    policy: accepted.reference(),
-                    block: crate::model::BlockName::Bare,
-                    unit: Unit::default(),
-                    value: direct::rules(accepted),
-                    reason: LossReason::SectionTaken,
-                })
-                .collect(),
+            value: (!failed).then(|| crate::merge::pruned(&direct::rules(winner))),
+            origin: (!failed).then(|| direct::origin(winner)),
+            overridden: taken.chain(missing).collect(),
         }]
     }
 }

@@ -24,7 +24,8 @@ impl World {
                 let Some(winner) = direct::winner(&groups) else {
                     return Vec::new();
                 };
-                let spec = winner.takes_part.then(|| pruned(&direct::rules(winner)));
+                let in_force = winner.takes_part && !direct::fails(winner);
+                let spec = in_force.then(|| pruned(&direct::rules(winner)));
                 (spec, Some(winner.index))
             }
             PolicyClass::Inherited => {

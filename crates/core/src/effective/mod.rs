@@ -36,7 +36,7 @@ use std::sync::{Arc, OnceLock};
 
 use self::policy_table::{NodeTable, PolicyTable};
 use self::schemas::KindSchemas;
-use crate::attach::{AttachmentGroup, PolicyAttachment, attach};
+use crate::attach::{AttachmentGroup, PolicyAttachment, attach, with_references};
 use crate::model::{
     GroupKind, InternalError, NodeKey, Object, Outcome, PathErrorReason, PathName, SourceState, Str,
 };
@@ -231,7 +231,9 @@ impl PolicyKind {
     fn read(profile: Arc<Profile>, store: &Store, topology: &Topology) -> Self {
         let mut policies: Vec<Policy> = store
             .of_kind(&profile.policy)
-            .map(|(_, entry)| read_policy(&profile, &entry.object))
+            .map(|(_, entry)| {
+                with_references(&profile, read_policy(&profile, &entry.object), store)
+            })
             .collect();
         if profile.is_unprofiled() {
             policies.extend(unknown::missing_filters(&profile, store));
@@ -319,8 +321,13 @@ impl PolicyKind {
         let outcome = self
             .attached(policy)
             .map_or(Outcome::Invalid, PolicyAttachment::outcome);
-        match &read.untrusted {
-            Some(reason) if outcome == Outcome::Accepted => (Outcome::Untrusted, reason.clone()),
+        match (&read.untrusted, &read.missing) {
+            (Some(reason), _) if outcome == Outcome::Accepted => {
+                (Outcome::Untrusted, reason.clone())
+            }
+            (None, Some(missing)) if outcome == Outcome::Accepted => {
+                (Outcome::Invalid, missing.reason.to_string())
+            }
             _ => (outcome, outcome.to_string()),
         }
     }

@@ -5,9 +5,10 @@ use serde_json::{Map, Value};
 use super::{AttachmentChain, PolicyKind, World};
 use crate::merge::{Layer, StackGroup};
 use crate::model::{
-    BlockName, Direction, Granularity, Level, NodeKey, Section, Strategy, at_path, is_unset,
+    BlockName, Direction, Granularity, Level, NodeKey, Section, Segment, Strategy, Unit, at_path,
+    is_unset,
 };
-use crate::profile::{Block, StrategySource};
+use crate::profile::{Block, OwnFieldMode, StrategySource};
 
 /// The own fields of an object, as a block that is merged below all policies.
 #[derive(Debug)]
@@ -29,15 +30,22 @@ impl World {
             _ => None,
         };
         let mut rules = Map::new();
+        let mut replaces: Vec<Unit> = Vec::new();
         for field in &kind.profile.own_fields {
             let value = at_path(body, &field.object, rule);
-            if let Some(value) = value.filter(|v| !is_unset(Some(v))) {
-                put(&mut rules, &field.policy, value.clone());
+            match (value.filter(|v| !is_unset(Some(v))), field.mode) {
+                (None, _) => {}
+                (Some(value), OwnFieldMode::Merge) => {
+                    put(&mut rules, &field.policy, value.clone());
+                }
+                (Some(_), OwnFieldMode::Replace) => replaces.push(unit(&field.policy)),
             }
         }
-        if rules.is_empty() {
+        if rules.is_empty() && replaces.is_empty() {
             return None;
         }
+        replaces.sort();
+        replaces.dedup();
         // They are merged with the finest granularity that the kind offers.
         let offered = kind
             .profile
@@ -53,11 +61,13 @@ impl World {
             strategy,
             block: Block {
                 name: BlockName::OwnFields,
+                participates: !rules.is_empty(),
                 rules,
                 strategy: StrategySource::Fixed(strategy),
                 when: None,
                 unset: Vec::new(),
-                participates: true,
+                missing: Vec::new(),
+                replaces,
             },
         })
     }
@@ -74,6 +84,12 @@ impl OwnRules {
             }],
         }
     }
+}
+
+/// The unit at a path of fields.
+fn unit(path: &[String]) -> Unit {
+    let fields = path.iter().map(|name| Segment::Field(name.as_str().into()));
+    Unit(fields.collect())
 }
 
 /// Inserts a value at a path and creates the objects above it.

@@ -75,6 +75,6 @@ fn at_rules<'s>(profile: &Profile, root: &'s Value) -> Option<&'s Value> {
         .iter()
         .try_fold(root, |node, step| match step {
             FieldStep::Field(name) => node.get("properties")?.get(name),
-            FieldStep::Index(_) | FieldStep::Any => node.get("items"),
+            FieldStep::Index(_) | FieldStep::Any | FieldStep::With(..) => node.get("items"),
         })
 }

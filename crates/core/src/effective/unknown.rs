@@ -123,7 +123,8 @@ impl NodePolicies {
         let rejected = self.rejected.iter();
         let rejected = rejected.filter(|r| r.reason != Outcome::Invalid.as_str());
         let rejected = rejected.filter(|r| chain.includes(&r.group));
-        accepted.chain(rejected.map(|r| r.policy)).collect()
+        let valid: BTreeSet<usize> = accepted.chain(rejected.map(|r| r.policy)).collect();
+        valid.into_iter().collect()
     }
 
     /// The policies that select workloads.

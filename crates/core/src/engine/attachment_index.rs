@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::attach::{AttachmentGroup, FilterReferences};
+use crate::attach::{AttachmentGroup, FilterReferences, PolicyAttachment};
 use crate::effective::PolicyKind;
 use crate::model::{NodeKey, ObjectKey, OrInternal};
-use crate::profile::{PolicyClass, SameTarget};
+use crate::profile::{Policy, PolicyClass, SameTarget};
 use crate::store::Store;
 
 /// The data of a kind that is needed to replace single policies.
@@ -18,6 +18,8 @@ pub(super) struct AttachmentIndex {
     free: Vec<usize>,
     /// The policies whose references name a node.
     pub by_node: HashMap<NodeKey, Vec<usize>>,
+    /// The policies whose rules reference an object (specification 5.7).
+    pub by_object: HashMap<ObjectKey, Vec<usize>>,
     pub filters: FilterReferences,
 }
 
@@ -30,9 +32,16 @@ impl AttachmentIndex {
                 by_node.entry(node.clone()).or_default().push(slot);
             }
         }
+        let mut by_object: HashMap<ObjectKey, Vec<usize>> = HashMap::new();
+        for (slot, policy) in kind.policies() {
+            for object in &policy.named_objects {
+                by_object.entry(object.clone()).or_default().push(slot);
+            }
+        }
         Self {
             free: Vec::new(),
             by_node,
+            by_object,
             filters: FilterReferences::of(&kind.profile, store),
         }
     }
@@ -41,6 +50,28 @@ impl AttachmentIndex {
     pub fn slot(&mut self, kind: &PolicyKind, key: &ObjectKey) -> usize {
         let existing = kind.table.slot(key).or_else(|| self.free.pop());
         existing.unwrap_or(kind.table.policies.len())
+    }
+
+    /// Stores a policy in a slot, and adds it to the index. Returns its nodes.
+    pub fn attach(
+        &mut self,
+        kind: &mut PolicyKind,
+        slot: usize,
+        policy: Policy,
+        attached: PolicyAttachment,
+    ) -> Option<Vec<NodeKey>> {
+        for object in &policy.named_objects {
+            let slots = self.by_object.entry(object.clone()).or_default();
+            slots.push(slot);
+        }
+        kind.table.put(slot, policy, attached);
+        let points = kind.table.attachment_points.get(slot);
+        let points = points.or_internal("a policy").ok()?.iter();
+        let nodes: Vec<NodeKey> = points.map(|(node, _)| node.clone()).collect();
+        for node in &nodes {
+            self.by_node.entry(node.clone()).or_default().push(slot);
+        }
+        Some(nodes)
     }
 
     /// Removes a policy from its nodes and returns them; also from its slot if it is `gone`. `None` if it is
@@ -70,12 +101,11 @@ impl AttachmentIndex {
             .collect();
         nodes.dedup();
         for node in &nodes {
-            if let Some(slots) = self.by_node.get_mut(node) {
-                slots.retain(|&other| other != slot);
-                if slots.is_empty() {
-                    self.by_node.remove(node);
-                }
-            }
+            remove(&mut self.by_node, node, slot);
+        }
+        let named = kind.policy_at(slot).into_iter();
+        for object in named.flat_map(|policy| &policy.named_objects) {
+            remove(&mut self.by_object, object, slot);
         }
         if gone {
             kind.table.remove(slot);
@@ -111,5 +141,15 @@ impl AttachmentIndex {
             }
         }
         members.into_iter().collect()
+    }
+}
+
+/// Removes a policy from the entry of a key, and the entry if it is empty then.
+fn remove<K: Eq + std::hash::Hash>(index: &mut HashMap<K, Vec<usize>>, key: &K, slot: usize) {
+    if let Some(slots) = index.get_mut(key) {
+        slots.retain(|&other| other != slot);
+        if slots.is_empty() {
+            index.remove(key);
+        }
     }
 }

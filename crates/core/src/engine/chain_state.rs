@@ -81,7 +81,8 @@ impl World {
         let namespace = above.filter(|ns| kind.nodes.contains_key(ns) || namespace_is_layer);
         // For a Direct kind, policies of a section count only if the kind can target its object.
         let is_relevant = !direct || is_layer(key);
-        let reads_own_fields = !profile.own_fields.is_empty();
+        // Without policies there is no answer that own fields could change.
+        let reads_own_fields = !profile.own_fields.is_empty() && !kind.nodes.is_empty();
         let effect = ChainEffect {
             namespace,
             namespace_is_layer,

@@ -10,8 +10,9 @@ use crate::store::{ChangeKind, Projection, Store, StoredObject};
 pub(super) enum ChangeImpact {
     /// No answer.
     Nothing,
-    /// The answers of one kind, because the object is a policy of it.
-    Policy(usize),
+    /// The answers on which these policies are, each with the number of its kind: the object is one of them, or
+    /// they reference it.
+    Policies(Vec<(usize, ObjectKey)>),
 }
 
 impl Engine {
@@ -56,7 +57,34 @@ impl Engine {
         {
             return None;
         }
-        Some(number.map_or(ChangeImpact::Nothing, ChangeImpact::Policy))
+        let mut policies: Vec<(usize, ObjectKey)> = Vec::new();
+        policies.extend(number.map(|number| (number, key.clone())));
+        // Policies reference objects: it matters whether these exist (specification 5.7).
+        if before.get(key).is_some() != now.get(key).is_some() {
+            let is_known = |store: &Store| store.count(&key.kind) > 0;
+            let mut kinds = self.world().kinds().iter();
+            if is_known(before) != is_known(now)
+                && kinds.any(|kind| !kind.profile.references.is_empty())
+            {
+                return None;
+            }
+            policies.extend(self.policies_naming(key));
+        }
+        if policies.is_empty() {
+            return Some(ChangeImpact::Nothing);
+        }
+        Some(ChangeImpact::Policies(policies))
+    }
+
+    /// The policies whose rules reference an object, each with the number of its kind.
+    fn policies_naming(&self, object: &ObjectKey) -> Vec<(usize, ObjectKey)> {
+        let mut found = Vec::new();
+        for (number, (index, kind)) in self.indexes.iter().zip(self.world().kinds()).enumerate() {
+            let slots = index.by_object.get(object).into_iter().flatten();
+            let policies = slots.filter_map(|&slot| kind.policy_at(slot));
+            found.extend(policies.map(|policy| (number, policy.key.clone())));
+        }
+        found
     }
 
     /// Whether filters of route rules reference objects of an unprofiled kind, this one among them.

@@ -28,7 +28,7 @@ use hashbrown::{HashMap, HashSet};
 
 use self::attachment_index::AttachmentIndex;
 use self::change_impact::ChangeImpact;
-use crate::attach::{AttachmentGroup, attach_policy};
+use crate::attach::{AttachmentGroup, attach_policy, with_references};
 use crate::effective::acceptance::{self, AttachmentPoint, resolve_conflicts};
 use crate::effective::{NodePolicies, PolicyKind, World};
 use crate::model::{GroupKind, NodeKey, ObjectKey, OrInternal, Outcome};
@@ -123,11 +123,15 @@ impl Engine {
     /// Updates the world to a store in which the objects in `changed` differ from before.
     pub fn follow(&mut self, store: Store, changed: &ChangeSet) -> EngineUpdate {
         let before = std::mem::replace(&mut self.paths.world.store, store);
-        let mut of_kinds: HashMap<usize, Vec<&ObjectKey>> = HashMap::new();
+        let mut of_kinds: HashMap<usize, BTreeSet<ObjectKey>> = HashMap::new();
         for (key, difference) in changed {
             match self.change_impact(key, *difference, &before) {
                 Some(ChangeImpact::Nothing) => {}
-                Some(ChangeImpact::Policy(number)) => of_kinds.entry(number).or_default().push(key),
+                Some(ChangeImpact::Policies(policies)) => {
+                    for (number, policy) in policies {
+                        of_kinds.entry(number).or_default().insert(policy);
+                    }
+                }
                 None => return self.rebuild(),
             }
         }
@@ -182,7 +186,11 @@ impl Engine {
     }
 
     /// Replaces policies of a kind; `None` if they change the paths themselves.
-    fn replace_policies(&mut self, number: usize, keys: &[&ObjectKey]) -> Option<Replacement> {
+    fn replace_policies(
+        &mut self,
+        number: usize,
+        keys: &BTreeSet<ObjectKey>,
+    ) -> Option<Replacement> {
         let kind = Arc::make_mut(
             self.paths
                 .world
@@ -206,6 +214,7 @@ impl Engine {
             }
             let Some(entry) = entry else { continue };
             let policy = read_policy(&kind.profile, &entry.object);
+            let policy = with_references(&kind.profile, policy, &self.paths.world.store);
             self.referenced_kinds
                 .extend(reference_kinds(&kind.profile, &policy));
             let context = (&self.paths.world.store, &*self.paths.world.topology);
@@ -219,17 +228,7 @@ impl Engine {
             }
             let slot = index.slot(kind, key);
             slots.insert(slot);
-            kind.table.put(slot, policy, attached);
-            let attachment_points = kind
-                .table
-                .attachment_points
-                .get(slot)
-                .or_internal("a policy")
-                .ok()?;
-            for (node, _) in attachment_points.iter() {
-                affected.insert(node.clone());
-                index.by_node.entry(node.clone()).or_default().push(slot);
-            }
+            affected.extend(index.attach(kind, slot, policy, attached)?);
         }
         let topology = &*self.paths.world.topology;
         acceptance::extend_to_ports(&kind.profile, topology, &mut affected);

@@ -9,9 +9,9 @@ use super::join::{CountedSide, Side, join};
 use super::shape::{Schemas, ShapeRules};
 use super::trace::{Loss, LossTracer};
 use super::tree::{Leaf, MergeTree, decompose};
-use super::{BlockSource, Layer, Stack, StackGroup};
-use crate::model::{BlockName, Direction, Level, LossReason, Strategy, Unit};
-use crate::profile::{Block, FoldOrder, FoldSpan, Profile, SameTarget};
+use super::{BlockSource, Layer, Stack, StackGroup, removal};
+use crate::model::{BlockName, Direction, Granularity, Level, LossReason, Strategy, Unit};
+use crate::profile::{Block, EmptyBehavior, FoldOrder, FoldSpan, Profile, SameTarget};
 
 /// The output that a fold computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,9 @@ pub struct FoldResult<'p> {
     pub losses: Vec<Loss>,
     /// The strategy of the least specific block that took part.
     pub strategy: Option<Strategy>,
+    /// The policies whose references to missing objects make everything fail closed, sorted (specification
+    /// 5.7). There are no rules then.
+    pub failed: Vec<usize>,
 }
 
 /// One unit of a result.
@@ -95,6 +98,12 @@ impl FoldResult<'_> {
         units
             .chain(filled)
             .flat_map(|sources| self.policies_of(sources))
+    }
+
+    /// Reports whether a field of the object sets a unit (specification 6.4).
+    pub fn is_own(&self, unit: &MergedUnit<'_>) -> bool {
+        let mut sources = unit.sources.iter().filter_map(|&s| self.sources.get(s));
+        sources.any(|source| source.block == BlockName::OwnFields)
     }
 
     /// Reports whether a block was skipped because its condition was not true, at each of its places.
@@ -155,10 +164,12 @@ impl<'p> FoldStep<'p> {
 
     /// Returns the block as one side of a join.
     fn side(&self, shapes: &ShapeRules<'_>) -> Side<'p> {
+        let by_strategy = shapes.profile.empty == EmptyBehavior::ByStrategy;
+        let merges = by_strategy && self.strategy.granularity() != Some(Granularity::Atomic);
         Side {
             tree: self.decompose(shapes),
-            // Only kinds with `empty: Blocking` offer an empty block.
-            closed: self.block.rules.is_empty(),
+            // Only kinds with `empty: Blocking` or `ByStrategy` offer an empty block.
+            closed: self.block.rules.is_empty() && !merges,
         }
     }
 
@@ -204,13 +215,58 @@ pub fn fold<'p>(
         )
     };
     // Own fields alone are not an effective policy (specification 5.6).
-    let merged = merged.filter(|_| strategy.is_some());
+    let mut merged = merged.filter(|_| strategy.is_some());
+    let (replaced, failed) = match &mut merged {
+        Some(side) => removed(&mut side.tree, &near, (stack, &sources), &mut tracer),
+        None => (Vec::new(), Vec::new()),
+    };
+    let merged = merged.filter(|_| failed.is_empty());
+    let strategy = strategy.filter(|_| failed.is_empty());
     let (mut spec, mut text) = (None, None);
     match &merged {
         Some(side) if detail == FoldDetail::Text => text = side.tree.to_json(),
         Some(side) => spec = Some(side.tree.pruned()),
         None => {}
     }
+    let (units, filled) = units(merged, replaced);
+    let losses = tracer.into_losses();
+    FoldResult {
+        spec,
+        text,
+        units,
+        filled,
+        skipped,
+        losses,
+        strategy,
+        sources,
+        failed,
+    }
+}
+
+/// Removes what missing objects and own fields take from a result. Returns the units that own fields stand for,
+/// and the policies for which everything fails closed (specification 5.7, 6.4).
+fn removed<'p>(
+    tree: &mut MergeTree<'_>,
+    near: &[FoldStep<'p>],
+    own: (&Stack<'p>, &[BlockSource]),
+    tracer: &mut LossTracer<'_>,
+) -> (Vec<MergedUnit<'p>>, Vec<usize>) {
+    let offers = near
+        .iter()
+        .map(|step| (step.block, step.source, step.policy));
+    let failed = removal::withdraw(tree, offers, tracer);
+    if !failed.is_empty() {
+        return (Vec::new(), failed);
+    }
+    (removal::replace(tree, own, tracer), failed)
+}
+
+/// Returns the units of a result, and the empty objects and lists that were filled. `replaced` are the units
+/// that fields of the object stand for.
+fn units<'p>(
+    merged: Option<Side<'p>>,
+    replaced: Vec<MergedUnit<'p>>,
+) -> (Vec<MergedUnit<'p>>, Vec<FilledUnit>) {
     let (mut units, mut filled) = (Vec::new(), Vec::new());
     if let Some(side) = merged {
         let mut add_unit = |unit, leaf: Leaf<'p>| {
@@ -224,17 +280,11 @@ pub fn fold<'p>(
         let tree = side.tree;
         tree.into_leaves(&mut Vec::new(), &mut add_unit, &mut add_filled);
     }
-    let losses = tracer.into_losses();
-    FoldResult {
-        spec,
-        text,
-        units,
-        filled,
-        skipped,
-        losses,
-        strategy,
-        sources,
+    if !replaced.is_empty() {
+        units.extend(replaced);
+        units.sort_by(|a, b| a.unit.cmp(&b.unit));
     }
+    (units, filled)
 }
 
 /// Returns the level of the node that a block is attached to.
@@ -427,7 +477,7 @@ fn remove_unset(offered: &mut MergeTree<'_>, unset: &[&Unit], tracer: &mut LossT
     let mut empty = false;
     // Remove every name, even after the tree is empty, so that all losses are recorded.
     for name in unset {
-        tracer.unset(offered, name);
+        tracer.cut_out(offered, name, LossReason::Unset);
         empty |= offered.cut(&name.0);
     }
     !empty

@@ -103,7 +103,7 @@ struct Merger<'w, 's, 'v> {
 
 impl<'v> Merger<'_, '_, 'v> {
     fn merge(&mut self, mut lower: MergeTree<'v>, higher: MergeTree<'v>) -> MergeTree<'v> {
-        let reducer = self.shapes.reducer(&self.position);
+        let reducer = self.shapes.reducer(&self.position, self.direction);
         if let Some(reduced) = reducer.and_then(|reducer| reduced(reducer, &lower, &higher)) {
             return self.reduce(reduced, lower, higher);
         }

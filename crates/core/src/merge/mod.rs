@@ -5,6 +5,7 @@ mod fold;
 mod instances;
 mod join;
 mod reduce;
+mod removal;
 mod schema;
 mod shape;
 mod trace;

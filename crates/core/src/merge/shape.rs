@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::schema;
-use crate::model::{BlockName, Granularity};
+use crate::model::{BlockName, Direction, Granularity, Strategy};
 use crate::profile::{Profile, ReduceFunction};
 
 /// One segment of a position in the rules, borrowed from them.
@@ -89,14 +89,16 @@ impl<'p> ShapeRules<'p> {
         }
     }
 
-    /// Returns the reducer of a position, under the Custom granularity.
-    pub fn reducer(&self, position: &[SegmentRef<'_>]) -> Option<&'p ReduceFunction> {
-        let custom = self.granularity == Granularity::Custom;
-        self.profile
-            .reducers
-            .iter()
-            .filter(|_| custom)
-            .find(|r| matches(&r.path, position))
+    /// Returns the reducer of a position, under the granularity and a direction.
+    pub fn reducer(
+        &self,
+        position: &[SegmentRef<'_>],
+        direction: Direction,
+    ) -> Option<&'p ReduceFunction> {
+        let strategy = Strategy::Merge(self.granularity, direction);
+        let mut reducers = self.profile.reducers.iter();
+        reducers
+            .find(|r| r.strategies.contains(&strategy) && matches(&r.path, position))
             .map(|r| &r.reduce)
     }
 

@@ -82,9 +82,9 @@ impl<'s> LossTracer<'s> {
         });
     }
 
-    /// Records the units of `before` that a name unsets, and the parts of larger units that it
+    /// Records the units of `before` that a name covers, and the parts of larger units that it
     /// removes.
-    pub fn unset(&mut self, before: &MergeTree<'_>, name: &Unit) {
+    pub fn cut_out(&mut self, before: &MergeTree<'_>, name: &Unit, reason: LossReason) {
         let Some(losses) = &mut self.losses else {
             return;
         };
@@ -103,7 +103,7 @@ impl<'s> LossTracer<'s> {
                     unit: lost.clone(),
                     source,
                     value: value.clone(),
-                    reason: LossReason::Unset,
+                    reason,
                 });
             }
         });

@@ -297,6 +297,25 @@ impl<'v> MergeTree<'v> {
         }
     }
 
+    /// Calls `f` with each leaf at or below a place, or with the leaf above it that has a value there, and with
+    /// that value.
+    pub fn leaves_at(&self, place: &[Segment], f: &mut dyn FnMut(&Leaf<'v>, &Value)) {
+        match (self, place.split_first()) {
+            (MergeTree::Leaf(leaf), _) => {
+                if let Some(value) = super::units::value_at(&leaf.value, place) {
+                    f(leaf, value);
+                }
+            }
+            (_, None) => self.leaves(&mut Vec::new(), &mut |_, leaf| f(leaf, leaf.value.as_ref())),
+            (MergeTree::Object(object), Some((Segment::Field(name), below))) => {
+                if let Some(tree) = object.fields.get(&**name) {
+                    tree.leaves_at(below, f);
+                }
+            }
+            (_, Some(_)) => {}
+        }
+    }
+
     /// Removes everything that a name covers, and objects that become empty (specification 5.5).
     /// Returns whether nothing is left.
     pub fn cut(&mut self, name: &[Segment]) -> bool {

@@ -114,6 +114,8 @@ pub enum LossReason {
     BeyondClosestParent,
     /// A field of the target object sets the unit.
     OwnField,
+    /// An object that a policy references is missing (specification 5.7).
+    MissingReference,
     /// A policy on a section, or on a more specific target, replaces this policy there as a whole.
     SectionTaken,
     /// The overrides block of the same policy sets the unit.
@@ -203,6 +205,7 @@ impl LossReason {
             LossReason::ConditionFalse => "condition false",
             LossReason::BeyondClosestParent => "beyond the closest parent",
             LossReason::OwnField => "own field of the object",
+            LossReason::MissingReference => "missing reference",
             LossReason::SectionTaken => "a more specific target takes its part whole",
             LossReason::SamePolicyOverride => "override of the same policy",
         }

@@ -11,6 +11,8 @@ pub enum FieldStep {
     Index(usize),
     /// `[*]`: an item that the caller chooses when it evaluates the path.
     Any,
+    /// `[field=value]`: the first item of a list with this text in this field.
+    With(String, String),
 }
 
 /// Parses a dotted field path. Returns `None` if the text is malformed.
@@ -27,9 +29,12 @@ pub fn parse_field_path(text: &str) -> Option<Vec<FieldStep>> {
         steps.push(FieldStep::Field(name.to_owned()));
         while !rest.is_empty() {
             let (index, after) = rest.strip_prefix('[')?.split_once(']')?;
-            steps.push(match index {
-                "*" => FieldStep::Any,
-                number => FieldStep::Index(number.parse().ok()?),
+            steps.push(match (index, index.split_once('=')) {
+                ("*", _) => FieldStep::Any,
+                (_, Some((field, value))) if !field.is_empty() => {
+                    FieldStep::With(field.to_owned(), value.to_owned())
+                }
+                (number, _) => FieldStep::Index(number.parse().ok()?),
             });
             rest = after;
         }
@@ -43,6 +48,10 @@ pub fn at_path<'v>(root: &'v Value, path: &[FieldStep], any: Option<usize>) -> O
         FieldStep::Field(name) => value.get(name.as_str()),
         FieldStep::Index(index) => value.get(index),
         FieldStep::Any => value.get(any?),
+        FieldStep::With(field, text) => {
+            let mut items = value.as_array()?.iter();
+            items.find(|item| item.get(field).and_then(Value::as_str) == Some(text))
+        }
     })
 }
 
@@ -71,7 +80,12 @@ mod tests {
         assert_eq!(at_path(&value, &fixed, None), Some(&json!(1)));
         assert_eq!(at_path(&value, &any, Some(1)), Some(&json!(2)));
         assert_eq!(at_path(&value, &any, None), None);
-        for bad in ["", "a..b", "a[", "a[x]", "[0]"] {
+        let chosen = parse_field_path("l[t=b].v").unwrap();
+        let list =
+            json!({"l": [{"t": "a", "v": 1}, {"v": 2}, {"t": "b", "v": 3}, {"t": "b", "v": 4}]});
+        assert_eq!(at_path(&list, &chosen, None), Some(&json!(3)));
+        assert_eq!(at_path(&json!({"l": {"t": "b"}}), &chosen, None), None);
+        for bad in ["", "a..b", "a[", "a[x]", "a[=x]", "[0]"] {
             assert_eq!(parse_field_path(bad), None, "{bad}");
         }
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     Ancestor, Checked, ConflictScope, CrossNamespace, EffectiveTarget, EmptyBehavior, FoldOrder,
-    ListenerField, PolicyClass, ReduceFunction, SameTarget, TlsMode, Vocabulary,
+    ListenerField, OwnFieldMode, PolicyClass, ReduceFunction, SameTarget, TlsMode, Vocabulary,
 };
 use crate::model::{GroupKind, Level};
 
@@ -82,7 +82,9 @@ pub(super) struct Spec {
     pub(super) order: Option<Vec<OrderDoc>>,
     pub(super) empty: Option<EmptyBehavior>,
     pub(super) empty_unless: Option<Vec<String>>,
+    pub(super) field_defaults: Option<Vec<FieldDefaultDoc>>,
     pub(super) own_fields: Option<Vec<OwnFieldDoc>>,
+    pub(super) references: Option<Vec<ReferenceDoc>>,
     pub(super) trust_status: Option<bool>,
     pub(super) limits: Option<Vec<LimitDoc>>,
     #[serde(default)]
@@ -170,6 +172,7 @@ pub(super) enum OneOrMany {
 pub(super) struct ReducerDoc {
     pub(super) path: String,
     pub(super) reduce: ReduceDoc,
+    pub(super) strategies: Option<Vec<String>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -202,9 +205,30 @@ pub(super) struct OrderDoc {
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
+pub(super) struct FieldDefaultDoc {
+    pub(super) path: String,
+    #[serde(default)]
+    pub(super) value: Value,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct OwnFieldDoc {
     pub(super) object: String,
     pub(super) policy: String,
+    pub(super) mode: Option<OwnFieldMode>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct ReferenceDoc {
+    pub(super) path: String,
+    #[serde(default)]
+    pub(super) group: String,
+    pub(super) kind: Option<String>,
+    pub(super) one_is_enough: Option<bool>,
+    pub(super) fail_open: Option<String>,
+    pub(super) reason: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

@@ -277,6 +277,7 @@ impl Limit {
         let fields: Vec<Unit> = fields.collect();
         let names = block.unset.iter().flat_map(|name| within(name, &fields));
         block.unset = names.collect();
+        block.missing.retain(|missing| missing.is_in(&block.rules));
         let transparent =
             profile.class != PolicyClass::Direct && profile.empty == EmptyBehavior::Transparent;
         let empty = match transparent {

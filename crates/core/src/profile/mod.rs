@@ -27,7 +27,10 @@ pub use limits::{
     LimitSet, LimitedBlocks, Limits, ListenerField, ListenerTraits, MetConditions, TlsMode,
     fieldwise, other_field,
 };
-pub use policy::{Block, Policy, Reference, ReferenceTarget, SelectorNamespaces, StrategySource};
+pub use policy::{
+    Block, MissingObjects, MissingReference, Policy, Reference, ReferenceTarget,
+    SelectorNamespaces, StrategySource,
+};
 pub use read::{BEING_DELETED, read_policy};
 pub use routing_filters::{RoutingFilter, is_routing_filter, routing_filters};
 pub use settings::target_level;
@@ -91,7 +94,7 @@ pub struct Profile {
     pub list_keys: Vec<(Vec<String>, String)>,
     /// Paths that are one unit under every granularity.
     pub atomic_paths: Vec<Vec<String>>,
-    /// The reducers of the Custom granularity (specification 5.2).
+    /// The reducers and the strategies under which they apply (specification 5.2, 5.9).
     pub reducers: Vec<Reducer>,
     /// Fields of which several instances apply together (specification 5.11).
     pub instances: Vec<InstanceField>,
@@ -108,8 +111,12 @@ pub struct Profile {
     /// Paths of which at least one must be present for rules to count as not empty (specification
     /// 5.6).
     pub empty_unless: Vec<Vec<String>>,
+    /// What fields count as that a policy leaves out of an object that it merges (specification 5.10).
+    pub field_defaults: Vec<FieldDefault>,
     /// Fields of the target object that are merged below all policies (specification 6.4).
     pub own_fields: Vec<OwnField>,
+    /// References to objects that must exist (specification 5.7).
+    pub references: Vec<FieldReference>,
     /// Whether to ignore policies that their own controller did not accept.
     pub trust_status: bool,
     /// The paths on which only some fields are rules, or none (specification 2.10).
@@ -283,13 +290,15 @@ pub enum StrategyValue {
     Strategy(Strategy),
 }
 
-/// A reducer of the Custom granularity.
+/// A reducer, by default of the Custom granularity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reducer {
     /// Path of the values; `*` matches any field.
     pub path: Vec<String>,
     /// The reducing function.
     pub reduce: ReduceFunction,
+    /// The strategies under which it applies (specification 5.9).
+    pub strategies: Vec<Strategy>,
 }
 
 /// A field of which several instances apply together (specification 5.11).
@@ -387,6 +396,18 @@ pub enum EmptyBehavior {
     Transparent,
     /// It replaces everything that would be inherited.
     Blocking,
+    /// By its strategy: an atomic one replaces everything that would be inherited, and any other adds
+    /// nothing to it (specification 5.8).
+    ByStrategy,
+}
+
+/// What a field counts as that a policy leaves out of an object that it merges (specification 5.10).
+#[derive(Clone, Debug, PartialEq)]
+pub struct FieldDefault {
+    /// Path of the field in the rules; the object above it must be present.
+    pub path: Vec<String>,
+    /// The value; null erases the field of the policy that it is merged with.
+    pub value: serde_json::Value,
 }
 
 /// A field of the target object that is merged below all policies (specification 6.4).
@@ -396,6 +417,34 @@ pub struct OwnField {
     pub object: Vec<FieldStep>,
     /// Path in the rules.
     pub policy: Vec<String>,
+    /// What the value does.
+    pub mode: OwnFieldMode,
+}
+
+/// What a field of the target object does to the rules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub enum OwnFieldMode {
+    /// It is merged with the policies.
+    #[default]
+    Merge,
+    /// It takes the place of what policies have at the path. The result has no value there.
+    Replace,
+}
+
+/// References to objects in the rules of policies (specification 5.7).
+#[derive(Clone, Debug, PartialEq)]
+pub struct FieldReference {
+    /// Path of the references in the rules; `[*]` stands for every item of a list.
+    pub path: Vec<FieldStep>,
+    /// The kind of the object where a reference does not name one.
+    pub kind: GroupKind,
+    /// Whether one existing object is enough.
+    pub one_is_enough: bool,
+    /// Path of a boolean in the rules. If it is true, the object or list item that holds it is left out
+    /// where a referenced object is missing.
+    pub fail_open: Option<Vec<FieldStep>>,
+    /// The reason of the condition Accepted.
+    pub reason: Str,
 }
 
 /// Vocabulary and ancestors of statuses (specification 10).

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::expr::Expression;
-use crate::model::{BlockName, GroupKind, LabelSelector, Object, ObjectKey, Str, Strategy, Unit};
+use crate::model::{
+    BlockName, GroupKind, LabelSelector, Object, ObjectKey, Segment, Str, Strategy, Unit,
+};
 
 /// A policy, parsed according to the profile of its kind.
 #[derive(Clone, Debug)]
@@ -30,6 +32,28 @@ pub struct Policy {
     pub selects_workloads: bool,
     /// Warnings about unusual but harmless content.
     pub warnings: Vec<String>,
+    /// The objects that the rules reference, as far as the profile names the references (specification 5.7).
+    pub named_objects: Vec<ObjectKey>,
+    /// Why the policy is not accepted, if some of these objects are missing.
+    pub missing: Option<MissingObjects>,
+}
+
+/// Why a policy that references missing objects is not accepted (specification 5.7).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MissingObjects {
+    /// The reason of the condition Accepted.
+    pub reason: Str,
+    /// The references and what is wrong with them.
+    pub message: String,
+}
+
+/// A reference of a block to a missing object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MissingReference {
+    /// The reference, or the list above it.
+    pub unit: Unit,
+    /// The boolean that says whether requests pass without the value, if the profile names one.
+    pub fail_open: Option<Unit>,
 }
 
 /// One reference of a policy.
@@ -88,6 +112,10 @@ pub struct Block {
     /// Whether the rules take part. An empty block is skipped, unless the kind is Blocking
     /// (specification 5.6).
     pub participates: bool,
+    /// The references to missing objects (specification 5.7).
+    pub missing: Vec<MissingReference>,
+    /// Of own fields: the units whose values are replaced by fields of the object (specification 6.4).
+    pub replaces: Vec<Unit>,
 }
 
 /// The source of the strategy of a block.
@@ -103,6 +131,27 @@ impl Block {
     /// Reports whether the block offers or unsets something.
     pub fn has_effect(&self) -> bool {
         self.participates || !self.unset.is_empty()
+    }
+}
+
+impl MissingReference {
+    /// Reports whether requests pass without the value, by the rules that hold it.
+    pub fn fails_open(&self, rules: &Map<String, Value>) -> bool {
+        let Some(Unit(place)) = &self.fail_open else {
+            return false;
+        };
+        value_at(rules, place) == Some(&Value::Bool(true))
+    }
+
+    /// Reports whether rules hold the reference, or the list that it is in.
+    pub fn is_in(&self, rules: &Map<String, Value>) -> bool {
+        value_at(rules, &self.unit.0).is_some()
+    }
+
+    /// The place of the object that holds the boolean.
+    pub fn holder(&self) -> Option<&[Segment]> {
+        let (_, holder) = self.fail_open.as_ref()?.0.split_last()?;
+        Some(holder)
     }
 }
 
@@ -139,4 +188,18 @@ impl Policy {
     pub fn is_invalid(&self) -> bool {
         self.invalid.is_some()
     }
+}
+
+/// The value at a place of fields.
+fn value_at<'r>(rules: &'r Map<String, Value>, place: &[Segment]) -> Option<&'r Value> {
+    let mut fields = Some(rules);
+    let mut value = None;
+    for segment in place {
+        let Segment::Field(name) = segment else {
+            return None;
+        };
+        value = fields.and_then(|fields| fields.get(&**name));
+        fields = value.and_then(Value::as_object);
+    }
+    value
 }

@@ -9,7 +9,8 @@ use super::policy::{Block, Policy, StrategySource};
 use super::{EmptyBehavior, OrderRule, OrderSource, PolicyClass, Profile, StrategyField};
 use crate::expr::Expression;
 use crate::model::{
-    BlockName, FieldStep, GroupKind, Object, Segment, Strategy, Unit, at_path, groups, is_unset,
+    BlockName, FieldStep, Granularity, GroupKind, Object, Segment, Strategy, Unit, at_path, groups,
+    is_unset,
 };
 
 /// Targeting fields, which are never rules (specification 5.1).
@@ -46,6 +47,8 @@ pub fn read_policy(profile: &Profile, object: &Arc<Object>) -> Policy {
             .as_ref()
             .is_some_and(|path| !is_unset(at_path(&object.body, path, None))),
         warnings,
+        named_objects: Vec::new(),
+        missing: None,
     }
 }
 
@@ -195,12 +198,27 @@ fn block_rules(profile: &Profile, fields: &Map<String, Value>) -> Map<String, Va
         .collect()
 }
 
+/// Adds a value at a path if the object above it is present and lacks the field (specification 5.10).
+fn complete(fields: &mut Map<String, Value>, path: &[String], value: &Value) {
+    match path {
+        [name] => {
+            fields.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+        [name, below @ ..] => {
+            if let Some(Value::Object(fields)) = fields.get_mut(name) {
+                complete(fields, below, value);
+            }
+        }
+        [] => {}
+    }
+}
+
 fn block(
     profile: &Profile,
     body: &Value,
     container: &Map<String, Value>,
     name: BlockName,
-    rules: Map<String, Value>,
+    mut rules: Map<String, Value>,
     participates_if_empty: bool,
 ) -> Result<Block, String> {
     let layout = &profile.rules;
@@ -208,6 +226,12 @@ fn block(
         PolicyClass::Inherited => super::strategy::strategy(profile, body, container, name)?,
         PolicyClass::Direct | PolicyClass::Listed | PolicyClass::Unprofiled => Strategy::None,
     };
+    let merges = !matches!(strategy.granularity(), None | Some(Granularity::Atomic));
+    if merges && !rules.is_empty() {
+        for default in &profile.field_defaults {
+            complete(&mut rules, &default.path, &default.value);
+        }
+    }
     let when = match layout.when.as_ref().and_then(|w| container.get(w)) {
         Some(Value::String(text)) if name != BlockName::Bare => {
             Some(Expression::compile(text).map_err(|e| format!("condition `{text}` {e}"))?)
@@ -225,7 +249,9 @@ fn block(
         participates: match profile.empty {
             // A Direct policy takes part even if it is empty (specification 11.9).
             _ if profile.class == PolicyClass::Direct => participates_if_empty || !rules.is_empty(),
-            EmptyBehavior::Blocking => participates_if_empty || !rules.is_empty(),
+            EmptyBehavior::Blocking | EmptyBehavior::ByStrategy => {
+                participates_if_empty || !rules.is_empty()
+            }
             EmptyBehavior::Transparent => !is_empty(profile, &rules),
         },
         rules,
@@ -235,6 +261,8 @@ fn block(
         },
         when,
         unset,
+        missing: Vec::new(),
+        replaces: Vec::new(),
     })
 }
 

@@ -1,14 +1,15 @@
 //! Resolution of single settings of a document: parses values and fills defaults.
 
 use super::document::{
-    AttachmentForm, InstanceDoc, KindDoc, ListenerSetsDoc, OneOrMany, OrderDoc, OwnFieldDoc,
-    ReduceDoc, ReducerDoc, RulesDoc, SpanDoc, SpanName, StatusDoc, StrategyDoc, StrategyOwner,
-    TargetDoc, TargetNamespaces,
+    AttachmentForm, FieldDefaultDoc, InstanceDoc, KindDoc, ListenerSetsDoc, OneOrMany, OrderDoc,
+    OwnFieldDoc, ReduceDoc, ReducerDoc, ReferenceDoc, RulesDoc, SpanDoc, SpanName, StatusDoc,
+    StrategyDoc, StrategyOwner, TargetDoc, TargetNamespaces,
 };
 use super::{
-    AttachmentForms, EffectiveTarget, FoldSpan, InstanceField, ListenerSetReach, OrderRule,
-    OrderSource, OwnField, PolicyClass, ReduceFunction, Reducer, RulesLayout, SameTarget,
-    StatusStyle, StrategyChoice, StrategyField, StrategyValue, TargetKind, TargetKinds,
+    AttachmentForms, EffectiveTarget, FieldDefault, FieldReference, FoldSpan, InstanceField,
+    ListenerSetReach, OrderRule, OrderSource, OwnField, PolicyClass, ReduceFunction, Reducer,
+    RulesLayout, SameTarget, StatusStyle, StrategyChoice, StrategyField, StrategyValue, TargetKind,
+    TargetKinds,
 };
 use crate::expr::Expression;
 use crate::model::{
@@ -226,9 +227,17 @@ pub(super) fn reducer(doc: &ReducerDoc) -> SettingResult<Reducer> {
             Expression::compile(source).map_err(|e| format!("reducers: `{source}` {e}"))?,
         ),
     };
+    let custom = ["CustomDefaults", "CustomOverrides"].map(str::to_owned);
+    let strategies = doc.strategies.as_deref().unwrap_or(&custom).iter();
     Ok(Reducer {
         path: dotted(&doc.path, "reducers.path")?,
         reduce,
+        strategies: strategies
+            .map(|text| {
+                Strategy::parse(text)
+                    .ok_or_else(|| format!("reducers.strategies: unknown strategy `{text}`"))
+            })
+            .collect::<SettingResult<_>>()?,
     })
 }
 
@@ -282,12 +291,54 @@ pub(super) fn order(doc: &OrderDoc) -> SettingResult<OrderRule> {
     })
 }
 
+pub(super) fn field_default(doc: &FieldDefaultDoc) -> SettingResult<FieldDefault> {
+    Ok(FieldDefault {
+        path: dotted(&doc.path, "fieldDefaults.path")?,
+        value: doc.value.clone(),
+    })
+}
+
 pub(super) fn own_field(doc: &OwnFieldDoc) -> SettingResult<OwnField> {
     Ok(OwnField {
         object: parse_field_path(&doc.object)
             .ok_or_else(|| format!("ownFields.object: `{}` is not a field path", doc.object))?,
         policy: dotted(&doc.policy, "ownFields.policy")?,
+        mode: doc.mode.unwrap_or_default(),
     })
+}
+
+pub(super) fn reference(doc: &ReferenceDoc) -> SettingResult<FieldReference> {
+    let path = |text: &str| {
+        let path = parse_field_path(text);
+        let is_usable = |step: &FieldStep| matches!(step, FieldStep::Field(_) | FieldStep::Any);
+        path.filter(|path| path.iter().all(is_usable))
+            .ok_or_else(|| format!("references: `{text}` is not a path of fields and `[*]`"))
+    };
+    let reference = FieldReference {
+        path: path(&doc.path)?,
+        kind: super::read::normalize_kind(&doc.group, doc.kind.as_deref().unwrap_or("Service")),
+        one_is_enough: doc.one_is_enough.unwrap_or(false),
+        fail_open: doc.fail_open.as_deref().map(path).transpose()?,
+        reason: doc.reason.as_deref().unwrap_or("Invalid").into(),
+    };
+    // What is left out is an object, or an item of one list.
+    let holder = reference.fail_open.as_deref().map(|path| path.split_last());
+    let suits = |holder: &[FieldStep]| {
+        let lists = holder.iter().filter(|step| **step == FieldStep::Any);
+        let at_end = holder.last() == Some(&FieldStep::Any);
+        !holder.is_empty()
+            && reference.path.starts_with(holder)
+            && lists.count() == usize::from(at_end)
+    };
+    match holder {
+        Some(Some((FieldStep::Field(_), holder))) if suits(holder) => Ok(reference),
+        None => Ok(reference),
+        _ => Err(format!(
+            "references.failOpen: `{}` is not a field of an object, or of an item of one list, above `{}`",
+            doc.fail_open.as_deref().unwrap_or_default(),
+            doc.path
+        )),
+    }
 }
 
 pub(super) fn status(given: Option<&StatusDoc>) -> StatusStyle {

@@ -2,8 +2,8 @@
 
 use super::settings::target_level;
 use super::{
-    ConflictScope, EffectiveTarget, FoldOrder, FoldSpan, PolicyClass, Profile, SameTarget,
-    TargetKinds,
+    ConflictScope, EffectiveTarget, EmptyBehavior, FoldOrder, FoldSpan, OwnFieldMode, PolicyClass,
+    Profile, SameTarget, TargetKinds,
 };
 use crate::model::{Direction, Granularity, GroupKind, Level, Strategy, groups};
 
@@ -12,13 +12,16 @@ use crate::model::{Direction, Granularity, GroupKind, Level, Strategy, groups};
 /// # Errors
 /// The first contradiction.
 pub(super) fn validate(profile: &Profile) -> Result<(), String> {
-    let rules: [fn(&Profile) -> Option<&'static str>; 18] = [
+    let rules: [fn(&Profile) -> Option<&'static str>; 21] = [
         none_beside_others,
         class_and_strategies,
         top_down,
         owner_lower,
         rule_without_maps,
         custom_with_oldest_wins,
+        reducer_strategies,
+        empty_by_strategy,
+        field_defaults,
         own_fields,
         filter_with_namespace,
         root_without_namespace,
@@ -100,17 +103,65 @@ fn rule_without_maps(profile: &Profile) -> Option<&'static str> {
 }
 
 fn custom_with_oldest_wins(profile: &Profile) -> Option<&'static str> {
-    let both =
-        offers(profile, Granularity::Custom) && profile.same_target == SameTarget::OldestWins;
-    both.then_some("strategies: Custom cannot be combined with sameTarget: OldestWins")
+    if profile.same_target != SameTarget::OldestWins {
+        None
+    } else if offers(profile, Granularity::Custom) {
+        Some("strategies: Custom cannot be combined with sameTarget: OldestWins")
+    } else {
+        let mut strategies = profile.reducers.iter().flat_map(|r| &r.strategies);
+        strategies
+            .any(|strategy| profile.strategies.contains(strategy))
+            .then_some("reducers cannot be combined with sameTarget: OldestWins")
+    }
+}
+
+/// A reducer joins two values, so its strategy must join the object that holds them (specification 5.9).
+fn reducer_strategies(profile: &Profile) -> Option<&'static str> {
+    let mut strategies = profile.reducers.iter().flat_map(|r| &r.strategies);
+    let opens = |strategy: &Strategy| {
+        matches!(
+            strategy.granularity(),
+            Some(Granularity::Patch | Granularity::Structural | Granularity::Custom)
+        )
+    };
+    strategies.any(|strategy| !opens(strategy)).then_some(
+        "reducers.strategies: only Patch, Structural and Custom join values inside objects",
+    )
+}
+
+fn field_defaults(profile: &Profile) -> Option<&'static str> {
+    let inherited = profile.class == PolicyClass::Inherited;
+    if profile.field_defaults.is_empty() {
+        None
+    } else if !inherited || profile.strategy_choice.annotation.is_some() {
+        Some("fieldDefaults requires class Inherited and a strategy that no annotation chooses")
+    } else {
+        None
+    }
+}
+
+/// The way in which an empty policy counts must depend on its strategy for each path (specification 5.8).
+fn empty_by_strategy(profile: &Profile) -> Option<&'static str> {
+    (profile.empty == EmptyBehavior::ByStrategy && profile.class != PolicyClass::Inherited)
+        .then_some("empty: ByStrategy requires class Inherited")
 }
 
 fn own_fields(profile: &Profile) -> Option<&'static str> {
     let wrong = [Granularity::Atomic, Granularity::Rule, Granularity::Custom]
         .into_iter()
         .any(|g| offers(profile, g));
-    (!profile.own_fields.is_empty() && (wrong || profile.class != PolicyClass::Inherited))
-        .then_some("ownFields requires a kind that offers only Field, Patch or Structural")
+    let mut modes = profile.own_fields.iter().map(|field| field.mode);
+    if profile.own_fields.is_empty() {
+        None
+    } else if profile.class != PolicyClass::Inherited {
+        Some("ownFields requires class Inherited")
+    } else if wrong && modes.any(|mode| mode == OwnFieldMode::Merge) {
+        Some(
+            "ownFields requires a kind that offers only Field, Patch or Structural, or `mode: Replace`",
+        )
+    } else {
+        None
+    }
 }
 
 fn filter_with_namespace(profile: &Profile) -> Option<&'static str> {

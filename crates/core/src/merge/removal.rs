@@ -1,0 +1,93 @@
+//! What is removed from a merged result: values of policies that reference missing objects (specification
+//! 5.7), and values that fields of the object replace (specification 6.4).
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::fold::MergedUnit;
+use super::trace::LossTracer;
+use super::tree::MergeTree;
+use super::{BlockSource, Stack};
+use crate::model::{BlockName, Direction, LossReason, Unit};
+use crate::profile::Block;
+
+/// Handles the references to missing objects in a result (specification 5.7): leaves out what fails open, and
+/// returns the policies for which everything fails closed, sorted. `offers` are the blocks that the fold covers,
+/// each with its source and policy.
+pub(super) fn withdraw<'b>(
+    tree: &mut MergeTree<'_>,
+    offers: impl Iterator<Item = (&'b Block, usize, Option<usize>)>,
+    tracer: &mut LossTracer<'_>,
+) -> Vec<usize> {
+    let mut failed = Vec::new();
+    let mut omitted: Vec<Unit> = Vec::new();
+    for (block, source, policy) in offers {
+        for missing in &block.missing {
+            let mut is_used = false;
+            tree.leaves_at(&missing.unit.0, &mut |leaf, _| {
+                is_used |= leaf.sources.contains(&source);
+            });
+            let mut fails_open = false;
+            if let Some(unit) = missing.fail_open.as_ref().filter(|_| is_used) {
+                tree.leaves_at(&unit.0, &mut |_, value| {
+                    fails_open = *value == Value::Bool(true);
+                });
+            }
+            match (&missing.fail_open, is_used) {
+                (_, false) => {}
+                (Some(_), true) if fails_open => {
+                    omitted.extend(missing.holder().map(|holder| Unit(holder.to_vec())));
+                }
+                (_, true) => failed.extend(policy),
+            }
+        }
+    }
+    failed.sort_unstable();
+    failed.dedup();
+    if !failed.is_empty() {
+        tracer.lost(tree, LossReason::MissingReference);
+        return failed;
+    }
+    for unit in &omitted {
+        tracer.cut_out(tree, unit, LossReason::MissingReference);
+        tree.cut(&unit.0);
+    }
+    failed
+}
+
+/// Removes the values that fields of the object replace (specification 6.4), and returns the units that stand
+/// for these fields: they have no value, and the object as origin. Values of overrides stay.
+pub(super) fn replace<'p>(
+    tree: &mut MergeTree<'_>,
+    (stack, sources): (&Stack<'p>, &[BlockSource]),
+    tracer: &mut LossTracer<'_>,
+) -> Vec<MergedUnit<'p>> {
+    let mut replaced = Vec::new();
+    let Some(own) = sources.iter().position(|s| s.block == BlockName::OwnFields) else {
+        return replaced;
+    };
+    let layers = stack.groups.iter().flat_map(|group| &group.layers);
+    let blocks = layers.flat_map(|layer| &layer.blocks);
+    for unit in blocks.flat_map(|(block, _)| &block.replaces) {
+        let (mut is_set, mut is_override) = (false, false);
+        tree.leaves_at(&unit.0, &mut |leaf, _| {
+            is_set = true;
+            let mut found = leaf
+                .sources
+                .iter()
+                .filter_map(|&source| sources.get(source));
+            is_override |= found.any(|s| s.strategy.direction() == Some(Direction::Overrides));
+        });
+        if is_set && !is_override {
+            tracer.cut_out(tree, unit, LossReason::OwnField);
+            tree.cut(&unit.0);
+            replaced.push(MergedUnit {
+                unit: unit.clone(),
+                value: Cow::Owned(Value::Null),
+                sources: vec![own],
+            });
+        }
+    }
+    replaced
+}
