@@ -269,9 +269,13 @@ fn own_fields_and_strategies_of_targets_are_followed() {
     }
 }
 
-#[test]
-fn referenced_objects_are_followed_without_a_rebuild() {
-    let config = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "a"}});
+fn config(name: &str) -> Value {
+    let metadata = json!({"name": name, "namespace": "a"});
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+}
+
+/// Policies on two rules, of which one names a ConfigMap that is missing.
+fn policies_with_references() -> Value {
     let policy = |rule: &str, name: &str| {
         let group = "gateway.networking.k8s.io";
         let target = json!({"group": group, "kind": "HTTPRoute", "name": "r", "sectionName": rule});
@@ -279,7 +283,7 @@ fn referenced_objects_are_followed_without_a_rebuild() {
                "metadata": {"name": format!("p-{rule}"), "namespace": "a"},
                "spec": {"targetRefs": [target], "config": {"name": name}}})
     };
-    let first = json!([
+    json!([
         {"apiVersion": "entail.dev/v1alpha1", "kind": "PolicyProfile", "metadata": {"name": "ps"},
          "spec": {"policy": {"group": "example.com", "kind": "P"}, "strategies": ["AtomicDefaults"],
                   "effectiveTarget": "RouteRule",
@@ -294,9 +298,13 @@ fn referenced_objects_are_followed_without_a_rebuild() {
         policy("y", "two"),
         config("two"),
         config("other"),
-    ]);
+    ])
+}
+
+#[test]
+fn referenced_objects_are_followed_without_a_rebuild() {
     let mut store = Store::default();
-    apply(&mut store, &first);
+    apply(&mut store, &policies_with_references());
     let profiles = ProfileSources::shipped();
     let mut snapshot_builder = SnapshotBuilder::new(World::from_store(store.clone(), &profiles));
     let name = |rule: &str| format!("gateways/a/g/listeners/l/routes/HTTPRoute/a/r/rules/{rule}");

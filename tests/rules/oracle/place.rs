@@ -328,16 +328,7 @@ impl<'w> AttachedKind<'w> {
         let holding: Vec<&Limit> = limits
             .filter(|limit| limit.holds(self.objects, &steps, &all))
             .collect();
-        let on = |place: &Place| -> Vec<&Limit> {
-            let limits = holding.iter().copied();
-            limits.filter(|limit| limit.concerns(&place.node)).collect()
-        };
-        let is_closed = |place: &Place| on(place).iter().any(|limit| limit.fields.is_empty());
-        let closed: BTreeSet<Place> = places
-            .iter()
-            .map(|(place, _)| place.clone())
-            .filter(is_closed)
-            .collect();
+        let closed = closed_places(&holding, &places);
         let open = places.iter().filter(|(place, _)| !closed.contains(place));
         let open: Vec<_> = open.cloned().collect();
         let (acts, unknown) = self.acts(&all, namespace, &open);
@@ -346,7 +337,8 @@ impl<'w> AttachedKind<'w> {
         let stands = |(place, level): &(Place, String)| -> Vec<Policy> {
             let here = self.at.get(place).into_iter().flatten();
             let here = here.filter(|_| counts(level) && !closed.contains(place));
-            here.filter_map(|policy| limited(&self.kind, policy, &on(place)))
+            let limits = concerning(&holding, place);
+            here.filter_map(|policy| limited(&self.kind, policy, &limits))
                 .collect()
         };
         let mut nodes: Vec<Node> = places
@@ -359,37 +351,19 @@ impl<'w> AttachedKind<'w> {
             })
             .collect();
         nodes.sort_by_key(|node| !node.weak);
-        // A Direct kind answers from the deepest object of a target kind (7.4).
-        let object = |node: &str| node.split('#').next().unwrap_or_default().to_owned();
-        let deepest = places
-            .iter()
-            .rev()
-            .map(|(place, _)| object(&place.node))
-            .find(|o| self.is_target(o));
-        let joined = deepest
-            .as_ref()
-            .is_some_and(|deepest| self.joins_gateway(deepest));
-        let answers = |place: &Place| {
-            self.kind.class != Class::Direct
-                || Some(object(&place.node)) == deepest
-                || (joined && place.node.starts_with("Gateway/") && !place.node.contains('#'))
-        };
+        let answering = self.answering(&places);
         let rejected = open
             .iter()
-            .filter(|(place, level)| answers(place) && counts(level));
-        let rejected = rejected
-            .filter_map(|(place, _)| self.rejected.get(place))
-            .flatten();
+            .filter(|(place, level)| answering.contains(place) && counts(level));
+        let rejected = rejected.filter_map(|(place, _)| self.rejected.get(place));
         let scope = acts && if above { wide } else { ends };
         let inherited_only = if above { !wide } else { !full };
         PathView {
             rejected: match acts && !inherited_only {
-                true => {
-                    // Of several reasons the last one counts here.
-                    let mut all: Vec<_> = rejected.cloned().collect();
-                    all.sort();
-                    all.into_iter().collect()
-                }
+                // Of several reasons the last one counts here.
+                true => BTreeSet::from_iter(rejected.flatten().cloned())
+                    .into_iter()
+                    .collect(),
                 false => BTreeMap::new(),
             },
             acts,
@@ -398,15 +372,28 @@ impl<'w> AttachedKind<'w> {
             replacements: replacements(&self.kind, self.objects, &steps),
             inherited_only,
             scope,
-            root: all
-                .steps
-                .iter()
-                .find(|s| s.level == "Gateway")
-                .map(|s| s.node.clone()),
+            root: all.root(),
             nodes,
             places: places.into_iter().map(|(place, _)| place).collect(),
             closed,
         }
+    }
+
+    /// The places whose policies can answer: for a Direct kind, those of the deepest object of a target kind (7.4).
+    fn answering(&self, places: &[(Place, String)]) -> BTreeSet<Place> {
+        let object = |node: &str| node.split('#').next().unwrap_or_default().to_owned();
+        let mut upwards = places.iter().rev().map(|(place, _)| object(&place.node));
+        let deepest = upwards.find(|o| self.is_target(o));
+        let joined = deepest
+            .as_ref()
+            .is_some_and(|deepest| self.joins_gateway(deepest));
+        let answers = |place: &&Place| {
+            self.kind.class != Class::Direct
+                || Some(object(&place.node)) == deepest
+                || (joined && place.node.starts_with("Gateway/") && !place.node.contains('#'))
+        };
+        let places = places.iter().map(|(place, _)| place);
+        places.filter(answers).cloned().collect()
     }
 
     /// Whether the kind acts on a path (2.4), and whether nobody knows (2.6).
@@ -610,4 +597,20 @@ fn own_fields(kind: &Settings, objects: &Objects, steps: &[Step]) -> Vec<Leaf> {
     }
     let shape = Shape::of(kind.schema.as_ref(), &kind.path, &kind.list_keys);
     flatten(&rules, &format!("={}", end.object), &shape)
+}
+
+/// The limits that concern policies at a place.
+fn concerning<'l>(holding: &[&'l Limit], place: &Place) -> Vec<&'l Limit> {
+    let limits = holding.iter().copied();
+    limits.filter(|limit| limit.concerns(&place.node)).collect()
+}
+
+/// The places whose policies do not act on a path (2.10).
+fn closed_places(holding: &[&Limit], places: &[(Place, String)]) -> BTreeSet<Place> {
+    let is_closed = |place: &&Place| {
+        let limits = concerning(holding, place);
+        limits.iter().any(|limit| limit.fields.is_empty())
+    };
+    let places = places.iter().map(|(place, _)| place);
+    places.filter(is_closed).cloned().collect()
 }

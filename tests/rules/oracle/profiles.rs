@@ -374,6 +374,17 @@ impl Shape {
                 {"path": "tags", "reduce": rng.pick(&lists)},
             ]);
         }
+        self.reducers_under_strategies(rng, spec);
+        self.fields_of_objects(rng, spec);
+        match rng.below(10) {
+            0 | 1 => spec["empty"] = json!("Blocking"),
+            2 => spec["emptyUnless"] = json!(["a", "m.e1"]),
+            3 => spec["empty"] = json!("ByStrategy"),
+            _ => {}
+        }
+    }
+
+    fn reducers_under_strategies(&self, rng: &mut Rng, spec: &mut Value) {
         let merging = ["Patch", "Structural"].into_iter().find(|g| self.offers(g));
         if let Some(granularity) = merging.filter(|_| self.same_target != "OldestWins")
             && rng.percent(30)
@@ -391,6 +402,9 @@ impl Shape {
             }
             spec["reducers"] = json!(reducers);
         }
+    }
+
+    fn fields_of_objects(&self, rng: &mut Rng, spec: &mut Value) {
         if self.own {
             spec["ownFields"] = json!([
                 {"object": "spec.own", "policy": rng.pick(&["n", "a"])},
@@ -403,12 +417,6 @@ impl Shape {
             fields.push(json!({"object": "spec.own", "policy": policy, "mode": "Replace"}));
             fields.push(json!({"object": "spec.rules[*].own", "policy": "m", "mode": "Replace"}));
             spec["ownFields"] = json!(fields);
-        }
-        match rng.below(10) {
-            0 | 1 => spec["empty"] = json!("Blocking"),
-            2 => spec["emptyUnless"] = json!(["a", "m.e1"]),
-            3 => spec["empty"] = json!("ByStrategy"),
-            _ => {}
         }
     }
 }

@@ -396,6 +396,19 @@ impl Resolver<'_> {
             .find(|index| pattern.replace("{n}", &(index + 1).to_string()) == section)
     }
 
+    /// Whether a selector looks in a namespace (3.1).
+    fn looks_in(&self, holder: &Value, namespace: &str) -> bool {
+        let namespaces = &holder["namespaces"];
+        match (holder["namespace"].as_str(), namespaces["from"].as_str()) {
+            (Some(named), _) => named == namespace,
+            (_, Some("All")) => true,
+            (_, Some("Selector")) => self
+                .objects
+                .namespace_matches(namespace, &namespaces["selector"]),
+            _ => namespace == self.policy.namespace,
+        }
+    }
+
     /// The objects that a selector finds (3.1); `labels` holds matchLabels, `scope` the namespaces.
     fn select(&self, reference: &Value, labels: &Value, scope: &Value) -> Outcome {
         let Some((group, kind)) = self.named_kind(reference) else {
@@ -410,25 +423,10 @@ impl Resolver<'_> {
             return outcome;
         }
         let label_value = |o: &Found| matches(labels, &|name| o.label(name));
-        let reaches = |namespace: &str| {
-            let holder =
-                if reference.get("namespace").is_some() || reference.get("namespaces").is_some() {
-                    reference
-                } else {
-                    scope
-                };
-            match (
-                holder["namespace"].as_str(),
-                holder["namespaces"]["from"].as_str(),
-            ) {
-                (Some(named), _) => named == namespace,
-                (_, Some("All")) => true,
-                (_, Some("Selector")) => self
-                    .objects
-                    .namespace_matches(namespace, &holder["namespaces"]["selector"]),
-                _ => namespace == self.policy.namespace,
-            }
-        };
+        let own_scope = ["namespace", "namespaces"];
+        let has_scope = own_scope.iter().any(|field| reference.get(field).is_some());
+        let holder = if has_scope { reference } else { scope };
+        let reaches = |namespace: &str| self.looks_in(holder, namespace);
         let mut places = Vec::new();
         if kind == "Namespace" {
             for namespace in &self.objects.namespaces {

@@ -25,6 +25,14 @@ pub struct Trail {
     pub mesh: bool,
 }
 
+impl Trail {
+    /// The node of the path's Gateway.
+    pub fn root(&self) -> Option<String> {
+        let gateway = self.steps.iter().find(|step| step.level == "Gateway");
+        gateway.map(|step| step.node.clone())
+    }
+}
+
 fn whole(kind: &str, namespace: &str, name: &str, level: &'static str) -> Step {
     let key = format!("{kind}/{namespace}/{name}");
     Step {

@@ -150,7 +150,7 @@ impl PolicyKind {
 
     /// Explains the only unit of a Direct kind: the policy that applies and those that it replaces.
     fn direct_units(&self, groups: &[Vec<Acceptance<'_>>]) -> Vec<UnitExplanation> {
-        let Some(winner) = direct::winner(groups).filter(|winner| winner.takes_part) else {
+        let Some(winner) = direct::winner(groups) else {
             return Vec::new();
         };
         let others = groups.iter().flatten();
@@ -163,14 +163,20 @@ impl PolicyKind {
             reason,
         };
         let taken = others.map(|other| overridden(other, LossReason::SectionTaken));
-        // A policy that fails closed has no value in force (specification 5.7).
-        let failed = direct::fails(winner);
+        // A policy that fails closed has no value in force (specification 5.7), and neither has one of which
+        // nothing is left on the path (specification 2.10). Both hold their place.
+        let failed = winner.takes_part && direct::fails(winner);
         let missing = failed.then(|| overridden(winner, LossReason::MissingReference));
+        let in_force = Some(winner).filter(|winner| winner.takes_part && !failed);
+        let overridden: Vec<_> = taken.chain(missing).collect();
+        if in_force.is_none() && overridden.is_empty() {
+            return Vec::new();
+        }
         vec![UnitExplanation {
             unit: Unit::default(),
-            value: (!failed).then(|| crate::merge::pruned(&direct::rules(winner))),
-            origin: (!failed).then(|| direct::origin(winner)),
-            overridden: taken.chain(missing).collect(),
+            value: in_force.map(|winner| crate::merge::pruned(&direct::rules(winner))),
+            origin: in_force.map(direct::origin),
+            overridden,
         }]
     }
 }
