@@ -290,85 +290,88 @@ mod tests {
         resolved.map_or_else(|e| e.to_string(), |_| String::new())
     }
 
+    /// Settings that contradict each other, and a part of the error.
+    const CONTRADICTIONS: &[(&str, &str)] = &[
+        ("  strategies: [None, PatchDefaults]", "None excludes"),
+        ("  fold: TopDown", "bothBlocks"),
+        (
+            "  fold: TopDown\n  rules: {bothBlocks: false, when: when}",
+            "rules.when",
+        ),
+        (
+            "  fold: TopDown\n  rules: {bothBlocks: false}\n  sameTarget: OldestWins",
+            "OldestWins",
+        ),
+        ("  strategy: {owner: Lower}", "bare rules"),
+        ("  strategies: [RuleDefaults]", "ruleMaps"),
+        (
+            "  strategies: [CustomDefaults]\n  sameTarget: OldestWins",
+            "Custom",
+        ),
+        ("  ownFields: [{object: spec.a, policy: a}]", "ownFields"),
+        ("  attach: [filter, namespace]", "filter and namespace"),
+        ("  rootNamespace: x", "rootNamespace"),
+        (
+            "  effectiveTarget: Gateway\n  targets: [{group: gateway.networking.k8s.io, kind: HTTPRoute}]",
+            "below",
+        ),
+        ("  class: Direct\n  strategies: [PatchDefaults]", "None"),
+        ("  preset: direct\n  class: Inherited", "fixes it"),
+        ("  preset: nope", "unknown preset"),
+        (
+            "  preset: direct\n  listenerSets: {fromGateway: true}",
+            "Namespace among",
+        ),
+        ("  listenerSets: {gatewaySections: true}", "class Direct"),
+        (
+            "  effectiveTarget: Gateway\n  listenerSets: {fromGateway: false}",
+            "below the Gateway",
+        ),
+        ("  conflicts: Port", "class Direct"),
+        (
+            "  instances: [{path: auth, key: ref}]",
+            "single strategy RuleDefaults",
+        ),
+        ("  strategies: [PatchSomething]", "unknown strategy"),
+        ("  order: [{descending: true}]", "either"),
+        (
+            "  targets: [{kind: Service, namespaces: Root}]",
+            "requires rootNamespace",
+        ),
+        ("  targets: [{kind: Service, fields: [a..b]}]", "empty part"),
+        ("  limits: [{fields: [a]}]", "condition"),
+        ("  limits: [{routes: [Gateway]}]", "not a kind of routes"),
+        (
+            "  limits: [{routes: [TCPRoute], fields: [a..b]}]",
+            "empty part",
+        ),
+        (
+            "  limits: [{routes: [TCPRoute], fieldwise: true}]",
+            "needs `fields`",
+        ),
+        (
+            "  strategies: [AtomicDefaults]\n  limits: [{routes: [TCPRoute], fields: [a], fieldwise: true}]",
+            "another granularity",
+        ),
+        ("  limits: [{targets: [Nothing]}]", "not a target"),
+        (
+            "  limits: [{classes: [a], classesOtherThan: [b]}]",
+            "either",
+        ),
+        (
+            "  effectiveTarget: Listener\n  limits: [{routes: [TCPRoute]}]",
+            "above routes",
+        ),
+        (
+            "  effectiveTarget: Gateway\n  limits: [{protocols: [TCP]}]",
+            "listeners",
+        ),
+        ("  rules: {path: 'a..b'}", "not a field path"),
+    ];
+
     #[test]
     fn contradictions_are_refused_with_location_and_reason() {
-        for (spec, expected) in [
-            ("  strategies: [None, PatchDefaults]", "None excludes"),
-            ("  fold: TopDown", "bothBlocks"),
-            (
-                "  fold: TopDown\n  rules: {bothBlocks: false, when: when}",
-                "rules.when",
-            ),
-            (
-                "  fold: TopDown\n  rules: {bothBlocks: false}\n  sameTarget: OldestWins",
-                "OldestWins",
-            ),
-            ("  strategy: {owner: Lower}", "bare rules"),
-            ("  strategies: [RuleDefaults]", "ruleMaps"),
-            (
-                "  strategies: [CustomDefaults]\n  sameTarget: OldestWins",
-                "Custom",
-            ),
-            ("  ownFields: [{object: spec.a, policy: a}]", "ownFields"),
-            ("  attach: [filter, namespace]", "filter and namespace"),
-            ("  rootNamespace: x", "rootNamespace"),
-            (
-                "  effectiveTarget: Gateway\n  targets: [{group: gateway.networking.k8s.io, kind: HTTPRoute}]",
-                "below",
-            ),
-            ("  class: Direct\n  strategies: [PatchDefaults]", "None"),
-            ("  preset: direct\n  class: Inherited", "fixes it"),
-            ("  preset: nope", "unknown preset"),
-            (
-                "  preset: direct\n  listenerSets: {fromGateway: true}",
-                "Namespace among",
-            ),
-            ("  listenerSets: {gatewaySections: true}", "class Direct"),
-            (
-                "  effectiveTarget: Gateway\n  listenerSets: {fromGateway: false}",
-                "below the Gateway",
-            ),
-            ("  conflicts: Port", "class Direct"),
-            (
-                "  instances: [{path: auth, key: ref}]",
-                "single strategy RuleDefaults",
-            ),
-            ("  strategies: [PatchSomething]", "unknown strategy"),
-            ("  order: [{descending: true}]", "either"),
-            (
-                "  targets: [{kind: Service, namespaces: Root}]",
-                "requires rootNamespace",
-            ),
-            ("  targets: [{kind: Service, fields: [a..b]}]", "empty part"),
-            ("  limits: [{fields: [a]}]", "condition"),
-            ("  limits: [{routes: [Gateway]}]", "not a kind of routes"),
-            (
-                "  limits: [{routes: [TCPRoute], fields: [a..b]}]",
-                "empty part",
-            ),
-            (
-                "  limits: [{routes: [TCPRoute], fieldwise: true}]",
-                "needs `fields`",
-            ),
-            (
-                "  strategies: [AtomicDefaults]\n  limits: [{routes: [TCPRoute], fields: [a], fieldwise: true}]",
-                "another granularity",
-            ),
-            ("  limits: [{targets: [Nothing]}]", "not a target"),
-            (
-                "  limits: [{classes: [a], classesOtherThan: [b]}]",
-                "either",
-            ),
-            (
-                "  effectiveTarget: Listener\n  limits: [{routes: [TCPRoute]}]",
-                "above routes",
-            ),
-            (
-                "  effectiveTarget: Gateway\n  limits: [{protocols: [TCP]}]",
-                "listeners",
-            ),
-            ("  rules: {path: 'a..b'}", "not a field path"),
-        ] {
+        for (spec, expected) in CONTRADICTIONS {
             let error = error_of(spec);
             assert!(error.contains(expected), "{spec}: {error}");
             assert!(error.starts_with("f.yaml:1: "), "{error}");
