@@ -61,6 +61,8 @@ fn about_policies(
         "Overridden",
         "NoScope",
         "ControllerUnknown",
+        // What random profiles say of missing objects (specification 5.7).
+        "NoConfig",
     ];
     for attached in &placed.policies {
         let name = &attached.policy.name;
@@ -84,6 +86,8 @@ fn told(attached: &Attached, finding: &v1::Finding) -> Finding {
         "NotTrusted" => text.rsplit(": ").next().unwrap_or_default(),
         "NoScope" | "ControllerUnknown" => "",
         "Invalid" if attached.policy.invalid => "",
+        // A field of the rules is quoted: an object that it names is missing.
+        _ if text.starts_with('`') => "",
         _ => text.split(": ").next().unwrap_or_default(),
     };
     (finding.severity, finding.reason.clone(), about.to_owned())
@@ -99,6 +103,9 @@ fn expected(placed: &AttachedKind, attached: &Attached, status: &Status) -> Vec<
     let mut all = Vec::new();
     if let Some(reason) = &attached.distrusted {
         all.push(finding(Error, "NotTrusted", reason));
+    }
+    if let Some(reason) = &attached.policy.missing {
+        all.push(finding(Error, reason, ""));
     }
     if attached.references.by_workload {
         all.push(finding(Note, "SelectorNotEvaluated", "spec"));
