@@ -139,6 +139,12 @@ impl<'a> Comparison<'a> {
             self.report.agree("paths without a common hostname");
             return;
         }
+        if path && theirs.unconfigured.iter().any(|r| r == "controller") {
+            // The operator computes the policy and configures no gateway of the controller with it.
+            self.note(key, kind, "controller");
+            self.report.agree("paths of another controller");
+            return;
+        }
         let reason = if !path && circumstance::not_admitted(self.world, key) {
             "not-admitted"
         } else if circumstance::rule_name_taken(self.world, key) {
@@ -262,6 +268,11 @@ impl<'a> Comparison<'a> {
         let what = format!("{kind} of a listener");
         let policies = ours.map(origins).unwrap_or_default();
         let same = policies == theirs.policies;
+        if policies.is_empty() && !theirs.passed.is_empty() {
+            // The operator passes over the listener.
+            self.report.agree(&what);
+            return;
+        }
         let reason = match policies.as_slice() {
             _ if same && (policies.is_empty() || theirs.passed.is_empty()) => {
                 if policies.is_empty() || self.is_whole(kind, ours, &policies) {

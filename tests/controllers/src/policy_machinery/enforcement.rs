@@ -61,7 +61,9 @@ impl Comparison<'_> {
             "Fully" => ours.in_force.starts_with("All"),
             "Partly" => ours.in_force.starts_with("Part"),
             "Overridden" => ours.in_force == "None",
-            "NoRoutes" => ours.in_force == "NoScope",
+            // Below Gateways of another controller the operator configures nothing. For entail the policy has no
+            // scope there, or the controller is not known (specification 2.6).
+            "NoRoutes" | "OutOfSync" => matches!(ours.in_force.as_str(), "NoScope" | "Unknown"),
             _ => false,
         };
         if agree {
