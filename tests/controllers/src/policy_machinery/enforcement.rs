@@ -102,7 +102,11 @@ impl Comparison<'_> {
             .iter()
             .copied()
             .filter(|reason| !["shared-host", "hostname-part"].contains(reason))
-            .filter(|reason| *reason != "controller" || ours.in_force == "Unknown")
+            .filter(|reason| {
+                *reason != "controller"
+                    || ours.in_force == "Unknown"
+                    || theirs.enforced == "OutOfSync"
+            })
             // The status of this kind alone counts paths that the operator does not configure.
             .filter(|reason| *reason != NO_COMMON_HOSTNAME || theirs.kind == "TokenRateLimitPolicy")
             .collect();
