@@ -12,7 +12,7 @@ use entail::source::manifests::read_objects;
 use entail_core::effective::World;
 use entail_core::model::{Change, GroupKind, Object, PathName};
 use entail_core::store::{ProfileSources, Store};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use bench_world::{BenchWorld, generate, version};
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::stack::Acceptance;
 use super::{AttachmentChain, PolicyKind, World, direct};
@@ -263,14 +263,18 @@ fn adds(unit: &mut Unit, value: &Value, offered: &BTreeMap<Unit, LeafOffer>) -> 
     })
 }
 
-/// Whether the result contains a unit with the policy among its origins. A part that `unset` removed from
-/// a larger unit is not contained. An empty object or keyed list is also won where it was merged with
-/// another that stands in its place (specification 11.39).
+/// Whether the result contains a leaf with the policy among its origins. A part that `unset` removed from
+/// a larger unit is not contained. Where an object with fields stands in the place of a leaf, its fields are the
+/// leaves, whatever the kind's granularity: the policy does not win by another of its blocks what a condition
+/// or the `unset` of another policy took from it (specification 11.32). An empty object or keyed list is also won
+/// where it was merged with another that stands in its place (specification 11.39).
 fn is_won(folded: &FoldResult<'_>, unit: &Unit, policy: usize) -> bool {
+    let is_leaf = |value: &Value| value.as_object().is_none_or(Map::is_empty);
     let mut covering = folded.units.iter().filter(|found| found.unit.covers(unit));
     covering.any(|found| {
         let below = unit.0.get(found.unit.0.len()..).unwrap_or_default();
-        value_at(&found.value, below).is_some() && folded.policies(found).any(|p| p == policy)
+        value_at(&found.value, below).is_some_and(is_leaf)
+            && folded.policies(found).any(|p| p == policy)
     }) || folded.is_filled(unit, policy)
 }
 
