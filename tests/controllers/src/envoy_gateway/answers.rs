@@ -66,6 +66,8 @@ pub enum Effective {
     None,
     /// entail does not know.
     Unknown,
+    /// There is none, because an object is missing without which the controller refuses requests.
+    FailsClosed,
     /// The merged rules.
     Rules(Box<v1::EffectivePolicy>, Value),
 }
@@ -245,8 +247,16 @@ fn answer(policy: &v1::EffectivePolicy) -> Effective {
     match rules {
         Some(Ok(rules)) => Effective::Rules(Box::new(policy.clone()), rules),
         Some(Err(_)) => Effective::Unknown,
+        None if policy.rejected.iter().any(names_missing_object) => Effective::FailsClosed,
         None => Effective::None,
     }
+}
+
+/// Whether a policy is rejected because an object is missing (specification 5.7), and not for its
+/// references or a conflict.
+fn names_missing_object(rejected: &v1::RejectedPolicy) -> bool {
+    let effects = ["; where it would act, ", "; what fails open "];
+    rejected.reason == "Invalid" && effects.iter().any(|text| rejected.message.contains(text))
 }
 
 /// The listener of a path and, if the path ends at a rule, the rule.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::answers::{Effective, ListenerPlace, RulePlace};
-use super::references;
+use super::{parts, references};
 
 /// What a replayed policy of a rule targets: the rule; a route with a single rule, whose kind has no
 /// rules as targets; or the listener, for SecurityPolicies of such routes, which can target at most
@@ -26,11 +26,15 @@ pub fn target(kind: &str, rule: &RulePlace, listener: &ListenerPlace) -> Value {
     }
 }
 
-/// `none`, `unknown`, or the strategy with `alone` or `merged`.
+/// `none`, `unknown`, `fails closed`, or the strategy with `alone` or `merged`.
 pub fn answer_text(effective: &Effective) -> String {
     let Effective::Rules(policy, rules) = effective else {
-        let known = matches!(effective, Effective::None);
-        return if known { "none" } else { "unknown" }.to_owned();
+        let text = match effective {
+            Effective::None => "none",
+            Effective::FailsClosed => "fails closed",
+            _ => "unknown",
+        };
+        return text.to_owned();
     };
     let names: BTreeSet<(&str, &str)> = (policy.origins.iter())
         .flat_map(|origin| &origin.policies)
@@ -95,23 +99,6 @@ pub fn units(effective: &Effective) -> Vec<Vec<String>> {
     units
 }
 
-/// Removes a field and the objects above it that are empty then.
-fn remove(value: &mut Value, path: &[String]) {
-    let Some((first, rest)) = path.split_first() else {
-        return;
-    };
-    let Some(object) = value.as_object_mut() else {
-        return;
-    };
-    if let Some(inner) = object.get_mut(first).filter(|_| !rest.is_empty()) {
-        remove(inner, rest);
-        if inner.as_object().is_some_and(|inner| !inner.is_empty()) {
-            return;
-        }
-    }
-    object.remove(first);
-}
-
 /// The policy that gives an answer back, if there is one.
 pub fn policy(
     kind: &str,
@@ -128,7 +115,9 @@ pub fn policy(
     let mut spec = rules.clone();
     references::fill(&mut spec, kind, namespace, &origins.origins, grants);
     if let Some(unit) = left_out.and_then(|index| units(effective).into_iter().nth(index)) {
-        remove(&mut spec, &unit);
+        if let Some(spec) = spec.as_object_mut() {
+            parts::remove(spec, &unit);
+        }
     }
     spec["targetRefs"] = json!([target]);
     Some(json!({

@@ -10,7 +10,8 @@ pub type Fields = BTreeMap<String, Vec<Value>>;
 /// The fields of a rule that belong to a kind.
 pub fn rule(kind: &str, routes: &[Map<String, Value>]) -> Fields {
     let mut fields = Fields::new();
-    for (index, route) in routes.iter().enumerate() {
+    for (index, route) in routes.iter().map(in_force).enumerate() {
+        let route = &route;
         let mut add = |name: String, value: Value| {
             let values = fields.entry(name).or_default();
             values.resize(index, Value::Null);
@@ -46,6 +47,49 @@ pub fn rule(kind: &str, routes: &[Map<String, Value>]) -> Fields {
     fields
 }
 
+/// The representation of a rule without the fields of policies in place of which the proxy is
+/// configured with those of the route: the next translation prefers `timeout`, `retry` and `cors` of
+/// the rule itself.
+fn in_force(route: &Map<String, Value>) -> Map<String, Value> {
+    let mut route = route.clone();
+    for (own, path) in [
+        (
+            "timeout",
+            &["traffic", "timeout", "http", "requestTimeout"][..],
+        ),
+        ("retry", &["traffic", "retry"]),
+        ("cors", &["security", "cors"]),
+    ] {
+        if is_http(&route) && route.contains_key(own) {
+            remove(&mut route, path);
+        }
+    }
+    route
+}
+
+/// Only the representation of HTTP routes has the field.
+fn is_http(route: &Map<String, Value>) -> bool {
+    route.contains_key("isHTTP2")
+}
+
+/// Removes a field and the objects above it that are empty then.
+pub fn remove(object: &mut Map<String, Value>, path: &[impl AsRef<str>]) {
+    let Some((first, rest)) = path.split_first() else {
+        return;
+    };
+    let first = first.as_ref();
+    if let Some(inner) = object.get_mut(first).filter(|_| !rest.is_empty()) {
+        let Some(inner) = inner.as_object_mut() else {
+            return;
+        };
+        remove(inner, rest);
+        if !inner.is_empty() {
+            return;
+        }
+    }
+    object.remove(first);
+}
+
 fn nested(route: &Map<String, Value>, name: &str, add: &mut impl FnMut(String, Value)) {
     for (field, value) in route
         .get(name)
@@ -59,9 +103,8 @@ fn nested(route: &Map<String, Value>, name: &str, add: &mut impl FnMut(String, V
 
 fn backend_traffic(route: &Map<String, Value>, add: &mut impl FnMut(String, Value)) {
     nested(route, "traffic", add);
-    let http = route.contains_key("isHTTP2");
     let mut fields = vec!["useClientProtocol", "statName"];
-    if !http {
+    if !is_http(route) {
         fields.extend([
             "tcpKeepalive",
             "loadBalancer",

@@ -269,10 +269,27 @@ impl Comparison<'_> {
         let replayed = whole
             .rule(&answer.listener.name, &route, index)
             .unwrap_or_default();
+        let closed = answer
+            .kinds
+            .values()
+            .any(|one| *one == Effective::FailsClosed);
         for kind in RULE_KINDS.iter().chain(&["BackendTLSPolicy", "any"]) {
             let mut facts = self.rule_facts(&answer.listener, &answer.rule);
             let effective = answer.kinds.get(kind).unwrap_or(&Effective::None);
             self.kind_facts(kind, effective, original, &mut facts);
+            // Every request must get a 500, whatever else the representation holds.
+            if closed && response(original).is_some_and(|code| code == 500) {
+                report.agree("effective value");
+                continue;
+            }
+            if *effective == Effective::FailsClosed {
+                facts.insert("how".to_owned(), "only entail".to_owned());
+                facts.insert("field".to_owned(), "directResponse".to_owned());
+                report.differ("effective value", facts, || {
+                    format!("{} {}: entail fails closed", self.origin, answer.path)
+                });
+                continue;
+            }
             let (controller, entail) = (parts::rule(kind, original), parts::rule(kind, replayed));
             self.fields(&facts, &answer.path, &controller, &entail, report);
         }
@@ -479,11 +496,7 @@ impl Comparison<'_> {
         let mut add = |name: &str, value: &str| facts.insert(name.to_owned(), value.to_owned());
         add("kind", kind);
         add("answer", &answer_text(effective));
-        let status = |ir: &Map<String, Value>| {
-            ir.get("directResponse")
-                .map(|one| one["statusCode"].clone())
-        };
-        if let Some(code) = original.iter().find_map(status) {
+        if let Some(code) = response(original) {
             add("response", &code.to_string());
         }
     }
@@ -503,4 +516,12 @@ impl Comparison<'_> {
         add("answer", &answer_text(effective));
         facts
     }
+}
+
+/// The status with which a rule answers every request itself.
+fn response(original: &[Map<String, Value>]) -> Option<&Value> {
+    original
+        .iter()
+        .find_map(|ir| ir.get("directResponse"))
+        .map(|one| &one["statusCode"])
 }
