@@ -70,13 +70,28 @@ struct Comparison<'a> {
 
 impl Comparison<'_> {
     fn record(&self, what: &str, entail: &str, controller: &str, report: &mut Report) {
+        self.record_with(what, Facts::new(), entail, controller, report);
+    }
+
+    /// Records a comparison with facts of its own.
+    fn record_with(
+        &self,
+        what: &str,
+        own: Facts,
+        entail: &str,
+        controller: &str,
+        report: &mut Report,
+    ) {
         if entail == controller {
             return report.agree(what);
         }
         let mut facts = self.facts.clone();
+        facts.extend(own);
         facts.insert("entail".to_owned(), entail.to_owned());
         facts.insert("controller".to_owned(), controller.to_owned());
         facts.insert("cause".to_owned(), self.cause().to_owned());
+        let own = self.status.conditions.first().cloned().unwrap_or_default();
+        facts.insert("reason".to_owned(), own.reason);
         let merged = self
             .ancestors
             .iter()
@@ -210,14 +225,20 @@ impl Comparison<'_> {
 
     /// A policy is overridden if on some path it has no part in the answer.
     fn overridden(&self, shares: &[v1::AffectedPath], report: &mut Report) {
-        let entail = shares
+        let lost: BTreeSet<&str> = shares
             .iter()
-            .any(|share| share.effective_units.is_empty() && !share.overridden_units.is_empty());
+            .filter(|share| share.effective_units.is_empty())
+            .flat_map(|share| &share.overridden_units)
+            .map(|unit| unit.split(['.', '[']).next().unwrap_or_default())
+            .collect();
+        let lost: Vec<&str> = lost.into_iter().collect();
         let controller = self
             .ancestors
             .iter()
             .any(|ancestor| ancestor.is_true("Overridden"));
-        self.record("status Overridden", yes(entail), yes(controller), report);
+        let entail = yes(!lost.is_empty());
+        let lost = Facts::from([("lost".to_owned(), lost.join("+"))]);
+        self.record_with("status Overridden", lost, entail, yes(controller), report);
     }
 
     /// A policy is merged if on some path it shares the answer with another.
