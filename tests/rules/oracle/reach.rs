@@ -94,7 +94,11 @@ fn units(placed: &AttachedKind, scene: &PathView, policy: &Policy) -> Option<Uni
         _ if !stands_in(placed, scene, name) => return None,
         Class::Direct => {
             let winner = unmerged::winner(placed, scene);
-            return Some(Units::Whole(winner.is_some_and(|w| w.name == *name)));
+            // A policy that fails closed has nothing in force (5.7).
+            let open = effective(placed, scene).closed_by.is_empty();
+            return Some(Units::Whole(
+                open && winner.is_some_and(|w| w.name == *name),
+            ));
         }
         Class::Inherited => {}
     }
@@ -108,6 +112,8 @@ fn units(placed: &AttachedKind, scene: &PathView, policy: &Policy) -> Option<Uni
         return Some(match rules.sealed.as_ref() == Some(name) {
             true if rules.lines.is_empty() => Units::Whole(true),
             true => Units::Filled,
+            // An empty policy that merges inherits everything, and sets nothing (5.8).
+            false if placed.kind.by_strategy => Units::Filled,
             false => Units::Whole(false),
         });
     }
