@@ -51,21 +51,19 @@ fn about_policies(
     found: &[v1::Finding],
     differ: &mut Differences,
 ) {
-    // Several instances of a field have no top-down order (5.11).
-    let compared = kind.instances.is_empty()
-        && ([
-            "Invalid",
-            "NotTrusted",
-            "TargetNotFound",
-            "RefNotPermitted",
-            "Conflicted",
-            "SelectorNotEvaluated",
-            "Overridden",
-            "NoScope",
-            "ControllerUnknown",
-            // What random profiles say of missing objects (specification 5.7).
-            "NoConfig",
-        ]);
+    let compared = [
+        "Invalid",
+        "NotTrusted",
+        "TargetNotFound",
+        "RefNotPermitted",
+        "Conflicted",
+        "SelectorNotEvaluated",
+        "Overridden",
+        "NoScope",
+        "ControllerUnknown",
+        // What random profiles say of missing objects (specification 5.7).
+        "NoConfig",
+    ];
     for attached in &placed.policies {
         let name = &attached.policy.name;
         let object = full_name(placed, name);
@@ -231,8 +229,9 @@ fn about_order(
     differ: &mut Differences,
 ) {
     let kind = &placed.kind;
-    // Own fields below a stack are not described: a profile with both is refused.
-    if !kind.own_fields.is_empty() {
+    // Own fields below a stack, and several instances of a field, are not described: a profile with top-down and one
+    // of them is refused.
+    if !kind.own_fields.is_empty() || !kind.instances.is_empty() {
         return;
     }
     let compared = kind.class == Class::Inherited
