@@ -143,7 +143,7 @@ spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: own}
 const OWN: &str = "gateways/default/own/listeners/http/routes/HTTPRoute/default/own/rules/#0";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn filters_of_backend_refs_and_parameters_are_reported() {
+async fn filters_of_backend_refs_are_reported() {
     let sockets = tempfile::tempdir().unwrap();
     let socket = sockets.path().join("admin.sock");
     let admin = socket.clone();
@@ -162,8 +162,9 @@ async fn filters_of_backend_refs_and_parameters_are_reported() {
         "FilterUnknown".to_owned(),
         vec!["a".to_owned()],
     );
-    assert_eq!(of(&backend).await, [filter.clone()]);
-    assert_eq!(of(&format!("{backend}/ports/80")).await, [filter]);
+    let filters = [filter];
+    assert_eq!(of(&backend).await, filters);
+    assert_eq!(of(&format!("{backend}/ports/80")).await, filters);
     assert_eq!(of(OWN).await, []);
     // Another rule with the same backend.
     assert_eq!(of(&format!("{PATH}/backends/Service/default/s")).await, []);
@@ -173,7 +174,15 @@ async fn filters_of_backend_refs_and_parameters_are_reported() {
         .unwrap();
     let counted = "entail_unknown_answers{kind=\"Auth.f.example\",reason=\"FilterUnknown\"} 1";
     assert!(metrics.contains(counted), "{metrics}");
+    running.stop().await;
+}
 
+#[tokio::test(flavor = "multi_thread")]
+async fn parameters_are_reported() {
+    let running = start(|settings| {
+        std::fs::write(settings.inputs.manifests[0].join("more.yaml"), MORE).unwrap();
+    })
+    .await;
     let parameters = |unread: &[v1::UnreadParameters]| {
         let each = unread.iter();
         let texts =
