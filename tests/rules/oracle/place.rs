@@ -308,16 +308,7 @@ impl<'w> AttachedKind<'w> {
     /// What stands on a path.
     pub fn scene(&self, path: &str) -> PathView {
         let all = trail(self.objects, path);
-        let mut steps = all.steps.clone();
-        let full = match &self.kind.effective {
-            None => true,
-            Some(level) => {
-                let mesh_root = all.mesh && !path.contains("/routes/") && !path.contains("/ports/");
-                let end = all.steps.last().map_or(0, |s| rank(s.level));
-                steps.retain(|step| rank(step.level) <= rank(level));
-                rank(level) <= end || (mesh_root && level == "Listener")
-            }
-        };
+        let (steps, full) = self.to_effective_level(&all, path);
         let above = path.starts_with("gatewayclasses/") || path.starts_with("namespaces/");
         let namespace = path.starts_with("namespaces/");
         let wide = matches!(self.kind.effective.as_deref(), None | Some("GatewayClass"))
@@ -377,6 +368,19 @@ impl<'w> AttachedKind<'w> {
             places: places.into_iter().map(|(place, _)| place).collect(),
             closed,
         }
+    }
+
+    /// The steps down to the effective level, and whether the path reaches it (2.3).
+    fn to_effective_level(&self, all: &Trail, path: &str) -> (Vec<Step>, bool) {
+        let mut steps = all.steps.clone();
+        let Some(level) = &self.kind.effective else {
+            return (steps, true);
+        };
+        let mesh_root = all.mesh && !path.contains("/routes/") && !path.contains("/ports/");
+        let end = all.steps.last().map_or(0, |s| rank(s.level));
+        steps.retain(|step| rank(step.level) <= rank(level));
+        let full = rank(level) <= end || (mesh_root && level == "Listener");
+        (steps, full)
     }
 
     /// The places whose policies can answer: for a Direct kind, those of the deepest object of a target kind (7.4).

@@ -114,10 +114,10 @@ pub fn policy(
     };
     let mut spec = rules.clone();
     references::fill(&mut spec, kind, namespace, &origins.origins, grants);
-    if let Some(unit) = left_out.and_then(|index| units(effective).into_iter().nth(index)) {
-        if let Some(spec) = spec.as_object_mut() {
-            parts::remove(spec, &unit);
-        }
+    if let Some(unit) = left_out.and_then(|index| units(effective).into_iter().nth(index))
+        && let Some(spec) = spec.as_object_mut()
+    {
+        parts::remove(spec, &unit);
     }
     spec["targetRefs"] = json!([target]);
     Some(json!({
