@@ -2,7 +2,7 @@
 //!
 //! [`read_dump`] reads a dump as a stream and keeps what is compared; [`Verifier`] takes the effective policies
 //! path by path and compares each field with its place in Envoy's configuration. The places are tables, one row
-//! for each field ([`Row`](rows::Row)); a field without a row is reported as not verifiable, never as the same.
+//! for each field (`rows::Row`); a field without a row is reported as not verifiable, never as the same.
 
 mod compare;
 mod convert;
