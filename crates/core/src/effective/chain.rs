@@ -40,10 +40,13 @@ impl PolicyKind {
     /// Whether the policies of a Direct kind on the Gateway apply below a node of this level that the kind can
     /// target itself (specification 7.5).
     pub(crate) fn joins_gateway(&self, level: Level) -> bool {
-        let gateway = GroupKind::new(groups::GATEWAY, "Gateway");
+        // The cheap conditions first: this is asked for every node of the trie.
         level == Level::ListenerSet
             && self.profile.listener_sets.from_gateway
-            && self.profile.target(&gateway).is_some()
+            && self
+                .profile
+                .target(&GroupKind::new(groups::GATEWAY, "Gateway"))
+                .is_some()
     }
 
     /// The level whose nodes do not apply at and below a node: the Gateway's below a ListenerSet, if policies do

@@ -5,8 +5,7 @@ use serde_json::{Map, Value};
 use super::{AttachmentChain, PolicyKind, World};
 use crate::merge::{Layer, StackGroup};
 use crate::model::{
-    BlockName, Direction, Granularity, Level, NodeKey, Section, Segment, Strategy, Unit, at_path,
-    is_unset,
+    BlockName, Direction, Granularity, Level, NodeKey, Section, Strategy, Unit, at_path, is_unset,
 };
 use crate::profile::{Block, OwnFieldMode, StrategySource};
 
@@ -38,7 +37,7 @@ impl World {
                 (Some(value), OwnFieldMode::Merge) => {
                     put(&mut rules, &field.policy, value.clone());
                 }
-                (Some(_), OwnFieldMode::Replace) => replaces.push(unit(&field.policy)),
+                (Some(_), OwnFieldMode::Replace) => replaces.push(Unit::of_fields(&field.policy)),
             }
         }
         if rules.is_empty() && replaces.is_empty() {
@@ -84,12 +83,6 @@ impl OwnRules {
             }],
         }
     }
-}
-
-/// The unit at a path of fields.
-fn unit(path: &[String]) -> Unit {
-    let fields = path.iter().map(|name| Segment::Field(name.as_str().into()));
-    Unit(fields.collect())
 }
 
 /// Inserts a value at a path and creates the objects above it.

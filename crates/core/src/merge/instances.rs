@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::BlockSource;
 use super::trace::LossTracer;
 use super::tree::MergeTree;
-use crate::model::{Level, Segment, Unit};
+use crate::model::{Level, Unit, at_fields};
 use crate::profile::{InstanceField, Profile};
 
 /// The instances that apply so far, for each field that has instances.
@@ -30,15 +30,11 @@ struct Accepted {
 
 impl<'p> InstanceFold<'p> {
     pub fn new(profile: &'p Profile) -> Self {
-        let states = profile.instances.iter().map(|field| {
-            let segments = field.path.iter();
-            let segments = segments.map(|name| Segment::Field(name.as_str().into()));
-            FieldState {
-                field,
-                place: Unit(segments.collect()),
-                accepted: Vec::new(),
-                disabled_by: None,
-            }
+        let states = profile.instances.iter().map(|field| FieldState {
+            field,
+            place: Unit::of_fields(&field.path),
+            accepted: Vec::new(),
+            disabled_by: None,
         });
         Self(states.collect())
     }
@@ -56,7 +52,7 @@ impl<'p> InstanceFold<'p> {
     ) -> bool {
         let mut is_empty = false;
         for state in &mut self.0 {
-            let Some(value) = at(rules, &state.field.path) else {
+            let Some(value) = at_fields(rules, &state.field.path) else {
                 continue;
             };
             let own = Accepted {
@@ -94,13 +90,4 @@ impl FieldState<'_> {
         let accepted = self.accepted.iter().find(keeps_out);
         self.disabled_by.or(accepted.map(|other| other.source))
     }
-}
-
-fn at<'v>(rules: &'v Map<String, Value>, path: &[String]) -> Option<&'v Value> {
-    let (last, above) = path.split_last()?;
-    let mut fields = rules;
-    for name in above {
-        fields = fields.get(name)?.as_object()?;
-    }
-    fields.get(last)
 }

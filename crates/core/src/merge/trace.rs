@@ -64,27 +64,21 @@ impl<'s> LossTracer<'s> {
     /// Records that the units of `before` at and below a place lost to a block.
     pub fn removed(&mut self, before: &MergeTree<'_>, place: &Unit, winner: usize) {
         let sources = self.sources;
-        let Some(losses) = &mut self.losses else {
-            return;
-        };
-        before.leaves(&mut Vec::new(), &mut |unit, leaf| {
-            if !place.covers(&unit) {
-                return;
-            }
-            for &source in &leaf.sources {
-                losses.push(Loss {
-                    unit: unit.clone(),
-                    source,
-                    value: leaf.value.as_ref().clone(),
-                    reason: reason(sources, source, winner),
-                });
-            }
-        });
+        self.cut_out_for(before, place, |source| reason(sources, source, winner));
     }
 
     /// Records the units of `before` that a name covers, and the parts of larger units that it
     /// removes.
     pub fn cut_out(&mut self, before: &MergeTree<'_>, name: &Unit, reason: LossReason) {
+        self.cut_out_for(before, name, |_| reason);
+    }
+
+    fn cut_out_for(
+        &mut self,
+        before: &MergeTree<'_>,
+        name: &Unit,
+        reason: impl Fn(usize) -> LossReason,
+    ) {
         let Some(losses) = &mut self.losses else {
             return;
         };
@@ -103,7 +97,7 @@ impl<'s> LossTracer<'s> {
                     unit: lost.clone(),
                     source,
                     value: value.clone(),
-                    reason,
+                    reason: reason(source),
                 });
             }
         });

@@ -39,4 +39,4 @@ pub use selector::LabelSelector;
 pub use strategy::{Direction, Granularity, Strategy};
 pub use unit::{Segment, Unit, item_value};
 pub use unknown::{Unknown, UnknownReason};
-pub use value::{FieldStep, at_path, is_unset, parse_field_path};
+pub use value::{FieldStep, at_fields, at_path, is_unset, parse_field_path};

@@ -20,6 +20,12 @@ pub enum Segment {
 pub struct Unit(pub Vec<Segment>);
 
 impl Unit {
+    /// Returns the unit at a path of fields.
+    pub fn of_fields(path: &[String]) -> Self {
+        let fields = path.iter().map(|name| Segment::Field(name.as_str().into()));
+        Self(fields.collect())
+    }
+
     /// Reports whether `self` equals `other` or is a prefix of it.
     pub fn covers(&self, other: &Unit) -> bool {
         other.0.starts_with(&self.0)

@@ -9,7 +9,7 @@ use super::document::LimitDoc;
 use super::policy::Block;
 use super::settings::dotted_list;
 use super::{EffectiveTarget, EmptyBehavior, PolicyClass, Profile, TargetKinds};
-use crate::model::{Granularity, GroupKind, Level, Segment, Str, Strategy, Unit, groups};
+use crate::model::{Granularity, GroupKind, Level, Str, Strategy, Unit, groups};
 
 /// The number of limits that a profile can have.
 const MAX_LIMITS: usize = 16;
@@ -273,8 +273,11 @@ impl Limit {
     /// Removes everything from a block that is no rule.
     fn apply(&self, profile: &Profile, block: &mut Block) {
         block.rules = keep(&block.rules, &self.fields);
-        let fields = self.fields.iter().map(|field| unit(field));
-        let fields: Vec<Unit> = fields.collect();
+        let fields: Vec<Unit> = self
+            .fields
+            .iter()
+            .map(|field| Unit::of_fields(field))
+            .collect();
         let names = block.unset.iter().flat_map(|name| within(name, &fields));
         block.unset = names.collect();
         block.missing.retain(|missing| missing.is_in(&block.rules));
@@ -314,13 +317,6 @@ pub fn fieldwise(strategy: Strategy) -> Strategy {
 
 fn has(names: &[Str], name: &str) -> bool {
     names.iter().any(|other| **other == *name)
-}
-
-fn unit(field: &[String]) -> Unit {
-    let segments = field
-        .iter()
-        .map(|name| Segment::Field(name.as_str().into()));
-    Unit(segments.collect())
 }
 
 /// The parts of a name of `unset` that are among `fields`.

@@ -9,8 +9,8 @@ use super::policy::{Block, Policy, StrategySource};
 use super::{EmptyBehavior, OrderRule, OrderSource, PolicyClass, Profile, StrategyField};
 use crate::expr::Expression;
 use crate::model::{
-    BlockName, FieldStep, Granularity, GroupKind, Object, Segment, Strategy, Unit, at_path, groups,
-    is_unset,
+    BlockName, FieldStep, Granularity, GroupKind, Object, Segment, Strategy, Unit, at_fields,
+    at_path, groups, is_unset,
 };
 
 /// Targeting fields, which are never rules (specification 5.1).
@@ -271,19 +271,11 @@ pub(super) fn is_empty(profile: &Profile, rules: &Map<String, Value>) -> bool {
     if rules.is_empty() {
         return true;
     }
-    let value_at_path = |path: &Vec<String>| {
-        let mut fields = Some(rules);
-        let (last, above) = path.split_last()?;
-        for name in above {
-            fields = fields?.get(name)?.as_object();
-        }
-        fields?.get(last)
-    };
     !profile.empty_unless.is_empty()
         && !profile
             .empty_unless
             .iter()
-            .any(|p| value_at_path(p).is_some())
+            .any(|path| at_fields(rules, path).is_some())
 }
 
 fn unset_names(value: &Value) -> Result<Vec<Unit>, String> {
