@@ -15,14 +15,8 @@ use entail_core::store::{ChangeSet, ProfileSources, Store, required_kinds};
 pub(super) struct ObjectCache {
     profiles: ProfileSources,
     store: Store,
-    /// The kinds that profiles declare as cluster-scoped. Sources use those of the start;
-    /// PolicyProfiles among the objects may add others.
-    cluster_scoped: BTreeSet<GroupKind>,
+    kinds: KindsToRead,
     scopes: KindScopes,
-    /// The kinds that effective policies depend on.
-    desired_kinds: BTreeSet<GroupKind>,
-    /// Those of them of which only the target references are needed.
-    targets_only: BTreeSet<GroupKind>,
     /// Whether the source reports the state of each kind; a kind without a report is unknown.
     has_kind_states: bool,
     /// Created with the first snapshot.
@@ -42,9 +36,7 @@ impl ObjectCache {
         let kinds = KindsToRead::of(&profiles, &store);
         Self {
             scopes: scopes_of(&kinds.cluster_scoped, &store),
-            cluster_scoped: kinds.cluster_scoped,
-            desired_kinds: kinds.desired,
-            targets_only: kinds.targets_only,
+            kinds,
             has_kind_states: false,
             profiles,
             store,
@@ -63,13 +55,13 @@ impl ObjectCache {
     /// The kinds to read from the source: those of the topology, all policy kinds, kinds without a profile
     /// whose CRDs have target references, and the kinds that policies may target.
     pub fn desired_kinds(&self) -> &BTreeSet<GroupKind> {
-        &self.desired_kinds
+        &self.kinds.desired
     }
 
     /// The desired kinds without a profile, which are read for their target references alone (specification
     /// 2.7).
     pub fn targets_only(&self) -> &BTreeSet<GroupKind> {
-        &self.targets_only
+        &self.kinds.targets_only
     }
 
     /// Sets the state of desired kinds without a state to unknown.
@@ -77,7 +69,7 @@ impl ObjectCache {
         if !self.has_kind_states {
             return;
         }
-        let new = self.desired_kinds.iter();
+        let new = self.kinds.desired.iter();
         let new = new.filter(|kind| self.store.state(kind).is_none());
         let states = new.map(|kind| KindState {
             kind: kind.clone(),
@@ -103,7 +95,8 @@ impl ObjectCache {
     /// The state of each desired kind.
     pub fn states(&self) -> impl Iterator<Item = (&GroupKind, SourceState)> {
         let state = |kind| self.store.state(kind).unwrap_or(SourceState::Complete);
-        self.desired_kinds
+        self.kinds
+            .desired
             .iter()
             .map(move |kind| (kind, state(kind)))
     }
@@ -165,12 +158,9 @@ impl ObjectCache {
     /// Objects whose kind became namespaced keep their keys until the source sends them again,
     /// because their original namespace is not stored.
     fn update_scopes(&mut self) -> usize {
-        let kinds = KindsToRead::of(&self.profiles, &self.store);
-        self.cluster_scoped = kinds.cluster_scoped;
-        self.desired_kinds = kinds.desired;
-        self.targets_only = kinds.targets_only;
+        self.kinds = KindsToRead::of(&self.profiles, &self.store);
         self.mark_unknown_kinds();
-        self.scopes = scopes_of(&self.cluster_scoped, &self.store);
+        self.scopes = scopes_of(&self.kinds.cluster_scoped, &self.store);
         let mut moves = Change::default();
         let kinds: Vec<GroupKind> = self.store.kinds().cloned().collect();
         for kind in kinds
@@ -250,10 +240,12 @@ fn scopes_of(cluster_scoped: &BTreeSet<GroupKind>, store: &Store) -> KindScopes 
 }
 
 /// The kinds to read from the source.
+#[derive(Debug)]
 struct KindsToRead {
-    /// The kinds that are cluster-scoped by their profiles.
+    /// The kinds that profiles declare as cluster-scoped. Sources use those of the start;
+    /// PolicyProfiles among the objects may add others.
     cluster_scoped: BTreeSet<GroupKind>,
-    /// All kinds to read.
+    /// The kinds that effective policies depend on.
     desired: BTreeSet<GroupKind>,
     /// Those of them of which only the target references are needed.
     targets_only: BTreeSet<GroupKind>,
