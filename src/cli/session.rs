@@ -5,6 +5,7 @@ use super::render::text::{Style, printable, wrapped};
 use super::{CliError, ExitStatus, QueryArgs, connect};
 use crate::api::{StateReason, unknown_state, v1};
 use crate::insight::{QueryBackend, QueryError};
+use v1::get_effective_policies_request::Target;
 use v1::kind_state::State;
 
 /// The backend of one command, and the policy kinds that it selects.
@@ -114,6 +115,36 @@ impl Session {
         Err(CliError::Unreadable(
             "the snapshot changed while the answer was read: retry, or narrow the query".to_owned(),
         ))
+    }
+
+    /// Returns a page of paths.
+    ///
+    /// # Errors
+    /// The query failed, or the page is of another snapshot than the first reply.
+    pub(super) fn list_paths(
+        &mut self,
+        request: &v1::ListPathsRequest,
+    ) -> Result<v1::ListPathsResponse, CliError> {
+        let page = self.backend.list_paths(request.clone());
+        let page = page.map_err(|error| self.failure(error))?;
+        self.check_version(page.version.as_ref())?;
+        Ok(page)
+    }
+
+    /// Returns the effective policies of a path, of the selected kinds.
+    ///
+    /// # Errors
+    /// The query failed.
+    pub(super) fn look_up(
+        &mut self,
+        path: &str,
+    ) -> Result<v1::GetEffectivePoliciesResponse, CliError> {
+        let reply = self.backend.get(v1::GetEffectivePoliciesRequest {
+            target: Some(Target::Path(path.to_owned())),
+            kinds: self.kinds.clone(),
+            if_none_match: String::new(),
+        });
+        reply.map_err(|error| self.failure(error))
     }
 }
 

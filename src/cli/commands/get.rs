@@ -12,7 +12,6 @@ use super::session::{Session, incomplete_line, incomplete_lines, unknown_states}
 use super::text::{Style, count};
 use super::{CliError, ExitStatus, Format, QueryArgs, console, get_text, json, proto_json, yaml};
 use crate::api::v1;
-use v1::get_effective_policies_request::Target;
 
 /// Page size of the path listing.
 const PAGE: i32 = 10_000;
@@ -59,7 +58,7 @@ fn print_path<W: Write>(
     printer: &mut Printer<W>,
     name: &str,
 ) -> Result<Vec<v1::KindState>, CliError> {
-    let reply = look_up(session, name)?;
+    let reply = session.look_up(name)?;
     let states = session.incomplete(&reply.kinds);
     printer.skip_empty = false;
     printer.begin(&reply.version.unwrap_or_default(), &states)?;
@@ -89,9 +88,7 @@ fn print_paths<W: Write>(
     };
     let mut states = None;
     loop {
-        let page = session.backend.list_paths(request.clone());
-        let page = page.map_err(|error| session.failure(error))?;
-        session.check_version(page.version.as_ref())?;
+        let page = session.list_paths(&request)?;
         if states.is_none() {
             let incomplete = session.incomplete(&page.kinds);
             printer.begin(&page.version.unwrap_or_default(), &incomplete)?;
@@ -102,7 +99,7 @@ fn print_paths<W: Write>(
             if !all_levels && end.is_some_and(|end| !levels.any_shown(&end)) {
                 continue;
             }
-            let reply = look_up(session, path)?;
+            let reply = session.look_up(path)?;
             session.check_version(reply.version.as_ref())?;
             let mut policies = reply.result.unwrap_or_default().policies;
             if let Some(end) = end.filter(|_| !all_levels) {
@@ -115,18 +112,6 @@ fn print_paths<W: Write>(
         }
         request.page_token = page.next_page_token;
     }
-}
-
-fn look_up(
-    session: &mut Session,
-    path: &str,
-) -> Result<v1::GetEffectivePoliciesResponse, CliError> {
-    let reply = session.backend.get(v1::GetEffectivePoliciesRequest {
-        target: Some(Target::Path(path.to_owned())),
-        kinds: session.kinds.clone(),
-        if_none_match: String::new(),
-    });
-    reply.map_err(|error| session.failure(error))
 }
 
 /// Prints paths one by one, without collecting them in memory.

@@ -13,7 +13,6 @@ use super::verify_text::VerifyReport;
 use super::{CliError, ExitStatus, QueryArgs, console};
 use crate::api::v1;
 use crate::verify::{Group, ProxyConfig, Verdict, Verifier, read_dump};
-use v1::get_effective_policies_request::Target;
 
 /// Page size of the path listing.
 const PAGE: i32 = 10_000;
@@ -151,20 +150,13 @@ fn compare(
     };
     let mut states = None;
     loop {
-        let page = session.backend.list_paths(request.clone());
-        let page = page.map_err(|error| session.failure(error))?;
-        session.check_version(page.version.as_ref())?;
+        let page = session.list_paths(&request)?;
         states.get_or_insert_with(|| session.incomplete(&page.kinds));
         for path in &page.paths {
             if !verifier.serves(path) {
                 continue;
             }
-            let reply = session.backend.get(v1::GetEffectivePoliciesRequest {
-                target: Some(Target::Path(path.clone())),
-                kinds: session.kinds.clone(),
-                if_none_match: String::new(),
-            });
-            let reply = reply.map_err(|error| session.failure(error))?;
+            let reply = session.look_up(path)?;
             session.check_version(reply.version.as_ref())?;
             verifier.compare(path, &reply.result.unwrap_or_default().policies);
         }
