@@ -39,18 +39,6 @@ pub fn not_admitted(world: &World, key: &PathKey) -> bool {
     }
 }
 
-/// The objects of a world that are not being deleted.
-pub fn remaining(objects: &[Value]) -> Vec<Value> {
-    let stays = |object: &&Value| object.pointer("/metadata/deletionTimestamp").is_none();
-    objects.iter().filter(stays).cloned().collect()
-}
-
-/// Whether a policy is being deleted.
-pub fn is_deleted(world: &World, kind: &str, policy: &str) -> bool {
-    let found = object(&world.objects, kind, policy);
-    found.is_some_and(|policy| policy.pointer("/metadata/deletionTimestamp").is_some())
-}
-
 /// The policies of a kind that target the Gateway or the route of a path, or a section of them.
 pub fn policies_on(world: &World, kind: &str, key: &PathKey) -> Vec<String> {
     let all = world.objects.iter();

@@ -24,8 +24,6 @@ pub struct Comparison<'a> {
     pub(super) world: &'a World,
     pub(super) verdict: &'a Verdict,
     pub(super) answers: Answers,
-    /// The answers of entail for the world without the objects that are being deleted.
-    pub(super) remaining: Option<Answers>,
     pub(super) report: &'a mut Report,
     /// Whether the configuration of gateways is compared, too.
     configuration: bool,
@@ -39,14 +37,12 @@ impl<'a> Comparison<'a> {
         world: &'a World,
         verdict: &'a Verdict,
         answers: Answers,
-        remaining: Option<Answers>,
         report: &'a mut Report,
     ) -> Self {
         Self {
             world,
             verdict,
             answers,
-            remaining,
             report,
             configuration: true,
             on_paths: BTreeMap::new(),
@@ -120,8 +116,6 @@ impl<'a> Comparison<'a> {
             "token-limits-on-grpc"
         } else if circumstance::rule_name_taken(self.world, key) {
             "rule-name-taken"
-        } else if self.remains(key, kind, None) {
-            "being-deleted"
         } else {
             UNEXPLAINED
         };
@@ -174,27 +168,12 @@ impl<'a> Comparison<'a> {
         }
         let reason = if circumstance::rule_name_taken(self.world, key) {
             "rule-name-taken"
-        } else if self.remains(key, kind, Some(theirs)) {
-            "being-deleted"
         } else {
             UNEXPLAINED
         };
         self.note(key, kind, reason);
         let example = difference(key, ours, theirs);
         self.differ(&what, kind, reason, "other rules", &example);
-    }
-
-    /// Whether the answer of Kuadrant is that of entail without the objects that are being deleted.
-    fn remains(&self, key: &PathKey, kind: &str, theirs: Option<&PathVerdict>) -> bool {
-        let Some(remaining) = &self.remaining else {
-            return false;
-        };
-        let ours = remaining.paths.get(key).and_then(|kinds| kinds.get(kind));
-        match (ours, theirs) {
-            (None, None) => true,
-            (Some(ours), Some(theirs)) => equal(ours, theirs),
-            _ => false,
-        }
     }
 
     /// Compares entail's claim that the policy is in effect with what the operator configures.
@@ -238,16 +217,8 @@ impl<'a> Comparison<'a> {
                 continue;
             }
             let (gateway, listener) = (&verdict.gateway, &verdict.listener);
-            let remaining = self
-                .remaining
-                .as_mut()
-                .and_then(|answers| answers.listener(gateway, listener, &verdict.kind).ok());
             match self.answers.listener(gateway, listener, &verdict.kind) {
-                Ok(ours) => {
-                    let remaining =
-                        remaining.map(|answer| answer.as_ref().map(origins).unwrap_or_default());
-                    self.listener(verdict, ours.as_ref(), remaining.as_ref());
-                }
+                Ok(ours) => self.listener(verdict, ours.as_ref()),
                 Err(reason) => {
                     let seed = self.world.seed;
                     self.report.fail("entail does not answer", || {
@@ -258,12 +229,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn listener(
-        &mut self,
-        theirs: &ListenerVerdict,
-        ours: Option<&v1::EffectivePolicy>,
-        remaining: Option<&Vec<String>>,
-    ) {
+    fn listener(&mut self, theirs: &ListenerVerdict, ours: Option<&v1::EffectivePolicy>) {
         let kind = theirs.kind.as_str();
         let what = format!("{kind} of a listener");
         let policies = ours.map(origins).unwrap_or_default();
@@ -282,9 +248,6 @@ impl<'a> Comparison<'a> {
                 UNEXPLAINED
             }
             _ if same => theirs.passed.as_str(),
-            _ if remaining == Some(&theirs.policies) => "being-deleted",
-            // It still covers the listener for Kuadrant, so that the Gateway's policy does not.
-            [policy] if circumstance::is_deleted(self.world, kind, policy) => "being-deleted",
             [policy] if theirs.policies.contains(policy) => "equal-age",
             [policy] if self.refused(kind, policy) => "not-valid",
             _ => UNEXPLAINED,

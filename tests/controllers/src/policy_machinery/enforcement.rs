@@ -34,16 +34,8 @@ impl Comparison<'_> {
             return accepted == "Accepted";
         }
         let (kind, policy) = (theirs.kind.as_str(), theirs.policy.as_str());
-        let key = (theirs.kind.clone(), theirs.policy.clone());
-        let remaining = self
-            .remaining
-            .as_ref()
-            .and_then(|answers| answers.statuses.get(&key));
         let reason = match (accepted, theirs.accepted.as_str()) {
             (_, "Invalid") => "not-valid",
-            _ if remaining.is_some_and(|status| accepted_reason(status) == theirs.accepted) => {
-                "being-deleted"
-            }
             ("Conflicted", "Accepted") if circumstance::equal_age(self.world, kind, policy) => {
                 "equal-age"
             }

@@ -53,13 +53,10 @@ fn compare(world: &World, judge: &mut Judge, report: &mut Report) -> Result<(), 
         }
         Err(error) => return Err(error.into()),
     };
-    let remaining = circumstances::remaining(&world.objects);
-    let deleted = remaining.len() < world.objects.len();
     match Answers::read(&world.objects) {
         Ok(answers) => {
             report.add_world();
-            let remaining = deleted.then(|| Answers::read(&remaining).ok()).flatten();
-            Comparison::new(world, &verdict, answers, remaining, report).run();
+            Comparison::new(world, &verdict, answers, report).run();
         }
         Err(reason) => report.fail("entail does not answer", || {
             format!("seed {}: {reason}", world.seed)
@@ -89,7 +86,7 @@ fn compare_cases(judge: &mut Judge, report: &mut Report) -> Result<(), RunError>
             (Ok(_), Ok(answers)) if answers.has_invalid() => continue,
             (Ok(verdict), Ok(answers)) => {
                 report.add_golden();
-                Comparison::new(&world, &verdict, answers, None, report).run_effective();
+                Comparison::new(&world, &verdict, answers, report).run_effective();
                 continue;
             }
             (Err(JudgeError::Refused(reason)), _) | (Ok(_), Err(reason)) => reason,
