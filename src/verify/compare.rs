@@ -10,7 +10,7 @@ use super::convert::{Convert, lookup, owned};
 use super::dump::{MANAGER, ProxyConfig, ProxyRoute, gateway_path};
 use super::judge::{Judgement, judge, shown};
 use super::report::{Collector, Finding, Report, Verdict};
-use super::rows::{KINDS, KindRows, Place, Row};
+use super::rows::{ConfigPart, KINDS, KindRows, Row};
 use super::spec::Spec;
 use crate::api::v1;
 use entail_core::model::{Level, PathName, Root, TrafficPath};
@@ -357,8 +357,8 @@ impl<'c> Verifier<'c> {
     /// What the proxy has for a row, or why it cannot have it.
     fn actual(&self, row: &Row, target: &Target<'c>) -> Vec<Actual<'c>> {
         let config = self.config;
-        match (target, row.place) {
-            (Target::Rule(routes), Place::Route) => routes
+        match (target, row.part) {
+            (Target::Rule(routes), ConfigPart::Route) => routes
                 .iter()
                 .map(|route| {
                     let needs_action = row.at.first() == Some(&"route");
@@ -369,18 +369,18 @@ impl<'c> Verifier<'c> {
                     (&*route.name, value)
                 })
                 .collect(),
-            (Target::Rule(routes), Place::Cluster) => {
+            (Target::Rule(routes), ConfigPart::Cluster) => {
                 let clusters = routes.iter().flat_map(|route| match no_action(route) {
                     Some(reason) => vec![(&*route.name, Err(reason))],
                     None => clusters(config, route, row),
                 });
                 clusters.collect()
             }
-            (Target::Listener(managers), Place::Listener) => managers
+            (Target::Listener(managers), ConfigPart::Listener) => managers
                 .iter()
                 .map(|(name, value)| (*name, Ok(lookup(value, row.at))))
                 .collect(),
-            (Target::Listener(managers), Place::Manager) => managers
+            (Target::Listener(managers), ConfigPart::Manager) => managers
                 .iter()
                 .map(|(name, value)| {
                     let manager = lookup(value, &[MANAGER]);

@@ -4,7 +4,7 @@ use super::convert::Convert::{
     self, Block, CommaSet, Commas, Duration, Flag, NotFlag, Number, NumberUnless, OneOf, Owned,
     Presence, Quantity, Seconds, Shape, Text,
 };
-use super::rows::Place::{Cluster, Listener, Manager, Route};
+use super::rows::ConfigPart::{Cluster, Listener, Manager, Route};
 use super::rows::{KindRows, Row};
 use super::shapes;
 

@@ -47,9 +47,9 @@ pub struct Finding {
     pub kind: String,
     /// The field, as a dotted path from the root of the policy's rules; empty for the kind as a whole.
     pub field: String,
-    /// The value that should be in effect; `None` if there is none.
+    /// The value that should be in effect; `None` if the effective policy does not set the field.
     pub expected: Option<String>,
-    /// The value that the proxy has; `None` if there is none.
+    /// The value that the proxy has; `None` if the proxy does not have the field.
     pub actual: Option<String>,
     /// The policies that set the expected value, as `namespace/name`.
     pub origins: Vec<String>,

@@ -9,7 +9,7 @@ pub(super) struct Row {
     /// The field, as a dotted path from the root of the policy's rules.
     pub(super) field: &'static str,
     /// Which part of Envoy's configuration has the field.
-    pub(super) place: Place,
+    pub(super) part: ConfigPart,
     /// The path of the field there, in snake case; numbers for items of lists.
     pub(super) at: &'static [&'static str],
     /// How values are compared.
@@ -24,7 +24,7 @@ pub(super) struct Row {
 
 /// A part of Envoy's configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ConfigPart {
     /// The routes of a rule.
     Route,
     /// The clusters that these routes forward to.
@@ -48,13 +48,13 @@ impl Row {
     /// A field of which the proxy has nothing if the policy does not set it.
     pub(super) const fn new(
         field: &'static str,
-        place: Place,
+        part: ConfigPart,
         at: &'static [&'static str],
         convert: Convert,
     ) -> Self {
         Self {
             field,
-            place,
+            part,
             at,
             convert,
             unset: Unset::Nothing(&[]),

@@ -9,7 +9,7 @@ use super::keep::snake_case;
 use super::names::{RouteName, gateway_path, listener_path};
 use super::{ANY, Keep, ProxyConfig, ProxyRoute};
 use crate::verify::convert::{Convert, lookup, take, text};
-use crate::verify::rows::{Place, all_rows};
+use crate::verify::rows::{ConfigPart, all_rows};
 
 /// The most updates that are named as pending.
 const MAX_PENDING: usize = 20;
@@ -44,18 +44,18 @@ impl Keeps {
             keeps.listener.add(&path);
         }
         for row in all_rows() {
-            let keep = match row.place {
-                Place::Route => &mut keeps.route,
-                Place::Cluster => &mut keeps.cluster,
-                Place::Listener | Place::Manager => &mut keeps.listener,
+            let keep = match row.part {
+                ConfigPart::Route => &mut keeps.route,
+                ConfigPart::Cluster => &mut keeps.cluster,
+                ConfigPart::Listener | ConfigPart::Manager => &mut keeps.listener,
             };
-            let prefixes: &[&[&'static str]] = match row.place {
-                Place::Manager => &CHAINS,
+            let prefixes: &[&[&'static str]] = match row.part {
+                ConfigPart::Manager => &CHAINS,
                 _ => &[&[]],
             };
             for prefix in prefixes {
                 let mut path = prefix.to_vec();
-                if row.place == Place::Manager {
+                if row.part == ConfigPart::Manager {
                     path.extend(["filters", ANY, "typed_config"]);
                 }
                 path.extend(row.at);

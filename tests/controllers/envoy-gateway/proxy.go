@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net"
-	"sort"
 
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -18,10 +16,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	egv1a1 "github.com/envoyproxy/gateway/api/v1alpha1"
-	"github.com/envoyproxy/gateway/internal/gatewayapi/resource"
-	"github.com/envoyproxy/gateway/internal/logging"
-	"github.com/envoyproxy/gateway/internal/xds/translator"
+	"github.com/envoyproxy/gateway/internal/ir"
+	"github.com/envoyproxy/gateway/internal/xds/types"
 )
 
 const (
@@ -59,55 +55,42 @@ func (j *judge) proxy(asked *request) (any, error) {
 	reply := &proxyReply{Listeners: []proxyListener{}}
 	bootstrap := &bootstrapv3.Bootstrap{StaticResources: &bootstrapv3.Bootstrap_StaticResources{}}
 	port := asked.Port
-	for _, class := range classes(j.objects, j.controller) {
-		resources, err := resourcesOf(j.objects, class, false)
-		if err != nil {
-			return nil, err
+	err := j.eachProxy(func(gateway string, world *ir.Xds, table *types.ResourceVersionTable) error {
+		// Envoy's port differs from that of the Gateway where that is privileged.
+		ports := map[uint32]uint32{}
+		for _, listener := range world.HTTP {
+			ports[listener.Port] = listener.ExternalPort
 		}
-		result, _ := j.translator(class, resources).Translate(context.Background(), resources)
-		if result == nil {
-			return nil, fmt.Errorf("no result for GatewayClass %s", class.Name)
-		}
-		for _, gateway := range sortedKeys(result.XdsIR) {
-			// Envoy's port differs from that of the Gateway where that is privileged.
-			ports := map[uint32]uint32{}
-			for _, listener := range result.XdsIR[gateway].HTTP {
-				ports[listener.Port] = listener.ExternalPort
+		routes := map[string]*routev3.RouteConfiguration{}
+		for _, one := range table.XdsResources[resourcev3.RouteType] {
+			if config, ok := one.(*routev3.RouteConfiguration); ok {
+				routes[config.Name] = config
 			}
-			xds, err := (&translator.Translator{
-				ControllerNamespace: "envoy-gateway-system",
-				Logger:              logging.DefaultLogger(nothing{}, egv1a1.LogLevelError),
-			}).Translate(context.Background(), result.XdsIR[gateway])
+		}
+		for _, one := range table.XdsResources[resourcev3.ListenerType] {
+			listener, ok := one.(*listenerv3.Listener)
+			if !ok || ports[listener.GetAddress().GetSocketAddress().GetPortValue()] == 0 {
+				continue
+			}
+			static, err := staticListener(listener, routes, asked.Address, port)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			routes := map[string]*routev3.RouteConfiguration{}
-			for _, one := range xds.XdsResources[resourcev3.RouteType] {
-				if config, ok := one.(*routev3.RouteConfiguration); ok {
-					routes[config.Name] = config
-				}
+			if static == nil {
+				continue
 			}
-			for _, one := range xds.XdsResources[resourcev3.ListenerType] {
-				listener, ok := one.(*listenerv3.Listener)
-				if !ok || ports[listener.GetAddress().GetSocketAddress().GetPortValue()] == 0 {
-					continue
-				}
-				static, err := staticListener(listener, routes, asked.Address, port)
-				if err != nil {
-					return nil, err
-				}
-				if static == nil {
-					continue
-				}
-				bootstrap.StaticResources.Listeners = append(bootstrap.StaticResources.Listeners, static)
-				reply.Listeners = append(reply.Listeners, proxyListener{
-					Gateway: gateway,
-					Port:    ports[listener.GetAddress().GetSocketAddress().GetPortValue()],
-					Address: fmt.Sprintf("%s:%d", asked.Address, port),
-				})
-				port++
-			}
+			bootstrap.StaticResources.Listeners = append(bootstrap.StaticResources.Listeners, static)
+			reply.Listeners = append(reply.Listeners, proxyListener{
+				Gateway: gateway,
+				Port:    ports[listener.GetAddress().GetSocketAddress().GetPortValue()],
+				Address: fmt.Sprintf("%s:%d", asked.Address, port),
+			})
+			port++
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	text, err := protojson.Marshal(bootstrap)
 	reply.Bootstrap = text
@@ -201,13 +184,4 @@ func answerWithName(route *routev3.Route) {
 	route.TypedPerFilterConfig, route.Tracing = nil, nil
 	route.RequestHeadersToAdd, route.RequestHeadersToRemove = nil, nil
 	route.ResponseHeadersToAdd, route.ResponseHeadersToRemove = nil, nil
-}
-
-func sortedKeys(all resource.XdsIRMap) []string {
-	keys := make([]string, 0, len(all))
-	for key := range all {
-		keys = append(keys, key)
-	}
-	sort.Strings(keys)
-	return keys
 }

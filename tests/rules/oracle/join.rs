@@ -306,7 +306,7 @@ fn note(result: &mut RuleSet, new: Merged) {
 
 /// Whether an object, or a keyed list, stands at the path.
 pub fn is_container(kind: &Settings, lines: &[Leaf], path: &[Step], list: bool) -> bool {
-    // The rules themselves are an object, also if there are none.
+    // The rules themselves are an object, even an empty one.
     if path.is_empty() {
         return !list;
     }

@@ -127,7 +127,7 @@ mod tests {
             ),
             (
                 "{project: P, version: 1.0.0, by: Judge, approximations: a}",
-                "approximations",
+                "expected sequence",
             ),
         ] {
             let error = resolved(checked).unwrap_err();

@@ -54,9 +54,9 @@ struct ListenerCondition {
 /// A condition on the name of the GatewayClass.
 #[derive(Clone, Debug, PartialEq)]
 enum ClassCondition {
-    /// It is one of these.
+    /// The name is in the list.
     Among(Vec<Str>),
-    /// It is none of these.
+    /// The name is not in the list.
     OtherThan(Vec<Str>),
 }
 
@@ -136,7 +136,7 @@ impl LimitSet {
         Self(self.0 & other.0)
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -149,7 +149,7 @@ impl Stage {
 }
 
 impl Limits {
-    /// Whether there are none.
+    /// Whether the kind has no limits.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

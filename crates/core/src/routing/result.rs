@@ -57,7 +57,7 @@ pub struct MatchFailure {
     pub reason: NoMatchReason,
     /// The matches with the fewest unmet conditions, from the nearest.
     pub near_misses: Vec<NearMiss>,
-    /// The dialect of the Gateway or Service; `None` if there is none.
+    /// The dialect of the Gateway or Service; `None` if the request reached neither.
     pub dialect: Option<&'static Dialect>,
     /// Why the proxy refuses the request before it looks for a rule.
     pub refusal: Option<Refusal>,

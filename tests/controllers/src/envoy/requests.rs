@@ -165,7 +165,7 @@ impl Request {
         self.headers.iter().any(|(name, _)| name == "content-type")
     }
 
-    /// The peculiarities by which differences are told apart.
+    /// The properties by which differences are classified.
     pub fn traits(&self) -> Vec<&'static str> {
         let (path, query) = self.path.split_once('?').unwrap_or((&self.path, ""));
         let names: Vec<&String> = self.headers.iter().map(|(name, _)| name).collect();

@@ -66,7 +66,7 @@ pub enum Effective {
     None,
     /// entail does not know.
     Unknown,
-    /// There is none, because an object is missing without which the controller refuses requests.
+    /// No value is in force: an object is missing without which the controller refuses requests.
     FailsClosed,
     /// The merged rules.
     Rules(Box<v1::EffectivePolicy>, Value),
