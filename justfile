@@ -35,7 +35,7 @@ conformance *FILES="tests/conformance/*.yaml":
 
 # Run a bench: promises e2e watch shed peer parts
 bench NAME="promises" *ARGS:
-    cargo bench --locked --bench {{NAME}} -- {{ARGS}}
+    cargo bench --profile dist --locked --bench {{NAME}} -- {{ARGS}}
 
 # Build the documentation of the packages
 doc:

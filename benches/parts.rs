@@ -1,5 +1,5 @@
 //! Benchmarks of single parts with criterion, for optimizing one of them. The performance targets are
-//! in `benches/promises`. `cargo bench --bench parts [-- FILTER]`.
+//! in `benches/promises`. `cargo bench --profile dist --bench parts [-- FILTER]`.
 
 #![allow(
     clippy::unwrap_used,

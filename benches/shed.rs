@@ -1,4 +1,4 @@
-//! Load shedding under ten times the admitted load: `ENTAIL=path/to/entail cargo bench --bench shed`.
+//! Load shedding under ten times the admitted load: `ENTAIL=path/to/entail cargo bench --profile dist --bench shed`.
 //!
 //! The server admits `ADMITTED` concurrent look-ups. One thread sends as many, alternately alone
 //! (quiet) and while another thread sends `TIMES` as many (flood), in two patterns: in bursts at a

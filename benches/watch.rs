@@ -1,4 +1,4 @@
-//! Many watch streams while policies change: `ENTAIL=path/to/entail cargo bench --bench watch`.
+//! Many watch streams while policies change: `ENTAIL=path/to/entail cargo bench --profile dist --bench watch`.
 //!
 //! Starts a server with manifests, and `STREAMS` streams that each watch one route. For `SECONDS`
 //! seconds, policies are edited `RATE` times per second. At the end every stream must have received

@@ -104,7 +104,7 @@ fn budgets() -> BTreeMap<String, u64> {
 
 fn record(counts: &[(&str, u64)]) {
     let mut text =
-        "# Instructions, by callgrind; `cargo run --release --features counts --bin counts -- --record` writes them.\n"
+        "# Instructions, by callgrind; `cargo run --profile dist --features counts --bin counts -- --record` writes them.\n"
             .to_owned();
     let mut all = budgets();
     all.extend(

@@ -6,7 +6,7 @@
 //!
 //! Then a fixed rate of look-ups while policies change, compared with the same rate without changes.
 //!
-//! `cargo bench --bench e2e`; `E2E_PAIRS`, `E2E_REQUESTS` and `E2E_QUIET_PAIRS` set the number of runs
+//! `cargo bench --profile dist --bench e2e`; `E2E_PAIRS`, `E2E_REQUESTS` and `E2E_QUIET_PAIRS` set the number of runs
 //! and requests.
 
 #![allow(

@@ -1,6 +1,6 @@
 //! Compares entail with the library policy-machinery (the Go program in this directory): both compute
 //! the same worlds, the answers of all paths must be equal, and the times are printed.
-//! `cargo bench --bench peer`; requires Go.
+//! `cargo bench --profile dist --bench peer`; requires Go.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
 //! Measures the performance targets of the design on generated worlds, and prints the target, the
-//! figure and the verdict of each. `cargo bench --bench promises [-- ROW...]`.
+//! figure and the verdict of each. `cargo bench --profile dist --bench promises [-- ROW...]`.
 //!
 //! Times are the minimum of several runs, on one thread except for computing from scratch. Memory is
 //! the growth of the resident set, in a separate process. Figures of different machines are not
