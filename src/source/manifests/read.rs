@@ -1,5 +1,8 @@
 //! Reads the objects of a text.
 
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use serde_json::{Map, Value};
@@ -15,8 +18,16 @@ use crate::source::object::parse_object;
 /// Maximum number of problems of one file that are reported individually.
 const MAX_REPORTED_PROBLEMS: usize = 100;
 
-/// Stack size of the thread that parses. Memory is committed only as it is used.
+/// Stack size of a thread that parses. Memory is committed only as it is used.
 pub(super) const STACK: usize = 16 * 1024 * 1024;
+
+/// Maximum number of threads that parse at once.
+const MAX_THREADS: usize = 8;
+
+thread_local! {
+    /// Whether this thread has the stack that the parser needs.
+    static IS_PARSER: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Why a document could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -116,18 +127,63 @@ pub fn read_documents(
     })
 }
 
-/// Parses the documents of a text that are not empty. They are parsed on a separate thread: the
+/// Runs `read` for each item on threads with the stack that the parser needs, one for each core.
+/// Returns the results in the order of the items; `None` for an item whose thread failed.
+pub(super) fn on_parser_threads<I: Sync, T: Send>(
+    items: &[I],
+    read: impl Fn(&I) -> T + Sync,
+) -> Vec<Option<T>> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        IS_PARSER.set(true);
+        let mut done = Vec::new();
+        while let at = next.fetch_add(1, Ordering::Relaxed)
+            && let Some(item) = items.get(at)
+        {
+            done.push((at, read(item)));
+        }
+        done
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let done = thread::scope(|scope| {
+        let spawn = |_| {
+            thread::Builder::new()
+                .stack_size(STACK)
+                .spawn_scoped(scope, work)
+        };
+        let threads: Vec<_> = (0..cores.min(MAX_THREADS).min(items.len()))
+            .map(spawn)
+            .collect();
+        let joined = threads.into_iter().flatten().map(|thread| thread.join());
+        let mut done: Vec<(usize, T)> = joined.flatten().flatten().collect();
+        // No thread could be started: the stack of this one is enough for all but the deepest documents.
+        if next.load(Ordering::Relaxed) == 0 {
+            done = work();
+            IS_PARSER.set(false);
+        }
+        done
+    });
+    let mut results: Vec<Option<T>> = items.iter().map(|_| None).collect();
+    for (at, result) in done {
+        if let Some(slot) = results.get_mut(at) {
+            *slot = Some(result);
+        }
+    }
+    results
+}
+
+/// Parses the documents of a text that are not empty. They are parsed on a thread with a large stack: the
 /// library recurses, and in a build without optimisation a nested document needs more stack than
 /// threads usually have.
 fn documents(text: &[u8], limits: Limits) -> Vec<Result<Document, DocumentError>> {
-    let read = || read_pieces(text, limits);
-    let documents = thread::scope(|scope| {
-        let thread = thread::Builder::new().stack_size(STACK);
-        match thread.spawn_scoped(scope, read) {
-            Ok(handle) => handle.join().ok(),
-            Err(_) => Some(read()),
-        }
-    });
+    let read = || catch_unwind(AssertUnwindSafe(|| read_pieces(text, limits))).ok();
+    let documents = match IS_PARSER.get() {
+        true => read(),
+        false => on_parser_threads(&[()], |()| read())
+            .pop()
+            .flatten()
+            .flatten(),
+    };
     documents.unwrap_or_else(|| {
         vec![Err(DocumentError {
             line: 1,

@@ -10,7 +10,7 @@ use super::content::{self, FileContent, FileState, ReadError};
 use super::files::{self, EntryFilter, FileEntry, FileListing, ReadMode, STDIN, name_of};
 use super::limits::Limits;
 use super::merge::{Item, Published};
-use super::read::{ParsedManifest, read_bytes};
+use super::read::{ParsedManifest, on_parser_threads, read_bytes};
 use super::scopes::KindScopes;
 use super::{Problem, ProblemKind, Scan};
 
@@ -40,6 +40,16 @@ struct ManifestFile {
     items: Vec<Item>,
     /// The current problems.
     problems: Vec<Problem>,
+}
+
+/// What reading a file gave.
+type FileRead = Result<ParsedContent, ReadError>;
+
+/// A file that was read and parsed.
+struct ParsedContent {
+    state: FileState,
+    /// The objects, or why the text is broken; `None` if the content is the same as before.
+    content: Option<Result<ParsedManifest, String>>,
 }
 
 impl Manifests {
@@ -87,10 +97,12 @@ impl Manifests {
             folders,
         } = files::list(&self.roots, &known);
         self.folders = folders;
+        let mut read = self.read_changed(&files);
         let mut changed = false;
         let mut order = Vec::with_capacity(files.len());
         for file in files {
-            match self.load(&file) {
+            let read = read.remove(&file.path);
+            match self.load(&file, read) {
                 Some(is_new) => {
                     changed |= is_new;
                     order.push(file.path);
@@ -119,33 +131,57 @@ impl Manifests {
         &self.folders
     }
 
-    /// Reads a file if it may have changed. Returns whether its objects may have changed; `None` if
-    /// the file does not exist any more.
-    fn load(&mut self, file: &FileEntry) -> Option<bool> {
+    /// Reads and parses the regular files that may have changed, on several threads.
+    fn read_changed(&self, files: &[FileEntry]) -> BTreeMap<PathBuf, FileRead> {
+        let files = files.iter().filter_map(|file| {
+            let ReadMode::File(fingerprint) = &file.mode else {
+                return None;
+            };
+            let loaded = self.files.get(&file.path);
+            let state = loaded.and_then(|loaded| loaded.state.as_ref());
+            let is_known =
+                |state: &FileState| state.stable && state.fingerprint.as_ref() == Some(fingerprint);
+            let hash = state.map(|state| state.hash);
+            (!state.is_some_and(is_known)).then_some((&file.path, hash))
+        });
+        let files: Vec<(&PathBuf, Option<u64>)> = files.collect();
+        let limits = self.limits;
+        let read = on_parser_threads(&files, |(path, hash)| {
+            let content = content::read_file(path, limits)?;
+            Ok(content.parse(*hash, &name_of(path), limits))
+        });
+        let read = read.into_iter().map(|read| {
+            read.unwrap_or_else(|| {
+                Err(ReadError::Unreadable(
+                    "the file cannot be parsed".to_owned(),
+                ))
+            })
+        });
+        let paths = files.iter().map(|(path, _)| (*path).clone());
+        paths.zip(read).collect()
+    }
+
+    /// Takes what was read of a file. Returns whether its objects may have changed; `None` if the file does not
+    /// exist any more.
+    fn load(&mut self, file: &FileEntry, read: Option<FileRead>) -> Option<bool> {
         let path = &file.path;
         let loaded = self.files.get(path);
         let state = loaded.and_then(|loaded| loaded.state.as_ref());
-        let content = match &file.mode {
-            ReadMode::KeepLast => return Some(false),
-            ReadMode::File(fingerprint) => {
-                let is_known = |state: &FileState| {
-                    state.stable && state.fingerprint.as_ref() == Some(fingerprint)
-                };
-                if state.is_some_and(is_known) {
-                    return Some(false);
-                }
-                content::read_file(path, self.limits)
-            }
-            ReadMode::Stream => {
+        let read = match (&file.mode, read) {
+            (ReadMode::Stream, _) => {
                 if state.is_some_and(|state| state.fingerprint.is_none()) {
                     return Some(false);
                 }
-                self.read_stream(path)
+                let hash = state.map(|state| state.hash);
+                let content = self.read_stream(path);
+                content.map(|content| content.parse(hash, &name_of(path), self.limits))
             }
+            (_, Some(read)) => read,
+            (_, None) => return Some(false),
         };
         let loaded = self.files.entry(path.clone()).or_default();
-        match content {
-            Ok(content) => Some(loaded.take(content, &name_of(path), self.limits)),
+        match read {
+            Ok(parsed) => Some(loaded.take(parsed, &name_of(path))),
             Err(ReadError::Gone) => None,
             Err(ReadError::Unreadable(message)) => {
                 loaded.state = None;
@@ -187,22 +223,28 @@ impl Manifests {
     }
 }
 
+impl FileContent {
+    /// Parses the content unless it has the hash of the last version.
+    fn parse(self, last: Option<u64>, name: &str, limits: Limits) -> ParsedContent {
+        let FileContent { text, state } = self;
+        let content =
+            (last != Some(state.hash)).then(|| text.map(|text| read_bytes(&text, name, limits)));
+        ParsedContent { state, content }
+    }
+}
+
 impl ManifestFile {
     /// Replaces the content. Returns whether the objects may have changed.
-    fn take(&mut self, content: FileContent, name: &str, limits: Limits) -> bool {
-        let FileContent { text, state } = content;
-        let old = self.state.as_ref().map(|state| state.hash);
-        let is_same = old == Some(state.hash);
+    fn take(&mut self, parsed: ParsedContent, name: &str) -> bool {
+        let ParsedContent { state, content } = parsed;
         self.state = Some(state);
-        if is_same {
-            return false;
-        }
-        match text {
-            Ok(text) => {
-                self.replace(read_bytes(&text, name, limits));
+        match content {
+            None => false,
+            Some(Ok(parsed)) => {
+                self.replace(parsed);
                 true
             }
-            Err(message) => {
+            Some(Err(message)) => {
                 self.fail(name, message, ProblemKind::Broken);
                 false
             }
@@ -274,7 +316,8 @@ mod tests {
     fn taken(loaded: &mut ManifestFile, text: &str) -> Vec<(ProblemKind, bool)> {
         let limits = Limits::default();
         let content = content::read_stream(text.as_bytes(), limits).ok().unwrap();
-        loaded.take(content, "a.yaml", limits);
+        let last = loaded.state.as_ref().map(|state| state.hash);
+        loaded.take(content.parse(last, "a.yaml", limits), "a.yaml");
         let problems = loaded.problems.iter();
         problems
             .map(|problem| (problem.kind, problem.kept_last_good))
