@@ -82,15 +82,13 @@ fn roles() -> BTreeMap<String, BTreeSet<Resource>> {
 
 #[test]
 fn every_file_of_profiles_is_compiled_in() {
-    let compiled: BTreeSet<PathBuf> = built_in_sources()
-        .iter()
-        .map(|(name, _)| root(FOLDER).join(name))
-        .collect();
-    assert_eq!(
-        files(FOLDER),
-        compiled,
-        "a file of {FOLDER} needs a line in FILES of crates/core/src/profile/builtin.rs"
-    );
+    for path in files(FOLDER) {
+        let file = path.file_name().unwrap().to_str().unwrap();
+        assert!(
+            built_in_sources().iter().any(|(name, _)| *name == file),
+            "{FOLDER}/{file} needs a line in FILES of crates/core/src/profile/builtin.rs"
+        );
+    }
 }
 
 #[test]
