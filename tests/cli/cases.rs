@@ -275,7 +275,8 @@ fn names_of_built_in_profiles_are_checked() {
 #[test]
 fn a_case_can_name_a_profile_of_the_command_line() {
     let folder = tempfile::tempdir().unwrap();
-    let text = "name: a\nprofiles: [trialpolicies.example.com]\nobjects: []\nexpect: {paths: {invalid: [{path: gateways/a/b}]}}\n";
+    let text = "name: a\nprofiles: [trialpolicies.example.com]\nobjects: []\n\
+        expect: {paths: {invalid: [{path: gateways/a/b}]}}\n";
     std::fs::write(folder.path().join("cases.yaml"), text).unwrap();
     let profile = "apiVersion: entail.dev/v1alpha1\nkind: PolicyProfile\n\
         metadata: {name: trialpolicies.example.com}\n\

@@ -494,7 +494,8 @@ mod tests {
     #[test]
     fn an_error_has_one_position_and_that_in_the_file() {
         let text = "# Another document.\n---\napiVersion: entail.dev/v1alpha1\nkind: PolicyProfile\n\
-                    metadata: {name: as.example.com}\nspec:\n  policy: {group: example.com, kind: A}\n  sameTaget: RejectAll\n";
+                    metadata: {name: as.example.com}\nspec:\n\
+                    \x20 policy: {group: example.com, kind: A}\n\x20 sameTaget: RejectAll\n";
         let error = parse_documents(text, "f.yaml").remove(0).unwrap_err();
         assert_eq!(error.location, "f.yaml:8");
         let reason = "unknown field `sameTaget`, expected one of preset, policy, ";
