@@ -8,11 +8,11 @@ default:
 build *ARGS:
     cargo build --release --locked {{ARGS}}
 
-# Run every test that needs no other program (5 minutes at most)
+# Run every test that needs no other program (some 6 minutes on two cores)
 test *ARGS:
     scripts/test {{ARGS}}
 
-# Test the release binary beside real servers: kubectl e2e tls envoy cluster deploy controllers
+# Test the release binary beside real servers: kubectl e2e tls envoy cluster deploy controllers verify
 test-real *TIERS:
     scripts/test-real {{TIERS}}
 
@@ -23,6 +23,10 @@ test-long *PARTS:
 # Check format, clippy, documentation, features, wasm, licences
 lint *STEPS:
     scripts/lint {{STEPS}}
+
+# Generate again what is made from sources: code of the protos, tables and sessions in the documents
+update:
+    scripts/update
 
 # Format all packages
 fmt:

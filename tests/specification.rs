@@ -166,7 +166,7 @@ fn rules_and_cases_belong_together() {
     let mut numbers = BTreeSet::new();
     for rule in &rules {
         if !numbers.insert(&rule.number) {
-            wrong.push(format!("rule {} stands twice", rule.number));
+            wrong.push(format!("rule {} occurs twice", rule.number));
         }
         if !rule.decided && of(rule, &cases).is_empty() {
             wrong.push(format!("rule {} has no case", rule.number));
@@ -177,7 +177,7 @@ fn rules_and_cases_belong_together() {
             wrong.push(format!("case {} has no `sections: [..]`", case.name));
         }
         let unknown = case.sections.iter().filter(|s| !numbers.contains(s));
-        wrong.extend(unknown.map(|s| format!("case {} cites {s}, which is no rule", case.name)));
+        wrong.extend(unknown.map(|s| format!("case {} cites {s}, which is not a rule", case.name)));
     }
     let (head, rest) = text.split_once(BEGIN).unwrap();
     let (_, tail) = rest.split_once(END).unwrap();
@@ -185,7 +185,7 @@ fn rules_and_cases_belong_together() {
     let anchors: BTreeSet<&str> = between(&now, "<a id=\"", "\"").collect();
     let links = between(&now, "](#", ")").filter(|l| l.starts_with("rule-"));
     let dangling = links.filter(|link| !anchors.contains(link));
-    wrong.extend(dangling.map(|link| format!("nothing has the anchor #{link}")));
+    wrong.extend(dangling.map(|link| format!("no rule has the anchor #{link}")));
     let text_lines = now.lines().filter(|line| !line.starts_with('|'));
     let long = text_lines.filter(|line| line.chars().count() > WIDTH);
     wrong.extend(long.map(|line| format!("longer than {WIDTH} characters: {line}")));
@@ -193,7 +193,8 @@ fn rules_and_cases_belong_together() {
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, now).unwrap();
     } else {
-        let advice = "the list of cases is out of date: run with UPDATE=1";
+        let advice =
+            "the list of cases is out of date: run `UPDATE=1 cargo test --test specification`";
         assert!(text == now, "{advice}");
     }
 }

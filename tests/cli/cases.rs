@@ -258,7 +258,7 @@ fn names_of_built_in_profiles_are_checked() {
             "authpolicys.kuadrant.io",
             "did you mean `authpolicies.kuadrant.io`?",
         ),
-        ("nothing", "no built-in profile `nothing`"),
+        ("nothing", "one of --profiles has the name `nothing`"),
         ("7", "profiles[0]: `7` is neither"),
         ("{kind: PolicyProfil}", "profiles[0]: "),
     ] {
@@ -270,6 +270,25 @@ fn names_of_built_in_profiles_are_checked() {
     }
     let right = text.replacen("profiles:\n", "profiles:\n- authpolicies.kuadrant.io\n", 1);
     assert_eq!(run(&[right]).0, Some(0));
+}
+
+#[test]
+fn a_case_can_name_a_profile_of_the_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "name: a\nprofiles: [trialpolicies.example.com]\nobjects: []\n\
+        expect: {paths: {invalid: [{path: gateways/a/b}]}}\n";
+    std::fs::write(folder.path().join("cases.yaml"), text).unwrap();
+    let profile = "apiVersion: entail.dev/v1alpha1\nkind: PolicyProfile\n\
+        metadata: {name: trialpolicies.example.com}\n\
+        spec: {policy: {group: example.com, kind: TrialPolicy}}\n";
+    std::fs::write(folder.path().join("profile.yaml"), profile).unwrap();
+    let (code, _, errors) = test_in(folder.path(), &["cases.yaml"]);
+    assert_eq!(code, Some(3), "{errors}");
+    let refusal =
+        "neither a built-in profile nor one of --profiles has the name `trialpolicies.example.com`";
+    assert!(errors.replace('\n', " ").contains(refusal), "{errors}");
+    let (code, _, errors) = test_in(folder.path(), &["--profiles", "profile.yaml", "cases.yaml"]);
+    assert_eq!(code, Some(0), "{errors}");
 }
 
 #[test]

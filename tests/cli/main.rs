@@ -10,6 +10,8 @@
 )]
 
 mod answers;
+mod api_reference;
+mod builtin;
 mod cases;
 mod crds;
 mod insight;

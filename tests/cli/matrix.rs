@@ -77,11 +77,11 @@ fn the_matrix_of_built_in_profiles_is_current() {
     let first = lines.find(|(shown, made)| shown != made);
     assert_eq!(
         first, None,
-        "docs/profiles-reference.md differs from the profiles: run with UPDATE_DOCS=1"
+        "docs/profiles-reference.md differs from the profiles: run `UPDATE_DOCS=1 cargo test --test cli matrix`"
     );
     assert_eq!(
         text.len(),
         current.len(),
-        "docs/profiles-reference.md differs from the profiles: run with UPDATE_DOCS=1"
+        "docs/profiles-reference.md differs from the profiles: run `UPDATE_DOCS=1 cargo test --test cli matrix`"
     );
 }

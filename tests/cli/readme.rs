@@ -138,12 +138,12 @@ fn console_blocks_match_the_output() {
         let first = lines.find(|(shown, printed)| shown != printed);
         assert_eq!(
             first, None,
-            "{name} differs from the output of the binary: run with UPDATE_DOCS=1"
+            "{name} differs from the output of the binary: run `UPDATE_DOCS=1 cargo test --test cli readme`"
         );
         assert_eq!(
             text.len(),
             current.len(),
-            "{name} differs at its end: run with UPDATE_DOCS=1"
+            "{name} differs at its end: run `UPDATE_DOCS=1 cargo test --test cli readme`"
         );
     }
     assert!(commands >= 3, "{commands} commands were run");

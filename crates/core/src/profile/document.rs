@@ -411,19 +411,23 @@ pub fn parse_documents(
                 Ok(()) => Ok((format!("{file}:{}", first_line(line, part)), document)),
                 Err(reason) => Err(ProfileError::new(format!("{file}:{line}"), reason)),
             },
-            Err(error) => {
-                let at = error
-                    .location()
-                    .map_or(line, |l| line + l.line() as usize - 1);
-                let reason = error.without_snippet().to_string();
-                Err(ProfileError::new(
-                    format!("{file}:{at}"),
-                    first_sentence(&reason),
-                ))
-            }
+            Err(error) => Err(unreadable(&error, file, line)),
         });
     }
     documents
+}
+
+/// Returns the error of a document that starts at a line of a file and cannot be parsed.
+fn unreadable(error: &serde_saphyr::Error, file: &str, line: usize) -> ProfileError {
+    let reason = first_sentence(&error.without_snippet().to_string());
+    let Some(at) = error.location() else {
+        return ProfileError::new(format!("{file}:{line}"), reason);
+    };
+    // The parser counts lines from the beginning of the document.
+    let in_document = format!(" at line {}, column {}", at.line(), at.column());
+    let reason = reason.strip_suffix(&in_document).unwrap_or(&reason);
+    let in_file = line + at.line() as usize - 1;
+    ProfileError::new(format!("{file}:{in_file}"), reason.to_owned())
 }
 
 /// Parses a PolicyProfile from an object of a cluster or a manifest.
@@ -482,3 +486,20 @@ impl fmt::Display for ProfileError {
 }
 
 impl std::error::Error for ProfileError {}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_documents;
+
+    #[test]
+    fn an_error_has_one_position_and_that_in_the_file() {
+        let text = "# Another document.\n---\napiVersion: entail.dev/v1alpha1\nkind: PolicyProfile\n\
+                    metadata: {name: as.example.com}\nspec:\n\
+                    \x20 policy: {group: example.com, kind: A}\n\x20 sameTaget: RejectAll\n";
+        let error = parse_documents(text, "f.yaml").remove(0).unwrap_err();
+        assert_eq!(error.location, "f.yaml:8");
+        let reason = "unknown field `sameTaget`, expected one of preset, policy, ";
+        assert!(error.reason.starts_with(reason), "{}", error.reason);
+        assert!(!error.reason.contains(" line "), "{}", error.reason);
+    }
+}

@@ -17,7 +17,7 @@ pub struct Case {
     /// The rules of the specification that the case covers.
     #[serde(default)]
     pub sections: Vec<Value>,
-    /// PolicyProfile documents, or names of built-in profiles. Fixtures are expanded.
+    /// PolicyProfile documents, or names of built-in profiles or profiles of `--profiles`. Fixtures are expanded.
     #[serde(default)]
     pub profiles: Vec<Value>,
     /// Complete Kubernetes objects. Fixtures are expanded.

@@ -10,7 +10,7 @@ use crate::api::v1;
 use crate::insight::{LocalBackend, QueryBackend, QuerySubject, nearest};
 use crate::snapshot::Snapshot;
 use entail_core::model::GroupKind;
-use entail_core::profile::built_in;
+use entail_core::profile::{ProfileOrigin, built_in};
 
 /// Returns a message for each name in a case that nothing has, with its field and the nearest name,
 /// and for each profile of the case that is refused.
@@ -60,11 +60,17 @@ struct NameChecker<'s> {
 
 impl NameChecker<'_> {
     fn profiles(&mut self, case: &Case) {
+        let world = self.snapshot.world();
         let names = || {
-            built_in()
-                .iter()
-                .flatten()
+            let built_in = built_in().iter().flatten();
+            // Those of `--profiles`, so that a case for a new built-in profile runs before it is compiled in.
+            let configured = world
+                .profiled_kinds()
+                .map(|kind| kind.profile())
+                .filter(|profile| profile.origin == ProfileOrigin::Configured);
+            built_in
                 .map(|(_, document)| document.name())
+                .chain(configured.map(|profile| &*profile.name))
         };
         for (index, profile) in case.profiles.iter().enumerate() {
             let field = format!("profiles[{index}]");
@@ -72,7 +78,9 @@ impl NameChecker<'_> {
                 Value::String(name) if names().any(|known| known == name) => {}
                 Value::String(name) => {
                     let known = names().map(str::to_owned).collect();
-                    let message = format!("{field}: there is no built-in profile `{name}`");
+                    let message = format!(
+                        "{field}: neither a built-in profile nor one of --profiles has the name `{name}`"
+                    );
                     self.errors.push(message + &hint(name, known));
                 }
                 Value::Object(document)
