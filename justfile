@@ -8,7 +8,7 @@ default:
 build *ARGS:
     cargo build --release --locked {{ARGS}}
 
-# Run every test that needs no other program (some 6 minutes on two cores)
+# Run every test that needs no other program (5 minutes at most)
 test *ARGS:
     scripts/test {{ARGS}}
 
