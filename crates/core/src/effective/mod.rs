@@ -38,7 +38,7 @@ use std::sync::{Arc, OnceLock};
 
 use self::policy_table::{NodeTable, PolicyTable};
 use self::schemas::KindSchemas;
-use self::waypoints::WaypointTable;
+use self::waypoints::{WaypointTable, services_behind_waypoints};
 use crate::attach::{AttachmentGroup, PolicyAttachment, attach, with_references};
 use crate::model::{
     GroupKind, InternalError, NodeKey, Object, Outcome, PathErrorReason, PathName, SourceState, Str,
@@ -135,6 +135,10 @@ impl World {
         registry.add_unprofiled(&store);
         let mut topology = Topology::build(&store);
         topology.add_node(NodeKey::root());
+        let loaded = registry.profiles.values();
+        for service in services_behind_waypoints(loaded, &store, &topology, &controllers) {
+            topology.add_mesh_root(&service);
+        }
         let mut kinds = Vec::with_capacity(registry.profiles.len());
         for profile in registry.profiles.into_values() {
             // Filters that are a part of routing for every Gateway are no policies (specification 2.7).

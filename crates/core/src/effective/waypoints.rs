@@ -12,9 +12,7 @@ use crate::profile::{
 };
 use crate::store::{NamespacedName, Store};
 use crate::topology::build::projected_gateway;
-use crate::topology::{
-    NodeId, PathStep, RootController, RootKind, Topology, TrieNode, TrieRoot,
-};
+use crate::topology::{NodeId, PathStep, RootController, RootKind, Topology, TrieNode, TrieRoot};
 
 /// The waypoint of a Service, as a kind considers it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,6 +104,47 @@ impl ServiceAttachments {
     }
 }
 
+/// The Services that have a waypoint of some profile, or of which that is not known.
+pub(super) fn services_behind_waypoints<'p>(
+    profiles: impl Iterator<Item = &'p Arc<Profile>>,
+    store: &Store,
+    topology: &Topology,
+    controllers: &Controllers,
+) -> Vec<NamespacedName> {
+    let source = Source {
+        store,
+        topology,
+        controllers,
+    };
+    let mut settings: Vec<(&Profile, &Waypoints)> = Vec::new();
+    for profile in profiles {
+        if let Some(waypoints) = &profile.waypoints
+            && !settings
+                .iter()
+                .any(|(other, _)| has_same_waypoints(other, profile))
+        {
+            settings.push((profile, waypoints));
+        }
+    }
+    let kind = GroupKind::new(groups::CORE, "Service");
+    let services = store.of_kind(&kind).map(|(service, _)| service);
+    let is_behind = |service: &&NamespacedName| {
+        settings.iter().any(|(profile, waypoints)| {
+            let found = source.waypoint(profile, waypoints, service);
+            !matches!(found, Waypoint::Absent(_))
+        })
+    };
+    match settings.is_empty() {
+        true => Vec::new(),
+        false => services.filter(is_behind).cloned().collect(),
+    }
+}
+
+/// Whether every Service has the same waypoint for the kinds of two profiles.
+fn has_same_waypoints(one: &Profile, other: &Profile) -> bool {
+    one.waypoints == other.waypoints && one.controllers == other.controllers
+}
+
 impl WaypointTable {
     /// Finds the waypoints of all mesh roots for each of the kinds. Kinds with equal settings share a table.
     pub fn fill(
@@ -124,17 +163,18 @@ impl WaypointTable {
             let Some(waypoints) = &kind.profile.waypoints else {
                 continue;
             };
-            let alike = |profile: &Profile| {
-                profile.waypoints.as_ref() == Some(waypoints)
-                    && profile.controllers == kind.profile.controllers
-            };
-            let existing = tables.iter().find(|(profile, _)| alike(profile));
+            let mut tables_of_others = tables.iter();
+            let existing =
+                tables_of_others.find(|(profile, _)| has_same_waypoints(profile, &kind.profile));
             let table = match existing {
                 Some((_, table)) => Arc::clone(table),
                 None => {
                     let roots = topology.roots.iter();
                     let found = roots.map(|(service, root)| {
-                        (root.node, source.waypoint(&kind.profile, waypoints, service))
+                        (
+                            root.node,
+                            source.waypoint(&kind.profile, waypoints, service),
+                        )
                     });
                     let table = Arc::new(WaypointTable(found.collect()));
                     tables.push((Arc::clone(&kind.profile), Arc::clone(&table)));
@@ -205,7 +245,9 @@ impl<'s> Source<'s> {
         let objects = || [service, above.filter(|_| inherits)].into_iter().flatten();
         let name = objects().find_map(|object| named(&canary.label, &object.labels, namespace))?;
         let weight = objects().find_map(|object| object.annotations.get(&canary.weight))?;
-        let counts = weight.parse().is_ok_and(|part: u8| (1..=100).contains(&part));
+        let counts = weight
+            .parse()
+            .is_ok_and(|part: u8| (1..=100).contains(&part));
         let is_name = !name.1.is_empty() && waypoints.opt_out.as_ref() != Some(&name.1);
         (counts && is_name).then_some(name)
     }
@@ -260,9 +302,10 @@ impl<'s> Source<'s> {
         let mut listeners = gateway.iter().flat_map(|gateway| &gateway.listeners);
         let listener = listeners.find(|l| l.protocol == *protocol && l.port == *port);
         match listener {
-            Some(listener) => self
-                .topology
-                .admits_namespace(&listener.namespaces, &name.0, namespace),
+            Some(listener) => {
+                self.topology
+                    .admits_namespace(&listener.namespaces, &name.0, namespace)
+            }
             None => *name.0 == *namespace,
         }
     }
@@ -338,7 +381,10 @@ impl PolicyKind {
         if root.kind != RootKind::Mesh {
             return None;
         }
-        let found = table.0.get(&root.node).or_internal("the waypoint of a mesh root");
+        let found = table
+            .0
+            .get(&root.node)
+            .or_internal("the waypoint of a mesh root");
         found.map_err(|error| self.fail(error)).ok()
     }
 
@@ -393,10 +439,12 @@ impl PolicyKind {
         for step in steps.filter(|step| self.keeps(root.kind, step.level)) {
             let key = topology.key(step.node);
             let reached = key.section.is_none() && self.sees_namespace(step.level);
-            let above = topology.namespace(&key.object.namespace).map(|node| PathStep {
-                node,
-                level: Level::Namespace,
-            });
+            let above = topology
+                .namespace(&key.object.namespace)
+                .map(|node| PathStep {
+                    node,
+                    level: Level::Namespace,
+                });
             let above = above.filter(|above| reached && !found.contains(above));
             found.extend(above);
             found.push(step);

@@ -10,9 +10,7 @@ use super::kind_survey::KindSurvey;
 use super::paths::{ChainId, ChainTable, PathEngine};
 use super::survey::Survey;
 use crate::effective::{AttachmentChain, PolicyKind};
-use crate::model::{
-    GroupKind, InternalError, NodeKey, ObjectKey, OrInternal, PolicyRef, Section,
-};
+use crate::model::{GroupKind, InternalError, NodeKey, ObjectKey, OrInternal, PolicyRef, Section};
 use crate::profile::PolicyClass;
 use crate::store::NamespacedName;
 use crate::topology::{NodeId, TrieNodeId};

@@ -124,12 +124,7 @@ impl World {
 impl ChainState {
     /// The chain state of a kind at the beginning of a path. Policies of the root namespace are above all
     /// others (specification 3.1).
-    pub fn start(
-        kind: &PolicyKind,
-        start: ChainStart,
-        root: Option<NodeId>,
-        client: &Str,
-    ) -> Self {
+    pub fn start(kind: &PolicyKind, start: ChainStart, root: Option<NodeId>, client: &Str) -> Self {
         let ChainStart {
             activity,
             met,

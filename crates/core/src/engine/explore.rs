@@ -9,9 +9,7 @@ use super::chain_state::{ChainEffect, ChainStart, ChainState, StepContext};
 use crate::attach::AttachmentGroup;
 use crate::effective::{NodePolicies, PathRoot, PolicyKind, World};
 use crate::model::{IndexVec, InternalError, Level, NodeKey, OrInternal, Str};
-use crate::topology::{
-    NodeId, PathStep, PathTrie, RootKind, TrieNode, TrieNodeId, TrieRoot,
-};
+use crate::topology::{NodeId, PathStep, PathTrie, RootKind, TrieNode, TrieNodeId, TrieRoot};
 
 /// The effects of a trie node on all kinds. Nodes with equal symbols lead to the same next state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -124,7 +124,8 @@ pub(super) fn contradiction(profile: &Profile) -> Option<&'static str> {
     if !profile.mesh {
         return Some("waypoints: the kind does not act on mesh paths (`mesh: false`)");
     }
-    let above = matches!(profile.effective, EffectiveTarget::Level(level) if level < Level::Gateway);
+    let above =
+        matches!(profile.effective, EffectiveTarget::Level(level) if level < Level::Gateway);
     if above {
         return Some("waypoints: the effectiveTarget is above Gateways");
     }
