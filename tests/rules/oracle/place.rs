@@ -14,6 +14,7 @@ use super::schema::Shape;
 use super::settings::{Class, SameTarget, Settings};
 use super::targets::{Outcome, Place, References, references};
 use super::trail::{Step, Trail, trail};
+use super::waypoints::{Waypoint, waypoint};
 
 const LEVELS: [&str; 9] = [
     // A Namespace by itself stands above everything that has a level of its own.
@@ -44,6 +45,21 @@ pub struct KnownControllers {
     pub listed: Vec<String>,
     /// Each controllerName of a ControllerAlias, with what that names: an API group or a controllerName.
     pub aliases: Vec<(String, String)>,
+}
+
+impl KnownControllers {
+    /// What a controllerName is: itself, or what aliases name instead (2.6).
+    pub fn names(&self, name: Option<&str>) -> Vec<String> {
+        let aliases = self
+            .aliases
+            .iter()
+            .filter(|(alias, _)| Some(alias.as_str()) == name);
+        let aliases: Vec<String> = aliases.map(|(_, profiles)| profiles.clone()).collect();
+        match aliases.is_empty() {
+            true => name.into_iter().map(str::to_owned).collect(),
+            false => aliases,
+        }
+    }
 }
 
 /// A kind with its policies, placed.
@@ -269,6 +285,11 @@ impl<'w> AttachedKind<'w> {
         }
     }
 
+    /// The waypoint of a Service (2.12).
+    pub fn waypoint(&self, service: &str) -> Waypoint {
+        waypoint(&self.kind, self.objects, self.known, service)
+    }
+
     /// The places that a policy holds.
     pub fn held(&self, policy: &str) -> BTreeSet<Place> {
         let held = self
@@ -307,17 +328,20 @@ impl<'w> AttachedKind<'w> {
 
     /// What stands on a path.
     pub fn scene(&self, path: &str) -> PathView {
-        let all = trail(self.objects, path);
+        let mut all = trail(self.objects, path);
+        let root = all.root();
+        all.put_behind(&self.kind, self.objects, self.known);
         let (steps, full) = self.to_effective_level(&all, path);
         let above = path.starts_with("gatewayclasses/") || path.starts_with("namespaces/");
         let namespace = path.starts_with("namespaces/");
         let wide = matches!(self.kind.effective.as_deref(), None | Some("GatewayClass"))
             && (self.kind.controllers.is_empty() || !namespace);
         let ends = full && steps.len() == all.steps.len();
-        let places = self.places(&steps, &all);
+        let mut places = self.places(&steps, &all);
+        self.bar(&mut places, &all);
         let limits = self.kind.limits.iter();
         let holding: Vec<&Limit> = limits
-            .filter(|limit| limit.holds(self.objects, &steps, &all))
+            .filter(|limit| limit.holds((self.objects, self.known), &steps, &all))
             .collect();
         let closed = closed_places(&holding, &places);
         let open = places.iter().filter(|(place, _)| !closed.contains(place));
@@ -363,7 +387,7 @@ impl<'w> AttachedKind<'w> {
             replacements: replacements(&self.kind, self.objects, &steps),
             inherited_only,
             scope,
-            root: all.root(),
+            root,
             nodes,
             places: places.into_iter().map(|(place, _)| place).collect(),
             closed,
@@ -403,8 +427,16 @@ impl<'w> AttachedKind<'w> {
     /// Whether the kind acts on a path (2.4), and whether nobody knows (2.6).
     fn acts(&self, trail: &Trail, namespace: bool, places: &[(Place, String)]) -> (bool, bool) {
         let controllers = &self.kind.controllers;
-        if trail.mesh {
+        if trail.mesh && !trail.behind {
             return (self.kind.mesh, false);
+        }
+        let attached = places.iter().any(|(place, _)| {
+            let lost = self.rejected.get(place).into_iter().flatten();
+            self.at.get(place).is_some_and(|here| !here.is_empty())
+                || lost.into_iter().any(|(_, reason)| reason != "Invalid")
+        });
+        if trail.undecided {
+            return (false, attached);
         }
         if controllers.is_empty() {
             return (true, false);
@@ -434,11 +466,6 @@ impl<'w> AttachedKind<'w> {
             return (aliases.any(describes), false);
         }
         let acts = listed(controllers);
-        let attached = places.iter().any(|(place, _)| {
-            let lost = self.rejected.get(place).into_iter().flatten();
-            self.at.get(place).is_some_and(|here| !here.is_empty())
-                || lost.into_iter().any(|(_, reason)| reason != "Invalid")
-        });
         (acts, !acts && !listed(&self.known.listed) && attached)
     }
 
@@ -489,6 +516,15 @@ impl<'w> AttachedKind<'w> {
             }
         }
         places
+    }
+
+    /// Removes the places whose policies do not count without a waypoint, or at a backend behind one (2.12).
+    fn bar(&self, places: &mut Vec<(Place, String)>, trail: &Trail) {
+        places.retain(|(_, level)| {
+            let backend = level.starts_with("Backend");
+            let root = trail.bars && (level == "Gateway" || level == "Listener");
+            !(backend && (trail.bars || trail.behind)) && !root
+        });
     }
 
     /// Whether the policies on the Gateway count beside those of this object (7.5).

@@ -21,8 +21,13 @@ pub enum Waypoint {
     Absent(NoWaypoint),
     /// A Gateway.
     Gateway(WaypointGateway),
-    /// It is not known which Gateway it is.
-    Unknown(UnknownController),
+    /// It is not known which Gateway it is, or which of several.
+    Unknown {
+        /// What is not known.
+        why: UnknownController,
+        /// The Gateways that are known to serve some requests.
+        candidates: Vec<WaypointGateway>,
+    },
 }
 
 /// A Gateway that is the waypoint of a Service.
@@ -220,11 +225,17 @@ impl<'s> Source<'s> {
         let canary = self.canary(waypoints, object, inherits, &service.0);
         let canary = canary.filter(|canary| *canary != name);
         match canary.map(|canary| self.gateway(profile, waypoints, &canary, &service.0)) {
-            Some(Waypoint::Gateway(canary)) => Waypoint::Unknown(UnknownController::Divided(
-                gateway.name.clone(),
-                canary.name.clone(),
-            )),
-            Some(unknown @ Waypoint::Unknown(_)) => unknown,
+            Some(Waypoint::Gateway(canary)) => {
+                let (waypoint, other) = (gateway.name.clone(), canary.name.clone());
+                Waypoint::Unknown {
+                    why: UnknownController::Divided(waypoint, other),
+                    candidates: vec![gateway.clone(), canary],
+                }
+            }
+            Some(Waypoint::Unknown { why, .. }) => Waypoint::Unknown {
+                why,
+                candidates: vec![gateway.clone()],
+            },
             // Without a canary that serves Services, all requests go through the waypoint.
             Some(Waypoint::Absent(_)) | None => found,
         }
@@ -264,7 +275,10 @@ impl<'s> Source<'s> {
         let node = self.topology.gateways.get(name);
         let object = self.object("Gateway", groups::GATEWAY, name);
         let (Some(node), Some(object)) = (node, object) else {
-            return Waypoint::Unknown(UnknownController::WaypointMissing(text));
+            return Waypoint::Unknown {
+                why: UnknownController::WaypointMissing(text),
+                candidates: Vec::new(),
+            };
         };
         let class = self.topology.classes.get(&node.class);
         if !self.admits(waypoints, name, namespace) {
@@ -392,7 +406,7 @@ impl PolicyKind {
     fn waypoint_gateway(&self, root: PathRoot<'_>) -> Option<&WaypointGateway> {
         match self.waypoint(root)? {
             Waypoint::Gateway(gateway) => Some(gateway),
-            Waypoint::Absent(_) | Waypoint::Unknown(_) => None,
+            Waypoint::Absent(_) | Waypoint::Unknown { .. } => None,
         }
     }
 
@@ -407,18 +421,21 @@ impl PolicyKind {
 
     /// The nodes above the root of a path that the kind considers: the class of a Gateway, and a waypoint with its
     /// class.
-    pub(crate) fn above_root(&self, root: PathRoot<'_>) -> impl Iterator<Item = PathStep> {
-        let waypoint = self.waypoint_gateway(root);
-        let class = root.class.or_else(|| waypoint?.class);
-        let class = class.map(|node| PathStep {
-            node,
-            level: Level::GatewayClass,
-        });
-        let gateway = waypoint.map(|waypoint| PathStep {
-            node: waypoint.node,
-            level: Level::Gateway,
-        });
-        class.into_iter().chain(gateway)
+    pub(crate) fn above_root(&self, root: PathRoot<'_>) -> Vec<PathStep> {
+        let waypoints = match self.waypoint(root) {
+            Some(Waypoint::Gateway(gateway)) => std::slice::from_ref(gateway),
+            Some(Waypoint::Unknown { candidates, .. }) => candidates,
+            Some(Waypoint::Absent(_)) | None => &[],
+        };
+        let of_waypoints = waypoints.iter().filter_map(|waypoint| waypoint.class);
+        let mut classes: Vec<NodeId> = root.class.into_iter().chain(of_waypoints).collect();
+        classes.dedup();
+        let classes = classes.into_iter().map(|node| (node, Level::GatewayClass));
+        let gateways = waypoints.iter().map(|w| (w.node, Level::Gateway));
+        let steps = classes.chain(gateways);
+        steps
+            .map(|(node, level)| PathStep { node, level })
+            .collect()
     }
 
     /// The nodes down to the root of a path that the kind considers, Namespaces among them (specification 1.2).
@@ -435,7 +452,8 @@ impl PolicyKind {
         let mut found = Vec::with_capacity(6);
         found.extend(top.filter(|_| self.sees(Level::Root)));
         let node = root.node;
-        let steps = self.above_root(root).chain([PathStep { node, level }]);
+        let steps = self.above_root(root).into_iter();
+        let steps = steps.chain([PathStep { node, level }]);
         for step in steps.filter(|step| self.keeps(root.kind, step.level)) {
             let key = topology.key(step.node);
             let reached = key.section.is_none() && self.sees_namespace(step.level);
@@ -462,7 +480,7 @@ impl World {
                 self.controllers
                     .activity(profile, root.kind, root.controller)
             }
-            Some(Waypoint::Unknown(unknown)) => Activity::Unknown(unknown.clone()),
+            Some(Waypoint::Unknown { why, .. }) => Activity::Unknown(why.clone()),
             Some(Waypoint::Gateway(gateway)) => {
                 let controller = &gateway.controller;
                 match self
@@ -511,7 +529,7 @@ impl World {
         };
         match source.waypoint(&kind.profile, waypoints, service) {
             Waypoint::Absent(why) => Some(why.message(waypoints)),
-            Waypoint::Gateway(_) | Waypoint::Unknown(_) => None,
+            Waypoint::Gateway(_) | Waypoint::Unknown { .. } => None,
         }
     }
 }
