@@ -17,3 +17,4 @@ mod matrix;
 mod readme;
 mod unknown;
 mod verify;
+mod waypoints;

@@ -170,11 +170,10 @@ impl WorldHistory {
                 }
             }
         }
-        // What goes and comes in one change is there.
-        deletes.retain(|gone| !upserts.iter().any(|new| name(new) == name(gone)));
-        let back = |gone: &Value| self.present.iter().any(|p| name(p) == name(gone));
-        deletes.retain(|gone| !back(gone));
-        upserts.retain(|new| self.present.iter().any(|p| name(p) == name(new)));
+        // What goes and comes in one change is there, and what changes and goes is not.
+        let is_there = |document: &Value| self.present.iter().any(|p| name(p) == name(document));
+        deletes.retain(|gone| !is_there(gone));
+        upserts.retain(|new| is_there(new));
         (told.join(", "), upserts, deletes)
     }
 

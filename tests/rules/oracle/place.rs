@@ -97,8 +97,8 @@ pub struct PathView {
     /// The Gateway or mesh root of the path.
     pub root: Option<String>,
     places: BTreeSet<Place>,
-    /// Places where limits leave nothing of any policy (2.10).
-    closed: BTreeSet<Place>,
+    /// Places where policies may count, and limits leave something of them (2.10).
+    open: BTreeSet<Place>,
 }
 
 fn rank(level: &str) -> usize {
@@ -337,18 +337,21 @@ impl<'w> AttachedKind<'w> {
         let wide = matches!(self.kind.effective.as_deref(), None | Some("GatewayClass"))
             && (self.kind.controllers.is_empty() || !namespace);
         let ends = full && steps.len() == all.steps.len();
-        let mut places = self.places(&steps, &all);
-        self.bar(&mut places, &all);
+        let places = self.places(&steps, &all);
         let limits = self.kind.limits.iter();
         let holding: Vec<&Limit> = limits
             .filter(|limit| limit.holds((self.objects, self.known), &steps, &all))
             .collect();
         let closed = closed_places(&holding, &places);
-        let open = places.iter().filter(|(place, _)| !closed.contains(place));
+        let open = places
+            .iter()
+            .filter(|(place, level)| !closed.contains(place) && !is_barred(&all, level));
         let open: Vec<_> = open.cloned().collect();
         let (acts, unknown) = self.acts(&all, namespace, &open);
         let dropped: Vec<&str> = steps.iter().filter_map(|s| self.dropped(s)).collect();
-        let counts = |level: &String| !acts || !dropped.contains(&level.as_str());
+        let counts = |level: &String| {
+            !is_barred(&all, level) && (!acts || !dropped.contains(&level.as_str()))
+        };
         let stands = |(place, level): &(Place, String)| -> Vec<Policy> {
             let here = self.at.get(place).into_iter().flatten();
             let here = here.filter(|_| counts(level) && !closed.contains(place));
@@ -390,7 +393,7 @@ impl<'w> AttachedKind<'w> {
             root,
             nodes,
             places: places.into_iter().map(|(place, _)| place).collect(),
-            closed,
+            open: open.iter().map(|(place, _)| place.clone()).collect(),
         }
     }
 
@@ -518,15 +521,6 @@ impl<'w> AttachedKind<'w> {
         places
     }
 
-    /// Removes the places whose policies do not count without a waypoint, or at a backend behind one (2.12).
-    fn bar(&self, places: &mut Vec<(Place, String)>, trail: &Trail) {
-        places.retain(|(_, level)| {
-            let backend = level.starts_with("Backend");
-            let root = trail.bars && (level == "Gateway" || level == "Listener");
-            !(backend && (trail.bars || trail.behind)) && !root
-        });
-    }
-
     /// Whether the policies on the Gateway count beside those of this object (7.5).
     pub fn joins_gateway(&self, object: &str) -> bool {
         self.kind.from_gateway && object.starts_with("ListenerSet/") && self.is_target("Gateway/")
@@ -554,8 +548,7 @@ impl PathView {
 
     /// Whether the kind may act at one of the places on the path.
     pub fn has_open(&self, places: &BTreeSet<Place>) -> bool {
-        let mut here = self.places.intersection(places);
-        here.any(|place| !self.closed.contains(place))
+        !self.open.is_disjoint(places)
     }
 }
 
@@ -637,6 +630,15 @@ fn own_fields(kind: &Settings, objects: &Objects, steps: &[Step]) -> Vec<Leaf> {
     }
     let shape = Shape::of(kind.schema.as_ref(), &kind.path, &kind.list_keys);
     flatten(&rules, &format!("={}", end.object), &shape)
+}
+
+/// Whether policies at a level do not count: on Services without a waypoint, and on backends behind one (2.12).
+fn is_barred(trail: &Trail, level: &str) -> bool {
+    match level {
+        "Gateway" | "Listener" => trail.bars,
+        "Backend" | "BackendPort" => trail.bars || trail.behind,
+        _ => false,
+    }
 }
 
 /// The limits that concern policies at a place.
