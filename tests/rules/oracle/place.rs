@@ -343,21 +343,15 @@ impl<'w> AttachedKind<'w> {
             .filter(|limit| limit.holds((self.objects, self.known), &steps, &all))
             .collect();
         let closed = closed_places(&holding, &places);
-        let open = places
-            .iter()
-            .filter(|(place, level)| !closed.contains(place) && !is_barred(&all, level));
-        let open: Vec<_> = open.cloned().collect();
+        let open = open_places(&places, &closed, &all);
         let (acts, unknown) = self.acts(&all, namespace, &open);
         let dropped: Vec<&str> = steps.iter().filter_map(|s| self.dropped(s)).collect();
         let counts = |level: &String| {
             !is_barred(&all, level) && (!acts || !dropped.contains(&level.as_str()))
         };
-        let stands = |(place, level): &(Place, String)| -> Vec<Policy> {
-            let here = self.at.get(place).into_iter().flatten();
-            let here = here.filter(|_| counts(level) && !closed.contains(place));
-            let limits = concerning(&holding, place);
-            here.filter_map(|policy| limited(&self.kind, policy, &limits))
-                .collect()
+        let stands = |(place, level): &(Place, String)| match counts(level) {
+            true if !closed.contains(place) => self.left_at(place, &holding),
+            _ => Vec::new(),
         };
         let mut nodes: Vec<Node> = places
             .iter()
@@ -395,6 +389,14 @@ impl<'w> AttachedKind<'w> {
             places: places.into_iter().map(|(place, _)| place).collect(),
             open: open.iter().map(|(place, _)| place.clone()).collect(),
         }
+    }
+
+    /// The policies at a place with what limits leave of them.
+    fn left_at(&self, place: &Place, holding: &[&Limit]) -> Vec<Policy> {
+        let here = self.at.get(place).into_iter().flatten();
+        let limits = concerning(holding, place);
+        here.filter_map(|policy| limited(&self.kind, policy, &limits))
+            .collect()
     }
 
     /// The steps down to the effective level, and whether the path reaches it (2.3).
@@ -639,6 +641,18 @@ fn is_barred(trail: &Trail, level: &str) -> bool {
         "Backend" | "BackendPort" => trail.bars || trail.behind,
         _ => false,
     }
+}
+
+/// The places whose policies count on a path, unless the path drops their level.
+fn open_places(
+    places: &[(Place, String)],
+    closed: &BTreeSet<Place>,
+    trail: &Trail,
+) -> Vec<(Place, String)> {
+    let open = places
+        .iter()
+        .filter(|(place, level)| !closed.contains(place) && !is_barred(trail, level));
+    open.cloned().collect()
 }
 
 /// The limits that concern policies at a place.
