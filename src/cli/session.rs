@@ -228,8 +228,8 @@ pub(super) fn incomplete_line(state: &v1::KindState) -> String {
     let name = state.state().as_str_name();
     let hint = match &*state.reason {
         "ControllerUnknown" => {
-            ". Add the GatewayClass to the input, or set `--assume-class CLASS=CONTROLLER`; \
-             `--controller` names the profiles of a custom controller"
+            ". Add the missing Gateway or GatewayClass to the input (`--assume-class CLASS=CONTROLLER` stands for a \
+             GatewayClass); `--controller` names the profiles of a custom controller"
         }
         "NoProfile" | "FilterUnknown" => ". To evaluate it, write a PolicyProfile",
         _ => "",

@@ -18,6 +18,7 @@ mod subject;
 mod topology;
 mod visibility;
 mod visible;
+mod waypoints;
 
 pub use backend::{LocalBackend, QueryBackend, QueryError};
 pub use compare::{ChangeFilter, PreviewFn, compare, preview_change};

@@ -2,6 +2,7 @@
 
 use super::lookup::unknown_kinds;
 use super::paths::{Page, page};
+use super::waypoints::idle_references;
 use super::{Failure, Visibility, parameters};
 use crate::api::{policy_ref, v1};
 use crate::snapshot::Snapshot;
@@ -76,8 +77,9 @@ pub(super) fn message(
     status: &PolicyStatus,
 ) -> v1::PolicyStatus {
     let references = kind.attached(index).map_or(&[][..], |a| &a.references);
-    let mut conditions = vec![accepted(kind, index, policy, references)];
-    conditions.extend(in_force(kind, status));
+    let idle = idle_references(world, kind, index);
+    let mut conditions = vec![accepted(kind, index, policy, references, &idle)];
+    conditions.extend(in_force(kind, status, &idle));
     v1::PolicyStatus {
         kind: kind.profile().policy.to_string(),
         policy: Some(policy_ref(&PolicyRef::of(&policy.key))),
@@ -121,6 +123,7 @@ fn accepted(
     index: usize,
     policy: &Policy,
     references: &[ReferenceOutcome],
+    idle: &[String],
 ) -> v1::Condition {
     let (outcome, reason) = kind.outcome(index);
     let status = match outcome {
@@ -139,6 +142,7 @@ fn accepted(
         (None, Some(reference)) if !reference.message.is_empty() => {
             format!("{}: {}", reference.field, reference.message)
         }
+        _ if outcome == Outcome::Accepted => idle.join("; "),
         _ => String::new(),
     };
     condition("Accepted", status, &reason, message)
@@ -146,12 +150,15 @@ fn accepted(
 
 /// Returns the conditions for how far a policy is in force, in the vocabulary of its profile
 /// (specification 10).
-fn in_force(kind: &PolicyKind, status: &PolicyStatus) -> Vec<v1::Condition> {
+fn in_force(kind: &PolicyKind, status: &PolicyStatus, idle: &[String]) -> Vec<v1::Condition> {
     let Some(force) = status.in_force else {
         return Vec::new();
     };
     let vocabulary = kind.profile().status.vocabulary;
-    let text = enforcement_message(status);
+    let text = match force {
+        Enforcement::NoScope if !idle.is_empty() => idle.join("; "),
+        _ => enforcement_message(status),
+    };
     if vocabulary == Vocabulary::Programmed {
         let (state, reason) = match force {
             Enforcement::All | Enforcement::AllWithAdditions => ("True", "Programmed"),
@@ -182,7 +189,7 @@ fn in_force(kind: &PolicyKind, status: &PolicyStatus) -> Vec<v1::Condition> {
 /// Describes the overridden units, the policies that override them, and the paths.
 fn enforcement_message(status: &PolicyStatus) -> String {
     if status.in_force == Some(Enforcement::Unknown) {
-        return "it is not known which controller serves the Gateways of its targets".to_owned();
+        return "it is not known which controller serves its targets".to_owned();
     }
     if status.in_force == Some(Enforcement::NoScope) {
         return "none of its targets is on a path".to_owned();

@@ -19,3 +19,4 @@ mod matrix;
 mod readme;
 mod unknown;
 mod verify;
+mod waypoints;

@@ -39,6 +39,7 @@ mod targets;
 mod trail;
 mod unmerged;
 mod vocabulary;
+mod waypoints;
 mod worlds;
 
 use super::{corpus, served};

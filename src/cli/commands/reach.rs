@@ -123,14 +123,22 @@ impl ReachReport {
         let paths = count(number, "path");
         let by = overridden_by(status);
         let summary = match status.in_force.as_str() {
+            "" if is_accepted(status) => {
+                return match accepted_message(status) {
+                    Some(why) => format!("{name} is accepted: {why}"),
+                    None => format!("{name} is accepted; its kind is listed and not merged"),
+                };
+            }
             "" => return format!("{name} is not accepted: {}", rejection(status)),
             "Unknown" => {
                 return format!(
-                    "{name} is not known to be in force: it is not known which controller serves the Gateways \
-                     of its targets"
+                    "{name} is not known to be in force: it is not known which controller serves its targets"
                 );
             }
             "NoScope" => {
+                if let Some(why) = accepted_message(status) {
+                    return format!("{name} is not in effect: {why}");
+                }
                 return format!(
                     "{name} is not in effect: its targets are on no path at the levels of its kind"
                 );
@@ -180,6 +188,18 @@ fn overridden_by(status: &v1::PolicyStatus) -> String {
 }
 
 /// The reason why a policy is not accepted.
+fn is_accepted(status: &v1::PolicyStatus) -> bool {
+    let condition = status.conditions.first();
+    condition.is_some_and(|condition| condition.status == "True")
+}
+
+/// The message of the condition Accepted, such as why a policy that is accepted has no effect.
+fn accepted_message(status: &v1::PolicyStatus) -> Option<&str> {
+    let condition = status.conditions.first()?;
+    let message = condition.message.as_str();
+    (!message.is_empty()).then_some(message)
+}
+
 fn rejection(status: &v1::PolicyStatus) -> String {
     match status.conditions.first() {
         None => "no condition gives a reason".to_owned(),

@@ -5,13 +5,14 @@ use std::collections::btree_map::{BTreeMap, Entry};
 
 use hashbrown::HashMap;
 
-use super::walk::{PathRoot, TriePosition};
+use super::walk::TriePosition;
 use crate::api::{origin, policy_ref, v1};
 use entail_core::effective::Activity;
 use entail_core::engine::{ChainKey, ChainTable, PathEngine};
 use entail_core::model::{
     Explanation, GroupKind, InternalError, OrInternal, RejectedPolicy, UnitExplanation, Unknown,
 };
+use entail_core::topology::TrieNodeId;
 
 /// A kind in both worlds, with the changes between its answers.
 pub(super) struct KindPair<'e> {
@@ -45,9 +46,24 @@ impl<'e> KindPair<'e> {
     pub(super) fn has_scope(
         &self,
         [before, after]: [TriePosition; 2],
-        roots: &[PathRoot],
+        acts: [bool; 2],
     ) -> Result<bool, InternalError> {
-        Ok(self.before.has_scope(before, roots)? || self.after.has_scope(after, roots)?)
+        let [acts_before, acts_after] = acts;
+        Ok((acts_before && self.before.has_scope(before)?)
+            || (acts_after && self.after.has_scope(after)?))
+    }
+
+    /// Returns whether the kind acts, or may act, on the paths of a root of one of the worlds.
+    pub(super) fn acts(&self, world: usize, root: TrieNodeId) -> Result<bool, InternalError> {
+        let answers = match world {
+            0 => &self.before,
+            _ => &self.after,
+        };
+        let Some(chains) = &answers.chains else {
+            return Ok(false);
+        };
+        let activity = answers.engine.activity(chains.kind(), root)?;
+        Ok(activity != Activity::Inactive)
     }
 
     /// Returns the change of the answer on a path; `None` if both worlds have the same answer.
@@ -122,16 +138,11 @@ impl<'e> KindAnswers<'e> {
         self.explanations.get(number).or_internal("an explanation")
     }
 
-    /// Whether the kind acts on a path and the path is a scope of it.
-    fn has_scope(&self, position: TriePosition, roots: &[PathRoot]) -> Result<bool, InternalError> {
+    /// Whether a path is a scope of the kind where the kind acts.
+    fn has_scope(&self, position: TriePosition) -> Result<bool, InternalError> {
         let Some(chains) = &self.chains else {
             return Ok(false);
         };
-        let (kind, controller) = roots.get(position.root).or_internal("a root")?;
-        let world = self.engine.world();
-        if world.activity(chains.kind(), *kind, controller) == Activity::Inactive {
-            return Ok(false);
-        }
         let (root, level) = self.engine.automaton().end(position.state)?;
         let object = self.engine.object_kind(position.node)?;
         Ok(chains.kind().ends_at_scope(root, level, object))

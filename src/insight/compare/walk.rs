@@ -11,15 +11,14 @@ use crate::insight::visible::Visible;
 use entail_core::engine::{PathEngine, StateId};
 use entail_core::model::{GroupKind, InternalError, OrInternal};
 use entail_core::topology::{
-    ListedPath, NamedStep, PathStart, PathVisitor, RootController, RootKind, TrieNodeId,
-    WalkControl,
+    ListedPath, NamedStep, PathStart, PathVisitor, TrieNodeId, WalkControl,
 };
 
 /// Maximum number of paths in one response.
 const MAX_PATHS: usize = 10_000;
 
-/// The kind of a root, and the controller of its GatewayClass.
-pub(super) type PathRoot = (RootKind, RootController);
+/// Of each kind, whether it acts on the paths of a root.
+type ActingKinds = Vec<bool>;
 
 /// The name of a path, the visibility of the paths above it, and its depth in the trie.
 type NamedPath<'n, 'v> = (&'n mut String, &'n mut Visible<'v>, usize);
@@ -38,7 +37,7 @@ pub(super) struct Comparison<'e> {
     worlds: [&'e PathEngine; 2],
     visibility: &'e dyn Visibility,
     pairs: Vec<KindPair<'e>>,
-    roots: Vec<PathRoot>,
+    roots: Vec<ActingKinds>,
     /// Whether something changes at two positions or below them; only where everything is visible.
     differs: HashMap<[TriePosition; 2], bool>,
     /// The names of the paths that only the later world has.
@@ -175,8 +174,10 @@ impl<'e> Comparison<'e> {
         let root = match above {
             Some(above) => above.root,
             None => {
-                let root = engine.trie().root(node).or_internal("a root")?;
-                let root = (root.kind, root.controller.clone());
+                let pairs = self.pairs.iter();
+                let root: Result<ActingKinds, _> =
+                    pairs.map(|pair| pair.acts(world, node)).collect();
+                let root = root?;
                 let number = self.roots.iter().position(|other| *other == root);
                 if number.is_none() {
                     self.roots.push(root);
@@ -251,8 +252,12 @@ impl<'e> Comparison<'e> {
         positions: [TriePosition; 2],
         name: Option<&str>,
     ) -> Result<bool, InternalError> {
+        let [before, after] = positions.map(|at| {
+            let root = self.roots.get(at.root).or_internal("a root")?;
+            root.get(pair).copied().or_internal("a kind")
+        });
         let pair = self.pairs.get_mut(pair).or_internal("a kind")?;
-        if !pair.has_scope(positions, &self.roots)? {
+        if !pair.has_scope(positions, [before?, after?])? {
             return Ok(false);
         }
         let Some(change) = pair.change(positions)? else {

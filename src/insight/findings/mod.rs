@@ -15,6 +15,7 @@ use std::rc::Rc;
 use super::Visibility;
 use super::lookup::unknown_kinds;
 use super::visible::visible_entries;
+use super::waypoints::idle_references;
 use crate::api::v1;
 use crate::snapshot::Snapshot;
 use entail_core::effective::{AttachmentChain, PolicyKind, PolicyStatus, World};
@@ -161,10 +162,15 @@ fn policies(
         for warning in &policy.warnings {
             add(Severity::Note, "UnusualValue", warning.clone());
         }
-        let Some(status) = statuses.of(number, index) else {
-            continue;
-        };
-        if let Some((reason, message)) = without_effect(status) {
+        let idle = idle_references(world, kind, index);
+        let is_idle = !idle.is_empty();
+        for message in idle {
+            add(Severity::Warning, "NoWaypoint", message);
+        }
+        let effect = statuses.of(number, index).and_then(without_effect);
+        if let Some((reason, message)) =
+            effect.filter(|(reason, _)| *reason != "NoScope" || !is_idle)
+        {
             add(Severity::Warning, reason, message);
         }
     }
@@ -192,8 +198,8 @@ fn without_effect(status: &PolicyStatus) -> Option<(&'static str, String)> {
             Some(("NoScope", message))
         }
         Enforcement::Unknown => {
-            let message = "not known to be in effect: it is not known which controller serves the \
-                           Gateways of its targets";
+            let message =
+                "not known to be in effect: it is not known which controller serves its targets";
             Some(("ControllerUnknown", message.to_owned()))
         }
         _ => None,

@@ -170,16 +170,19 @@ impl WorldHistory {
                 }
             }
         }
-        // What goes and comes in one change is there.
-        deletes.retain(|gone| !upserts.iter().any(|new| name(new) == name(gone)));
-        let back = |gone: &Value| self.present.iter().any(|p| name(p) == name(gone));
-        deletes.retain(|gone| !back(gone));
-        upserts.retain(|new| self.present.iter().any(|p| name(p) == name(new)));
+        // What goes and comes in one change is there, and what changes and goes is not.
+        let is_there = |document: &Value| self.present.iter().any(|p| name(p) == name(document));
+        deletes.retain(|gone| !is_there(gone));
+        upserts.retain(|new| is_there(new));
         (told.join(", "), upserts, deletes)
     }
 
     fn alter(&mut self, document: &mut Value) -> &'static str {
         let kind = document["kind"].clone();
+        let stands = ["Service", "Namespace", "Gateway", "GatewayClass"];
+        if stands.iter().any(|of| kind == *of) && self.rng.percent(40) {
+            return self.change_waypoint(document);
+        }
         let is_policy = document["spec"].get("targetRefs").is_some()
             || document["spec"].get("targetRef").is_some();
         match self.rng.below(6) {
@@ -213,6 +216,22 @@ impl WorldHistory {
                 "nothing to"
             }
         }
+    }
+
+    /// Other labels and annotations that waypoints go by, or none (2.12).
+    fn change_waypoint(&mut self, document: &mut Value) -> &'static str {
+        let metadata = &mut document["metadata"];
+        for (field, names) in [
+            ("labels", ["way", "way-ns", "way-for", "canary"].as_slice()),
+            ("annotations", &["weight"]),
+        ] {
+            if let Some(values) = metadata[field].as_object_mut() {
+                values.retain(|name, _| !names.contains(&name.as_str()) || self.rng.percent(50));
+            }
+        }
+        let gateways = super::waypoints::gateways(self.present.iter());
+        super::waypoints::label(&mut self.rng, document, &gateways);
+        "waypoint of"
     }
 
     /// Edits that move no path: own fields may join, matches and annotations say nothing.

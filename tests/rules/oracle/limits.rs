@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::leaf::{Leaf, Step, dotted};
 use super::objects::Objects;
-use super::place::fits_kind;
+use super::place::{KnownControllers, fits_controller, fits_kind};
 use super::policy::{Block, Policy};
 use super::rng::Rng;
 use super::settings::{Class, Granularity, Settings, texts};
@@ -34,7 +34,12 @@ pub fn limits(value: &Value) -> Vec<Limit> {
 
 impl Limit {
     /// Whether all its conditions hold on a path, of which the kind looks at some steps.
-    pub fn holds(&self, objects: &Objects, steps: &[Node], trail: &Trail) -> bool {
+    pub fn holds(
+        &self,
+        (objects, known): (&Objects, &KnownControllers),
+        steps: &[Node],
+        trail: &Trail,
+    ) -> bool {
         let asked = |name: &str| Some(texts(&self.entry[name])).filter(|list| !list.is_empty());
         let level = |level: &str| steps.iter().find(|step| step.level == level);
         if let Some(routes) = asked("routes") {
@@ -53,6 +58,25 @@ impl Limit {
         let others = asked("classesOtherThan");
         if others.is_some_and(|list| class.is_none_or(|class| list.contains(class))) {
             return false;
+        }
+        if self.entry["mesh"]
+            .as_bool()
+            .is_some_and(|mesh| mesh != trail.mesh)
+        {
+            return false;
+        }
+        let place = self.entry["waypointNamespace"].as_str();
+        if place.is_some() && place != trail.waypoint {
+            return false;
+        }
+        if let Some(entries) = asked("controllers") {
+            let class = class.and_then(|class| objects.get(&format!("GatewayClass/{class}")));
+            let name = class.and_then(|class| class.body["spec"]["controllerName"].as_str());
+            let names = known.names(name);
+            let fits = |name: &String| entries.iter().any(|entry| fits_controller(entry, name));
+            if !names.iter().any(fits) {
+                return false;
+            }
         }
         let (protocols, modes) = (asked("protocols"), asked("tlsModes"));
         let without = asked("listenersWithout");

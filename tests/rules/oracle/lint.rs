@@ -14,8 +14,9 @@ use super::losses::losses;
 use super::place::{Attached, AttachedKind, PathView};
 use super::questions::{Differences, full_name, lines};
 use super::settings::{Class, SameTarget, Settings};
-use super::targets::Outcome;
+use super::targets::{Outcome, Place};
 use super::unmerged;
+use super::waypoints::Waypoint;
 
 /// A finding: its severity, its reason, and what it is about.
 type Finding = (i32, String, String);
@@ -60,6 +61,7 @@ fn about_policies(
         "SelectorNotEvaluated",
         "Overridden",
         "NoScope",
+        "NoWaypoint",
         "ControllerUnknown",
         // What random profiles say of missing objects (specification 5.7).
         "NoConfig",
@@ -125,6 +127,12 @@ fn expected(placed: &AttachedKind, attached: &Attached, status: &Status) -> Vec<
             Outcome::Found(_) => None,
         });
     }
+    let idle = idle(placed, attached);
+    let waits = !idle.is_empty();
+    all.extend(
+        idle.iter()
+            .map(|field| finding(Warning, "NoWaypoint", field)),
+    );
     let mut by: Vec<&str> = status.overridden_by.iter().map(String::as_str).collect();
     // By namespace and then by name.
     by.sort_by_key(|name| name.split_once('/').unwrap_or(("", name)));
@@ -138,11 +146,29 @@ fn expected(placed: &AttachedKind, attached: &Attached, status: &Status) -> Vec<
             let text = format!("not in effect: overridden on all {paths} paths by {by}");
             Some(finding(Warning, "Overridden", &text))
         }
+        Some("NoScope") if waits => None,
         Some("NoScope") => Some(finding(Warning, "NoScope", "")),
         Some("Unknown") => Some(finding(Warning, "ControllerUnknown", "")),
         _ => None,
     });
     all
+}
+
+/// The references of a policy that name a Service without a waypoint (2.12).
+fn idle(placed: &AttachedKind, attached: &Attached) -> Vec<String> {
+    if placed.kind.waypoints.is_null() {
+        return Vec::new();
+    }
+    let is_idle = |place: &Place| {
+        let service = place.node.split('#').next().unwrap_or_default();
+        service.starts_with("Service/") && matches!(placed.waypoint(service), Waypoint::None)
+    };
+    let outcomes = attached.references.outcomes.iter();
+    let idle = outcomes.filter(|(_, outcome)| match outcome {
+        Outcome::Found(places) => places.iter().any(is_idle),
+        _ => false,
+    });
+    idle.map(|(field, _)| field.clone()).collect()
 }
 
 /// Units that are lost in silence: each with the policies that offered it, and the paths.

@@ -14,6 +14,7 @@ use super::schema::Shape;
 use super::settings::{Class, SameTarget, Settings};
 use super::targets::{Outcome, Place, References, references};
 use super::trail::{Step, Trail, trail};
+use super::waypoints::{Waypoint, waypoint};
 
 const LEVELS: [&str; 9] = [
     // A Namespace by itself stands above everything that has a level of its own.
@@ -44,6 +45,21 @@ pub struct KnownControllers {
     pub listed: Vec<String>,
     /// Each controllerName of a ControllerAlias, with what that names: an API group or a controllerName.
     pub aliases: Vec<(String, String)>,
+}
+
+impl KnownControllers {
+    /// What a controllerName is: itself, or what aliases name instead (2.6).
+    pub fn names(&self, name: Option<&str>) -> Vec<String> {
+        let aliases = self
+            .aliases
+            .iter()
+            .filter(|(alias, _)| Some(alias.as_str()) == name);
+        let aliases: Vec<String> = aliases.map(|(_, profiles)| profiles.clone()).collect();
+        match aliases.is_empty() {
+            true => name.into_iter().map(str::to_owned).collect(),
+            false => aliases,
+        }
+    }
 }
 
 /// A kind with its policies, placed.
@@ -81,8 +97,8 @@ pub struct PathView {
     /// The Gateway or mesh root of the path.
     pub root: Option<String>,
     places: BTreeSet<Place>,
-    /// Places where limits leave nothing of any policy (2.10).
-    closed: BTreeSet<Place>,
+    /// Places where policies may count, and limits leave something of them (2.10).
+    open: BTreeSet<Place>,
 }
 
 fn rank(level: &str) -> usize {
@@ -269,6 +285,11 @@ impl<'w> AttachedKind<'w> {
         }
     }
 
+    /// The waypoint of a Service (2.12).
+    pub fn waypoint(&self, service: &str) -> Waypoint {
+        waypoint(&self.kind, self.objects, self.known, service)
+    }
+
     /// The places that a policy holds.
     pub fn held(&self, policy: &str) -> BTreeSet<Place> {
         let held = self
@@ -307,7 +328,9 @@ impl<'w> AttachedKind<'w> {
 
     /// What stands on a path.
     pub fn scene(&self, path: &str) -> PathView {
-        let all = trail(self.objects, path);
+        let mut all = trail(self.objects, path);
+        let root = all.root();
+        all.put_behind(&self.kind, self.objects, self.known);
         let (steps, full) = self.to_effective_level(&all, path);
         let above = path.starts_with("gatewayclasses/") || path.starts_with("namespaces/");
         let namespace = path.starts_with("namespaces/");
@@ -317,20 +340,18 @@ impl<'w> AttachedKind<'w> {
         let places = self.places(&steps, &all);
         let limits = self.kind.limits.iter();
         let holding: Vec<&Limit> = limits
-            .filter(|limit| limit.holds(self.objects, &steps, &all))
+            .filter(|limit| limit.holds((self.objects, self.known), &steps, &all))
             .collect();
         let closed = closed_places(&holding, &places);
-        let open = places.iter().filter(|(place, _)| !closed.contains(place));
-        let open: Vec<_> = open.cloned().collect();
+        let open = open_places(&places, &closed, &all);
         let (acts, unknown) = self.acts(&all, namespace, &open);
         let dropped: Vec<&str> = steps.iter().filter_map(|s| self.dropped(s)).collect();
-        let counts = |level: &String| !acts || !dropped.contains(&level.as_str());
-        let stands = |(place, level): &(Place, String)| -> Vec<Policy> {
-            let here = self.at.get(place).into_iter().flatten();
-            let here = here.filter(|_| counts(level) && !closed.contains(place));
-            let limits = concerning(&holding, place);
-            here.filter_map(|policy| limited(&self.kind, policy, &limits))
-                .collect()
+        let counts = |level: &String| {
+            !is_barred(&all, level) && (!acts || !dropped.contains(&level.as_str()))
+        };
+        let stands = |(place, level): &(Place, String)| match counts(level) {
+            true if !closed.contains(place) => self.left_at(place, &holding),
+            _ => Vec::new(),
         };
         let mut nodes: Vec<Node> = places
             .iter()
@@ -363,11 +384,19 @@ impl<'w> AttachedKind<'w> {
             replacements: replacements(&self.kind, self.objects, &steps),
             inherited_only,
             scope,
-            root: all.root(),
+            root,
             nodes,
             places: places.into_iter().map(|(place, _)| place).collect(),
-            closed,
+            open: open.iter().map(|(place, _)| place.clone()).collect(),
         }
+    }
+
+    /// The policies at a place with what limits leave of them.
+    fn left_at(&self, place: &Place, holding: &[&Limit]) -> Vec<Policy> {
+        let here = self.at.get(place).into_iter().flatten();
+        let limits = concerning(holding, place);
+        here.filter_map(|policy| limited(&self.kind, policy, &limits))
+            .collect()
     }
 
     /// The steps down to the effective level, and whether the path reaches it (2.3).
@@ -403,8 +432,16 @@ impl<'w> AttachedKind<'w> {
     /// Whether the kind acts on a path (2.4), and whether nobody knows (2.6).
     fn acts(&self, trail: &Trail, namespace: bool, places: &[(Place, String)]) -> (bool, bool) {
         let controllers = &self.kind.controllers;
-        if trail.mesh {
+        if trail.mesh && !trail.behind {
             return (self.kind.mesh, false);
+        }
+        let attached = places.iter().any(|(place, _)| {
+            let lost = self.rejected.get(place).into_iter().flatten();
+            self.at.get(place).is_some_and(|here| !here.is_empty())
+                || lost.into_iter().any(|(_, reason)| reason != "Invalid")
+        });
+        if trail.undecided {
+            return (false, attached);
         }
         if controllers.is_empty() {
             return (true, false);
@@ -434,11 +471,6 @@ impl<'w> AttachedKind<'w> {
             return (aliases.any(describes), false);
         }
         let acts = listed(controllers);
-        let attached = places.iter().any(|(place, _)| {
-            let lost = self.rejected.get(place).into_iter().flatten();
-            self.at.get(place).is_some_and(|here| !here.is_empty())
-                || lost.into_iter().any(|(_, reason)| reason != "Invalid")
-        });
         (acts, !acts && !listed(&self.known.listed) && attached)
     }
 
@@ -518,8 +550,7 @@ impl PathView {
 
     /// Whether the kind may act at one of the places on the path.
     pub fn has_open(&self, places: &BTreeSet<Place>) -> bool {
-        let mut here = self.places.intersection(places);
-        here.any(|place| !self.closed.contains(place))
+        !self.open.is_disjoint(places)
     }
 }
 
@@ -601,6 +632,27 @@ fn own_fields(kind: &Settings, objects: &Objects, steps: &[Step]) -> Vec<Leaf> {
     }
     let shape = Shape::of(kind.schema.as_ref(), &kind.path, &kind.list_keys);
     flatten(&rules, &format!("={}", end.object), &shape)
+}
+
+/// Whether policies at a level do not count: on Services without a waypoint, and on backends behind one (2.12).
+fn is_barred(trail: &Trail, level: &str) -> bool {
+    match level {
+        "Gateway" | "Listener" => trail.bars,
+        "Backend" | "BackendPort" => trail.bars || trail.behind,
+        _ => false,
+    }
+}
+
+/// The places whose policies count on a path, unless the path drops their level.
+fn open_places(
+    places: &[(Place, String)],
+    closed: &BTreeSet<Place>,
+    trail: &Trail,
+) -> Vec<(Place, String)> {
+    let open = places
+        .iter()
+        .filter(|(place, level)| !closed.contains(place) && !is_barred(trail, level));
+    open.cloned().collect()
 }
 
 /// The limits that concern policies at a place.

@@ -162,6 +162,8 @@ pub struct Settings {
     pub references: Vec<References>,
     pub trust_status: bool,
     pub limits: Vec<Limit>,
+    /// How Services name their waypoints (2.12), as written; null: the kind has none.
+    pub waypoints: Value,
     /// Policies that are being deleted do not count (specification 1.7).
     pub ignores_deleted: bool,
     /// Gateway, Target or None (specification 10).
@@ -409,6 +411,7 @@ impl Settings {
                 .collect(),
             trust_status: spec["trustStatus"] == true,
             limits: limits(&spec["limits"]),
+            waypoints: spec["waypoints"].clone(),
             ignores_deleted: spec["whileDeleting"] == "Ignored",
             ancestor: text(&spec["status"]["ancestor"]).unwrap(),
         }

@@ -23,6 +23,14 @@ pub struct Trail {
     /// The class that the path's Gateway names.
     pub class: Option<String>,
     pub mesh: bool,
+    /// A waypoint, or one of which that is not known, stands above the mesh root (2.12).
+    pub behind: bool,
+    /// It is not known which Gateway is the waypoint.
+    pub undecided: bool,
+    /// No attachments to the Service and backends count, because it has no waypoint.
+    pub bars: bool,
+    /// Where the waypoint is, seen from the Service.
+    pub waypoint: Option<&'static str>,
 }
 
 impl Trail {
@@ -66,6 +74,10 @@ pub fn trail(objects: &Objects, path: &str) -> Trail {
         client: None,
         class: None,
         mesh: path.starts_with("mesh/"),
+        behind: false,
+        undecided: false,
+        bars: false,
+        waypoint: None,
     };
     let mut at = 0;
     while at < parts.len() {

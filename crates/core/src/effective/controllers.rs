@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{PolicyKind, World};
+use super::PolicyKind;
 use crate::model::{GroupKind, Str};
 use crate::profile::{Profile, built_in, is_routing_filter, matches_pattern, routing_filters};
 use crate::store::ControllerAlias;
@@ -28,6 +28,24 @@ pub enum UnknownController {
     ClassMissing(Str),
     /// No profile lists this `controllerName`.
     NotListed(Str),
+    /// The Gateway that is the waypoint of a Service does not exist (specification 2.12).
+    WaypointMissing(Str),
+    /// The GatewayClass of a waypoint does not exist.
+    WaypointClassMissing {
+        /// The Gateway.
+        waypoint: Str,
+        /// The GatewayClass.
+        class: Str,
+    },
+    /// No profile lists the `controllerName` of a waypoint.
+    WaypointNotListed {
+        /// The Gateway.
+        waypoint: Str,
+        /// The `controllerName`.
+        controller: Str,
+    },
+    /// Two waypoints share the requests to a Service.
+    Divided(Str, Str),
 }
 
 /// What is known about controllers.
@@ -210,6 +228,21 @@ impl Activity {
 }
 
 impl UnknownController {
+    /// What is not known if the Gateway is a waypoint.
+    pub(super) fn of_waypoint(self, waypoint: &Str) -> Self {
+        let waypoint = waypoint.clone();
+        match self {
+            UnknownController::ClassMissing(class) => {
+                UnknownController::WaypointClassMissing { waypoint, class }
+            }
+            UnknownController::NotListed(controller) => UnknownController::WaypointNotListed {
+                waypoint,
+                controller,
+            },
+            other => other,
+        }
+    }
+
     /// Describes what is not known.
     pub fn message(&self) -> String {
         match self {
@@ -219,19 +252,26 @@ impl UnknownController {
             UnknownController::NotListed(name) => format!(
                 "no profile lists controller `{name}`, so it is not known which policies it implements"
             ),
+            UnknownController::WaypointMissing(waypoint) => format!(
+                "Gateway `{waypoint}`, the waypoint of the Service, does not exist, so it is not known which \
+                 policies apply to its requests"
+            ),
+            UnknownController::WaypointClassMissing { waypoint, class } => format!(
+                "GatewayClass `{class}` of waypoint `{waypoint}` does not exist, so it is not known which \
+                 controller serves the waypoint"
+            ),
+            UnknownController::WaypointNotListed {
+                waypoint,
+                controller,
+            } => format!(
+                "no profile lists controller `{controller}` of waypoint `{waypoint}`, so it is not known which \
+                 policies it implements"
+            ),
+            UnknownController::Divided(waypoint, canary) => format!(
+                "waypoints `{waypoint}` and `{canary}` share the requests, so it is not known which of them \
+                 serves a request"
+            ),
         }
-    }
-}
-
-impl World {
-    /// Whether a kind acts on the paths of a root (specification 2.4, 2.6).
-    pub fn activity(
-        &self,
-        kind: &PolicyKind,
-        root: RootKind,
-        controller: &RootController,
-    ) -> Activity {
-        self.controllers.activity(&kind.profile, root, controller)
     }
 }
 

@@ -7,10 +7,10 @@ use hashbrown::HashMap;
 
 use super::chain::reaches_effective_level;
 use super::enforcement::{Contribution, EnforcementSummary};
-use super::{Activity, AttachmentChain, PolicyKind, PolicyStatus, Statuses, World};
+use super::{Activity, AttachmentChain, PathRoot, PolicyKind, PolicyStatus, Statuses, World};
 use crate::model::{GroupKind, Level, NodeKey, ObjectKey, PolicyRef, Section, Str};
 use crate::profile::{Ancestor, EffectiveTarget, LimitSet, PolicyClass, Profile};
-use crate::topology::{NodeId, PathStep, ResolvedPath, RootController, RootKind, Topology};
+use crate::topology::{NodeId, PathStep, ResolvedPath, RootKind, Topology};
 
 /// The policies that affect a node, `(kind, slot)`.
 pub type Affected = BTreeMap<NodeId, BTreeSet<(usize, usize)>>;
@@ -43,10 +43,12 @@ impl World {
         let mut chain = AttachmentChain {
             inherited_only,
             unknown: activity.unknown().cloned(),
-            limits: self.limits_on(profile, resolved),
+            limits: self.limits_on(kind, resolved),
             ..AttachmentChain::default()
         };
-        for step in layer.into_iter().filter(|step| !is_dropped(step.level)) {
+        let services = kind.service_attachments(root_of(resolved)?);
+        let counts = |step: &PathStep| !is_dropped(step.level) && services.includes(step.level);
+        for step in layer.into_iter().filter(counts) {
             let Some(on_node) = kind.nodes.get(&step.node) else {
                 continue;
             };
@@ -79,19 +81,19 @@ impl World {
     ) -> Option<Vec<PathStep>> {
         let profile = &*kind.profile;
         let acts = self.activity_on(kind, resolved) != Activity::Inactive;
-        acts.then(|| with_namespaces(profile, &self.topology, &cut(profile, resolved)))
+        let mut steps = cut(profile, resolved);
+        if resolved.root == RootKind::Mesh {
+            let above = kind.above_root(root_of(resolved)?);
+            steps.splice(0..0, above);
+        }
+        acts.then(|| with_namespaces(profile, &self.topology, &steps))
     }
 
     /// The limits that hold on a path.
-    fn limits_on(&self, profile: &Profile, resolved: &ResolvedPath) -> LimitSet {
-        let first = resolved.steps.first();
-        let class = first.filter(|step| step.level == Level::GatewayClass);
-        let class = match (class, &resolved.controller) {
-            (Some(step), _) => Some(&self.topology.key(step.node).object.name),
-            (None, RootController::ClassMissing(name)) => Some(name),
-            _ => None,
-        };
-        let mut met = profile.limits.met_by_class(class.map(|name| &**name));
+    fn limits_on(&self, kind: &PolicyKind, resolved: &ResolvedPath) -> LimitSet {
+        let profile = &*kind.profile;
+        let root = root_of(resolved).map(|root| self.met_by_root(kind, root));
+        let mut met = root.unwrap_or_default();
         for step in cut(profile, resolved) {
             met.add(self.met_conditions(profile, step.node, step.level));
         }
@@ -99,7 +101,8 @@ impl World {
     }
 
     fn activity_on(&self, kind: &PolicyKind, resolved: &ResolvedPath) -> Activity {
-        self.activity(kind, resolved.root, &resolved.controller)
+        let root = root_of(resolved);
+        root.map_or(Activity::Inactive, |root| self.activity(kind, root))
     }
 
     /// Whether a path is a scope of a kind, that is, ends at its effective level (specification 2.3, 7.2).
@@ -157,6 +160,22 @@ impl World {
             .copied();
         gateway.chain(own).collect()
     }
+}
+
+/// The root of a path.
+fn root_of(resolved: &ResolvedPath) -> Option<PathRoot<'_>> {
+    let first = resolved.steps.first()?;
+    let is_gateway = resolved.root == RootKind::Gateway && first.level == Level::GatewayClass;
+    let (class, root) = match is_gateway {
+        true => (Some(first.node), resolved.steps.get(1)?),
+        false => (None, first),
+    };
+    Some(PathRoot {
+        kind: resolved.root,
+        node: root.node,
+        class,
+        controller: &resolved.controller,
+    })
 }
 
 /// The path down to the effective level. A look-up below that level returns the same answer, and policies

@@ -25,17 +25,20 @@ mod schemas;
 mod stack;
 mod status;
 mod unknown;
+pub(crate) mod waypoints;
 
 pub use answer_key::AnswerKey;
 pub use controllers::{Activity, Controllers, UnknownController};
 pub use explain::NodeAttachments;
 pub use status::{PolicyStatus, Statuses};
+pub use waypoints::PathRoot;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use self::policy_table::{NodeTable, PolicyTable};
 use self::schemas::KindSchemas;
+use self::waypoints::{WaypointTable, services_behind_waypoints};
 use crate::attach::{AttachmentGroup, PolicyAttachment, attach, with_references};
 use crate::model::{
     GroupKind, InternalError, NodeKey, Object, Outcome, PathErrorReason, PathName, SourceState, Str,
@@ -72,6 +75,8 @@ pub struct PolicyKind {
     pub(crate) schemas: Arc<KindSchemas>,
     /// The policies on each node.
     pub(crate) nodes: NodeTable,
+    /// The waypoints of mesh roots, if the kind has waypoints (specification 2.12).
+    pub(crate) waypoints: Option<Arc<WaypointTable>>,
     /// The internal error that makes the kind UNKNOWN, if there is one. All clones share it.
     pub(crate) fault: Arc<OnceLock<InternalError>>,
 }
@@ -130,6 +135,10 @@ impl World {
         registry.add_unprofiled(&store);
         let mut topology = Topology::build(&store);
         topology.add_node(NodeKey::root());
+        let loaded = registry.profiles.values();
+        for service in services_behind_waypoints(loaded, &store, &topology, &controllers) {
+            topology.add_mesh_root(&service);
+        }
         let mut kinds = Vec::with_capacity(registry.profiles.len());
         for profile in registry.profiles.into_values() {
             // Filters that are a part of routing for every Gateway are no policies (specification 2.7).
@@ -149,6 +158,7 @@ impl World {
         for kind in &mut kinds {
             kind.resolve_conflicts(&topology);
         }
+        WaypointTable::fill(&mut kinds, &store, &topology, &controllers);
         Self {
             store,
             topology: Arc::new(topology),
@@ -250,6 +260,7 @@ impl PolicyKind {
             profile,
             table,
             nodes: NodeTable::default(),
+            waypoints: None,
             fault: Arc::default(),
         }
     }

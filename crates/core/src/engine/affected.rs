@@ -10,9 +10,7 @@ use super::kind_survey::KindSurvey;
 use super::paths::{ChainId, ChainTable, PathEngine};
 use super::survey::Survey;
 use crate::effective::{AttachmentChain, PolicyKind};
-use crate::model::{
-    GroupKind, InternalError, Level, NodeKey, ObjectKey, OrInternal, PolicyRef, Section,
-};
+use crate::model::{GroupKind, InternalError, NodeKey, ObjectKey, OrInternal, PolicyRef, Section};
 use crate::profile::PolicyClass;
 use crate::store::NamespacedName;
 use crate::topology::{NodeId, TrieNodeId};
@@ -230,30 +228,23 @@ impl PathEngine {
             return Ok(found);
         }
         for entry in survey.entries() {
+            if self.trie.root(entry.node).is_some() {
+                let Some(chain) = self.chain(number, entry.state)? else {
+                    continue;
+                };
+                for (node, prefix) in self.root_prefixes(kind, entry.node, &chain)? {
+                    if parts.contains(&node) {
+                        add(&chain, prefix, entry.node, entry.state);
+                    }
+                }
+                continue;
+            }
             let node = self.trie.node(entry.node)?;
-            let root = self.trie.root(entry.node);
-            let class = root.and_then(|root| root.class);
-            let above = topology.node(&NodeKey::root()).filter(|_| root.is_some());
-            let is_part = parts.contains(&node.node);
-            let is_above = |node: Option<NodeId>| node.is_some_and(|node| parts.contains(&node));
-            if !is_part && !is_above(class) && !is_above(above) {
-                continue;
-            }
-            let Some(chain) = self.chain(number, entry.state)? else {
-                continue;
-            };
             let (kind_of_root, _) = self.automaton.end(entry.state)?;
-            let mut add_at = |level: Level| {
-                let length = chain.steps.iter().filter(|step| step.level <= level);
-                add(&chain, length.count(), entry.node, entry.state);
-            };
-            if is_above(above) && kind.sees(Level::Root) {
-                add_at(Level::Root);
-            }
-            if is_above(class) && kind.keeps(kind_of_root, Level::GatewayClass) {
-                add_at(Level::GatewayClass);
-            }
-            if is_part && kind.keeps(kind_of_root, node.level) {
+            if parts.contains(&node.node)
+                && kind.keeps(kind_of_root, node.level)
+                && let Some(chain) = self.chain(number, entry.state)?
+            {
                 add(&chain, chain.steps.len(), entry.node, entry.state);
             }
         }

@@ -3,6 +3,7 @@
 //! The judge computes the same chain from a whole resolved path with `World::attachment_chain`. The engine
 //! works by steps because paths with equal chain states continue alike. Tests compare the two.
 
+use crate::effective::waypoints::ServiceAttachments;
 use crate::effective::{Activity, AttachmentChain, PolicyKind, World};
 use crate::model::{Level, NodeKey, Str};
 use crate::profile::{EffectiveTarget, LimitSet, MetConditions, PolicyClass};
@@ -26,6 +27,19 @@ pub(super) struct ChainState {
     met: MetConditions,
     /// The limits that hold on the path (specification 2.10).
     limits: LimitSet,
+    /// The attachments to Services that count on the path (specification 2.12).
+    services: ServiceAttachments,
+}
+
+/// How the chain of a kind starts at a root.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ChainStart {
+    /// Whether the kind acts on the paths of the root.
+    pub activity: Activity,
+    /// The conditions of limits that the root meets.
+    pub met: MetConditions,
+    /// The attachments to Services that count.
+    pub services: ServiceAttachments,
 }
 
 /// The effect of a trie node on the chain state of a kind.
@@ -110,15 +124,16 @@ impl World {
 impl ChainState {
     /// The chain state of a kind at the beginning of a path. Policies of the root namespace are above all
     /// others (specification 3.1).
-    pub fn start(
-        kind: &PolicyKind,
-        (activity, met): (Activity, MetConditions),
-        root: Option<NodeId>,
-        client: &Str,
-    ) -> Self {
+    pub fn start(kind: &PolicyKind, start: ChainStart, root: Option<NodeId>, client: &Str) -> Self {
+        let ChainStart {
+            activity,
+            met,
+            services,
+        } = start;
         let mut chain_state = ChainState {
             activity,
             met,
+            services,
             limits: kind.profile.limits.holding(met),
             ..ChainState::default()
         };
@@ -171,7 +186,7 @@ impl ChainState {
         if effect.is_layer && replaces {
             chain_state.clear();
         }
-        if let Some(node) = effect.node {
+        if let Some(node) = effect.node.filter(|_| chain_state.services.includes(level)) {
             chain_state.push(kind, node, level, client);
         }
         if effect.reads_own_fields {

@@ -132,6 +132,7 @@ impl Engine {
             && before.object.labels == now.object.labels
             && self.world().kinds().iter().all(|kind| {
                 same_annotation(&kind.profile, before, now)
+                    && same_weight(&kind.profile, before, now)
                     && same_own_fields(&kind.profile, before, now)
             })
     }
@@ -141,6 +142,14 @@ impl Engine {
 /// 5.3).
 fn same_annotation(profile: &Profile, before: &StoredObject, now: &StoredObject) -> bool {
     let mut names = profile.strategy_choice.annotation.iter();
+    names.all(|name| before.object.annotations.get(name) == now.object.annotations.get(name))
+}
+
+/// Whether two versions have the same annotation with the part of the requests that a canary takes
+/// (specification 2.12).
+fn same_weight(profile: &Profile, before: &StoredObject, now: &StoredObject) -> bool {
+    let waypoints = profile.waypoints.iter();
+    let mut names = waypoints.filter_map(|w| Some(&w.canary.as_ref()?.weight));
     names.all(|name| before.object.annotations.get(name) == now.object.annotations.get(name))
 }
 

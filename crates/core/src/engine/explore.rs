@@ -5,12 +5,11 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 
 use super::automaton::{Automaton, ChainStateId, ChainStates, State, StateId, Transitions};
-use super::chain_state::{ChainEffect, ChainState, StepContext};
+use super::chain_state::{ChainEffect, ChainStart, ChainState, StepContext};
 use crate::attach::AttachmentGroup;
-use crate::effective::{Activity, NodePolicies, PolicyKind, World};
+use crate::effective::{NodePolicies, PathRoot, PolicyKind, World};
 use crate::model::{IndexVec, InternalError, Level, NodeKey, OrInternal, Str};
-use crate::profile::MetConditions;
-use crate::topology::{NodeId, PathTrie, RootController, RootKind, TrieNode, TrieNodeId, TrieRoot};
+use crate::topology::{NodeId, PathStep, PathTrie, RootKind, TrieNode, TrieNodeId, TrieRoot};
 
 /// The effects of a trie node on all kinds. Nodes with equal symbols lead to the same next state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -26,8 +25,8 @@ struct Symbol {
 struct RootSymbol {
     kind: RootKind,
     client: Str,
-    /// Of each kind, whether it acts and which conditions of limits the root meets.
-    activities: Vec<(Activity, MetConditions)>,
+    /// How the chain of each kind starts.
+    starts: Vec<ChainStart>,
 }
 
 /// Builds an automaton.
@@ -177,14 +176,10 @@ impl<'w> AutomatonBuilder<'w> {
     }
 
     fn root_symbol(&mut self, node: &TrieNode, root: &TrieRoot) -> u32 {
-        let mut steps = Vec::new();
-        if let Some(class) = root.class {
-            let effects = self.effects(class, Level::GatewayClass, root.kind);
-            steps.push((Level::GatewayClass, effects));
-        }
+        let path_root = PathRoot::of(node, root);
+        let mut steps = self.steps_above(path_root);
         let effects = self.effects(node.node, node.level, root.kind);
         steps.push((node.level, effects));
-        let class = self.class_name(node, root);
         let kinds = self.active_kinds();
         let symbol = Symbol {
             root: Some(RootSymbol {
@@ -194,10 +189,11 @@ impl<'w> AutomatonBuilder<'w> {
                 } else {
                     Str::default()
                 },
-                activities: kinds
-                    .map(|(_, kind)| {
-                        let activity = self.world.activity(kind, root.kind, &root.controller);
-                        (activity, kind.profile.limits.met_by_class(class))
+                starts: kinds
+                    .map(|(_, kind)| ChainStart {
+                        activity: self.world.activity(kind, path_root),
+                        met: self.world.met_by_root(kind, path_root),
+                        services: kind.service_attachments(path_root),
                     })
                     .collect(),
             }),
@@ -212,22 +208,22 @@ impl<'w> AutomatonBuilder<'w> {
         kinds.filter(|(_, kind)| !kind.nodes.is_empty())
     }
 
-    /// The name of the GatewayClass of a root.
-    fn class_name<'r>(&self, node: &TrieNode, root: &'r TrieRoot) -> Option<&'r str>
-    where
-        'w: 'r,
-    {
-        let world: &'w World = self.world;
-        let topology = world.topology();
-        let class = match root.kind {
-            RootKind::GatewayClass => Some(node.node),
-            _ => root.class,
-        };
-        match (class, &root.controller) {
-            (Some(class), _) => Some(&topology.key(class).object.name),
-            (None, RootController::ClassMissing(name)) => Some(name),
-            _ => None,
+    /// The effects of the nodes above a root. They differ by kind, because waypoints do.
+    fn steps_above(&self, root: PathRoot<'_>) -> Vec<(Level, Vec<(usize, ChainEffect)>)> {
+        let mut steps: Vec<(Level, Vec<(usize, ChainEffect)>)> = Vec::new();
+        for (number, kind) in self.active_kinds() {
+            for PathStep { node, level } in kind.above_root(root) {
+                let root = root.kind;
+                let effect = self.world.effect(kind, StepContext { node, level, root });
+                let Some(effect) = effect else { continue };
+                match steps.iter_mut().find(|(other, _)| *other == level) {
+                    Some((_, effects)) => effects.push((number, effect)),
+                    None => steps.push((level, vec![(number, effect)])),
+                }
+            }
         }
+        steps.sort_by_key(|(level, _)| *level);
+        steps
     }
 
     fn effects(&self, node: NodeId, level: Level, root: RootKind) -> Vec<(usize, ChainEffect)> {
@@ -312,8 +308,8 @@ impl<'w> AutomatonBuilder<'w> {
     fn start_below(&mut self, root: RootSymbol) -> Result<State, InternalError> {
         let mut chain_states = vec![0; self.world.kinds().len()].into_boxed_slice();
         let active_kinds = self.active_kinds().collect::<Vec<_>>();
-        for ((number, kind), activity) in active_kinds.into_iter().zip(root.activities) {
-            let chain_state = ChainState::start(kind, activity, self.root, &root.client);
+        for ((number, kind), start) in active_kinds.into_iter().zip(root.starts) {
+            let chain_state = ChainState::start(kind, start, self.root, &root.client);
             let id = self.chain_state(number, chain_state, &root.client)?;
             *chain_states
                 .get_mut(number)

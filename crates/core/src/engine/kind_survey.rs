@@ -6,8 +6,8 @@ use hashbrown::HashMap;
 use super::automaton::StateId;
 use super::paths::PathEngine;
 use super::survey::{Survey, SurveyEntry};
-use crate::effective::{AttachmentChain, PolicyKind};
-use crate::model::{InternalError, Level, NodeKey, OrInternal};
+use crate::effective::{AttachmentChain, PathRoot, PolicyKind};
+use crate::model::{InternalError, Level, OrInternal};
 use crate::topology::{NodeId, PathStep, TrieNode, TrieNodeId};
 
 /// The number of a list of Namespaces.
@@ -127,19 +127,12 @@ impl<'e> KindSurvey<'e> {
         let engine = self.engine;
         let topology = engine.world.topology();
         let node = engine.trie.node(entry.node)?;
+        if engine.trie.root(entry.node).is_some() {
+            return engine.root_prefixes(self.kind, entry.node, chain);
+        }
         let (kind_of_root, _) = engine.automaton.end(entry.state.0)?;
         let mut found = Vec::new();
         let steps = &chain.steps;
-        let through = |level: Level| steps.iter().filter(|step| step.level <= level).count();
-        if let Some(root) = engine.trie.root(entry.node) {
-            if self.kind.sees(Level::Root) {
-                let top = topology.node(&NodeKey::root());
-                found.extend(top.map(|top| (top, through(Level::Root))));
-            }
-            let keeps = self.kind.keeps(kind_of_root, Level::GatewayClass);
-            let class = root.class.filter(|_| keeps);
-            found.extend(class.map(|class| (class, through(Level::GatewayClass))));
-        }
         if !self.kind.keeps(kind_of_root, node.level) {
             return Ok(found);
         }
@@ -167,12 +160,40 @@ fn step(
 ) -> Result<(StateId, Option<Vec<NodeId>>), InternalError> {
     let next = engine.after(state, id)?;
     let node = engine.trie.node(id)?;
+    if let Some(root) = engine.trie.root(id) {
+        let root = PathRoot::of(node, root);
+        let steps = kind.steps_to_root(engine.world.topology(), root, node.level);
+        let namespaces = steps.iter().filter(|step| step.level == Level::Namespace);
+        let namespaces: Vec<NodeId> = namespaces.map(|step| step.node).collect();
+        return Ok((next, (!namespaces.is_empty()).then_some(namespaces)));
+    }
     let (root, _) = engine.automaton.end(next)?;
     let namespace = kind.namespace_above(engine.world.topology(), root, node);
     let above = lists.get(list)?;
     let added = namespace.filter(|namespace| !above.contains(namespace));
     let with = |namespace| above.iter().copied().chain([namespace]).collect();
     Ok((next, added.map(with)))
+}
+
+impl PathEngine {
+    /// The nodes down to the root at a trie node as a kind considers them, each with the number of steps of the
+    /// root's chain at it or above it.
+    pub(super) fn root_prefixes(
+        &self,
+        kind: &PolicyKind,
+        id: TrieNodeId,
+        chain: &AttachmentChain,
+    ) -> Result<Vec<(NodeId, usize)>, InternalError> {
+        let node = self.trie.node(id)?;
+        let root = PathRoot::of(node, self.trie.root(id).or_internal("a root")?);
+        let mut prefix = 0;
+        let steps = kind.steps_to_root(self.world.topology(), root, node.level);
+        let nodes = steps.into_iter().map(|step| {
+            prefix += usize::from(chain.steps.contains(&step));
+            (step.node, prefix)
+        });
+        Ok(nodes.collect())
+    }
 }
 
 impl PolicyKind {

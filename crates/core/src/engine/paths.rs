@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use super::automaton::{Automaton, ChainStateId, StateId};
-use crate::effective::{AttachmentChain, PolicyKind, World};
+use crate::effective::{Activity, AttachmentChain, PathRoot, PolicyKind, World};
 use crate::model::{GroupKind, InternalError, Level, OrInternal, PathName};
 use crate::topology::{NodeId, PathStart, PathTrie, PathVisitor, RootKind, TrieNodeId, TrieRoot};
 
@@ -200,10 +200,14 @@ impl PathEngine {
         Ok(last)
     }
 
-    /// Whether a kind acts on the paths of a root (specification 2.4).
-    pub fn acts_below(&self, kind: &PolicyKind, root: &TrieRoot) -> bool {
-        let activity = self.world.activity(kind, root.kind, &root.controller);
-        activity.is_active()
+    /// Whether a kind acts on the paths of the root at a trie node (specification 2.4).
+    ///
+    /// # Errors
+    /// There is no such trie node, or it is not a root.
+    pub fn activity(&self, kind: &PolicyKind, id: TrieNodeId) -> Result<Activity, InternalError> {
+        let root = self.trie.root(id).or_internal("a root")?;
+        let root = PathRoot::of(self.trie.node(id)?, root);
+        Ok(self.world.activity(kind, root))
     }
 
     /// Records an internal error that concerns the answers of all kinds: all become UNKNOWN.

@@ -78,7 +78,7 @@ impl PathEngine {
             let mut chains = ChainTable::new(self, number, kind);
             let mut scopes: Vec<PathCount> = Vec::new();
             let mut unknown: HashSet<ChainId> = HashSet::new();
-            let has_unknown_paths = self.has_unknown_paths(kind);
+            let has_unknown_paths = self.has_unknown_paths(kind)?;
             for group in groups {
                 if has_unknown_paths && let Some(chain) = chains.at(group.state)? {
                     unknown.insert(chain);
@@ -127,12 +127,16 @@ impl PathEngine {
     }
 
     /// Whether it is not known of some path whether a kind acts there (specification 2.6).
-    fn has_unknown_paths(&self, kind: &PolicyKind) -> bool {
-        let mut roots = self.trie.roots().filter(|_| kind.has_controllers());
-        roots.any(|(_, root)| {
-            let activity = self.world.activity(kind, root.kind, &root.controller);
-            activity.unknown().is_some()
-        })
+    fn has_unknown_paths(&self, kind: &PolicyKind) -> Result<bool, InternalError> {
+        if !kind.has_controllers() && kind.waypoints.is_none() {
+            return Ok(false);
+        }
+        for (root, _) in self.trie.roots() {
+            if self.activity(kind, *root)?.unknown().is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn ancestors_of(
@@ -159,7 +163,7 @@ impl PathEngine {
                     };
                     for root in ancestors.of(kind, node)? {
                         let (node, root) = roots.get(root as usize).or_internal("a root")?;
-                        if group.is_for(&root.client) && self.acts_below(kind, root) {
+                        if group.is_for(&root.client) && self.activity(kind, *node)?.is_active() {
                             let node = self.trie.node(*node)?;
                             let key = self.world.topology().key(node.node);
                             found.push(key.object.clone());

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::{
     Ancestor, Checked, ConflictScope, CrossNamespace, EffectiveTarget, EmptyBehavior, FoldOrder,
     ListenerField, OwnFieldMode, PolicyClass, ReduceFunction, SameTarget, TlsMode, Vocabulary,
+    WaypointNamespace,
 };
 use crate::model::{GroupKind, Level};
 
@@ -87,6 +88,7 @@ pub(super) struct Spec {
     pub(super) references: Option<Vec<ReferenceDoc>>,
     pub(super) trust_status: Option<bool>,
     pub(super) limits: Option<Vec<LimitDoc>>,
+    pub(super) waypoints: Option<WaypointsDoc>,
     #[serde(default)]
     pub(super) while_deleting: WhileDeleting,
     pub(super) status: Option<StatusDoc>,
@@ -241,9 +243,48 @@ pub(super) struct LimitDoc {
     pub(super) listener_sets: bool,
     pub(super) classes: Vec<String>,
     pub(super) classes_other_than: Vec<String>,
+    pub(super) controllers: Vec<String>,
+    pub(super) mesh: Option<bool>,
+    pub(super) waypoint_namespace: Option<WaypointNamespace>,
     pub(super) targets: Vec<String>,
     pub(super) fields: Vec<String>,
     pub(super) fieldwise: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct WaypointsDoc {
+    pub(super) label: String,
+    pub(super) namespace_label: Option<String>,
+    pub(super) opt_out: Option<String>,
+    pub(super) canary: Option<CanaryDoc>,
+    pub(super) traffic: Option<LabelValuesDoc>,
+    pub(super) listener: Option<WaypointListenerDoc>,
+    #[serde(default)]
+    pub(super) controllers: Vec<String>,
+    pub(super) except: Option<LabelValuesDoc>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct CanaryDoc {
+    pub(super) label: String,
+    pub(super) namespace_label: Option<String>,
+    pub(super) weight: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LabelValuesDoc {
+    pub(super) label: String,
+    pub(super) values: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WaypointListenerDoc {
+    pub(super) protocol: String,
+    pub(super) port: u16,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]

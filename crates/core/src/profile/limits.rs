@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::document::LimitDoc;
 use super::policy::Block;
 use super::settings::dotted_list;
-use super::{EffectiveTarget, EmptyBehavior, PolicyClass, Profile, TargetKinds};
+use super::{EffectiveTarget, EmptyBehavior, PolicyClass, Profile, TargetKinds, matches_pattern};
 use crate::model::{Granularity, GroupKind, Level, Str, Strategy, Unit, groups};
 
 /// The number of limits that a profile can have.
@@ -29,8 +29,8 @@ pub struct Limit {
     listener: Option<ListenerCondition>,
     /// Whether the path goes through a ListenerSet.
     listener_sets: bool,
-    /// The GatewayClass of the path; `None` means any path.
-    class: Option<ClassCondition>,
+    /// What the path begins with; `None` means any path.
+    root: Option<RootCondition>,
     /// The kinds of objects whose attachments are limited; empty means all. Namespace also means the root
     /// namespace.
     targets: Vec<GroupKind>,
@@ -49,6 +49,41 @@ struct ListenerCondition {
     tls_modes: Vec<TlsMode>,
     /// Fields of which at least one is not set; empty means no condition.
     without: Vec<ListenerField>,
+}
+
+/// A condition on the root of a path. Each part must be met.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct RootCondition {
+    /// The GatewayClass.
+    class: Option<ClassCondition>,
+    /// What the `controllerName` of the GatewayClass matches; empty means any path.
+    controllers: Vec<Str>,
+    /// Whether the path is a mesh path; `None` means any path.
+    mesh: Option<bool>,
+    /// Where the waypoint of a mesh path is.
+    waypoint: Option<WaypointNamespace>,
+}
+
+/// Where the waypoint of a mesh path is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+pub enum WaypointNamespace {
+    /// In the namespace of the Service.
+    Same,
+    /// In another namespace.
+    Other,
+}
+
+/// What limits look at in the root of a path.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RootTraits<'r> {
+    /// The name of the GatewayClass, whether it exists or not. That of a mesh path is the class of its waypoint.
+    pub class: Option<&'r str>,
+    /// What the controller of the class is.
+    pub controllers: &'r [Str],
+    /// Whether the path is a mesh path.
+    pub mesh: bool,
+    /// Where the waypoint is, if there is one.
+    pub waypoint: Option<WaypointNamespace>,
 }
 
 /// A condition on the name of the GatewayClass.
@@ -98,7 +133,7 @@ pub struct ListenerTraits<'l> {
 /// A step of a path that can meet conditions.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    Class,
+    Root,
     ListenerSet,
     Listener,
     Route,
@@ -162,12 +197,11 @@ impl Limits {
             .map(Vec::as_slice)
     }
 
-    /// The conditions that a GatewayClass meets. Without one, the path belongs to no Gateway.
-    pub fn met_by_class(&self, class: Option<&str>) -> MetConditions {
-        self.met(Stage::Class, |limit| match (&limit.class, class) {
-            (Some(ClassCondition::Among(names)), Some(class)) => has(names, class),
-            (Some(ClassCondition::OtherThan(names)), Some(class)) => !has(names, class),
-            _ => false,
+    /// The conditions that the root of a path meets.
+    pub fn met_by_root(&self, root: RootTraits<'_>) -> MetConditions {
+        self.met(Stage::Root, |limit| {
+            let condition = limit.root.as_ref();
+            condition.is_some_and(|condition| condition.is_met(root))
         })
     }
 
@@ -261,7 +295,7 @@ impl Limit {
     /// The conditions that must be met for the limit to hold.
     fn needed(&self, number: usize) -> u64 {
         let stages = [
-            (Stage::Class, self.class.is_some()),
+            (Stage::Root, self.root.is_some()),
             (Stage::ListenerSet, self.listener_sets),
             (Stage::Listener, self.listener.is_some()),
             (Stage::Route, !self.routes.is_empty()),
@@ -288,6 +322,25 @@ impl Limit {
             false => block.rules.is_empty(),
         };
         block.participates &= !empty;
+    }
+}
+
+impl RootCondition {
+    fn is_met(&self, root: RootTraits<'_>) -> bool {
+        let class = match (&self.class, root.class) {
+            (None, _) => true,
+            (Some(ClassCondition::Among(names)), Some(class)) => has(names, class),
+            (Some(ClassCondition::OtherThan(names)), Some(class)) => !has(names, class),
+            (Some(_), None) => false,
+        };
+        let matches = |name: &Str| {
+            let mut patterns = self.controllers.iter();
+            patterns.any(|pattern| matches_pattern(pattern, name))
+        };
+        class
+            && (self.controllers.is_empty() || root.controllers.iter().any(matches))
+            && self.mesh.is_none_or(|mesh| mesh == root.mesh)
+            && (self.waypoint.is_none() || self.waypoint == root.waypoint)
     }
 }
 
@@ -399,6 +452,12 @@ fn limit(
         ([], names) => Some(ClassCondition::OtherThan(texts(names))),
         _ => return Err("limits: give either `classes` or `classesOtherThan`".to_owned()),
     };
+    let root = RootCondition {
+        class,
+        controllers: texts(&doc.controllers),
+        mesh: doc.mesh,
+        waypoint: doc.waypoint_namespace,
+    };
     let listener = ListenerCondition {
         protocols: texts(&doc.protocols),
         tls_modes: doc.tls_modes.clone(),
@@ -414,7 +473,7 @@ fn limit(
         routes: texts(&doc.routes),
         listener: has_listener.then_some(listener),
         listener_sets: doc.listener_sets,
-        class,
+        root: (root != RootCondition::default()).then_some(root),
         targets: kinds.collect::<Result<_, _>>()?,
         fields: dotted_list(Some(&doc.fields), "limits.fields")?,
         fieldwise: doc.fieldwise,
@@ -471,6 +530,10 @@ pub(super) fn contradiction(profile: &Profile) -> Option<&'static str> {
     }
     if limits.iter().any(|limit| limit.listener_sets) && above(Level::ListenerSet) {
         return Some("limits.listenerSets: the effectiveTarget is above ListenerSets");
+    }
+    let of_waypoint = |limit: &Limit| limit.root.as_ref().is_some_and(|r| r.waypoint.is_some());
+    if limits.iter().any(of_waypoint) && profile.waypoints.is_none() {
+        return Some("limits.waypointNamespace: the kind has no `waypoints`");
     }
     None
 }

@@ -18,14 +18,15 @@ mod routing_filters;
 mod settings;
 mod strategy;
 mod validate;
+mod waypoints;
 
 pub use builtin::{built_in, built_in_sources};
 pub use checked::{Checked, CheckedBy};
 pub use document::{ProfileDocument, ProfileError, parse_documents, parse_value};
 pub use label::PolicyLabel;
 pub use limits::{
-    LimitSet, LimitedBlocks, Limits, ListenerField, ListenerTraits, MetConditions, TlsMode,
-    fieldwise, other_field,
+    LimitSet, LimitedBlocks, Limits, ListenerField, ListenerTraits, MetConditions, RootTraits,
+    TlsMode, WaypointNamespace, fieldwise, other_field,
 };
 pub use policy::{
     Block, MissingObjects, MissingReference, Policy, Reference, ReferenceTarget,
@@ -34,6 +35,7 @@ pub use policy::{
 pub use read::{BEING_DELETED, read_policy};
 pub use routing_filters::{RoutingFilter, is_routing_filter, routing_filters};
 pub use settings::target_level;
+pub use waypoints::{CanaryLabel, LabelValues, WaypointLabel, Waypoints};
 
 use serde::Deserialize;
 
@@ -121,6 +123,8 @@ pub struct Profile {
     pub trust_status: bool,
     /// The paths on which only some fields are rules, or none (specification 2.10).
     pub limits: Limits,
+    /// How objects say which Gateway serves the mesh paths of a Service (specification 2.12).
+    pub waypoints: Option<Waypoints>,
     /// Whether to ignore policies that are being deleted (specification 1.7).
     pub ignores_deleted: bool,
     /// Vocabulary and ancestors of statuses (specification 10).

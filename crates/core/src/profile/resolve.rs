@@ -149,6 +149,7 @@ fn from_spec(
         own_fields: settings::each(spec.own_fields.as_deref(), settings::own_field)?,
         references: settings::each(spec.references.as_deref(), settings::reference)?,
         trust_status: spec.trust_status.unwrap_or(false),
+        waypoints: super::waypoints::resolve(spec.waypoints.as_ref())?,
         ignores_deleted: spec.while_deleting == WhileDeleting::Ignored,
         status: settings::status(spec.status.as_ref()),
         checked: spec.checked,

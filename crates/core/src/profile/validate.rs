@@ -12,7 +12,7 @@ use crate::model::{Direction, Granularity, GroupKind, Level, Strategy, groups};
 /// # Errors
 /// The first contradiction.
 pub(super) fn validate(profile: &Profile) -> Result<(), String> {
-    let rules: [fn(&Profile) -> Option<&'static str>; 21] = [
+    let rules: [fn(&Profile) -> Option<&'static str>; 22] = [
         none_beside_others,
         class_and_strategies,
         top_down,
@@ -34,6 +34,7 @@ pub(super) fn validate(profile: &Profile) -> Result<(), String> {
         instances,
         targets_below,
         super::limits::contradiction,
+        super::waypoints::contradiction,
     ];
     match rules.iter().find_map(|rule| rule(profile)) {
         Some(reason) => Err(reason.to_owned()),

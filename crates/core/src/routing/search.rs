@@ -297,7 +297,8 @@ impl<'a> DialectSearch<'_, 'a> {
         result: &mut RoutingResult,
     ) {
         let topology = self.search.topology;
-        let Some(root) = topology.roots.get(service) else {
+        let root = topology.roots.get(service);
+        let Some(root) = root.filter(|root| root.has_routes()) else {
             let path = mesh_root(service, None, client);
             let failure = self.failure(path, NoMatchReason::ServiceNotFound);
             result.failures.push(failure);

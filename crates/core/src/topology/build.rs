@@ -372,13 +372,8 @@ impl Topology {
         let node = self.intern(NodeKey::whole(service.clone()));
         let port_node = port.map(|p| (p, self.intern(NodeKey::section(service, Section::Port(p)))));
         let name = (parent.namespace.clone(), parent.name.clone());
-        let root = self.roots.entry(name).or_insert_with(|| MeshRoot {
-            node,
-            ports: Default::default(),
-            producers: Vec::new(),
-            consumers: Default::default(),
-            policy_clients: Default::default(),
-        });
+        let root = self.roots.entry(name);
+        let root = root.or_insert_with(|| MeshRoot::new(node));
         root.ports.extend(port_node);
         let route = MeshRoute { port, route: index };
         if key.namespace == parent.namespace {

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{NodeId, Topology};
-use crate::model::Str;
+use crate::model::{GroupKind, NodeKey, ObjectKey, Str, groups};
 use crate::store::NamespacedName;
 
-/// A Service that some route names as its parent.
+/// A Service that some route names as its parent, or that has a waypoint.
 #[derive(Debug)]
 pub(crate) struct MeshRoot {
     pub node: NodeId,
@@ -29,6 +29,22 @@ pub(crate) struct MeshRoute {
 }
 
 impl MeshRoot {
+    /// A mesh root without routes.
+    pub fn new(node: NodeId) -> Self {
+        Self {
+            node,
+            ports: BTreeMap::new(),
+            producers: Vec::new(),
+            consumers: BTreeMap::new(),
+            policy_clients: BTreeSet::new(),
+        }
+    }
+
+    /// Whether a route names the Service as its parent.
+    pub fn has_routes(&self) -> bool {
+        !self.producers.is_empty() || !self.consumers.is_empty()
+    }
+
     /// The routes for clients of a namespace, below the whole Service or below a port, as sorted indexes.
     ///
     /// A consumer route on the whole Service hides all producer routes from the clients of its namespace. A
@@ -60,6 +76,15 @@ impl MeshRoot {
 }
 
 impl Topology {
+    /// Makes a Service a mesh root, because it has a waypoint (specification 1.3, 2.12).
+    pub(crate) fn add_mesh_root(&mut self, service: &NamespacedName) {
+        let (namespace, name) = service.clone();
+        let key = ObjectKey::new(GroupKind::new(groups::CORE, "Service"), namespace, name);
+        let node = self.intern(NodeKey::whole(key));
+        let root = self.roots.entry(service.clone());
+        root.or_insert_with(|| MeshRoot::new(node));
+    }
+
     /// Gives a client namespace paths of its own below a Service, because a policy is for these clients only
     /// (specification 1.3, 4.6).
     pub fn add_policy_client(&mut self, service: &NamespacedName, client: Str) {

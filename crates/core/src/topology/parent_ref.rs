@@ -67,6 +67,22 @@ pub(super) fn admits(
     }
 }
 
+impl Topology {
+    /// Whether `from`, in an object of namespace `own`, allows a namespace.
+    pub(crate) fn admits_namespace(
+        &self,
+        from: &AllowedNamespaces,
+        own: &str,
+        namespace: &str,
+    ) -> bool {
+        let context = ListenerContext {
+            namespace: own,
+            labels: &self.labels,
+        };
+        admits(from, namespace, &context)
+    }
+}
+
 fn selected(selector: &LabelSelector, namespace: &str, labels: &Labels) -> bool {
     labels
         .get(namespace)

@@ -1,0 +1,535 @@
+//! Finds the waypoints of Services: the Gateways that serve their mesh paths (specification 2.12).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use super::{Activity, Controllers, PolicyKind, UnknownController, World};
+use crate::model::{GroupKind, Level, NodeKey, Object, ObjectKey, OrInternal, Str, groups};
+use crate::profile::{
+    MetConditions, Profile, RootTraits, WaypointLabel, WaypointNamespace, Waypoints,
+};
+use crate::store::{NamespacedName, Store};
+use crate::topology::build::projected_gateway;
+use crate::topology::{NodeId, PathStep, RootController, RootKind, Topology, TrieNode, TrieRoot};
+
+/// The waypoint of a Service, as a kind considers it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Waypoint {
+    /// There is none.
+    Absent(NoWaypoint),
+    /// A Gateway.
+    Gateway(WaypointGateway),
+    /// It is not known which Gateway it is, or which of several.
+    Unknown {
+        /// What is not known.
+        why: UnknownController,
+        /// The Gateways that are known to serve some requests.
+        candidates: Vec<WaypointGateway>,
+    },
+}
+
+/// A Gateway that is the waypoint of a Service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaypointGateway {
+    node: NodeId,
+    class: Option<NodeId>,
+    class_name: Str,
+    /// `namespace/name`.
+    name: Str,
+    controller: RootController,
+    namespace: WaypointNamespace,
+}
+
+/// Why a Service has no waypoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoWaypoint {
+    /// Neither the Service nor its Namespace has the label.
+    NotLabelled,
+    /// The label has the value that means none.
+    OptedOut,
+    /// The Service belongs to a Gateway of the mesh itself.
+    Excepted,
+    /// The Gateway does not admit the namespace of the Service.
+    NotAdmitted(Str),
+    /// The Gateway is for other traffic.
+    OtherTraffic(Str),
+    /// The Gateway is of a controller whose Gateways are no waypoints.
+    OtherController(Str),
+}
+
+/// The waypoints of all mesh roots.
+#[derive(Debug, Default)]
+pub(crate) struct WaypointTable(HashMap<NodeId, Waypoint>);
+
+/// The attachments to Services that count on the paths of a root (specification 2.12).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) enum ServiceAttachments {
+    /// All.
+    #[default]
+    All,
+    /// Those to the root.
+    RootOnly,
+    /// None.
+    None,
+}
+
+/// The root of a path.
+#[derive(Clone, Copy, Debug)]
+pub struct PathRoot<'r> {
+    /// The kind of root.
+    pub kind: RootKind,
+    /// The node of the GatewayClass, Namespace, Gateway or Service.
+    pub node: NodeId,
+    /// The GatewayClass of a Gateway, if it exists.
+    pub class: Option<NodeId>,
+    /// The controller.
+    pub controller: &'r RootController,
+}
+
+/// What waypoints are read from.
+#[derive(Clone, Copy)]
+struct Source<'s> {
+    store: &'s Store,
+    topology: &'s Topology,
+    controllers: &'s Controllers,
+}
+
+impl ServiceAttachments {
+    /// Whether attachments to an object at a level of a mesh path count.
+    pub fn includes(self, level: Level) -> bool {
+        match self {
+            ServiceAttachments::All => true,
+            ServiceAttachments::RootOnly => level < Level::Backend,
+            ServiceAttachments::None => {
+                level < Level::Backend && !matches!(level, Level::Gateway | Level::Listener)
+            }
+        }
+    }
+}
+
+/// The Services that have a waypoint of some profile, or of which that is not known.
+pub(super) fn services_behind_waypoints<'p>(
+    profiles: impl Iterator<Item = &'p Arc<Profile>>,
+    store: &Store,
+    topology: &Topology,
+    controllers: &Controllers,
+) -> Vec<NamespacedName> {
+    let source = Source {
+        store,
+        topology,
+        controllers,
+    };
+    let mut settings: Vec<(&Profile, &Waypoints)> = Vec::new();
+    for profile in profiles {
+        if let Some(waypoints) = &profile.waypoints
+            && !settings
+                .iter()
+                .any(|(other, _)| has_same_waypoints(other, profile))
+        {
+            settings.push((profile, waypoints));
+        }
+    }
+    let kind = GroupKind::new(groups::CORE, "Service");
+    let services = store.of_kind(&kind).map(|(service, _)| service);
+    let is_behind = |service: &&NamespacedName| {
+        settings.iter().any(|(profile, waypoints)| {
+            let found = source.waypoint(profile, waypoints, service);
+            !matches!(found, Waypoint::Absent(_))
+        })
+    };
+    match settings.is_empty() {
+        true => Vec::new(),
+        false => services.filter(is_behind).cloned().collect(),
+    }
+}
+
+/// Whether every Service has the same waypoint for the kinds of two profiles.
+fn has_same_waypoints(one: &Profile, other: &Profile) -> bool {
+    one.waypoints == other.waypoints && one.controllers == other.controllers
+}
+
+impl WaypointTable {
+    /// Finds the waypoints of all mesh roots for each of the kinds. Kinds with equal settings share a table.
+    pub fn fill(
+        kinds: &mut [PolicyKind],
+        store: &Store,
+        topology: &Topology,
+        controllers: &Controllers,
+    ) {
+        let source = Source {
+            store,
+            topology,
+            controllers,
+        };
+        let mut tables: Vec<(Arc<Profile>, Arc<WaypointTable>)> = Vec::new();
+        for kind in kinds {
+            let Some(waypoints) = &kind.profile.waypoints else {
+                continue;
+            };
+            let mut tables_of_others = tables.iter();
+            let existing =
+                tables_of_others.find(|(profile, _)| has_same_waypoints(profile, &kind.profile));
+            let table = match existing {
+                Some((_, table)) => Arc::clone(table),
+                None => {
+                    let roots = topology.roots.iter();
+                    let found = roots.map(|(service, root)| {
+                        (
+                            root.node,
+                            source.waypoint(&kind.profile, waypoints, service),
+                        )
+                    });
+                    let table = Arc::new(WaypointTable(found.collect()));
+                    tables.push((Arc::clone(&kind.profile), Arc::clone(&table)));
+                    table
+                }
+            };
+            kind.waypoints = Some(table);
+        }
+    }
+}
+
+impl<'s> Source<'s> {
+    /// The waypoint of a Service.
+    fn waypoint(
+        self,
+        profile: &Profile,
+        waypoints: &Waypoints,
+        service: &NamespacedName,
+    ) -> Waypoint {
+        let object = self.object("Service", groups::CORE, service);
+        let namespace = self.topology.labels.get(&service.0);
+        let label = |name: &str| object.and_then(|object| object.labels.get(name));
+        let excepted = waypoints.except.as_ref().is_some_and(|except| {
+            let value = label(&except.name);
+            value.is_some_and(|value| except.has(value))
+        });
+        if excepted {
+            return Waypoint::Absent(NoWaypoint::Excepted);
+        }
+        let own = object.and_then(|object| named(&waypoints.label, &object.labels, &service.0));
+        let inherits = own.is_none();
+        let name = own.or_else(|| named(&waypoints.label, namespace?, &service.0));
+        let Some(name) = name else {
+            return Waypoint::Absent(NoWaypoint::NotLabelled);
+        };
+        if waypoints.opt_out.as_ref() == Some(&name.1) {
+            return Waypoint::Absent(NoWaypoint::OptedOut);
+        }
+        let found = self.gateway(profile, waypoints, &name, &service.0);
+        let Waypoint::Gateway(gateway) = &found else {
+            return found;
+        };
+        let canary = self.canary(waypoints, object, inherits, &service.0);
+        let canary = canary.filter(|canary| *canary != name);
+        match canary.map(|canary| self.gateway(profile, waypoints, &canary, &service.0)) {
+            Some(Waypoint::Gateway(canary)) => {
+                let (waypoint, other) = (gateway.name.clone(), canary.name.clone());
+                Waypoint::Unknown {
+                    why: UnknownController::Divided(waypoint, other),
+                    candidates: vec![gateway.clone(), canary],
+                }
+            }
+            Some(Waypoint::Unknown { why, .. }) => Waypoint::Unknown {
+                why,
+                candidates: vec![gateway.clone()],
+            },
+            // Without a canary that serves Services, all requests go through the waypoint.
+            Some(Waypoint::Absent(_)) | None => found,
+        }
+    }
+
+    /// The Gateway that takes a part of the requests to a Service, if a part above 0 % is given. The Namespace
+    /// counts only if the Service `inherits` its waypoint.
+    fn canary(
+        self,
+        waypoints: &Waypoints,
+        service: Option<&Object>,
+        inherits: bool,
+        namespace: &Str,
+    ) -> Option<NamespacedName> {
+        let canary = waypoints.canary.as_ref()?;
+        let key = ("".into(), namespace.clone());
+        let above = self.object("Namespace", groups::CORE, &key);
+        let objects = || [service, above.filter(|_| inherits)].into_iter().flatten();
+        let name = objects().find_map(|object| named(&canary.label, &object.labels, namespace))?;
+        let weight = objects().find_map(|object| object.annotations.get(&canary.weight))?;
+        let counts = weight
+            .parse()
+            .is_ok_and(|part: u8| (1..=100).contains(&part));
+        let is_name = !name.1.is_empty() && waypoints.opt_out.as_ref() != Some(&name.1);
+        (counts && is_name).then_some(name)
+    }
+
+    /// What a Gateway with a name is to the Services of a namespace.
+    fn gateway(
+        self,
+        profile: &Profile,
+        waypoints: &Waypoints,
+        name: &NamespacedName,
+        namespace: &str,
+    ) -> Waypoint {
+        let text: Str = format!("{}/{}", name.0, name.1).into();
+        let node = self.topology.gateways.get(name);
+        let object = self.object("Gateway", groups::GATEWAY, name);
+        let (Some(node), Some(object)) = (node, object) else {
+            return Waypoint::Unknown {
+                why: UnknownController::WaypointMissing(text),
+                candidates: Vec::new(),
+            };
+        };
+        let class = self.topology.classes.get(&node.class);
+        if !self.admits(waypoints, name, namespace) {
+            return Waypoint::Absent(NoWaypoint::NotAdmitted(text));
+        }
+        if !self.serves(waypoints, object, &node.class) {
+            return Waypoint::Absent(NoWaypoint::OtherTraffic(text));
+        }
+        let controller = node.controller(class);
+        let identities = self.controllers.identities(&controller);
+        let is_of_kind = |name: &Str| profile.lists_controller(name);
+        let is_waypoint = |name: &Str| profile.is_waypoint_controller(waypoints, name);
+        if identities.iter().any(is_of_kind) && !identities.iter().any(is_waypoint) {
+            return Waypoint::Absent(NoWaypoint::OtherController(text));
+        }
+        Waypoint::Gateway(WaypointGateway {
+            node: node.node,
+            class: class.map(|class| class.node),
+            class_name: node.class.clone(),
+            name: text,
+            controller,
+            namespace: match *name.0 == *namespace {
+                true => WaypointNamespace::Same,
+                false => WaypointNamespace::Other,
+            },
+        })
+    }
+
+    /// Whether a Gateway admits the Services of a namespace.
+    fn admits(self, waypoints: &Waypoints, name: &NamespacedName, namespace: &str) -> bool {
+        let Some((protocol, port)) = &waypoints.listener else {
+            return true;
+        };
+        let gateway = projected_gateway(self.store, name);
+        let mut listeners = gateway.iter().flat_map(|gateway| &gateway.listeners);
+        let listener = listeners.find(|l| l.protocol == *protocol && l.port == *port);
+        match listener {
+            Some(listener) => {
+                self.topology
+                    .admits_namespace(&listener.namespaces, &name.0, namespace)
+            }
+            None => *name.0 == *namespace,
+        }
+    }
+
+    /// Whether a Gateway is for requests to Services.
+    fn serves(self, waypoints: &Waypoints, gateway: &Object, class: &Str) -> bool {
+        let Some(traffic) = &waypoints.traffic else {
+            return true;
+        };
+        let key = ("".into(), class.clone());
+        let class = self.object("GatewayClass", groups::GATEWAY, &key);
+        let objects = [Some(gateway), class].into_iter().flatten();
+        let mut values = objects.filter_map(|object| object.labels.get(&traffic.name));
+        values.next().is_none_or(|value| traffic.has(value))
+    }
+
+    fn object(self, kind: &str, group: &str, name: &NamespacedName) -> Option<&'s Object> {
+        let kind = GroupKind::new(group, kind);
+        let key = ObjectKey::new(kind, name.0.clone(), name.1.clone());
+        self.store.get(&key).map(|entry| &*entry.object)
+    }
+}
+
+/// The Gateway that a label names.
+fn named(
+    label: &WaypointLabel,
+    labels: &BTreeMap<String, String>,
+    namespace: &Str,
+) -> Option<NamespacedName> {
+    let name = labels.get(&label.name)?;
+    let other = label.namespace.as_ref().and_then(|label| labels.get(label));
+    let namespace = other.map_or_else(|| namespace.clone(), |other| other.as_str().into());
+    Some((namespace, name.as_str().into()))
+}
+
+impl NoWaypoint {
+    /// Describes why a Service has no waypoint.
+    pub fn message(&self, waypoints: &Waypoints) -> String {
+        let label = &waypoints.label.name;
+        match self {
+            NoWaypoint::NotLabelled => format!("neither it nor its Namespace has label `{label}`"),
+            NoWaypoint::OptedOut => format!("label `{label}` excludes it"),
+            NoWaypoint::Excepted => "it belongs to a Gateway of the mesh".to_owned(),
+            NoWaypoint::NotAdmitted(name) => {
+                format!("Gateway `{name}` does not admit Services of its namespace")
+            }
+            NoWaypoint::OtherTraffic(name) => {
+                format!("Gateway `{name}` is not for requests to Services")
+            }
+            NoWaypoint::OtherController(name) => {
+                format!("the controller of Gateway `{name}` does not serve waypoints")
+            }
+        }
+    }
+}
+
+impl<'r> PathRoot<'r> {
+    /// The root at a trie node.
+    pub fn of(node: &TrieNode, root: &'r TrieRoot) -> Self {
+        Self {
+            kind: root.kind,
+            node: node.node,
+            class: root.class,
+            controller: &root.controller,
+        }
+    }
+}
+
+impl PolicyKind {
+    /// The waypoint of a mesh root, if the kind has waypoints.
+    fn waypoint(&self, root: PathRoot<'_>) -> Option<&Waypoint> {
+        let table = self.waypoints.as_ref()?;
+        if root.kind != RootKind::Mesh {
+            return None;
+        }
+        let found = table
+            .0
+            .get(&root.node)
+            .or_internal("the waypoint of a mesh root");
+        found.map_err(|error| self.fail(error)).ok()
+    }
+
+    /// The Gateway that serves the paths of a mesh root.
+    fn waypoint_gateway(&self, root: PathRoot<'_>) -> Option<&WaypointGateway> {
+        match self.waypoint(root)? {
+            Waypoint::Gateway(gateway) => Some(gateway),
+            Waypoint::Absent(_) | Waypoint::Unknown { .. } => None,
+        }
+    }
+
+    /// The attachments to Services that count on the paths of a root.
+    pub(crate) fn service_attachments(&self, root: PathRoot<'_>) -> ServiceAttachments {
+        match self.waypoint(root) {
+            None => ServiceAttachments::All,
+            Some(Waypoint::Absent(_)) => ServiceAttachments::None,
+            Some(_) => ServiceAttachments::RootOnly,
+        }
+    }
+
+    /// The nodes above the root of a path that the kind considers: the class of a Gateway, and a waypoint with its
+    /// class.
+    pub(crate) fn above_root(&self, root: PathRoot<'_>) -> Vec<PathStep> {
+        let waypoints = match self.waypoint(root) {
+            Some(Waypoint::Gateway(gateway)) => std::slice::from_ref(gateway),
+            Some(Waypoint::Unknown { candidates, .. }) => candidates,
+            Some(Waypoint::Absent(_)) | None => &[],
+        };
+        let of_waypoints = waypoints.iter().filter_map(|waypoint| waypoint.class);
+        let mut classes: Vec<NodeId> = root.class.into_iter().chain(of_waypoints).collect();
+        classes.dedup();
+        let classes = classes.into_iter().map(|node| (node, Level::GatewayClass));
+        let gateways = waypoints.iter().map(|w| (w.node, Level::Gateway));
+        let steps = classes.chain(gateways);
+        steps
+            .map(|(node, level)| PathStep { node, level })
+            .collect()
+    }
+
+    /// The nodes down to the root of a path that the kind considers, Namespaces among them (specification 1.2).
+    pub(crate) fn steps_to_root(
+        &self,
+        topology: &Topology,
+        root: PathRoot<'_>,
+        level: Level,
+    ) -> Vec<PathStep> {
+        let top = topology.node(&NodeKey::root()).map(|node| PathStep {
+            node,
+            level: Level::Root,
+        });
+        let mut found = Vec::with_capacity(6);
+        found.extend(top.filter(|_| self.sees(Level::Root)));
+        let node = root.node;
+        let steps = self.above_root(root).into_iter();
+        let steps = steps.chain([PathStep { node, level }]);
+        for step in steps.filter(|step| self.keeps(root.kind, step.level)) {
+            let key = topology.key(step.node);
+            let reached = key.section.is_none() && self.sees_namespace(step.level);
+            let above = topology
+                .namespace(&key.object.namespace)
+                .map(|node| PathStep {
+                    node,
+                    level: Level::Namespace,
+                });
+            let above = above.filter(|above| reached && !found.contains(above));
+            found.extend(above);
+            found.push(step);
+        }
+        found
+    }
+}
+
+impl World {
+    /// Whether a kind acts on the paths of a root (specification 2.4, 2.6, 2.12).
+    pub fn activity(&self, kind: &PolicyKind, root: PathRoot<'_>) -> Activity {
+        let profile = &kind.profile;
+        match kind.waypoint(root) {
+            None | Some(Waypoint::Absent(_)) => {
+                self.controllers
+                    .activity(profile, root.kind, root.controller)
+            }
+            Some(Waypoint::Unknown { why, .. }) => Activity::Unknown(why.clone()),
+            Some(Waypoint::Gateway(gateway)) => {
+                let controller = &gateway.controller;
+                match self
+                    .controllers
+                    .activity(profile, RootKind::Gateway, controller)
+                {
+                    Activity::Unknown(unknown) => {
+                        Activity::Unknown(unknown.of_waypoint(&gateway.name))
+                    }
+                    known => known,
+                }
+            }
+        }
+    }
+
+    /// The conditions of limits that the root of a path meets (specification 2.10).
+    pub(crate) fn met_by_root(&self, kind: &PolicyKind, root: PathRoot<'_>) -> MetConditions {
+        let limits = &kind.profile.limits;
+        if limits.is_empty() {
+            return MetConditions::default();
+        }
+        let waypoint = kind.waypoint_gateway(root);
+        let name = |class: NodeId| &*self.topology.key(class).object.name;
+        let class = match (root.kind, root.class, root.controller) {
+            (RootKind::GatewayClass, ..) => Some(name(root.node)),
+            (_, Some(class), _) => Some(name(class)),
+            (_, None, RootController::ClassMissing(class)) => Some(&**class),
+            _ => waypoint.map(|waypoint| &*waypoint.class_name),
+        };
+        let controller = waypoint.map_or(root.controller, |waypoint| &waypoint.controller);
+        limits.met_by_root(RootTraits {
+            class,
+            controllers: self.controllers.identities(controller),
+            mesh: root.kind == RootKind::Mesh,
+            waypoint: waypoint.map(|waypoint| waypoint.namespace),
+        })
+    }
+
+    /// Why a Service has no waypoint of a kind; `None` if it has one, or the kind has no waypoints.
+    pub fn no_waypoint(&self, kind: &PolicyKind, service: &NamespacedName) -> Option<String> {
+        let waypoints = kind.profile.waypoints.as_ref()?;
+        let source = Source {
+            store: &self.store,
+            topology: &self.topology,
+            controllers: &self.controllers,
+        };
+        match source.waypoint(&kind.profile, waypoints, service) {
+            Waypoint::Absent(why) => Some(why.message(waypoints)),
+            Waypoint::Gateway(_) | Waypoint::Unknown { .. } => None,
+        }
+    }
+}
