@@ -76,7 +76,10 @@ pub(super) fn message(
     status: &PolicyStatus,
 ) -> v1::PolicyStatus {
     let references = kind.attached(index).map_or(&[][..], |a| &a.references);
-    let mut conditions = vec![accepted(kind, index, policy, references)];
+    let mut conditions = vec![match &status.refused {
+        Some(why) => condition("Accepted", "False", Outcome::Invalid.as_str(), why.clone()),
+        None => accepted(kind, index, policy, references),
+    }];
     conditions.extend(in_force(kind, status));
     v1::PolicyStatus {
         kind: kind.profile().policy.to_string(),

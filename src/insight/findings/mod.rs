@@ -164,6 +164,10 @@ fn policies(
         let Some(status) = statuses.of(number, index) else {
             continue;
         };
+        if let Some(why) = &status.refused {
+            let reason = Outcome::Invalid.as_str();
+            add(Severity::Error, reason, format!("not in effect: {why}"));
+        }
         if let Some((reason, message)) = without_effect(status) {
             add(Severity::Warning, reason, message);
         }
