@@ -97,14 +97,19 @@ pub(super) fn exclude(
         for field in set {
             tree.leaves_at(&field.0, &mut |leaf, _| setters.extend(&leaf.sources));
         }
-        let setters = || setters.iter().filter_map(|&source| sources.get(source));
-        let latest = setters().max_by_key(|source| (source.group, source.rank));
+        let policies = setters.iter().filter_map(|&s| sources.get(s)?.policy);
+        let policies: Vec<usize> = policies.collect();
+        // A policy can be attached to several nodes of a path, of which the most specific counts.
+        let places = sources.iter().filter_map(|source| {
+            let policy = source.policy.filter(|policy| policies.contains(policy))?;
+            Some((source.group, source.rank, policy))
+        });
         exclusion
             .refused
-            .extend(latest.and_then(|source| source.policy));
+            .extend(places.max().map(|(.., policy)| policy));
         match setting.holder_if_open(&rules) {
             Some(holder) => omitted.push(holder),
-            None => exclusion.failed.extend(setters().filter_map(|s| s.policy)),
+            None => exclusion.failed.extend(policies),
         }
     }
     for list in [&mut exclusion.failed, &mut exclusion.refused] {
