@@ -25,7 +25,7 @@ pub struct Status {
     pub paths: usize,
     pub overridden_paths: usize,
     pub overridden_units: BTreeSet<String>,
-    /// It is not accepted: it is refused wherever it would take part (specification 2.12, 5.12).
+    /// It is not accepted: it is refused wherever it would take part (specification 2.13, 5.12).
     pub refused: bool,
 }
 

@@ -79,7 +79,7 @@ pub struct PathView {
     pub scope: bool,
     /// Those that are attached and not accepted (9.4).
     pub rejected: BTreeMap<String, String>,
-    /// Those among them that are refused for what they are merged to (2.12).
+    /// Those among them that are refused for what they are merged to (2.13).
     pub refused: BTreeSet<String>,
     /// The Gateway or mesh root of the path.
     pub root: Option<String>,
@@ -366,7 +366,7 @@ impl<'w> AttachedKind<'w> {
     }
 
     /// The policies that stand at the places of a path, and the names of those that are refused for what they are
-    /// merged to. That is looked at with all of their rules, whatever the limits (2.12).
+    /// merged to. That is looked at with all of their rules, whatever the limits (2.13).
     fn nodes(
         &self,
         places: &[(Place, String)],

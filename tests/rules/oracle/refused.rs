@@ -1,5 +1,5 @@
 //! What a controller refuses: values that policies on a target cannot have, themselves (specification 2.11) or after
-//! they were merged (2.12), and fields that exclude each other (5.12).
+//! they were merged (2.13), and fields that exclude each other (5.12).
 
 use std::collections::BTreeSet;
 

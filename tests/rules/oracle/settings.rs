@@ -78,7 +78,7 @@ pub struct Target {
     pub sections: bool,
     pub fields: Vec<String>,
     pub without: Vec<String>,
-    /// Both are looked at again after a merge (specification 2.12).
+    /// Both are looked at again after a merge (specification 2.13).
     pub merged: bool,
     pub root_only: bool,
 }

@@ -30,7 +30,7 @@ struct GroupKey {
     group: AttachmentGroup,
     /// The limits that hold for the policies.
     limits: LimitSet,
-    /// The target whose conditions the policies must meet when they are merged (specification 2.12).
+    /// The target whose conditions the policies must meet when they are merged (specification 2.13).
     merge_check: Option<usize>,
     /// The node's name, for kinds whose answers contain it.
     node: Option<String>,

@@ -18,7 +18,7 @@ pub(crate) struct Contribution {
     pub shares: Vec<Share>,
     /// The policies that contribute at least one unit, with the nodes that they are attached to.
     pub contributors: Vec<(usize, Vec<NodeId>)>,
-    /// The policies that take no part because of what they are merged to (specification 2.12).
+    /// The policies that take no part because of what they are merged to (specification 2.13).
     pub refused: Vec<MergeRefusal>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct EnforcementSummary {
     pub is_on_unknown_path: bool,
     pub overridden_units: BTreeSet<Unit>,
     pub overridden_by: BTreeSet<usize>,
-    /// Why the policy is refused on some path (specification 2.12, 5.12).
+    /// Why the policy is refused on some path (specification 2.13, 5.12).
     refused: Option<String>,
     /// Whether the policy takes part on some path without being refused.
     takes_part: bool,

@@ -1,4 +1,4 @@
-//! Checks what becomes of policies when they are merged (specification 2.12).
+//! Checks what becomes of policies when they are merged (specification 2.13).
 
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ pub(crate) struct MergeRefusal {
 
 impl PolicyKind {
     /// The policies that are refused on a chain because of what they are merged to, from the least specific. They
-    /// take no part there (specification 2.12).
+    /// take no part there (specification 2.13).
     pub(crate) fn refused(&self, chain: &AttachmentChain) -> Vec<MergeRefusal> {
         let mut refused = Vec::new();
         if !self.profile.checks_merges() {

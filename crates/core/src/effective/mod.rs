@@ -88,7 +88,7 @@ pub(crate) struct NodePolicies {
     /// The limits of the kind that concern attachments to the node's object (specification 2.10).
     pub(crate) limits: LimitSet,
     /// The position, among the targets of the kind, of the one that policies on the node are checked by after they
-    /// were merged (specification 2.12).
+    /// were merged (specification 2.13).
     pub(crate) merge_check: Option<usize>,
 }
 

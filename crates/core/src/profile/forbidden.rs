@@ -1,4 +1,4 @@
-//! Values that a controller refuses: those that policies on a target cannot have (specification 2.11, 2.12), and
+//! Values that a controller refuses: those that policies on a target cannot have (specification 2.11, 2.13), and
 //! fields that exclude each other (specification 5.12).
 
 use serde_json::{Map, Value};
@@ -24,7 +24,7 @@ impl TargetKind {
 
 impl Profile {
     /// The position of a target in the list of targets, if policies on it are checked again after they were merged
-    /// (specification 2.12).
+    /// (specification 2.13).
     pub fn merge_check(&self, kind: &GroupKind) -> Option<usize> {
         let TargetKinds::Listed(targets) = &self.targets else {
             return None;
@@ -41,7 +41,7 @@ impl Profile {
         }
     }
 
-    /// Whether policies on some target are checked again after they were merged (specification 2.12).
+    /// Whether policies on some target are checked again after they were merged (specification 2.13).
     pub fn checks_merges(&self) -> bool {
         match &self.targets {
             TargetKinds::Listed(targets) => targets.iter().any(|target| target.merged),

@@ -182,7 +182,7 @@ pub struct TargetKind {
     pub fields: Vec<Vec<String>>,
     /// The values that a policy which names the kind cannot have (specification 2.11).
     pub without: Vec<ForbiddenValue>,
-    /// Whether both are checked again for what becomes of the policy when it is merged (specification 2.12).
+    /// Whether both are checked again for what becomes of the policy when it is merged (specification 2.13).
     pub merged: bool,
     /// Whether only policies in the root namespace can name the kind (specification 2.11).
     pub root_only: bool,
