@@ -78,7 +78,10 @@ pub(super) fn message(
 ) -> v1::PolicyStatus {
     let references = kind.attached(index).map_or(&[][..], |a| &a.references);
     let idle = idle_references(world, kind, index);
-    let mut conditions = vec![accepted(kind, index, policy, references, &idle)];
+    let mut conditions = vec![match &status.refused {
+        Some(why) => condition("Accepted", "False", Outcome::Invalid.as_str(), why.clone()),
+        None => accepted(kind, index, policy, references, &idle),
+    }];
     conditions.extend(in_force(kind, status, &idle));
     v1::PolicyStatus {
         kind: kind.profile().policy.to_string(),

@@ -30,6 +30,7 @@ mod profiles;
 mod questions;
 mod reach;
 mod reduce;
+mod refused;
 mod rng;
 mod schema;
 mod settings;

@@ -167,7 +167,14 @@ fn policies(
         for message in idle {
             add(Severity::Warning, "NoWaypoint", message);
         }
-        let effect = statuses.of(number, index).and_then(without_effect);
+        let Some(status) = statuses.of(number, index) else {
+            continue;
+        };
+        if let Some(why) = &status.refused {
+            let reason = Outcome::Invalid.as_str();
+            add(Severity::Error, reason, format!("not in effect: {why}"));
+        }
+        let effect = without_effect(status);
         if let Some((reason, message)) =
             effect.filter(|(reason, _)| *reason != "NoScope" || !is_idle)
         {

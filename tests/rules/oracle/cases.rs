@@ -8,7 +8,7 @@ use entail_core::topology::ResolvedPath;
 use serde_json::{Value, json};
 
 use super::affects::affected;
-use super::compare::{effective, paths};
+use super::compare::{all_rejected, effective, paths};
 use super::force::{Scenes, statuses};
 use super::judge::{Judge, scenes};
 use super::leaf::{Leaf, is_tombstone, written};
@@ -147,7 +147,7 @@ fn answers(
                 .map(|r| (r.policy.clone(), r.reason.clone()))
                 .collect();
             let found = scene(kind)
-                .map(|(_, scene)| scene.rejected)
+                .map(|(placed, scene)| all_rejected(&scene, &effective(placed, &scene)))
                 .unwrap_or_default();
             checked.equal(&about, &json!(wanted), &json!(found));
         }
@@ -205,7 +205,10 @@ fn conditions(
         let status = &all[&kind.to_owned()][name];
         let about = |what: &str| format!("{} {} {what}", case.name, expected.policy);
         if let Some(accepted) = &expected.accepted {
-            let (status, reason) = placed.accepted(attached);
+            let (status, reason) = match status.refused {
+                true => ("False", "Invalid".to_owned()),
+                false => placed.accepted(attached),
+            };
             let wanted = json!([accepted.status, accepted.reason]);
             checked.equal(&about("accepted"), &wanted, &json!([status, reason]));
         }

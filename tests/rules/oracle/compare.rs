@@ -127,12 +127,31 @@ fn difference(
         json!(unmerged::listed(placed, scene)),
         json!(listed),
     )
-    .or_else(|| other("rejected", json!(scene.rejected), json!(rejected)))
+    .or_else(|| {
+        other(
+            "rejected",
+            json!(all_rejected(scene, &folded)),
+            json!(rejected),
+        )
+    })
     .or_else(|| {
         let expected = losses::losses(placed, scene);
         let expect = json!({"losses": {path: {kind.as_str(): expected}}});
         (expected != *lost).then(|| (expect, json!(lost)))
     })
+}
+
+/// Those that are not accepted, with those that are merged to fields that exclude each other (5.12). Of several
+/// reasons the last one counts here.
+pub fn all_rejected(scene: &PathView, folded: &Folded) -> BTreeMap<String, String> {
+    let mut rejected = scene.rejected.clone();
+    if scene.acts && !scene.inherited_only {
+        for name in &folded.refused {
+            let reason = rejected.entry(name.clone()).or_default();
+            *reason = reason.clone().max("Invalid".to_owned());
+        }
+    }
+    rejected
 }
 
 /// What a path comes to.

@@ -92,7 +92,7 @@ pub fn check(kind: &Settings, objects: &Objects, namespace: &str, rules: &mut Va
 }
 
 /// The values at a path, with their JSON pointers; `[*]` is every item.
-fn walk(value: &Value, path: &str, at: &str, found: &mut Vec<(String, Value)>) {
+pub fn walk(value: &Value, path: &str, at: &str, found: &mut Vec<(String, Value)>) {
     let (step, rest) = path.split_once('.').unwrap_or((path, ""));
     let (name, every) = match step.strip_suffix("[*]") {
         Some(name) => (name, true),
@@ -226,7 +226,7 @@ pub fn withdraw(kind: &Settings, nodes: &[Node], mut folded: Folded) -> Folded {
 }
 
 /// Takes out what stands at a path.
-fn remove(kind: &Settings, rules: &mut RuleSet, path: &[Step]) {
+pub fn remove(kind: &Settings, rules: &mut RuleSet, path: &[Step]) {
     rules.lines.retain(|line| !line.path.starts_with(path));
     let lines = &rules.lines;
     rules

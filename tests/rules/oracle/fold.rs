@@ -9,6 +9,7 @@ use super::existing::{replace, withdraw};
 use super::join::{BlockUse, RuleSet, join, unit_paths};
 use super::leaf::{Leaf, Path, assemble, dotted};
 use super::policy::{Block, Policy, without};
+use super::refused::exclude;
 use super::settings::{Direction, SameTarget, Settings, Span};
 
 /// A node of a path with the policies that are attached to it, the established one first (specification 4.2).
@@ -37,6 +38,8 @@ pub struct Folded {
     pub beyond: BTreeSet<String>,
     /// Policies for which everything fails closed (specification 5.7).
     pub closed_by: BTreeSet<String>,
+    /// Policies that are merged to fields that exclude each other (specification 5.12).
+    pub refused: BTreeSet<String>,
     /// Where own fields took the place of values, with their object (specification 6.4).
     pub replaced: Vec<(Path, String)>,
 }
@@ -76,14 +79,8 @@ pub fn fold(
     if near.iter().all(|node| node.policies.is_empty()) {
         return Folded::default();
     }
-    let folded = if kind.owner_lower {
-        from_above(kind, &near)
-    } else if kind.top_down {
-        stack(kind, &near)
-    } else {
-        bottom_up(kind, &near, own)
-    };
-    let folded = replace(kind, &near, replacements, withdraw(kind, &near, folded));
+    let folded = withdraw(kind, &near, merged(kind, nodes, own));
+    let folded = replace(kind, &near, replacements, exclude(kind, nodes, folded));
     let places = |nodes: &[Node], name: &str| {
         let policies = nodes.iter().flat_map(|node| &node.policies);
         policies.filter(|policy| policy.name == name).count()
@@ -93,6 +90,18 @@ pub fn fold(
     Folded {
         beyond: beyond.map(|policy| policy.name.clone()).collect(),
         ..folded
+    }
+}
+
+/// What the policies come to, whatever objects are missing.
+pub fn merged(kind: &Settings, nodes: &[Node], own: &[Leaf]) -> Folded {
+    let near = spanned(kind, nodes);
+    if kind.owner_lower {
+        from_above(kind, &near)
+    } else if kind.top_down {
+        stack(kind, &near)
+    } else {
+        bottom_up(kind, &near, own)
     }
 }
 

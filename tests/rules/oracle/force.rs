@@ -25,6 +25,8 @@ pub struct Status {
     pub paths: usize,
     pub overridden_paths: usize,
     pub overridden_units: BTreeSet<String>,
+    /// It is not accepted: it is refused wherever it would take part (specification 2.13, 5.12).
+    pub refused: bool,
 }
 
 /// What the scopes say of a policy.
@@ -38,6 +40,8 @@ struct Count {
     by: BTreeSet<String>,
     lost_scopes: usize,
     lost_units: BTreeSet<String>,
+    refused: bool,
+    takes_part: bool,
 }
 
 /// The paths of a world as a kind sees them.
@@ -59,6 +63,10 @@ pub fn statuses(placed: &AttachedKind, scenes: &Scenes) -> BTreeMap<String, Stat
         let accepted = !placed.held(name).is_empty() && attached.policy.missing.is_none();
         if accepted && placed.kind.class != Class::Listed {
             let count = count(placed, scenes, &folded, &attached.policy);
+            if count.refused && !count.takes_part && !count.unknown {
+                status.refused = true;
+                return (name.clone(), status);
+            }
             status.in_force = Some(word(&count));
             status.overridden_by = count.by;
             status.paths = count.scopes;
@@ -92,6 +100,7 @@ fn count(
     let held = placed.held(&policy.name);
     for (path, scene) in scenes {
         count.unknown |= scene.unknown && scene.has_open(&held);
+        count.refused |= scene.scope && scene.refused.contains(&policy.name);
         if !scene.scope || !stands_in(placed, scene, &policy.name) {
             continue;
         }
@@ -100,7 +109,12 @@ fn count(
             Class::Direct => whole(placed, scene, &policy.name, &mut count),
             // A transparent empty policy has no scope (specification 10).
             _ if policy.is_transparent() => {}
-            _ => tally(&placed.kind, scene, policy, &folded[path], &mut count),
+            _ => {
+                let excluded = folded[path].refused.contains(&policy.name);
+                count.refused |= excluded;
+                count.takes_part |= !excluded;
+                tally(&placed.kind, scene, policy, &folded[path], &mut count);
+            }
         }
         count.lost_scopes += usize::from(count.lost > lost);
     }

@@ -133,6 +133,9 @@ fn expected(placed: &AttachedKind, attached: &Attached, status: &Status) -> Vec<
         idle.iter()
             .map(|field| finding(Warning, "NoWaypoint", field)),
     );
+    if status.refused {
+        all.push(finding(Error, "Invalid", "not in effect"));
+    }
     let mut by: Vec<&str> = status.overridden_by.iter().map(String::as_str).collect();
     // By namespace and then by name.
     by.sort_by_key(|name| name.split_once('/').unwrap_or(("", name)));

@@ -10,6 +10,7 @@ use super::leaf::{Leaf, Path, dotted, flatten};
 use super::limits::{Limit, limited};
 use super::objects::{Objects, at};
 use super::policy::Policy;
+use super::refused::refused;
 use super::schema::Shape;
 use super::settings::{Class, SameTarget, Settings};
 use super::targets::{Outcome, Place, References, references};
@@ -94,6 +95,8 @@ pub struct PathView {
     pub scope: bool,
     /// Those that are attached and not accepted (9.4).
     pub rejected: BTreeMap<String, String>,
+    /// Those among them that are refused for what they are merged to (2.13).
+    pub refused: BTreeSet<String>,
     /// The Gateway or mesh root of the path.
     pub root: Option<String>,
     places: BTreeSet<Place>,
@@ -349,19 +352,8 @@ impl<'w> AttachedKind<'w> {
         let counts = |level: &String| {
             !is_barred(&all, level) && (!acts || !dropped.contains(&level.as_str()))
         };
-        let stands = |(place, level): &(Place, String)| match counts(level) {
-            true if !closed.contains(place) => self.left_at(place, &holding),
-            _ => Vec::new(),
-        };
-        let mut nodes: Vec<Node> = places
-            .iter()
-            .map(|placed| Node {
-                key: placed.0.node.clone(),
-                level: placed.1.clone(),
-                policies: stands(placed),
-                weak: placed.0.weak,
-            })
-            .collect();
+        let open_at = |(place, level): &(Place, String)| counts(level) && !closed.contains(place);
+        let (mut nodes, refused) = self.nodes(&places, &holding, &open_at);
         nodes.sort_by_key(|node| !node.weak);
         let answering = self.answering(&places);
         let rejected = open
@@ -373,10 +365,16 @@ impl<'w> AttachedKind<'w> {
         PathView {
             rejected: match acts && !inherited_only {
                 // Of several reasons the last one counts here.
-                true => BTreeSet::from_iter(rejected.flatten().cloned())
-                    .into_iter()
-                    .collect(),
+                true => {
+                    let by_merge = refused.iter().map(|n| (n.clone(), "Invalid".to_owned()));
+                    let all = rejected.flatten().cloned().chain(by_merge);
+                    BTreeSet::from_iter(all).into_iter().collect()
+                }
                 false => BTreeMap::new(),
+            },
+            refused: match acts {
+                true => refused,
+                false => BTreeSet::new(),
             },
             acts,
             unknown,
@@ -391,12 +389,36 @@ impl<'w> AttachedKind<'w> {
         }
     }
 
-    /// The policies at a place with what limits leave of them.
-    fn left_at(&self, place: &Place, holding: &[&Limit]) -> Vec<Policy> {
-        let here = self.at.get(place).into_iter().flatten();
-        let limits = concerning(holding, place);
-        here.filter_map(|policy| limited(&self.kind, policy, &limits))
-            .collect()
+    /// The policies that stand at the places of a path, and the names of those that are refused for what they are
+    /// merged to. That is looked at with all of their rules, whatever the limits (2.13).
+    fn nodes(
+        &self,
+        places: &[(Place, String)],
+        holding: &[&Limit],
+        open_at: &dyn Fn(&(Place, String)) -> bool,
+    ) -> (Vec<Node>, BTreeSet<String>) {
+        let node = |placed: &(Place, String), limits: Option<&[&Limit]>| {
+            let here = self.at.get(&placed.0).into_iter().flatten();
+            let here = here.filter(|_| open_at(placed));
+            let stands = |policy: &Policy| match limits {
+                Some(limits) => limited(&self.kind, policy, &concerning(limits, &placed.0)),
+                None => Some(policy.clone()),
+            };
+            Node {
+                key: placed.0.node.clone(),
+                level: placed.1.clone(),
+                policies: here.filter_map(stands).collect(),
+                weak: placed.0.weak,
+            }
+        };
+        let wholes: Vec<Node> = places.iter().map(|p| node(p, None)).collect();
+        let refused = refused(&self.kind, &wholes);
+        let limited = places.iter().map(|p| node(p, Some(holding)));
+        let mut nodes: Vec<Node> = limited.collect();
+        for (number, name) in &refused {
+            nodes[*number].policies.retain(|p| p.name != *name);
+        }
+        (nodes, refused.into_iter().map(|(_, name)| name).collect())
     }
 
     /// The steps down to the effective level, and whether the path reaches it (2.3).

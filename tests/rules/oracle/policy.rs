@@ -18,6 +18,8 @@ pub struct Block {
     pub lines: Vec<Leaf>,
     /// What it names, even if `emptyUnless` makes nothing of it: acceptance looks at that (specification 4.3).
     pub named: Vec<Leaf>,
+    /// The same before it is taken apart.
+    pub rules: Value,
     /// There are rules, or the kind is Blocking: the block is not skipped.
     pub counts: bool,
     /// If it is empty, it adds nothing and takes nothing away (specification 5.8).
@@ -99,7 +101,11 @@ impl Policy {
         let blocks = reader.blocks();
         let mut reasons = blocks.iter().flatten().flat_map(|block| &block.reasons);
         Self {
-            missing: reasons.next().cloned(),
+            missing: reasons.next().cloned().or_else(|| {
+                let mut blocks = blocks.iter().flatten();
+                let excluded = blocks.any(|block| super::refused::excludes(kind, &block.rules));
+                excluded.then(|| "Invalid".to_owned())
+            }),
             age: age(kind, found, &name),
             namespace: found.namespace.clone(),
             invalid: blocks.is_none(),
@@ -284,6 +290,7 @@ impl Reader<'_> {
             counts: !empty || kind.blocking || kind.class == Class::Direct,
             lines: if empty { Vec::new() } else { named.clone() },
             named,
+            rules,
             when,
             unset,
             missing: checked.missing,

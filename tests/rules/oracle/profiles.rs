@@ -59,6 +59,7 @@ pub fn profile(rng: &mut Rng, more: &mut Rng, number: usize) -> Value {
     let class = Settings::read(&json!({"spec": spec}), None).class;
     vocabulary::profile(rng, &mut spec, class);
     listener_sets(more, &mut spec);
+    super::refused::random(&mut spec, class);
     json!({
         "apiVersion": "entail.dev/v1alpha1", "kind": "PolicyProfile",
         "metadata": {"name": format!("p{number}s.{GROUP}")}, "spec": spec,

@@ -8,6 +8,7 @@ use super::existing::References;
 use super::limits::{Limit, limits};
 use super::objects::normal;
 use super::presets::filled;
+use super::refused::Exclusive;
 
 /// Which side of a pair wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +77,9 @@ pub struct Target {
     pub kind: String,
     pub sections: bool,
     pub fields: Vec<String>,
+    pub without: Vec<String>,
+    /// Both are looked at again after a merge (specification 2.13).
+    pub merged: bool,
     pub root_only: bool,
 }
 
@@ -160,6 +164,7 @@ pub struct Settings {
     /// Path in the object, path in the rules: they take the place of what policies have there.
     pub own_replacements: Vec<(String, String)>,
     pub references: Vec<References>,
+    pub exclusive: Vec<Exclusive>,
     pub trust_status: bool,
     pub limits: Vec<Limit>,
     /// How Services name their waypoints (2.12), as written; null: the kind has none.
@@ -409,6 +414,15 @@ impl Settings {
                 .flatten()
                 .map(references)
                 .collect(),
+            exclusive: spec["exclusive"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(|item| Exclusive {
+                    fields: texts(&item["fields"]),
+                    fail_open: text(&item["failOpen"]),
+                })
+                .collect(),
             trust_status: spec["trustStatus"] == true,
             limits: limits(&spec["limits"]),
             waypoints: spec["waypoints"].clone(),
@@ -502,6 +516,8 @@ fn target(value: &Value) -> Target {
         kind,
         sections: value["sections"].as_bool().unwrap_or(true),
         fields: texts(&value["fields"]),
+        without: texts(&value["without"]),
+        merged: value["merged"] == true,
         root_only: value["namespaces"] == "Root",
     }
 }

@@ -99,6 +99,7 @@ fn differences(
             paths: found.paths,
             overridden_paths: found.overridden_paths,
             overridden_units: found.overridden_units.iter().cloned().collect(),
+            refused: found.refused.is_some(),
         };
         let attached = placed
             .policies

@@ -221,9 +221,8 @@ impl Resolver<'_> {
         let mut targets = self.kind.targets.iter().flatten();
         let target = targets.find(|t| t.group == group && t.kind == kind)?;
         let policy = super::policy::Policy::read(self.kind, self.objects, self.policy, None);
-        let lines = policy.blocks.iter().flat_map(|block| &block.named);
-        let mut lines = lines.filter(|line| !super::limits::is_rule(line, &target.fields));
-        if !target.fields.is_empty() && lines.next().is_some() {
+        let mut blocks = policy.blocks.iter();
+        if blocks.any(|block| super::refused::forbids(target, &block.rules)) {
             return Some(Outcome::Invalid);
         }
         let root = self.kind.root_namespace.as_ref();

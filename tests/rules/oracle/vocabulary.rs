@@ -256,10 +256,12 @@ pub fn name_objects(rng: &mut Rng, kind: &Settings, rules: &mut Map<String, Valu
     }
     if rng.percent(30) {
         let open = rng.choose(&[json!(true), json!(false), Value::Null]);
-        rules.insert(
-            "auth".to_owned(),
-            json!({"open": open, "backend": reference(rng)}),
-        );
+        let mut auth = json!({"open": open, "backend": reference(rng)});
+        if !kind.exclusive.is_empty() && rng.percent(50) {
+            auth.as_object_mut().unwrap().remove("backend");
+            auth["other"] = json!({"name": "svc0"});
+        }
+        rules.insert("auth".to_owned(), auth);
     }
     if rng.percent(30) {
         let item = |rng: &mut Rng, reference: Value| json!({"open": rng.percent(60), "backend": reference});

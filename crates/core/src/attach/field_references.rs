@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::model::{FieldStep, GroupKind, ObjectKey, Segment, Str, Unit, groups};
+use crate::model::{FieldStep, GroupKind, ObjectKey, Outcome, Segment, Str, Unit, groups};
 use crate::profile::{FieldReference, MissingObjects, MissingReference, Policy, Profile};
 use crate::store::{Projection, Store};
 
@@ -57,11 +57,29 @@ pub(crate) fn with_references(profile: &Profile, mut policy: Policy, store: &Sto
         true => "where it would act, no value is in force, and its controller answers with errors",
         false => "what fails open is left out",
     };
-    policy.missing = reason.map(|reason| MissingObjects {
-        reason,
-        message: format!("{}; {effect}", problems.join("; ")),
-    });
+    policy.missing = reason
+        .map(|reason| MissingObjects {
+            reason,
+            message: format!("{}; {effect}", problems.join("; ")),
+        })
+        .or_else(|| excluded(profile, &policy));
     policy
+}
+
+/// Why a policy is not accepted that itself sets fields that exclude each other (specification 5.12).
+fn excluded(profile: &Profile, policy: &Policy) -> Option<MissingObjects> {
+    let found = profile.exclusive.iter().find_map(|setting| {
+        let mut blocks = policy
+            .blocks
+            .iter()
+            .map(|block| setting.set_in(&block.rules));
+        blocks.find(|set| set.len() > 1)
+    })?;
+    let names: Vec<String> = found.iter().map(|field| format!("`{field}`")).collect();
+    Some(MissingObjects {
+        reason: Outcome::Invalid.as_str().into(),
+        message: format!("{} exclude each other", names.join(" and ")),
+    })
 }
 
 /// Finds the references of one setting in the rules of a block.

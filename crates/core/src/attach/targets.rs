@@ -4,7 +4,7 @@
 use super::section::has_sections;
 use super::{AttachmentGroup, Context};
 use crate::model::{GroupKind, LabelSelector, NodeKey, ObjectKey, Outcome, Str, groups};
-use crate::profile::{Reference, ReferenceTarget, SelectorNamespaces, other_field};
+use crate::profile::{Reference, ReferenceTarget, SelectorNamespaces};
 
 /// The outcome of a reference that fails, and the reason.
 type ReferenceError = (Outcome, String);
@@ -52,11 +52,11 @@ impl Context<'_> {
             return Ok(());
         };
         let blocks = self.policy.blocks.iter();
-        let mut others = blocks.filter_map(|block| other_field(&block.rules, &target.fields));
-        if let Some(field) = others.next() {
+        let mut refusals = blocks.filter_map(|block| target.refusal(&block.rules));
+        if let Some(refusal) = refusals.next() {
             return Err((
                 Outcome::Invalid,
-                format!("a policy that targets `{kind}` cannot have the field `{field}`"),
+                format!("a policy that targets `{kind}` cannot have {refusal}"),
             ));
         }
         let root = self.profile.root_namespace.as_ref();

@@ -120,6 +120,11 @@ impl ConflictResolution {
         for (node, rejected) in self.rejected {
             grouped.entry(node).or_default().rejected = rejected;
         }
+        if profile.checks_merges() {
+            for (node, policies) in &mut grouped {
+                policies.merge_check = profile.merge_check(&node.object.kind);
+            }
+        }
         if !profile.limits.is_empty() {
             let root = NodeKey::root();
             for (node, policies) in &mut grouped {

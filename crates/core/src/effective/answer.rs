@@ -1,9 +1,10 @@
 //! Computes the effective policy of an attachment chain.
 
+use super::merge_check::EXCLUSIVE;
 use super::stack::Acceptance;
 use super::{AttachmentChain, PolicyKind, World};
 use crate::merge::{FoldDetail, FoldResult, fold};
-use crate::model::{EffectivePolicy, NodeKey, Origin, PolicyRef, RejectedPolicy, Unit};
+use crate::model::{EffectivePolicy, NodeKey, Origin, Outcome, PolicyRef, RejectedPolicy, Unit};
 use crate::profile::PolicyClass;
 
 impl World {
@@ -38,8 +39,15 @@ impl World {
         };
         effective.inherited_only = chain.inherited_only;
         effective.unknown = unknown;
-        if is_known {
-            effective.rejected = kind.rejected(chain);
+        if is_known && !chain.inherited_only {
+            effective.rejected.extend(kind.rejected(chain));
+            effective.rejected.sort();
+            let same = |a: &mut RejectedPolicy, b: &mut RejectedPolicy| {
+                a.policy == b.policy && a.reason == b.reason
+            };
+            effective.rejected.dedup_by(same);
+        } else {
+            effective.rejected.clear();
         }
         (effective, text)
     }
@@ -78,8 +86,17 @@ impl PolicyKind {
         folded: &FoldResult<'_>,
         own: Option<&NodeKey>,
     ) -> EffectivePolicy {
+        let refused = folded.refused.iter();
+        let refused = refused.filter_map(|&index| self.required_policy(index));
         EffectivePolicy {
             spec: folded.spec.clone(),
+            rejected: refused
+                .map(|policy| RejectedPolicy {
+                    policy: PolicyRef::of(&policy.key),
+                    reason: Outcome::Invalid.to_string(),
+                    message: EXCLUSIVE.to_owned(),
+                })
+                .collect(),
             origins: self.origins(folded, own),
             strategy: folded.strategy,
             ..EffectivePolicy::default()
@@ -136,13 +153,17 @@ impl PolicyKind {
         })
     }
 
-    /// The policies on the chain that are not accepted, sorted. Only scopes report them
-    /// (specification 9.4, 11.14).
+    /// The policies on the chain that are not accepted. Only scopes report them (specification 9.4, 11.14).
     fn rejected(&self, chain: &AttachmentChain) -> Vec<RejectedPolicy> {
-        if chain.inherited_only {
-            return Vec::new();
-        }
-        let mut found: Vec<RejectedPolicy> = self
+        let refused = self.refused(chain).into_iter().filter_map(|refusal| {
+            let policy = self.required_policy(refusal.policy)?;
+            Some(RejectedPolicy {
+                policy: PolicyRef::of(&policy.key),
+                reason: Outcome::Invalid.to_string(),
+                message: refusal.message,
+            })
+        });
+        let rejected = self
             .acting(chain)
             .flat_map(|(_, on_node, _)| &on_node.rejected)
             .filter(|rejected| chain.includes(&rejected.group))
@@ -153,11 +174,8 @@ impl PolicyKind {
                     reason: rejected.reason.clone(),
                     message: rejected.message.clone(),
                 })
-            })
-            .collect();
-        found.sort();
-        found.dedup_by(|a, b| a.policy == b.policy && a.reason == b.reason);
-        found
+            });
+        refused.chain(rejected).collect()
     }
 }
 

@@ -30,6 +30,8 @@ struct GroupKey {
     group: AttachmentGroup,
     /// The limits that hold for the policies.
     limits: LimitSet,
+    /// The target whose conditions the policies must meet when they are merged (specification 2.13).
+    merge_check: Option<usize>,
     /// The node's name, for kinds whose answers contain it.
     node: Option<String>,
     policies: Vec<PolicyKey>,
@@ -104,6 +106,7 @@ impl World {
                     level: step.level,
                     group: group.clone(),
                     limits,
+                    merge_check: on_node.merge_check,
                     node: is_listed.then(|| self.topology().describe(step.node)),
                     policies: policies.collect(),
                 });

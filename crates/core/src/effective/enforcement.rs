@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
+use super::merge_check::{EXCLUSIVE, MergeRefusal};
 use super::stack::Acceptance;
 use super::{AttachmentChain, PolicyKind, World, direct};
 use crate::merge::{FoldDetail, FoldResult, MergedUnit, fold, leaves_of, value_at};
@@ -17,6 +18,8 @@ pub(crate) struct Contribution {
     pub shares: Vec<Share>,
     /// The policies that contribute at least one unit, with the nodes that they are attached to.
     pub contributors: Vec<(usize, Vec<NodeId>)>,
+    /// The policies that take no part because of what they are merged to (specification 2.13).
+    pub refused: Vec<MergeRefusal>,
 }
 
 /// What one policy won and lost in the scopes that have the same chain.
@@ -27,6 +30,8 @@ pub(crate) struct Share {
     pub lost: Vec<Unit>,
     pub additions: bool,
     pub overridden_by: BTreeSet<usize>,
+    /// Whether the policy is refused because it is merged to fields that exclude each other (specification 5.12).
+    pub is_refused: bool,
 }
 
 /// What one policy won and lost in all scopes.
@@ -39,6 +44,10 @@ pub(crate) struct EnforcementSummary {
     pub is_on_unknown_path: bool,
     pub overridden_units: BTreeSet<Unit>,
     pub overridden_by: BTreeSet<usize>,
+    /// Why the policy is refused on some path (specification 2.13, 5.12).
+    refused: Option<String>,
+    /// Whether the policy takes part on some path without being refused.
+    takes_part: bool,
     won: bool,
     additions: bool,
 }
@@ -54,10 +63,28 @@ enum LeafOffer {
 
 impl EnforcementSummary {
     pub fn add(&mut self, share: &Share) {
+        match share.is_refused {
+            true => self.refuse(EXCLUSIVE),
+            false => self.takes_part = true,
+        }
         self.won |= share.won > 0;
         self.additions |= share.won > 0 && share.additions;
         self.overridden_units.extend(share.lost.iter().cloned());
         self.overridden_by.extend(&share.overridden_by);
+    }
+
+    /// Records that the policy is refused on a path. Of several messages the first in order counts, whatever the
+    /// order of the paths.
+    pub fn refuse(&mut self, message: &str) {
+        if self.refused.as_deref().is_none_or(|first| message < first) {
+            self.refused = Some(message.to_owned());
+        }
+    }
+
+    /// Why the policy is refused wherever it would take part.
+    pub fn refused_everywhere(&self) -> Option<&String> {
+        let refused = self.refused.as_ref();
+        refused.filter(|_| !self.takes_part && !self.is_on_unknown_path)
     }
 
     /// How far the policy is in force.
@@ -113,6 +140,7 @@ impl World {
         Contribution {
             shares: accepted.map(|s| share(kind, &folded, groups, s)).collect(),
             contributors: contributors(groups, |policy| contributing.contains(&policy)),
+            refused: kind.refused(chain),
         }
     }
 }
@@ -136,11 +164,13 @@ fn direct_contribution(groups: &[Vec<Acceptance<'_>>]) -> Contribution {
             },
             additions: false,
             overridden_by: winner.filter(|_| !wins).into_iter().collect(),
+            is_refused: false,
         }
     });
     Contribution {
         shares: shares.collect(),
         contributors: contributors(groups, |policy| Some(policy) == contributor),
+        refused: Vec::new(),
     }
 }
 
@@ -213,6 +243,7 @@ fn share(
         lost,
         additions,
         overridden_by,
+        is_refused: folded.refused.contains(&policy),
     }
 }
 

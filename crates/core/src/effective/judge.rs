@@ -347,6 +347,11 @@ impl StatusCollector<'_> {
             .contributions
             .entry(chain)
             .or_insert_with_key(|chain| world.contribution(kind, chain));
+        for refusal in &contribution.refused {
+            if let Some(summary) = self.summaries.get_mut(refusal.policy) {
+                summary.refuse(&refusal.message);
+            }
+        }
         for share in &contribution.shares {
             let Some(summary) = self.summaries.get_mut(share.policy) else {
                 continue;

@@ -18,6 +18,7 @@ pub mod judge;
 mod limits;
 mod listed;
 mod losses;
+mod merge_check;
 mod own;
 mod parameters;
 pub(crate) mod policy_table;
@@ -91,6 +92,9 @@ pub(crate) struct NodePolicies {
     pub(crate) rejected: Vec<NodeRejection>,
     /// The limits of the kind that concern attachments to the node's object (specification 2.10).
     pub(crate) limits: LimitSet,
+    /// The position, among the targets of the kind, of the one that policies on the node are checked by after they
+    /// were merged (specification 2.13).
+    pub(crate) merge_check: Option<usize>,
 }
 
 /// A policy that is attached to a node but not accepted.

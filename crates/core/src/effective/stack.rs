@@ -40,9 +40,17 @@ impl PolicyKind {
     /// keeps others out all the same (specification 7.6).
     pub(crate) fn groups(&self, chain: &AttachmentChain) -> Vec<Vec<Acceptance<'_>>> {
         let mut found = Vec::new();
+        let refused = self.refused(chain);
+        let takes_part = |node, index| {
+            let mut refused = refused.iter();
+            !refused.any(|refusal| refusal.node == node && refusal.policy == index)
+        };
         for (step, on_node, limits) in self.acting(chain) {
             for (group, policies) in on_node.applying(chain) {
-                let accepted = policies.iter().filter_map(|&index| {
+                let present = policies
+                    .iter()
+                    .filter(|&&index| takes_part(step.node, index));
+                let accepted = present.filter_map(|&index| {
                     let policy = self.required_policy(index)?;
                     let LimitedBlocks {
                         blocks,

@@ -15,6 +15,9 @@ pub struct Statuses {
 pub struct PolicyStatus {
     /// How far the policy is in force; `None` if it is not accepted or the kind has no such condition.
     pub in_force: Option<Enforcement>,
+    /// Why the policy is not accepted, if it is refused wherever it would take part (specification
+    /// 2.13, 5.12).
+    pub refused: Option<String>,
     /// The policies that override units of this policy, sorted.
     pub overridden_by: Vec<PolicyRef>,
     /// The ancestors in the policy's status, as the profile defines them, sorted.

@@ -100,6 +100,10 @@ impl PathEngine {
             let scopes = scopes.iter().enumerate();
             for (chain, paths) in scopes.filter(|(_, paths)| paths.count > 0) {
                 let contribution = self.world.contribution(kind, chains.chain(chain)?);
+                for refusal in &contribution.refused {
+                    let summary = summaries.get_mut(refusal.policy).or_internal("a policy")?;
+                    summary.refuse(&refusal.message);
+                }
                 for share in &contribution.shares {
                     let summary = summaries.get_mut(share.policy).or_internal("a policy")?;
                     let count = usize::try_from(paths.count).unwrap_or(usize::MAX);
@@ -334,12 +338,19 @@ impl PolicyKind {
         if !accepted || !has_status {
             return PolicyStatus::default();
         }
+        if let Some(refusal) = summary.refused_everywhere() {
+            return PolicyStatus {
+                refused: Some(refusal.clone()),
+                ..PolicyStatus::default()
+            };
+        }
         let by = summary.overridden_by.iter();
         let by = by.filter_map(|&policy| self.policy_at(policy));
         let mut overridden_by: Vec<PolicyRef> = by.map(|p| PolicyRef::of(&p.key)).collect();
         overridden_by.sort();
         PolicyStatus {
             in_force: Some(summary.in_force()),
+            refused: None,
             overridden_by,
             ancestors: Vec::new(),
             paths: summary.paths,

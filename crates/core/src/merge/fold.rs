@@ -6,10 +6,11 @@ use serde_json::{Map, Value};
 
 use super::instances::InstanceFold;
 use super::join::{CountedSide, Side, join};
+use super::removal::{self, Exclusion};
 use super::shape::{Schemas, ShapeRules};
 use super::trace::{Loss, LossTracer};
 use super::tree::{Leaf, MergeTree, decompose};
-use super::{BlockSource, Layer, Stack, StackGroup, removal};
+use super::{BlockSource, Layer, Stack, StackGroup};
 use crate::model::{BlockName, Direction, Granularity, Level, LossReason, Strategy, Unit};
 use crate::profile::{Block, EmptyBehavior, FoldOrder, FoldSpan, Profile, SameTarget};
 
@@ -22,6 +23,9 @@ pub enum FoldDetail {
     Losses,
     /// The rules as JSON text, for callers that only pass them on.
     Text,
+    /// The rules as they are merged, before missing objects, fields that exclude each other, and own fields remove
+    /// anything.
+    Merged,
 }
 
 /// The result of a fold.
@@ -44,9 +48,11 @@ pub struct FoldResult<'p> {
     pub losses: Vec<Loss>,
     /// The strategy of the least specific block that took part.
     pub strategy: Option<Strategy>,
-    /// The policies whose references to missing objects make everything fail closed, sorted (specification
-    /// 5.7). There are no rules then.
+    /// The policies whose references to missing objects, or fields that exclude each other, make everything fail
+    /// closed, sorted (specification 5.7, 5.12). There are no rules then.
     pub failed: Vec<usize>,
+    /// The most specific policies of those that set fields that exclude each other, sorted (specification 5.12).
+    pub refused: Vec<usize>,
 }
 
 /// One unit of a result.
@@ -216,9 +222,14 @@ pub fn fold<'p>(
     };
     // Own fields alone are not an effective policy (specification 5.6).
     let mut merged = merged.filter(|_| strategy.is_some());
-    let (replaced, failed) = match &mut merged {
-        Some(side) => removed(&mut side.tree, &near, (stack, &sources), &mut tracer),
-        None => (Vec::new(), Vec::new()),
+    let (replaced, Exclusion { failed, refused }) = match &mut merged {
+        Some(side) if detail != FoldDetail::Merged => removed(
+            (&mut side.tree, profile),
+            &near,
+            (stack, &sources),
+            &mut tracer,
+        ),
+        _ => (Vec::new(), Exclusion::default()),
     };
     let merged = merged.filter(|_| failed.is_empty());
     let strategy = strategy.filter(|_| failed.is_empty());
@@ -229,36 +240,42 @@ pub fn fold<'p>(
         None => {}
     }
     let (units, filled) = units(merged, replaced);
-    let losses = tracer.into_losses();
     FoldResult {
         spec,
         text,
         units,
         filled,
         skipped,
-        losses,
+        losses: tracer.into_losses(),
         strategy,
         sources,
         failed,
+        refused,
     }
 }
 
-/// Removes what missing objects and own fields take from a result. Returns the units that own fields stand for,
-/// and the policies for which everything fails closed (specification 5.7, 6.4).
+/// Removes what missing objects, fields that exclude each other, and own fields take from a result. Returns the
+/// units that own fields stand for, and the policies for which everything fails closed (specification 5.7, 5.12,
+/// 6.4).
 fn removed<'p>(
-    tree: &mut MergeTree<'_>,
+    (tree, profile): (&mut MergeTree<'_>, &Profile),
     near: &[FoldStep<'p>],
     own: (&Stack<'p>, &[BlockSource]),
     tracer: &mut LossTracer<'_>,
-) -> (Vec<MergedUnit<'p>>, Vec<usize>) {
+) -> (Vec<MergedUnit<'p>>, Exclusion) {
     let offers = near
         .iter()
         .map(|step| (step.block, step.source, step.policy));
     let failed = removal::withdraw(tree, offers, tracer);
     if !failed.is_empty() {
-        return (Vec::new(), failed);
+        let refused = Vec::new();
+        return (Vec::new(), Exclusion { failed, refused });
     }
-    (removal::replace(tree, own, tracer), failed)
+    let exclusion = removal::exclude(tree, profile, own.1, tracer);
+    if !exclusion.failed.is_empty() {
+        return (Vec::new(), exclusion);
+    }
+    (removal::replace(tree, own, tracer), exclusion)
 }
 
 /// Returns the units of a result, and the empty objects and lists that were filled. `replaced` are the units

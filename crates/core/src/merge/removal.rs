@@ -1,5 +1,6 @@
 //! What is removed from a merged result: values of policies that reference missing objects (specification
-//! 5.7), and values that fields of the object replace (specification 6.4).
+//! 5.7), fields that exclude each other (specification 5.12), and values that fields of the object replace
+//! (specification 6.4).
 
 use std::borrow::Cow;
 
@@ -9,8 +10,8 @@ use super::fold::MergedUnit;
 use super::trace::LossTracer;
 use super::tree::MergeTree;
 use super::{BlockSource, Stack};
-use crate::model::{BlockName, Direction, LossReason, Unit};
-use crate::profile::Block;
+use crate::model::{BlockName, Direction, LossReason, Segment, Unit};
+use crate::profile::{Block, Profile};
 
 /// Handles the references to missing objects in a result (specification 5.7): leaves out what fails open, and
 /// returns the policies for which everything fails closed, sorted. `offers` are the blocks that the fold covers,
@@ -54,6 +55,77 @@ pub(super) fn withdraw<'b>(
         tree.cut(&unit.0);
     }
     failed
+}
+
+/// What fields that exclude each other do to a result (specification 5.12).
+#[derive(Default)]
+pub(super) struct Exclusion {
+    /// The policies for which everything fails closed, sorted.
+    pub failed: Vec<usize>,
+    /// The most specific policy of each group of fields, sorted.
+    pub refused: Vec<usize>,
+}
+
+/// Handles fields that exclude each other and stand together in a result (specification 5.12): leaves out what
+/// fails open.
+pub(super) fn exclude(
+    tree: &mut MergeTree<'_>,
+    profile: &Profile,
+    sources: &[BlockSource],
+    tracer: &mut LossTracer<'_>,
+) -> Exclusion {
+    let mut exclusion = Exclusion::default();
+    let mut omitted: Vec<&[Segment]> = Vec::new();
+    for setting in &profile.exclusive {
+        // The result is copied only where several fields can be set.
+        let occurs = |field: &&Unit| {
+            let mut found = false;
+            tree.leaves_at(&field.0, &mut |_, _| found = true);
+            found
+        };
+        if setting.fields.iter().filter(occurs).count() < 2 {
+            continue;
+        }
+        let Value::Object(rules) = tree.pruned() else {
+            continue;
+        };
+        let set = setting.set_in(&rules);
+        if set.len() < 2 {
+            continue;
+        }
+        let mut setters: Vec<usize> = Vec::new();
+        for field in set {
+            tree.leaves_at(&field.0, &mut |leaf, _| setters.extend(&leaf.sources));
+        }
+        let policies = setters.iter().filter_map(|&s| sources.get(s)?.policy);
+        let policies: Vec<usize> = policies.collect();
+        // A policy can be attached to several nodes of a path, of which the most specific counts.
+        let places = sources.iter().filter_map(|source| {
+            let policy = source.policy.filter(|policy| policies.contains(policy))?;
+            Some((source.group, source.rank, policy))
+        });
+        exclusion
+            .refused
+            .extend(places.max().map(|(.., policy)| policy));
+        match setting.holder_if_open(&rules) {
+            Some(holder) => omitted.push(holder),
+            None => exclusion.failed.extend(policies),
+        }
+    }
+    for list in [&mut exclusion.failed, &mut exclusion.refused] {
+        list.sort_unstable();
+        list.dedup();
+    }
+    if !exclusion.failed.is_empty() {
+        tracer.lost(tree, LossReason::ExclusiveFields);
+        return exclusion;
+    }
+    for holder in omitted {
+        let unit = Unit(holder.to_vec());
+        tracer.cut_out(tree, &unit, LossReason::ExclusiveFields);
+        tree.cut(&unit.0);
+    }
+    exclusion
 }
 
 /// Removes the values that fields of the object replace (specification 6.4), and returns the units that stand

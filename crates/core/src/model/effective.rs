@@ -116,6 +116,8 @@ pub enum LossReason {
     OwnField,
     /// An object that a policy references is missing (specification 5.7).
     MissingReference,
+    /// The unit is one of several fields that exclude each other (specification 5.12).
+    ExclusiveFields,
     /// A policy on a section, or on a more specific target, replaces this policy there as a whole.
     SectionTaken,
     /// The overrides block of the same policy sets the unit.
@@ -206,6 +208,7 @@ impl LossReason {
             LossReason::BeyondClosestParent => "beyond the closest parent",
             LossReason::OwnField => "own field of the object",
             LossReason::MissingReference => "missing reference",
+            LossReason::ExclusiveFields => "fields that exclude each other",
             LossReason::SectionTaken => "a more specific target takes its part whole",
             LossReason::SamePolicyOverride => "override of the same policy",
         }

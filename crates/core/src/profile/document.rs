@@ -86,6 +86,7 @@ pub(super) struct Spec {
     pub(super) field_defaults: Option<Vec<FieldDefaultDoc>>,
     pub(super) own_fields: Option<Vec<OwnFieldDoc>>,
     pub(super) references: Option<Vec<ReferenceDoc>>,
+    pub(super) exclusive: Option<Vec<ExclusiveDoc>>,
     pub(super) trust_status: Option<bool>,
     pub(super) limits: Option<Vec<LimitDoc>>,
     pub(super) waypoints: Option<WaypointsDoc>,
@@ -112,6 +113,10 @@ pub(super) struct TargetDoc {
     pub(super) sections: Option<bool>,
     #[serde(default)]
     pub(super) fields: Vec<String>,
+    #[serde(default)]
+    pub(super) without: Vec<String>,
+    #[serde(default)]
+    pub(super) merged: bool,
     #[serde(default)]
     pub(super) namespaces: TargetNamespaces,
 }
@@ -231,6 +236,13 @@ pub(super) struct ReferenceDoc {
     pub(super) one_is_enough: Option<bool>,
     pub(super) fail_open: Option<String>,
     pub(super) reason: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct ExclusiveDoc {
+    pub(super) fields: Vec<String>,
+    pub(super) fail_open: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

@@ -382,7 +382,10 @@ fn within(name: &Unit, fields: &[Unit]) -> Vec<Unit> {
 }
 
 /// The first field of rules that is not among `fields`, if these are limited.
-pub fn other_field<'r>(rules: &'r Map<String, Value>, fields: &[Vec<String>]) -> Option<&'r str> {
+pub(super) fn other_field<'r>(
+    rules: &'r Map<String, Value>,
+    fields: &[Vec<String>],
+) -> Option<&'r str> {
     if fields.is_empty() {
         return None;
     }

@@ -5,6 +5,7 @@
 mod builtin;
 mod checked;
 mod document;
+mod forbidden;
 mod instances;
 mod label;
 mod limits;
@@ -26,7 +27,7 @@ pub use document::{ProfileDocument, ProfileError, parse_documents, parse_value};
 pub use label::PolicyLabel;
 pub use limits::{
     LimitSet, LimitedBlocks, Limits, ListenerField, ListenerTraits, MetConditions, RootTraits,
-    TlsMode, WaypointNamespace, fieldwise, other_field,
+    TlsMode, WaypointNamespace, fieldwise,
 };
 pub use policy::{
     Block, MissingObjects, MissingReference, Policy, Reference, ReferenceTarget,
@@ -40,7 +41,7 @@ pub use waypoints::{CanaryLabel, LabelValues, WaypointLabel, Waypoints};
 use serde::Deserialize;
 
 use crate::expr::Expression;
-use crate::model::{FieldStep, GroupKind, Level, Str, Strategy};
+use crate::model::{FieldStep, GroupKind, Level, Str, Strategy, Unit};
 
 /// A resolved profile, in which every setting has a value.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,6 +120,8 @@ pub struct Profile {
     pub own_fields: Vec<OwnField>,
     /// References to objects that must exist (specification 5.7).
     pub references: Vec<FieldReference>,
+    /// Fields that exclude each other (specification 5.12).
+    pub exclusive: Vec<ExclusiveFields>,
     /// Whether to ignore policies that their own controller did not accept.
     pub trust_status: bool,
     /// The paths on which only some fields are rules, or none (specification 2.10).
@@ -181,8 +184,21 @@ pub struct TargetKind {
     pub sections: bool,
     /// The fields that a policy which names the kind can have, as paths; empty means all (specification 2.11).
     pub fields: Vec<Vec<String>>,
+    /// The values that a policy which names the kind cannot have (specification 2.11).
+    pub without: Vec<ForbiddenValue>,
+    /// Whether both are checked again for what becomes of the policy when it is merged (specification 2.13).
+    pub merged: bool,
     /// Whether only policies in the root namespace can name the kind (specification 2.11).
     pub root_only: bool,
+}
+
+/// A place at which a policy cannot have a value (specification 2.11).
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForbiddenValue {
+    /// Path in the rules; `[*]` stands for every item of a list.
+    pub path: Vec<FieldStep>,
+    /// The path as it is written.
+    pub text: Str,
 }
 
 /// The level whose behaviour a kind changes (specification 2.3).
@@ -449,6 +465,15 @@ pub struct FieldReference {
     pub fail_open: Option<Vec<FieldStep>>,
     /// The reason of the condition Accepted.
     pub reason: Str,
+}
+
+/// Fields of which the controller refuses more than one in a result (specification 5.12).
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExclusiveFields {
+    /// The fields, as paths in the rules.
+    pub fields: Vec<Unit>,
+    /// Path of a boolean in an object above all of them. If it is true, the object is left out.
+    pub fail_open: Option<Unit>,
 }
 
 /// Vocabulary and ancestors of statuses (specification 10).

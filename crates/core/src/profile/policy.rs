@@ -191,7 +191,7 @@ impl Policy {
 }
 
 /// The value at a place of fields.
-fn value_at<'r>(rules: &'r Map<String, Value>, place: &[Segment]) -> Option<&'r Value> {
+pub(super) fn value_at<'r>(rules: &'r Map<String, Value>, place: &[Segment]) -> Option<&'r Value> {
     let mut fields = Some(rules);
     let mut value = None;
     for segment in place {

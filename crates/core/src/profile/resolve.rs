@@ -6,7 +6,7 @@ use super::document::{
 use super::label::PolicyLabel;
 use super::{
     AttachmentForms, CrossNamespace, EffectiveTarget, PolicyClass, Profile, ProfileOrigin,
-    SameTarget, TargetKinds, limits, settings,
+    SameTarget, TargetKinds, forbidden, limits, settings,
 };
 use crate::model::{GroupKind, Strategy};
 
@@ -148,6 +148,7 @@ fn from_spec(
         field_defaults: settings::each(spec.field_defaults.as_deref(), settings::field_default)?,
         own_fields: settings::each(spec.own_fields.as_deref(), settings::own_field)?,
         references: settings::each(spec.references.as_deref(), settings::reference)?,
+        exclusive: settings::each(spec.exclusive.as_deref(), forbidden::exclusive)?,
         trust_status: spec.trust_status.unwrap_or(false),
         waypoints: super::waypoints::resolve(spec.waypoints.as_ref())?,
         ignores_deleted: spec.while_deleting == WhileDeleting::Ignored,

@@ -3,7 +3,7 @@
 use super::document::{
     AttachmentForm, FieldDefaultDoc, InstanceDoc, KindDoc, ListenerSetsDoc, OneOrMany, OrderDoc,
     OwnFieldDoc, ReduceDoc, ReducerDoc, ReferenceDoc, RulesDoc, SpanDoc, SpanName, StatusDoc,
-    StrategyDoc, StrategyOwner, TargetDoc, TargetNamespaces,
+    StrategyDoc, StrategyOwner, TargetDoc,
 };
 use super::{
     AttachmentForms, EffectiveTarget, FieldDefault, FieldReference, FoldSpan, InstanceField,
@@ -32,12 +32,7 @@ pub(super) fn targets(given: Option<&[TargetDoc]>) -> SettingResult<TargetKinds>
     };
     let mut list: Vec<TargetKind> = Vec::new();
     for doc in given {
-        let target = TargetKind {
-            kind: super::read::normalize_kind(&doc.group, &doc.kind),
-            sections: doc.sections.unwrap_or(true),
-            fields: dotted_list(Some(&doc.fields), "targets.fields")?,
-            root_only: doc.namespaces == TargetNamespaces::Root,
-        };
+        let target = super::forbidden::target(doc)?;
         if !list.iter().any(|t| t.kind == target.kind) {
             list.push(target);
         }

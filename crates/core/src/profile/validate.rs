@@ -12,7 +12,7 @@ use crate::model::{Direction, Granularity, GroupKind, Level, Strategy, groups};
 /// # Errors
 /// The first contradiction.
 pub(super) fn validate(profile: &Profile) -> Result<(), String> {
-    let rules: [fn(&Profile) -> Option<&'static str>; 22] = [
+    let rules: [fn(&Profile) -> Option<&'static str>; 23] = [
         none_beside_others,
         class_and_strategies,
         top_down,
@@ -35,6 +35,7 @@ pub(super) fn validate(profile: &Profile) -> Result<(), String> {
         targets_below,
         super::limits::contradiction,
         super::waypoints::contradiction,
+        super::forbidden::contradiction,
     ];
     match rules.iter().find_map(|rule| rule(profile)) {
         Some(reason) => Err(reason.to_owned()),
@@ -340,6 +341,32 @@ mod tests {
             "requires rootNamespace",
         ),
         ("  targets: [{kind: Service, fields: [a..b]}]", "empty part"),
+        (
+            "  targets: [{kind: Service, without: ['a[name=x]']}]",
+            "not a path of fields",
+        ),
+        (
+            "  targets: [{kind: Service, fields: [a], merged: true}]",
+            "owner: Lower",
+        ),
+        (
+            "  targets: [{kind: Service, merged: true}]\n  rules: {defaults: [], overrides: []}\n  strategy: {owner: Lower}",
+            "needs `fields` or `without`",
+        ),
+        ("  exclusive: [{fields: [a]}]", "at least two"),
+        ("  exclusive: [{fields: [a, a.b]}]", "above another"),
+        (
+            "  exclusive: [{fields: [a.b, a.c], failOpen: open}]",
+            "above all of the fields",
+        ),
+        (
+            "  exclusive: [{fields: [a.b, a.c], failOpen: b.open}]",
+            "above all of the fields",
+        ),
+        (
+            "  preset: direct\n  exclusive: [{fields: [a, b]}]",
+            "class Inherited",
+        ),
         ("  limits: [{fields: [a]}]", "condition"),
         ("  limits: [{routes: [Gateway]}]", "not a kind of routes"),
         (

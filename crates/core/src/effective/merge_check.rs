@@ -1,0 +1,90 @@
+//! Checks what becomes of policies when they are merged (specification 2.13).
+
+use serde_json::Value;
+
+use super::{AttachmentChain, PolicyKind};
+use crate::merge::{FoldDetail, Layer, Stack, StackGroup, fold};
+use crate::profile::Policy;
+use crate::topology::NodeId;
+
+/// The message for a policy that, merged with others, sets fields that exclude each other (specification 5.12).
+pub(super) const EXCLUSIVE: &str =
+    "merged with less specific policies, it sets fields that exclude each other";
+
+/// A policy that is refused on a chain because of what it is merged to.
+#[derive(Debug)]
+pub(crate) struct MergeRefusal {
+    /// The node that the policy is attached to.
+    pub node: NodeId,
+    /// The policy.
+    pub policy: usize,
+    /// What the merged policy cannot have.
+    pub message: String,
+}
+
+impl PolicyKind {
+    /// The policies that are refused on a chain because of what they are merged to, from the least specific. They
+    /// take no part there (specification 2.13).
+    pub(crate) fn refused(&self, chain: &AttachmentChain) -> Vec<MergeRefusal> {
+        let mut refused = Vec::new();
+        if !self.profile.checks_merges() {
+            return refused;
+        }
+        let mut stack = Stack::default();
+        for (step, on_node, _) in self.acting(chain) {
+            let target = on_node.merge_check;
+            let target = target.and_then(|position| self.profile.target_at(position));
+            for (_, policies) in on_node.applying(chain) {
+                stack.groups.push(StackGroup {
+                    level: step.level,
+                    layers: Vec::new(),
+                });
+                for &index in policies {
+                    let Some(policy) = self.required_policy(index) else {
+                        continue;
+                    };
+                    add_layer(&mut stack, index, policy);
+                    // A policy that offers nothing is not merged.
+                    let Some(target) = target.filter(|_| !policy.is_transparent()) else {
+                        continue;
+                    };
+                    let folded = fold(&self.profile, self.schemas(), &stack, FoldDetail::Merged);
+                    let rules = folded.spec.as_ref().and_then(Value::as_object);
+                    if let Some(refusal) = rules.and_then(|rules| target.refusal(rules)) {
+                        let kind = &target.kind;
+                        refused.push(MergeRefusal {
+                            node: step.node,
+                            policy: index,
+                            message: format!(
+                                "merged with less specific policies, it has {refusal}, which a policy that targets `{kind}` cannot have"
+                            ),
+                        });
+                        drop(folded);
+                        remove_layer(&mut stack);
+                    }
+                }
+            }
+        }
+        refused
+    }
+}
+
+/// Adds a policy with all of its rules to the last group of a stack.
+fn add_layer<'p>(stack: &mut Stack<'p>, index: usize, policy: &'p Policy) {
+    let blocks = policy.blocks.iter();
+    if let Some(group) = stack.groups.last_mut() {
+        group.layers.push(Layer {
+            policy: Some(index),
+            blocks: blocks
+                .map(|block| (block, block.strategy.strategy()))
+                .collect(),
+        });
+    }
+}
+
+/// Removes the last policy of a stack.
+fn remove_layer(stack: &mut Stack<'_>) {
+    if let Some(group) = stack.groups.last_mut() {
+        group.layers.pop();
+    }
+}
