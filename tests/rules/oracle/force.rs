@@ -63,7 +63,8 @@ pub fn statuses(placed: &AttachedKind, scenes: &Scenes) -> BTreeMap<String, Stat
         let accepted = !placed.held(name).is_empty() && attached.policy.missing.is_none();
         if accepted && placed.kind.class != Class::Listed {
             let count = count(placed, scenes, &folded, &attached.policy);
-            if count.refused && !count.takes_part && !count.unknown {
+            let everywhere = count.refused && !count.takes_part && !count.unknown;
+            if everywhere || placed.refused_on_targets(&attached.policy) {
                 status.refused = true;
                 return (name.clone(), status);
             }

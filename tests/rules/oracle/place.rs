@@ -10,7 +10,7 @@ use super::leaf::{Leaf, Path, dotted, flatten};
 use super::limits::{Limit, limited};
 use super::objects::{Objects, at};
 use super::policy::Policy;
-use super::refused::refused;
+use super::refused::{forbids, merge_target, refused};
 use super::schema::Shape;
 use super::settings::{Class, SameTarget, Settings};
 use super::targets::{Outcome, Place, References, references};
@@ -327,6 +327,17 @@ impl<'w> AttachedKind<'w> {
             (Some(Outcome::RefNotPermitted), _) => no("RefNotPermitted"),
             (Some(Outcome::TargetNotFound) | None, _) => no("TargetNotFound"),
         }
+    }
+
+    /// Whether no target of a policy that has places can have its own rules (2.13).
+    pub fn refused_on_targets(&self, policy: &Policy) -> bool {
+        self.held(&policy.name).iter().all(|place| {
+            let object = place.node.split('/').next().unwrap_or_default();
+            merge_target(&self.kind, object).is_some_and(|target| {
+                let mut blocks = policy.blocks.iter();
+                blocks.any(|block| forbids(target, &block.rules))
+            })
+        })
     }
 
     /// What stands on a path.

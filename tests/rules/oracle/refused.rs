@@ -37,6 +37,12 @@ fn is_set(rules: &Value, path: &str) -> bool {
     found.iter().any(|(_, value)| !none(value))
 }
 
+/// The target of which policies are checked again after they were merged.
+pub fn merge_target<'k>(kind: &'k Settings, object: &str) -> Option<&'k Target> {
+    let mut targets = kind.targets.iter().flatten();
+    targets.find(|t| t.merged && short(&t.group, &t.kind) == object)
+}
+
 /// The policies that take no part because of what they are merged to: the number of the node, and the name. `nodes`
 /// are those of a path, with all rules of their policies.
 pub fn refused(kind: &Settings, nodes: &[Node]) -> BTreeSet<(usize, String)> {
@@ -44,8 +50,7 @@ pub fn refused(kind: &Settings, nodes: &[Node]) -> BTreeSet<(usize, String)> {
     let mut above: Vec<Node> = Vec::new();
     for (number, node) in nodes.iter().enumerate() {
         let object = node.key.split('/').next().unwrap_or_default();
-        let mut targets = kind.targets.iter().flatten();
-        let target = targets.find(|t| t.merged && short(&t.group, &t.kind) == object);
+        let target = merge_target(kind, object);
         above.push(Node {
             policies: Vec::new(),
             ..node.clone()
@@ -57,7 +62,10 @@ pub fn refused(kind: &Settings, nodes: &[Node]) -> BTreeSet<(usize, String)> {
             }
             let Some(target) = target else { continue };
             let spec = merged(kind, &above, &[]).spec();
-            if spec.is_some_and(|spec| forbids(target, &spec)) {
+            let mut own = policy.blocks.iter().map(|block| &block.rules);
+            if own.any(|rules| forbids(target, rules))
+                || spec.is_some_and(|spec| forbids(target, &spec))
+            {
                 above.last_mut().unwrap().policies.pop();
                 refused.insert((number, policy.name.clone()));
             }

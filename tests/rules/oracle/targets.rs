@@ -222,7 +222,8 @@ impl Resolver<'_> {
         let target = targets.find(|t| t.group == group && t.kind == kind)?;
         let policy = super::policy::Policy::read(self.kind, self.objects, self.policy, None);
         let mut blocks = policy.blocks.iter();
-        if blocks.any(|block| super::refused::forbids(target, &block.rules)) {
+        // With `merged` it keeps its places (2.13).
+        if !target.merged && blocks.any(|block| super::refused::forbids(target, &block.rules)) {
             return Some(Outcome::Invalid);
         }
         let root = self.kind.root_namespace.as_ref();

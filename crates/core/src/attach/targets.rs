@@ -51,13 +51,9 @@ impl Context<'_> {
         let Some(target) = self.profile.listed_target(kind) else {
             return Ok(());
         };
-        let blocks = self.policy.blocks.iter();
-        let mut refusals = blocks.filter_map(|block| target.refusal(&block.rules));
-        if let Some(refusal) = refusals.next() {
-            return Err((
-                Outcome::Invalid,
-                format!("a policy that targets `{kind}` cannot have {refusal}"),
-            ));
+        // Where policies are checked again after they were merged, the policy keeps its places (2.13).
+        if let Some(refusal) = target.refusal_of(self.policy).filter(|_| !target.merged) {
+            return Err((Outcome::Invalid, refusal));
         }
         let root = self.profile.root_namespace.as_ref();
         if target.root_only && root != Some(&self.policy.key.namespace) {

@@ -1,10 +1,8 @@
 //! Checks what becomes of policies when they are merged (specification 2.13).
 
-use serde_json::Value;
-
 use super::{AttachmentChain, PolicyKind};
 use crate::merge::{FoldDetail, Layer, Stack, StackGroup, fold};
-use crate::profile::Policy;
+use crate::profile::{Policy, TargetKind};
 use crate::topology::NodeId;
 
 /// The message for a policy that, merged with others, sets fields that exclude each other (specification 5.12).
@@ -48,24 +46,44 @@ impl PolicyKind {
                     let Some(target) = target.filter(|_| !policy.is_transparent()) else {
                         continue;
                     };
-                    let folded = fold(&self.profile, self.schemas(), &stack, FoldDetail::Merged);
-                    let rules = folded.spec.as_ref().and_then(Value::as_object);
-                    if let Some(refusal) = rules.and_then(|rules| target.refusal(rules)) {
-                        let kind = &target.kind;
+                    let refusal = target.refusal_of(policy);
+                    if let Some(message) = refusal.or_else(|| self.merged_refusal(target, &stack)) {
                         refused.push(MergeRefusal {
                             node: step.node,
                             policy: index,
-                            message: format!(
-                                "merged with less specific policies, it has {refusal}, which a policy that targets `{kind}` cannot have"
-                            ),
+                            message,
                         });
-                        drop(folded);
                         remove_layer(&mut stack);
                     }
                 }
             }
         }
         refused
+    }
+
+    /// Why a policy cannot be on a target with the result of the stack that it is the last of.
+    fn merged_refusal(&self, target: &TargetKind, stack: &Stack<'_>) -> Option<String> {
+        let folded = fold(&self.profile, self.schemas(), stack, FoldDetail::Merged);
+        let refusal = target.refusal(folded.spec.as_ref()?.as_object()?)?;
+        let kind = &target.kind;
+        Some(format!(
+            "merged with less specific policies, it has {refusal}, which a policy that targets `{kind}` cannot have"
+        ))
+    }
+
+    /// Why no reference of an attached policy is accepted: its own rules are refused on all of its targets
+    /// (specification 2.13).
+    pub(crate) fn refused_on_targets(&self, index: usize) -> Option<String> {
+        if !self.profile.checks_merges() {
+            return None;
+        }
+        let policy = self.policy_at(index)?;
+        let mut refusal = None;
+        for (node, _) in self.attached(index)?.nodes() {
+            let target = self.profile.listed_target(&node.object.kind);
+            refusal = Some(target.filter(|t| t.merged)?.refusal_of(policy)?);
+        }
+        refusal
     }
 }
 

@@ -338,9 +338,10 @@ impl PolicyKind {
         if !accepted || !has_status {
             return PolicyStatus::default();
         }
-        if let Some(refusal) = summary.refused_everywhere() {
+        let refusal = summary.refused_everywhere().cloned();
+        if let Some(refusal) = refusal.or_else(|| self.refused_on_targets(slot)) {
             return PolicyStatus {
-                refused: Some(refusal.clone()),
+                refused: Some(refusal),
                 ..PolicyStatus::default()
             };
         }

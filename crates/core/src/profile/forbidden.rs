@@ -6,10 +6,22 @@ use serde_json::{Map, Value};
 use super::document::{ExclusiveDoc, TargetDoc};
 use super::limits::other_field;
 use super::settings::{dotted, dotted_list};
-use super::{ExclusiveFields, ForbiddenValue, PolicyClass, Profile, TargetKind, TargetKinds};
+use super::{
+    ExclusiveFields, ForbiddenValue, Policy, PolicyClass, Profile, TargetKind, TargetKinds,
+};
 use crate::model::{FieldStep, GroupKind, Segment, Unit, parse_field_path};
 
 impl TargetKind {
+    /// Why a policy cannot be on this target with its own rules; `None` if it can (specification 2.11).
+    pub fn refusal_of(&self, policy: &Policy) -> Option<String> {
+        let mut blocks = policy.blocks.iter();
+        let refusal = blocks.find_map(|block| self.refusal(&block.rules))?;
+        let kind = &self.kind;
+        Some(format!(
+            "a policy that targets `{kind}` cannot have {refusal}"
+        ))
+    }
+
     /// Describes the first thing in rules that a policy on this target cannot have; `None` if it can have all of
     /// them (specification 2.11).
     pub fn refusal(&self, rules: &Map<String, Value>) -> Option<String> {
