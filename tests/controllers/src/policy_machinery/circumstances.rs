@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::admission::{array, joins, text};
 use super::answers::object;
-use super::verdict::PathKey;
+use super::verdict::{ListenerVerdict, PathKey};
 use super::worlds::World;
 
 /// Whether the path leads through a ListenerSet.
@@ -77,6 +77,18 @@ pub fn equal_age(world: &World, kind: &str, policy: &str) -> bool {
         .objects
         .iter()
         .any(|other| text(other, "/kind") == kind && other != this && place(other) == place(this))
+}
+
+/// Whether a policy that is being deleted names the listener.
+pub fn deleted_on_listener(world: &World, listener: &ListenerVerdict) -> bool {
+    world.objects.iter().any(|policy| {
+        let namespace = text(policy, "/metadata/namespace");
+        let gateway = format!("{namespace}/{}", text(policy, "/spec/targetRef/name"));
+        text(policy, "/kind") == listener.kind
+            && !text(policy, "/metadata/deletionTimestamp").is_empty()
+            && gateway == listener.gateway
+            && text(policy, "/spec/targetRef/sectionName") == listener.listener
+    })
 }
 
 /// The Gateways, as `namespace/name`, that an HTTPRoute names in several references.

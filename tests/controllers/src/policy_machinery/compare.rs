@@ -250,6 +250,7 @@ impl<'a> Comparison<'a> {
             _ if same => theirs.passed.as_str(),
             [policy] if theirs.policies.contains(policy) => "equal-age",
             [policy] if self.refused(kind, policy) => "not-valid",
+            [_] if circumstance::deleted_on_listener(self.world, theirs) => "deleted",
             _ => UNEXPLAINED,
         };
         let answer = if theirs.policies.is_empty() || !theirs.passed.is_empty() {
