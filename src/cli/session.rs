@@ -231,6 +231,9 @@ pub(super) fn incomplete_line(state: &v1::KindState) -> String {
             ". Add the missing Gateway or GatewayClass to the input (`--assume-class CLASS=CONTROLLER` stands for a \
              GatewayClass); `--controller` names the profiles of a custom controller"
         }
+        "DelegationNotFollowed" => {
+            ". `entail status` lists the policies of the child Routes: merge them by hand, or ask the controller"
+        }
         "NoProfile" | "FilterUnknown" => ". To evaluate it, write a PolicyProfile",
         _ => "",
     };

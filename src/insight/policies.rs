@@ -8,7 +8,7 @@ use crate::api::{policy_ref, v1};
 use crate::snapshot::Snapshot;
 use entail_core::attach::{AttachmentGroup, ReferenceOutcome};
 use entail_core::effective::{PolicyKind, PolicyStatus, World};
-use entail_core::model::{Enforcement, GroupKind, Outcome, PolicyRef};
+use entail_core::model::{Enforcement, GroupKind, Outcome, PolicyRef, UnknownReason};
 use entail_core::profile::{Policy, Vocabulary, is_routing_filter};
 
 /// Maximum number of units in a message.
@@ -168,7 +168,7 @@ fn in_force(kind: &PolicyKind, status: &PolicyStatus, idle: &[String]) -> Vec<v1
             Enforcement::Part | Enforcement::PartWithAdditions => ("True", "PartiallyProgrammed"),
             Enforcement::None => ("False", "Overridden"),
             Enforcement::NoScope => ("False", "Pending"),
-            Enforcement::Unknown => ("Unknown", "ControllerUnknown"),
+            Enforcement::Unknown => ("Unknown", unknown_reason(status).as_str()),
         };
         return vec![condition("Programmed", state, reason, text)];
     }
@@ -180,7 +180,7 @@ fn in_force(kind: &PolicyKind, status: &PolicyStatus, idle: &[String]) -> Vec<v1
         Enforcement::Part | Enforcement::PartWithAdditions => ("True", "PartiallyEnforced"),
         Enforcement::None => ("False", "Overridden"),
         Enforcement::NoScope => ("False", "Unknown"),
-        Enforcement::Unknown => ("Unknown", "ControllerUnknown"),
+        Enforcement::Unknown => ("Unknown", unknown_reason(status).as_str()),
     };
     let mut conditions = vec![condition("Enforced", state, reason, text.clone())];
     if force == Enforcement::None {
@@ -189,10 +189,25 @@ fn in_force(kind: &PolicyKind, status: &PolicyStatus, idle: &[String]) -> Vec<v1
     conditions
 }
 
+/// Why it is not known how far a policy is in force.
+pub(super) fn unknown_reason(status: &PolicyStatus) -> UnknownReason {
+    status.unknown.unwrap_or(UnknownReason::ControllerUnknown)
+}
+
+/// Describes why it is not known how far a policy is in force.
+pub(super) fn unknown_message(reason: UnknownReason) -> &'static str {
+    match reason {
+        UnknownReason::DelegationNotFollowed => {
+            "rules of Routes delegate to or from its targets, and delegation is not followed"
+        }
+        _ => "it is not known which controller serves its targets",
+    }
+}
+
 /// Describes the overridden units, the policies that override them, and the paths.
 fn enforcement_message(status: &PolicyStatus) -> String {
     if status.in_force == Some(Enforcement::Unknown) {
-        return "it is not known which controller serves its targets".to_owned();
+        return unknown_message(unknown_reason(status)).to_owned();
     }
     if status.in_force == Some(Enforcement::NoScope) {
         return "none of its targets is on a path".to_owned();

@@ -14,6 +14,7 @@ use std::rc::Rc;
 
 use super::Visibility;
 use super::lookup::unknown_kinds;
+use super::policies::{unknown_message, unknown_reason};
 use super::visible::visible_entries;
 use super::waypoints::idle_references;
 use crate::api::v1;
@@ -205,9 +206,9 @@ fn without_effect(status: &PolicyStatus) -> Option<(&'static str, String)> {
             Some(("NoScope", message))
         }
         Enforcement::Unknown => {
-            let message =
-                "not known to be in effect: it is not known which controller serves its targets";
-            Some(("ControllerUnknown", message.to_owned()))
+            let reason = unknown_reason(status);
+            let message = format!("not known to be in effect: {}", unknown_message(reason));
+            Some((reason.as_str(), message))
         }
         _ => None,
     }

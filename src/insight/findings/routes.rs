@@ -6,15 +6,16 @@ use std::collections::BTreeMap;
 use super::{ScopedFinding, finding};
 use crate::api::v1;
 use entail_core::effective::World;
-use entail_core::model::{GroupKind, ObjectKey, groups};
+use entail_core::model::{GroupKind, ObjectKey, UnknownReason, groups};
 use entail_core::store::{Listener, Projection, ROUTE_KINDS};
 use v1::finding::Severity;
 
-/// Adds the findings about conflicting listeners, conflicting routes, and parentRefs that do not
-/// attach.
+/// Adds the findings about conflicting listeners, conflicting routes, parentRefs that do not attach, and
+/// rules that delegate.
 pub(super) fn conflicts(world: &World, findings: &mut Vec<ScopedFinding>) {
     listeners(world, findings);
     parents(world, findings);
+    delegations(world, findings);
     routes(world, findings);
 }
 
@@ -83,6 +84,30 @@ fn parents(world: &World, findings: &mut Vec<ScopedFinding>) {
                     &key,
                     message,
                 ));
+            }
+        }
+    }
+}
+
+/// Adds the rules that delegate to other Routes, which is not followed (specification 1.8).
+fn delegations(world: &World, findings: &mut Vec<ScopedFinding>) {
+    for row in &ROUTE_KINDS {
+        let kind = GroupKind::new(groups::GATEWAY, row.kind);
+        for ((namespace, name), entry) in world.store().of_kind(&kind) {
+            let Projection::Route(route) = &entry.projection else {
+                continue;
+            };
+            let key = ObjectKey::new(kind.clone(), namespace.clone(), name.clone());
+            for rule in 0..route.rules.len() {
+                let Some(children) = world.topology().children_of_rule(&key, rule) else {
+                    continue;
+                };
+                let message = format!(
+                    "spec.rules[{rule}] delegates to {children}, which is not followed: effective policies are \
+                     unknown at and below the rule"
+                );
+                let reason = UnknownReason::DelegationNotFollowed.as_str();
+                findings.push(finding(world, Severity::Warning, reason, &key, message));
             }
         }
     }

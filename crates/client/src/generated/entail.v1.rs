@@ -86,6 +86,7 @@ pub struct Unknown {
     /// `NoProfile`: no profile describes the kind, and objects of it target the path.
     /// `FilterUnknown`: a filter of the route rule or of the backendRef references the kind, which has
     /// no profile.
+    /// `DelegationNotFollowed`: the route rule delegates to other Routes, whose policies count as well.
     /// `SelectorNotEvaluated`: policies select workloads by labels. The entry holds for all other
     /// policies of the kind. For all other reasons, it holds for none.
     #[prost(string, tag = "1")]

@@ -31,8 +31,8 @@ impl World {
         chain: &AttachmentChain,
         detail: FoldDetail,
     ) -> (EffectivePolicy, Option<String>) {
-        let unknown = kind.unknown(chain);
-        let is_known = chain.unknown.is_none() && !kind.is_unprofiled();
+        let unknown = kind.unknown(chain, &self.topology);
+        let is_known = !chain.is_unknown() && !kind.is_unprofiled();
         let (mut effective, text) = match is_known {
             true => self.compute(kind, chain, detail),
             false => (EffectivePolicy::default(), None),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{AttachmentChain, PolicyKind, UnknownController, World};
 use crate::attach::AttachmentGroup;
-use crate::model::{GroupKind, Level, NodeKey, Object, Strategy};
+use crate::model::{GroupKind, Level, NodeKey, Object, PolicyRef, Strategy};
 use crate::profile::{LimitSet, MissingObjects, PolicyClass, Profile, StrategySource};
 
 /// Everything that the answer of a kind depends on: equal keys have equal answers, also across rebuilds.
@@ -17,6 +17,8 @@ pub struct AnswerKey {
     definition: Option<PtrEq<Object>>,
     inherited_only: bool,
     unknown: Option<UnknownController>,
+    /// The message about child Routes, and the policies that it concerns.
+    delegated: Option<(String, Vec<PolicyRef>)>,
     groups: Vec<GroupKey>,
     /// The object whose own fields are merged, and its version.
     own: Option<(NodeKey, PtrEq<Object>)>,
@@ -74,10 +76,21 @@ impl World {
             definition: kind.definition.clone().map(PtrEq),
             inherited_only: chain.inherited_only,
             unknown: chain.unknown.clone(),
+            delegated: self.delegated_key(kind, chain),
             groups: self.group_keys(kind, chain),
             own: chain.own.and_then(|node| self.own_version(node)),
             rejected: rejected(kind, chain),
         }
+    }
+
+    fn delegated_key(
+        &self,
+        kind: &PolicyKind,
+        chain: &AttachmentChain,
+    ) -> Option<(String, Vec<PolicyRef>)> {
+        chain.delegated.as_ref()?;
+        let unknown = kind.unknown(chain, &self.topology)?;
+        Some((unknown.message, unknown.policies))
     }
 
     fn group_keys(&self, kind: &PolicyKind, chain: &AttachmentChain) -> Vec<GroupKey> {

@@ -94,7 +94,8 @@ impl PolicyKind {
             is_for || on_node.is_for_all()
         });
         chain.client = client.filter(|_| own_clients);
-        (!chain.steps.is_empty()).then_some(chain)
+        let is_attached = !chain.steps.is_empty() || chain.delegated_nodes().next().is_some();
+        is_attached.then_some(chain)
     }
 
     /// The steps of a chain that a policy is attached to.

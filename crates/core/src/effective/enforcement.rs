@@ -8,7 +8,7 @@ use super::merge_check::{EXCLUSIVE, MergeRefusal};
 use super::stack::Acceptance;
 use super::{AttachmentChain, PolicyKind, World, direct};
 use crate::merge::{FoldDetail, FoldResult, MergedUnit, fold, leaves_of, value_at};
-use crate::model::{Enforcement, Granularity, Segment, Unit};
+use crate::model::{Enforcement, Granularity, Segment, Unit, UnknownReason};
 use crate::profile::{Block, PolicyClass};
 use crate::topology::NodeId;
 
@@ -40,8 +40,9 @@ pub(crate) struct EnforcementSummary {
     pub paths: usize,
     pub overridden_paths: usize,
     pub overridden_path_names: Vec<String>,
-    /// Whether the policy is on a path where its kind is unknown (specification 2.6).
-    pub is_on_unknown_path: bool,
+    /// Why the kind is unknown on a path of the policy, if it is; the first reason of several (specification
+    /// 1.8, 2.6).
+    pub unknown: Option<UnknownReason>,
     pub overridden_units: BTreeSet<Unit>,
     pub overridden_by: BTreeSet<usize>,
     /// Why the policy is refused on some path (specification 2.13, 5.12).
@@ -73,6 +74,12 @@ impl EnforcementSummary {
         self.overridden_by.extend(&share.overridden_by);
     }
 
+    /// Records that the kind is unknown on a path of the policy.
+    pub fn note_unknown(&mut self, reason: UnknownReason) {
+        let first = self.unknown.into_iter().chain([reason]).min();
+        self.unknown = first;
+    }
+
     /// Records that the policy is refused on a path. Of several messages the first in order counts, whatever the
     /// order of the paths.
     pub fn refuse(&mut self, message: &str) {
@@ -84,14 +91,14 @@ impl EnforcementSummary {
     /// Why the policy is refused wherever it would take part.
     pub fn refused_everywhere(&self) -> Option<&String> {
         let refused = self.refused.as_ref();
-        refused.filter(|_| !self.takes_part && !self.is_on_unknown_path)
+        refused.filter(|_| !self.takes_part && self.unknown.is_none())
     }
 
     /// How far the policy is in force.
     pub fn in_force(&self) -> Enforcement {
         let lost = !self.overridden_units.is_empty();
         match (self.paths, lost, self.won, self.additions) {
-            (0, ..) if self.is_on_unknown_path => Enforcement::Unknown,
+            (0, ..) if self.unknown.is_some() => Enforcement::Unknown,
             (0, ..) => Enforcement::NoScope,
             (_, true, false, _) => Enforcement::None,
             (_, true, true, true) => Enforcement::PartWithAdditions,
@@ -106,7 +113,7 @@ impl EnforcementSummary {
 impl World {
     /// What the policies of a kind contribute to the scopes with this chain.
     pub(crate) fn contribution(&self, kind: &PolicyKind, chain: &AttachmentChain) -> Contribution {
-        if chain.unknown.is_some() {
+        if chain.is_unknown() {
             return Contribution::default();
         }
         let groups = kind.groups(chain);

@@ -27,7 +27,7 @@ impl World {
         let effective = self.answer(kind, chain);
         let groups = kind.groups(chain);
         let units = match kind.profile.class {
-            _ if chain.unknown.is_some() => Vec::new(),
+            _ if chain.is_unknown() => Vec::new(),
             PolicyClass::Listed | PolicyClass::Unprofiled => Vec::new(),
             PolicyClass::Direct => kind.direct_units(&groups),
             PolicyClass::Inherited => {

@@ -61,7 +61,12 @@ impl World {
             }
             chain.steps.push(step);
         }
-        if chain.steps.is_empty() {
+        if activity != Activity::Inactive {
+            let mut rules = resolved.steps.iter();
+            let delegation = rules.find_map(|step| kind.delegation_at(&self.topology, *step));
+            chain.delegated = delegation.map(|id| kind.delegated_nodes(&self.topology, id));
+        }
+        if chain.steps.is_empty() && chain.delegated_nodes().next().is_none() {
             return None;
         }
         if !profile.own_fields.is_empty() {
@@ -257,7 +262,7 @@ impl World {
                     continue;
                 };
                 if let Some(chain) = self.attachment_chain(collector.kind, resolved) {
-                    collector.note_unknown(&chain);
+                    collector.note_unknown(self, &chain);
                 }
                 if !self.activity_on(collector.kind, resolved).is_active() {
                     continue;
@@ -266,7 +271,8 @@ impl World {
                 if !self.is_scope(collector.kind, resolved) {
                     continue;
                 }
-                let Some(chain) = self.attachment_chain(collector.kind, resolved) else {
+                let chain = self.attachment_chain(collector.kind, resolved);
+                let Some(chain) = chain.filter(|chain| !chain.is_unknown()) else {
                     continue;
                 };
                 let kind = collector.kind;
@@ -326,10 +332,10 @@ impl StatusCollector<'_> {
     }
 
     /// Records the policies on a path where the kind is unknown.
-    fn note_unknown(&mut self, chain: &AttachmentChain) {
-        for slot in self.kind.unknown_slots(chain) {
+    fn note_unknown(&mut self, world: &World, chain: &AttachmentChain) {
+        for (slot, reason) in self.kind.unknown_slots(chain, &world.topology) {
             if let Some(summary) = self.summaries.get_mut(slot) {
-                summary.is_on_unknown_path = true;
+                summary.note_unknown(reason);
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::profile::{Block, PolicyClass};
 impl World {
     /// The lost units on the paths with this chain, sorted.
     pub fn losses(&self, kind: &PolicyKind, chain: &AttachmentChain) -> Vec<Unit> {
-        if chain.unknown.is_some() {
+        if chain.is_unknown() {
             return Vec::new();
         }
         let groups = kind.groups(chain);

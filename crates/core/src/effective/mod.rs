@@ -9,6 +9,7 @@ mod answer;
 mod answer_key;
 pub(crate) mod chain;
 mod controllers;
+pub(crate) mod delegation;
 mod direct;
 pub(crate) mod enforcement;
 mod explain;
@@ -37,6 +38,7 @@ pub use waypoints::PathRoot;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use self::delegation::DelegatedNodes;
 use self::policy_table::{NodeTable, PolicyTable};
 use self::schemas::KindSchemas;
 use self::waypoints::{WaypointTable, services_behind_waypoints};
@@ -122,6 +124,8 @@ pub struct AttachmentChain {
     pub(crate) unknown: Option<UnknownController>,
     /// The limits that hold on the path (specification 2.10).
     pub(crate) limits: LimitSet,
+    /// The child Routes of the rule on the path, whose policies are not known (specification 1.8).
+    pub(crate) delegated: Option<DelegatedNodes>,
 }
 
 impl World {

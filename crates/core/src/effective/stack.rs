@@ -196,9 +196,10 @@ impl AttachmentChain {
         }
     }
 
-    /// Whether it is not known whether the kind acts on the path (specification 2.6).
+    /// Whether nothing is known of the kind on the path: it is not known whether the kind acts there
+    /// (specification 2.6), or the rule delegates to other Routes (specification 1.8).
     pub fn is_unknown(&self) -> bool {
-        self.unknown.is_some()
+        self.unknown.is_some() || self.delegated.is_some()
     }
 
     /// Whether the path ends above the kind's effective level.

@@ -1,6 +1,6 @@
 //! Statuses of policies (specification 10).
 
-use crate::model::{Enforcement, ObjectKey, PolicyRef};
+use crate::model::{Enforcement, ObjectKey, PolicyRef, UnknownReason};
 
 /// The statuses of all policies.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +15,8 @@ pub struct Statuses {
 pub struct PolicyStatus {
     /// How far the policy is in force; `None` if it is not accepted or the kind has no such condition.
     pub in_force: Option<Enforcement>,
+    /// Why it is not known how far the policy is in force, if `in_force` is Unknown.
+    pub unknown: Option<UnknownReason>,
     /// Why the policy is not accepted, if it is refused wherever it would take part (specification
     /// 2.13, 5.12).
     pub refused: Option<String>,

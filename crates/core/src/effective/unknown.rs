@@ -1,4 +1,4 @@
-//! What the answers of a kind do not know (specification 2.5 to 2.8).
+//! What the answers of a kind do not know (specification 1.8, 2.5 to 2.8).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,33 +10,68 @@ use crate::attach::{AttachmentGroup, FilterReferences};
 use crate::model::{Level, Object, ObjectKey, Outcome, PolicyRef, Unknown, UnknownReason};
 use crate::profile::{Policy, PolicyClass, Profile, read_policy};
 use crate::store::Store;
+use crate::topology::Topology;
 
 /// The number of policies that an answer lists.
-const MAX_LISTED: usize = 16;
+pub(super) const MAX_LISTED: usize = 16;
 /// The number of policies that a message names.
 const MAX_NAMED: usize = 3;
 
 impl PolicyKind {
     /// What is not known of the kind on the paths with this chain. The list of policies is bounded, because
     /// every path below a node would repeat it; the message has their number.
-    pub(super) fn unknown(&self, chain: &AttachmentChain) -> Option<Unknown> {
-        let mut unknown = self.unknown_of_all(chain)?;
+    pub(super) fn unknown(&self, chain: &AttachmentChain, topology: &Topology) -> Option<Unknown> {
+        let mut unknown = self.unknown_of_all(chain, topology)?;
         unknown.policies.truncate(MAX_LISTED);
         Some(unknown)
     }
 
-    fn unknown_of_all(&self, chain: &AttachmentChain) -> Option<Unknown> {
-        if self.profile.class == PolicyClass::Unprofiled {
-            return self.unprofiled(chain);
+    fn unknown_of_all(&self, chain: &AttachmentChain, topology: &Topology) -> Option<Unknown> {
+        let unknown = match &chain.unknown {
+            _ if self.profile.class == PolicyClass::Unprofiled => self.unprofiled(chain),
+            Some(controller) => {
+                let policies = self.references(chain, |on_node| on_node.valid(chain));
+                (!policies.is_empty()).then(|| Unknown {
+                    reason: UnknownReason::ControllerUnknown,
+                    message: controller.message(),
+                    policies,
+                })
+            }
+            None => None,
+        };
+        let unknown = unknown.or_else(|| self.delegated(chain, topology));
+        match unknown {
+            None if chain.unknown.is_none() && !self.is_unprofiled() => self.selecting(chain),
+            unknown => unknown,
         }
-        if let Some(controller) = &chain.unknown {
-            let policies = self.references(chain, |on_node| on_node.valid(chain));
-            return (!policies.is_empty()).then(|| Unknown {
-                reason: UnknownReason::ControllerUnknown,
-                message: controller.message(),
-                policies,
-            });
-        }
+    }
+
+    /// The policies on the path and on the child Routes of its rule, if it delegates (specification 1.8).
+    fn delegated(&self, chain: &AttachmentChain, topology: &Topology) -> Option<Unknown> {
+        let delegation = topology
+            .delegations
+            .get(chain.delegated.as_ref()?.delegation)?;
+        let mut policies = self.references(chain, |on_node| on_node.valid(chain));
+        let of_children = chain.delegated_nodes();
+        let of_children = of_children.filter_map(|node| self.nodes.get(&node));
+        let of_children = of_children.flat_map(|on_node| on_node.valid(chain));
+        let of_children = of_children.filter_map(|slot| self.required_policy(slot));
+        policies.extend(of_children.map(|policy| PolicyRef::of(&policy.key)));
+        policies.sort();
+        policies.dedup();
+        (!policies.is_empty()).then(|| Unknown {
+            reason: UnknownReason::DelegationNotFollowed,
+            message: format!(
+                "the rule delegates to {}, and delegation is not followed: policies there can add to those of \
+                 this path or override them",
+                delegation.children
+            ),
+            policies,
+        })
+    }
+
+    /// The policies that select workloads (specification 2.8).
+    fn selecting(&self, chain: &AttachmentChain) -> Option<Unknown> {
         let policies = self.references(chain, NodePolicies::selecting);
         (!policies.is_empty()).then(|| Unknown {
             reason: UnknownReason::SelectorNotEvaluated,
@@ -105,13 +140,35 @@ impl PolicyKind {
         found
     }
 
-    /// The policies that make the kind unknown on the paths with this chain, by slot (specification 2.6).
-    pub(crate) fn unknown_slots(&self, chain: &AttachmentChain) -> Vec<usize> {
-        if chain.unknown.is_none() {
+    /// The policies that make the kind unknown on the paths with this chain, by slot and with the reason
+    /// (specification 1.8, 2.6).
+    pub(crate) fn unknown_slots(
+        &self,
+        chain: &AttachmentChain,
+        topology: &Topology,
+    ) -> Vec<(usize, UnknownReason)> {
+        if !chain.is_unknown() {
             return Vec::new();
         }
-        let nodes = self.acting(chain).map(|(_, on_node, _)| on_node);
-        nodes.flat_map(|on_node| on_node.valid(chain)).collect()
+        let on_path = match chain.unknown {
+            Some(_) => UnknownReason::ControllerUnknown,
+            None => UnknownReason::DelegationNotFollowed,
+        };
+        let nodes = self.acting(chain);
+        let nodes = nodes.map(|(_, on_node, _)| (on_node, on_path));
+        let delegated = chain.delegated.iter();
+        let of_children =
+            delegated.flat_map(|found| self.nodes_of_children(topology, found.delegation));
+        let of_children = of_children.filter_map(|node| self.nodes.get(&node));
+        let of_children =
+            of_children.map(|on_node| (on_node, UnknownReason::DelegationNotFollowed));
+        let nodes = nodes.chain(of_children);
+        nodes
+            .flat_map(|(on_node, reason)| {
+                let slots = on_node.valid(chain).into_iter();
+                slots.map(move |slot| (slot, reason))
+            })
+            .collect()
     }
 }
 

@@ -3,6 +3,7 @@
 //! The judge computes the same chain from a whole resolved path with `World::attachment_chain`. The engine
 //! works by steps because paths with equal chain states continue alike. Tests compare the two.
 
+use crate::effective::delegation::DelegatedNodes;
 use crate::effective::waypoints::ServiceAttachments;
 use crate::effective::{Activity, AttachmentChain, PolicyKind, World};
 use crate::model::{Level, NodeKey, Str};
@@ -29,6 +30,8 @@ pub(super) struct ChainState {
     limits: LimitSet,
     /// The attachments to Services that count on the path (specification 2.12).
     services: ServiceAttachments,
+    /// The child Routes of the rule on the path (specification 1.8).
+    delegated: Option<DelegatedNodes>,
 }
 
 /// How the chain of a kind starts at a root.
@@ -61,6 +64,8 @@ pub(super) struct ChainEffect {
     reads_own_fields: bool,
     /// The conditions of limits that the node meets.
     met: MetConditions,
+    /// The child Routes of the node, if it is a rule (specification 1.8).
+    pub(super) delegated: Option<DelegatedNodes>,
 }
 
 /// One step down a path.
@@ -107,6 +112,7 @@ impl World {
                 .filter(|&node| reads_own_fields && self.sets_own_fields(kind, node)),
             reads_own_fields,
             met: self.met_conditions(profile, step.node, step.level),
+            delegated: None,
         };
         (effect != ChainEffect::default()).then_some(effect)
     }
@@ -189,6 +195,9 @@ impl ChainState {
         if let Some(node) = effect.node.filter(|_| chain_state.services.includes(level)) {
             chain_state.push(kind, node, level, client);
         }
+        if effect.delegated.is_some() {
+            chain_state.delegated.clone_from(&effect.delegated);
+        }
         if effect.reads_own_fields {
             chain_state.own = effect.own;
         }
@@ -219,18 +228,23 @@ impl ChainState {
 
     /// The nodes of the chain.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> {
-        self.steps.iter().map(|step| step.node)
+        let delegated = self.delegated.iter().flat_map(|found| found.nodes.iter());
+        let steps = self.steps.iter().map(|step| step.node);
+        steps.chain(delegated.copied())
     }
 
     /// The attachment chain; `None` if it is empty.
     pub fn attachment_chain(&self, inherited_only: bool, client: &Str) -> Option<AttachmentChain> {
-        (!self.steps.is_empty()).then(|| AttachmentChain {
+        let delegated = self.delegated.as_ref();
+        let of_children = delegated.is_some_and(|found| !found.nodes.is_empty());
+        (!self.steps.is_empty() || of_children).then(|| AttachmentChain {
             steps: self.steps.clone(),
             client: self.own_clients.then(|| client.clone()),
             own: self.own,
             inherited_only,
             unknown: self.activity.unknown().cloned(),
             limits: self.limits,
+            delegated: self.delegated.clone(),
         })
     }
 }

@@ -7,8 +7,10 @@ use hashbrown::{HashMap, HashSet};
 use super::automaton::{Automaton, ChainStateId, ChainStates, State, StateId, Transitions};
 use super::chain_state::{ChainEffect, ChainStart, ChainState, StepContext};
 use crate::attach::AttachmentGroup;
+use crate::effective::delegation::DelegatedNodes;
 use crate::effective::{NodePolicies, PathRoot, PolicyKind, World};
 use crate::model::{IndexVec, InternalError, Level, NodeKey, OrInternal, Str};
+use crate::topology::delegation::DelegationId;
 use crate::topology::{NodeId, PathStep, PathTrie, RootKind, TrieNode, TrieNodeId, TrieRoot};
 
 /// The effects of a trie node on all kinds. Nodes with equal symbols lead to the same next state.
@@ -38,6 +40,8 @@ struct AutomatonBuilder<'w> {
     symbols: Vec<Symbol>,
     symbol_ids: HashMap<Symbol, u32>,
     by_node: HashMap<(NodeId, Level), u32>,
+    /// The policies of each kind on the child Routes of a delegation.
+    delegated: HashMap<(usize, DelegationId), DelegatedNodes>,
     state_ids: HashMap<State, StateId>,
     automaton: Automaton,
 }
@@ -145,6 +149,7 @@ impl<'w> AutomatonBuilder<'w> {
             symbols: Vec::new(),
             symbol_ids: HashMap::new(),
             by_node: HashMap::new(),
+            delegated: HashMap::new(),
             state_ids: HashMap::from_iter([(start.clone(), 0)]),
             automaton: Automaton {
                 transitions: Arc::default(),
@@ -226,11 +231,23 @@ impl<'w> AutomatonBuilder<'w> {
         steps
     }
 
-    fn effects(&self, node: NodeId, level: Level, root: RootKind) -> Vec<(usize, ChainEffect)> {
+    fn effects(&mut self, node: NodeId, level: Level, root: RootKind) -> Vec<(usize, ChainEffect)> {
         let step = StepContext { node, level, root };
-        self.active_kinds()
-            .filter_map(|(number, kind)| Some((number, self.world.effect(kind, step)?)))
-            .collect()
+        let (world, topology) = (self.world, self.world.topology());
+        let mut found = Vec::new();
+        for (number, kind) in world.kinds().iter().enumerate() {
+            if kind.nodes.is_empty() {
+                continue;
+            }
+            let mut effect = world.effect(kind, step);
+            if let Some(id) = kind.delegation_at(topology, PathStep { node, level }) {
+                let delegated = self.delegated.entry((number, id));
+                let delegated = delegated.or_insert_with(|| kind.delegated_nodes(topology, id));
+                effect.get_or_insert_default().delegated = Some(delegated.clone());
+            }
+            found.extend(effect.map(|effect| (number, effect)));
+        }
+        found
     }
 
     fn intern(&mut self, symbol: Symbol) -> u32 {

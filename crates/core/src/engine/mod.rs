@@ -237,7 +237,8 @@ impl Engine {
         let mut replacement = Replacement::default();
         for (key, policies) in found {
             if let Some(node) = self.paths.world.topology.node(&key) {
-                replacement.replace(kind, node, policies, &slots);
+                let is_of_child = topology.delegations.has_node(node);
+                replacement.replace(kind, node, policies, &slots, is_of_child);
             }
         }
         Some(replacement)
@@ -252,9 +253,13 @@ impl Replacement {
         node: NodeId,
         policies: NodePolicies,
         slots: &HashSet<usize>,
+        is_of_child: bool,
     ) {
         let has_policies = policies.has_policies();
         let before = kind.nodes.get(&node);
+        // Chains name only some nodes of child Routes (specification 1.8).
+        let had_valid = before.is_some_and(NodePolicies::has_valid);
+        self.needs_new_states |= is_of_child && policies.has_valid() != had_valid;
         // Existing chain states may contain a node that has no policies any more. New ones are needed
         // if policies concern all clients on a node where no policy did before.
         self.needs_new_states |=

@@ -9,7 +9,7 @@ use super::survey::{PathCount, PathGroup};
 use crate::effective::enforcement::EnforcementSummary;
 use crate::effective::{PolicyKind, PolicyStatus, Statuses};
 use crate::model::{
-    InternalError, Level, NodeKey, ObjectKey, OrInternal, Outcome, PolicyRef, Unit,
+    Enforcement, InternalError, Level, NodeKey, ObjectKey, OrInternal, Outcome, PolicyRef, Unit,
 };
 use crate::profile::{Ancestor, PolicyClass};
 use crate::topology::NodeId;
@@ -91,9 +91,10 @@ impl PathEngine {
                 scope.join(&group.paths);
             }
             for chain in unknown {
-                for slot in kind.unknown_slots(chains.chain(chain)?) {
+                let on_chain = kind.unknown_slots(chains.chain(chain)?, self.world.topology());
+                for (slot, reason) in on_chain {
                     let summary = summaries.get_mut(slot).or_internal("a policy")?;
-                    summary.is_on_unknown_path = true;
+                    summary.note_unknown(reason);
                 }
             }
             // Chains of paths that are not scopes count nothing.
@@ -130,8 +131,11 @@ impl PathEngine {
         Ok(statuses)
     }
 
-    /// Whether it is not known of some path whether a kind acts there (specification 2.6).
+    /// Whether it is not known of some path whether a kind acts there, or with what (specification 1.8, 2.6).
     fn has_unknown_paths(&self, kind: &PolicyKind) -> Result<bool, InternalError> {
+        if !self.world.topology().delegations.is_empty() {
+            return Ok(true);
+        }
         if !kind.has_controllers() && kind.waypoints.is_none() {
             return Ok(false);
         }
@@ -349,8 +353,10 @@ impl PolicyKind {
         let by = by.filter_map(|&policy| self.policy_at(policy));
         let mut overridden_by: Vec<PolicyRef> = by.map(|p| PolicyRef::of(&p.key)).collect();
         overridden_by.sort();
+        let in_force = summary.in_force();
         PolicyStatus {
-            in_force: Some(summary.in_force()),
+            in_force: Some(in_force),
+            unknown: summary.unknown.filter(|_| in_force == Enforcement::Unknown),
             refused: None,
             overridden_by,
             ancestors: Vec::new(),

@@ -43,6 +43,8 @@ pub enum PathErrorReason {
     RouteNotFound,
     /// No parentRef of the route names this parent, or its section and port do not match.
     NoMatchingParent,
+    /// A rule of another Route delegates to the route, and delegation is not followed.
+    DelegationNotFollowed,
     /// The listener's `allowedRoutes` do not admit the route.
     NotAllowedByListeners,
     /// The hostnames of the route and the listener do not intersect.
@@ -87,6 +89,7 @@ impl PathErrorReason {
             PathErrorReason::ListenerNotFound => "ListenerNotFound",
             PathErrorReason::RouteNotFound => "RouteNotFound",
             PathErrorReason::NoMatchingParent => "NoMatchingParent",
+            PathErrorReason::DelegationNotFollowed => "DelegationNotFollowed",
             PathErrorReason::NotAllowedByListeners => "NotAllowedByListeners",
             PathErrorReason::NoMatchingListenerHostname => "NoMatchingListenerHostname",
             PathErrorReason::RuleNotFound => "RuleNotFound",
@@ -110,6 +113,9 @@ impl PathErrorReason {
             PathErrorReason::ListenerNotFound => "the listener does not exist",
             PathErrorReason::RouteNotFound => "the route does not exist",
             PathErrorReason::NoMatchingParent => "no parentRef of the route matches this parent",
+            PathErrorReason::DelegationNotFollowed => {
+                "rules of other Routes delegate to the route, and delegation is not followed"
+            }
             PathErrorReason::NotAllowedByListeners => {
                 "the listener's allowedRoutes do not admit the route"
             }

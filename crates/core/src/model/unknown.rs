@@ -1,4 +1,4 @@
-//! What an answer does not know (specification 2.5 to 2.8).
+//! What an answer does not know (specification 1.8, 2.5 to 2.8).
 
 use super::effective::PolicyRef;
 
@@ -12,6 +12,8 @@ pub enum UnknownReason {
     /// No profile describes the kind, and a filter of the route rule or of the backendRef references it
     /// (specification 2.7).
     FilterUnknown,
+    /// The rule delegates to other Routes, and delegation is not followed (specification 1.8).
+    DelegationNotFollowed,
     /// Policies select workloads, which are not nodes of a path (specification 2.8).
     SelectorNotEvaluated,
 }
@@ -34,6 +36,7 @@ impl UnknownReason {
             UnknownReason::ControllerUnknown => "ControllerUnknown",
             UnknownReason::NoProfile => "NoProfile",
             UnknownReason::FilterUnknown => "FilterUnknown",
+            UnknownReason::DelegationNotFollowed => "DelegationNotFollowed",
             UnknownReason::SelectorNotEvaluated => "SelectorNotEvaluated",
         }
     }

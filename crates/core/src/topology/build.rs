@@ -54,6 +54,7 @@ impl Topology {
         topology.rank_sets(store);
         topology.share_ports(store);
         topology.add_routes(store);
+        topology.add_delegations(store);
         topology.attach_routes(store);
         topology
     }
@@ -264,6 +265,9 @@ impl Topology {
         let row = route_kind(&key.kind).ok_or(PathErrorReason::NotAPath)?;
         let name: NamespacedName = (parent.namespace.clone(), parent.name.clone());
         let is_set = parent.kind.is(groups::GATEWAY, "ListenerSet");
+        if route_kind(&parent.kind).is_some() {
+            return Err(PathErrorReason::DelegationNotFollowed);
+        }
         if !is_set && !parent.kind.is(groups::GATEWAY, "Gateway") {
             return Err(PathErrorReason::NoMatchingParent);
         }

@@ -104,7 +104,8 @@ impl Topology {
         let index = self.route(&route)?;
         if !listener.routes.contains(&index) {
             let key = route_key(&route);
-            return Err(self.parent_rejection(store, &key, kind, &parent, listener_name));
+            let reason = self.parent_rejection(store, &key, kind, &parent, listener_name);
+            return Err(self.unless_delegated(index, reason));
         }
         self.below_route(store, path, index, resolved)
     }
@@ -172,7 +173,7 @@ impl Topology {
         };
         let index = self.route(&route)?;
         if !root.routes(client, port).contains(&index) {
-            return Err(PathErrorReason::NoMatchingParent);
+            return Err(self.unless_delegated(index, PathErrorReason::NoMatchingParent));
         }
         self.below_route(store, path, index, resolved)
     }
@@ -180,6 +181,18 @@ impl Topology {
     fn route(&self, step: &RouteStep<'_>) -> Result<usize, PathErrorReason> {
         let index = self.route_index.get(&route_key(step)).copied();
         index.ok_or(PathErrorReason::RouteNotFound)
+    }
+
+    /// The reason why a route that names no such parent has no path there: a rule may delegate to it
+    /// (specification 1.8).
+    fn unless_delegated(&self, route: usize, reason: PathErrorReason) -> PathErrorReason {
+        let node = self.routes.get(route).map(|route| route.node);
+        match node.is_some_and(|node| self.delegations.has_route(node)) {
+            true if reason == PathErrorReason::NoMatchingParent => {
+                PathErrorReason::DelegationNotFollowed
+            }
+            _ => reason,
+        }
     }
 
     fn below_route(

@@ -6,6 +6,7 @@
 
 pub(crate) mod build;
 mod build_trie;
+pub(crate) mod delegation;
 mod edge_label;
 pub(crate) mod hostname;
 mod list_paths;
@@ -45,6 +46,7 @@ pub struct Topology {
     pub(crate) route_index: BTreeMap<ObjectKey, usize>,
     pub(crate) roots: BTreeMap<NamespacedName, mesh::MeshRoot>,
     pub(crate) shared_ports: ports::SharedPorts,
+    pub(crate) delegations: delegation::Delegations,
 }
 
 /// One step of a resolved path.
