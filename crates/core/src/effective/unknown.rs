@@ -105,13 +105,17 @@ impl PolicyKind {
         found
     }
 
-    /// The policies that make the kind unknown on the paths with this chain, by slot (specification 2.6).
+    /// The policies for which it is not known whether they are in force on the paths with this chain, by slot
+    /// (specification 2.6). A policy that lost its node is not in force there, whoever the controller is.
     pub(crate) fn unknown_slots(&self, chain: &AttachmentChain) -> Vec<usize> {
         if chain.unknown.is_none() {
             return Vec::new();
         }
         let nodes = self.acting(chain).map(|(_, on_node, _)| on_node);
-        nodes.flat_map(|on_node| on_node.valid(chain)).collect()
+        let accepted = nodes.flat_map(|on_node| on_node.applying(chain));
+        accepted
+            .flat_map(|(_, policies)| policies.iter().copied())
+            .collect()
     }
 }
 
