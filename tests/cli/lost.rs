@@ -22,6 +22,11 @@ apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: {name: r, namespace: ns}
 spec: {hostnames: [a.test], parentRefs: [{name: gw}], rules: [{name: one}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: s, namespace: ns}
+spec: {ports: [{name: http, port: 80}]}
 ";
 
 fn profile(settings: &str) -> String {
@@ -60,6 +65,7 @@ fn printed(output: &Output) -> String {
 const GATEWAY: &str = "group: gateway.networking.k8s.io, kind: Gateway, name: gw";
 const ROUTE: &str = "group: gateway.networking.k8s.io, kind: HTTPRoute, name: r";
 const RULE: &str = "group: gateway.networking.k8s.io, kind: HTTPRoute, name: r, sectionName: one";
+const SERVICE: &str = "group: '', kind: Service, name: s";
 
 /// Rule 7.6: the policy of a listener is rejected, and keeps that of the Gateway out.
 #[test]
@@ -109,4 +115,16 @@ fn lint_names_an_empty_object_that_is_lost_with_what_filled_it() {
         let words = format!("`{unit}` is lost on 1 path");
         assert!(lint.contains(&words), "{name}: {lint}");
     }
+}
+
+/// Rule 2.12: a reference that is not accepted is not named again.
+#[test]
+fn lint_does_not_name_a_waypoint_beside_a_conflict() {
+    let settings = "class: Inherited, sameTarget: RejectNewer, strategies: [AtomicDefaults], \
+                    rules: {path: spec, defaults: [], overrides: []}, status: {ancestor: Target}, \
+                    mesh: true, controllers: [example.com/c], waypoints: {label: way}";
+    let policies = [policy("a", SERVICE, "v: 1"), policy("b", SERVICE, "v: 2")];
+    let lint = printed(&entail(settings, &policies, &["lint"]));
+    assert_eq!(lint.matches("[NoWaypoint]").count(), 1, "{lint}");
+    assert_eq!(lint.matches("[Conflicted]").count(), 1, "{lint}");
 }
