@@ -15,6 +15,7 @@ mod builtin;
 mod cases;
 mod crds;
 mod insight;
+mod lost;
 mod matrix;
 mod readme;
 mod unknown;

@@ -6,7 +6,7 @@ use entail::api::v1;
 use entail_core::model::Unit;
 use serde_json::json;
 
-use super::compare::unit;
+use super::compare::{effective, unit};
 use super::fold::fold;
 use super::force::{Scenes, Status, is_direct_scope, stands_in, statuses};
 use super::leaf::is_tombstone;
@@ -166,9 +166,12 @@ fn idle(placed: &AttachedKind, attached: &Attached) -> Vec<String> {
         let service = place.node.split('#').next().unwrap_or_default();
         service.starts_with("Service/") && matches!(placed.waypoint(service), Waypoint::None)
     };
+    // A node that it lost to another policy does not count. One that its controller rejects has lost none.
+    let held = placed.held(&attached.policy.name);
+    let kept = |place: &Place| attached.distrusted.is_some() || held.contains(place);
     let outcomes = attached.references.outcomes.iter();
     let idle = outcomes.filter(|(_, outcome)| match outcome {
-        Outcome::Found(places) => places.iter().any(is_idle),
+        Outcome::Found(places) => places.iter().any(|place| kept(place) && is_idle(place)),
         _ => false,
     });
     idle.map(|(field, _)| field.clone()).collect()
@@ -193,14 +196,13 @@ fn about_losses(
                 if !stands_in(placed, scene, &policy.name) {
                     continue;
                 }
-                // A Direct policy is one unit, so that each that lost is named (7.3, 11.18).
-                let direct = placed.kind.class == Class::Direct;
-                let is_winner = || {
-                    let winner = unmerged::winner(placed, scene);
-                    winner.is_some_and(|winner| winner.name == policy.name)
-                };
-                let (mut certain, mut possible) = (direct && !is_winner(), direct && !is_winner());
-                for line in lines(scene, policy).filter(|_| !direct) {
+                // The policy of a Direct kind that is in force has lost nothing, and every other one all that it
+                // offers (7.3, 11.18), one that fails closed, too (5.7).
+                let in_force = placed.kind.class == Class::Direct
+                    && effective(placed, scene).closed_by.is_empty()
+                    && unmerged::winner(placed, scene).is_some_and(|w| w.name == policy.name);
+                let (mut certain, mut possible) = (false, false);
+                for line in lines(scene, policy).filter(|_| !in_force) {
                     let own = unit(line);
                     certain |= place.covers(&own) && !is_tombstone(line);
                     possible |= place.covers(&own) || own.covers(&place);

@@ -26,14 +26,16 @@ pub fn losses(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
 
 /// What the policy of the whole offers, and the answer of a section lacks (11.18).
 fn direct(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
-    if unmerged::winner(placed, scene).is_none() {
+    let Some(winner) = unmerged::winner(placed, scene) else {
         return BTreeSet::new();
-    }
+    };
     // Where nothing is left of the policy that holds the section, there is no result.
     let result = effective(placed, scene).spec().unwrap_or(Value::Null);
     let layer = unmerged::layer(placed, scene);
-    let policies = layer.iter().flat_map(|node| &node.policies).skip(1);
+    let policies = layer.iter().flat_map(|node| &node.policies);
+    // Only others than the most specific policy lose units, which may be attached to the whole, too (9.2).
     let lines = policies
+        .filter(|policy| policy.name != winner.name)
         .flat_map(|policy| &policy.blocks)
         .flat_map(|block| &block.lines);
     let lost = lines.filter(|line| !is_tombstone(line) && value_at(&result, &line.path).is_none());

@@ -130,11 +130,24 @@ fn units(placed: &AttachedKind, scene: &PathView, policy: &Policy) -> Option<Uni
         .iter()
         .filter(|merged| merged.by.contains(name));
     let parsed = |path: &Path| Unit::parse(&written(path)).unwrap();
+    // An empty block beside another one is the whole, too: it is in force where nothing else stands, and otherwise
+    // others filled it (11.9).
+    let whole = (rules.sealed.as_ref() == Some(name)).then(Unit::default);
+    let (whole, filled_whole) = match rules.lines.is_empty() {
+        true => (whole, None),
+        false => (None, whole),
+    };
+    let offers_whole = blocks.any(|block| block.counts && block.lines.is_empty());
+    let offered = all.iter().map(|line| unit(line));
+    let won = rules.lines.iter().filter(mine).map(unit);
     Some(Units::Parts {
-        won: rules.lines.iter().filter(mine).map(unit).collect(),
-        filled: merged.map(|merged| parsed(&merged.path)).collect(),
+        won: won.chain(whole).collect(),
+        filled: merged
+            .map(|merged| parsed(&merged.path))
+            .chain(filled_whole)
+            .collect(),
         lost: lost.map(|line| unit(line)).collect(),
-        offered: all.iter().map(|line| unit(line)).collect(),
+        offered: offered.chain(offers_whole.then(Unit::default)).collect(),
     })
 }
 

@@ -150,11 +150,10 @@ impl PolicyKind {
 
     /// Explains the only unit of a Direct kind: the policy that applies and those that it replaces.
     fn direct_units(&self, groups: &[Vec<Acceptance<'_>>]) -> Vec<UnitExplanation> {
-        let Some(winner) = direct::winner(groups) else {
-            return Vec::new();
-        };
+        // A policy that is rejected for its port keeps the others out, and none applies (specification 7.6).
+        let winner = direct::winner(groups);
         let others = groups.iter().flatten();
-        let others = others.filter(|s| s.takes_part && s.index != winner.index);
+        let others = others.filter(|s| s.takes_part && Some(s.index) != winner.map(|w| w.index));
         let overridden = |accepted: &Acceptance<'_>, reason| OverriddenPolicy {
             policy: accepted.reference(),
             block: crate::model::BlockName::Bare,
@@ -165,9 +164,13 @@ impl PolicyKind {
         let taken = others.map(|other| overridden(other, LossReason::SectionTaken));
         // A policy that fails closed has no value in force (specification 5.7), and neither has one of which
         // nothing is left on the path (specification 2.10). Both hold their place.
-        let failed = winner.takes_part && direct::fails(winner);
-        let missing = failed.then(|| overridden(winner, LossReason::MissingReference));
-        let in_force = Some(winner).filter(|winner| winner.takes_part && !failed);
+        let (failed, in_force): (Vec<_>, Vec<_>) = winner
+            .into_iter()
+            .filter(|winner| winner.takes_part)
+            .partition(|winner| direct::fails(winner));
+        let failed = failed.into_iter();
+        let missing = failed.map(|failed| overridden(failed, LossReason::MissingReference));
+        let in_force = in_force.first().copied();
         let overridden: Vec<_> = taken.chain(missing).collect();
         if in_force.is_none() && overridden.is_empty() {
             return Vec::new();

@@ -140,8 +140,9 @@ impl PolicyKind {
         found
     }
 
-    /// The policies that make the kind unknown on the paths with this chain, by slot and with the reason
-    /// (specification 1.8, 2.6).
+    /// The policies for which it is not known whether they are in force on the paths with this chain, by slot
+    /// and with the reason (specification 1.8, 2.6). A policy that lost its node is not in force there, whatever is
+    /// not known.
     pub(crate) fn unknown_slots(
         &self,
         chain: &AttachmentChain,
@@ -165,7 +166,8 @@ impl PolicyKind {
         let nodes = nodes.chain(of_children);
         nodes
             .flat_map(|(on_node, reason)| {
-                let slots = on_node.valid(chain).into_iter();
+                let accepted = on_node.applying(chain);
+                let slots = accepted.flat_map(|(_, policies)| policies.iter().copied());
                 slots.map(move |slot| (slot, reason))
             })
             .collect()

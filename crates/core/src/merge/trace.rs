@@ -101,6 +101,11 @@ impl<'s> LossTracer<'s> {
                 });
             }
         });
+        before.filled(&mut Vec::new(), &mut |unit, source, empty| {
+            if unit.starts_with(&name.0) {
+                add_empty(losses, unit, source, empty, reason(source));
+            }
+        });
     }
 
     fn each(
@@ -121,6 +126,28 @@ impl<'s> LossTracer<'s> {
                     reason: reason(source),
                 });
             }
+        });
+        loser.filled(&mut above.to_vec(), &mut |unit, source, empty| {
+            add_empty(losses, unit, source, empty, reason(source));
+        });
+    }
+}
+
+/// Records the loss of an empty object or list that others filled, unless it is already known.
+fn add_empty(
+    losses: &mut Vec<Loss>,
+    unit: &[Segment],
+    source: usize,
+    value: Value,
+    reason: LossReason,
+) {
+    let is_known = |loss: &Loss| loss.source == source && loss.unit.0 == unit;
+    if !losses.iter().any(is_known) {
+        losses.push(Loss {
+            unit: Unit(unit.to_vec()),
+            source,
+            value,
+            reason,
         });
     }
 }

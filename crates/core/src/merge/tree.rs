@@ -260,6 +260,36 @@ impl<'v> MergeTree<'v> {
         }
     }
 
+    /// Calls `f` for each empty object or list that was merged with another, with its place, its source and its
+    /// value.
+    pub fn filled(&self, above: &mut Vec<Segment>, f: &mut dyn FnMut(&[Segment], usize, Value)) {
+        let (merged, empty) = match self {
+            MergeTree::Leaf(leaf) => (&leaf.merged, leaf.value.as_ref().clone()),
+            MergeTree::Object(object) => (&object.merged, Value::Object(Map::new())),
+            MergeTree::Items(list) => (&list.merged, Value::Array(Vec::new())),
+        };
+        for &source in merged {
+            f(above, source, empty.clone());
+        }
+        match self {
+            MergeTree::Leaf(_) => {}
+            MergeTree::Object(object) => {
+                for (name, tree) in &object.fields {
+                    above.push(Segment::Field((*name).into()));
+                    tree.filled(above, f);
+                    above.pop();
+                }
+            }
+            MergeTree::Items(list) => {
+                for (key, tree) in &list.items {
+                    above.push(item_segment(key));
+                    tree.filled(above, f);
+                    above.pop();
+                }
+            }
+        }
+    }
+
     /// Consumes the tree and calls `f` for each leaf with its unit, and `filled` for each object or
     /// list that empty ones were merged with, with the sources of the empty ones.
     pub fn into_leaves(
