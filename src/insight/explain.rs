@@ -57,11 +57,9 @@ pub fn explain(
             let (_, kind) = kinds.get(kind)?;
             let explained = explanation(world, kind, &chain);
             let silent = explained.units.is_empty() && explained.nodes.is_empty();
-            let rejected = explained
-                .policy
-                .as_ref()
-                .is_some_and(|p| !p.rejected.is_empty());
-            (!silent || rejected).then(|| v1::PathExplanation {
+            let policy = explained.policy.as_ref();
+            let has_more = policy.is_some_and(|p| !p.rejected.is_empty() || p.unknown.is_some());
+            (!silent || has_more).then(|| v1::PathExplanation {
                 paths,
                 kinds: vec![explained],
             })

@@ -7,7 +7,7 @@ use super::{Failure, FailureCode, QuerySubject, Visibility};
 use crate::api::v1;
 use crate::snapshot::Snapshot;
 use entail_core::engine::PathEngine;
-use entail_core::model::{Level, PathName};
+use entail_core::model::{Level, PathErrorReason, PathName};
 use entail_core::topology::{ListedPath, PathVisitor, TrieNodeId, WalkControl};
 
 /// Page size of requests without one.
@@ -218,6 +218,21 @@ pub(super) fn no_path_failure(
     visibility: &dyn Visibility,
 ) -> Failure {
     let engine = snapshot.engine();
+    let subject = QuerySubject::read(name, engine.world());
+    if let Ok(QuerySubject::Object(key, _)) = subject
+        && visibility.includes_object(&key)
+        && engine.world().topology().is_delegated(&key)
+    {
+        return Failure {
+            code: FailureCode::NotFound,
+            reason: PathErrorReason::DelegationNotFollowed.to_string(),
+            message: format!(
+                "`{name}` is on no path: rules delegate to it or to a Route that names it, and delegation is not \
+                 followed"
+            ),
+            nearest: String::new(),
+        };
+    }
     let located = PathName::parse(name).map(|path| (path, engine.locate(&path)));
     match located {
         Ok((path, _)) if !visibility.includes_path(name) => Failure::hidden(name, &path),

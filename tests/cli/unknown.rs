@@ -230,3 +230,85 @@ fn parameters_are_noted_once_and_beside_the_answer() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert!(!text(&output.stdout).contains("EnvoyProxy"), "{output:?}");
 }
+
+/// A Route of kgateway that delegates to another, which has a policy.
+const DELEGATION: &str = "
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: kgateway}
+spec: {controllerName: kgateway.dev/kgateway}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: gw, namespace: infra}
+spec: {gatewayClassName: kgateway, listeners: [{name: http, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: parent, namespace: infra}
+spec:
+  parentRefs: [{name: gw}]
+  rules:
+  - name: shop
+    matches: [{path: {value: /shop}}]
+    backendRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: child, namespace: shop}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: child, namespace: shop}
+spec:
+  rules:
+  - backendRefs: [{name: shop, port: 80}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: shop, namespace: shop}
+spec: {ports: [{port: 80}]}
+---
+apiVersion: gateway.kgateway.dev/v1alpha1
+kind: TrafficPolicy
+metadata: {name: timeouts, namespace: shop}
+spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: child}], timeouts: {request: 1s}}
+";
+
+#[test]
+fn rules_that_delegate_are_not_known() {
+    const TRAFFIC: &str =
+        "TrafficPolicy.gateway.kgateway.dev is UNKNOWN: the rule delegates to HTTPRoute/shop/child";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop.yaml");
+    std::fs::write(&file, DELEGATION).unwrap();
+    for args in [
+        &["get"][..],
+        &["get", "httproute/infra/parent"],
+        &["explain", "httproute/infra/parent"],
+        &["status"],
+        &["lint"],
+        &["reach", "trafficpolicy/shop/timeouts"],
+        &["resolve", "--host", "any.example", "--path", "/shop"],
+    ] {
+        let output = entail(&file, args);
+        assert_eq!(output.status.code(), Some(3), "{args:?} {output:?}");
+        let printed = text(&output.stdout);
+        assert!(printed.contains(TRAFFIC), "{args:?}: {printed}");
+    }
+    let printed = text(&entail(&file, &["reach", "trafficpolicy/shop/timeouts"]).stdout);
+    let because = "is not known to be in force: rules of Routes delegate to or from its targets";
+    let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(printed.contains(because), "{printed}");
+    // The child Route, a rule of it and its backend are on no path, for a reason.
+    for name in [
+        "httproute/shop/child",
+        "httproute/shop/child#0",
+        "service/shop/shop",
+        "gateways/infra/gw/listeners/http/routes/HTTPRoute/shop/child",
+    ] {
+        for command in ["get", "explain"] {
+            let output = entail(&file, &[command, name]);
+            assert_eq!(output.status.code(), Some(1), "{command} {name}");
+            let printed = text(&output.stderr);
+            let because = "delegation is not followed";
+            assert!(printed.contains(because), "{command} {name}: {printed}");
+        }
+    }
+}

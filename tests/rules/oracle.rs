@@ -8,6 +8,7 @@
 mod affects;
 mod cases;
 mod compare;
+mod delegation;
 mod existing;
 mod filters;
 mod fold;

@@ -132,7 +132,8 @@ impl ReachReport {
             "" => return format!("{name} is not accepted: {}", rejection(status)),
             "Unknown" => {
                 return format!(
-                    "{name} is not known to be in force: it is not known which controller serves its targets"
+                    "{name} is not known to be in force: {}",
+                    unknown_message(status)
                 );
             }
             "NoScope" => {
@@ -198,6 +199,13 @@ fn accepted_message(status: &v1::PolicyStatus) -> Option<&str> {
     let condition = status.conditions.first()?;
     let message = condition.message.as_str();
     (!message.is_empty()).then_some(message)
+}
+
+/// The message of the condition that is Unknown.
+fn unknown_message(status: &v1::PolicyStatus) -> &str {
+    let mut conditions = status.conditions.iter();
+    let condition = conditions.find(|condition| condition.status == "Unknown");
+    condition.map_or("", |condition| condition.message.as_str())
 }
 
 fn rejection(status: &v1::PolicyStatus) -> String {

@@ -115,7 +115,11 @@ fn difference(
         .collect();
     // Other reasons for not knowing are beside the answer, and not judged here.
     let told = said.unknown.as_ref();
-    let told = told.is_some_and(|u| u.reason == UnknownReason::ControllerUnknown);
+    let judged = [
+        UnknownReason::ControllerUnknown,
+        UnknownReason::DelegationNotFollowed,
+    ];
+    let told = told.is_some_and(|u| judged.contains(&u.reason));
     let unknown = (scene.unknown, told);
     if unknown.0 != unknown.1 {
         let kinds: Vec<&String> = [&kind].into_iter().filter(|_| unknown.0).collect();

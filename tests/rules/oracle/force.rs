@@ -19,6 +19,8 @@ use super::unmerged;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
     pub in_force: Option<&'static str>,
+    /// Why it is Unknown.
+    pub unknown: Option<&'static str>,
     pub overridden_by: BTreeSet<String>,
     pub ancestors: BTreeSet<String>,
     /// Its scopes, those where a unit of it is lost, and these units.
@@ -36,7 +38,7 @@ struct Count {
     won: usize,
     lost: usize,
     additions: bool,
-    unknown: bool,
+    unknown: Option<&'static str>,
     by: BTreeSet<String>,
     lost_scopes: usize,
     lost_units: BTreeSet<String>,
@@ -63,12 +65,13 @@ pub fn statuses(placed: &AttachedKind, scenes: &Scenes) -> BTreeMap<String, Stat
         let accepted = !placed.held(name).is_empty() && attached.policy.missing.is_none();
         if accepted && placed.kind.class != Class::Listed {
             let count = count(placed, scenes, &folded, &attached.policy);
-            let everywhere = count.refused && !count.takes_part && !count.unknown;
+            let everywhere = count.refused && !count.takes_part && count.unknown.is_none();
             if everywhere || placed.refused_on_targets(&attached.policy) {
                 status.refused = true;
                 return (name.clone(), status);
             }
             status.in_force = Some(word(&count));
+            status.unknown = count.unknown.filter(|_| status.in_force == Some("Unknown"));
             status.overridden_by = count.by;
             status.paths = count.scopes;
             status.overridden_paths = count.lost_scopes;
@@ -81,7 +84,7 @@ pub fn statuses(placed: &AttachedKind, scenes: &Scenes) -> BTreeMap<String, Stat
 
 fn word(count: &Count) -> &'static str {
     match (count.scopes, count.won, count.lost, count.additions) {
-        (0, ..) if count.unknown => "Unknown",
+        (0, ..) if count.unknown.is_some() => "Unknown",
         (0, ..) => "NoScope",
         (_, _, 0, false) => "All",
         (_, _, 0, true) => "AllWithAdditions",
@@ -100,7 +103,14 @@ fn count(
     let mut count = Count::default();
     let held = placed.held(&policy.name);
     for (path, scene) in scenes {
-        count.unknown |= scene.unknown && scene.has_open(&held);
+        // Of both reasons, the first in order.
+        let by_controller = scene.unknown && !scene.delegates && scene.has_open(&held);
+        let by_rule = scene.unknown && (scene.has_open(&held) || scene.has_child(&held));
+        count.unknown = match (count.unknown, by_controller, by_rule) {
+            (Some("ControllerUnknown"), ..) | (_, true, _) => Some("ControllerUnknown"),
+            (_, _, true) => Some("DelegationNotFollowed"),
+            (before, ..) => before,
+        };
         count.refused |= scene.scope && scene.refused.contains(&policy.name);
         if !scene.scope || !stands_in(placed, scene, &policy.name) {
             continue;
@@ -365,7 +375,8 @@ fn ancestors(
     if attached.references.by_workload {
         return BTreeSet::new();
     }
-    let on = scenes.values().filter(|scene| scene.acts);
+    let on = scenes.values();
+    let on = on.filter(|scene| scene.acts || scene.delegates);
     match placed.kind.ancestor.as_str() {
         "None" => BTreeSet::new(),
         // The attached objects, whatever paths there are.

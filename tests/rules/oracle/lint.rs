@@ -63,6 +63,7 @@ fn about_policies(
         "NoScope",
         "NoWaypoint",
         "ControllerUnknown",
+        "DelegationNotFollowed",
         // What random profiles say of missing objects (specification 5.7).
         "NoConfig",
     ];
@@ -151,7 +152,7 @@ fn expected(placed: &AttachedKind, attached: &Attached, status: &Status) -> Vec<
         }
         Some("NoScope") if waits => None,
         Some("NoScope") => Some(finding(Warning, "NoScope", "")),
-        Some("Unknown") => Some(finding(Warning, "ControllerUnknown", "")),
+        Some("Unknown") => Some(finding(Warning, status.unknown.unwrap_or_default(), "")),
         _ => None,
     });
     all

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
+use super::delegation::{children, concerns};
 use super::fold::{Node, conflicted};
 use super::leaf::{Leaf, Path, dotted, flatten};
 use super::limits::{Limit, limited};
@@ -89,7 +90,7 @@ pub struct PathView {
     pub inherited_only: bool,
     /// The kind acts on the path (specification 2.4).
     pub acts: bool,
-    /// Nobody knows whether the kind acts there (specification 2.6).
+    /// Nobody knows whether the kind acts there (specification 2.6), or with which child Routes (1.8).
     pub unknown: bool,
     /// It is a scope: a path that ends at the effective level.
     pub scope: bool,
@@ -102,6 +103,10 @@ pub struct PathView {
     places: BTreeSet<Place>,
     /// Places where policies may count, and limits leave something of them (2.10).
     open: BTreeSet<Place>,
+    /// The rule on the path delegates, and the controller is known (1.8).
+    pub delegates: bool,
+    /// Places of child Routes.
+    children: BTreeSet<Place>,
 }
 
 fn rank(level: &str) -> usize {
@@ -358,10 +363,12 @@ impl<'w> AttachedKind<'w> {
             .collect();
         let closed = closed_places(&holding, &places);
         let open = open_places(&places, &closed, &all);
-        let (acts, unknown) = self.acts(&all, namespace, &open);
+        let children = self.places_of_children(&all);
+        let (serves, by_controller) = self.acts(&all, namespace, &open);
+        let delegates = children.is_some() && serves;
         let dropped: Vec<&str> = steps.iter().filter_map(|s| self.dropped(s)).collect();
         let counts = |level: &String| {
-            !is_barred(&all, level) && (!acts || !dropped.contains(&level.as_str()))
+            !is_barred(&all, level) && (!serves || !dropped.contains(&level.as_str()))
         };
         let open_at = |(place, level): &(Place, String)| counts(level) && !closed.contains(place);
         let (mut nodes, refused) = self.nodes(&places, &holding, &open_at);
@@ -371,6 +378,14 @@ impl<'w> AttachedKind<'w> {
             .iter()
             .filter(|(place, level)| answering.contains(place) && counts(level));
         let rejected = rejected.filter_map(|(place, _)| self.rejected.get(place));
+        let hidden: Vec<(Place, String)> = children.into_iter().flatten().collect();
+        let mut seen = open.clone();
+        seen.retain(|(place, level)| !delegates || answering.contains(place) && counts(level));
+        let acts = serves && !delegates;
+        let unknown = match delegates {
+            true => self.has_attached(&seen) || self.has_attached(&hidden),
+            false => by_controller || (!serves && self.acts(&all, namespace, &hidden).1),
+        };
         let scope = acts && if above { wide } else { ends };
         let inherited_only = if above { !wide } else { !full };
         PathView {
@@ -396,7 +411,9 @@ impl<'w> AttachedKind<'w> {
             root,
             nodes,
             places: places.into_iter().map(|(place, _)| place).collect(),
-            open: open.iter().map(|(place, _)| place.clone()).collect(),
+            open: seen.iter().map(|(place, _)| place.clone()).collect(),
+            delegates,
+            children: hidden.into_iter().map(|(place, _)| place).collect(),
         }
     }
 
@@ -462,17 +479,37 @@ impl<'w> AttachedKind<'w> {
         places.filter(answers).cloned().collect()
     }
 
+    /// Whether a policy that is not Invalid is attached to one of the places.
+    fn has_attached(&self, places: &[(Place, String)]) -> bool {
+        places.iter().any(|(place, _)| {
+            let mut lost = self.rejected.get(place).into_iter().flatten();
+            self.at.get(place).is_some_and(|here| !here.is_empty())
+                || lost.any(|(_, reason)| reason != "Invalid")
+        })
+    }
+
+    /// The places of the child Routes of the rule on a path; `None` if it does not delegate, or the kind does not
+    /// depend on Routes (1.8).
+    fn places_of_children(&self, trail: &Trail) -> Option<Vec<(Place, String)>> {
+        let mut steps = children(self.objects, trail)?;
+        if !concerns(&self.kind, &rank) {
+            return None;
+        }
+        if let Some(level) = &self.kind.effective {
+            steps.retain(|step| rank(step.level) <= rank(level));
+        }
+        let mut places = self.places(&steps, trail);
+        places.retain(|(place, _)| !place.node.is_empty() && place.client.is_none());
+        Some(places)
+    }
+
     /// Whether the kind acts on a path (2.4), and whether nobody knows (2.6).
     fn acts(&self, trail: &Trail, namespace: bool, places: &[(Place, String)]) -> (bool, bool) {
         let controllers = &self.kind.controllers;
         if trail.mesh && !trail.behind {
             return (self.kind.mesh, false);
         }
-        let attached = places.iter().any(|(place, _)| {
-            let lost = self.rejected.get(place).into_iter().flatten();
-            self.at.get(place).is_some_and(|here| !here.is_empty())
-                || lost.into_iter().any(|(_, reason)| reason != "Invalid")
-        });
+        let attached = self.has_attached(places);
         if trail.undecided {
             return (false, attached);
         }
@@ -584,6 +621,11 @@ impl PathView {
     /// Whether the kind may act at one of the places on the path.
     pub fn has_open(&self, places: &BTreeSet<Place>) -> bool {
         !self.open.is_disjoint(places)
+    }
+
+    /// Whether one of the places belongs to a child Route of the rule on the path.
+    pub fn has_child(&self, places: &BTreeSet<Place>) -> bool {
+        !self.children.is_disjoint(places)
     }
 }
 

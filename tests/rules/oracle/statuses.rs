@@ -90,6 +90,7 @@ fn differences(
         let found = all.of(number, slot).unwrap();
         let told = Status {
             in_force: found.in_force.map(|force| force.as_str()),
+            unknown: found.unknown.map(|reason| reason.as_str()),
             overridden_by: found
                 .overridden_by
                 .iter()

@@ -69,6 +69,7 @@ impl World {
             profiles.push(profile);
         }
         super::filters::add(seed, &mut objects);
+        super::delegation::add(seed, &mut objects);
         super::waypoints::add(seed, &mut profiles, &mut objects);
         Self {
             seed,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 
 use super::{NodeId, PathStep, RouteNode, Topology};
-use crate::model::{GroupKind, Level, ObjectKey, Str};
+use crate::model::{GroupKind, Level, NodeKey, ObjectKey, Str};
 use crate::store::{BackendRef, Projection, Rule, Store, route_kind};
 
 /// The number of nodes of child Routes that are collected for one rule. With more, all Routes count as
@@ -168,6 +168,12 @@ impl Topology {
         let route = self.routes.get(*self.route_index.get(route)?)?;
         let id = self.delegations.of_rule(route.rules.get(rule)?.node)?;
         Some(&self.delegations.get(id)?.children)
+    }
+
+    /// Whether an object is a child Route of some rule, or a backend of one (specification 1.8).
+    pub fn is_delegated(&self, object: &ObjectKey) -> bool {
+        let node = self.node(&NodeKey::whole(object.clone()));
+        node.is_some_and(|node| self.delegations.has_node(node))
     }
 
     /// Finds the child Routes of all rules.
