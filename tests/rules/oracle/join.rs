@@ -186,7 +186,8 @@ pub fn reach(kind: &Settings, leaf: &Leaf, granularity: Granularity) -> (usize, 
     let empty_object = leaf.value == Value::Object(Default::default());
     let (length, opens) = match granularity {
         Granularity::Atomic => (0, false),
-        Granularity::Field => (1, false),
+        // The rules themselves have no field.
+        Granularity::Field => (end.min(1), false),
         Granularity::Rule => {
             let opened = |length: usize| rule_opens(kind, &leaf.path[..length]);
             let length = (1..=end).find(|&length| !opened(length)).unwrap_or(end);
