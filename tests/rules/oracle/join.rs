@@ -68,7 +68,9 @@ pub fn join(
         if reduced.iter().any(|place| unit.path.starts_with(place)) {
             continue;
         }
-        if by.granularity == Granularity::Structural && unite(&mut result, &unit) {
+        // A set at one of the atomic paths is a unit, whatever the granularity (5.2).
+        let atomic = kind.atomic_paths.iter().any(|path| fits(path, &unit.path));
+        if by.granularity == Granularity::Structural && !atomic && unite(&mut result, &unit) {
             continue;
         }
         match by.direction {
