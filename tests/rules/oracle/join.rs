@@ -68,7 +68,9 @@ pub fn join(
         if reduced.iter().any(|place| unit.path.starts_with(place)) {
             continue;
         }
-        if by.granularity == Granularity::Structural && unite(&mut result, &unit) {
+        // A set at one of the atomic paths is a unit, whatever the granularity (5.2).
+        let atomic = kind.atomic_paths.iter().any(|path| fits(path, &unit.path));
+        if by.granularity == Granularity::Structural && !atomic && unite(&mut result, &unit) {
             continue;
         }
         match by.direction {
@@ -186,7 +188,7 @@ pub fn reach(kind: &Settings, leaf: &Leaf, granularity: Granularity) -> (usize, 
     let empty_object = leaf.value == Value::Object(Default::default());
     let (length, opens) = match granularity {
         Granularity::Atomic => (0, false),
-        // The whole of the rules has no field above it.
+        // The rules themselves have no field.
         Granularity::Field => (end.min(1), false),
         Granularity::Rule => {
             let opened = |length: usize| rule_opens(kind, &leaf.path[..length]);

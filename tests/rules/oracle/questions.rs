@@ -7,12 +7,11 @@ use serde_json::{Value, json};
 
 use super::compare::paths;
 use super::follow::version;
-use super::force::here;
 use super::judge::{Judge, scenes};
 use super::leaf::Leaf;
 use super::lint;
 use super::place::{AttachedKind, PathView};
-use super::policy::Policy;
+use super::policy::{Block, Policy};
 use super::reach::reach;
 use super::support::{case, entail_of};
 use super::worlds::World;
@@ -65,10 +64,16 @@ pub fn full_name(placed: &AttachedKind, policy: &str) -> String {
     format!("{}/{policy}", placed.kind.long())
 }
 
-/// The lines of a policy on a path, those of blocks that count.
+/// The blocks of a policy on a path that count, at each of its places: limits may leave something else of them at each
+/// (2.10).
+pub fn blocks<'s>(scene: &'s PathView, policy: &'s Policy) -> impl Iterator<Item = &'s Block> {
+    let places = scene.nodes.iter().flat_map(|node| &node.policies);
+    let places = places.filter(|place| place.name == policy.name);
+    let blocks = places.flat_map(|place| &place.blocks);
+    blocks.filter(|block| block.counts)
+}
+
+/// The lines of these blocks.
 pub fn lines<'s>(scene: &'s PathView, policy: &'s Policy) -> impl Iterator<Item = &'s Leaf> {
-    let blocks = here(scene, policy).blocks.iter();
-    blocks
-        .filter(|block| block.counts)
-        .flat_map(|block| &block.lines)
+    blocks(scene, policy).flat_map(|block| &block.lines)
 }

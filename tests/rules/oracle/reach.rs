@@ -10,11 +10,11 @@ use serde_json::json;
 
 use super::affects::affected;
 use super::compare::{effective, unit};
-use super::force::{Scenes, here, stands_in};
+use super::force::{Scenes, stands_in};
 use super::leaf::{Leaf, Path, written};
 use super::place::{AttachedKind, PathView};
 use super::policy::Policy;
-use super::questions::{Differences, full_name, lines};
+use super::questions::{Differences, blocks, full_name, lines};
 use super::settings::Class;
 use super::unmerged;
 
@@ -104,11 +104,11 @@ fn units(placed: &AttachedKind, scene: &PathView, policy: &Policy) -> Option<Uni
     }
     let folded = effective(placed, scene);
     let rules = folded.rules.clone().unwrap_or_default();
-    let mut blocks = here(scene, policy).blocks.iter();
+    let mut blocks = blocks(scene, policy);
     let all: Vec<&Leaf> = lines(scene, policy).collect();
     // An empty block of a Blocking kind is one unit, the whole (11.9).
     if all.is_empty() {
-        blocks.find(|block| block.counts)?;
+        blocks.next()?;
         return Some(match rules.sealed.as_ref() == Some(name) {
             true if rules.lines.is_empty() => Units::Whole(true),
             true => Units::Filled,
@@ -137,7 +137,7 @@ fn units(placed: &AttachedKind, scene: &PathView, policy: &Policy) -> Option<Uni
         true => (whole, None),
         false => (None, whole),
     };
-    let offers_whole = blocks.any(|block| block.counts && block.lines.is_empty());
+    let offers_whole = blocks.any(|block| block.lines.is_empty());
     let offered = all.iter().map(|line| unit(line));
     let won = rules.lines.iter().filter(mine).map(unit);
     Some(Units::Parts {
