@@ -87,7 +87,7 @@ fn told(attached: &Attached, finding: &v1::Finding) -> Finding {
     let about = match finding.reason.as_str() {
         "Overridden" => text.as_str(),
         "NotTrusted" => text.rsplit(": ").next().unwrap_or_default(),
-        "NoScope" | "ControllerUnknown" => "",
+        "NoScope" | "ControllerUnknown" | "DelegationNotFollowed" => "",
         "Invalid" if attached.policy.invalid => "",
         // A field of the rules is quoted: an object that it names is missing.
         _ if text.starts_with('`') => "",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{AttachmentChain, NodePolicies, PolicyKind};
 use crate::attach::AttachmentGroup;
 use crate::model::{GroupKind, Level, Outcome, groups};
-use crate::profile::EffectiveTarget;
+use crate::profile::{EffectiveTarget, TargetKinds};
 use crate::topology::delegation::DelegationId;
 use crate::topology::{NodeId, PathStep, Topology};
 
@@ -40,10 +40,12 @@ impl PolicyKind {
         match self.profile.effective {
             EffectiveTarget::Level(level) => level >= Level::Route,
             EffectiveTarget::Every => true,
-            EffectiveTarget::Target => {
-                let mut kinds = self.profile.target_kinds();
-                self.is_unprofiled() || kinds.any(|kind| !is_above_routes(kind))
-            }
+            EffectiveTarget::Target => match &self.profile.targets {
+                TargetKinds::Any { .. } => true,
+                TargetKinds::Listed(list) => {
+                    list.iter().any(|target| !is_above_routes(&target.kind))
+                }
+            },
         }
     }
 

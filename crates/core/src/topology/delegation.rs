@@ -321,3 +321,45 @@ impl RouteNode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::model::{Change, Object, groups};
+
+    fn route(namespace: &str, name: &str, backends: &Value) -> Arc<Object> {
+        let kind = GroupKind::new(groups::GATEWAY, "HTTPRoute");
+        let spec = json!({"rules": [{"backendRefs": backends}]});
+        let key = ObjectKey::new(kind, namespace, name);
+        Arc::new(Object::new(key, json!({ "spec": spec })))
+    }
+
+    fn steps_of(children: usize) -> usize {
+        let all =
+            json!([{"group": groups::GATEWAY, "kind": "HTTPRoute", "name": "*", "namespace": "a"}]);
+        let names = (0..children).map(|number| format!("r{number:04}"));
+        let mut upserts: Vec<_> = names.map(|name| route("a", &name, &json!([]))).collect();
+        upserts.extend([route("b", "parent", &all), route("c", "apart", &json!([]))]);
+        let mut store = Store::default();
+        store.apply(Change {
+            upserts,
+            ..Change::default()
+        });
+        let topology = Topology::build(&store);
+        assert_eq!(topology.delegations.list.len(), 1);
+        topology.delegations.list[0].steps.len()
+    }
+
+    #[test]
+    fn with_too_many_children_all_routes_count() {
+        // Each Route has one rule.
+        assert_eq!(steps_of(MAX_CHILD_NODES / 2), MAX_CHILD_NODES);
+        // One more child, the parent with its backend, and a Route that no rule names.
+        let all = MAX_CHILD_NODES + 2 + 3 + 2;
+        assert_eq!(steps_of(MAX_CHILD_NODES / 2 + 1), all);
+    }
+}
