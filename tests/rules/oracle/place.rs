@@ -355,6 +355,19 @@ impl<'w> AttachedKind<'w> {
         })
     }
 
+    /// The policies that are rejected at places, and those that are refused after a merge, with the reason. Of
+    /// several reasons the last one counts.
+    fn rejections<'p>(
+        &self,
+        places: impl Iterator<Item = &'p (Place, String)>,
+        refused: &BTreeSet<String>,
+    ) -> BTreeMap<String, String> {
+        let rejected = places.filter_map(|(place, _)| self.rejected.get(place));
+        let by_merge = refused.iter().map(|n| (n.clone(), "Invalid".to_owned()));
+        let all = rejected.flatten().cloned().chain(by_merge);
+        BTreeSet::from_iter(all).into_iter().collect()
+    }
+
     /// What stands on a path.
     pub fn scene(&self, path: &str) -> PathView {
         let mut all = trail(self.objects, path);
@@ -384,13 +397,11 @@ impl<'w> AttachedKind<'w> {
         let (mut nodes, refused) = self.nodes(&places, &holding, &open_at);
         nodes.sort_by_key(|node| !node.weak);
         let answering = self.answering(&places);
-        let rejected = open
-            .iter()
-            .filter(|(place, level)| answering.contains(place) && counts(level));
-        let rejected = rejected.filter_map(|(place, _)| self.rejected.get(place));
+        let told = |(place, level): &&(Place, String)| answering.contains(place) && counts(level);
+        let rejected = self.rejections(open.iter().filter(told), &refused);
         let hidden: Vec<(Place, String)> = children.into_iter().flatten().collect();
         let mut seen = open.clone();
-        seen.retain(|(place, level)| !delegates || answering.contains(place) && counts(level));
+        seen.retain(|at| !delegates || told(&at));
         let acts = serves && !delegates;
         let unknown = match delegates {
             true => self.has_attached(&seen) || self.has_attached(&hidden),
@@ -399,19 +410,8 @@ impl<'w> AttachedKind<'w> {
         let scope = acts && if above { wide } else { ends };
         let inherited_only = if above { !wide } else { !full };
         PathView {
-            rejected: match acts && !inherited_only {
-                // Of several reasons the last one counts here.
-                true => {
-                    let by_merge = refused.iter().map(|n| (n.clone(), "Invalid".to_owned()));
-                    let all = rejected.flatten().cloned().chain(by_merge);
-                    BTreeSet::from_iter(all).into_iter().collect()
-                }
-                false => BTreeMap::new(),
-            },
-            refused: match acts {
-                true => refused,
-                false => BTreeSet::new(),
-            },
+            rejected: only_if(acts && !inherited_only, rejected),
+            refused: only_if(acts, refused),
             acts,
             unknown,
             own: own_fields(&self.kind, self.objects, &steps),
@@ -754,4 +754,9 @@ fn closed_places(holding: &[&Limit], places: &[(Place, String)]) -> BTreeSet<Pla
     };
     let places = places.iter().map(|(place, _)| place);
     places.filter(is_closed).cloned().collect()
+}
+
+/// The value under a condition, and otherwise an empty one.
+fn only_if<T: Default>(holds: bool, value: T) -> T {
+    if holds { value } else { T::default() }
 }
