@@ -373,16 +373,12 @@ impl<'w> AttachedKind<'w> {
         let (mut nodes, refused) = self.nodes(&places, &holding, &open_at);
         nodes.sort_by_key(|node| !node.weak);
         let answering = self.answering(&places);
-        let rejected = open
-            .iter()
-            .filter(|(place, level)| answering.contains(place) && counts(level));
-        let rejected = rejected.filter_map(|(place, _)| self.rejected.get(place));
+        let mut counting = open.clone();
+        counting.retain(|(place, level)| answering.contains(place) && counts(level));
         let hidden: Vec<(Place, String)> = children.into_iter().flatten().collect();
-        let mut seen = open.clone();
-        seen.retain(|(place, level)| !delegates || answering.contains(place) && counts(level));
         let acts = serves && !delegates;
         let unknown = match delegates {
-            true => self.has_attached(&seen) || self.has_attached(&hidden),
+            true => self.has_attached(&counting) || self.has_attached(&hidden),
             false => by_controller || (!serves && self.acts(&all, namespace, &hidden).1),
         };
         let scope = acts && if above { wide } else { ends };
@@ -390,11 +386,7 @@ impl<'w> AttachedKind<'w> {
         PathView {
             rejected: match acts && !inherited_only {
                 // Of several reasons the last one counts here.
-                true => {
-                    let by_merge = refused.iter().map(|n| (n.clone(), "Invalid".to_owned()));
-                    let all = rejected.flatten().cloned().chain(by_merge);
-                    BTreeSet::from_iter(all).into_iter().collect()
-                }
+                true => self.rejected_at(&counting, &refused),
                 false => BTreeMap::new(),
             },
             refused: match acts {
@@ -409,11 +401,24 @@ impl<'w> AttachedKind<'w> {
             scope,
             root,
             nodes,
-            places: places.into_iter().map(|(place, _)| place).collect(),
-            open: seen.iter().map(|(place, _)| place.clone()).collect(),
+            places: lone(places),
+            open: lone(if delegates { counting } else { open }),
             delegates,
-            children: hidden.into_iter().map(|(place, _)| place).collect(),
+            children: lone(hidden),
         }
+    }
+
+    /// The policies that are not accepted at places, and those that are refused for what they are merged to.
+    fn rejected_at(
+        &self,
+        places: &[(Place, String)],
+        refused: &BTreeSet<String>,
+    ) -> BTreeMap<String, String> {
+        let rejected = places.iter();
+        let rejected = rejected.filter_map(|(place, _)| self.rejected.get(place));
+        let by_merge = refused.iter().map(|n| (n.clone(), "Invalid".to_owned()));
+        let all = rejected.flatten().cloned().chain(by_merge);
+        BTreeSet::from_iter(all).into_iter().collect()
     }
 
     /// The policies that stand at the places of a path, and the names of those that are refused for what they are
@@ -715,6 +720,11 @@ fn is_barred(trail: &Trail, level: &str) -> bool {
         "Backend" | "BackendPort" => trail.bars || trail.behind,
         _ => false,
     }
+}
+
+/// Places without their levels.
+fn lone(places: Vec<(Place, String)>) -> BTreeSet<Place> {
+    places.into_iter().map(|(place, _)| place).collect()
 }
 
 /// The places whose policies count on a path, unless the path drops their level.
