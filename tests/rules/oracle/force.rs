@@ -101,7 +101,7 @@ fn count(
     policy: &Policy,
 ) -> Count {
     let mut count = Count::default();
-    let held = placed.claimed(&policy.name);
+    let held = placed.held(&policy.name);
     for (path, scene) in scenes {
         // Of both reasons, the first in order.
         let by_controller = scene.unknown && !scene.delegates && scene.has_open(&held);

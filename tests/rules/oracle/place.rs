@@ -307,16 +307,6 @@ impl<'w> AttachedKind<'w> {
         held.map(|(place, _)| place.clone()).collect()
     }
 
-    /// The places that a policy is attached to, also where it lost a conflict, unless it is Invalid there (2.6).
-    pub fn claimed(&self, policy: &str) -> BTreeSet<Place> {
-        let lost = self.rejected.iter().filter(|(_, here)| {
-            let mut here = here.iter();
-            here.any(|(name, reason)| name == policy && reason != "Invalid")
-        });
-        let lost: BTreeSet<Place> = lost.map(|(place, _)| place.clone()).collect();
-        self.held(policy).union(&lost).cloned().collect()
-    }
-
     /// The Accepted condition of a policy: its status and reason (specification 3.3, 10).
     pub fn accepted(&self, attached: &Attached) -> (&'static str, String) {
         let no = |reason: &str| ("False", reason.to_owned());
