@@ -187,6 +187,14 @@ fn is_of(policy: &Policy, block: &Block, line: &Leaf) -> bool {
     line.by.contains(&policy.name) && block.lines.iter().any(same)
 }
 
+/// Whether the reference in the result is that of another block of the policy, which has parts in common with it.
+fn is_of_another_block(policy: &Policy, block: &Block, path: &Path, result: &Value) -> bool {
+    let found = value_at(result, path);
+    let mut others = policy.blocks.iter();
+    found != value_at(&block.rules, path)
+        && others.any(|other| value_at(&other.rules, path) == found)
+}
+
 /// What a result comes to where referenced objects are missing.
 pub fn withdraw(kind: &Settings, nodes: &[Node], mut folded: Folded) -> Folded {
     let Some(rules) = &mut folded.rules else {
@@ -200,7 +208,9 @@ pub fn withdraw(kind: &Settings, nodes: &[Node], mut folded: Folded) -> Folded {
             for missing in &block.missing {
                 let at = |line: &&Leaf| line.path.starts_with(&missing.path);
                 let mut lines = rules.lines.iter().filter(at);
-                if !lines.any(|line| is_of(policy, block, line)) {
+                if !lines.any(|line| is_of(policy, block, line))
+                    || is_of_another_block(policy, block, &missing.path, &whole)
+                {
                     continue;
                 }
                 let open =
@@ -241,7 +251,8 @@ pub fn replace(
     own: &[(Path, String)],
     mut folded: Folded,
 ) -> Folded {
-    let failed = folded.failed.clone();
+    // A block of a policy with several places counts if its condition holds at one of them.
+    let failed: BTreeSet<_> = folded.failed.difference(&folded.held).cloned().collect();
     let Some(rules) = &mut folded.rules else {
         return folded;
     };
