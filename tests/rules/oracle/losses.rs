@@ -8,7 +8,7 @@ use super::compare::effective;
 use super::join::units_by;
 use super::leaf::{Path, is_tombstone, value_at, written};
 use super::place::{AttachedKind, PathView};
-use super::policy::Policy;
+use super::policy::{Block, Policy};
 use super::settings::Class;
 use super::unmerged;
 
@@ -30,16 +30,21 @@ fn direct(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
         return BTreeSet::new();
     };
     // Where nothing is left of the policy that holds the section, there is no result.
-    let result = effective(placed, scene).spec().unwrap_or(Value::Null);
+    let folded = effective(placed, scene);
+    let result = folded.spec().unwrap_or(Value::Null);
     let layer = unmerged::layer(placed, scene);
     let policies = layer.iter().flat_map(|node| &node.policies);
     // Only others than the most specific policy lose units, which may be attached to the whole, too (9.2).
-    let lines = policies
+    let blocks: Vec<&Block> = policies
         .filter(|policy| policy.name != winner.name)
         .flat_map(|policy| &policy.blocks)
-        .flat_map(|block| &block.lines);
+        .collect();
+    let lines = blocks.iter().flat_map(|block| &block.lines);
     let lost = lines.filter(|line| !is_tombstone(line) && value_at(&result, &line.path).is_none());
-    lost.map(|line| written(&line.path)).collect()
+    let lost = lost.map(|line| written(&line.path));
+    let closed = folded.rules.is_none();
+    let wholes = blocks.iter().filter(|block| is_lost_whole(block, closed));
+    lost.chain(wholes.map(|_| written(&[]))).collect()
 }
 
 fn inherited(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
@@ -56,6 +61,9 @@ fn inherited(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
         .filter(|policy| policy.name != most_specific.name)
     {
         for block in &policy.blocks {
+            if is_lost_whole(block, folded.rules.is_none()) {
+                lost.insert(written(&[]));
+            }
             for (path, _) in units_by(&placed.kind, &block.lines, placed.kind.finest()) {
                 // A null is no loss: one that won is there (11.13), and what one that lost wants to be away is
                 // away. A unit with a null inside is a value.
@@ -72,6 +80,11 @@ fn inherited(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
         }
     }
     lost
+}
+
+/// Whether a block has one unit, the whole (11.9), which is lost where nothing is left.
+fn is_lost_whole(block: &Block, closed: bool) -> bool {
+    closed && block.counts && block.lines.is_empty()
 }
 
 /// Whether one path is above the other, or they are the same.

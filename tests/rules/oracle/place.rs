@@ -470,13 +470,20 @@ impl<'w> AttachedKind<'w> {
         let joined = deepest
             .as_ref()
             .is_some_and(|deepest| self.joins_gateway(deepest));
-        let answers = |place: &&Place| {
+        // A Service at the root of a path answers on its own, though it may be the backend as well.
+        let is_deepest = |place: &Place| Some(object(&place.node)) == deepest;
+        let last = places.iter().rposition(|(place, _)| is_deepest(place));
+        let (before, _) = places.split_at(last.map_or(0, |at| at + 1));
+        let others = before.iter().rposition(|(place, _)| !is_deepest(place));
+        let first = others.map_or(0, |at| at + 1);
+        let answers = |(at, place): &(usize, &Place)| {
             self.kind.class != Class::Direct
-                || Some(object(&place.node)) == deepest
+                || (*at >= first && is_deepest(place))
                 || (joined && place.node.starts_with("Gateway/") && !place.node.contains('#'))
         };
-        let places = places.iter().map(|(place, _)| place);
-        places.filter(answers).cloned().collect()
+        let places = places.iter().map(|(place, _)| place).enumerate();
+        let answering = places.filter(answers);
+        answering.map(|(_, place)| place.clone()).collect()
     }
 
     /// Whether a policy that is not Invalid is attached to one of the places.
