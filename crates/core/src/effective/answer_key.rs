@@ -89,8 +89,10 @@ impl World {
         chain: &AttachmentChain,
     ) -> Option<(String, Vec<PolicyRef>)> {
         chain.delegated.as_ref()?;
-        let unknown = kind.unknown(chain, &self.topology)?;
-        Some((unknown.message, unknown.policies))
+        // Without a policy nothing is unknown, and still nothing is told of the path, such as policies that are
+        // not accepted.
+        let unknown = kind.unknown(chain, &self.topology);
+        Some(unknown.map_or_else(Default::default, |found| (found.message, found.policies)))
     }
 
     fn group_keys(&self, kind: &PolicyKind, chain: &AttachmentChain) -> Vec<GroupKey> {
