@@ -39,6 +39,7 @@ impl Engine {
                 return None;
             }
             Some(number) if self.is_filter(number, key) => return None,
+            Some(number) if self.loses_last_policy(number, key, before) => return None,
             _ if self.changes_what_is_read(number, key, before) => return None,
             _ => {}
         }
@@ -96,6 +97,16 @@ impl Engine {
             .filter(|_| kind.is_some_and(|kind| kind.is_unprofiled()));
         let name = (key.namespace.clone(), key.name.clone());
         index.is_some_and(|index| index.filters.policies().any(|other| *other == name))
+    }
+
+    /// Whether a kind without a profile had its last policy in this object: it is no kind of the world any more.
+    fn loses_last_policy(&self, number: usize, key: &ObjectKey, before: &Store) -> bool {
+        let kind = self.world().kinds().get(number);
+        let refers = |entry: &StoredObject| entry.object.has_target_reference();
+        let now = self.world().store();
+        kind.is_some_and(|kind| kind.is_unprofiled())
+            && before.get(key).is_some_and(refers)
+            && !now.of_kind(&key.kind).any(|(_, entry)| refers(entry))
     }
 
     /// Whether a kind is evaluated from now on because its objects are whole, or no longer because of one only
