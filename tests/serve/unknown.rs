@@ -280,3 +280,85 @@ async fn lists_name_what_is_not_known_on_paths_in_scope() {
         );
     }
 }
+
+/// A rule that delegates to another Route, below a controller that follows it.
+const DELEGATING: &str = "
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: kgateway}
+spec: {controllerName: kgateway.dev/kgateway}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: k}
+spec: {gatewayClassName: kgateway, listeners: [{name: http, port: 80, protocol: HTTP}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: parent}
+spec:
+  parentRefs: [{name: k}]
+  hostnames: [k.example]
+  rules: [{backendRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: child}]}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: child}
+spec: {rules: [{backendRefs: [{name: s, port: 80}]}]}
+";
+
+const OF_CHILD: &str = "
+apiVersion: gateway.kgateway.dev/v1alpha1
+kind: TrafficPolicy
+metadata: {name: of-child}
+spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: child}], timeouts: {request: 1s}}
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn policies_of_child_routes_come_and_go() {
+    let path = "gateways/default/k/listeners/http/routes/HTTPRoute/default/parent/rules/#0";
+    let running = start(|settings| {
+        let file = settings.inputs.manifests[0].join("delegating.yaml");
+        std::fs::write(file, DELEGATING).unwrap();
+    })
+    .await;
+    let of_child = (
+        "TrafficPolicy".to_owned(),
+        "DelegationNotFollowed".to_owned(),
+        vec!["of-child".to_owned()],
+    );
+    let becomes = async |expected: Unknowns| {
+        for _ in 0..1000 {
+            let reply = running.get(by_path(path)).await.unwrap();
+            if unknowns(&reply.result.unwrap().policies) == expected {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("never served: {expected:?}");
+    };
+    becomes(Vec::new()).await;
+    put(&running, "of-child.yaml", OF_CHILD);
+    becomes(vec![of_child.clone()]).await;
+
+    let resolved = running
+        .policies()
+        .resolve_request(v1::ResolveRequestRequest {
+            host: "k.example".to_owned(),
+            path: "/".to_owned(),
+            method: "GET".to_owned(),
+            ..Default::default()
+        })
+        .await
+        .unwrap()
+        .into_inner();
+    // The other Gateway takes the request, too.
+    let rule = resolved.resolved.iter().find(|rule| rule.path == path);
+    let rule = rule.unwrap();
+    let result = rule.policies.as_ref().unwrap();
+    assert_eq!(unknowns(&result.policies), [of_child]);
+
+    put(&running, "of-child.yaml", "# none any more\n");
+    becomes(Vec::new()).await;
+    running.stop().await;
+}
