@@ -1,7 +1,7 @@
 //! Merges the objects of all files into one set, and computes what changed in it.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use entail_core::model::{Change, Object, ObjectKey, Str};
@@ -28,6 +28,12 @@ pub(super) struct Item {
 #[derive(Debug, Default)]
 pub(super) struct Published {
     objects: BTreeMap<ObjectKey, Arc<Object>>,
+    /// The keys of the objects of each file, by its name.
+    keys: BTreeMap<String, BTreeSet<ObjectKey>>,
+    /// The CRDs of all files.
+    schemas: CrdSchemas,
+    /// Whether no object is in two places, and all defaults were applied.
+    is_clean: bool,
 }
 
 impl Item {
@@ -82,11 +88,15 @@ impl Published {
         let schemas = CrdSchemas::of(all().map(|item| &item.object));
         let mut now: BTreeMap<ObjectKey, Arc<Object>> = BTreeMap::new();
         let mut problems = Vec::new();
+        self.keys.clear();
+        self.is_clean = true;
         for (name, items) in files {
+            let mut keys = BTreeSet::new();
             for item in items.iter_mut() {
                 scopes.reassign_namespace(&mut item.object, &item.written);
                 let (object, problem) = item.with_defaults(&schemas, name);
                 problems.extend(problem);
+                keys.insert(object.key.clone());
                 match now.entry(object.key.clone()) {
                     Entry::Vacant(entry) => {
                         entry.insert(object);
@@ -97,8 +107,57 @@ impl Published {
                     }
                 }
             }
+            // Files with names that are no text can look alike.
+            self.is_clean &= self.keys.insert(name.clone(), keys).is_none();
         }
+        self.is_clean &= problems.is_empty();
+        self.schemas = schemas;
         (self.replace(now), problems)
+    }
+
+    /// Replaces the objects of the only file that changed, in time proportional to its size. Returns the changes;
+    /// `None` if all files must be merged: because of CRDs, which concern other files, or because an object is in
+    /// two places.
+    pub fn update_file(
+        &mut self,
+        scopes: &KindScopes,
+        name: &str,
+        items: &mut [Item],
+    ) -> Option<Change> {
+        let before = self.keys.get(name).filter(|_| self.is_clean)?;
+        let mut now: BTreeMap<ObjectKey, Arc<Object>> = BTreeMap::new();
+        for item in items {
+            scopes.reassign_namespace(&mut item.object, &item.written);
+            let (object, problem) = item.with_defaults(&self.schemas, name);
+            let key = object.key.clone();
+            let is_elsewhere = self.objects.contains_key(&key) && !before.contains(&key);
+            let concerns_others = key.kind.defines_kinds() || is_elsewhere;
+            if concerns_others || problem.is_some() || now.insert(key, object).is_some() {
+                return None;
+            }
+        }
+        if before.iter().any(|key| key.kind.defines_kinds()) {
+            return None;
+        }
+        let gone = before.iter().filter(|key| !now.contains_key(*key));
+        let deletes: Vec<ObjectKey> = gone.cloned().collect();
+        self.keys
+            .insert(name.to_owned(), now.keys().cloned().collect());
+        for key in &deletes {
+            self.objects.remove(key);
+        }
+        let mut upserts = Vec::new();
+        for (key, object) in now {
+            let before = self.objects.insert(key, Arc::clone(&object));
+            if before.is_none_or(|old| !is_same(&old, &object)) {
+                upserts.push(object);
+            }
+        }
+        Some(Change {
+            upserts,
+            deletes,
+            states: Vec::new(),
+        })
     }
 
     fn replace(&mut self, now: BTreeMap<ObjectKey, Arc<Object>>) -> Change {

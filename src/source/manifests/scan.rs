@@ -98,26 +98,27 @@ impl Manifests {
         } = files::list(&self.roots, &known);
         self.folders = folders;
         let mut read = self.read_changed(&files);
-        let mut changed = false;
+        let mut changed: Vec<PathBuf> = Vec::new();
+        let mut is_removed = false;
         let mut order = Vec::with_capacity(files.len());
         for file in files {
             let read = read.remove(&file.path);
             match self.load(&file, read) {
                 Some(is_new) => {
-                    changed |= is_new;
+                    changed.extend(is_new.then(|| file.path.clone()));
                     order.push(file.path);
                 }
-                None => changed |= self.files.remove(&file.path).is_some(),
+                None => is_removed |= self.files.remove(&file.path).is_some(),
             }
         }
         let listed: BTreeSet<&PathBuf> = order.iter().collect();
         self.files.retain(|path, _| listed.contains(path));
-        changed |= order != self.order;
+        let is_same_list = order == self.order && !is_removed;
         self.order = order;
-        let change = if changed {
-            self.publish()
-        } else {
-            Change::default()
+        let change = match changed.as_slice() {
+            [] if is_same_list => Change::default(),
+            [file] if is_same_list => self.publish_file(file),
+            _ => self.publish(),
         };
         Scan {
             change,
@@ -198,6 +199,22 @@ impl Manifests {
         match self.stdin.take() {
             Some(stdin) => content::read_stream(stdin, self.limits),
             None => content::read_stream(std::io::stdin(), self.limits),
+        }
+    }
+
+    /// Publishes the only file that changed.
+    fn publish_file(&mut self, path: &Path) -> Change {
+        let Self {
+            files,
+            published,
+            scopes,
+            ..
+        } = self;
+        let items = files.get_mut(path).map(|file| file.items.as_mut_slice());
+        let change = items.and_then(|items| published.update_file(scopes, &name_of(path), items));
+        match change {
+            Some(change) => change,
+            None => self.publish(),
         }
     }
 
@@ -380,5 +397,88 @@ mod tests {
         assert_eq!(loaded.items[0].object.body["spec"]["v"], 2);
         assert_eq!(taken(&mut loaded, GOOD), []);
         assert_eq!(names(&loaded), ["a"]);
+    }
+
+    /// Documents of which random files consist: two versions of Services, one of them in a namespace, a CRD that
+    /// changes a scope and has defaults, and objects of its kind.
+    const DOCUMENTS: [&str; 7] = [
+        "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {v: 1}}",
+        "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {v: 2}}",
+        "{apiVersion: v1, kind: Service, metadata: {name: b, namespace: x}, spec: {v: 1}}",
+        "{apiVersion: v1, kind: Service, metadata: {name: c}, spec: {v: 1}}",
+        "{apiVersion: f.io/v1, kind: Foo, metadata: {name: a}, spec: {}}",
+        "{apiVersion: f.io/v1, kind: Foo, metadata: {name: b}, spec: {v: 1}}",
+        "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: foos.f.io},
+          spec: {group: f.io, scope: Cluster, names: {kind: Foo, plural: foos}, versions: [{name: v1, served: true,
+          storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {
+          w: {type: integer, default: 7}}}}}}}]}}",
+    ];
+
+    #[test]
+    fn edits_of_single_files_publish_what_a_new_source_publishes() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = || Manifests::new(vec![folder.path().to_owned()], KindScopes::default());
+        let mut followed = source();
+        let mut objects = BTreeMap::new();
+        // The numbers of a linear congruential generator.
+        let mut state: u32 = 1;
+        let mut below = |most: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 16) % most
+        };
+        for step in 0..400 {
+            // Mostly one file changes at a time.
+            for _ in 0..=below(8) / 7 {
+                let file = folder.path().join(format!("{}.yaml", below(3)));
+                let documents: Vec<&str> = (0..below(4))
+                    .map(|_| DOCUMENTS[below(DOCUMENTS.len() as u32) as usize])
+                    .collect();
+                std::fs::write(file, documents.join("\n---\n")).unwrap();
+            }
+            let Scan {
+                change, problems, ..
+            } = followed.scan();
+            for object in change.upserts {
+                objects.insert(object.key.clone(), object.body.clone());
+            }
+            for key in change.deletes {
+                assert!(objects.remove(&key).is_some(), "step {step}: {key}");
+            }
+            let full = source().scan();
+            let all = full.change.upserts.iter();
+            let expected: BTreeMap<_, _> = all
+                .map(|object| (object.key.clone(), object.body.clone()))
+                .collect();
+            assert_eq!(objects, expected, "step {step}");
+            assert_eq!(problems, full.problems, "step {step}");
+        }
+    }
+
+    #[test]
+    fn an_edit_of_one_file_publishes_its_objects_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |file: &str, text: &str| {
+            std::fs::write(folder.path().join(file), text).unwrap();
+        };
+        write("a.yaml", DOCUMENTS[0]);
+        write("b.yaml", DOCUMENTS[2]);
+        let mut source = Manifests::new(vec![folder.path().to_owned()], KindScopes::default());
+        assert_eq!(source.scan().change.upserts.len(), 2);
+        write("a.yaml", DOCUMENTS[1]);
+        source.scan();
+        let items = |source: &mut Manifests, file: &str, text: &str| {
+            let mut loaded = ManifestFile::default();
+            taken(&mut loaded, text);
+            let name = name_of(&folder.path().join(file));
+            let Manifests {
+                published, scopes, ..
+            } = source;
+            published.update_file(scopes, &name, &mut loaded.items)
+        };
+        let change = items(&mut source, "a.yaml", DOCUMENTS[3]).unwrap();
+        assert_eq!((change.upserts.len(), change.deletes.len()), (1, 1));
+        // An object of another file, and a CRD, concern all files.
+        assert!(items(&mut source, "a.yaml", DOCUMENTS[2]).is_none());
+        assert!(items(&mut source, "a.yaml", DOCUMENTS[6]).is_none());
     }
 }
