@@ -7,7 +7,7 @@ use super::{ScopedFinding, finding};
 use crate::api::v1;
 use entail_core::effective::World;
 use entail_core::model::{GroupKind, ObjectKey, UnknownReason, groups};
-use entail_core::store::{Listener, Projection, ROUTE_KINDS};
+use entail_core::store::{Listener, Projection};
 use v1::finding::Severity;
 
 /// Adds the findings about conflicting listeners, conflicting routes, parentRefs that do not attach, and
@@ -59,56 +59,42 @@ fn identity(listener: &Listener) -> (u16, &str, Option<&str>) {
 
 /// Adds the parentRefs that do not attach, with the reason.
 fn parents(world: &World, findings: &mut Vec<ScopedFinding>) {
-    for row in &ROUTE_KINDS {
-        let kind = GroupKind::new(groups::GATEWAY, row.kind);
-        for ((namespace, name), entry) in world.store().of_kind(&kind) {
-            let Projection::Route(route) = &entry.projection else {
+    for (key, route) in world.store().routes() {
+        for (index, reason) in world.topology().rejected_parents(&key) {
+            let Some(parent) = route.parents.get(*index) else {
                 continue;
             };
-            let key = ObjectKey::new(kind.clone(), namespace.clone(), name.clone());
-            for (index, reason) in world.topology().rejected_parents(&key) {
-                let Some(parent) = route.parents.get(*index) else {
-                    continue;
-                };
-                let message = format!(
-                    "spec.parentRefs[{index}] does not attach to {} `{}/{}`: {}",
-                    parent.kind.kind,
-                    parent.namespace,
-                    parent.name,
-                    reason.explain()
-                );
-                findings.push(finding(
-                    world,
-                    Severity::Warning,
-                    reason.as_str(),
-                    &key,
-                    message,
-                ));
-            }
+            let message = format!(
+                "spec.parentRefs[{index}] does not attach to {} `{}/{}`: {}",
+                parent.kind.kind,
+                parent.namespace,
+                parent.name,
+                reason.explain()
+            );
+            findings.push(finding(
+                world,
+                Severity::Warning,
+                reason.as_str(),
+                &key,
+                message,
+            ));
         }
     }
 }
 
 /// Adds the rules that delegate to other Routes, which is not followed (specification 1.8).
 fn delegations(world: &World, findings: &mut Vec<ScopedFinding>) {
-    for row in &ROUTE_KINDS {
-        let kind = GroupKind::new(groups::GATEWAY, row.kind);
-        for ((namespace, name), entry) in world.store().of_kind(&kind) {
-            let Projection::Route(route) = &entry.projection else {
+    for (key, route) in world.store().routes() {
+        for rule in 0..route.rules.len() {
+            let Some(children) = world.topology().children_of_rule(&key, rule) else {
                 continue;
             };
-            let key = ObjectKey::new(kind.clone(), namespace.clone(), name.clone());
-            for rule in 0..route.rules.len() {
-                let Some(children) = world.topology().children_of_rule(&key, rule) else {
-                    continue;
-                };
-                let message = format!(
-                    "spec.rules[{rule}] delegates to {children}, which is not followed: effective policies are \
-                     unknown at and below the rule"
-                );
-                let reason = UnknownReason::DelegationNotFollowed.as_str();
-                findings.push(finding(world, Severity::Warning, reason, &key, message));
-            }
+            let message = format!(
+                "spec.rules[{rule}] delegates to {children}, which is not followed: effective policies are \
+                 unknown at and below the rule"
+            );
+            let reason = UnknownReason::DelegationNotFollowed.as_str();
+            findings.push(finding(world, Severity::Warning, reason, &key, message));
         }
     }
 }

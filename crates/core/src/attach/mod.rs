@@ -10,9 +10,9 @@ pub(crate) use field_references::with_references;
 
 use std::collections::BTreeMap;
 
-use crate::model::{GroupKind, NodeKey, ObjectKey, Outcome, Section, Str};
+use crate::model::{NodeKey, Outcome, Section, Str};
 use crate::profile::{Policy, Profile};
-use crate::store::{ExtensionRef, NamespacedName, Projection, ROUTE_KINDS, Rule, Store};
+use crate::store::{ExtensionRef, NamespacedName, Rule, Store};
 use crate::topology::Topology;
 
 /// The index of a policy among the policies of its kind.
@@ -230,25 +230,18 @@ impl Context<'_> {
 fn filters(store: &Store, profile: &Profile) -> FilterReferences {
     let kind = &profile.policy;
     let mut references = FilterReferences::default();
-    for row in &ROUTE_KINDS {
-        let route_kind = GroupKind::new(crate::model::groups::GATEWAY, row.kind);
-        for ((namespace, name), entry) in store.of_kind(&route_kind) {
-            let Projection::Route(route) = &entry.projection else {
-                continue;
-            };
-            let key = ObjectKey::new(route_kind.clone(), namespace.clone(), name.clone());
-            for (index, rule) in (0u32..).zip(&route.rules) {
-                let mut sections = vec![(Section::Rule(index), &rule.extensions)];
-                if profile.is_unprofiled() {
-                    sections.extend(backend_sections(index, rule));
-                }
-                for (section, extensions) in sections {
-                    for (at, extension) in (0u32..).zip(extensions) {
-                        if extension.kind == *kind {
-                            let policy = (namespace.clone(), extension.name.clone());
-                            let node = NodeKey::section(key.clone(), section.clone());
-                            references.0.entry(policy).or_default().push((node, at));
-                        }
+    for (key, route) in store.routes() {
+        for (index, rule) in (0u32..).zip(&route.rules) {
+            let mut sections = vec![(Section::Rule(index), &rule.extensions)];
+            if profile.is_unprofiled() {
+                sections.extend(backend_sections(index, rule));
+            }
+            for (section, extensions) in sections {
+                for (at, extension) in (0u32..).zip(extensions) {
+                    if extension.kind == *kind {
+                        let policy = (key.namespace.clone(), extension.name.clone());
+                        let node = NodeKey::section(key.clone(), section.clone());
+                        references.0.entry(policy).or_default().push((node, at));
                     }
                 }
             }

@@ -172,6 +172,21 @@ impl Store {
         objects.map(|(name, entry)| (name, &**entry))
     }
 
+    /// Returns the Routes of all kinds, ordered by kind, namespace and name.
+    pub fn routes(&self) -> impl Iterator<Item = (ObjectKey, &Route)> {
+        ROUTE_KINDS.iter().flat_map(|row| {
+            let kind = GroupKind::new(groups::GATEWAY, row.kind);
+            let objects = self.kinds.get(&kind).into_iter().flatten();
+            objects.filter_map(move |((namespace, name), entry)| match &entry.projection {
+                Projection::Route(route) => {
+                    let key = ObjectKey::new(kind.clone(), namespace.clone(), name.clone());
+                    Some((key, route))
+                }
+                _ => None,
+            })
+        })
+    }
+
     /// Returns all objects, ordered by kind, namespace and name.
     pub fn objects(&self) -> impl Iterator<Item = &Arc<Object>> {
         let entries = self.kinds.values().flatten();

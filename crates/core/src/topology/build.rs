@@ -8,7 +8,7 @@ use super::{
 };
 use crate::model::{GroupKind, NodeKey, ObjectKey, PathErrorReason, Section, Str, groups};
 use crate::store::{
-    BackendRef, Gateway, Listener, NamespacedName, ParentRef, Projection, ROUTE_KINDS, Route, Rule,
+    BackendRef, Gateway, Listener, NamespacedName, ParentRef, Projection, Route, Rule,
     ServicePorts, Store, route_kind,
 };
 
@@ -137,25 +137,19 @@ impl Topology {
     }
 
     fn add_routes(&mut self, store: &Store) {
-        for row in &ROUTE_KINDS {
-            for (name, entry) in store.of_kind(&GroupKind::new(groups::GATEWAY, row.kind)) {
-                let Projection::Route(route) = &entry.projection else {
-                    continue;
-                };
-                let key = gateway_api(row.kind, name);
-                let node = self.intern(NodeKey::whole(key.clone()));
-                let mut rules = Vec::with_capacity(route.rules.len());
-                for (index, rule) in route.rules.iter().enumerate() {
-                    rules.push(self.rule(store, &key, index, rule));
-                }
-                self.route_index.insert(key.clone(), self.routes.len());
-                self.routes.push(RouteNode {
-                    key,
-                    node,
-                    rules,
-                    refused: Vec::new(),
-                });
+        for (key, route) in store.routes() {
+            let node = self.intern(NodeKey::whole(key.clone()));
+            let mut rules = Vec::with_capacity(route.rules.len());
+            for (index, rule) in route.rules.iter().enumerate() {
+                rules.push(self.rule(store, &key, index, rule));
             }
+            self.route_index.insert(key.clone(), self.routes.len());
+            self.routes.push(RouteNode {
+                key,
+                node,
+                rules,
+                refused: Vec::new(),
+            });
         }
     }
 
