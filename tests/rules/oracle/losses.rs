@@ -42,8 +42,8 @@ fn direct(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
     let lines = blocks.iter().flat_map(|block| &block.lines);
     let lost = lines.filter(|line| !is_tombstone(line) && value_at(&result, &line.path).is_none());
     let lost = lost.map(|line| written(&line.path));
-    let closed = !folded.closed_by.is_empty();
-    let wholes = blocks.iter().filter(|block| is_lost_whole(block, closed));
+    let none = folded.spec().is_none();
+    let wholes = blocks.iter().filter(|block| none && has_one_unit(block));
     lost.chain(wholes.map(|_| written(&[]))).collect()
 }
 
@@ -61,7 +61,7 @@ fn inherited(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
         .filter(|policy| policy.name != most_specific.name)
     {
         for block in &policy.blocks {
-            if is_lost_whole(block, !folded.closed_by.is_empty()) {
+            if folded.spec().is_none() && has_one_unit(block) {
                 lost.insert(written(&[]));
             }
             for (path, _) in units_by(&placed.kind, &block.lines, placed.kind.finest()) {
@@ -82,9 +82,9 @@ fn inherited(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
     lost
 }
 
-/// Whether a block has one unit, the whole (11.9), which is lost where a policy fails closed (5.7).
-fn is_lost_whole(block: &Block, closed: bool) -> bool {
-    closed && block.counts && block.lines.is_empty() && !block.merges_if_empty
+/// Whether a block has one unit, the whole (11.9), which is lost where there is no result.
+fn has_one_unit(block: &Block) -> bool {
+    block.counts && block.lines.is_empty() && !block.merges_if_empty
 }
 
 /// Whether one path is above the other, or they are the same.

@@ -565,15 +565,16 @@ impl<'w> AttachedKind<'w> {
             places.push((place(""), "Namespace".to_owned()));
         }
         for step in steps {
-            // The least specific node that lives there and that the kind's namespaces reach.
+            // The least specific node that lives there and that the kind's namespaces reach. A backend may be
+            // named in a namespace that does not exist (1.2).
             if let Some(namespace) = &step.namespace
                 && self.kind.reaches.iter().any(|level| level == step.level)
                 && seen.insert(namespace.clone())
             {
-                places.push((
-                    place(&format!("Namespace/{namespace}")),
-                    "Namespace".to_owned(),
-                ));
+                let node = format!("Namespace/{namespace}");
+                if self.objects.exists(&node) {
+                    places.push((place(&node), "Namespace".to_owned()));
+                }
             }
             let level = || step.level.to_owned();
             places.push((place(&step.node), level()));

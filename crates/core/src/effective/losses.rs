@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{AttachmentChain, PolicyKind, World, direct};
 use crate::merge::{FoldDetail, fold, leaves_of, pruned, units_of, value_at};
-use crate::model::{Granularity, Unit};
+use crate::model::{Granularity, Strategy, Unit};
 use crate::profile::{Block, PolicyClass};
 
 impl World {
@@ -45,7 +45,8 @@ impl World {
         for accepted in others.filter(|s| Some(s.index) != most_specific) {
             for block in accepted.blocks.iter().filter(|b| b.participates) {
                 let rules = Value::Object(block.rules.clone());
-                for unit in kind.report_units(block) {
+                let strategy = self.strategy_on(kind, accepted.node, block);
+                for unit in kind.report_units(block, strategy) {
                     let offered = value_at(&rules, &unit.0);
                     // A null is not reported as lost (specification 11.13).
                     let is_null = offered.is_none_or(Value::is_null);
@@ -62,8 +63,17 @@ impl World {
 
 impl PolicyKind {
     /// The units of a block by the finest granularity that the kind offers; leaves if blocks are only
-    /// taken as a whole.
-    fn report_units(&self, block: &Block) -> Vec<Unit> {
+    /// taken as a whole. An empty block that takes part is one unit, the whole (specification 11.9), unless it
+    /// merges and so offers nothing (5.8).
+    fn report_units(&self, block: &Block, strategy: Strategy) -> Vec<Unit> {
+        if block.rules.is_empty() {
+            let merges = self.profile.empty_merges(strategy);
+            return if merges {
+                Vec::new()
+            } else {
+                vec![Unit::default()]
+            };
+        }
         let mut granularities = self.profile.strategies.iter().map(|s| s.granularity());
         let is_whole = |g| matches!(g, None | Some(Granularity::Atomic));
         let units = if granularities.all(is_whole) {

@@ -11,8 +11,8 @@ use super::shape::{Schemas, ShapeRules};
 use super::trace::{Loss, LossTracer};
 use super::tree::{Leaf, MergeTree, decompose};
 use super::{BlockSource, Layer, Stack, StackGroup};
-use crate::model::{BlockName, Direction, Granularity, Level, LossReason, Strategy, Unit};
-use crate::profile::{Block, EmptyBehavior, FoldOrder, FoldSpan, Profile, SameTarget};
+use crate::model::{BlockName, Direction, Level, LossReason, Strategy, Unit};
+use crate::profile::{Block, FoldOrder, FoldSpan, Profile, SameTarget};
 
 /// The output that a fold computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,8 +170,7 @@ impl<'p> FoldStep<'p> {
 
     /// Returns the block as one side of a join.
     fn side(&self, shapes: &ShapeRules<'_>) -> Side<'p> {
-        let by_strategy = shapes.profile.empty == EmptyBehavior::ByStrategy;
-        let merges = by_strategy && self.strategy.granularity() != Some(Granularity::Atomic);
+        let merges = shapes.profile.empty_merges(self.strategy);
         Side {
             tree: self.decompose(shapes),
             // Only kinds with `empty: Blocking` or `ByStrategy` offer an empty block.

@@ -41,7 +41,7 @@ pub use waypoints::{CanaryLabel, LabelValues, WaypointLabel, Waypoints};
 use serde::Deserialize;
 
 use crate::expr::Expression;
-use crate::model::{FieldStep, GroupKind, Level, Str, Strategy, Unit};
+use crate::model::{FieldStep, Granularity, GroupKind, Level, Str, Strategy, Unit};
 
 /// A resolved profile, in which every setting has a value.
 #[derive(Clone, Debug, PartialEq)]
@@ -536,6 +536,13 @@ impl Profile {
             TargetKinds::Listed(list) => list.iter().find(|t| t.kind == *kind),
             TargetKinds::Any { .. } => None,
         }
+    }
+
+    /// Reports whether an empty block under a strategy merges, so that it offers nothing (specification
+    /// 5.8).
+    pub fn empty_merges(&self, strategy: Strategy) -> bool {
+        self.empty == EmptyBehavior::ByStrategy
+            && strategy.granularity() != Some(Granularity::Atomic)
     }
 
     /// Returns the fields that targets allow.
