@@ -16,7 +16,8 @@ use crate::snapshot::Snapshot;
 use entail_core::effective::{AttachmentChain, NodeAttachments, PolicyKind, World};
 use entail_core::engine::{ChainId, ChainKey, ChainTable, PathEngine, StateId};
 use entail_core::model::{
-    GroupKind, InternalError, Level, OrInternal, OverriddenPolicy, PathName, UnitExplanation,
+    BlockName, GroupKind, InternalError, Level, OrInternal, OverriddenPolicy, PathName, PolicyRef,
+    Strategy, UnitExplanation,
 };
 use entail_core::topology::{ListedPath, PathVisitor, TrieNodeId, WalkControl};
 
@@ -363,15 +364,17 @@ fn node(world: &World, attachments: &NodeAttachments<'_>) -> v1::AttachedNode {
         policies: attachments
             .policies
             .iter()
-            .map(|policy| v1::AttachedPolicy {
-                policy: Some(policy_ref(&entail_core::model::PolicyRef::of(&policy.key))),
-                blocks: policy
-                    .blocks
-                    .iter()
-                    .filter(|b| b.participates || !b.unset.is_empty())
-                    .map(|b| format!("{}: {}", b.name.as_str(), b.strategy.strategy()))
-                    .collect(),
-                created: policy.object.created.map(timestamp),
+            .map(|attached| {
+                let policy = attached.policy;
+                let blocks = attached.blocks.iter();
+                let text = |(name, strategy): &(BlockName, Strategy)| {
+                    format!("{}: {strategy}", name.as_str())
+                };
+                v1::AttachedPolicy {
+                    policy: Some(policy_ref(&PolicyRef::of(&policy.key))),
+                    blocks: blocks.map(text).collect(),
+                    created: policy.object.created.map(timestamp),
+                }
             })
             .collect(),
     }

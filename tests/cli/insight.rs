@@ -390,3 +390,57 @@ fn help_has_examples() {
         );
     }
 }
+
+/// A kind of which an annotation of the target chooses the strategy.
+const BY_ANNOTATION: &str = "
+apiVersion: entail.dev/v1alpha1
+kind: PolicyProfile
+metadata: {name: ps.example.org}
+spec:
+  policy: {group: example.org, kind: P}
+  class: Inherited
+  strategies: [AtomicDefaults, AtomicOverrides]
+  strategy: {annotation: example.org/wins, values: {gateway: AtomicOverrides}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: c}
+spec: {controllerName: example.org/c}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: gw, namespace: ns, annotations: {example.org/wins: gateway}}
+spec: {gatewayClassName: c, listeners: [{name: http, port: 80, protocol: HTTP}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: r, namespace: ns}
+spec: {parentRefs: [{name: gw}], rules: [{name: one}]}
+---
+apiVersion: example.org/v1
+kind: P
+metadata: {name: p, namespace: ns}
+spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: gw}], n: 1}
+---
+apiVersion: example.org/v1
+kind: P
+metadata: {name: q, namespace: ns}
+spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}], n: 2}
+";
+
+#[test]
+fn strategies_that_annotations_choose_are_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("world.yaml");
+    std::fs::write(&file, BY_ANNOTATION).unwrap();
+    let manifests = file.to_str().unwrap();
+    let output = entail(&["explain", "httproute/ns/r", "--manifests", manifests]);
+    let printed = words(&ends(&output, 0));
+    for expected in [
+        "ns/p rules: AtomicOverrides",
+        "ns/q rules: AtomicDefaults",
+        "(the whole) = <- ns/p (rules, AtomicOverrides)",
+    ] {
+        assert!(printed.contains(expected), "{expected} {printed}");
+    }
+}

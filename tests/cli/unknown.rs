@@ -312,3 +312,60 @@ fn rules_that_delegate_are_not_known() {
         }
     }
 }
+
+/// A policy whose authority is in a namespace of which nothing is known.
+const FAILS_OPEN: &str = "
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: envoy}
+spec: {controllerName: gateway.envoyproxy.io/gatewayclass-controller}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: gw, namespace: infra}
+spec: {gatewayClassName: envoy, listeners: [{name: http, port: 80, protocol: HTTP}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: r, namespace: infra}
+spec: {parentRefs: [{name: gw}], rules: [{name: one}]}
+---
+apiVersion: gateway.envoyproxy.io/v1alpha1
+kind: SecurityPolicy
+metadata: {name: auth, namespace: infra}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: gw}]
+  extAuth: {failOpen: true, grpc: {backendRefs: [{name: authority, namespace: auth, port: 80}]}}
+";
+
+#[test]
+fn references_that_fail_open_and_cannot_be_checked_are_told() {
+    const SECURITY: &str = "SecurityPolicy.gateway.envoyproxy.io is UNKNOWN: it is not known whether \
+                            `Service/auth/authority` exists, to which infra/auth refers";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("infra.yaml");
+    std::fs::write(&file, FAILS_OPEN).unwrap();
+    for args in [
+        &["get", "httproute/infra/r"][..],
+        &["explain", "httproute/infra/r"],
+        &["status"],
+        &["lint"],
+    ] {
+        let output = entail(&file, args);
+        assert_eq!(output.status.code(), Some(3), "{args:?} {output:?}");
+        let printed = text(&output.stdout);
+        assert!(printed.contains(SECURITY), "{args:?}: {printed}");
+    }
+    // The values are shown all the same: they hold if the Service exists.
+    let printed = text(&entail(&file, &["get", "httproute/infra/r"]).stdout);
+    assert!(printed.contains("name: authority"), "{printed}");
+    // With the Service and the permission nothing is left to tell.
+    let permitted = "---\napiVersion: v1\nkind: Service\nmetadata: {name: authority, namespace: auth}\n\
+        spec: {ports: [{port: 80}]}\n---\napiVersion: gateway.networking.k8s.io/v1\nkind: ReferenceGrant\n\
+        metadata: {name: all, namespace: auth}\nspec:\n  from: [{group: gateway.envoyproxy.io, \
+        kind: SecurityPolicy, namespace: infra}]\n  to: [{group: '', kind: Service}]\n";
+    std::fs::write(&file, format!("{FAILS_OPEN}{permitted}")).unwrap();
+    let output = entail(&file, &["get", "httproute/infra/r"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(text(&output.stdout).contains("name: authority"));
+}

@@ -362,3 +362,66 @@ async fn policies_of_child_routes_come_and_go() {
     becomes(Vec::new()).await;
     running.stop().await;
 }
+
+/// A policy that lets requests pass if its authority is missing, and a Backend that is another.
+const FAILS_OPEN: &str = "
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: envoy}
+spec: {controllerName: gateway.envoyproxy.io/gatewayclass-controller}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: open}
+spec: {gatewayClassName: envoy, listeners: [{name: http, port: 80, protocol: HTTP}]}
+---
+apiVersion: gateway.envoyproxy.io/v1alpha1
+kind: SecurityPolicy
+metadata: {name: auth}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: open}]
+  cors: {allowOrigins: ['*']}
+  extAuth:
+    failOpen: true
+    http: {backendRefs: [{group: gateway.envoyproxy.io, kind: Backend, name: authority, port: 80}]}
+";
+
+fn backend(name: &str) -> String {
+    format!(
+        "apiVersion: gateway.envoyproxy.io/v1alpha1\nkind: Backend\nmetadata: {{name: {name}}}\n\
+         spec: {{endpoints: [{{ip: {{address: 10.0.0.1, port: 80}}}}]}}\n"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reference_that_fails_open_is_unknown_until_it_can_be_checked() {
+    let path = "gateways/default/open/listeners/http";
+    let running = start(|settings| {
+        let file = settings.inputs.manifests[0].join("open.yaml");
+        std::fs::write(file, FAILS_OPEN).unwrap();
+    })
+    .await;
+    let becomes = async |expected: (&[&str], Vec<String>)| {
+        for _ in 0..1000 {
+            let reply = running.get(by_path(path)).await.unwrap();
+            let policies = reply.result.unwrap().policies;
+            let found = policies.iter().find(|p| p.kind == "SecurityPolicy");
+            let spec = found.unwrap().spec_json.as_deref().unwrap_or("{}");
+            let spec: serde_json::Map<_, _> = serde_json::from_str(spec).unwrap();
+            let reasons = unknowns(&policies).into_iter().map(|(_, reason, _)| reason);
+            if spec.keys().eq(expected.0) && reasons.eq(expected.1.iter().cloned()) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("never served: {expected:?}");
+    };
+    becomes((&["cors", "extAuth"], vec!["ReferenceNotChecked".to_owned()])).await;
+    put(&running, "backend.yaml", &backend("other"));
+    becomes((&["cors"], Vec::new())).await;
+    put(&running, "backend.yaml", &backend("authority"));
+    becomes((&["cors", "extAuth"], Vec::new())).await;
+    put(&running, "backend.yaml", "# none any more\n");
+    becomes((&["cors", "extAuth"], vec!["ReferenceNotChecked".to_owned()])).await;
+    running.stop().await;
+}

@@ -126,6 +126,15 @@ fn difference(
         let expect = json!({"effective": [{"path": path, "unknown": kinds}]});
         return Some((expect, json!(format!("{:?}", said.unknown))));
     }
+    let unchecked = said.unknown.as_ref();
+    let unchecked = unchecked.filter(|u| u.reason == UnknownReason::ReferenceNotChecked);
+    let unchecked = unchecked.map(|u| u.policies.iter().map(ToString::to_string).collect());
+    let unchecked: BTreeSet<String> = unchecked.unwrap_or_default();
+    if folded.unchecked != unchecked {
+        let kinds = json!({kind.as_str(): folded.unchecked});
+        let expect = json!({"effective": [{"path": path, "undecided": kinds}]});
+        return Some((expect, json!(format!("{:?}", said.unknown))));
+    }
     other(
         "listed",
         json!(unmerged::listed(placed, scene)),

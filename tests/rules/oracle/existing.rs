@@ -36,6 +36,19 @@ pub struct Missing {
 pub struct Checked {
     pub reasons: Vec<String>,
     pub missing: Vec<Missing>,
+    pub unchecked: Vec<Unchecked>,
+}
+
+/// A reference of which it is not known whether the object exists, or the list above it, and the field that lets
+/// requests pass: none if an item of a list does.
+pub type Unchecked = (Path, Option<Path>);
+
+/// What is known of a reference.
+#[derive(Clone, Copy, PartialEq)]
+enum Existence {
+    Exists,
+    Missing,
+    NotKnown,
 }
 
 /// Checks the references in the rules of a block; items of lists that fail open are taken out.
@@ -45,30 +58,43 @@ pub fn check(kind: &Settings, objects: &Objects, namespace: &str, rules: &mut Va
     for setting in &kind.references {
         let mut found = Vec::new();
         walk(rules, &setting.path, "", &mut found);
-        found.retain(|(_, value)| value["name"].as_str().is_some_and(|name| !name.is_empty()));
-        let wrong: Vec<&String> = found
+        let named = |value: &Value| value["name"].as_str().is_some_and(|name| !name.is_empty());
+        let states: Vec<(&String, Existence)> = found
             .iter()
-            .filter(|(_, value)| is_missing(kind, setting, objects, namespace, value))
-            .map(|(pointer, _)| pointer)
+            .filter(|(_, value)| named(value))
+            .map(|(at, value)| (at, existence(kind, setting, objects, namespace, value)))
             .collect();
-        if setting.one_is_enough && wrong.len() < found.len() {
-            continue;
-        }
-        for pointer in wrong {
-            checked.reasons.push(setting.reason.clone());
+        let any = |state| states.iter().any(|(_, found)| *found == state);
+        let enough = |state| setting.one_is_enough && any(state);
+        for (pointer, state) in &states {
             let open = setting.fail_open.as_deref();
             let holder = open.map(|path| path.rsplit_once('.').unwrap());
-            if let Some((holder, name)) = holder.filter(|(holder, _)| holder.ends_with("[*]")) {
-                // The item: as many steps as the holder has names and stars.
+            let in_item = holder.filter(|(holder, _)| holder.ends_with("[*]"));
+            // An item that fails open: as many steps as the holder has names and stars.
+            let item = in_item.and_then(|(holder, name)| {
                 let steps = holder.matches('.').count() + 1 + holder.matches("[*]").count();
                 let item: Vec<&str> = pointer.split('/').take(steps + 1).collect();
                 let item = item.join("/");
-                if rules.pointer(&item).unwrap()[name] == true {
-                    out.insert(item);
+                (rules.pointer(&item).unwrap()[name] == true).then_some(item)
+            });
+            let before = |path: &str| dotted(path.split("[*]").next().unwrap());
+            match state {
+                Existence::Exists => continue,
+                _ if enough(Existence::Exists) => continue,
+                Existence::NotKnown => {
+                    let field = open.filter(|_| in_item.is_none()).map(before);
+                    if item.is_some() || field.is_some() {
+                        checked.unchecked.push((before(&setting.path), field));
+                    }
                     continue;
                 }
+                Existence::Missing if enough(Existence::NotKnown) => continue,
+                Existence::Missing => checked.reasons.push(setting.reason.clone()),
             }
-            let before = |path: &str| dotted(path.split("[*]").next().unwrap());
+            if let Some(item) = item {
+                out.insert(item);
+                continue;
+            }
             checked.missing.push(Missing {
                 path: before(&setting.path),
                 fail_open: holder.map(|(holder, _)| (before(open.unwrap()), before(holder))),
@@ -119,13 +145,13 @@ pub fn walk(value: &Value, path: &str, at: &str, found: &mut Vec<(String, Value)
     }
 }
 
-fn is_missing(
+fn existence(
     kind: &Settings,
     setting: &References,
     objects: &Objects,
     own: &str,
     reference: &Value,
-) -> bool {
+) -> Existence {
     let text = |name: &str| reference[name].as_str();
     let group = text("group").unwrap_or(&setting.group);
     let (group, of) = normal(group, text("kind").unwrap_or(&setting.kind));
@@ -135,20 +161,24 @@ fn is_missing(
     let known = objects.all().any(|o| o.group == group && o.kind == of);
     let lives = !namespace.is_empty() && objects.all().any(|o| o.namespace == namespace);
     if !known || !lives {
-        return false;
+        return Existence::NotKnown;
     }
     if namespace != own && !is_granted(kind, objects, own, (&group, &of, namespace, name)) {
-        return true;
+        return Existence::Missing;
     }
     let Some(found) = objects.get(&key(&group, &of, namespace, name)) else {
-        return true;
+        return Existence::Missing;
     };
     let port = reference["port"].as_u64();
     let is_service = group.is_empty() && of == "Service";
-    port.filter(|_| is_service).is_some_and(|port| {
+    let lacks_port = port.filter(|_| is_service).is_some_and(|port| {
         let mut ports = found.body["spec"]["ports"].as_array().into_iter().flatten();
         !ports.any(|p| p["port"].as_u64() == Some(port))
-    })
+    });
+    match lacks_port {
+        true => Existence::Missing,
+        false => Existence::Exists,
+    }
 }
 
 fn is_granted(
@@ -181,45 +211,35 @@ fn is_granted(
     })
 }
 
-/// Whether a line of the result comes from a block.
-fn is_of(policy: &Policy, block: &Block, line: &Leaf) -> bool {
-    let same = |own: &Leaf| own.path == line.path && own.value == line.value;
-    line.by.contains(&policy.name) && block.lines.iter().any(same)
+/// Whether the result holds something at or below a path that is of a block.
+fn holds(folded: &Folded, block: &Block, path: &Path) -> bool {
+    let mut lines = folded.lines().iter();
+    lines.any(|line| line.path.starts_with(path) && line.from.contains(&block.number))
 }
 
-/// Whether the reference in the result is that of another block of the policy, which has parts in common with it.
-fn is_of_another_block(policy: &Policy, block: &Block, path: &Path, result: &Value) -> bool {
-    let found = value_at(result, path);
-    let mut others = policy.blocks.iter();
-    found != value_at(&block.rules, path)
-        && others.any(|other| value_at(&other.rules, path) == found)
+fn is_open(folded: &Folded, field: &[Step]) -> bool {
+    value_at(&assemble(folded.lines()), field) == Some(&true.into())
+}
+
+/// The blocks with their policies.
+fn blocks(nodes: &[Node]) -> impl Iterator<Item = (&Policy, &Block)> {
+    let policies = nodes.iter().flat_map(|node| &node.policies);
+    policies.flat_map(|policy| policy.blocks.iter().map(move |block| (policy, block)))
 }
 
 /// What a result comes to where referenced objects are missing.
 pub fn withdraw(kind: &Settings, nodes: &[Node], mut folded: Folded) -> Folded {
-    let Some(rules) = &mut folded.rules else {
-        return folded;
-    };
-    let whole = assemble(&rules.lines);
     let mut failed: BTreeSet<String> = BTreeSet::new();
     let mut omitted: Vec<Path> = Vec::new();
-    for policy in nodes.iter().flat_map(|node| &node.policies) {
-        for block in &policy.blocks {
-            for missing in &block.missing {
-                let at = |line: &&Leaf| line.path.starts_with(&missing.path);
-                let mut lines = rules.lines.iter().filter(at);
-                if !lines.any(|line| is_of(policy, block, line))
-                    || is_of_another_block(policy, block, &missing.path, &whole)
-                {
-                    continue;
-                }
-                let open =
-                    |(field, _): &&(Path, Path)| value_at(&whole, field) == Some(&true.into());
-                match missing.fail_open.as_ref().filter(open) {
-                    Some((_, holder)) => omitted.push(holder.clone()),
-                    None => {
-                        failed.insert(policy.name.clone());
-                    }
+    for (policy, block) in blocks(nodes) {
+        for missing in &block.missing {
+            if !holds(&folded, block, &missing.path) {
+                continue;
+            }
+            match &missing.fail_open {
+                Some((field, holder)) if is_open(&folded, field) => omitted.push(holder.clone()),
+                _ => {
+                    failed.insert(policy.name.clone());
                 }
             }
         }
@@ -229,10 +249,28 @@ pub fn withdraw(kind: &Settings, nodes: &[Node], mut folded: Folded) -> Folded {
         folded.closed_by = failed;
         return folded;
     }
-    for path in omitted {
-        remove(kind, rules, &path);
+    if let Some(rules) = &mut folded.rules {
+        for path in omitted {
+            remove(kind, rules, &path);
+        }
     }
     folded
+}
+
+/// Names the policies of which the result holds a reference that was not checked and that lets requests pass.
+pub fn with_unchecked(nodes: &[Node], folded: Folded) -> Folded {
+    let found = blocks(nodes).filter(|(_, block)| {
+        let mut unchecked = block.unchecked.iter();
+        unchecked.any(|(path, field)| {
+            let open = field.as_ref().is_none_or(|field| is_open(&folded, field));
+            open && holds(&folded, block, path)
+        })
+    });
+    let unchecked = found.map(|(policy, _)| policy.name.clone()).collect();
+    Folded {
+        unchecked,
+        ..folded
+    }
 }
 
 /// Takes out what stands at a path.
@@ -251,8 +289,6 @@ pub fn replace(
     own: &[(Path, String)],
     mut folded: Folded,
 ) -> Folded {
-    // A block of a policy with several places counts if its condition holds at one of them.
-    let failed: BTreeSet<_> = folded.failed.difference(&folded.held).cloned().collect();
     let Some(rules) = &mut folded.rules else {
         return folded;
     };
@@ -262,14 +298,10 @@ pub fn replace(
             .iter()
             .filter(|l| l.path.starts_with(path))
             .collect();
-        let policies = || nodes.iter().flat_map(|node| &node.policies);
         let overrides = |line: &Leaf| {
-            policies().any(|policy| {
-                policy.blocks.iter().enumerate().any(|(at, block)| {
-                    block.strategy.direction == Direction::Overrides
-                        && is_of(policy, block, line)
-                        && !failed.contains(&(policy.name.clone(), at))
-                })
+            blocks(nodes).any(|(_, block)| {
+                let is_override = block.strategy.direction == Direction::Overrides;
+                is_override && line.from.contains(&block.number)
             })
         };
         if here.is_empty() || here.iter().any(|line| overrides(line)) {
@@ -286,6 +318,7 @@ pub fn replace(
             closed: None,
             set: false,
             keyed: false,
+            from: BTreeSet::new(),
         });
     }
     folded

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use entail_core::expr::Expression;
 use serde_json::Value;
 
-use super::existing::{replace, withdraw};
+use super::existing::{replace, with_unchecked, withdraw};
 use super::join::{BlockUse, RuleSet, join, unit_paths};
 use super::leaf::{Leaf, Path, assemble, dotted};
 use super::policy::{Block, Policy, without};
@@ -40,6 +40,8 @@ pub struct Folded {
     pub closed_by: BTreeSet<String>,
     /// Policies that are merged to fields that exclude each other (specification 5.12).
     pub refused: BTreeSet<String>,
+    /// Policies with a reference in the result that was not checked, and that lets requests pass (5.7).
+    pub unchecked: BTreeSet<String>,
     /// Where own fields took the place of values, with their object (specification 6.4).
     pub replaced: Vec<(Path, String)>,
 }
@@ -75,12 +77,14 @@ pub fn fold(
     own: &[Leaf],
     replacements: &[(Path, String)],
 ) -> Folded {
+    let nodes = &numbered(nodes);
     let near = spanned(kind, nodes);
     if near.iter().all(|node| node.policies.is_empty()) {
         return Folded::default();
     }
     let folded = withdraw(kind, &near, merged(kind, nodes, own));
     let folded = replace(kind, &near, replacements, exclude(kind, nodes, folded));
+    let folded = with_unchecked(&near, folded);
     let places = |nodes: &[Node], name: &str| {
         let policies = nodes.iter().flat_map(|node| &node.policies);
         policies.filter(|policy| policy.name == name).count()
@@ -91,6 +95,20 @@ pub fn fold(
         beyond: beyond.map(|policy| policy.name.clone()).collect(),
         ..folded
     }
+}
+
+/// Gives every block of a path a number, and its lines the number of their block.
+pub fn numbered(nodes: &[Node]) -> Vec<Node> {
+    let mut nodes = nodes.to_vec();
+    let policies = nodes.iter_mut().flat_map(|node| &mut node.policies);
+    let blocks = policies.flat_map(|policy| &mut policy.blocks);
+    for (number, block) in blocks.enumerate() {
+        block.number = number;
+        block.lines.iter_mut().for_each(|line| {
+            line.from.insert(number);
+        });
+    }
+    nodes
 }
 
 /// What the policies come to, whatever objects are missing.

@@ -92,12 +92,15 @@ fn keep_merged(
     merged: &Merged,
     granularity: Granularity,
 ) {
+    // Of one policy, whichever of its places they are from.
     let inside = |rules: &RuleSet| -> Vec<Leaf> {
         let lines = rules.lines.iter();
-        lines
-            .filter(|line| line.path.starts_with(&merged.path))
-            .cloned()
-            .collect()
+        let lines = lines.filter(|line| line.path.starts_with(&merged.path));
+        let anywhere = |line: &Leaf| Leaf {
+            from: BTreeSet::new(),
+            ..line.clone()
+        };
+        lines.map(anywhere).collect()
     };
     let depth = unit_depth(kind, &merged.path, granularity);
     let came = depth < merged.path.len() && inside(result) == inside(higher);
@@ -117,6 +120,7 @@ fn unit_depth(kind: &Settings, path: &[Step], granularity: Granularity) -> usize
         closed: None,
         set: false,
         keyed: false,
+        from: BTreeSet::new(),
     };
     reach(kind, &leaf, granularity).0
 }
@@ -394,5 +398,6 @@ fn unite(result: &mut RuleSet, unit: &Unit) -> bool {
     }
     line.value = once(held.iter().chain(new));
     line.by.extend(offered.by.iter().cloned());
+    line.from.extend(&offered.from);
     true
 }

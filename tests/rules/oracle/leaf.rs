@@ -35,6 +35,8 @@ pub struct Leaf {
     pub set: bool,
     /// A list whose items have keys; only an empty one is a line.
     pub keyed: bool,
+    /// The blocks that say it, by their numbers on the path; none of own fields.
+    pub from: BTreeSet<usize>,
 }
 
 /// Takes rules apart.
@@ -82,6 +84,7 @@ fn walk(
             closed,
             set: place.set && closed.is_none(),
             keyed: !place.keys.is_empty() && closed.is_none(),
+            from: BTreeSet::new(),
         }),
     }
 }

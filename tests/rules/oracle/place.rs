@@ -262,7 +262,8 @@ impl<'w> AttachedKind<'w> {
 
     /// Specification 7.6: nobody is accepted on one of several listeners of a port, and still keeps others out.
     fn accept_by_port(&mut self) {
-        for (place, here) in &mut self.at {
+        // Where all refuse each other it is as if none were attached (4.7).
+        for (place, here) in self.at.iter_mut().filter(|(_, here)| !here.is_empty()) {
             let port = self.ports.iter().find(|nodes| nodes.contains(&place.node));
             let Some(port) = port else { continue };
             if !place.weak {

@@ -4,7 +4,7 @@ use entail_core::expr::Expression;
 use entail_core::model::Timestamp;
 use serde_json::{Map, Value};
 
-use super::existing::{self, Missing};
+use super::existing::{self, Missing, Unchecked};
 use super::join::{Merged, RuleSet};
 use super::leaf::{Leaf, Step, dotted, flatten, written};
 use super::objects::{Found, Objects, at};
@@ -28,8 +28,11 @@ pub struct Block {
     pub unset: Vec<String>,
     /// References to objects that are not there (specification 5.7).
     pub missing: Vec<Missing>,
+    pub unchecked: Vec<Unchecked>,
     /// The reasons for which the policy is not accepted then.
     pub reasons: Vec<String>,
+    /// Which block of a path it is.
+    pub number: usize,
 }
 
 /// What comes first, in the order of 4.5, 4.4 and 4.2.
@@ -294,7 +297,9 @@ impl Reader<'_> {
             when,
             unset,
             missing: checked.missing,
+            unchecked: checked.unchecked,
             reasons: checked.reasons,
+            number: 0,
         })
     }
 

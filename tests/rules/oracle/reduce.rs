@@ -105,6 +105,8 @@ fn combined(
         };
     }
     let by: BTreeSet<String> = of(above).union(&of(below)).cloned().collect();
+    let both = above.iter().chain(below);
+    let from: BTreeSet<usize> = both.flat_map(|line| line.from.clone()).collect();
     let mut rules = value;
     for step in place.iter().rev() {
         let Step::Field(name) = step else {
@@ -116,6 +118,7 @@ fn combined(
     let set = above.iter().chain(below).all(|line| line.set);
     for line in &mut lines {
         line.by.clone_from(&by);
+        line.from.clone_from(&from);
         // What two sets come to is a set, to which later blocks of Structural add.
         line.set = set && line.value.is_array() && line.path == place;
     }

@@ -1,7 +1,7 @@
 //! Kinds that are not merged: one policy whole (specification 7), or all of them in a list (specification 8).
 
-use super::existing::withdraw;
-use super::fold::{Folded, Node};
+use super::existing::{with_unchecked, withdraw};
+use super::fold::{Folded, Node, numbered};
 use super::place::{AttachedKind, PathView};
 use super::policy::Policy;
 use super::settings::Class;
@@ -9,17 +9,21 @@ use super::settings::Class;
 /// Specification 7: the policy of the deepest object of a target kind, the nearest section first.
 pub fn direct(placed: &AttachedKind<'_>, scene: &PathView) -> Folded {
     let winner = winner(placed, scene).filter(|policy| policy.left);
-    let folded = Folded {
-        rules: winner.map(|policy| policy.blocks[0].sheet(&policy.name)),
-        ..Folded::default()
-    };
     let alone = winner.map(|policy| Node {
         key: String::new(),
         level: String::new(),
         policies: vec![policy.clone()],
         weak: false,
     });
-    withdraw(&placed.kind, alone.as_slice(), folded)
+    let alone = &numbered(alone.as_slice());
+    let mut policies = alone.iter().flat_map(|node| &node.policies);
+    let folded = Folded {
+        rules: policies
+            .next()
+            .map(|policy| policy.blocks[0].sheet(&policy.name)),
+        ..Folded::default()
+    };
+    with_unchecked(alone, withdraw(&placed.kind, alone, folded))
 }
 
 /// The policy that counts in the scene.

@@ -88,7 +88,10 @@ pub struct Unknown {
     /// no profile.
     /// `DelegationNotFollowed`: the route rule delegates to other Routes, whose policies count as well.
     /// `SelectorNotEvaluated`: policies select workloads by labels. The entry holds for all other
-    /// policies of the kind. For all other reasons, it holds for none.
+    /// policies of the kind.
+    /// `ReferenceNotChecked`: a policy that fails open references an object, and it is not known
+    /// whether that exists. If it does not, requests pass without what the entry says.
+    /// For all other reasons, the entry holds for no policy.
     #[prost(string, tag = "1")]
     pub reason: ::prost::alloc::string::String,
     /// Human-readable explanation; not stable.

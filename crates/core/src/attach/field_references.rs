@@ -3,7 +3,9 @@
 use serde_json::{Map, Value};
 
 use crate::model::{FieldStep, GroupKind, ObjectKey, Outcome, Segment, Str, Unit, groups};
-use crate::profile::{FieldReference, MissingObjects, MissingReference, Policy, Profile};
+use crate::profile::{
+    FieldReference, MissingObjects, MissingReference, Policy, Profile, UncheckedReference,
+};
 use crate::store::{Projection, Store};
 
 /// A value at a path, with the steps that lead to it: `[*]` is replaced by indexes.
@@ -16,6 +18,16 @@ struct References {
     named: Vec<ObjectKey>,
     /// The missing ones: the steps to the reference, and what is wrong.
     missing: Vec<(Vec<FieldStep>, String)>,
+    /// Those of which it is not known whether they exist, with the steps to the reference.
+    unchecked: Vec<(Vec<FieldStep>, ObjectKey)>,
+}
+
+/// What is known of a reference.
+enum Existence {
+    Exists,
+    /// It is missing, and why.
+    Missing(String),
+    NotKnown,
 }
 
 /// Looks up the objects that the rules of a policy reference, and records the missing ones.
@@ -29,6 +41,17 @@ pub(crate) fn with_references(profile: &Profile, mut policy: Policy, store: &Sto
         for setting in &profile.references {
             let found = references(profile, setting, &policy, &block.rules, store);
             policy.named_objects.extend(found.named);
+            for (steps, object) in found.unchecked {
+                let item = open_item(setting, &steps, &block.rules);
+                let fail_open = open_object(setting).map(unit);
+                if item.is_some() || fail_open.is_some() {
+                    block.unchecked.push(UncheckedReference {
+                        object,
+                        unit: unit(&steps),
+                        fail_open,
+                    });
+                }
+            }
             for (steps, problem) in found.missing {
                 problems.push(format!("`{}`: {problem}", text(&steps)));
                 reason.get_or_insert_with(|| setting.reason.clone());
@@ -97,12 +120,17 @@ fn references(
             continue;
         };
         count += 1;
-        if let Some(problem) = problem(profile, policy, (&target, value), store) {
-            result.missing.push((steps, problem));
+        match existence(profile, policy, (&target, value), store) {
+            Existence::Exists => {}
+            Existence::Missing(problem) => result.missing.push((steps, problem)),
+            Existence::NotKnown => result.unchecked.push((steps, target.clone())),
         }
         result.named.push(target);
     }
     if setting.one_is_enough && result.missing.len() < count {
+        if result.missing.len() + result.unchecked.len() < count {
+            result.unchecked.clear();
+        }
         result.missing.clear();
     }
     result
@@ -122,33 +150,36 @@ fn target(setting: &FieldReference, policy: &Policy, value: &Value) -> Option<Ob
     Some(ObjectKey::new(kind, namespace.unwrap_or(own), name))
 }
 
-/// What is wrong with a reference. Nothing is known about a kind or a namespace of which no object is known.
-fn problem(
+/// Whether the object of a reference is there, with the port and the permission that the reference needs. Nothing is
+/// known about a kind or a namespace of which no object is known.
+fn existence(
     profile: &Profile,
     policy: &Policy,
     (target, value): (&ObjectKey, &Value),
     store: &Store,
-) -> Option<String> {
+) -> Existence {
     if store.count(&target.kind) == 0 || store.objects_in_namespace(&target.namespace) == 0 {
-        return None;
+        return Existence::NotKnown;
     }
     let own = &policy.key.namespace;
     if target.namespace != *own && !store.permits(&profile.policy, own, target) {
-        return Some(format!(
+        return Existence::Missing(format!(
             "no ReferenceGrant in namespace `{}` permits the reference to `{target}`",
             target.namespace
         ));
     }
     let Some(entry) = store.get(target) else {
-        return Some(format!("`{target}` does not exist"));
+        return Existence::Missing(format!("`{target}` does not exist"));
     };
     let port = value.get("port").and_then(Value::as_u64);
     match (&entry.projection, port) {
-        (Projection::Service(ports), Some(port)) if target.kind.is(groups::CORE, "Service") => {
-            let has_port = u16::try_from(port).is_ok_and(|port| ports.has(port));
-            (!has_port).then(|| format!("`{target}` has no port {port}"))
+        (Projection::Service(ports), Some(port))
+            if target.kind.is(groups::CORE, "Service")
+                && !u16::try_from(port).is_ok_and(|port| ports.has(port)) =>
+        {
+            Existence::Missing(format!("`{target}` has no port {port}"))
         }
-        _ => None,
+        _ => Existence::Exists,
     }
 }
 

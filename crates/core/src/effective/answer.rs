@@ -38,7 +38,7 @@ impl World {
             false => (EffectivePolicy::default(), None),
         };
         effective.inherited_only = chain.inherited_only;
-        effective.unknown = unknown;
+        effective.unknown = unknown.or(effective.unknown);
         if is_known && !chain.inherited_only {
             effective.rejected.extend(kind.rejected(chain));
             effective.rejected.sort();
@@ -98,6 +98,7 @@ impl PolicyKind {
                 })
                 .collect(),
             origins: self.origins(folded, own),
+            unknown: self.unchecked(&folded.unchecked),
             strategy: folded.strategy,
             ..EffectivePolicy::default()
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{AttachmentChain, PolicyKind, UnknownController, World};
 use crate::attach::AttachmentGroup;
-use crate::model::{GroupKind, Level, NodeKey, Object, PolicyRef, Strategy};
+use crate::model::{GroupKind, Level, NodeKey, Object, ObjectKey, PolicyRef, Strategy};
 use crate::profile::{LimitSet, MissingObjects, PolicyClass, Profile, StrategySource};
 
 /// Everything that the answer of a kind depends on: equal keys have equal answers, also across rebuilds.
@@ -47,6 +47,8 @@ struct PolicyKey {
     strategies: Vec<Strategy>,
     /// The references to missing objects (specification 5.7).
     missing: Option<MissingObjects>,
+    /// The objects of references that were not checked.
+    unchecked: Vec<ObjectKey>,
 }
 
 /// A pointer that is compared by address. The data is never changed in place, so equal addresses mean
@@ -89,8 +91,8 @@ impl World {
         chain: &AttachmentChain,
     ) -> Option<(String, Vec<PolicyRef>)> {
         chain.delegated.as_ref()?;
-        // Without a policy nothing is unknown, and still nothing is told of the path, such as policies that are
-        // not accepted.
+        // A rule that delegates has an entry without policies, too: the answer there has no rejected policies
+        // either.
         let unknown = kind.unknown(chain, &self.topology);
         Some(unknown.map_or_else(Default::default, |found| (found.message, found.policies)))
     }
@@ -111,10 +113,12 @@ impl World {
                         };
                         Some(self.strategy_on(kind, step.node, block))
                     });
+                    let unchecked = policy.blocks.iter().flat_map(|block| &block.unchecked);
                     Some(PolicyKey {
                         object: PtrEq(Arc::clone(&policy.object)),
                         strategies: strategies.collect(),
                         missing: policy.missing.clone(),
+                        unchecked: unchecked.map(|found| found.object.clone()).collect(),
                     })
                 });
                 found.push(GroupKey {

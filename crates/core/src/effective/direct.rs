@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 use super::PolicyKind;
 use super::stack::Acceptance;
 use crate::merge::pruned;
-use crate::model::{BlockName, EffectivePolicy, Origin, Segment, Strategy, Unit};
+use crate::model::{BlockName, EffectivePolicy, ObjectKey, Origin, Segment, Strategy, Unit};
+use crate::profile::UncheckedReference;
 
 impl PolicyKind {
     /// The rules of the policy of the most specific group. A policy with `sectionName` replaces the policy
@@ -20,6 +21,7 @@ impl PolicyKind {
             spec: Some(pruned(&rules(winner))),
             origins: vec![origin(winner)],
             strategy: Some(Strategy::None),
+            unknown: self.unchecked(&unchecked(winner)),
             ..EffectivePolicy::default()
         }
     }
@@ -36,6 +38,17 @@ pub(super) fn fails(accepted: &Acceptance<'_>) -> bool {
         let mut missing = block.missing.iter();
         missing.any(|missing| !missing.fails_open(&block.rules))
     })
+}
+
+/// The references of a policy that applies that were not checked, and without which requests would pass
+/// (specification 5.7).
+fn unchecked<'s>(accepted: &'s Acceptance<'_>) -> Vec<(usize, &'s ObjectKey)> {
+    let references = accepted.blocks.iter().flat_map(|block| {
+        let may_pass = |found: &&UncheckedReference| found.fails_open(&block.rules);
+        block.unchecked.iter().filter(may_pass)
+    });
+    let objects = references.map(|found| (accepted.index, &found.object));
+    objects.collect()
 }
 
 /// The rules of all blocks of a policy, unmerged, without what fails open (specification 5.7).

@@ -5,7 +5,8 @@ use super::stack::Acceptance;
 use super::{AttachmentChain, PolicyKind, World, direct};
 use crate::merge::{FoldDetail, FoldResult, Loss, fold};
 use crate::model::{
-    Explanation, Level, LossReason, NodeKey, OverriddenPolicy, PolicyRef, Unit, UnitExplanation,
+    BlockName, Explanation, Level, LossReason, NodeKey, OverriddenPolicy, PolicyRef, Strategy,
+    Unit, UnitExplanation,
 };
 use crate::profile::{Block, FoldOrder, Policy, PolicyClass, Profile, SameTarget};
 use crate::topology::NodeId;
@@ -18,7 +19,17 @@ pub struct NodeAttachments<'k> {
     /// The level of the node on the path.
     pub level: Level,
     /// The policies, the most established first.
-    pub policies: Vec<&'k Policy>,
+    pub policies: Vec<AttachedPolicy<'k>>,
+}
+
+/// An accepted policy on a node of a path.
+#[derive(Clone, Debug)]
+pub struct AttachedPolicy<'k> {
+    /// The policy.
+    pub policy: &'k Policy,
+    /// The blocks that have an effect on the path, with the strategies by which they are merged there: an
+    /// annotation of the target can name them (specification 5.3).
+    pub blocks: Vec<(BlockName, Strategy)>,
 }
 
 impl World {
@@ -80,12 +91,20 @@ impl World {
         chain: &AttachmentChain,
     ) -> Vec<NodeAttachments<'k>> {
         let groups = kind.groups(chain);
+        let attached = |accepted: &Acceptance<'k>| {
+            let blocks = accepted.blocks.iter().filter(|block| block.has_effect());
+            let strategy = |block: &Block| self.strategy_on(kind, accepted.node, block);
+            AttachedPolicy {
+                policy: accepted.policy,
+                blocks: blocks.map(|block| (block.name, strategy(block))).collect(),
+            }
+        };
         let group = |accepted: Vec<Acceptance<'k>>| {
             let first = accepted.first()?;
             Some(NodeAttachments {
                 node: first.node,
                 level: first.level,
-                policies: accepted.iter().map(|s| s.policy).collect(),
+                policies: accepted.iter().map(attached).collect(),
             })
         };
         groups.into_iter().filter_map(group).collect()

@@ -31,7 +31,7 @@ pub(crate) mod waypoints;
 
 pub use answer_key::AnswerKey;
 pub use controllers::{Activity, Controllers, UnknownController};
-pub use explain::NodeAttachments;
+pub use explain::{AttachedPolicy, NodeAttachments};
 pub use status::{PolicyStatus, Statuses};
 pub use waypoints::PathRoot;
 

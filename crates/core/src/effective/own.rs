@@ -66,6 +66,7 @@ impl World {
                 when: None,
                 unset: Vec::new(),
                 missing: Vec::new(),
+                unchecked: Vec::new(),
                 replaces,
             },
         })

@@ -83,6 +83,32 @@ impl PolicyKind {
         })
     }
 
+    /// What it means that references of policies were not checked, each the policy and the object (specification
+    /// 5.7).
+    pub(super) fn unchecked(&self, references: &[(usize, &ObjectKey)]) -> Option<Unknown> {
+        let slots = references.iter();
+        let slots = slots.filter_map(|&(slot, _)| self.required_policy(slot));
+        let mut policies: Vec<PolicyRef> = slots.map(|policy| PolicyRef::of(&policy.key)).collect();
+        policies.sort();
+        policies.dedup();
+        policies.truncate(MAX_LISTED);
+        let objects: BTreeSet<&ObjectKey> = references.iter().map(|&(_, object)| object).collect();
+        let first = objects.first()?;
+        let more = match objects.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Some(Unknown {
+            reason: UnknownReason::ReferenceNotChecked,
+            message: format!(
+                "it is not known whether `{first}`{more} exists, to which {} refers: if it does not, requests \
+                 pass unchecked (fail open)",
+                names(&policies)
+            ),
+            policies,
+        })
+    }
+
     /// The policies of a kind without a profile, all of which are unknown (specification 2.7).
     fn unprofiled(&self, chain: &AttachmentChain) -> Option<Unknown> {
         let by_reference = self.references(chain, NodePolicies::referring);

@@ -11,7 +11,7 @@ use super::shape::{Schemas, ShapeRules};
 use super::trace::{Loss, LossTracer};
 use super::tree::{Leaf, MergeTree, decompose};
 use super::{BlockSource, Layer, Stack, StackGroup};
-use crate::model::{BlockName, Direction, Level, LossReason, Strategy, Unit};
+use crate::model::{BlockName, Direction, Level, LossReason, ObjectKey, Strategy, Unit};
 use crate::profile::{Block, FoldOrder, FoldSpan, Profile, SameTarget};
 
 /// The output that a fold computes.
@@ -53,6 +53,9 @@ pub struct FoldResult<'p> {
     pub failed: Vec<usize>,
     /// The most specific policies of those that set fields that exclude each other, sorted (specification 5.12).
     pub refused: Vec<usize>,
+    /// The policies of which the rules hold references that were not checked, without which requests would pass,
+    /// each with the object (specification 5.7).
+    pub unchecked: Vec<(usize, &'p ObjectKey)>,
 }
 
 /// One unit of a result.
@@ -231,13 +234,12 @@ pub fn fold<'p>(
         _ => (Vec::new(), Exclusion::default()),
     };
     let merged = merged.filter(|_| failed.is_empty());
+    let tree = merged.as_ref().map(|side| &side.tree);
+    let unchecked = tree.map(|tree| removal::unchecked(tree, offers(&near)));
+    let is_text = detail == FoldDetail::Text;
+    let text = tree.filter(|_| is_text).and_then(MergeTree::to_json);
+    let spec = tree.filter(|_| !is_text).map(MergeTree::pruned);
     let strategy = strategy.filter(|_| failed.is_empty());
-    let (mut spec, mut text) = (None, None);
-    match &merged {
-        Some(side) if detail == FoldDetail::Text => text = side.tree.to_json(),
-        Some(side) => spec = Some(side.tree.pruned()),
-        None => {}
-    }
     let (units, filled) = units(merged, replaced);
     FoldResult {
         spec,
@@ -250,7 +252,17 @@ pub fn fold<'p>(
         sources,
         failed,
         refused,
+        unchecked: unchecked.unwrap_or_default(),
     }
+}
+
+/// Returns the blocks of steps, each with its source and policy.
+fn offers<'s, 'p>(
+    steps: &'s [FoldStep<'p>],
+) -> impl Iterator<Item = (&'p Block, usize, Option<usize>)> + use<'s, 'p> {
+    steps
+        .iter()
+        .map(|step| (step.block, step.source, step.policy))
 }
 
 /// Removes what missing objects, fields that exclude each other, and own fields take from a result. Returns the
@@ -262,10 +274,7 @@ fn removed<'p>(
     own: (&Stack<'p>, &[BlockSource]),
     tracer: &mut LossTracer<'_>,
 ) -> (Vec<MergedUnit<'p>>, Exclusion) {
-    let offers = near
-        .iter()
-        .map(|step| (step.block, step.source, step.policy));
-    let failed = removal::withdraw(tree, offers, tracer);
+    let failed = removal::withdraw(tree, offers(near), tracer);
     if !failed.is_empty() {
         let refused = Vec::new();
         return (Vec::new(), Exclusion { failed, refused });

@@ -10,7 +10,7 @@ use super::fold::MergedUnit;
 use super::trace::LossTracer;
 use super::tree::MergeTree;
 use super::{BlockSource, Stack};
-use crate::model::{BlockName, Direction, LossReason, Segment, Unit};
+use crate::model::{BlockName, Direction, LossReason, ObjectKey, Segment, Unit};
 use crate::profile::{Block, Profile};
 
 /// Handles the references to missing objects in a result (specification 5.7): leaves out what fails open, and
@@ -25,22 +25,14 @@ pub(super) fn withdraw<'b>(
     let mut omitted: Vec<Unit> = Vec::new();
     for (block, source, policy) in offers {
         for missing in &block.missing {
-            let mut is_used = false;
-            tree.leaves_at(&missing.unit.0, &mut |leaf, _| {
-                is_used |= leaf.sources.contains(&source);
-            });
-            let mut fails_open = false;
-            if let Some(unit) = missing.fail_open.as_ref().filter(|_| is_used) {
-                tree.leaves_at(&unit.0, &mut |_, value| {
-                    fails_open = *value == Value::Bool(true);
-                });
+            if !is_from(tree, &missing.unit, source) {
+                continue;
             }
-            match (&missing.fail_open, is_used) {
-                (_, false) => {}
-                (Some(_), true) if fails_open => {
+            match &missing.fail_open {
+                Some(unit) if is_true(tree, unit) => {
                     omitted.extend(missing.holder().map(|holder| Unit(holder.to_vec())));
                 }
-                (_, true) => failed.extend(policy),
+                _ => failed.extend(policy),
             }
         }
     }
@@ -55,6 +47,46 @@ pub(super) fn withdraw<'b>(
         tree.cut(&unit.0);
     }
     failed
+}
+
+/// Returns the references in a result that were not checked, and without which requests would pass (specification
+/// 5.7): each the policy and the object.
+pub(super) fn unchecked<'b>(
+    tree: &MergeTree<'_>,
+    offers: impl Iterator<Item = (&'b Block, usize, Option<usize>)>,
+) -> Vec<(usize, &'b ObjectKey)> {
+    let mut found = Vec::new();
+    for (block, source, policy) in offers {
+        for reference in &block.unchecked {
+            let is_used = is_from(tree, &reference.unit, source);
+            let may_pass = || match &reference.fail_open {
+                Some(unit) => is_true(tree, unit),
+                None => true,
+            };
+            if is_used && may_pass() {
+                found.extend(policy.map(|policy| (policy, &reference.object)));
+            }
+        }
+    }
+    found
+}
+
+/// Whether something at or below a place comes from a source.
+fn is_from(tree: &MergeTree<'_>, place: &Unit, source: usize) -> bool {
+    let mut found = false;
+    tree.leaves_at(&place.0, &mut |leaf, _| {
+        found |= leaf.sources.contains(&source);
+    });
+    found
+}
+
+/// Whether the value at a place is true.
+fn is_true(tree: &MergeTree<'_>, place: &Unit) -> bool {
+    let mut found = false;
+    tree.leaves_at(&place.0, &mut |_, value| {
+        found = *value == Value::Bool(true);
+    });
+    found
 }
 
 /// What fields that exclude each other do to a result (specification 5.12).

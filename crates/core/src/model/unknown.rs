@@ -1,4 +1,4 @@
-//! What an answer does not know (specification 1.8, 2.5 to 2.8).
+//! What an answer does not know (specification 1.8, 2.5 to 2.8, 5.7).
 
 use super::effective::PolicyRef;
 
@@ -16,6 +16,9 @@ pub enum UnknownReason {
     DelegationNotFollowed,
     /// Policies select workloads, which are not nodes of a path (specification 2.8).
     SelectorNotEvaluated,
+    /// It is not known whether an object exists that a policy references, and requests pass without what the
+    /// policy asks of it (specification 5.7).
+    ReferenceNotChecked,
 }
 
 /// What an answer for a kind does not know.
@@ -30,6 +33,13 @@ pub struct Unknown {
 }
 
 impl UnknownReason {
+    /// The reasons beside which the answer holds for all policies but those named. By all others nothing at
+    /// all is known of the kind on the path.
+    pub const PARTIAL: [UnknownReason; 2] = [
+        UnknownReason::SelectorNotEvaluated,
+        UnknownReason::ReferenceNotChecked,
+    ];
+
     /// Returns the name of the reason.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -38,12 +48,7 @@ impl UnknownReason {
             UnknownReason::FilterUnknown => "FilterUnknown",
             UnknownReason::DelegationNotFollowed => "DelegationNotFollowed",
             UnknownReason::SelectorNotEvaluated => "SelectorNotEvaluated",
+            UnknownReason::ReferenceNotChecked => "ReferenceNotChecked",
         }
-    }
-
-    /// Whether nothing at all is known of the kind on the path. Otherwise the answer holds for all policies
-    /// but those named.
-    pub fn is_total(self) -> bool {
-        self != UnknownReason::SelectorNotEvaluated
     }
 }

@@ -315,6 +315,7 @@ impl Limit {
         let names = block.unset.iter().flat_map(|name| within(name, &fields));
         block.unset = names.collect();
         block.missing.retain(|missing| missing.is_in(&block.rules));
+        block.unchecked.retain(|found| found.is_in(&block.rules));
         let transparent =
             profile.class != PolicyClass::Direct && profile.empty == EmptyBehavior::Transparent;
         let empty = match transparent {

@@ -31,7 +31,7 @@ pub use limits::{
 };
 pub use policy::{
     Block, MissingObjects, MissingReference, Policy, Reference, ReferenceTarget,
-    SelectorNamespaces, StrategySource,
+    SelectorNamespaces, StrategySource, UncheckedReference,
 };
 pub use read::{BEING_DELETED, read_policy};
 pub use routing_filters::{RoutingFilter, is_routing_filter, routing_filters};

@@ -56,6 +56,18 @@ pub struct MissingReference {
     pub fail_open: Option<Unit>,
 }
 
+/// A reference of a block to an object of a kind, or in a namespace, of which nothing is known.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UncheckedReference {
+    /// The object.
+    pub object: ObjectKey,
+    /// The reference, or the list above it.
+    pub unit: Unit,
+    /// The boolean that says whether requests pass without the value; `None` if an item of a list says that they
+    /// do.
+    pub fail_open: Option<Unit>,
+}
+
 /// One reference of a policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
@@ -114,6 +126,9 @@ pub struct Block {
     pub participates: bool,
     /// The references to missing objects (specification 5.7).
     pub missing: Vec<MissingReference>,
+    /// The references of which it is not known whether the object exists, among those without which requests
+    /// can pass (specification 5.7).
+    pub unchecked: Vec<UncheckedReference>,
     /// Of own fields: the units whose values are replaced by fields of the object (specification 6.4).
     pub replaces: Vec<Unit>,
 }
@@ -152,6 +167,21 @@ impl MissingReference {
     pub fn holder(&self) -> Option<&[Segment]> {
         let (_, holder) = self.fail_open.as_ref()?.0.split_last()?;
         Some(holder)
+    }
+}
+
+impl UncheckedReference {
+    /// Reports whether rules hold the reference, or the list that it is in.
+    pub fn is_in(&self, rules: &Map<String, Value>) -> bool {
+        value_at(rules, &self.unit.0).is_some()
+    }
+
+    /// Reports whether requests pass without the value, by the rules that hold it.
+    pub fn fails_open(&self, rules: &Map<String, Value>) -> bool {
+        let Some(Unit(place)) = &self.fail_open else {
+            return true;
+        };
+        value_at(rules, place) == Some(&Value::Bool(true))
     }
 }
 

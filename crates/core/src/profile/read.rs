@@ -262,6 +262,7 @@ fn block(
         when,
         unset,
         missing: Vec::new(),
+        unchecked: Vec::new(),
         replaces: Vec::new(),
     })
 }

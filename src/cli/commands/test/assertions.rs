@@ -62,7 +62,14 @@ pub(super) fn unexplained_paths(case: &Case) -> Vec<String> {
 fn effective(field: &str, value: &Value, add: &mut impl FnMut(String, &str)) {
     for (index, entry) in items(value) {
         let field = format!("{field}[{index}]");
-        let lists = ["policies", "origins", "rejected", "unknown", "listed"];
+        let lists = [
+            "policies",
+            "origins",
+            "rejected",
+            "unknown",
+            "undecided",
+            "listed",
+        ];
         // No unknown kind at all is an assertion, too.
         let all_unknown = entry.get("allUnknown").is_some_and(Value::is_array);
         if !all_unknown
@@ -72,7 +79,7 @@ fn effective(field: &str, value: &Value, add: &mut impl FnMut(String, &str)) {
         {
             add(
                 field,
-                "add `policies`, `origins`, `rejected`, `listed` or `unknown`",
+                "add `policies`, `origins`, `rejected`, `listed`, `unknown` or `undecided`",
             );
             continue;
         }

@@ -68,7 +68,7 @@ pub struct ExpectedPath {
     /// All kinds that are unknown on the path, with profile or without.
     #[serde(default, rename = "allUnknown")]
     pub all_unknown: Option<Vec<String>>,
-    /// Policies that select workloads, which are not evaluated.
+    /// The policies that a partly known answer names: they select workloads, or their references were not checked.
     #[serde(default)]
     pub undecided: BTreeMap<String, Vec<String>>,
     /// Policies of listed kinds in order.

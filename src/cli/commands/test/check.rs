@@ -74,11 +74,11 @@ pub fn check(case: &Case, backend: &mut dyn QueryBackend) -> Vec<Mismatch> {
     checker.mismatches
 }
 
-/// Whether nothing is known of a kind on a path. Policies that select workloads are beside the answer.
+/// Whether nothing is known of a kind on a path.
 fn is_unknown(policy: &v1::EffectivePolicy) -> bool {
-    let selector = UnknownReason::SelectorNotEvaluated.as_str();
+    let partial = UnknownReason::PARTIAL.map(UnknownReason::as_str);
     let unknown = policy.unknown.as_ref();
-    unknown.is_some_and(|unknown| unknown.reason != selector)
+    unknown.is_some_and(|unknown| !partial.contains(&&*unknown.reason))
 }
 
 struct Checker<'a> {

@@ -121,12 +121,13 @@ impl NameChecker<'_> {
     }
 
     fn path(&mut self, field: &str, expect: &ExpectedPath) {
-        let lists: [(&str, Vec<&String>); 5] = [
+        let lists: [(&str, Vec<&String>); 6] = [
             ("policies", expect.policies.keys().collect()),
             ("origins", expect.origins.keys().collect()),
             ("rejected", expect.rejected.keys().collect()),
             ("listed", expect.listed.keys().collect()),
             ("unknown", expect.unknown.iter().collect()),
+            ("undecided", expect.undecided.keys().collect()),
         ];
         for (list, kinds) in lists {
             for kind in kinds {
