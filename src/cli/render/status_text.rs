@@ -165,20 +165,25 @@ fn summary(policies: &[v1::PolicyStatus]) -> String {
         let states = policies.iter().map(|policy| policy.in_force.as_str());
         states.filter(|state| selected.contains(state)).count()
     };
-    let is_undecided = |policy: &&v1::PolicyStatus| {
-        let accepted = policy.conditions.first();
-        accepted.is_some_and(|accepted| accepted.status == "Unknown")
+    let accepted = |status: &str| {
+        let conditions = policies
+            .iter()
+            .filter_map(|policy| policy.conditions.first());
+        conditions.filter(|first| first.status == status).count()
     };
-    let undecided = policies.iter().filter(is_undecided).count();
     let mut text = format!(
         "{}: {} in force, {} in part, {} not at all, {} not accepted",
         count(policies.len(), "policy"),
         number(&["All", "AllWithAdditions"]),
         number(&["Part", "PartWithAdditions"]),
         number(&["None", "NoScope"]),
-        number(&[""]).saturating_sub(undecided),
+        accepted("False"),
     );
-    let unknown = number(&["Unknown"]) + undecided;
+    let listed = number(&[""]).saturating_sub(accepted("False") + accepted("Unknown"));
+    if listed > 0 {
+        text.push_str(&format!(", {listed} listed"));
+    }
+    let unknown = number(&["Unknown"]) + accepted("Unknown");
     if unknown > 0 {
         text.push_str(&format!(", {unknown} not known"));
     }

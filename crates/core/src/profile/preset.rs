@@ -96,14 +96,18 @@ fn kuadrant(spec: &mut Spec, rfc0009: bool) {
             "RuleOverrides",
         ],
     );
+    let offered = spec.strategies.clone().unwrap_or_default();
+    let offers = |granularity: &str| offered.iter().any(|name| name.starts_with(granularity));
     let strategy_choice: &mut StrategyDoc = spec.strategy.get_or_insert_default();
     strategy_choice
         .field
         .get_or_insert(OneOrMany::One("strategy".to_owned()));
     strategy_choice.values.get_or_insert_with(|| {
-        [("atomic", "Atomic"), ("merge", "Rule")]
-            .map(|(raw, meaning)| (raw.to_owned(), meaning.to_owned()))
-            .into()
+        let values = [("atomic", "Atomic"), ("merge", "Rule")].into_iter();
+        let values = values.filter(|(_, granularity)| offers(granularity));
+        values
+            .map(|(raw, granularity)| (raw.to_owned(), granularity.to_owned()))
+            .collect()
     });
     let rules = rules(spec);
     rules.both_blocks.get_or_insert(rfc0009);

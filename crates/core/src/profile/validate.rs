@@ -3,7 +3,7 @@
 use super::settings::target_level;
 use super::{
     ConflictScope, EffectiveTarget, EmptyBehavior, FoldOrder, FoldSpan, OwnFieldMode, PolicyClass,
-    Profile, SameTarget, TargetKinds,
+    Profile, SameTarget, StrategyValue, TargetKinds,
 };
 use crate::model::{Direction, Granularity, GroupKind, Level, Strategy, groups};
 
@@ -12,8 +12,9 @@ use crate::model::{Direction, Granularity, GroupKind, Level, Strategy, groups};
 /// # Errors
 /// The first contradiction.
 pub(super) fn validate(profile: &Profile) -> Result<(), String> {
-    let rules: [fn(&Profile) -> Option<&'static str>; 23] = [
+    let rules: [fn(&Profile) -> Option<&'static str>; 24] = [
         none_beside_others,
+        strategy_choices,
         class_and_strategies,
         top_down,
         owner_lower,
@@ -57,6 +58,24 @@ fn has_blocks(profile: &Profile) -> bool {
 fn none_beside_others(profile: &Profile) -> Option<&'static str> {
     let beside = profile.strategies.contains(&Strategy::None) && profile.strategies.len() > 1;
     beside.then_some("strategies: None excludes all other strategies")
+}
+
+/// What a policy can choose, and what counts where it chooses nothing, is offered.
+fn strategy_choices(profile: &Profile) -> Option<&'static str> {
+    let is_offered = |choice: &StrategyValue| match choice {
+        StrategyValue::Granularity(granularity) => offers(profile, *granularity),
+        StrategyValue::Strategy(strategy) => profile.strategies.contains(strategy),
+    };
+    let choice = &profile.strategy_choice;
+    if !choice.values.iter().all(|(_, meaning)| is_offered(meaning)) {
+        return Some(
+            "strategy.values: one of the values means a strategy that is not one of `strategies`",
+        );
+    }
+    let default = choice.default.as_ref();
+    default
+        .is_some_and(|default| !is_offered(default))
+        .then_some("strategy.default: it is not one of `strategies`")
 }
 
 fn class_and_strategies(profile: &Profile) -> Option<&'static str> {
@@ -295,6 +314,14 @@ mod tests {
     /// Settings that contradict each other, and a part of the error.
     const CONTRADICTIONS: &[(&str, &str)] = &[
         ("  strategies: [None, PatchDefaults]", "None excludes"),
+        (
+            "  strategies: [PatchDefaults]\n  strategy: {field: s, values: {merge: PatchDefaults, whole: Atomic}}",
+            "strategy.values",
+        ),
+        (
+            "  strategies: [PatchDefaults]\n  strategy: {field: s, default: AtomicDefaults}",
+            "strategy.default",
+        ),
         ("  fold: TopDown", "bothBlocks"),
         (
             "  fold: TopDown\n  rules: {bothBlocks: false, when: when}",

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use entail_core::model::UnknownReason;
 use serde_json::{Map, Value, json};
 
 use super::answers::{Effective, ListenerPlace, RulePlace};
@@ -56,6 +57,15 @@ pub fn fails_open(effective: &Effective, unit: &[String]) -> bool {
     };
     let field = unit.first().and_then(|name| rules.get(name));
     field.is_some_and(|field| field.to_string().contains("\"failOpen\":true"))
+}
+
+/// Whether entail says of an answer that it is not known whether the objects exist that it references.
+pub fn is_unchecked(effective: &Effective) -> bool {
+    let Effective::Rules(policy, _) = effective else {
+        return false;
+    };
+    let unknown = policy.unknown.as_ref();
+    unknown.is_some_and(|unknown| unknown.reason == UnknownReason::ReferenceNotChecked.as_str())
 }
 
 /// Whether two rules have the same values, whoever they come from.

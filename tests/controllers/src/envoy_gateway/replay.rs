@@ -10,7 +10,9 @@ use serde_json::{Map, Value, json};
 
 use super::answers::{Answers, Effective, ListenerPlace, RULE_KINDS, RuleAnswer, RulePlace, is};
 use super::client::{self, Translation};
-use super::given_back::{answer_text, fails_open, policy, same_rules, short, target, units};
+use super::given_back::{
+    answer_text, fails_open, is_unchecked, policy, same_rules, short, target, units,
+};
 use super::parts::{self, Fields};
 use super::references;
 use crate::judge::{Judge, JudgeError};
@@ -376,7 +378,12 @@ impl Comparison<'_> {
             let mut facts = self.rule_facts(&answer.listener, &answer.rule);
             self.kind_facts(kind, effective, original, &mut facts);
             if fails_open(effective, &unit) {
-                facts.insert("failOpen".to_owned(), "yes".to_owned());
+                let told = if is_unchecked(effective) {
+                    "unknown"
+                } else {
+                    "yes"
+                };
+                facts.insert("failOpen".to_owned(), told.to_owned());
             }
             facts.insert("field".to_owned(), unit.join("."));
             report.differ("claimed field shows", facts, || {

@@ -8,6 +8,9 @@ use crate::rng::Rng;
 /// The controllerName that the judge serves.
 pub const CONTROLLER: &str = "gateway.envoyproxy.io/gatewayclass-controller";
 
+/// Another name of it.
+const RENAMED: &str = "example.com/renamed";
+
 /// The namespaces of a world.
 pub const NAMESPACES: [&str; 3] = ["infra", "team-a", "team-b"];
 
@@ -58,6 +61,29 @@ struct Parent {
     listeners: Vec<(String, &'static str)>,
 }
 
+/// Says what the controllers of a world are, as the operator of such a cluster would.
+pub fn aliases(objects: &[Value]) -> Vec<Value> {
+    let classes = objects
+        .iter()
+        .filter(|object| object["kind"] == "GatewayClass");
+    let names = classes.filter_map(|class| class["spec"]["controllerName"].as_str());
+    let alias = |name: &str| {
+        let profiles = match name {
+            RENAMED => "gateway.envoyproxy.io",
+            _ => "gateway.kgateway.dev",
+        };
+        json!({
+            "apiVersion": "entail.dev/v1alpha1", "kind": "ControllerAlias",
+            "metadata": {"name": name.replace('/', "-")},
+            "spec": {"controllerName": name, "profiles": profiles},
+        })
+    };
+    names
+        .filter(|name| *name != CONTROLLER)
+        .map(alias)
+        .collect()
+}
+
 /// Returns the objects of the world of a seed.
 pub fn world(seed: u64) -> Vec<Value> {
     let mut builder = Builder {
@@ -85,7 +111,7 @@ pub fn world(seed: u64) -> Vec<Value> {
 impl Builder {
     fn classes(&mut self) {
         let own = if self.rng.percent(4) {
-            "example.com/renamed"
+            RENAMED
         } else {
             CONTROLLER
         };
