@@ -39,8 +39,11 @@ struct Cli {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 success; 1 findings, or not found; 2 usage error; 3 unreadable input, unreachable
-server, or incomplete answer.";
+Exit codes:
+  0  success
+  1  findings, or not found
+  2  usage error
+  3  unreadable input, unreachable server, or incomplete answer";
 
 #[derive(Debug, Subcommand)]
 enum Command {

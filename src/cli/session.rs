@@ -212,8 +212,14 @@ pub(super) fn unknown_states<'p>(
 /// Returns the `INCOMPLETE` lines of human-readable output, wrapped.
 pub(super) fn incomplete_lines(states: &[v1::KindState], style: Style) -> Vec<String> {
     let mut lines = Vec::new();
-    for state in states {
-        let text = format!("INCOMPLETE: {}", incomplete_line(state));
+    for (at, state) in states.iter().enumerate() {
+        // What helps against several lines stands once, in the last of them.
+        let mut later = states.iter().skip(at + 1);
+        let line = match later.any(|other| hint(other) == hint(state)) {
+            true => described(state),
+            false => incomplete_line(state),
+        };
+        let text = format!("INCOMPLETE: {line}");
         lines.extend(
             wrapped(&printable(&text), 0)
                 .iter()
@@ -223,21 +229,32 @@ pub(super) fn incomplete_lines(states: &[v1::KindState], style: Style) -> Vec<St
     lines
 }
 
-/// Describes the state of a kind that is not COMPLETE.
+/// Describes the state of a kind that is not COMPLETE, and what to do.
 pub(super) fn incomplete_line(state: &v1::KindState) -> String {
+    format!("{}{}", described(state), hint(state))
+}
+
+fn described(state: &v1::KindState) -> String {
     let name = state.state().as_str_name();
-    let hint = match &*state.reason {
+    format!("{} is {name}: {}", state.kind, state.message)
+}
+
+/// What to do about a kind that is not COMPLETE.
+fn hint(state: &v1::KindState) -> &'static str {
+    match &*state.reason {
         "ControllerUnknown" => {
-            ". Add the missing Gateway or GatewayClass to the input (`--assume-class CLASS=CONTROLLER` stands for a \
-             GatewayClass); `--controller` names the profiles of a custom controller"
+            ". Set `--controller NAME=GROUP` for a controller with a name of its own: GROUP is the API group of its \
+             policies. Add a missing Gateway or GatewayClass, or set `--assume-class CLASS=CONTROLLER`"
         }
         "DelegationNotFollowed" => {
             ". `entail status` lists the policies of the child Routes: merge them by hand, or ask the controller"
         }
         "NoProfile" | "FilterUnknown" => ". To evaluate it, write a PolicyProfile",
+        "ReferenceNotChecked" => {
+            ". Add the object to the manifests, or permit the server to read its kind"
+        }
         _ => "",
-    };
-    format!("{} is {name}: {}{hint}", state.kind, state.message)
+    }
 }
 
 #[cfg(test)]
@@ -256,6 +273,34 @@ mod tests {
                 .collect(),
             ..v1::GetServerStatusResponse::default()
         }
+    }
+
+    #[test]
+    fn what_helps_stands_once() {
+        let state = |kind: &str, reason: &str| v1::KindState {
+            kind: kind.to_owned(),
+            reason: reason.to_owned(),
+            message: "m".to_owned(),
+            ..v1::KindState::default()
+        };
+        let states = [
+            state("A.x", "FilterUnknown"),
+            state("B.x", "InternalError"),
+            state("C.x", "NoProfile"),
+        ];
+        let lines = incomplete_lines(&states, Style::new(false));
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        let last = lines.last().map(String::as_str);
+        assert!(
+            last.is_some_and(|line| line.ends_with(": m. To evaluate it, write a PolicyProfile"))
+        );
+        assert!(
+            !lines
+                .iter()
+                .take(2)
+                .any(|line| line.contains("PolicyProfile")),
+            "{lines:?}"
+        );
     }
 
     #[test]

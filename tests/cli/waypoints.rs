@@ -75,7 +75,7 @@ fn a_missing_waypoint_is_not_known() {
     assert_eq!(output.status.code(), Some(3), "{text}");
     for words in [
         "AuthorizationPolicy.security.istio.io is UNKNOWN: Gateway `shop/waypoint`",
-        "Add the missing Gateway or GatewayClass to the input",
+        "Add a missing Gateway or GatewayClass",
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }

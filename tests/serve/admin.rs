@@ -332,9 +332,15 @@ async fn a_request_has_a_span_with_its_method_its_peer_and_its_code() {
         .finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     let running = start(|_| {}).await;
+    // A span that another test entered first, while this subscriber was registered, can be cached as disabled.
+    let mut insight = running.insight();
+    insight
+        .list_policies(v1::ListPoliciesRequest::default())
+        .await
+        .unwrap();
+    tracing::callsite::rebuild_interest_cache();
     running.get(by_path(PATH)).await.unwrap();
     running.get(by_path("gateways/no/such")).await.unwrap_err();
-    let mut insight = running.insight();
     insight
         .get_topology(v1::GetTopologyRequest {})
         .await

@@ -154,7 +154,7 @@ fn paint(line: &str, finding: &v1::Finding, style: Style) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::render::text::{WIDTH, width};
+    use crate::cli::render::text::{text_width, width};
 
     fn finding(severity: Severity, location: &str) -> v1::Finding {
         v1::Finding {
@@ -204,6 +204,9 @@ mod tests {
         long.message = "word ".repeat(60);
         let text = table_of(&[long], true);
         assert!(text.lines().count() > 3);
-        assert!(text.lines().all(|line| width(line) <= WIDTH), "{text}");
+        assert!(
+            text.lines().all(|line| width(line) <= text_width()),
+            "{text}"
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 
 use super::document::Document;
-use super::text::{Style, WIDTH, wrapped};
+use super::text::{Style, text_width, wrapped};
 use super::{CliError, ExitStatus, Format, console, json};
 use entail_core::profile::{
     Checked, CheckedBy, EffectiveTarget, PolicyClass, Profile, ProfileOrigin, built_in_sources,
@@ -155,7 +155,8 @@ fn table(
         .max()
         .unwrap_or(0)
         .max(4);
-    let wide = wide.min(WIDTH / 2);
+    // A strategy has its place beside the other columns.
+    let wide = wide.min(text_width() - 47);
     let head = format!(
         "{:wide$}  {:9}  {:12}  STRATEGIES",
         "KIND", "CLASS", "EFFECTIVE"
@@ -255,7 +256,7 @@ mod tests {
         )
         .unwrap();
         for line in String::from_utf8(out).unwrap().lines() {
-            assert!(line.chars().count() <= WIDTH, "{line}");
+            assert!(line.chars().count() <= text_width(), "{line}");
         }
     }
 }

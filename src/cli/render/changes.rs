@@ -12,7 +12,7 @@ use super::json::compact;
 use super::policies::short_kind;
 use super::report::{Report, write_paths};
 use super::spec::{block_name, origin_name};
-use super::text::{Style, WIDTH, count, printable, shortened, width, wrapped};
+use super::text::{Style, count, printable, shortened, text_width, width, wrapped};
 use super::{ExitStatus, insight_json};
 use crate::api::v1;
 use entail_core::model::{BackendStep, PathName, RuleStep};
@@ -152,11 +152,11 @@ fn unit_lines(unit: &v1::ChangedUnit) -> Vec<String> {
         value(before),
         value(after)
     );
-    if width(&line) <= WIDTH {
+    if width(&line) <= text_width() {
         return vec![line];
     }
     let arrow = "        -> ";
-    let available = |used: usize| WIDTH.saturating_sub(used).max(MIN_VALUE);
+    let available = |used: usize| text_width().saturating_sub(used).max(MIN_VALUE);
     let before = shortened(&value(before), available(width(&head) + width(&old)));
     let used = width(arrow) + width(&new) + width(mark);
     let after = shortened(&value(after), available(used));

@@ -9,7 +9,7 @@ use super::get_text::{rejected, write_alert};
 use super::json::compact;
 use super::levels::kind_name;
 use super::spec::{self, block_name, on_one_line, origin_name, policy_name};
-use super::text::{Style, WIDTH, beside, column, printable, shortened};
+use super::text::{Style, beside, column, printable, shortened, text_width};
 use crate::api::v1;
 
 /// Maximum number of paths to print; the others are counted.
@@ -148,7 +148,7 @@ fn units(out: &mut dyn Write, units: &[v1::UnitExplanation], style: Style) -> io
         writeln!(out, "{}", beside(left, &origin_column(unit), at, style))?;
         if let Some(value) = long_value(unit) {
             for line in spec::lines(&value, &[], 6).1 {
-                writeln!(out, "{}", shortened(&printable(&line.text), WIDTH))?;
+                writeln!(out, "{}", shortened(&printable(&line.text), text_width()))?;
             }
         }
         for overridden in &unit.overridden {
@@ -228,9 +228,12 @@ fn write_overridden(
         printable(&format!(" ({})", overridden.reason)),
     );
     let used = super::text::width(&before) + super::text::width(&after);
-    let value = shortened(&printable(&value), WIDTH.saturating_sub(used).max(12));
+    let value = shortened(
+        &printable(&value),
+        text_width().saturating_sub(used).max(12),
+    );
     let line = format!("{before}{value}{after}");
-    writeln!(out, "{}", style.dim(&shortened(&line, WIDTH)))
+    writeln!(out, "{}", style.dim(&shortened(&line, text_width())))
 }
 
 /// Formats a value on one line.
@@ -302,7 +305,7 @@ mod tests {
         let text = text_of(&paths, &explained);
         assert!(text.contains("gateways/a/4\n     and 3 more\n"), "{text}");
         for line in text.lines() {
-            assert!(width(line) <= WIDTH, "{line}");
+            assert!(width(line) <= text_width(), "{line}");
         }
     }
 }

@@ -83,7 +83,7 @@ fn write_lines(
     let at = column(lefts, MAX_LEFT);
     let first = beside(heading, &comment(whole), at, style);
     // Colour the heading last: escape sequences must not count as columns.
-    let head = shortened(heading, super::text::WIDTH);
+    let head = shortened(heading, super::text::text_width());
     writeln!(out, "{}", first.replacen(&head, &style.cyan(&head), 1))?;
     for line in lines {
         let text = printable(&line.text);
@@ -126,7 +126,7 @@ pub(in crate::cli) fn write_alert(out: &mut dyn Write, text: &str, style: Style)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::render::text::{WIDTH, width};
+    use crate::cli::render::text::{text_width, width};
 
     fn text_of(policy: v1::EffectivePolicy) -> String {
         let mut out = Vec::new();
@@ -187,7 +187,7 @@ mod tests {
             ..v1::EffectivePolicy::default()
         });
         for line in text.lines() {
-            assert!(width(line) <= WIDTH, "{line}");
+            assert!(width(line) <= text_width(), "{line}");
         }
     }
 }

@@ -108,7 +108,7 @@ pub(in crate::cli) fn write_paths(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::render::text::{WIDTH, width};
+    use crate::cli::render::text::{text_width, width};
 
     #[test]
     fn lines_fit_and_names_are_not_broken() {
@@ -118,7 +118,10 @@ mod tests {
         write_wrapped(&mut out, &text, 4, str::to_owned).unwrap();
         let text = String::from_utf8(out).unwrap();
         for line in text.lines() {
-            assert!(width(line) <= WIDTH || line.contains(&long), "{line}");
+            assert!(
+                width(line) <= text_width() || line.contains(&long),
+                "{line}"
+            );
         }
         assert!(text.contains(&long));
     }

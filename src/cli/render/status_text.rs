@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::report::write_wrapped;
 use super::spec::policy_name;
-use super::text::{Style, WIDTH, column, count, printable, width};
+use super::text::{Style, column, count, printable, text_width, width};
 use crate::api::v1;
 
 /// Writes policies grouped by kind. With `is_single`, writes one policy with its references.
@@ -22,7 +22,7 @@ pub(in crate::cli) fn table(
     let rights: Vec<String> = policies.iter().map(conditions).collect();
     // Leave room for the widest conditions.
     let widest = rights.iter().map(|right| width(right)).max().unwrap_or(0);
-    let room = WIDTH.saturating_sub(widest + 4);
+    let room = text_width().saturating_sub(widest + 4);
     let at = column(names.iter().map(String::as_str), room) + 2;
     for ((policy, name), right) in policies.iter().zip(&names).zip(&rights) {
         if kind != Some(&policy.kind) {

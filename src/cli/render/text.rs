@@ -1,10 +1,28 @@
 //! Text output: colours, columns, wrapping, and escaping of control characters.
 
 use std::fmt::Write;
+use std::sync::OnceLock;
 
-/// The width of text output in columns. Names of paths and objects may exceed it: they are never cut
-/// or broken, because users copy them into other commands.
-pub(in crate::cli) const WIDTH: usize = 100;
+use terminal_size::{Width, terminal_size_of};
+
+/// The width of text output in columns: that of the terminal, within limits, and the upper limit where the output is
+/// not a terminal. Names of paths and objects may exceed it: they are never cut or broken, because users copy them
+/// into other commands.
+pub(in crate::cli) fn text_width() -> usize {
+    const LEAST: usize = 72;
+    const MOST: usize = 100;
+    static COLUMNS: OnceLock<usize> = OnceLock::new();
+    // Tests print the same in every terminal.
+    if cfg!(test) {
+        return MOST;
+    }
+    *COLUMNS.get_or_init(|| {
+        let terminal = terminal_size_of(std::io::stdout());
+        terminal.map_or(MOST, |(Width(columns), _)| {
+            usize::from(columns).clamp(LEAST, MOST)
+        })
+    })
+}
 
 /// Applies terminal colours, if they are enabled.
 #[derive(Clone, Copy, Debug)]
@@ -83,9 +101,9 @@ pub(in crate::cli) fn shortened(text: &str, most: usize) -> String {
     format!("{kept}...")
 }
 
-/// Wraps a text at spaces into lines that fit between column `indent` and [`WIDTH`].
+/// Wraps a text at spaces into lines that fit between column `indent` and [`text_width`].
 pub(in crate::cli) fn wrapped(text: &str, indent: usize) -> Vec<String> {
-    wrapped_to(text, WIDTH, indent)
+    wrapped_to(text, text_width(), indent)
 }
 
 /// Wraps a text at spaces into lines that fit between the columns `indent` and `columns`.
@@ -114,18 +132,18 @@ pub(in crate::cli) fn column<'t>(lefts: impl Iterator<Item = &'t str>, most: usi
 /// Puts `right` at column `at` beside `left`, or on a second line if both do not fit on one.
 pub(in crate::cli) fn beside(left: &str, right: &str, at: usize, style: Style) -> String {
     if right.is_empty() {
-        return shortened(left, WIDTH);
+        return shortened(left, text_width());
     }
-    let left = shortened(left, WIDTH);
+    let left = shortened(left, text_width());
     let gap = at.saturating_sub(width(&left));
-    if gap >= 2 && at + width(right) <= WIDTH {
+    if gap >= 2 && at + width(right) <= text_width() {
         return format!("{left}{}{}", " ".repeat(gap), style.dim(right));
     }
-    if width(&left) + 2 + width(right) <= WIDTH {
+    if width(&left) + 2 + width(right) <= text_width() {
         return format!("{left}  {}", style.dim(right));
     }
-    let right = shortened(right, WIDTH);
-    let indent = at.min(WIDTH.saturating_sub(width(&right)));
+    let right = shortened(right, text_width());
+    let indent = at.min(text_width().saturating_sub(width(&right)));
     format!("{left}\n{}{}", " ".repeat(indent), style.dim(&right))
 }
 
@@ -152,7 +170,7 @@ mod tests {
             for right in ["", "# from a/b (defaults)", &"y".repeat(90), &long] {
                 for at in [0, 10, 60, 98] {
                     for line in beside(left, right, at, plain).lines() {
-                        assert!(width(line) <= WIDTH, "{line}");
+                        assert!(width(line) <= text_width(), "{line}");
                     }
                 }
             }

@@ -85,7 +85,10 @@ fn long_values_are_shortened_and_names_are_not() {
     let long = serde_json::json!({"k": "v".repeat(200)}).to_string();
     let lines = unit_lines(&unit(Some(&long), Some(&long)));
     assert_eq!(lines.len(), 2);
-    assert!(lines.iter().all(|line| width(line) <= WIDTH), "{lines:#?}");
+    assert!(
+        lines.iter().all(|line| width(line) <= text_width()),
+        "{lines:#?}"
+    );
     assert!(lines[0].ends_with("... (a/old)") && lines[1].ends_with("... (a/new)"));
 }
 
