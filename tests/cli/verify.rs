@@ -650,3 +650,11 @@ fn the_admin_interface_is_read() {
             .starts_with("GET /config_dump HTTP/1.1\r\n")
     );
 }
+
+#[test]
+fn dump_and_manifests_cannot_both_be_standard_input() {
+    let output = verify(&["--config-dump", "-"], Path::new("-"));
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    let message = stderr(&output);
+    assert!(message.contains("both read standard input"), "{message}");
+}

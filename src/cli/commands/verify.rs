@@ -2,7 +2,9 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use clap::{ArgGroup, Args, ValueEnum};
 
@@ -83,13 +85,27 @@ impl FailOn {
 /// Runs the command.
 pub(in crate::cli) fn run(args: VerifyArgs) -> Result<ExitStatus, CliError> {
     let query = args.query.recover_name();
-    let config = read(args.config_dump.as_deref(), args.admin.as_deref())?;
+    let stdin = Path::new("-");
+    let manifests = &query.source.manifests;
+    if args.config_dump.as_deref() == Some(stdin) && manifests.iter().any(|path| path == stdin) {
+        return Err(CliError::Usage(
+            "`--config-dump -` and `--manifests -` both read standard input: write one of them to a file".to_owned(),
+        ));
+    }
+    // The dump and the manifests are read side by side: either can take seconds.
+    let (config, session) = thread::scope(|scope| {
+        let dump = scope.spawn(|| read(args.config_dump.as_deref(), args.admin.as_deref()));
+        let session = Session::open(&query);
+        let config = dump.join();
+        (config.unwrap_or_else(|panic| resume_unwind(panic)), session)
+    });
+    let config = config?;
     for update in config.pending() {
         console::print_error(&format!(
             "warning: the proxy's configuration is not complete: {update}"
         ));
     }
-    let mut session = Session::open(&query)?;
+    let mut session = session?;
     let name = query.name.unwrap_or_default();
     let mut verifier = Verifier::new(&config, &session.kinds);
     let states = compare(&mut session, &mut verifier, &name)?;
@@ -118,7 +134,7 @@ pub(in crate::cli) fn run(args: VerifyArgs) -> Result<ExitStatus, CliError> {
 /// Reads the configuration of the proxy.
 fn read(file: Option<&Path>, admin: Option<&str>) -> Result<ProxyConfig, CliError> {
     let (name, input): (String, Box<dyn Read>) = match (file, admin) {
-        (Some(file), _) if file.as_os_str() == "-" => {
+        (Some(file), _) if file == Path::new("-") => {
             ("standard input".to_owned(), Box::new(io::stdin().lock()))
         }
         (Some(file), _) => {
