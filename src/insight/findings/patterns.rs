@@ -6,9 +6,8 @@ use serde_json::Value;
 use super::{ScopedFinding, finding};
 use crate::api::v1;
 use crate::insight::Visibility;
-use crate::insight::nearest::nearest;
 use entail_core::effective::World;
-use entail_core::model::{FieldStep, GroupKind, Object, ObjectKey, groups};
+use entail_core::model::{FieldStep, GroupKind, Object, ObjectKey, groups, nearest};
 use entail_core::profile::{Profile, ProfileOrigin};
 use v1::finding::Severity;
 

@@ -1,9 +1,8 @@
 //! Suggests names for targets that do not exist. Names of other namespaces are never suggested.
 
-use crate::insight::nearest::nearest;
 use entail_core::attach::ReferenceOutcome;
 use entail_core::effective::World;
-use entail_core::model::{Outcome, groups};
+use entail_core::model::{Outcome, groups, nearest};
 use entail_core::profile::{Policy, ReferenceTarget};
 use entail_core::store::Projection;
 

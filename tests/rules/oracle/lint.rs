@@ -10,9 +10,10 @@ use super::compare::{effective, unit};
 use super::fold::fold;
 use super::force::{Scenes, Status, is_direct_scope, stands_in, statuses};
 use super::leaf::is_tombstone;
-use super::losses::losses;
+use super::losses::{has_one_unit, losses, most_specific};
 use super::place::{Attached, AttachedKind, PathView};
-use super::questions::{Differences, full_name, lines};
+use super::policy::Policy;
+use super::questions::{Differences, blocks, full_name, lines};
 use super::settings::{Class, SameTarget, Settings};
 use super::targets::{Outcome, Place};
 use super::unmerged;
@@ -178,6 +179,31 @@ fn idle(placed: &AttachedKind, attached: &Attached) -> Vec<String> {
     idle.map(|(field, _)| field.clone()).collect()
 }
 
+/// Whether a policy lost a unit of a loss report on a path for certain, and whether it may be said.
+fn loses(placed: &AttachedKind, scene: &PathView, policy: &Policy, place: &Unit) -> (bool, bool) {
+    // The policy of a Direct kind that is in force has lost nothing, and every other one all that it offers (7.3,
+    // 11.18), one that fails closed, too (5.7).
+    let in_force = placed.kind.class == Class::Direct
+        && effective(placed, scene).closed_by.is_empty()
+        && unmerged::winner(placed, scene).is_some_and(|w| w.name == policy.name);
+    if in_force {
+        return (false, false);
+    }
+    let (mut certain, mut possible) = (false, false);
+    for line in lines(scene, policy) {
+        let own = unit(line);
+        certain |= place.covers(&own) && !is_tombstone(line);
+        possible |= place.covers(&own) || own.covers(place);
+    }
+    // An empty block is one unit, the whole (11.9).
+    if place.0.is_empty() && blocks(scene, policy).any(has_one_unit) {
+        let spared = most_specific(placed, scene);
+        certain |= spared.is_some_and(|spared| spared.name != policy.name);
+        possible = true;
+    }
+    (certain, possible)
+}
+
 /// Units that are lost in silence: each with the policies that offered it, and the paths.
 fn about_losses(
     placed: &AttachedKind,
@@ -197,17 +223,7 @@ fn about_losses(
                 if !stands_in(placed, scene, &policy.name) {
                     continue;
                 }
-                // The policy of a Direct kind that is in force has lost nothing, and every other one all that it
-                // offers (7.3, 11.18), one that fails closed, too (5.7).
-                let in_force = placed.kind.class == Class::Direct
-                    && effective(placed, scene).closed_by.is_empty()
-                    && unmerged::winner(placed, scene).is_some_and(|w| w.name == policy.name);
-                let (mut certain, mut possible) = (false, false);
-                for line in lines(scene, policy).filter(|_| !in_force) {
-                    let own = unit(line);
-                    certain |= place.covers(&own) && !is_tombstone(line);
-                    possible |= place.covers(&own) || own.covers(&place);
-                }
+                let (certain, possible) = loses(placed, scene, policy, &place);
                 let key = (full_name(placed, &policy.name), text.clone());
                 let entry = lost.entry(key).or_default();
                 if certain {

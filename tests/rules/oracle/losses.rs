@@ -26,7 +26,7 @@ pub fn losses(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
 
 /// What the policy of the whole offers, and the answer of a section lacks (11.18).
 fn direct(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
-    let Some(winner) = unmerged::winner(placed, scene) else {
+    let Some(winner) = most_specific(placed, scene) else {
         return BTreeSet::new();
     };
     // Where nothing is left of the policy that holds the section, there is no result.
@@ -47,19 +47,25 @@ fn direct(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
     lost.chain(wholes.map(|_| written(&[]))).collect()
 }
 
+/// The policy that loses nothing. A transparent empty policy is not the most specific one (11.13).
+pub fn most_specific<'s>(placed: &AttachedKind, scene: &'s PathView) -> Option<&'s Policy> {
+    if placed.kind.class == Class::Direct {
+        return unmerged::winner(placed, scene);
+    }
+    let all = scene.nodes.iter().rev();
+    let mut all = all.flat_map(|node| node.policies.iter().rev());
+    all.find(|policy| !policy.is_transparent())
+}
+
 fn inherited(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
     let folded = effective(placed, scene);
     let result = folded.spec().unwrap_or(Value::Null);
-    let all: Vec<&Policy> = scene.nodes.iter().flat_map(|node| &node.policies).collect();
-    // A transparent empty policy is not the most specific one (11.13).
-    let Some(most_specific) = all.iter().rev().find(|policy| !policy.is_transparent()) else {
+    let Some(most_specific) = most_specific(placed, scene) else {
         return BTreeSet::new();
     };
     let mut lost = BTreeSet::new();
-    for policy in all
-        .iter()
-        .filter(|policy| policy.name != most_specific.name)
-    {
+    let all = scene.nodes.iter().flat_map(|node| &node.policies);
+    for policy in all.filter(|policy| policy.name != most_specific.name) {
         for block in &policy.blocks {
             if folded.spec().is_none() && has_one_unit(block) {
                 lost.insert(written(&[]));
@@ -83,7 +89,7 @@ fn inherited(placed: &AttachedKind, scene: &PathView) -> BTreeSet<String> {
 }
 
 /// Whether a block has one unit, the whole (11.9), which is lost where there is no result.
-fn has_one_unit(block: &Block) -> bool {
+pub fn has_one_unit(block: &Block) -> bool {
     block.counts && block.lines.is_empty() && !block.merges_if_empty
 }
 

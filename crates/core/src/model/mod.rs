@@ -11,6 +11,7 @@ mod enforcement;
 mod index_vec;
 mod internal;
 mod level;
+mod nearest;
 mod object;
 mod path;
 mod selector;
@@ -30,6 +31,7 @@ pub use enforcement::Enforcement;
 pub use index_vec::{Id, IndexVec};
 pub use internal::{InternalError, OrInternal};
 pub use level::{Level, NodeKey, Section};
+pub use nearest::nearest;
 pub use object::{GroupKind, Object, ObjectKey, Str, Timestamp, groups};
 pub use path::{
     BackendStep, ListenerSetStep, PathName, PathPrefix, PathSyntaxError, Root, RouteStep, RuleStep,

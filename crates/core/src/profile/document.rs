@@ -11,7 +11,7 @@ use super::{
     ListenerField, OwnFieldMode, PolicyClass, ReduceFunction, SameTarget, TlsMode, Vocabulary,
     WaypointNamespace,
 };
-use crate::model::{GroupKind, Level};
+use crate::model::{GroupKind, Level, nearest};
 
 /// A PolicyProfile document.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -474,13 +474,34 @@ pub fn parse_documents(
 fn unreadable(error: &serde_saphyr::Error, file: &str, line: usize) -> ProfileError {
     let reason = first_sentence(&error.without_snippet().to_string());
     let Some(at) = error.location() else {
-        return ProfileError::new(format!("{file}:{line}"), reason);
+        return ProfileError::new(format!("{file}:{line}"), with_nearest(&reason));
     };
     // The parser counts lines from the beginning of the document.
     let in_document = format!(" at line {}, column {}", at.line(), at.column());
     let reason = reason.strip_suffix(&in_document).unwrap_or(&reason);
     let in_file = line + at.line() as usize - 1;
-    ProfileError::new(format!("{file}:{in_file}"), reason.to_owned())
+    ProfileError::new(format!("{file}:{in_file}"), with_nearest(reason))
+}
+
+/// Names the field that a misspelt one probably means, in place of all that a profile has.
+fn with_nearest(reason: &str) -> String {
+    /// So many names can be read at a glance.
+    const FEW: usize = 8;
+    let Some((problem, expected)) = reason.split_once(", expected one of ") else {
+        return reason.to_owned();
+    };
+    let names = expected
+        .split(", ")
+        .map(|name| name.trim_matches('`').to_owned());
+    let names: Vec<String> = names.collect();
+    if names.len() <= FEW {
+        return reason.to_owned();
+    }
+    let misspelt = problem.split('`').nth(1).unwrap_or_default();
+    match nearest(misspelt, names) {
+        Some(name) => format!("{problem}: did you mean `{name}`?"),
+        None => format!("{problem}: docs/profiles-reference.md lists the fields"),
+    }
 }
 
 /// Parses a PolicyProfile from an object of a cluster or a manifest.
@@ -490,7 +511,7 @@ fn unreadable(error: &serde_saphyr::Error, file: &str, line: usize) -> ProfileEr
 pub fn parse_value(value: &Value, location: &str) -> Result<ProfileDocument, ProfileError> {
     let refuse = |reason: String| ProfileError::new(location.to_owned(), reason);
     let document: ProfileDocument =
-        serde_json::from_value(value.clone()).map_err(|e| refuse(e.to_string()))?;
+        serde_json::from_value(value.clone()).map_err(|e| refuse(with_nearest(&e.to_string())))?;
     document.check_kind().map_err(refuse)?;
     Ok(document)
 }
@@ -551,8 +572,16 @@ mod tests {
                     \x20 policy: {group: example.com, kind: A}\n\x20 sameTaget: RejectAll\n";
         let error = parse_documents(text, "f.yaml").remove(0).unwrap_err();
         assert_eq!(error.location, "f.yaml:8");
-        let reason = "unknown field `sameTaget`, expected one of preset, policy, ";
-        assert!(error.reason.starts_with(reason), "{}", error.reason);
-        assert!(!error.reason.contains(" line "), "{}", error.reason);
+        let reason = "unknown field `sameTaget`: did you mean `sameTarget`?";
+        assert_eq!(error.reason, reason);
+    }
+
+    #[test]
+    fn a_name_that_resembles_no_field_is_explained() {
+        let text = "apiVersion: entail.dev/v1alpha1\nkind: PolicyProfile\nmetadata: {name: as.example.com}\n\
+                    spec:\n\x20 policy: {group: example.com, kind: A}\n\x20 unheardOf: 1\n";
+        let error = parse_documents(text, "f.yaml").remove(0).unwrap_err();
+        let reason = "unknown field `unheardOf`: docs/profiles-reference.md lists the fields";
+        assert_eq!(error.reason, reason);
     }
 }

@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::case::{Case, ExpectedPath, ExpectedStatus};
 use crate::api::v1;
-use crate::insight::{LocalBackend, QueryBackend, QuerySubject, nearest};
+use crate::insight::{LocalBackend, QueryBackend, QuerySubject};
 use crate::snapshot::Snapshot;
-use entail_core::model::GroupKind;
+use entail_core::model::{GroupKind, nearest};
 use entail_core::profile::{ProfileOrigin, built_in};
 
 /// Returns a message for each name in a case that nothing has, with its field and the nearest name,
