@@ -28,7 +28,7 @@ pub struct Missing {
     /// The reference, or the list above it.
     path: Path,
     /// What lets requests pass, and what is left out then.
-    fail_open: Option<(Path, Path)>,
+    pub fail_open: Option<(Path, Path)>,
 }
 
 /// What is wrong with the references of a block: the reasons, and what they do to the result.

@@ -189,10 +189,14 @@ fn loses(placed: &AttachedKind, scene: &PathView, policy: &Policy, place: &Unit)
     if in_force {
         return (false, false);
     }
+    // What fails open is not offered, though the loss report may name it (5.7).
+    let missing = || blocks(scene, policy).flat_map(|block| &block.missing);
+    let holders = || missing().filter_map(|missing| missing.fail_open.as_ref());
     let (mut certain, mut possible) = (false, false);
     for line in lines(scene, policy) {
         let own = unit(line);
-        certain |= place.covers(&own) && !is_tombstone(line);
+        let is_left_out = holders().any(|(_, holder)| line.path.starts_with(holder));
+        certain |= place.covers(&own) && !is_tombstone(line) && !is_left_out;
         possible |= place.covers(&own) || own.covers(place);
     }
     // An empty block is one unit, the whole (11.9).
