@@ -258,9 +258,9 @@ impl KindsToRead {
         let mut desired: BTreeSet<GroupKind> = required_kinds().collect();
         for profile in registry.profiles.values() {
             if profile.cluster_scoped {
-                cluster_scoped.insert(profile.policy.clone());
+                cluster_scoped.insert(profile.resource().clone());
             }
-            desired.insert(profile.policy.clone());
+            desired.insert(profile.resource().clone());
             desired.extend(profile.target_kinds().cloned());
         }
         // Policies of kinds without a profile are read for their targets (specification 2.7).

@@ -2,7 +2,7 @@
 
 use super::CliError;
 use super::render::spec::policy_name;
-use super::session::Session;
+use super::session::{Session, is_selected};
 use crate::api::v1;
 use crate::insight::{FailureCode, QueryError};
 use v1::list_affected_request::Subject;
@@ -58,7 +58,7 @@ pub(super) fn get_policy(
             "the server returned no status for `{name}`: it is older than this program"
         )));
     };
-    if !session.kinds.is_empty() && !session.kinds.contains(&status.kind) {
+    if !is_selected(&session.kinds, &status.kind) {
         return Err(session.not_found(format!(
             "`{name}` is a {}, which `--kind` excludes",
             status.kind

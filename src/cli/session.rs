@@ -5,6 +5,7 @@ use super::render::text::{Style, printable, wrapped};
 use super::{CliError, ExitStatus, QueryArgs, connect};
 use crate::api::{StateReason, unknown_state, v1};
 use crate::insight::{QueryBackend, QueryError};
+use entail_core::model::GroupKind;
 use v1::get_effective_policies_request::Target;
 use v1::kind_state::State;
 
@@ -43,17 +44,19 @@ impl Session {
     /// Returns the selected kinds whose state is not COMPLETE. A selected kind that the backend does
     /// not list, or that has no profile, is UNKNOWN.
     pub(super) fn incomplete(&self, reported: &[v1::KindState]) -> Vec<v1::KindState> {
-        let is_selected =
-            |kind: &str| self.kinds.is_empty() || self.kinds.iter().any(|k| k == kind);
         let mut states: Vec<v1::KindState> = reported
             .iter()
-            .filter(|state| is_selected(&state.kind) && state.state() != State::Complete)
+            .filter(|state| {
+                is_selected(&self.kinds, &state.kind) && state.state() != State::Complete
+            })
             .cloned()
             .collect();
         for kind in &self.kinds {
             let mut listed = self.status.kinds.iter();
-            let is_known = listed.any(|one| one.kind == *kind && one.state() != State::Unknown);
-            if !is_known && !states.iter().any(|state| state.kind == *kind) {
+            let named = std::slice::from_ref(kind);
+            let is_known =
+                listed.any(|one| is_selected(named, &one.kind) && one.state() != State::Unknown);
+            if !is_known && !states.iter().any(|state| is_selected(named, &state.kind)) {
                 states.push(StateReason::NoProfile.kind_state(kind.clone()));
             }
         }
@@ -148,6 +151,14 @@ impl Session {
     }
 }
 
+/// Whether a kind is one of the selected ones, or a section of one (specification 2.14). All are selected if
+/// `selected` is empty.
+pub(in crate::cli) fn is_selected(selected: &[String], kind: &str) -> bool {
+    let kind = GroupKind::parse(kind);
+    let mut named = selected.iter().map(|named| GroupKind::parse(named));
+    selected.is_empty() || named.any(|named| named.names(&kind))
+}
+
 /// Returns the full name, `Kind.group`, of a kind that may be given without its group.
 ///
 /// # Errors
@@ -166,25 +177,32 @@ fn resolve_kind(status: &v1::GetServerStatusResponse, text: &str) -> Result<Stri
         kind.split_once('.')
             .map_or(kind.to_owned(), |(k, _)| k.to_owned())
     };
-    let matching: Vec<&str> = all()
+    let mut matching: Vec<String> = all()
         .filter(|kind| short(kind).eq_ignore_ascii_case(text))
+        .map(str::to_owned)
         .collect();
+    if matching.is_empty() {
+        // The name of a resource kind selects all of its sections.
+        let resources = all().map(|kind| GroupKind::parse(kind).resource().to_string());
+        matching.extend(resources.filter(|kind| {
+            [kind.as_str(), &short(kind)]
+                .iter()
+                .any(|name| name.eq_ignore_ascii_case(text))
+        }));
+        matching.dedup();
+    }
     match matching.as_slice() {
         [] => Ok(text.to_owned()),
-        [kind] => Ok((*kind).to_owned()),
+        [kind] => Ok(kind.clone()),
         several => {
             // Built-in profiles share kind names. Prefer the only kind that has policies.
             let has_policies = |kind: &str| {
                 let listed = status.kinds.iter().find(|listed| listed.kind == kind);
                 listed.is_some_and(|listed| listed.policies > 0)
             };
-            let in_use: Vec<&str> = several
-                .iter()
-                .copied()
-                .filter(|k| has_policies(k))
-                .collect();
+            let in_use: Vec<&String> = several.iter().filter(|k| has_policies(k)).collect();
             match in_use.as_slice() {
-                [kind] => Ok((*kind).to_owned()),
+                [kind] => Ok((*kind).clone()),
                 _ => Err(CliError::Usage(format!(
                     "`{text}` is ambiguous: use one of {}",
                     several.join(", ")

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
-use super::lookup::incomplete_kinds;
+use super::lookup::{incomplete_kinds, is_requested};
 use super::paths::no_path_failure;
 use super::status::scope_levels;
 use super::subject::SubjectNodes;
@@ -43,7 +43,7 @@ pub fn explain(
     let kinds = world.kinds().iter().enumerate();
     let kinds: Vec<(usize, &PolicyKind)> = kinds
         .map(|(number, kind)| (number, &**kind))
-        .filter(|(_, kind)| requested.is_empty() || requested.contains(&kind.profile().policy))
+        .filter(|(_, kind)| is_requested(&requested, &kind.profile().policy))
         .filter(|(_, kind)| visibility.includes_kind(&kind.profile().policy))
         .collect();
     let (groups, truncated) = match &subject {

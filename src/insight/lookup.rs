@@ -203,6 +203,12 @@ pub(super) fn find<'s>(
     Err(Failure::not_found(snapshot, text, reason, scope))
 }
 
+/// Whether a request for some kinds, or for all if empty, includes a kind. The name of a resource kind includes its
+/// sections (specification 2.14).
+pub(super) fn is_requested(requested: &[GroupKind], kind: &GroupKind) -> bool {
+    requested.is_empty() || requested.iter().any(|one| one.names(kind))
+}
+
 /// Parses the kinds of a request.
 pub(super) fn requested_kinds(kinds: &[String]) -> Vec<GroupKind> {
     kinds.iter().map(|text| GroupKind::parse(text)).collect()
@@ -246,7 +252,7 @@ pub fn unknown_kinds(
     visibility: &dyn Visibility,
 ) -> Vec<v1::KindState> {
     let mut kinds = incomplete_kinds(snapshot, &[], visibility);
-    let is_requested = |kind: &GroupKind| requested.is_empty() || requested.contains(kind);
+    let is_requested = |kind: &GroupKind| is_requested(requested, kind);
     if visibility.is_unrestricted() {
         let unknown = snapshot.unknown_kinds().iter().map(|kind| &kind.state);
         let unknown = unknown.filter(|state| is_requested(&GroupKind::parse(&state.kind)));

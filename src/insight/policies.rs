@@ -1,6 +1,6 @@
 //! Lists policies with their conditions (specification 10).
 
-use super::lookup::unknown_kinds;
+use super::lookup::{is_requested, unknown_kinds};
 use super::paths::{Page, page};
 use super::waypoints::idle_references;
 use super::{Failure, Visibility, parameters};
@@ -28,7 +28,7 @@ pub fn list_policies(
     let requested: Vec<GroupKind> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
     let mut all: Vec<v1::PolicyStatus> = Vec::new();
     for (number, kind) in world.kinds().iter().enumerate() {
-        if !requested.is_empty() && !requested.contains(&kind.profile().policy) {
+        if !is_requested(&requested, &kind.profile().policy) {
             continue;
         }
         for (index, policy) in kind.policies() {

@@ -13,7 +13,7 @@ use crate::api::{policy_ref, v1};
 use crate::snapshot::Snapshot;
 use entail_core::effective::{AttachmentChain, PolicyKind, World};
 use entail_core::engine::{ChainId, ChainTable, PathEngine, StateId};
-use entail_core::model::{InternalError, NodeKey, OrInternal, PolicyRef, Unit};
+use entail_core::model::{InternalError, NodeKey, ObjectKey, OrInternal, PolicyRef, Unit};
 use entail_core::topology::{ListedPath, PathVisitor, TrieNodeId, WalkControl};
 
 /// The units that a policy sets, and the units in which it is overridden.
@@ -80,12 +80,34 @@ fn policy_named(
     name: &str,
     visibility: &dyn Visibility,
 ) -> Result<(usize, usize), Failure> {
-    if let QuerySubject::Object(key, None) = QuerySubject::read(name, world)?
-        && visibility.includes_object(&key)
-    {
-        for (number, kind) in world.kinds().iter().enumerate() {
-            if let Some(index) = kind.policy(&key) {
-                return Ok((number, index));
+    if let QuerySubject::Object(key, None) = QuerySubject::read(name, world)? {
+        // The name of a resource kind stands for its sections (specification 2.14).
+        let object = ObjectKey {
+            kind: key.kind.resource(),
+            ..key.clone()
+        };
+        let kinds = world.kinds().iter().enumerate();
+        let named = kinds.filter(|(_, kind)| key.kind.names(&kind.profile().policy));
+        let found = named.filter_map(|(number, kind)| Some((number, kind, kind.policy(&object)?)));
+        let found: Vec<_> = found
+            .filter(|_| visibility.includes_object(&object))
+            .collect();
+        match found.as_slice() {
+            [] => {}
+            [(number, _, index)] => return Ok((*number, *index)),
+            several => {
+                let name = object.qualified_name();
+                let names = several
+                    .iter()
+                    .map(|(_, kind, _)| format!("`{}/{name}`", kind.profile().policy));
+                let names: Vec<String> = names.collect();
+                return Err(Failure::invalid(
+                    "Ambiguous",
+                    format!(
+                        "`{object}` holds several policies: use one of {}",
+                        names.join(", ")
+                    ),
+                ));
             }
         }
     }

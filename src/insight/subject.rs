@@ -154,6 +154,15 @@ fn malformed(text: &str) -> Failure {
 
 /// Finds a kind by a case-insensitive name. The group may be omitted.
 fn kind_named(text: &str, world: &World) -> GroupKind {
+    if let Some((resource, rest)) = text.split_once(':') {
+        // `Kind:section`, or `Kind:section.group` (specification 2.14).
+        let (section, group) = rest.split_once('.').unwrap_or((rest, ""));
+        let resource = match group {
+            "" => resource.to_owned(),
+            group => format!("{resource}.{group}"),
+        };
+        return kind_named(&resource, world).with_section(&section.to_ascii_lowercase());
+    }
     let existing = world.store().kinds().find(|kind| {
         kind.kind.eq_ignore_ascii_case(text) || kind.to_string().eq_ignore_ascii_case(text)
     });

@@ -66,7 +66,11 @@ impl AccessScope {
     /// Whether a kind is in the scope. Kinds of the topology are in every scope, because all answers
     /// depend on them.
     pub fn has_kind(&self, kind: &GroupKind) -> bool {
-        self.has_all_kinds() || self.kinds.contains(kind) || Snapshot::affects_topology(kind)
+        self.has_all_kinds() || self.lists(kind) || Snapshot::affects_topology(kind)
+    }
+
+    fn lists(&self, kind: &GroupKind) -> bool {
+        self.kinds.iter().any(|listed| listed.names(kind))
     }
 
     /// Returns the requested kinds that are in the scope; empty for all kinds. If none is in the scope,
@@ -78,8 +82,13 @@ impl AccessScope {
         if self.has_all_kinds() {
             return Cow::Borrowed(requested);
         }
-        let both = requested.iter().filter(|kind| self.kinds.contains(kind));
-        let mut both: Vec<GroupKind> = both.cloned().collect();
+        let both = requested.iter().filter(|kind| self.lists(kind));
+        // A resource kind may be requested of which only sections are in the scope.
+        let sections = self.kinds.iter().filter(|kind| {
+            let mut requested = requested.iter();
+            requested.any(|one| one != *kind && one.names(kind))
+        });
+        let mut both: Vec<GroupKind> = both.chain(sections).cloned().collect();
         if both.is_empty() {
             both.push(GroupKind::new("", ""));
         }

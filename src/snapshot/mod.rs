@@ -242,7 +242,7 @@ impl Snapshot {
 
     /// Whether a kind has a profile.
     pub fn has_profile(&self, kind: &GroupKind) -> bool {
-        self.reply_tail.known.contains(kind)
+        self.reply_tail.known.iter().any(|known| kind.names(known))
     }
 
     /// Finds the rules that match a request, in the dialect of each Gateway's controller. The first request at a
@@ -342,7 +342,8 @@ impl PathAnswer {
 
     fn selected<'b>(&'b self, kinds: &'b [GroupKind]) -> impl Iterator<Item = &'b Arc<KindAnswer>> {
         let parts = self.parts.iter();
-        parts.filter(move |part| kinds.is_empty() || kinds.contains(&part.kind))
+        let is_named = |kind: &GroupKind| kinds.iter().any(|named| named.names(kind));
+        parts.filter(move |part| kinds.is_empty() || is_named(&part.kind))
     }
 }
 

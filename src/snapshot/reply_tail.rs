@@ -61,7 +61,8 @@ pub(super) fn shared_bytes(bytes: Vec<u8>) -> Bytes {
 fn incomplete(world: &World) -> Vec<v1::KindState> {
     let known = world.profiled_kinds().map(|kind| {
         let policy = &kind.profile().policy;
-        let state = world.store().state(policy).and_then(StateReason::of);
+        let state = world.store().state(kind.profile().resource());
+        let state = state.and_then(StateReason::of);
         let fault = kind.fault().map(|_| StateReason::InternalError);
         (policy, fault.or(state))
     });
@@ -69,7 +70,7 @@ fn incomplete(world: &World) -> Vec<v1::KindState> {
     let refused = refused.map(|kind| (kind, Some(StateReason::ProfileRefused)));
     // Kinds of the topology: they have no policies, but all answers depend on them.
     let others = world.store().states();
-    let others = others.filter(|(kind, _)| world.kind(kind).is_none());
+    let others = others.filter(|(kind, _)| world.kinds_of(kind).next().is_none());
     let others = others.map(|(kind, state)| (kind, StateReason::of(state)));
     let mut kinds: Vec<v1::KindState> = refused
         .chain(known)

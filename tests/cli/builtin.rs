@@ -96,7 +96,14 @@ fn roles_allow_to_read_every_built_in_kind_and_its_targets() {
     let roles = roles();
     let all: BTreeSet<&Resource> = roles.values().flatten().collect();
     for (file, profile) in profiles() {
-        let (plural_name, group) = profile.name.split_once('.').unwrap();
+        // Before the name of the CRD there may be that of a section.
+        let group = &*profile.policy.group;
+        let definition = profile
+            .name
+            .strip_suffix(group)
+            .unwrap()
+            .trim_end_matches('.');
+        let plural_name = definition.rsplit('.').next().unwrap();
         let policies = (group.to_owned(), plural_name.to_owned());
         let role = format!("entail-{file}");
         assert!(

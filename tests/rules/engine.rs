@@ -346,6 +346,48 @@ fn referenced_objects_are_followed_without_a_rebuild() {
     }
 }
 
+/// A policy that its own controller rejected, below a Gateway whose class is not there.
+fn rejected_policy(gateway: &str) -> Value {
+    let group = "gateway.networking.k8s.io";
+    let gateways = ["g", "h"].map(|name| {
+        json!({"apiVersion": format!("{group}/v1"), "kind": "Gateway", "metadata": {"name": name, "namespace": "a"},
+               "spec": {"gatewayClassName": "c", "listeners": []}})
+    });
+    let policy = |name: &str, gateway: &str, status: Value| {
+        let target = json!({"group": group, "kind": "Gateway", "name": gateway});
+        json!({"apiVersion": "example.com/v1", "kind": "P", "metadata": {"name": name, "namespace": "a"},
+               "spec": {"targetRefs": [target], "v": 1}, "status": status})
+    };
+    let condition = json!({"type": "Accepted", "status": "False", "reason": "TooBad"});
+    let rejected = json!({"ancestors": [{"conditions": [condition]}]});
+    let mut documents = gateways.to_vec();
+    documents.extend([
+        json!({"apiVersion": "entail.dev/v1alpha1", "kind": "PolicyProfile", "metadata": {"name": "ps"},
+               "spec": {"preset": "most-specific-whole", "policy": {"group": "example.com", "kind": "P"},
+                        "effectiveTarget": "RouteRule", "controllers": ["one"], "trustStatus": true}}),
+        policy("rejected", gateway, rejected),
+        policy("other", "g", Value::Null),
+    ]);
+    json!(documents)
+}
+
+#[test]
+fn rejected_policies_that_may_apply_are_followed_above_the_effective_level() {
+    let profiles = ProfileSources::shipped();
+    let mut store = Store::default();
+    apply(&mut store, &rejected_policy("h"));
+    let mut snapshot_builder = SnapshotBuilder::new(World::from_store(store.clone(), &profiles));
+    for gateway in ["g", "h", "g"] {
+        let changed = apply(&mut store, &rejected_policy(gateway));
+        snapshot_builder.update(store.clone(), &changed);
+        let now = snapshot_builder.snapshot(version());
+        let full = Snapshot::build(World::from_store(store.clone(), &profiles), version());
+        for name in ["gateways/a/g", "gateways/a/h"] {
+            assert_eq!(bytes(&now, name), bytes(&full, name), "{gateway}: {name}");
+        }
+    }
+}
+
 #[test]
 fn a_policy_for_all_clients_is_merged_with_one_for_clients_of_its_namespace() {
     let policy = |namespace: &str, name: &str| {

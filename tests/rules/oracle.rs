@@ -34,6 +34,7 @@ mod reduce;
 mod refused;
 mod rng;
 mod schema;
+mod sections;
 mod settings;
 mod statuses;
 mod support;

@@ -7,7 +7,7 @@ use clap::Args;
 use super::document::Document;
 use super::levels::kind_name;
 use super::report::TRUNCATED;
-use super::session::{Session, incomplete_line, incomplete_lines};
+use super::session::{Session, incomplete_line, incomplete_lines, is_selected};
 use super::text::{Style, printable, wrapped};
 use super::{
     CliError, ExitStatus, Format, QueryArgs, console, explain_summary, explain_text, json,
@@ -150,7 +150,7 @@ fn no_policy(session: &Session, name: &str, states: &[v1::KindState]) -> String 
         .iter()
         .filter(|kind| match session.kinds.is_empty() {
             true => kind.policies > 0,
-            false => session.kinds.contains(&kind.kind),
+            false => is_selected(&session.kinds, &kind.kind),
         })
         .map(|kind| kind.kind.as_str())
         .collect();

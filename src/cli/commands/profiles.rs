@@ -98,10 +98,15 @@ fn built_in_profiles() -> Result<Vec<BuiltInProfile>, CliError> {
 }
 
 fn is_named(profile: &Profile, name: &str) -> bool {
-    let full = profile.policy.to_string();
-    [&*profile.name, &*profile.policy.kind, full.as_str()]
-        .iter()
-        .any(|alias| alias.eq_ignore_ascii_case(name))
+    let aliases = [
+        profile.name.to_string(),
+        profile.policy.kind.to_string(),
+        profile.policy.to_string(),
+        profile.resource().kind.to_string(),
+        profile.resource().to_string(),
+    ];
+    let mut aliases = aliases.iter();
+    aliases.any(|alias| alias.eq_ignore_ascii_case(name))
 }
 
 fn document(profile: &Profile) -> Document {
@@ -240,7 +245,7 @@ mod tests {
         for one in &all {
             let read = parse_documents(&one.source, "text");
             assert_eq!(read.len(), 1, "{}", one.source);
-            assert!(one.source.contains(&*one.profile.policy.kind));
+            assert!(one.source.contains(&*one.profile.resource().kind));
             assert!(one.source.starts_with('#'), "{}", one.source);
         }
     }

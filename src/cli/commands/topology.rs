@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::document::Document;
 use super::report::{self, Report};
-use super::session::Session;
+use super::session::{Session, is_selected};
 use super::spec::policy_name;
 use super::text::Style;
 use super::{
@@ -111,7 +111,8 @@ fn keep_kinds(reply: &mut v1::GetTopologyResponse, kinds: &[String]) {
         return;
     }
     for node in &mut reply.nodes {
-        node.policies.retain(|policy| kinds.contains(&policy.kind));
+        node.policies
+            .retain(|policy| is_selected(kinds, &policy.kind));
     }
 }
 

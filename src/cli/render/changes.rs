@@ -11,6 +11,7 @@ use super::get_text::rejected;
 use super::json::compact;
 use super::policies::short_kind;
 use super::report::{Report, write_paths};
+use super::session::is_selected;
 use super::spec::{block_name, origin_name};
 use super::text::{Style, count, printable, shortened, text_width, width, wrapped};
 use super::{ExitStatus, insight_json};
@@ -36,7 +37,9 @@ impl ChangeReport {
     /// Creates a report on these kinds; on all kinds if `kinds` is empty.
     pub(in crate::cli) fn of(mut reply: v1::PreviewChangeResponse, kinds: &[String]) -> Self {
         if !kinds.is_empty() {
-            reply.changes.retain(|change| kinds.contains(&change.kind));
+            reply
+                .changes
+                .retain(|change| is_selected(kinds, &change.kind));
             reply.loses_values = reply.changes.iter().flat_map(|c| &c.units).any(is_lost);
         }
         reply.changes = merged(reply.changes);

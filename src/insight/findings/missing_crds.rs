@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use super::ScopedFinding;
 use crate::api::v1;
-use entail_core::effective::World;
+use crate::insight::lookup::is_requested;
+use entail_core::effective::{PolicyKind, World};
 use entail_core::model::GroupKind;
 use v1::finding::Severity;
 
@@ -18,14 +19,15 @@ pub fn missing_crds(world: &World, requested: &[GroupKind]) -> Option<String> {
         .of_kind(&crds)
         .filter_map(|(_, entry)| entry.object.defined_kind())
         .collect();
-    let kinds = world.profiled_kinds().map(|kind| &kind.profile().policy);
+    let kinds = world.profiled_kinds().map(PolicyKind::profile);
     // Only a cluster reports the states of kinds.
-    let missing = kinds.filter(|kind| {
-        let is_requested = requested.is_empty() || requested.contains(kind);
+    let missing = kinds.filter(|profile| {
+        let kind = profile.resource();
         let is_used = store.count(kind) > 0 && store.state(kind).is_none();
-        is_requested && is_used && !defined.contains(kind)
+        is_requested(requested, &profile.policy) && is_used && !defined.contains(kind)
     });
-    let names: Vec<String> = missing.map(ToString::to_string).collect();
+    let names = missing.map(|profile| profile.resource().to_string());
+    let names: Vec<String> = names.collect::<BTreeSet<_>>().into_iter().collect();
     let (no_crd, schemas) = match names.len() {
         0 => return None,
         1 => ("no CRD", "its schema"),

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::Visibility;
-use super::lookup::unknown_kinds;
+use super::lookup::{is_requested, unknown_kinds};
 use super::policies::{unknown_message, unknown_reason};
 use super::visible::visible_entries;
 use super::waypoints::idle_references;
@@ -49,7 +49,7 @@ pub fn list_findings(
         if kind.is_unprofiled() {
             continue;
         }
-        if !requested.is_empty() && !requested.contains(&kind.profile().policy) {
+        if !is_requested(&requested, &kind.profile().policy) {
             continue;
         }
         policies(snapshot, number, kind, &mut findings);
@@ -100,7 +100,7 @@ struct ScopedFinding {
     finding: v1::Finding,
 }
 
-/// Creates a finding about an object.
+/// Creates a finding about an object. A policy of a section is named by its kind (specification 2.14).
 fn finding(
     world: &World,
     severity: Severity,
@@ -108,10 +108,12 @@ fn finding(
     key: &ObjectKey,
     message: String,
 ) -> ScopedFinding {
-    let location = world
-        .store()
-        .get(key)
-        .and_then(|e| e.object.location.clone());
+    let object = ObjectKey {
+        kind: key.kind.resource(),
+        ..key.clone()
+    };
+    let entry = world.store().get(&object);
+    let location = entry.and_then(|entry| entry.object.location.clone());
     let finding = v1::Finding {
         severity: severity.into(),
         reason: reason.to_owned(),
@@ -120,7 +122,7 @@ fn finding(
         message,
     };
     ScopedFinding {
-        object: Some(key.clone()),
+        object: Some(object),
         finding,
     }
 }
@@ -135,8 +137,12 @@ fn policies(
     let world = snapshot.world();
     let statuses = snapshot.statuses();
     for (index, policy) in kind.policies() {
+        let named = ObjectKey {
+            kind: kind.profile().policy.clone(),
+            ..policy.key.clone()
+        };
         let mut add = |severity, reason: &str, message: String| {
-            findings.push(finding(world, severity, reason, &policy.key, message));
+            findings.push(finding(world, severity, reason, &named, message));
         };
         if let Some(why) = &policy.invalid {
             add(Severity::Error, "Invalid", why.clone());
@@ -421,27 +427,26 @@ fn profiles(world: &World, visibility: &dyn Visibility, findings: &mut Vec<Scope
         };
         let defined = entry.object.defined_kind();
         let defined = defined.filter(|kind| visibility.includes_kind(kind));
-        let Some(kind) = defined.and_then(|kind| world.kind(&kind)) else {
-            continue;
-        };
-        let profile = kind.profile();
         let label_class = match label {
             PolicyLabel::Direct => PolicyClass::Direct,
             PolicyLabel::Inherited => PolicyClass::Inherited,
         };
-        if profile.origin != ProfileOrigin::Derived && profile.class != label_class {
-            let message = format!(
-                "label {label_class:?} contradicts profile `{}` ({:?}); the profile applies",
-                profile.name, profile.class
-            );
-            let key = &entry.object.key;
-            findings.push(finding(
-                world,
-                Severity::Note,
-                "LabelContradicts",
-                key,
-                message,
-            ));
+        let kinds = defined.iter().flat_map(|kind| world.kinds_of(kind));
+        for profile in kinds.map(PolicyKind::profile) {
+            if profile.origin != ProfileOrigin::Derived && profile.class != label_class {
+                let message = format!(
+                    "label {label_class:?} contradicts profile `{}` ({:?}); the profile applies",
+                    profile.name, profile.class
+                );
+                let key = &entry.object.key;
+                findings.push(finding(
+                    world,
+                    Severity::Note,
+                    "LabelContradicts",
+                    key,
+                    message,
+                ));
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{ScopedFinding, finding};
 use crate::api::v1;
 use crate::insight::Visibility;
-use entail_core::effective::World;
+use entail_core::effective::{PolicyKind, World};
 use entail_core::model::{FieldStep, GroupKind, Object, ObjectKey, groups, nearest};
 use entail_core::profile::{Profile, ProfileOrigin};
 use v1::finding::Severity;
@@ -38,17 +38,15 @@ pub(super) fn unmatched_patterns(
         let Some(kind) = defined.filter(|kind| visibility.includes_kind(kind)) else {
             continue;
         };
-        let Some(kind) = world.kind(&kind) else {
-            continue;
-        };
-        let profile = kind.profile();
-        let schemas = schemas_of_rules(profile, definition);
-        if schemas.is_empty() {
-            continue;
-        }
-        for pattern in patterns(profile) {
-            if let Some(mismatch) = mismatch(&pattern, &schemas) {
-                findings.push(describe(world, profile, definition, &pattern, &mismatch));
+        for profile in world.kinds_of(&kind).map(PolicyKind::profile) {
+            let schemas = schemas_of_rules(profile, definition);
+            if schemas.is_empty() {
+                continue;
+            }
+            for pattern in patterns(profile) {
+                if let Some(mismatch) = mismatch(&pattern, &schemas) {
+                    findings.push(describe(world, profile, definition, &pattern, &mismatch));
+                }
             }
         }
     }

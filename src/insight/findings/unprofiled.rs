@@ -3,23 +3,32 @@
 use super::{ScopedFinding, finding};
 use crate::api::v1::finding::Severity;
 use crate::insight::parameters::objects;
-use entail_core::effective::World;
+use entail_core::effective::{PolicyKind, World};
 use entail_core::model::GroupKind;
 
 /// Adds a finding for each object with a target reference whose kind has no profile.
 pub(super) fn policies(world: &World, findings: &mut Vec<ScopedFinding>) {
     let kinds: Vec<GroupKind> = world.store().kinds().cloned().collect();
     for kind in kinds.iter().filter(|kind| world.kind(kind).is_none()) {
+        let profiles: Vec<_> = world.kinds_of(kind).map(PolicyKind::profile).collect();
         for (_, entry) in world.store().of_kind(kind) {
             let spec = entry.object.body.get("spec");
             let field = |name: &str| spec.and_then(|s| s.get(name)).is_some();
-            if ["targetRef", "targetRefs", "targetSelectors"]
-                .into_iter()
-                .any(field)
+            let is_read = profiles.iter().any(|profile| profile.reads(&entry.object));
+            if !is_read
+                && ["targetRef", "targetRefs", "targetSelectors"]
+                    .into_iter()
+                    .any(field)
             {
-                let message = format!(
-                    "looks like a policy, but `{kind}` has no profile: add a PolicyProfile, or label the CRD"
-                );
+                let message = match profiles.is_empty() {
+                    true => format!(
+                        "looks like a policy, but `{kind}` has no profile: add a PolicyProfile, or label the CRD"
+                    ),
+                    false => format!(
+                        "looks like a policy, but has none of the sections of `{kind}` that profiles describe: \
+                         add a PolicyProfile for its section"
+                    ),
+                };
                 let key = &entry.object.key;
                 findings.push(finding(
                     world,

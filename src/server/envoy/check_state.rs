@@ -52,7 +52,7 @@ impl CheckState {
             kinds.is_empty()
                 || kinds
                     .iter()
-                    .any(|selected| selected.to_string() == kind.kind)
+                    .any(|selected| selected.names(&GroupKind::parse(&kind.kind)))
                 || Snapshot::affects_topology(&GroupKind::parse(&kind.kind))
         };
         // A selected kind without a profile is incomplete even if its objects are only stale.

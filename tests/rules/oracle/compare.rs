@@ -34,7 +34,7 @@ pub struct Said {
 
 /// The number of a kind of entail's.
 pub fn number_of(entail: &Entail, kind: &Settings) -> usize {
-    let same = |k: &GroupKind| *k.kind == *kind.kind && *k.group == *kind.group;
+    let same = |k: &GroupKind| *k.kind == *kind.name() && *k.group == *kind.group;
     let mut kinds = entail.kinds().iter();
     kinds.position(|k| same(&k.profile().policy)).unwrap()
 }
@@ -75,12 +75,20 @@ pub fn answers(world: &World) -> Vec<String> {
                 path,
             );
             if let Some((oracle, entail)) = told {
-                wrong.push(case(world, &placed.kind.kind, &oracle, &entail));
+                wrong.push(case(world, &placed.kind.name(), &oracle, &entail));
             }
         }
     }
     wrong.sort_by_key(String::len);
     wrong
+}
+
+/// The policies whose references were not checked.
+fn unchecked(said: &EffectivePolicy) -> BTreeSet<String> {
+    let unknown = said.unknown.iter();
+    let unchecked = unknown.filter(|u| u.reason == UnknownReason::ReferenceNotChecked);
+    let policies = unchecked.flat_map(|u| &u.policies);
+    policies.map(ToString::to_string).collect()
 }
 
 /// What the evaluator expects on a path and what entail says, if they differ.
@@ -126,11 +134,10 @@ fn difference(
         let expect = json!({"effective": [{"path": path, "unknown": kinds}]});
         return Some((expect, json!(format!("{:?}", said.unknown))));
     }
-    let unchecked = said.unknown.as_ref();
-    let unchecked = unchecked.filter(|u| u.reason == UnknownReason::ReferenceNotChecked);
-    let unchecked = unchecked.map(|u| u.policies.iter().map(ToString::to_string).collect());
-    let unchecked: BTreeSet<String> = unchecked.unwrap_or_default();
-    if folded.unchecked != unchecked {
+    let unchecked = unchecked(said);
+    // Policies that select workloads may be told beside them.
+    let is_told = folded.unchecked.is_subset(&unchecked);
+    if !is_told || folded.unchecked.is_empty() != unchecked.is_empty() {
         let kinds = json!({kind.as_str(): folded.unchecked});
         let expect = json!({"effective": [{"path": path, "undecided": kinds}]});
         return Some((expect, json!(format!("{:?}", said.unknown))));

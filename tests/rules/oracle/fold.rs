@@ -313,9 +313,12 @@ impl FoldState<'_> {
     /// something is left.
     fn instances(&mut self, rules: &mut RuleSet) -> bool {
         let (node, of_route) = self.node;
-        for ((path, _, disable), (counting, off)) in
+        for ((path, key, disable), (counting, off)) in
             self.kind.instances.iter().zip(&mut self.instances)
         {
+            if key.is_empty() {
+                continue;
+            }
             let place = dotted(path);
             let mut lines = rules.lines.iter();
             if !lines.any(|line| line.path.starts_with(&place)) {

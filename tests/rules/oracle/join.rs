@@ -81,7 +81,77 @@ pub fn join(
     for merged in &higher.merged {
         keep_merged(kind, &mut result, higher, merged, by.granularity);
     }
+    if kind.patch_order {
+        match by.direction {
+            Direction::Defaults => in_patch_order(&mut result.lines, &lower.lines, &higher.lines),
+            Direction::Overrides => in_patch_order(&mut result.lines, &higher.lines, &lower.lines),
+        }
+    }
     result
+}
+
+/// Specification 5.13: the items of every list that both sides have, in the order of a strategic merge patch.
+fn in_patch_order(lines: &mut Vec<Leaf>, patch: &[Leaf], original: &[Leaf]) {
+    let is_item = |step: &Step| matches!(step, Step::Item(_));
+    let mut lists: Vec<Path> = Vec::new();
+    for line in lines.iter() {
+        for (at, _) in line
+            .path
+            .iter()
+            .enumerate()
+            .filter(|(_, step)| is_item(step))
+        {
+            let list = line.path[..at].to_vec();
+            if !lists.contains(&list) {
+                lists.push(list);
+            }
+        }
+    }
+    for list in lists {
+        let (patch, original) = (items_of(patch, &list), items_of(original, &list));
+        if patch.is_empty() || original.is_empty() {
+            continue;
+        }
+        // What only the original has goes before the first item of the patch that it precedes in the original, if
+        // all before that are placed, and else to the end.
+        let place = |item: &Step| original.iter().position(|other| other == item);
+        let mut rest: Vec<&Step> = original
+            .iter()
+            .filter(|item| !patch.contains(item))
+            .collect();
+        let mut order: Vec<&Step> = Vec::new();
+        for item in &patch {
+            while let (Some(at), Some(next)) = (place(item), rest.first()) {
+                if place(next) > Some(at) {
+                    break;
+                }
+                order.push(rest.remove(0));
+            }
+            order.push(item);
+        }
+        order.extend(rest);
+        let number = |line: &Leaf| {
+            let item = line.path.get(list.len());
+            order.iter().position(|other| Some(*other) == item)
+        };
+        let (mut inside, outside): (Vec<Leaf>, Vec<Leaf>) = lines
+            .drain(..)
+            .partition(|line| line.path.starts_with(&list));
+        inside.sort_by_key(number);
+        lines.extend(outside.into_iter().chain(inside));
+    }
+}
+
+/// The items of a list, in order.
+fn items_of(lines: &[Leaf], list: &[Step]) -> Vec<Step> {
+    let mut items = Vec::new();
+    for line in lines.iter().filter(|line| line.path.starts_with(list)) {
+        match line.path.get(list.len()) {
+            Some(item @ Step::Item(_)) if !items.contains(item) => items.push(item.clone()),
+            _ => {}
+        }
+    }
+    items
 }
 
 /// Empty containers of the higher side stay merged if what they were merged with came along.

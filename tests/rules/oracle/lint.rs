@@ -283,7 +283,8 @@ fn about_order(
     let kind = &placed.kind;
     // Own fields below a stack, and several instances of a field, are not described: a profile with top-down and one
     // of them is refused.
-    if !kind.own_fields.is_empty() || !kind.instances.is_empty() {
+    let keyed = kind.instances.iter().any(|(_, key, _)| !key.is_empty());
+    if !kind.own_fields.is_empty() || keyed {
         return;
     }
     let compared = kind.class == Class::Inherited

@@ -143,7 +143,7 @@ impl<'w> AttachedKind<'w> {
     pub fn new(kind: Settings, objects: &'w Objects, known: &'w KnownControllers) -> Self {
         let ours = objects
             .all()
-            .filter(|o| o.group == kind.group && o.kind == kind.kind);
+            .filter(|o| o.group == kind.group && o.kind == kind.kind && kind.reads(&o.body));
         let mut policies: Vec<Attached> = ours
             .map(|found| {
                 let references = references(&kind, objects, found);
@@ -561,6 +561,7 @@ impl<'w> AttachedKind<'w> {
             client: None,
             filter: None,
             weak: false,
+            port: false,
         };
         if self.kind.root_namespace.is_some() && !steps.is_empty() {
             places.push((place(""), "Namespace".to_owned()));
@@ -578,6 +579,14 @@ impl<'w> AttachedKind<'w> {
                 }
             }
             let level = || step.level.to_owned();
+            let of_port = Place {
+                port: true,
+                ..place(&step.node)
+            };
+            // Below the policies of the listener itself (3.6).
+            if self.at.contains_key(&of_port) || self.rejected.contains_key(&of_port) {
+                places.push((of_port, level()));
+            }
             places.push((place(&step.node), level()));
             // Own clients (4.6), and filters, the first the most specific (3.1): groups of their own (11.1).
             let beside = self

@@ -22,7 +22,10 @@ pub fn policies(
         let mut spec = Map::new();
         let namespace = target(rng, more, &kind, places, &mut spec);
         offer(rng, &kind, &mut spec);
-        for (field, ..) in &kind.instances {
+        for (field, key, _) in &kind.instances {
+            if key.is_empty() {
+                continue;
+            }
             if more.percent(65) {
                 let values = [
                     json!({"ref": {"name": "a"}, "v": 1}),

@@ -307,6 +307,13 @@ impl Reader<'_> {
     fn by_identity(&self, rules: &mut Value) {
         for (path, key, disable) in &self.kind.instances {
             let pointer = format!("/{}", path.replace('.', "/"));
+            if key.is_empty() {
+                let value = rules.pointer_mut(&pointer).filter(|v| !v.is_null());
+                if let Some(value) = value {
+                    *value = serde_json::json!({self.by: value.clone()});
+                }
+                continue;
+            }
             let Some(value) = rules.pointer_mut(&pointer).filter(|v| v.is_object()) else {
                 continue;
             };

@@ -149,9 +149,18 @@ pub fn profiles<'d>(
     for profile in &written {
         let policy = &profile["spec"]["policy"];
         let (group, kind) = (&policy["group"], &policy["kind"]);
-        if !seen.insert(format!("{kind}.{group}")) {
+        let section = policy["section"]["name"].as_str().unwrap_or_default();
+        // Profiles of the whole kind and of its sections do not stand beside each other (2.14).
+        let others = |seen: &BTreeSet<(String, String)>| {
+            let mut same = seen
+                .iter()
+                .filter(|(kind_of, _)| *kind_of == format!("{kind}.{group}"));
+            same.any(|(_, other)| other == section || other.is_empty() != section.is_empty())
+        };
+        if others(&seen) {
             continue;
         }
+        seen.insert((format!("{kind}.{group}"), section.to_owned()));
         let same = |d: &&Value| d["spec"]["group"] == *group && d["spec"]["names"]["kind"] == *kind;
         all.push((profile.clone(), definitions.iter().position(same)));
     }

@@ -31,7 +31,7 @@ pub fn compared(world: &World) -> Vec<String> {
         let mut differ = Differences::default();
         lint::compare(&placed, &scenes, &found, &mut differ);
         reach(&placed, &scenes, &snapshot, &mut differ);
-        let kind = &placed.kind.kind;
+        let kind = &placed.kind.name();
         let differ = differ.0.into_iter();
         wrong.extend(differ.map(|(expected, told)| case(world, kind, &expected, &told)));
     }

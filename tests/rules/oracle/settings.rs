@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::existing::References;
 use super::limits::{Limit, limits};
-use super::objects::normal;
+use super::objects::{at, normal};
 use super::presets::filled;
 use super::refused::Exclusive;
 
@@ -76,6 +76,8 @@ pub struct Target {
     pub group: String,
     pub kind: String,
     pub sections: bool,
+    /// Ports are named by number (specification 3.6).
+    pub ports: bool,
     pub fields: Vec<String>,
     pub without: Vec<String>,
     /// Both are looked at again after a merge (specification 2.13).
@@ -92,11 +94,22 @@ pub struct OrderKey {
     pub values: Option<Vec<String>>,
 }
 
+/// A section of a resource kind (specification 2.14).
+#[derive(Clone, Debug)]
+pub struct Section {
+    pub name: String,
+    pub field: String,
+    /// A field, values, and whether it has one of them or none.
+    pub condition: Option<(String, Vec<String>, bool)>,
+}
+
 /// The settings of a kind.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub group: String,
+    /// The resource kind.
     pub kind: String,
+    pub section: Option<Section>,
     pub cluster: bool,
     pub class: Class,
     pub controllers: Vec<String>,
@@ -142,6 +155,8 @@ pub struct Settings {
     pub default: Option<String>,
     pub rule_maps: Vec<String>,
     pub list_keys: BTreeMap<String, String>,
+    /// Merged lists have the order of a strategic merge patch (specification 5.13).
+    pub patch_order: bool,
     /// The schema of an object of the kind, for Structural.
     pub schema: Option<Value>,
     pub atomic_paths: Vec<String>,
@@ -288,14 +303,26 @@ fn reducers(value: &Value) -> Vec<PathReducer> {
     items.filter_map(reducer).collect()
 }
 
-/// Path, key, and the field that turns all off.
+fn section(value: &Value) -> Option<Section> {
+    let name = text(&value["name"])?;
+    let condition = &value["where"];
+    let among = condition["values"].is_array();
+    let values = texts(&condition[if among { "values" } else { "not" }]);
+    Some(Section {
+        field: text(&value["field"]).unwrap_or_else(|| format!("spec.{name}")),
+        condition: text(&condition["field"]).map(|field| (field, values, among)),
+        name,
+    })
+}
+
+/// Path, key (empty: the policy), and the field that turns all off.
 fn instances(value: &Value) -> Vec<(String, String, Option<String>)> {
     let items = value.as_array().into_iter().flatten();
     items
         .filter_map(|item| {
             Some((
                 text(&item["path"])?,
-                text(&item["key"])?,
+                text(&item["key"]).unwrap_or_default(),
                 text(&item["disable"]),
             ))
         })
@@ -344,6 +371,7 @@ impl Settings {
         Self {
             group: text(group).unwrap_or_default(),
             kind: text(kind).unwrap(),
+            section: section(&spec["policy"]["section"]),
             cluster: scope == "Cluster",
             class: class(&spec["class"]),
             controllers: texts(&spec["controllers"]),
@@ -383,6 +411,7 @@ impl Settings {
                 .into_iter()
                 .chain(instances(&spec["instances"]).into_iter().map(|i| i.0))
                 .collect(),
+            patch_order: spec["listOrder"] == "StrategicMergePatch",
             list_keys: if structural {
                 text_map(&spec["listKeys"])
             } else {
@@ -434,9 +463,30 @@ impl Settings {
     /// `Kind.group`.
     pub fn long(&self) -> String {
         if self.group.is_empty() {
-            return self.kind.clone();
+            return self.name();
         }
-        format!("{}.{}", self.kind, self.group)
+        format!("{}.{}", self.name(), self.group)
+    }
+
+    /// The kind with its section (specification 2.14).
+    pub fn name(&self) -> String {
+        match &self.section {
+            Some(section) => format!("{}:{}", self.kind, section.name),
+            None => self.kind.clone(),
+        }
+    }
+
+    /// Whether an object of the resource kind is a policy (specification 2.14).
+    pub fn reads(&self, body: &Value) -> bool {
+        let Some(section) = &self.section else {
+            return true;
+        };
+        let is_there = at(body, &section.field).is_some_and(|value| !value.is_null());
+        let fits = section.condition.iter().all(|(field, values, among)| {
+            let value = at(body, field).and_then(Value::as_str);
+            value.is_some_and(|value| values.iter().any(|v| v == value)) == *among
+        });
+        is_there && fits
     }
 
     /// Whether the kind offers a granularity.
@@ -515,6 +565,7 @@ fn target(value: &Value) -> Target {
         group,
         kind,
         sections: value["sections"].as_bool().unwrap_or(true),
+        ports: value["ports"] == true,
         fields: texts(&value["fields"]),
         without: texts(&value["without"]),
         merged: value["merged"] == true,

@@ -27,7 +27,7 @@ pub fn compared(world: &World) -> Vec<String> {
     for placed in judge.kinds() {
         let scenes = scenes(&placed, &paths);
         for (expect, told) in differences(&entail, &engine, &placed, &scenes) {
-            wrong.push(case(world, &placed.kind.kind, &expect, &told));
+            wrong.push(case(world, &placed.kind.name(), &expect, &told));
         }
         let kind = placed.kind.long();
         let expected = affected(&placed, &scenes);
@@ -44,7 +44,7 @@ pub fn compared(world: &World) -> Vec<String> {
                     names.iter().map(|name| format!("{kind}/{name}")).collect()
                 };
                 let expect = json!({"affected": {key: long(expected)}});
-                wrong.push(case(world, &placed.kind.kind, &expect, &json!(told)));
+                wrong.push(case(world, &placed.kind.name(), &expect, &json!(told)));
             }
         }
     }

@@ -18,6 +18,8 @@ pub struct Place {
     pub filter: Option<usize>,
     /// Named as a section of the Gateway (7.5): weaker than everything else on the path.
     pub weak: bool,
+    /// Named by its port (3.6): weaker than what is attached to the listener itself.
+    pub port: bool,
 }
 
 /// What comes of one reference (3.3).
@@ -253,15 +255,11 @@ impl Resolver<'_> {
         if let Some(outcome) = self.refused(&group, &kind) {
             return outcome;
         }
-        let written = reference["namespace"]
-            .as_str()
-            .filter(|text| !text.is_empty());
-        let namespace = match kind.as_str() {
-            "GatewayClass" => "",
-            // A Namespace counts as living in itself.
-            "Namespace" => name,
-            _ => written.unwrap_or(&self.policy.namespace),
+        let port = match self.port(reference, &group, &kind, section) {
+            Ok(port) => port,
+            Err(outcome) => return outcome,
         };
+        let namespace = self.namespace_named(reference, &kind, name);
         let Some(client) = self.permitted(&group, &kind, namespace, name) else {
             return Outcome::RefNotPermitted;
         };
@@ -274,7 +272,11 @@ impl Resolver<'_> {
             client: client.clone(),
             filter: None,
             weak: false,
+            port: false,
         };
+        if let Some(port) = port {
+            return self.on_port(&node, port);
+        }
         match section {
             None => Outcome::Found(vec![place(node)]),
             Some(section) => match self.section(&node, section) {
@@ -288,6 +290,68 @@ impl Resolver<'_> {
                 },
             },
         }
+    }
+
+    /// The namespace in which a reference looks.
+    fn namespace_named<'n>(&'n self, reference: &'n Value, kind: &str, name: &'n str) -> &'n str {
+        let written = reference["namespace"]
+            .as_str()
+            .filter(|text| !text.is_empty());
+        match kind {
+            "GatewayClass" => "",
+            // A Namespace counts as living in itself.
+            "Namespace" => name,
+            _ => written.unwrap_or(&self.policy.namespace),
+        }
+    }
+
+    /// The port that a reference names (3.6).
+    fn port(
+        &self,
+        reference: &Value,
+        group: &str,
+        kind: &str,
+        section: Option<&str>,
+    ) -> Result<Option<u64>, Outcome> {
+        let port = &reference["port"];
+        if port.is_null() || !self.names_ports(group, kind) {
+            return Ok(None);
+        }
+        match (port.as_u64(), section) {
+            (Some(port), None) => Ok(Some(port)),
+            _ => Err(Outcome::Invalid),
+        }
+    }
+
+    /// Whether ports of a target are named by number (3.6).
+    fn names_ports(&self, group: &str, kind: &str) -> bool {
+        let mut targets = self.kind.targets.iter().flatten();
+        targets.any(|t| t.group == group && t.kind == kind && t.ports)
+    }
+
+    /// The listeners of a port, those of ListenerSets too, if the Gateway has one of its own (3.6).
+    fn on_port(&self, gateway: &str, port: u64) -> Outcome {
+        let Some(gateway) = self.objects.get(gateway) else {
+            return Outcome::TargetNotFound;
+        };
+        let listeners = |holder: &Found| -> Vec<Place> {
+            let all = holder.body["spec"]["listeners"].as_array();
+            let named = all.into_iter().flatten().filter(|l| l["port"] == port);
+            named
+                .map(|l| Place {
+                    port: true,
+                    ..whole(format!("{}#{}", holder.key(), l["name"].as_str().unwrap()))
+                })
+                .collect()
+        };
+        let mut places = listeners(gateway);
+        if places.is_empty() {
+            return Outcome::TargetNotFound;
+        }
+        for set in self.objects.sets_of(gateway) {
+            places.extend(listeners(set));
+        }
+        Outcome::Found(places)
     }
 
     /// The listener of that name in the Gateway's ListenerSets, if sections may be named so: that of the oldest (7.5).
@@ -376,7 +440,17 @@ impl Resolver<'_> {
         };
         match found.kind.as_str() {
             "Gateway" | "ListenerSet" => named("listeners").map(|_| section.to_owned()),
-            "Service" => named("ports").map(|port| port["port"].to_string()),
+            "Service" => {
+                let ports = spec["ports"].as_array().into_iter().flatten();
+                let mut numbers = ports.map(|port| port["port"].to_string());
+                let by_number = || {
+                    let usable = self.names_ports("", "Service");
+                    numbers.find(|number| usable && *number == section)
+                };
+                named("ports")
+                    .map(|port| port["port"].to_string())
+                    .or_else(by_number)
+            }
             _ => self
                 .rule(&found.body, section)
                 .map(|index| format!("#{index}")),
@@ -416,7 +490,8 @@ impl Resolver<'_> {
         };
         let section = reference.get("sectionName").is_some_and(|s| !is_unset(s));
         let named = reference.get("name").is_some_and(|s| !is_unset(s));
-        if section || named || !self.is_allowed(&group, &kind, false) {
+        let port = self.names_ports(&group, &kind) && !reference["port"].is_null();
+        if section || named || port || !self.is_allowed(&group, &kind, false) {
             return Outcome::Invalid;
         }
         if let Some(outcome) = self.refused(&group, &kind) {
@@ -466,5 +541,6 @@ fn whole(node: String) -> Place {
         client: None,
         filter: None,
         weak: false,
+        port: false,
     }
 }

@@ -71,6 +71,7 @@ impl World {
         super::filters::add(seed, &mut objects);
         super::delegation::add(seed, &mut objects);
         super::waypoints::add(seed, &mut profiles, &mut objects);
+        super::sections::add(seed, &mut profiles, &mut objects);
         Self {
             seed,
             profiles,

@@ -43,7 +43,7 @@ impl Context<'_> {
             }
             CrossNamespace::ReferenceGrant => Err(format!(
                 "no ReferenceGrant in namespace `{home}` permits a {} in namespace `{own}` to reference `{target}`",
-                self.profile.policy.kind
+                self.profile.resource().kind
             )),
             CrossNamespace::Clients if target.kind.is(groups::CORE, "Service") => {
                 Ok(AttachmentGroup::Clients(own.clone()))
@@ -55,7 +55,7 @@ impl Context<'_> {
     }
 
     fn granted(&self, target: &ObjectKey, home: &str) -> bool {
-        let kind: &GroupKind = &self.profile.policy;
+        let kind: &GroupKind = self.profile.resource();
         self.store.grants_in(home).any(|grant| {
             grant.permits(kind, &self.policy.key.namespace, &target.kind, &target.name)
         })

@@ -162,7 +162,7 @@ fn existence(
         return Existence::NotKnown;
     }
     let own = &policy.key.namespace;
-    if target.namespace != *own && !store.permits(&profile.policy, own, target) {
+    if target.namespace != *own && !store.permits(profile.resource(), own, target) {
         return Existence::Missing(format!(
             "no ReferenceGrant in namespace `{}` permits the reference to `{target}`",
             target.namespace

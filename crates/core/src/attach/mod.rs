@@ -45,6 +45,8 @@ pub enum AttachmentGroup {
     /// Policies that name a listener of a ListenerSet as a section of the Gateway. They are less specific than
     /// all others on the path (specification 7.5).
     GatewaySection,
+    /// Policies that name the port of the Gateway that a listener has (specification 3.6).
+    Port,
     /// Policies for the whole node.
     Whole,
     /// Policies for the clients in one namespace.
@@ -62,6 +64,7 @@ impl AttachmentGroup {
         match self {
             AttachmentGroup::Clients(namespace) => **namespace == *client,
             AttachmentGroup::GatewaySection
+            | AttachmentGroup::Port
             | AttachmentGroup::Whole
             | AttachmentGroup::Filter(_)
             | AttachmentGroup::Selecting => true,

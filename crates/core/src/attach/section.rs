@@ -30,10 +30,55 @@ impl Context<'_> {
             Projection::Gateway(gateway) => listener(&gateway.listeners),
             Projection::ListenerSet(set) => listener(&set.listeners),
             Projection::Route(route) => self.rule(route, name).map(Section::Rule),
-            Projection::Service(ports) => ports.named(name).map(Section::Port),
+            Projection::Service(ports) => {
+                let number = self.port_number(&object.kind, name);
+                let number = number.filter(|&number| ports.has(number));
+                ports.named(name).or(number).map(Section::Port)
+            }
             _ => None,
         };
         Some(NodeKey::section(object, section?))
+    }
+
+    /// The port that a section names by its number, if the kind can name ports so (specification 3.6). The names of
+    /// ports contain a letter.
+    fn port_number(&self, kind: &GroupKind, name: &str) -> Option<u16> {
+        let is_number = name.bytes().all(|c| c.is_ascii_digit()) && !name.starts_with('0');
+        (is_number && self.profile.names_ports_of(kind)).then(|| name.parse().ok())?
+    }
+
+    /// The listeners of a Gateway, and of the ListenerSets that it admits, that have a port. Empty if the Gateway
+    /// itself has none (specification 3.6).
+    pub(super) fn listeners_of_port(
+        &self,
+        gateway: &ObjectKey,
+        port: u16,
+    ) -> Vec<(NodeKey, AttachmentGroup)> {
+        let name = (gateway.namespace.clone(), gateway.name.clone());
+        let on_port = |object: ObjectKey, listeners: &[Listener]| -> Vec<NodeKey> {
+            let named = listeners.iter().filter(|listener| listener.port == port);
+            let sections = named.map(|listener| Section::Listener(listener.name.clone()));
+            sections
+                .map(|section| NodeKey::section(object.clone(), section))
+                .collect()
+        };
+        let projection = self.store.get(gateway).map(|entry| &entry.projection);
+        let Some(Projection::Gateway(projected)) = projection else {
+            return Vec::new();
+        };
+        let mut nodes = on_port(gateway.clone(), &projected.listeners);
+        if nodes.is_empty() {
+            return Vec::new();
+        }
+        for set in self.topology.admitted_sets(&name) {
+            let object = self.topology.key(set).object.clone();
+            let projection = self.store.get(&object).map(|entry| &entry.projection);
+            if let Some(Projection::ListenerSet(set)) = projection {
+                nodes.extend(on_port(object, &set.listeners));
+            }
+        }
+        let nodes = nodes.into_iter();
+        nodes.map(|node| (node, AttachmentGroup::Port)).collect()
     }
 
     /// Returns the listener with a name in the ListenerSets of a Gateway, if the kind can name it as a section

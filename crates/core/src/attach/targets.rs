@@ -23,7 +23,7 @@ impl Context<'_> {
         }
         self.check_allowed(reference)?;
         match &reference.target {
-            ReferenceTarget::Name(name) => self.by_name(reference, name).map(|node| vec![node]),
+            ReferenceTarget::Name(name) => self.by_name(reference, name),
             ReferenceTarget::Selector(selector) => self.by_selector(reference, selector),
         }
     }
@@ -69,7 +69,7 @@ impl Context<'_> {
         &self,
         reference: &Reference,
         name: &Str,
-    ) -> Result<(NodeKey, AttachmentGroup), ReferenceError> {
+    ) -> Result<Vec<(NodeKey, AttachmentGroup)>, ReferenceError> {
         let kind = &reference.kind;
         let namespace: Str = if self.is_cluster_scoped(kind) {
             "".into()
@@ -87,11 +87,21 @@ impl Context<'_> {
                 format!("`{target}` does not exist"),
             ));
         }
+        if let Some(port) = reference.port {
+            let found = self.listeners_of_port(&target, port);
+            return match found.is_empty() {
+                false => Ok(found),
+                true => Err((
+                    Outcome::TargetNotFound,
+                    format!("`{target}` has no listener of port {port}"),
+                )),
+            };
+        }
         let section = reference.section.as_deref();
         let node = self.section(target.clone(), section);
         let node = node.map(|node| (node, group));
         match node.or_else(|| self.gateway_section(&target, section?)) {
-            Some(found) => Ok(found),
+            Some(found) => Ok(vec![found]),
             None => Err((
                 Outcome::TargetNotFound,
                 format!(

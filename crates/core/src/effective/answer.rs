@@ -38,7 +38,11 @@ impl World {
             false => (EffectivePolicy::default(), None),
         };
         effective.inherited_only = chain.inherited_only;
-        effective.unknown = unknown.or(effective.unknown);
+        effective.unknown = match (effective.unknown, unknown) {
+            // Both are known beside a result (specification 2.8, 5.7).
+            (Some(unchecked), Some(selecting)) => Some(super::unknown::both(unchecked, selecting)),
+            (unchecked, unknown) => unknown.or(unchecked),
+        };
         if is_known && !chain.inherited_only {
             effective.rejected.extend(kind.rejected(chain));
             effective.rejected.sort();

@@ -151,7 +151,8 @@ impl World {
 }
 
 fn rejected(kind: &PolicyKind, chain: &AttachmentChain) -> Vec<(PtrEq<Object>, String, String)> {
-    if chain.inherited_only {
+    // Where the controller is not known, they are among the policies that may apply (specification 2.6).
+    if chain.inherited_only && chain.unknown.is_none() {
         return Vec::new();
     }
     kind.acting(chain)

@@ -61,7 +61,7 @@ impl World {
             && profile.fold == FoldOrder::BottomUp
             && profile.same_target != SameTarget::OldestWins
             && !profile.strategy_choice.lower
-            && profile.instances.is_empty();
+            && profile.instances.iter().all(|field| field.key.is_empty());
         let groups = kind.groups(chain);
         let one_strategy = groups.iter().flatten().all(|s| {
             let has_effect = |b: &&Block| b.has_effect();

@@ -226,13 +226,21 @@ impl World {
         kinds.find(|k| k.profile.policy == *kind)
     }
 
+    /// The kinds with a profile whose policies are objects of a resource kind: one, or its sections
+    /// (specification 2.14).
+    pub fn kinds_of<'w>(&'w self, resource: &'w GroupKind) -> impl Iterator<Item = &'w PolicyKind> {
+        let kinds = self.profiled_kinds();
+        kinds.filter(move |kind| kind.profile.resource() == resource)
+    }
+
     /// Whether all policies of a kind are known. UNKNOWN differs from a kind without policies
     /// (specification 2.3, 2.5).
     pub fn state(&self, kind: &GroupKind) -> SourceState {
         if self.kind(kind).is_none_or(|kind| kind.fault().is_some()) {
             return SourceState::Unknown;
         }
-        self.store.state(kind).unwrap_or(SourceState::Complete)
+        let state = self.store.state(&kind.resource());
+        state.unwrap_or(SourceState::Complete)
     }
 
     /// Resolves the name of a path to its steps.
@@ -248,7 +256,8 @@ impl PolicyKind {
     /// Reads the policies of a kind and resolves their references.
     fn read(profile: Arc<Profile>, store: &Store, topology: &Topology) -> Self {
         let mut policies: Vec<Policy> = store
-            .of_kind(&profile.policy)
+            .of_kind(profile.resource())
+            .filter(|(_, entry)| profile.reads(&entry.object))
             .map(|(_, entry)| {
                 with_references(&profile, read_policy(&profile, &entry.object), store)
             })
@@ -257,7 +266,7 @@ impl PolicyKind {
             policies.extend(unknown::missing_filters(&profile, store));
         }
         let attached = attach(&profile, &policies, store, topology);
-        let definition = World::definition(store, &profile.policy);
+        let definition = World::definition(store, profile.resource());
         let mut table = PolicyTable::default();
         for (slot, (policy, attached)) in policies.into_iter().zip(attached).enumerate() {
             table.put(slot, policy, attached);

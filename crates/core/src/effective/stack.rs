@@ -190,6 +190,7 @@ impl AttachmentChain {
         match group {
             AttachmentGroup::Clients(client) => self.client.as_ref() == Some(client),
             AttachmentGroup::GatewaySection
+            | AttachmentGroup::Port
             | AttachmentGroup::Whole
             | AttachmentGroup::Filter(_) => true,
             AttachmentGroup::Selecting => false,

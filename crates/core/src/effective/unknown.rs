@@ -236,18 +236,35 @@ impl NodePolicies {
     }
 }
 
-/// The objects of a kind without a profile that filters of route rules and backendRefs reference and that do
-/// not exist. They are unknown all the same.
+/// The objects of a kind without a profile that filters of route rules and backendRefs reference, and that do not
+/// exist or belong to sections with a profile. They are unknown all the same.
 pub(super) fn missing_filters(profile: &Profile, store: &Store) -> Vec<Policy> {
     let references = FilterReferences::of(profile, store);
     let keys = references.policies().map(|(namespace, name)| {
         ObjectKey::new(profile.policy.clone(), namespace.clone(), name.clone())
     });
-    let missing = keys.filter(|key| store.get(key).is_none());
+    let missing = keys.filter(|key| {
+        let entry = store.get(key);
+        entry.is_none_or(|entry| !profile.reads(&entry.object))
+    });
     let objects = missing.map(|key| Arc::new(Object::new(key, json!({}))));
     objects
         .map(|object| read_policy(profile, &object))
         .collect()
+}
+
+/// Two things that are not known about one answer. The reason is that of the first.
+pub(super) fn both(first: Unknown, second: Unknown) -> Unknown {
+    let mut policies = first.policies;
+    policies.extend(second.policies);
+    policies.sort();
+    policies.dedup();
+    policies.truncate(MAX_LISTED);
+    Unknown {
+        reason: first.reason,
+        message: format!("{}; {}", first.message, second.message),
+        policies,
+    }
 }
 
 /// The first names of policies.

@@ -23,27 +23,30 @@ impl Engine {
         change: ChangeKind,
         before: &Store,
     ) -> Option<ChangeImpact> {
-        let mut kinds = self.world().kinds().iter();
-        let number = kinds.position(|kind| kind.profile.policy == key.kind);
-        if change == ChangeKind::Status && !self.reads_status(number) {
+        let kinds = self.world().kinds().iter().enumerate();
+        // The sections of a resource kind are several kinds (specification 2.14).
+        let numbers: Vec<usize> = kinds
+            .filter(|(_, kind)| *kind.profile.resource() == key.kind)
+            .map(|(number, _)| number)
+            .collect();
+        if change == ChangeKind::Status && !self.reads_status(&numbers) {
             return Some(ChangeImpact::Nothing);
         }
         let now = self.world().store();
         // A kind without a profile becomes a kind of the world with its first policy. Filters may reference
         // objects that do not exist.
-        let entry = now.get(key);
-        match number {
-            None if entry.is_some_and(|entry| entry.object.has_target_reference())
-                && !self.world().refused().contains(&key.kind) =>
-            {
-                return None;
-            }
-            Some(number) if self.is_filter(number, key) => return None,
-            Some(number) if self.loses_last_policy(number, key, before) => return None,
-            _ if self.changes_what_is_read(number, key, before) => return None,
-            _ => {}
+        if self.belongs_to_no_kind(&numbers, key) {
+            return None;
         }
-        if number.is_none()
+        let rereads = |&number: &usize| {
+            self.is_filter(number, key)
+                || self.loses_last_policy(number, key, before)
+                || self.changes_what_is_read(number, key, before)
+        };
+        if numbers.iter().any(rereads) {
+            return None;
+        }
+        if numbers.is_empty()
             && !key.kind.defines_kinds()
             && let (Some(before), Some(now)) = (before.get(key), now.get(key))
             && self.is_equivalent(before, now)
@@ -59,7 +62,7 @@ impl Engine {
             return None;
         }
         let mut policies: Vec<(usize, ObjectKey)> = Vec::new();
-        policies.extend(number.map(|number| (number, key.clone())));
+        policies.extend(numbers.into_iter().map(|number| (number, key.clone())));
         // Policies reference objects: it matters whether these exist (specification 5.7).
         if before.get(key).is_some() != now.get(key).is_some() {
             let is_known = |store: &Store| store.count(&key.kind) > 0;
@@ -88,6 +91,20 @@ impl Engine {
         found
     }
 
+    /// Whether an object looks like a policy, and no kind of the world reads it.
+    fn belongs_to_no_kind(&self, numbers: &[usize], key: &ObjectKey) -> bool {
+        let Some(entry) = self.world().store().get(key) else {
+            return false;
+        };
+        let is_read = |&number: &usize| {
+            let kind = self.world().kinds().get(number);
+            kind.is_some_and(|kind| kind.profile.reads(&entry.object))
+        };
+        entry.object.has_target_reference()
+            && !numbers.iter().any(is_read)
+            && !self.world().refused().contains(&key.kind)
+    }
+
     /// Whether filters of route rules reference objects of an unprofiled kind, this one among them.
     fn is_filter(&self, number: usize, key: &ObjectKey) -> bool {
         let kind = self.world().kinds().get(number);
@@ -102,7 +119,10 @@ impl Engine {
     /// Whether a kind without a profile had its last policy in this object: it is no kind of the world any more.
     fn loses_last_policy(&self, number: usize, key: &ObjectKey, before: &Store) -> bool {
         let kind = self.world().kinds().get(number);
-        let refers = |entry: &StoredObject| entry.object.has_target_reference();
+        let refers = |entry: &StoredObject| {
+            kind.is_some_and(|kind| kind.profile.reads(&entry.object))
+                && entry.object.has_target_reference()
+        };
         let now = self.world().store();
         kind.is_some_and(|kind| kind.is_unprofiled())
             && before.get(key).is_some_and(refers)
@@ -111,13 +131,13 @@ impl Engine {
 
     /// Whether a kind is evaluated from now on because its objects are whole, or no longer because of one only
     /// the targets are read.
-    fn changes_what_is_read(&self, number: Option<usize>, key: &ObjectKey, before: &Store) -> bool {
+    fn changes_what_is_read(&self, number: usize, key: &ObjectKey, before: &Store) -> bool {
         let is_reduced = |store: &Store| {
             let entry = store.get(key);
             entry.is_some_and(|entry| entry.object.is_targets_only())
         };
         let now = self.world().store();
-        match number.and_then(|number| self.world().kinds().get(number)) {
+        match self.world().kinds().get(number) {
             Some(kind) if kind.is_unprofiled() => {
                 let mut objects = now.of_kind(&key.kind);
                 is_reduced(before) && !objects.any(|(_, entry)| entry.object.is_targets_only())
@@ -129,10 +149,10 @@ impl Engine {
 
     /// Whether answers may depend on the status of the object: because its profile reads the status of
     /// its policies, or because some profile reads the status of targets.
-    fn reads_status(&self, number: Option<usize>) -> bool {
-        let kind = number.and_then(|number| self.world().kinds().get(number));
+    fn reads_status(&self, numbers: &[usize]) -> bool {
+        let mut own = numbers.iter().filter_map(|&n| self.world().kinds().get(n));
         let mut kinds = self.world().kinds().iter();
-        kind.is_some_and(|kind| kind.profile.reads_own_status())
+        own.any(|kind| kind.profile.reads_own_status())
             || kinds.any(|kind| kind.profile.reads_target_status())
     }
 
@@ -253,5 +273,60 @@ mod tests {
             EngineUpdate::All
         );
         assert!(!is_evaluated(&engine));
+    }
+
+    #[test]
+    fn an_object_moves_from_section_to_section() {
+        let profile = |section: &str| {
+            let policy = json!({"group": "f.io", "kind": "Foo", "section": {"name": section}});
+            let rules = json!({"path": format!("spec.{section}")});
+            let spec = json!({"preset": "most-specific-field", "policy": policy, "rules": rules});
+            let name = format!("{section}.foos.f.io");
+            let kind = GroupKind::new(groups::ENTAIL, "PolicyProfile");
+            let mut profile = object(kind, &name, spec);
+            profile.key.namespace = "".into();
+            profile.body["apiVersion"] = json!("entail.dev/v1alpha1");
+            profile.body["kind"] = json!("PolicyProfile");
+            profile.body["metadata"] = json!({ "name": name });
+            profile
+        };
+        let foo = GroupKind::parse("Foo.f.io");
+        let targets = json!([{"group": groups::GATEWAY, "kind": "Gateway", "name": "gw"}]);
+        let policy = |sections: &[&str]| {
+            let mut spec = json!({ "targetRefs": targets });
+            for section in sections {
+                spec[section] = json!({"v": 1});
+            }
+            object(foo.clone(), "p", spec)
+        };
+        let gateway = json!({"gatewayClassName": "c", "listeners": []});
+        let gateway = object(GroupKind::new(groups::GATEWAY, "Gateway"), "gw", gateway);
+        let mut store = Store::default();
+        store.apply(Change {
+            upserts: [gateway, profile("one"), profile("two"), policy(&["one"])]
+                .map(Arc::new)
+                .to_vec(),
+            ..Change::default()
+        });
+        let mut engine = Engine::new(World::from_store(store, &ProfileSources::shipped()));
+        let holders = |engine: &Engine| -> Vec<String> {
+            let kinds = engine.world().kinds().iter();
+            let of_foo = kinds.filter(|kind| *kind.profile.resource() == foo);
+            let held = of_foo.filter(|kind| kind.policy_count() > 0);
+            held.map(|kind| kind.profile.policy.kind.to_string())
+                .collect()
+        };
+        assert_eq!(holders(&engine), ["Foo:one"]);
+        for (sections, expected, rebuilds) in [
+            (&["two"][..], &["Foo:two"][..], 0),
+            (&["one", "two"], &["Foo:one", "Foo:two"], 0),
+            // What no profile describes is a kind of its own, and comes and goes with a rebuild.
+            (&["three"], &["Foo"], 1),
+            (&["one", "three"], &["Foo:one"], 2),
+        ] {
+            follow(&mut engine, policy(sections));
+            assert_eq!(holders(&engine), expected);
+            assert_eq!(engine.rebuilds(), rebuilds, "{sections:?}");
+        }
     }
 }

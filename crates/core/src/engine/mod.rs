@@ -208,6 +208,7 @@ impl Engine {
         let mut slots: HashSet<usize> = HashSet::new();
         for key in keys {
             let entry = self.paths.world.store.get(key);
+            let entry = entry.filter(|entry| kind.profile.reads(&entry.object));
             if let Some(slot) = kind.table.slot(key) {
                 affected.extend(index.detach(kind, slot, entry.is_none())?);
                 slots.insert(slot);

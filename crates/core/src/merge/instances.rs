@@ -30,7 +30,12 @@ struct Accepted {
 
 impl<'p> InstanceFold<'p> {
     pub fn new(profile: &'p Profile) -> Self {
-        let states = profile.instances.iter().map(|field| FieldState {
+        // Instances of policies apply on all levels, as named rules do.
+        let keyed = profile
+            .instances
+            .iter()
+            .filter(|field| !field.key.is_empty());
+        let states = keyed.map(|field| FieldState {
             field,
             place: Unit::of_fields(&field.path),
             accepted: Vec::new(),

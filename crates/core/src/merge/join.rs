@@ -3,14 +3,15 @@
 
 use std::borrow::Cow;
 
+use hashbrown::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::reduce::{Reduction, reduce, united};
-use super::shape::{SegmentRef, Shape, ShapeRules};
+use super::shape::{ItemKey, SegmentRef, Shape, ShapeRules};
 use super::trace::LossTracer;
 use super::tree::{Items, Leaf, MergeTree, item_segment};
 use crate::model::{Direction, Granularity, Segment};
-use crate::profile::ReduceFunction;
+use crate::profile::{ListOrder, ReduceFunction};
 
 /// One side of a join: the merged rules so far, or an offered block.
 #[derive(Clone, Debug)]
@@ -82,6 +83,30 @@ fn reduced(
     higher: &MergeTree<'_>,
 ) -> Option<Reduction> {
     reduce(reducer, &higher.raw(), &lower.raw())
+}
+
+/// The places of the items of two lists, of which one is a patch of the other: the items of the patch in their
+/// order, and each of the others as soon as no item of the patch that both lists have stands before it in the
+/// original (specification 5.13).
+fn patched_order(patch: &Items<'_>, original: &Items<'_>) -> HashMap<ItemKey, usize> {
+    let keys = original.items.iter().map(|(key, _)| key);
+    let originally: HashMap<&ItemKey, usize> =
+        keys.enumerate().map(|(at, key)| (key, at)).collect();
+    let patched: HashSet<&ItemKey> = patch.items.iter().map(|(key, _)| key).collect();
+    let others = original.items.iter().map(|(key, _)| key);
+    let mut others = others.filter(|key| !patched.contains(key)).peekable();
+    let mut order = HashMap::with_capacity(patch.items.len() + original.items.len());
+    for (key, _) in &patch.items {
+        let before = originally.get(key);
+        while let Some(other) = others.next_if(|other| originally.get(other) < before) {
+            order.insert(other.clone(), order.len());
+        }
+        order.insert(key.clone(), order.len());
+    }
+    for other in others {
+        order.insert(other.clone(), order.len());
+    }
+    order
 }
 
 impl Side<'_> {
@@ -174,8 +199,16 @@ impl<'v> Merger<'_, '_, 'v> {
         }
     }
 
-    /// Merges two keyed lists: the lower items first, then the added ones, in order.
+    /// Merges two keyed lists: the lower items first, then the added ones, in order, or in the order of the
+    /// profile.
     fn items(&mut self, lower: &mut Items<'v>, higher: Items<'v>) {
+        let order = match self.shapes.profile.list_order {
+            ListOrder::Added => None,
+            ListOrder::StrategicMergePatch => Some(match self.direction {
+                Direction::Defaults => patched_order(lower, &higher),
+                Direction::Overrides => patched_order(&higher, lower),
+            }),
+        };
         for (key, offered) in higher.items {
             let existing = lower.items.iter_mut().find(|(k, _)| *k == key);
             let Some((_, existing)) = existing else {
@@ -190,6 +223,10 @@ impl<'v> Merger<'_, '_, 'v> {
             self.above.pop();
         }
         lower.merged.extend(higher.merged);
+        if let Some(order) = order {
+            let place = |key: &ItemKey| order.get(key).copied().unwrap_or(usize::MAX);
+            lower.items.sort_by_key(|(key, _)| place(key));
+        }
     }
 
     /// Replaces two values with the result of a reducer, regardless of the direction. A block that

@@ -93,6 +93,29 @@ impl GroupKind {
         }
     }
 
+    /// The policy kind of a section of this resource kind, `Kind:section` (specification 2.14).
+    #[must_use]
+    pub fn with_section(&self, section: &str) -> Self {
+        Self::new(self.group.clone(), format!("{}:{section}", self.kind))
+    }
+
+    /// The resource kind: the kind itself, or that of which it is a section (specification 2.14).
+    #[must_use]
+    pub fn resource(&self) -> Self {
+        match self.kind.split_once(':') {
+            Some((kind, _)) => Self::new(self.group.clone(), kind),
+            None => self.clone(),
+        }
+    }
+
+    /// Whether this kind, as it is named in a request, means another: the same, or a section of this resource kind
+    /// (specification 2.14).
+    pub fn names(&self, other: &GroupKind) -> bool {
+        let rest = other.kind.strip_prefix(&*self.kind);
+        self.group == other.group
+            && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+    }
+
     /// Returns the kind CustomResourceDefinition.
     pub fn crd() -> Self {
         Self::new(groups::APIEXTENSIONS, "CustomResourceDefinition")

@@ -6,6 +6,10 @@ use super::document::{ProfileDocument, ProfileError, parse_documents};
 
 /// Name and content of each file of built-in profiles. A test compares the list with the folder.
 const FILES: &[(&str, &str)] = &[
+    (
+        "agentgateway.yaml",
+        include_str!("builtin/agentgateway.yaml"),
+    ),
     ("agentic.yaml", include_str!("builtin/agentic.yaml")),
     ("airlock.yaml", include_str!("builtin/airlock.yaml")),
     ("apisix.yaml", include_str!("builtin/apisix.yaml")),

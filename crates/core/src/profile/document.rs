@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::{
     Ancestor, Checked, ConflictScope, CrossNamespace, EffectiveTarget, EmptyBehavior, FoldOrder,
-    ListenerField, OwnFieldMode, PolicyClass, ReduceFunction, SameTarget, TlsMode, Vocabulary,
-    WaypointNamespace,
+    ListOrder, ListenerField, OwnFieldMode, PolicyClass, ReduceFunction, SameTarget, TlsMode,
+    Vocabulary, WaypointNamespace,
 };
 use crate::model::{GroupKind, Level, nearest};
 
@@ -50,7 +50,7 @@ pub(super) struct Metadata {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Spec {
     pub(super) preset: Option<String>,
-    pub(super) policy: KindDoc,
+    pub(super) policy: PolicyDoc,
     pub(super) scope: Option<Scope>,
     pub(super) controllers: Option<Vec<String>>,
     pub(super) mesh: Option<bool>,
@@ -74,6 +74,7 @@ pub(super) struct Spec {
     pub(super) strategy: Option<StrategyDoc>,
     pub(super) rule_maps: Option<Vec<String>>,
     pub(super) list_keys: Option<BTreeMap<String, String>>,
+    pub(super) list_order: Option<ListOrder>,
     pub(super) atomic_paths: Option<Vec<String>>,
     pub(super) reducers: Option<Vec<ReducerDoc>>,
     pub(super) instances: Option<Vec<InstanceDoc>>,
@@ -104,6 +105,34 @@ pub(super) struct KindDoc {
     pub(super) kind: String,
 }
 
+/// The policy kind that a profile describes.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PolicyDoc {
+    #[serde(default)]
+    pub(super) group: String,
+    pub(super) kind: String,
+    pub(super) section: Option<SectionDoc>,
+}
+
+/// The section of the resource kind that a profile describes.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SectionDoc {
+    pub(super) name: String,
+    pub(super) field: Option<String>,
+    #[serde(rename = "where")]
+    pub(super) condition: Option<SectionWhereDoc>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SectionWhereDoc {
+    pub(super) field: String,
+    pub(super) values: Option<Vec<String>>,
+    pub(super) not: Option<Vec<String>>,
+}
+
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TargetDoc {
@@ -111,6 +140,8 @@ pub(super) struct TargetDoc {
     pub(super) group: String,
     pub(super) kind: String,
     pub(super) sections: Option<bool>,
+    #[serde(default)]
+    pub(super) ports: bool,
     #[serde(default)]
     pub(super) fields: Vec<String>,
     #[serde(default)]
@@ -186,7 +217,7 @@ pub(super) struct ReducerDoc {
 #[serde(deny_unknown_fields)]
 pub(super) struct InstanceDoc {
     pub(super) path: String,
-    pub(super) key: String,
+    pub(super) key: Option<String>,
     pub(super) disable: Option<String>,
 }
 
@@ -405,6 +436,17 @@ where
     names.iter().map(|name| level(name, &LEVELS)).collect()
 }
 
+impl PolicyDoc {
+    /// The policy kind, with its section.
+    pub(super) fn kind(&self) -> GroupKind {
+        let resource = super::read::normalize_kind(&self.group, &self.kind);
+        match &self.section {
+            Some(section) => resource.with_section(&section.name),
+            None => resource,
+        }
+    }
+}
+
 impl ProfileDocument {
     /// The entries of `controllers`.
     pub fn controllers(&self) -> impl Iterator<Item = &str> {
@@ -418,7 +460,7 @@ impl ProfileDocument {
 
     /// Returns the policy kind that the document describes.
     pub fn policy(&self) -> GroupKind {
-        super::read::normalize_kind(&self.spec.policy.group, &self.spec.policy.kind)
+        self.spec.policy.kind()
     }
 
     /// Checks `apiVersion` and `kind`.

@@ -127,6 +127,7 @@ pub(super) fn target(doc: &TargetDoc) -> Result<TargetKind, String> {
     Ok(TargetKind {
         kind: super::read::normalize_kind(&doc.group, &doc.kind),
         sections: doc.sections.unwrap_or(true),
+        ports: doc.ports,
         fields: dotted_list(Some(&doc.fields), "targets.fields")?,
         without: without.collect::<Result<_, String>>()?,
         merged: doc.merged,

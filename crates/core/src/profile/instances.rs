@@ -3,10 +3,11 @@
 use serde_json::{Map, Value};
 
 use super::{InstanceField, Profile};
+use crate::model::ObjectKey;
 
 /// Replaces the value of each field that has instances by a map with one entry: the instance by its identity,
 /// or what turns off all instances by its name.
-pub(super) fn by_identity(profile: &Profile, namespace: &str, rules: &mut Map<String, Value>) {
+pub(super) fn by_identity(profile: &Profile, policy: &ObjectKey, rules: &mut Map<String, Value>) {
     for field in &profile.instances {
         let Some((last, above)) = field.path.split_last() else {
             continue;
@@ -15,14 +16,22 @@ pub(super) fn by_identity(profile: &Profile, namespace: &str, rules: &mut Map<St
         for name in above {
             fields = fields.and_then(|fields| fields.get_mut(name)?.as_object_mut());
         }
-        if let Some(Value::Object(value)) = fields.and_then(|fields| fields.get_mut(last)) {
+        let value = fields.and_then(|fields| fields.get_mut(last));
+        if field.key.is_empty() {
+            if let Some(value) = value.filter(|value| !value.is_null()) {
+                let instance = std::mem::take(value);
+                *value = Value::Object(Map::from_iter([(policy.qualified_name(), instance)]));
+            }
+            continue;
+        }
+        if let Some(Value::Object(value)) = value {
             let instance = std::mem::take(value);
             let disabled = field.disable.as_ref();
             let entry =
                 match disabled.and_then(|name| Some((name.clone(), instance.get(name)?.clone()))) {
                     Some(disabled) => disabled,
                     None => (
-                        identity(field, namespace, &instance),
+                        identity(field, &policy.namespace, &instance),
                         Value::Object(instance),
                     ),
                 };

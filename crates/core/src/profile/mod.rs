@@ -16,6 +16,7 @@ mod reads_status;
 mod references;
 mod resolve;
 mod routing_filters;
+mod section;
 mod settings;
 mod strategy;
 mod validate;
@@ -35,6 +36,7 @@ pub use policy::{
 };
 pub use read::{BEING_DELETED, read_policy};
 pub use routing_filters::{RoutingFilter, is_routing_filter, routing_filters};
+pub use section::{Membership, PolicySection, SectionCondition};
 pub use settings::target_level;
 pub use waypoints::{CanaryLabel, LabelValues, WaypointLabel, Waypoints};
 
@@ -50,8 +52,13 @@ pub struct Profile {
     pub name: Str,
     /// Source of the profile.
     pub origin: ProfileOrigin,
-    /// The policy kind that the profile describes.
+    /// The policy kind that the profile describes. If the profile describes a section, its name is part of the
+    /// kind: `Kind:section` (specification 2.14).
     pub policy: GroupKind,
+    /// The resource kind whose objects are the policies: `policy` without its section.
+    pub(crate) resource: GroupKind,
+    /// Which objects of the resource kind are policies.
+    pub membership: Membership,
     /// Whether the kind is cluster-scoped.
     pub cluster_scoped: bool,
     /// Patterns of the controllers of GatewayClasses that the kind applies to; empty means any. `*` matches
@@ -95,6 +102,8 @@ pub struct Profile {
     pub rule_maps: Vec<Vec<String>>,
     /// For Structural: paths of lists and their key fields, in addition to the CRD schema.
     pub list_keys: Vec<(Vec<String>, String)>,
+    /// The order of the items of merged lists (specification 5.13).
+    pub list_order: ListOrder,
     /// Paths that are one unit under every granularity.
     pub atomic_paths: Vec<Vec<String>>,
     /// The reducers and the strategies under which they apply (specification 5.2, 5.9).
@@ -182,6 +191,9 @@ pub struct TargetKind {
     pub kind: GroupKind,
     /// Whether references can name sections of it.
     pub sections: bool,
+    /// Whether references can name ports of it by number: `port` beside a Gateway, and a `sectionName` of a Service
+    /// (specification 3.6).
+    pub ports: bool,
     /// The fields that a policy which names the kind can have, as paths; empty means all (specification 2.11).
     pub fields: Vec<Vec<String>>,
     /// The values that a policy which names the kind cannot have (specification 2.11).
@@ -326,10 +338,20 @@ pub struct Reducer {
 pub struct InstanceField {
     /// Path of the field in the rules.
     pub path: Vec<String>,
-    /// Path, in the value of the field, of what identifies an instance.
+    /// Path, in the value of the field, of what identifies an instance; empty if that is the policy.
     pub key: Vec<String>,
     /// Name of a field in the value that turns off all instances.
     pub disable: Option<String>,
+}
+
+/// The order of the items of lists that are merged by key (specification 5.13).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub enum ListOrder {
+    /// The items so far, then those that are added.
+    #[default]
+    Added,
+    /// As in a strategic merge patch of Kubernetes.
+    StrategicMergePatch,
 }
 
 /// A reducing function. In profiles, a lower-case name or `{cel: ...}`.
@@ -528,6 +550,11 @@ impl Profile {
     /// Returns whether references can name sections of a kind; `None` if they cannot name the kind.
     pub fn target(&self, kind: &GroupKind) -> Option<bool> {
         self.targets.sections_of(kind)
+    }
+
+    /// Whether references can name ports of a kind by number (specification 3.6).
+    pub fn names_ports_of(&self, kind: &GroupKind) -> bool {
+        self.listed_target(kind).is_some_and(|target| target.ports)
     }
 
     /// Returns the entry of a kind in the list of targets.

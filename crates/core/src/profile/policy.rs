@@ -79,6 +79,8 @@ pub struct Reference {
     pub target: ReferenceTarget,
     /// `sectionName`.
     pub section: Option<Str>,
+    /// `port`, if the kind can name ports of the target (specification 3.6).
+    pub port: Option<u16>,
     /// `namespace`.
     pub namespace: Option<Str>,
     /// `namespaces` of a selector.

@@ -74,7 +74,7 @@ fn blocks(profile: &Profile, object: &Object) -> Result<Vec<Block>, String> {
     let defaults = named_block(container, &layout.defaults)?;
     let overrides = named_block(container, &layout.overrides)?;
     let mut bare = bare_rules(profile, container);
-    super::instances::by_identity(profile, &object.key.namespace, &mut bare);
+    super::instances::by_identity(profile, &object.key, &mut bare);
     if defaults.is_some() && overrides.is_some() && !layout.both_blocks {
         return Err(
             "the policy has both a defaults and an overrides block: the kind allows one".to_owned(),

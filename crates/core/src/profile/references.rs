@@ -110,20 +110,40 @@ fn reference(
     if section.is_some() && selector.is_some() {
         fail("the reference has both a sectionName and a selector".to_owned());
     }
+    let is_whole = section.is_none() && selector.is_none();
+    let names_ports = kind
+        .as_ref()
+        .is_some_and(|kind| profile.names_ports_of(kind));
+    let port = value
+        .get("port")
+        .filter(|port| names_ports && !port.is_null());
+    let port = port.and_then(|port| port_of(port, is_whole).map_err(&mut fail).ok());
     let namespaces = namespaces_of(value.get("namespaces")).unwrap_or_else(|e| {
         fail(e);
         SelectorNamespaces::Same
     });
-    let section = section.map(Into::into);
     let namespace = text("namespace").filter(|s| !s.is_empty()).map(Into::into);
     Reference {
         kind: kind.unwrap_or_else(|| GroupKind::new("", "")),
         target,
-        section,
+        section: section.map(Into::into),
+        port,
         namespace,
         namespaces,
         invalid,
         field,
+    }
+}
+
+/// The port that a reference names (specification 3.6).
+fn port_of(value: &Value, is_whole: bool) -> Result<u16, String> {
+    let port = value.as_u64().and_then(|port| u16::try_from(port).ok());
+    match port {
+        None => Err("`port` is not a port number".to_owned()),
+        Some(_) if !is_whole => {
+            Err("the reference has a `port` beside a sectionName or a selector".to_owned())
+        }
+        Some(port) => Ok(port),
     }
 }
 

@@ -1,12 +1,12 @@
 //! Resolution of a document to a profile: fills defaults and refuses contradictions.
 
 use super::document::{
-    KindDoc, ProfileDocument, ProfileError, RulesDoc, Scope, Spec, WhileDeleting,
+    PolicyDoc, ProfileDocument, ProfileError, RulesDoc, Scope, Spec, WhileDeleting,
 };
 use super::label::PolicyLabel;
 use super::{
-    AttachmentForms, CrossNamespace, EffectiveTarget, PolicyClass, Profile, ProfileOrigin,
-    SameTarget, TargetKinds, forbidden, limits, settings,
+    AttachmentForms, CrossNamespace, EffectiveTarget, Membership, PolicyClass, PolicySection,
+    Profile, ProfileOrigin, SameTarget, TargetKinds, forbidden, limits, settings,
 };
 use crate::model::{GroupKind, Strategy};
 
@@ -51,9 +51,10 @@ impl Profile {
         };
         let spec = Spec {
             preset: Some(preset.to_owned()),
-            policy: KindDoc {
+            policy: PolicyDoc {
                 group: kind.group.to_string(),
                 kind: kind.kind.to_string(),
+                section: None,
             },
             scope: cluster_scoped.then_some(Scope::Cluster),
             rules,
@@ -71,9 +72,15 @@ impl Profile {
     /// Stands for the missing profile of a kind: its policies attach wherever they refer to, and are not
     /// interpreted (specification 2.7).
     ///
+    /// If other profiles describe sections of the kind, it consists of the objects that have none of them
+    /// (specification 2.14).
+    ///
     /// # Errors
     /// None in practice: the preset is validated like any other profile.
-    pub fn unprofiled(kind: &GroupKind) -> Result<Self, ProfileError> {
+    pub fn unprofiled(
+        kind: &GroupKind,
+        sections: Vec<PolicySection>,
+    ) -> Result<Self, ProfileError> {
         let label = PolicyLabel::Direct;
         let derived = Self::derive(kind, &kind.to_string(), false, label)?;
         Ok(Self {
@@ -90,6 +97,10 @@ impl Profile {
             cross_namespace: CrossNamespace::Any,
             max_targets: usize::MAX,
             same_target: SameTarget::Established,
+            membership: match sections.is_empty() {
+                true => Membership::Whole,
+                false => Membership::Outside(sections),
+            },
             ..derived
         })
     }
@@ -110,7 +121,9 @@ fn from_spec(
     let profile = Profile {
         name: name.into(),
         origin,
-        policy: settings::kind(&spec.policy),
+        resource: spec.policy.kind().resource(),
+        membership: super::section::membership(spec.policy.section.as_ref())?,
+        policy: spec.policy.kind(),
         cluster_scoped: spec.scope == Some(Scope::Cluster),
         controllers: settings::texts(spec.controllers.as_deref()),
         mesh: spec.mesh.unwrap_or(true),
@@ -137,6 +150,7 @@ fn from_spec(
         rule_maps: settings::rule_maps(spec.rule_maps.as_deref(), &instances)?,
         instances,
         list_keys: settings::list_keys(spec.list_keys.into_iter().flatten())?,
+        list_order: spec.list_order.unwrap_or_default(),
         atomic_paths: settings::dotted_list(spec.atomic_paths.as_deref(), "atomicPaths")?,
         reducers: settings::each(spec.reducers.as_deref(), settings::reducer)?,
         fold: spec.fold.unwrap_or_default(),

@@ -239,7 +239,10 @@ pub(super) fn reducer(doc: &ReducerDoc) -> SettingResult<Reducer> {
 pub(super) fn instance_field(doc: &InstanceDoc) -> SettingResult<InstanceField> {
     Ok(InstanceField {
         path: dotted(&doc.path, "instances.path")?,
-        key: dotted(&doc.key, "instances.key")?,
+        key: match &doc.key {
+            Some(key) => dotted(key, "instances.key")?,
+            None => Vec::new(),
+        },
         disable: doc.disable.clone(),
     })
 }

@@ -2,8 +2,8 @@
 
 use super::settings::target_level;
 use super::{
-    ConflictScope, EffectiveTarget, EmptyBehavior, FoldOrder, FoldSpan, OwnFieldMode, PolicyClass,
-    Profile, SameTarget, StrategyValue, TargetKinds,
+    ConflictScope, EffectiveTarget, EmptyBehavior, FoldOrder, FoldSpan, ListOrder, OwnFieldMode,
+    PolicyClass, Profile, SameTarget, StrategyValue, TargetKinds,
 };
 use crate::model::{Direction, Granularity, GroupKind, Level, Strategy, groups};
 
@@ -12,7 +12,7 @@ use crate::model::{Direction, Granularity, GroupKind, Level, Strategy, groups};
 /// # Errors
 /// The first contradiction.
 pub(super) fn validate(profile: &Profile) -> Result<(), String> {
-    let rules: [fn(&Profile) -> Option<&'static str>; 24] = [
+    let rules: [fn(&Profile) -> Option<&'static str>; 26] = [
         none_beside_others,
         strategy_choices,
         class_and_strategies,
@@ -33,10 +33,12 @@ pub(super) fn validate(profile: &Profile) -> Result<(), String> {
         listener_sets,
         conflicts_by_port,
         instances,
+        list_order,
         targets_below,
         super::limits::contradiction,
         super::waypoints::contradiction,
         super::forbidden::contradiction,
+        super::section::contradiction,
     ];
     match rules.iter().find_map(|rule| rule(profile)) {
         Some(reason) => Err(reason.to_owned()),
@@ -250,6 +252,12 @@ fn conflicts_by_port(profile: &Profile) -> Option<&'static str> {
         .then_some("conflicts: Port requires class Direct")
 }
 
+fn list_order(profile: &Profile) -> Option<&'static str> {
+    let merges_lists = offers(profile, Granularity::Structural);
+    (profile.list_order != ListOrder::Added && !merges_lists)
+        .then_some("listOrder requires a Structural strategy: no other merges the items of lists")
+}
+
 fn instances(profile: &Profile) -> Option<&'static str> {
     let rule_defaults = Strategy::Merge(Granularity::Rule, Direction::Defaults);
     let fits = profile.strategies == [rule_defaults]
@@ -260,9 +268,24 @@ fn instances(profile: &Profile) -> Option<&'static str> {
         && profile.rules.unset.is_none();
     let has_slash = |name: &String| name.contains('/');
     let mut disables = profile.instances.iter().filter_map(|f| f.disable.as_ref());
-    if !profile.instances.is_empty() && !fits {
+    let keyed = profile.instances.iter().any(|field| !field.key.is_empty());
+    let by_policy = profile
+        .instances
+        .iter()
+        .filter(|field| field.key.is_empty());
+    if by_policy.filter(|field| field.disable.is_some()).count() > 0 {
+        return Some("instances: `disable` requires `key`");
+    }
+    let has_named_rules =
+        offers(profile, Granularity::Rule) && !has_blocks(profile) && profile.rules.unset.is_none();
+    if !profile.instances.is_empty() && !has_named_rules {
+        return Some(
+            "instances requires the granularity Rule, and rules without blocks and `unset`",
+        );
+    }
+    if keyed && !fits {
         Some(
-            "instances requires rules without blocks and `unset`, the single strategy RuleDefaults, \
+            "instances with `key` requires rules without blocks and `unset`, the single strategy RuleDefaults, \
              and all levels in the order BottomUp",
         )
     } else if disables.any(has_slash) {

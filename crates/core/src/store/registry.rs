@@ -7,9 +7,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{Projection, ROUTE_KINDS, Rule, Store};
-use crate::model::{GroupKind, Str, groups};
+use crate::model::{GroupKind, Object, Str, groups};
 use crate::profile::{
-    PolicyLabel, Profile, ProfileDocument, ProfileError, ProfileOrigin, built_in, parse_value,
+    Membership, PolicyLabel, PolicySection, Profile, ProfileDocument, ProfileError, ProfileOrigin,
+    built_in, parse_value,
 };
 
 /// The profile documents that do not come from the store: built-in ones and those of files. Clones
@@ -91,9 +92,9 @@ impl ProfileSources {
     pub fn resolve(&self, store: &Store) -> ProfileRegistry {
         let crds: Vec<Crd> = crds(store).collect();
         let label = |kind: &GroupKind| {
-            crds.iter()
-                .find(|crd| crd.kind == *kind)
-                .and_then(|crd| crd.label)
+            let resource = kind.resource();
+            let crd = crds.iter().find(|crd| crd.kind == resource);
+            crd.and_then(|crd| crd.label)
         };
         let mut registry = ProfileRegistry::default();
         for crd in &crds {
@@ -123,10 +124,19 @@ impl ProfileRegistry {
     /// profile.
     pub(crate) fn add_unprofiled(&mut self, store: &Store) {
         // A source may have read a kind for its targets alone, before it had a profile.
-        self.profiles.retain(|kind, _| {
-            let mut objects = store.of_kind(kind);
+        self.profiles.retain(|_, profile| {
+            let mut objects = store.of_kind(profile.resource());
             !objects.any(|(_, entry)| entry.object.is_targets_only())
         });
+        let mut sections: BTreeMap<GroupKind, Vec<PolicySection>> = BTreeMap::new();
+        for profile in self.profiles.values() {
+            if let Membership::Section(section) = &profile.membership {
+                let of_resource = sections.entry(profile.resource().clone()).or_default();
+                of_resource.push(section.clone());
+            }
+        }
+        let no_sections = Vec::new();
+        let sections_of = |kind: &GroupKind| sections.get(kind).unwrap_or(&no_sections);
         let is_known = |kind: &GroupKind| {
             self.profiles.contains_key(kind)
                 || self.refused.contains(kind)
@@ -134,7 +144,11 @@ impl ProfileRegistry {
         };
         let kinds = store.kinds().filter(|kind| {
             let mut objects = store.of_kind(kind);
-            !is_known(kind) && objects.any(|(_, entry)| entry.object.has_target_reference())
+            let is_outside = |object: &Object| {
+                let mut sections = sections_of(kind).iter();
+                object.has_target_reference() && !sections.any(|section| section.holds(object))
+            };
+            !is_known(kind) && objects.any(|(_, entry)| is_outside(&entry.object))
         });
         let mut kinds: BTreeSet<GroupKind> = kinds.cloned().collect();
         for row in &ROUTE_KINDS {
@@ -148,14 +162,22 @@ impl ProfileRegistry {
             }
         }
         for kind in kinds {
-            match Profile::unprofiled(&kind) {
-                Ok(profile) => self.insert(profile),
+            match Profile::unprofiled(&kind, sections_of(&kind).clone()) {
+                Ok(profile) => {
+                    self.profiles.insert(kind, Arc::new(profile));
+                }
                 Err(problem) => self.problems.push(problem),
             }
         }
     }
 
+    /// Adds a profile. Profiles of the resource kind as a whole, or of its sections, give way to one of a source
+    /// with precedence (specification 2.14).
     fn insert(&mut self, profile: Profile) {
+        let is_whole = |profile: &Profile| profile.policy == *profile.resource();
+        self.profiles.retain(|_, other| {
+            other.resource() != profile.resource() || is_whole(other) == is_whole(&profile)
+        });
         self.profiles
             .insert(profile.policy.clone(), Arc::new(profile));
     }
@@ -213,9 +235,14 @@ impl ProfileRegistry {
     ) {
         for (location, document) in documents {
             let kind = document.policy();
+            let is_same = |other: &GroupKind| {
+                let resource = kind.resource();
+                let overlaps = *other == resource || kind == resource;
+                *other == kind || (overlaps && other.resource() == resource)
+            };
             let duplicate = documents
                 .iter()
-                .find(|(_, other)| !std::ptr::eq(other, document) && other.policy() == kind);
+                .find(|(_, other)| !std::ptr::eq(other, document) && is_same(&other.policy()));
             // With two profiles of one kind, both are refused (specification 11.3).
             let resolved = match duplicate {
                 Some((other, _)) => Err(ProfileError::new(
@@ -240,7 +267,12 @@ impl ProfileRegistry {
     /// its policies.
     fn refuse(&mut self, kind: Option<GroupKind>) {
         if let Some(kind) = kind {
-            self.profiles.remove(&kind);
+            let resource = kind.resource();
+            let is_whole = kind == resource;
+            self.profiles.retain(|other, profile| {
+                let stays = *other != kind && (!is_whole && *other != resource);
+                *profile.resource() != resource || stays
+            });
             self.refused.insert(kind);
         }
     }
@@ -253,7 +285,12 @@ fn policy_of(body: &Value) -> Option<GroupKind> {
         .get("group")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    Some(GroupKind::new(group, policy.get("kind")?.as_str()?))
+    let kind = GroupKind::new(group, policy.get("kind")?.as_str()?);
+    let section = policy.pointer("/section/name").and_then(Value::as_str);
+    Some(match section {
+        Some(section) => kind.with_section(section),
+        None => kind,
+    })
 }
 
 /// Returns the CRDs of a store.

@@ -94,6 +94,13 @@ impl Topology {
         found.map(|listener| listener.node)
     }
 
+    /// The ListenerSets that a Gateway admits, from the oldest on.
+    pub(crate) fn admitted_sets(&self, gateway: &NamespacedName) -> impl Iterator<Item = NodeId> {
+        let gateway = self.gateways.get(gateway).into_iter();
+        let sets = gateway.flat_map(|gateway| admitted_by_age(&gateway.sets));
+        sets.map(|set| set.node)
+    }
+
     /// Whether a listener of a ListenerSet shares its port with a listener that is not of the set.
     pub(crate) fn shares_port_outside_its_set(&self, listener: NodeId) -> bool {
         let set = &self.key(listener).object;

@@ -228,7 +228,8 @@ impl NameChecker<'_> {
 
     /// The names of the objects of a kind, as `namespace/name`.
     fn names_of(&self, kind: &GroupKind) -> Vec<String> {
-        let objects = self.snapshot.world().store().of_kind(kind);
+        let resource = kind.resource();
+        let objects = self.snapshot.world().store().of_kind(&resource);
         objects
             .map(|(_, entry)| entry.object.key.qualified_name())
             .collect()

@@ -25,6 +25,10 @@ pub fn fields(rng: &mut Rng, kind: &str, missing: bool) -> Vec<Field> {
         _ => client_traffic(rng, number),
     };
     rng.shuffle(&mut all);
+    if rng.percent(25) {
+        // So that two policies of one path often have lists to merge.
+        all.sort_by_key(|(name, _)| *name != "compressor" && *name != "httpUpgrade");
+    }
     all.truncate(rng.within(1, 3));
     all
 }
@@ -44,16 +48,17 @@ fn backend_traffic(rng: &mut Rng, number: u64) -> Vec<Field> {
         json!({"type": "ConsistentHash", "consistentHash": {"type": "SourceIP"}}),
         json!({"type": "ConsistentHash", "consistentHash": {"type": "Header", "header": {"name": header}}}),
     ]);
-    let compressors = rng.choose(&[
-        json!([{"type": "Gzip"}]),
-        json!([{"type": "Brotli"}]),
-        json!([{"type": "Brotli"}, {"type": "Gzip"}]),
-        json!([{"type": "Zstd"}]),
-    ]);
-    let upgrades = rng.choose(&[
-        json!([{"type": "websocket"}]),
-        json!([{"type": "spdy/3.1"}]),
-    ]);
+    // The order of merged lists decides (specification 5.2).
+    let compressors = some_of(
+        rng,
+        &[
+            json!({"type": "Gzip", "gzip": {}}),
+            json!({"type": "Brotli", "brotli": {}}),
+            json!({"type": "Zstd", "zstd": {}}),
+        ],
+    );
+    let upgrades = ["websocket", "spdy/3.1", "other"].map(|name| json!({"type": name}));
+    let upgrades = some_of(rng, &upgrades);
     let mut fields = vec![
         (
             "retry",
@@ -80,6 +85,14 @@ fn backend_traffic(rng: &mut Rng, number: u64) -> Vec<Field> {
     ];
     fields.extend(other_traffic(rng, number));
     fields
+}
+
+/// A list with some items, in any order.
+fn some_of(rng: &mut Rng, items: &[Value]) -> Value {
+    let mut items = items.to_vec();
+    rng.shuffle(&mut items);
+    items.truncate(rng.within(1, 3));
+    Value::Array(items)
 }
 
 /// More fields of a BackendTrafficPolicy.
