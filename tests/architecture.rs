@@ -29,7 +29,7 @@ const CORE: &[Row] = &[
     (
         "effective",
         &[
-            "model", "expr", "profile", "store", "topology", "attach", "merge",
+            "model", "expr", "profile", "store", "topology", "routing", "attach", "merge",
         ],
     ),
     (

@@ -252,13 +252,13 @@ impl Resolver<'_> {
         if !self.is_allowed(&group, &kind, section.is_some()) {
             return Outcome::Invalid;
         }
-        if let Some(outcome) = self.refused(&group, &kind) {
-            return outcome;
-        }
         let port = match self.port(reference, &group, &kind, section) {
             Ok(port) => port,
             Err(outcome) => return outcome,
         };
+        if let Some(outcome) = self.refused(&group, &kind) {
+            return outcome;
+        }
         let namespace = self.namespace_named(reference, &kind, name);
         let Some(client) = self.permitted(&group, &kind, namespace, name) else {
             return Outcome::RefNotPermitted;

@@ -49,8 +49,9 @@ use crate::model::{
 use crate::profile::{
     LimitSet, Policy, PolicyClass, Profile, ProfileError, is_routing_filter, read_policy,
 };
+use crate::routing::{Dialect, ListenerIsolation};
 use crate::store::{ProfileSources, Store};
-use crate::topology::{NodeId, PathStep, ResolvedPath, Topology};
+use crate::topology::{NodeId, PathStep, ResolvedPath, RootController, Topology};
 
 /// The objects of a store, their topology, and the policies of every kind on the nodes that they are
 /// attached to, after conflicts are resolved. A clone shares all data; a later change to either copies
@@ -141,7 +142,11 @@ impl World {
             profiles.assumed_classes(),
         );
         registry.add_unprofiled(&store);
-        let mut topology = Topology::build(&store);
+        let isolates = |controller: &RootController| {
+            let dialect = Dialect::of_controller(controllers.identities(controller));
+            dialect.listener_isolation == ListenerIsolation::EqualHostnames
+        };
+        let mut topology = Topology::build(&store, &isolates);
         topology.add_node(NodeKey::root());
         let loaded = registry.profiles.values();
         for service in services_behind_waypoints(loaded, &store, &topology, &controllers) {

@@ -3,8 +3,8 @@
 use super::mesh::{MeshRoot, MeshRoute};
 use super::parent_ref::{ListenerContext, admits, check_parent_ref};
 use super::{
-    BackendNode, ClassNode, GatewayNode, ListenerNode, ListenerSetNode, NodeId, RouteNode,
-    RuleNode, Topology,
+    BackendNode, ClassNode, GatewayNode, ListenerNode, ListenerSetNode, NodeId, RootController,
+    RouteNode, RuleNode, Topology,
 };
 use crate::model::{GroupKind, NodeKey, ObjectKey, PathErrorReason, Section, Str, groups};
 use crate::store::{
@@ -38,8 +38,9 @@ pub(crate) fn service<'s>(
 }
 
 impl Topology {
-    /// Builds the topology of a store.
-    pub fn build(store: &Store) -> Self {
+    /// Builds the topology of a store. `isolates` returns whether a controller takes from routes the hostnames that
+    /// another listener of the port has (specification 12.5).
+    pub fn build(store: &Store, isolates: &dyn Fn(&RootController) -> bool) -> Self {
         let mut topology = Topology {
             labels: store.namespaces(),
             ..Topology::default()
@@ -53,6 +54,7 @@ impl Topology {
         topology.add_gateways(store);
         topology.rank_sets(store);
         topology.share_ports(store);
+        topology.isolate_hostnames(store, isolates);
         topology.add_routes(store);
         topology.add_delegations(store);
         topology.attach_routes(store);
@@ -118,6 +120,7 @@ impl Topology {
         let context = ListenerContext {
             namespace: &gateway.0,
             labels: &self.labels,
+            isolated: None,
         };
         projected_gateway(store, gateway)
             .is_some_and(|g| admits(&g.allowed_listeners, namespace, &context))
@@ -270,6 +273,7 @@ impl Topology {
         let context = ListenerContext {
             namespace: &name.0,
             labels: &self.labels,
+            isolated: self.isolated_hostnames(&name, is_set),
         };
         let mut furthest = PathErrorReason::NoMatchingParent;
         let mut attached = Vec::new();

@@ -349,7 +349,7 @@ mod tests {
             upserts,
             ..Change::default()
         });
-        let topology = Topology::build(&store);
+        let topology = Topology::build(&store, &|_| false);
         assert_eq!(topology.delegations.list.len(), 1);
         topology.delegations.list[0].steps.len()
     }

@@ -396,7 +396,7 @@ mod tests {
             ],
             ..Change::default()
         });
-        Topology::build(&store)
+        Topology::build(&store, &|_| false)
     }
 
     fn listed(trie: &PathTrie, prefix: Option<&str>) -> BTreeSet<(String, Option<u32>)> {

@@ -46,6 +46,8 @@ pub struct Topology {
     pub(crate) route_index: BTreeMap<ObjectKey, usize>,
     pub(crate) roots: BTreeMap<NamespacedName, mesh::MeshRoot>,
     pub(crate) shared_ports: ports::SharedPorts,
+    /// The hostnames of the listeners of Gateways, by Gateway, where these are isolated by them.
+    pub(crate) port_hostnames: HashMap<NamespacedName, ports::PortHostnames>,
     pub(crate) delegations: delegation::Delegations,
 }
 

@@ -3,6 +3,7 @@
 use super::Topology;
 use super::build::projected_listeners;
 use super::hostname;
+use super::ports::PortHostnames;
 use crate::model::{GroupKind, LabelSelector, ObjectKey, PathErrorReason, Str, groups};
 use crate::store::{
     AllowedNamespaces, Listener, NamespacedName, ParentRef, Projection, Route, RouteKind, Store,
@@ -19,6 +20,9 @@ pub(super) struct ListenerContext<'a> {
     pub namespace: &'a str,
     /// The labels of the namespaces that exist.
     pub labels: &'a Labels,
+    /// The hostnames of listeners, if a route loses those that another listener of the port has (specification
+    /// 12.5).
+    pub isolated: Option<&'a PortHostnames>,
 }
 
 /// Checks one parentRef of a route against one listener of the parent that it names.
@@ -46,6 +50,10 @@ pub(super) fn check_parent_ref(
         return Err(PathErrorReason::NotAllowedByListeners);
     }
     if row.hostnames && !hostname::intersect(listener.hostname.as_deref(), &route.hostnames) {
+        return Err(PathErrorReason::NoMatchingListenerHostname);
+    }
+    let isolated = context.isolated.filter(|_| row.hostnames);
+    if isolated.is_some_and(|isolated| !isolated.leaves_any(listener, &route.hostnames)) {
         return Err(PathErrorReason::NoMatchingListenerHostname);
     }
     Ok(())
@@ -78,6 +86,7 @@ impl Topology {
         let context = ListenerContext {
             namespace: own,
             labels: &self.labels,
+            isolated: None,
         };
         admits(from, namespace, &context)
     }
@@ -122,6 +131,7 @@ impl Topology {
         let context = ListenerContext {
             namespace: &name.0,
             labels: &self.labels,
+            isolated: self.isolated_hostnames(name, is_set),
         };
         route
             .parents

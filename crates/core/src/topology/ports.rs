@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::build::{gateway_api, projected_listeners};
-use super::{ListenerNode, ListenerSetNode, NodeId, Topology};
+use super::hostname::intersection;
+use super::{GatewayNode, ListenerNode, ListenerSetNode, NodeId, RootController, Topology};
+use crate::model::Str;
 use crate::store::{Listener, NamespacedName, Store};
 
 /// The protocol of listeners that a port cannot tell apart.
@@ -23,6 +25,25 @@ pub(crate) struct SharedPorts {
 pub(crate) struct PortGroup {
     pub(crate) port: u16,
     pub(crate) listeners: Vec<NodeId>,
+}
+
+/// The hostnames of the listeners of a Gateway and its ListenerSets, by port.
+#[derive(Debug, Default)]
+pub(crate) struct PortHostnames(HashMap<u16, HashSet<Str>>);
+
+impl PortHostnames {
+    /// Whether a route has a hostname at a listener that no other listener of the port has. A route without
+    /// hostnames has that of the listener.
+    pub(super) fn leaves_any(&self, listener: &Listener, hostnames: &[Str]) -> bool {
+        let own = listener.hostname.as_deref().unwrap_or_default();
+        let Some(all) = self.0.get(&listener.port).filter(|_| !hostnames.is_empty()) else {
+            return true;
+        };
+        let mut served = hostnames
+            .iter()
+            .filter_map(|hostname| intersection(own, hostname));
+        served.any(|hostname| hostname == own || !all.contains(hostname))
+    }
 }
 
 impl SharedPorts {
@@ -58,6 +79,47 @@ impl Topology {
                 set.rank = ranks.get(&set.name).copied().unwrap_or_default();
             }
         }
+    }
+
+    /// Collects the hostnames of listeners, by port, below the controllers that isolate listeners by them.
+    pub(super) fn isolate_hostnames(
+        &mut self,
+        store: &Store,
+        isolates: &dyn Fn(&RootController) -> bool,
+    ) {
+        for (name, gateway) in &self.gateways {
+            if !isolates(&gateway.controller(self.classes.get(&gateway.class))) {
+                continue;
+            }
+            let mut ports = PortHostnames::default();
+            let sets = gateway.sets.iter().filter(|set| set.admitted);
+            let sets = sets.map(|set| projected_listeners(store, &set.name, true));
+            let own = projected_listeners(store, name, false);
+            for listener in std::iter::once(own).chain(sets).flatten().flatten() {
+                let hostname = listener.hostname.iter().filter(|name| !name.is_empty());
+                let of_port = ports.0.entry(listener.port).or_default();
+                of_port.extend(hostname.cloned());
+            }
+            self.port_hostnames.insert(name.clone(), ports);
+        }
+    }
+
+    /// The hostnames of the listeners beside those of an object, if its Gateway isolates them.
+    pub(super) fn isolated_hostnames(
+        &self,
+        name: &NamespacedName,
+        is_set: bool,
+    ) -> Option<&PortHostnames> {
+        if self.port_hostnames.is_empty() {
+            return None;
+        }
+        if !is_set {
+            return self.port_hostnames.get(name);
+        }
+        let has_set = |gateway: &GatewayNode| gateway.sets.iter().any(|set| set.name == *name);
+        let mut gateways = self.gateways.iter();
+        let (gateway, _) = gateways.find(|(_, gateway)| has_set(gateway))?;
+        self.port_hostnames.get(gateway)
     }
 
     /// Finds the HTTP listeners that share a port.
