@@ -216,4 +216,15 @@ mod tests {
         assert!(!scope.has_kind(&GroupKind::parse("C.x")));
         assert!(!scope.is_unrestricted() && AccessScope::default().is_unrestricted());
     }
+
+    #[test]
+    fn the_name_of_a_resource_kind_covers_its_sections() {
+        let whole = AccessScope::new(Vec::new(), kinds(&["A.x", "B.x"]));
+        assert!(whole.has_kind(&GroupKind::parse("A:in.x")));
+        assert_eq!(*whole.narrow(&kinds(&["A:in.x"])), kinds(&["A:in.x"]));
+        let part = AccessScope::new(Vec::new(), kinds(&["A:in.x"]));
+        assert!(!part.has_kind(&GroupKind::parse("A:out.x")));
+        assert_eq!(*part.narrow(&kinds(&["A.x", "B.x"])), kinds(&["A:in.x"]));
+        assert_eq!(*part.narrow(&kinds(&["A:out.x"])), [GroupKind::new("", "")]);
+    }
 }

@@ -25,6 +25,8 @@ pub struct Objects {
     by_key: BTreeMap<String, Found>,
     /// Backends that backendRefs name, whether there is an object or not (1.4).
     backends: BTreeSet<String>,
+    /// Backends that are no Services, each with a port that a backendRef names (3.6).
+    backend_ports: BTreeSet<(String, String)>,
     pub namespaces: BTreeSet<String>,
 }
 
@@ -128,6 +130,12 @@ impl Objects {
         all
     }
 
+    /// Whether a backendRef names the port of a backend that is no Service (3.6).
+    pub fn has_port(&self, backend: &str, port: &str) -> bool {
+        let named = (backend.to_owned(), port.to_owned());
+        self.backend_ports.contains(&named)
+    }
+
     /// The ListenerSets that a Gateway admits, the oldest first (1.4, 7.5).
     pub fn sets_of(&self, gateway: &Found) -> Vec<&Found> {
         let allowed = &gateway.body["spec"]["allowedListeners"]["namespaces"];
@@ -202,8 +210,13 @@ impl Objects {
                 let name = part("name").unwrap_or_default();
                 if ROUTES.contains(&found.kind.as_str()) {
                     let group = part("group").unwrap_or("");
-                    self.backends
-                        .insert(self::key(group, kind, namespace, name));
+                    let backend_key = self::key(group, kind, namespace, name);
+                    let port = backend["port"]
+                        .as_u64()
+                        .filter(|_| !backend_key.starts_with("Service/"));
+                    let port = port.map(|port| (backend_key.clone(), port.to_string()));
+                    self.backend_ports.extend(port);
+                    self.backends.insert(backend_key);
                 }
             }
         }

@@ -36,7 +36,8 @@ fn ports(rng: &mut Rng, profile: &mut Value, objects: &mut [Value]) {
         return;
     };
     for target in targets {
-        if target["kind"] == "Gateway" || target["kind"] == "Service" {
+        let kinds = ["Gateway", "Service", "ExternalService"];
+        if kinds.iter().any(|kind| target["kind"] == *kind) {
             target["ports"] = json!(rng.percent(80));
         }
     }
@@ -61,6 +62,10 @@ fn ports(rng: &mut Rng, profile: &mut Value, objects: &mut [Value]) {
                     if let Some(fields) = reference.as_object_mut().filter(|_| rng.percent(90)) {
                         fields.remove("sectionName");
                     }
+                }
+                Some("ExternalService") => {
+                    reference["sectionName"] =
+                        rng.choose(&[json!("443"), json!("443"), json!("444"), json!("x")]);
                 }
                 Some("Service") => {
                     reference["sectionName"] =

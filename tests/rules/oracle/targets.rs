@@ -206,11 +206,11 @@ impl Resolver<'_> {
     /// Whether the profile allows the kind and the section (3.3).
     fn is_allowed(&self, group: &str, kind: &str, section: bool) -> bool {
         // Before anything is looked for (11.28).
-        if section && !has_sections(group, kind) {
+        if section && !has_sections(group, kind) && !self.names_ports(group, kind) {
             return false;
         }
         match &self.kind.targets {
-            _ if self.is_virtual(group, kind) => true,
+            _ if self.is_virtual(group, kind) && !section => true,
             None => kind != "GatewayClass" || self.kind.classes_too,
             Some(all) => all
                 .iter()
@@ -432,6 +432,9 @@ impl Resolver<'_> {
 
     /// The number of a rule or port, or the name of a listener (3.1).
     fn section(&self, node: &str, section: &str) -> Option<String> {
+        if self.objects.has_port(node, section) {
+            return Some(section.to_owned());
+        }
         let found = self.objects.get(node)?;
         let spec = &found.body["spec"];
         let named = |list: &str| {

@@ -22,11 +22,13 @@ impl Context<'_> {
             return Some(NodeKey::whole(object));
         };
         let projection = self.store.get(&object).map(|entry| &entry.projection);
+        // A backendRef may name an object that is not there (specification 1.4).
+        let projection = projection.unwrap_or(&Projection::Other);
         let listener = |listeners: &[Listener]| {
             let exists = listeners.iter().any(|l| *l.name == *name);
             exists.then(|| Section::Listener(name.into()))
         };
-        let section = match projection? {
+        let section = match projection {
             Projection::Gateway(gateway) => listener(&gateway.listeners),
             Projection::ListenerSet(set) => listener(&set.listeners),
             Projection::Route(route) => self.rule(route, name).map(Section::Rule),
@@ -35,9 +37,16 @@ impl Context<'_> {
                 let number = number.filter(|&number| ports.has(number));
                 ports.named(name).or(number).map(Section::Port)
             }
-            _ => None,
+            _ => self.port_of_backend(&object, name),
         };
         Some(NodeKey::section(object, section?))
+    }
+
+    /// The port of a backend that is no Service, if a backendRef names it (specification 3.6).
+    fn port_of_backend(&self, backend: &ObjectKey, name: &str) -> Option<Section> {
+        let port = Section::Port(self.port_number(&backend.kind, name)?);
+        let node = NodeKey::section(backend.clone(), port.clone());
+        self.topology.node(&node).map(|_| port)
     }
 
     /// The port that a section names by its number, if the kind can name ports so (specification 3.6). The names of

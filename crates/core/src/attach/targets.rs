@@ -42,7 +42,8 @@ impl Context<'_> {
                 ));
             }
         };
-        if reference.section.is_some() && !(sections && has_sections(kind)) {
+        let has_sections = has_sections(kind) || self.profile.names_ports_of(kind);
+        if reference.section.is_some() && !(sections && has_sections) {
             return Err((
                 Outcome::Invalid,
                 format!("the kind does not target sections of `{kind}`"),

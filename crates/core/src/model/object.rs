@@ -372,6 +372,27 @@ mod tests {
     }
 
     #[test]
+    fn a_resource_kind_names_its_sections() {
+        let part = GroupKind::parse("Part.foo.example");
+        let section = part.with_section("in");
+        assert_eq!(section.to_string(), "Part:in.foo.example");
+        assert_eq!(GroupKind::parse("Part:in.foo.example"), section);
+        assert_eq!(
+            (section.resource(), part.resource()),
+            (part.clone(), part.clone())
+        );
+        assert!(part.names(&section) && part.names(&part) && section.names(&section));
+        for (kind, other) in [
+            (&section, &part),
+            (&section, &part.with_section("inner")),
+            (&part, &GroupKind::parse("Parts.foo.example")),
+            (&part, &GroupKind::parse("Part:in.bar.example")),
+        ] {
+            assert!(!kind.names(other), "{kind} {other}");
+        }
+    }
+
+    #[test]
     fn timestamps_compare_to_the_second() {
         assert_eq!(Timestamp::parse("1970-01-01T00:00:00Z"), Some(Timestamp(0)));
         assert_eq!(

@@ -5,11 +5,12 @@ use serde_json::{Map, Value};
 
 use super::document::{ExclusiveDoc, TargetDoc};
 use super::limits::other_field;
+use super::references::TARGET_KINDS;
 use super::settings::{dotted, dotted_list};
 use super::{
     ExclusiveFields, ForbiddenValue, Policy, PolicyClass, Profile, TargetKind, TargetKinds,
 };
-use crate::model::{FieldStep, GroupKind, Segment, Unit, parse_field_path};
+use crate::model::{FieldStep, GroupKind, Segment, Unit, groups, nearest, parse_field_path};
 
 impl TargetKind {
     /// Why a policy cannot be on this target with its own rules; `None` if it can (specification 2.11).
@@ -124,14 +125,32 @@ pub(super) fn target(doc: &TargetDoc) -> Result<TargetKind, String> {
             text: text.as_str().into(),
         })
     });
+    let kind = super::read::normalize_kind(&doc.group, &doc.kind);
+    known_to_the_gateway_api(&kind)?;
     Ok(TargetKind {
-        kind: super::read::normalize_kind(&doc.group, &doc.kind),
+        kind,
         sections: doc.sections.unwrap_or(true),
         ports: doc.ports,
         fields: dotted_list(Some(&doc.fields), "targets.fields")?,
         without: without.collect::<Result<_, String>>()?,
         merged: doc.merged,
         root_only: doc.namespaces == super::document::TargetNamespaces::Root,
+    })
+}
+
+/// Refuses a kind of the Gateway API's group that policies cannot target, which is most likely misspelt: any other kind
+/// is taken for one of backends.
+fn known_to_the_gateway_api(kind: &GroupKind) -> Result<(), String> {
+    if &*kind.group != groups::GATEWAY || TARGET_KINDS.contains(&&*kind.kind) {
+        return Ok(());
+    }
+    let near = nearest(&kind.kind, TARGET_KINDS.map(str::to_owned).to_vec());
+    Err(match near {
+        Some(near) => format!("targets: no kind `{kind}`: did you mean `{near}`?"),
+        None => format!(
+            "targets: no kind `{kind}`: those of the group are {}",
+            TARGET_KINDS.join(", ")
+        ),
     })
 }
 

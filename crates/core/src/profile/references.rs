@@ -7,6 +7,18 @@ use super::policy::{Reference, ReferenceTarget, SelectorNamespaces};
 use super::{Profile, TargetKinds};
 use crate::model::{GroupKind, LabelSelector, groups};
 
+/// The kinds of the Gateway API that policies can target.
+pub(super) const TARGET_KINDS: [&str; 8] = [
+    "GatewayClass",
+    "Gateway",
+    "ListenerSet",
+    "HTTPRoute",
+    "GRPCRoute",
+    "TLSRoute",
+    "TCPRoute",
+    "UDPRoute",
+];
+
 /// Returns the references of a policy, and the reason if they make the policy Invalid (specification
 /// 3.4).
 pub(super) fn read(
@@ -174,8 +186,7 @@ fn kind_of(
             None => group,
         },
         None => match kind {
-            "GatewayClass" | "Gateway" | "ListenerSet" | "HTTPRoute" | "GRPCRoute" | "TLSRoute"
-            | "TCPRoute" | "UDPRoute" => groups::GATEWAY,
+            kind if TARGET_KINDS.contains(&kind) => groups::GATEWAY,
             "XListenerSet" => groups::GATEWAY_X,
             "Service" | "Namespace" => groups::CORE,
             _ => listed

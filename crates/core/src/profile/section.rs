@@ -115,6 +115,6 @@ fn condition(doc: &SectionWhereDoc) -> Result<SectionCondition, String> {
 pub(super) fn contradiction(profile: &Profile) -> Option<&'static str> {
     let has_section = matches!(profile.membership, Membership::Section(_));
     (has_section && profile.attach.filter && profile.class != PolicyClass::Unprofiled).then_some(
-        "policy.section: a filter in a route rule names a whole object; remove `Filter` from `attach`",
+        "policy.section: a filter in a route rule names a whole object; remove `filter` from `attach`",
     )
 }
