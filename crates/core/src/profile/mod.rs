@@ -191,7 +191,7 @@ pub struct TargetKind {
     pub kind: GroupKind,
     /// Whether references can name sections of it.
     pub sections: bool,
-    /// Whether references can name ports of it by number: `port` beside a Gateway, and a `sectionName` of a Service
+    /// Whether references can name ports of it by number: `port` beside a Gateway, and the `sectionName` of a backend
     /// (specification 3.6).
     pub ports: bool,
     /// The fields that a policy which names the kind can have, as paths; empty means all (specification 2.11).
