@@ -362,9 +362,19 @@ impl Settings {
         }
         let scope = definition.map_or(&spec["scope"], |crd| &crd["spec"]["scope"]);
         let (group, kind) = (&spec["policy"]["group"], &spec["policy"]["kind"]);
-        let targets: Option<Vec<Target>> = spec["targets"]
+        let mut targets: Option<Vec<Target>> = spec["targets"]
             .as_array()
             .map(|all| all.iter().map(target).collect());
+        // Virtual targets are targets (3.2).
+        for (group, kind) in kinds(&spec["virtualTargets"]) {
+            let listed = targets.iter_mut();
+            for all in listed.filter(|all| !all.iter().any(|t| t.group == group && t.kind == kind))
+            {
+                all.push(target(
+                    &serde_json::json!({"group": group, "kind": kind, "sections": false}),
+                ));
+            }
+        }
         let mut named = targets.iter().flatten();
         let sets = targets.is_none() || named.any(|target| target.kind == "ListenerSet");
         let apart = class(&spec["class"]) == Class::Direct && sets;

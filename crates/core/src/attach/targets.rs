@@ -34,7 +34,6 @@ impl Context<'_> {
         let kind = &reference.kind;
         let sections = match self.profile.target(kind) {
             Some(sections) => sections,
-            None if self.profile.virtual_targets.contains(kind) => false,
             None => {
                 return Err((
                     Outcome::Invalid,

@@ -13,6 +13,19 @@ use super::{
 use crate::model::{FieldStep, GroupKind, Segment, Unit, groups, nearest, parse_field_path};
 
 impl TargetKind {
+    /// A kind that policies of all contents can name as a whole.
+    pub(super) fn without_sections(kind: GroupKind) -> Self {
+        Self {
+            kind,
+            sections: false,
+            ports: false,
+            fields: Vec::new(),
+            without: Vec::new(),
+            merged: false,
+            root_only: false,
+        }
+    }
+
     /// Why a policy cannot be on this target with its own rules; `None` if it can (specification 2.11).
     pub fn refusal_of(&self, policy: &Policy) -> Option<String> {
         let mut blocks = policy.blocks.iter();

@@ -115,8 +115,8 @@ fn from_spec(
     let spec = super::preset::expand(spec)?;
     let class = class(&spec, label);
     let strategies = strategies(&spec, class)?;
-    let targets = settings::targets(spec.targets.as_deref())?;
     let virtual_targets = settings::kinds(spec.virtual_targets.as_deref());
+    let targets = settings::targets(spec.targets.as_deref(), &virtual_targets)?;
     let instances = settings::each(spec.instances.as_deref(), settings::instance_field)?;
     let profile = Profile {
         name: name.into(),

@@ -24,7 +24,11 @@ pub(super) fn kind(doc: &KindDoc) -> GroupKind {
     super::read::normalize_kind(&doc.group, &doc.kind)
 }
 
-pub(super) fn targets(given: Option<&[TargetDoc]>) -> SettingResult<TargetKinds> {
+/// Virtual targets are targets, without sections unless they are listed with them (specification 3.2).
+pub(super) fn targets(
+    given: Option<&[TargetDoc]>,
+    virtual_targets: &[GroupKind],
+) -> SettingResult<TargetKinds> {
     let Some(given) = given else {
         return Ok(TargetKinds::Any {
             gateway_class: false,
@@ -35,6 +39,11 @@ pub(super) fn targets(given: Option<&[TargetDoc]>) -> SettingResult<TargetKinds>
         let target = super::forbidden::target(doc)?;
         if !list.iter().any(|t| t.kind == target.kind) {
             list.push(target);
+        }
+    }
+    for kind in virtual_targets {
+        if !list.iter().any(|target| target.kind == *kind) {
+            list.push(TargetKind::without_sections(kind.clone()));
         }
     }
     Ok(TargetKinds::Listed(list))

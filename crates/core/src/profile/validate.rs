@@ -380,10 +380,13 @@ mod tests {
             "below the Gateway",
         ),
         ("  conflicts: Port", "class Direct"),
+        ("  instances: [{path: auth}]", "the granularity Rule"),
         (
-            "  instances: [{path: auth, key: ref}]",
+            "  instances: [{path: auth, key: ref}]\n  strategies: [RuleDefaults, RuleOverrides]\n  \
+             rules: {defaults: [], overrides: []}",
             "single strategy RuleDefaults",
         ),
+        ("  listOrder: StrategicMergePatch", "a Structural strategy"),
         ("  strategies: [PatchSomething]", "unknown strategy"),
         ("  order: [{descending: true}]", "either"),
         (
