@@ -265,7 +265,7 @@ fn hint(state: &v1::KindState) -> &'static str {
              policies. Add a missing Gateway or GatewayClass, or set `--assume-class CLASS=CONTROLLER`"
         }
         "DelegationNotFollowed" => {
-            ". `entail status` lists the policies of the child Routes: merge them by hand, or ask the controller"
+            ". `entail lint` says why. `entail status` lists the policies: merge them by hand, or ask the controller"
         }
         "NoProfile" | "FilterUnknown" => ". To evaluate it, write a PolicyProfile",
         "ReferenceNotChecked" => {

@@ -361,6 +361,7 @@ fn node(world: &World, attachments: &NodeAttachments<'_>) -> v1::AttachedNode {
             _ => world.topology().describe(attachments.node),
         },
         level: attachments.level.to_string(),
+        precedes_child_routes: attachments.precedes_child_routes,
         policies: attachments
             .policies
             .iter()

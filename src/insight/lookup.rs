@@ -168,15 +168,22 @@ fn name_of(reference: &v1::PathRef) -> String {
     };
     let service_port = reference.service_port.to_string();
     let port = reference.backend_port.to_string();
-    for (word, value, unset) in [
+    let above = [
         ("ports", service_port.as_str(), "0"),
         ("listenersets", reference.listener_set.as_str(), ""),
         ("listeners", reference.listener.as_str(), ""),
+    ];
+    let delegating = reference.delegating_rules.iter().flat_map(|rule| {
+        let (route, rule) = rule.rsplit_once('/').unwrap_or((rule, ""));
+        [("routes", route, ""), ("rules", rule, "")]
+    });
+    let below = [
         ("routes", reference.route.as_str(), ""),
         ("rules", reference.rule.as_str(), ""),
         ("backends", reference.backend.as_str(), ""),
         ("ports", port.as_str(), "0"),
-    ] {
+    ];
+    for (word, value, unset) in above.into_iter().chain(delegating).chain(below) {
         if value != unset {
             name.push('/');
             name.push_str(word);

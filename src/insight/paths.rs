@@ -227,8 +227,8 @@ pub(super) fn no_path_failure(
             code: FailureCode::NotFound,
             reason: PathErrorReason::DelegationNotFollowed.to_string(),
             message: format!(
-                "`{name}` is on no path: rules delegate to it or to a Route that names it, and delegation is not \
-                 followed"
+                "`{name}` is on no path: rules delegate to it or to a Route that names it, and these are not followed \
+                 (`entail lint` says why)"
             ),
             nearest: String::new(),
         };

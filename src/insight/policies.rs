@@ -198,7 +198,7 @@ pub(super) fn unknown_reason(status: &PolicyStatus) -> UnknownReason {
 pub(super) fn unknown_message(reason: UnknownReason) -> &'static str {
     match reason {
         UnknownReason::DelegationNotFollowed => {
-            "rules of Routes delegate to or from its targets, and delegation is not followed"
+            "rules of Routes delegate to or from its targets, and that is not followed"
         }
         _ => "it is not known which controller serves its targets",
     }

@@ -4,7 +4,9 @@ use super::lookup::{find, incomplete_kinds, requested_kinds};
 use super::{AccessScope, Failure, parameters};
 use crate::api::{decode_policies, v1};
 use crate::snapshot::Snapshot;
-use entail_core::model::{GroupKind, ObjectKey, PathName, Root, RuleStep, Str, TrafficPath};
+use entail_core::model::{
+    GroupKind, ObjectKey, PathName, Root, RouteStep, RuleStep, Str, TrafficPath,
+};
 use entail_core::routing::{
     Dialect, EntryPoint, HostnamePrecedence, ListenerIsolation, MatchFailure, MatchedRule,
     NoMatchReason, Protocol, Refusal, Request, RequestParts, RoutingOptions, RoutingResult,
@@ -284,15 +286,16 @@ pub fn path_ref(walk: &TrafficPath<'_>) -> v1::PathRef {
         .map(|set| format!("{}/{}", set.namespace, set.name));
     parts.listener_set = set.unwrap_or_default();
     parts.listener = walk.listener.unwrap_or_default().to_owned();
-    let route = walk
-        .route
-        .map(|r| format!("{}/{}/{}", r.kind, r.namespace, r.name));
-    parts.route = route.unwrap_or_default();
-    parts.rule = match walk.rule {
-        Some(RuleStep::Index(index)) => format!("#{index}"),
-        Some(RuleStep::Name(name)) => name.to_owned(),
-        None => String::new(),
+    let name = |r: RouteStep<'_>| format!("{}/{}/{}", r.kind, r.namespace, r.name);
+    let rule_name = |rule: RuleStep<'_>| match rule {
+        RuleStep::Index(index) => format!("#{index}"),
+        RuleStep::Name(name) => name.to_owned(),
     };
+    let delegating = walk.delegating.iter();
+    let delegating = delegating.map(|(route, rule)| format!("{}/{}", name(route), rule_name(rule)));
+    parts.delegating_rules = delegating.collect();
+    parts.route = walk.route.map(name).unwrap_or_default();
+    parts.rule = walk.rule.map(rule_name).unwrap_or_default();
     parts
 }
 

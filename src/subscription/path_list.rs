@@ -53,8 +53,8 @@ pub struct PathLimits {
 pub struct PathEntry {
     /// Its name.
     pub name: Box<str>,
-    /// The index of the rule, if the name refers to it by its rule name.
-    pub rule_index: Option<u32>,
+    /// The index of each rule that the name contains by its rule name, from the root down.
+    pub rule_indexes: Box<[u32]>,
     /// The slot of its answer.
     pub slot: u32,
 }
@@ -86,7 +86,7 @@ impl PathList {
     ) -> Result<Self, TooManyPaths> {
         let PathSelector { prefixes, levels } = selector;
         let limit = quota.limit(limits);
-        let mut lister = Lister::new(levels, limit);
+        let mut lister = Lister::new(levels, limit, snapshot.trie());
         let step = |state, node| {
             let after = snapshot.transitions().after(state, node);
             after.map_err(|error| snapshot.fail(error)).ok()
@@ -202,7 +202,8 @@ impl PathList {
 /// Collects the paths at some levels during a walk of the trie.
 struct Lister<'l> {
     levels: &'l [Level],
-    deepest: Option<&'l Level>,
+    /// Nodes at this level or below have no selected nodes below them.
+    deepest: Option<Level>,
     limit: usize,
     entries: Vec<PathEntry>,
     states: Vec<StateId>,
@@ -210,10 +211,15 @@ struct Lister<'l> {
 }
 
 impl<'l> Lister<'l> {
-    fn new(levels: &'l [Level], limit: usize) -> Self {
+    fn new(levels: &'l [Level], limit: usize, trie: &PathTrie) -> Self {
+        let deepest = levels.iter().max().copied().map(|level| match level {
+            // Routes are below rules that delegate to them.
+            Level::Route | Level::RouteRule if trie.has_delegating_rules() => Level::Backend,
+            level => level,
+        });
         Self {
             levels,
-            deepest: levels.iter().max(),
+            deepest,
             limit,
             entries: Vec::new(),
             states: Vec::new(),
@@ -223,8 +229,7 @@ impl<'l> Lister<'l> {
 
     fn visit(&mut self, listed: &ListedPath<'_, StateId>) -> WalkControl {
         let level = &listed.node.level;
-        // Nodes below the deepest selected level are not visited.
-        let control = match self.deepest.is_some_and(|deepest| level >= deepest) {
+        let control = match self.deepest.is_some_and(|deepest| *level >= deepest) {
             true => WalkControl::SkipChildren,
             false => WalkControl::Descend,
         };
@@ -238,7 +243,7 @@ impl<'l> Lister<'l> {
         });
         self.entries.push(PathEntry {
             name: listed.name.into(),
-            rule_index: listed.rule_index,
+            rule_indexes: listed.rule_indexes.into(),
             slot,
         });
         if self.entries.len() > self.limit {

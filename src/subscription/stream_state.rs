@@ -160,7 +160,7 @@ impl StreamState {
             }
             let old = old_entries.next_if(|old| old.name == entry.name);
             let is_same = old.is_some_and(|old| {
-                old.rule_index == entry.rule_index
+                old.rule_indexes == entry.rule_indexes
                     && etag_of(&sent, old) == etag_of(&self.sent, entry)
             });
             if !is_same {

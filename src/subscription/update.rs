@@ -145,7 +145,7 @@ impl StreamUpdate {
             let path = v1::WatchedPath {
                 path: entry.name.to_string(),
                 body: number,
-                rule_index: entry.rule_index,
+                rule_indexes: entry.rule_indexes.to_vec(),
             };
             message.extend(field_header(PATHS, path.encoded_len()));
             // Encoding into a vector cannot fail.

@@ -231,7 +231,7 @@ fn parameters_are_noted_once_and_beside_the_answer() {
     assert!(!text(&output.stdout).contains("EnvoyProxy"), "{output:?}");
 }
 
-/// A Route of kgateway that delegates to another, which has a policy.
+/// A Route of kgateway that delegates to another, which has a policy. How a deep merge goes is not known.
 const DELEGATION: &str = "
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -245,7 +245,7 @@ spec: {gatewayClassName: kgateway, listeners: [{name: http, port: 80, protocol: 
 ---
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
-metadata: {name: parent, namespace: infra}
+metadata: {name: parent, namespace: infra, annotations: {kgateway.dev/inherited-policy-priority: DeepMergePreferChild}}
 spec:
   parentRefs: [{name: gw}]
   rules:
@@ -258,7 +258,8 @@ kind: HTTPRoute
 metadata: {name: child, namespace: shop}
 spec:
   rules:
-  - backendRefs: [{name: shop, port: 80}]
+  - matches: [{path: {value: /shop}}]
+    backendRefs: [{name: shop, port: 80}]
 ---
 apiVersion: v1
 kind: Service
@@ -273,8 +274,7 @@ spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: ch
 
 #[test]
 fn rules_that_delegate_are_not_known() {
-    const TRAFFIC: &str =
-        "TrafficPolicy.gateway.kgateway.dev is UNKNOWN: the rule delegates to HTTPRoute/shop/child";
+    const TRAFFIC: &str = "TrafficPolicy.gateway.kgateway.dev is UNKNOWN: a rule of the path delegates to HTTPRoute/shop/child";
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.yaml");
     std::fs::write(&file, DELEGATION).unwrap();
@@ -296,21 +296,109 @@ fn rules_that_delegate_are_not_known() {
     let because = "is not known to be in force: rules of Routes delegate to or from its targets";
     let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(printed.contains(because), "{printed}");
-    // The child Route, a rule of it and its backend are on no path, for a reason.
+    // The child Route, a rule of it and its backend are on a path, where nothing is known.
     for name in [
         "httproute/shop/child",
         "httproute/shop/child#0",
         "service/shop/shop",
-        "gateways/infra/gw/listeners/http/routes/HTTPRoute/shop/child",
     ] {
         for command in ["get", "explain"] {
             let output = entail(&file, &[command, name]);
-            assert_eq!(output.status.code(), Some(1), "{command} {name}");
-            let printed = text(&output.stderr);
-            let because = "delegation is not followed";
-            assert!(printed.contains(because), "{command} {name}: {printed}");
+            assert_eq!(output.status.code(), Some(3), "{command} {name}");
+            let printed = text(&output.stdout);
+            assert!(printed.contains(TRAFFIC), "{command} {name}: {printed}");
         }
     }
+}
+
+#[test]
+fn policies_of_parent_and_child_routes_are_merged() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop.yaml");
+    let policy = "---
+apiVersion: gateway.kgateway.dev/v1alpha1
+kind: TrafficPolicy
+metadata: {name: parent, namespace: infra}
+spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: parent}], timeouts: {request: 9s}, csrf: {percentageEnabled: 1}}
+";
+    let path = "gateways/infra/gw/listeners/http/routes/HTTPRoute/infra/parent/rules/shop/routes/HTTPRoute/shop/child/rules/#0";
+    let at = |preference: &str, args: &[&str]| {
+        let text = DELEGATION.replace("DeepMergePreferChild", preference) + policy;
+        std::fs::write(&file, text).unwrap();
+        entail(&file, args)
+    };
+    for (preference, request) in [
+        ("ShallowMergePreferChild", "1s"),
+        ("ShallowMergePreferParent", "9s"),
+    ] {
+        for args in [
+            &["get", path][..],
+            &["get", "httproute/shop/child"],
+            &["explain", "httproute/shop/child#0"],
+            &["resolve", "--host", "any.example", "--path", "/shop/x"],
+        ] {
+            let output = at(preference, args);
+            assert_eq!(output.status.code(), Some(0), "{args:?} {output:?}");
+            let printed = text(&output.stdout);
+            assert!(
+                printed.contains(&format!("request: {request}")),
+                "{args:?}: {printed}"
+            );
+            assert!(
+                printed.contains("percentageEnabled: 1"),
+                "{args:?}: {printed}"
+            );
+        }
+    }
+    let printed = text(&at("ShallowMergePreferParent", &["explain", path]).stdout);
+    assert!(printed.contains("precedes its child Routes"), "{printed}");
+    let lint = at("ShallowMergePreferParent", &["lint"]);
+    assert!(
+        !text(&lint.stdout).contains("DelegationNotFollowed"),
+        "{lint:?}"
+    );
+    // The rule that delegates takes no request of its own.
+    let output = at(
+        "ShallowMergePreferChild",
+        &["get", "httproute/infra/parent#shop"],
+    );
+    let printed = text(&output.stdout);
+    assert!(
+        printed.contains("inherited only; takes effect at a lower level"),
+        "{printed}"
+    );
+}
+
+#[test]
+fn rules_that_lead_back_and_children_in_vain_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop.yaml");
+    let back = "    backendRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: parent, namespace: infra}]";
+    let circle = DELEGATION
+        .replace("    backendRefs: [{name: shop, port: 80}]", back)
+        .replace("  parentRefs: [{name: gw}]\n", "  parentRefs: [{name: gw}, {group: gateway.networking.k8s.io, kind: HTTPRoute, name: child, namespace: shop}]\n");
+    std::fs::write(&file, circle).unwrap();
+    let printed = text(&entail(&file, &["lint"]).stdout);
+    assert!(
+        printed.contains("which is not followed: a child Route delegates back"),
+        "{printed}"
+    );
+    for name in [
+        "httproute/shop/child",
+        "gateways/infra/gw/listeners/http/routes/HTTPRoute/infra/parent/rules/shop/routes/HTTPRoute/shop/child",
+    ] {
+        let output = entail(&file, &["get", name]);
+        assert_eq!(output.status.code(), Some(1), "{name}");
+        let printed = text(&output.stderr);
+        assert!(printed.contains("not followed"), "{name}: {printed}");
+    }
+    let hosts = DELEGATION.replace(
+        "shop}\nspec:\n  rules:",
+        "shop}\nspec:\n  hostnames: [a.example]\n  rules:",
+    );
+    std::fs::write(&file, hosts).unwrap();
+    let printed = text(&entail(&file, &["lint"]).stdout);
+    assert!(printed.contains("[ChildRouteHasHostnames]"), "{printed}");
 }
 
 /// A policy whose authority is in a namespace of which nothing is known.

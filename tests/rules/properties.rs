@@ -60,7 +60,9 @@ fn visited_and_located_paths_have_the_same_steps_and_chains() {
             assert_eq!(path.to_string(), name);
             let located = world.locate(&path).unwrap();
             assert_eq!(located.steps, trail.steps, "{}: {name}", case.name);
-            assert_eq!(path.level(), trail.end(), "{}: {name}", case.name);
+            assert_eq!(located.end(), trail.end(), "{}: {name}", case.name);
+            let last = trail.steps.last().map(|step| step.level);
+            assert_eq!(last, Some(path.level()), "{}: {name}", case.name);
             for kind in world.kinds() {
                 assert_eq!(
                     world.attachment_chain(kind, &located),

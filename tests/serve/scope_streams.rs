@@ -39,7 +39,7 @@ fn answers(update: &Update) -> BTreeSet<String> {
         let body = bodies.iter().find(|body| body.number == path.body).unwrap();
         format!(
             "{} {:?} {} {:?}",
-            path.path, path.rule_index, body.etag, body.policies
+            path.path, path.rule_indexes, body.etag, body.policies
         )
     });
     actual.collect()

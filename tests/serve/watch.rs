@@ -113,7 +113,7 @@ async fn added_and_removed_paths_are_sent() {
     let added = update(&mut messages).await;
     let pay = "gateways/default/gw/listeners/http/routes/HTTPRoute/default/new/rules/pay";
     assert_eq!(names(&added), [pay]);
-    assert_eq!(added[0].paths[0].rule_index, Some(0));
+    assert_eq!(added[0].paths[0].rule_indexes, [0]);
     assert!(bodies(&added).is_empty(), "the paths share one answer");
     std::fs::remove_file(running.manifests().join("route.yaml")).unwrap();
     let removed = update(&mut messages).await;

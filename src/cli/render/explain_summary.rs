@@ -139,6 +139,7 @@ pub(in crate::cli) mod fixtures {
     pub(in crate::cli) fn cakes() -> v1::KindExplanation {
         let node = |node: &str, level: &str, policy: &str| v1::AttachedNode {
             node: node.to_owned(),
+            precedes_child_routes: false,
             level: level.to_owned(),
             policies: vec![v1::AttachedPolicy {
                 policy: Some(reference(policy)),

@@ -115,6 +115,9 @@ fn nodes(out: &mut dyn Write, nodes: &[v1::AttachedNode], style: Style) -> io::R
         let is_level = node.node.starts_with(&format!("{}/", node.level));
         let level = match is_level || node.node == node.level {
             true => String::new(),
+            false if node.precedes_child_routes => {
+                format!(" ({}, precedes its child Routes)", node.level)
+            }
             false => format!(" ({})", node.level),
         };
         writeln!(

@@ -106,6 +106,10 @@ fn node(node: &v1::AttachedNode) -> Document {
         ("node", Document::text(&node.node)),
         ("level", Document::text(&node.level)),
         (
+            "precedesChildRoutes",
+            Document::Bool(node.precedes_child_routes),
+        ),
+        (
             "policies",
             Document::list(&node.policies, |attached| {
                 let created = attached.created.as_ref();

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::{ScopedFinding, finding};
 use crate::api::v1;
 use entail_core::effective::World;
-use entail_core::model::{GroupKind, ObjectKey, UnknownReason, groups};
+use entail_core::model::{GroupKind, ObjectKey, PathErrorReason, UnknownReason, groups};
 use entail_core::store::{Listener, Projection};
 use v1::finding::Severity;
 
@@ -82,19 +82,44 @@ fn parents(world: &World, findings: &mut Vec<ScopedFinding>) {
     }
 }
 
-/// Adds the rules that delegate to other Routes, which is not followed (specification 1.8).
+/// Adds the rules that delegate to other Routes where that is not followed, or not for all kinds with policies, and the
+/// Routes that they name in vain (specification 1.8).
 fn delegations(world: &World, findings: &mut Vec<ScopedFinding>) {
     for (key, route) in world.store().routes() {
         for rule in 0..route.rules.len() {
             let Some(children) = world.topology().children_of_rule(&key, rule) else {
                 continue;
             };
+            let mut add = |reason: &str, message: String| {
+                findings.push(finding(world, Severity::Warning, reason, &key, message));
+            };
+            for (child, reason) in world.topology().refused_children(world.store(), &key, rule) {
+                let why = match reason {
+                    PathErrorReason::NotAPath => "it is the Route of the rule",
+                    reason => reason.explain(),
+                };
+                let message = format!("spec.rules[{rule}] delegates to `{child}` in vain: {why}");
+                add(reason.as_str(), message);
+            }
+            let because = match world.topology().not_followed(&key, rule) {
+                Some(reason) => reason.message().to_owned(),
+                None => {
+                    let kinds = world.kinds_not_following(&key, rule);
+                    let kinds = kinds.iter().map(|kind| kind.profile().policy.to_string());
+                    match kinds.collect::<Vec<_>>() {
+                        kinds if kinds.is_empty() => continue,
+                        kinds => {
+                            let kinds = kinds.join("`, `");
+                            format!("it is not known how `{kinds}` merges policies there")
+                        }
+                    }
+                }
+            };
             let message = format!(
-                "spec.rules[{rule}] delegates to {children}, which is not followed: effective policies are \
-                 unknown at and below the rule"
+                "spec.rules[{rule}] delegates to {children}, which is not followed: {because}. Effective policies \
+                 are unknown at and below the rule"
             );
-            let reason = UnknownReason::DelegationNotFollowed.as_str();
-            findings.push(finding(world, Severity::Warning, reason, &key, message));
+            add(UnknownReason::DelegationNotFollowed.as_str(), message);
         }
     }
 }

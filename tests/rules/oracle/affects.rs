@@ -59,7 +59,7 @@ fn reached(placed: &AttachedKind, scene: &PathView, name: &str) -> Vec<String> {
         let mut here = scene.nodes.iter().filter(|node| node.key == key);
         here.any(|node| node.policies.iter().any(|p| p.name == name))
     };
-    let keys = scene.nodes.iter().map(|node| node.key.clone());
+    let keys = scene.downwards.iter().cloned();
     if placed.kind.class == Class::Direct {
         let layer = unmerged::layer(placed, scene);
         let answers = |key: &String| layer.iter().any(|node| node.key == *key);

@@ -78,12 +78,17 @@ pub fn unknown(world: &World) -> Vec<String> {
 fn expected(objects: &Objects, path: &str) -> BTreeSet<String> {
     let trail = trail(objects, path);
     let mut found = BTreeSet::new();
-    let Some(rule) = trail.steps.iter().find(|step| step.level == "RouteRule") else {
+    // Several where rules delegate (1.8).
+    let rules = trail.steps.iter().filter(|step| step.level == "RouteRule");
+    let rules = rules.map(|step| {
+        let route = objects.get(&step.object).unwrap();
+        (route, &route.body["spec"]["rules"][step.rule.unwrap()])
+    });
+    let rules: Vec<_> = rules.collect();
+    let Some((route, spec)) = rules.last() else {
         return found;
     };
-    let route = objects.get(&rule.object).unwrap();
-    let spec = &route.body["spec"]["rules"][rule.rule.unwrap()];
-    let mut holders = vec![spec];
+    let mut holders: Vec<&Value> = rules.iter().map(|(_, rule)| *rule).collect();
     if let Some(backend) = trail.steps.iter().find(|step| step.level == "Backend") {
         let references = spec["backendRefs"].as_array().into_iter().flatten();
         holders.extend(references.filter(|reference| {

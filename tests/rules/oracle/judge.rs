@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use entail::source::manifests::read_objects;
 use serde_json::Value;
 
+use super::delegation;
 use super::force::Scenes;
 use super::objects::{Objects, group_of};
 use super::place::{AttachedKind, KnownControllers};
@@ -36,6 +37,7 @@ impl Judge {
             .collect();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let mut known = Vec::new();
+        let mut delegating = Vec::new();
         let mut kinds = Vec::new();
         for (profile, definition) in &all {
             let spec = &profile["spec"];
@@ -50,6 +52,7 @@ impl Judge {
                 text(&spec["policy"]["group"]),
                 text(&spec["policy"]["kind"]),
             );
+            delegating.extend(delegation::controllers(spec));
             if present.contains(&(group.as_str(), kind.as_str())) {
                 kinds.push(Settings::read(profile, *definition));
             }
@@ -83,6 +86,7 @@ impl Judge {
             known: KnownControllers {
                 listed: known,
                 aliases: aliases.collect(),
+                delegating,
             },
             kinds,
         }

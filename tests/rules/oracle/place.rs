@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::delegation::{children, concerns};
+use super::delegation::{Delegating, Way, children, concerns, delegating, ends_above};
 use super::fold::{Node, conflicted};
 use super::leaf::{Leaf, Path, dotted, flatten};
 use super::limits::{Limit, limited};
@@ -47,6 +47,8 @@ pub struct KnownControllers {
     pub listed: Vec<String>,
     /// Each controllerName of a ControllerAlias, with what that names: an API group or a controllerName.
     pub aliases: Vec<(String, String)>,
+    /// The API group and the entries of `controllers` of each kind that follows delegation (1.8).
+    pub delegating: Vec<(String, Vec<String>)>,
 }
 
 impl KnownControllers {
@@ -82,7 +84,10 @@ pub struct AttachedKind<'w> {
 
 /// The path as one kind sees it.
 pub struct PathView {
+    /// From the least specific.
     pub nodes: Vec<Node>,
+    /// Their keys from the root down: another order where policies of Routes that delegate precede (1.8).
+    pub downwards: Vec<String>,
     pub own: Vec<Leaf>,
     /// Where fields of the object take the place of values, with the object.
     pub replacements: Vec<(Path, String)>,
@@ -364,7 +369,9 @@ impl<'w> AttachedKind<'w> {
         let mut all = trail(self.objects, path);
         let root = all.root();
         all.put_behind(&self.kind, self.objects, self.known);
-        let (steps, full) = self.to_effective_level(&all, path);
+        let delegating = self.delegating(&all);
+        let ends_above = ends_above(&delegating, &all);
+        let (steps, full) = self.to_effective_level(&all, path, ends_above);
         let above = path.starts_with("gatewayclasses/") || path.starts_with("namespaces/");
         let namespace = path.starts_with("namespaces/");
         let wide = matches!(self.kind.effective.as_deref(), None | Some("GatewayClass"))
@@ -377,7 +384,7 @@ impl<'w> AttachedKind<'w> {
             .collect();
         let closed = closed_places(&holding, &places);
         let open = open_places(&places, &closed, &all);
-        let children = self.places_of_children(&all);
+        let children = self.places_of_children(&all, &delegating);
         let (serves, by_controller) = self.acts(&all, namespace, &open);
         let delegates = children.is_some() && serves;
         let dropped: Vec<&str> = steps.iter().filter_map(|s| self.dropped(s)).collect();
@@ -387,6 +394,8 @@ impl<'w> AttachedKind<'w> {
         let open_at = |(place, level): &(Place, String)| counts(level) && !closed.contains(place);
         let (mut nodes, refused) = self.nodes(&places, &holding, &open_at);
         nodes.sort_by_key(|node| !node.weak);
+        let downwards = nodes.iter().map(|node| node.key.clone()).collect();
+        self.put_preferred_last(&delegating, &mut nodes);
         let answering = self.answering(&places);
         let told = |(place, level): &&(Place, String)| answering.contains(place) && counts(level);
         let rejected = self.rejections(open.iter().filter(told), &refused);
@@ -411,6 +420,7 @@ impl<'w> AttachedKind<'w> {
             scope,
             root,
             nodes,
+            downwards,
             places: places.into_iter().map(|(place, _)| place).collect(),
             open: seen.iter().map(|(place, _)| place.clone()).collect(),
             delegates,
@@ -451,13 +461,16 @@ impl<'w> AttachedKind<'w> {
     }
 
     /// The steps down to the effective level, and whether the path reaches it (2.3).
-    fn to_effective_level(&self, all: &Trail, path: &str) -> (Vec<Step>, bool) {
+    fn to_effective_level(&self, all: &Trail, path: &str, ends_above: bool) -> (Vec<Step>, bool) {
         let mut steps = all.steps.clone();
         let Some(level) = &self.kind.effective else {
             return (steps, true);
         };
         let mesh_root = all.mesh && !path.contains("/routes/") && !path.contains("/ports/");
-        let end = all.steps.last().map_or(0, |s| rank(s.level));
+        let end = match ends_above {
+            true => rank("Route"),
+            false => all.steps.last().map_or(0, |s| rank(s.level)),
+        };
         steps.retain(|step| rank(step.level) <= rank(level));
         let full = rank(level) <= end || (mesh_root && level == "Listener");
         (steps, full)
@@ -475,7 +488,14 @@ impl<'w> AttachedKind<'w> {
         let is_deepest = |place: &Place| Some(object(&place.node)) == deepest;
         let last = places.iter().rposition(|(place, _)| is_deepest(place));
         let (before, _) = places.split_at(last.map_or(0, |at| at + 1));
-        let others = before.iter().rposition(|(place, _)| !is_deepest(place));
+        // So does a Route that is a backend of its own.
+        let whole = before.iter().rev();
+        let mut whole = whole.filter(|(place, _)| is_deepest(place) && !place.node.contains('#'));
+        let level = whole.next().map(|(_, level)| level.clone());
+        let others = before.iter().rposition(|(place, at)| {
+            let above = !place.node.contains('#') && Some(at) != level.as_ref();
+            !is_deepest(place) || above
+        });
         let first = others.map_or(0, |at| at + 1);
         let answers = |(at, place): &(usize, &Place)| {
             self.kind.class != Class::Direct
@@ -496,13 +516,57 @@ impl<'w> AttachedKind<'w> {
         })
     }
 
-    /// The places of the child Routes of the rule on a path; `None` if it does not delegate, or the kind does not
-    /// depend on Routes (1.8).
-    fn places_of_children(&self, trail: &Trail) -> Option<Vec<(Place, String)>> {
-        let mut steps = children(self.objects, trail)?;
+    /// The rules on a path that delegate, if the controller of the Gateway follows that (1.8).
+    fn delegating(&self, trail: &Trail) -> Vec<Delegating> {
+        let gateway = trail.steps.iter().any(|step| step.level == "Gateway") && !trail.mesh;
+        let mut kinds = self.known.delegating.iter();
+        let follows = kinds.any(|(group, controllers)| {
+            controllers.is_empty() || self.is_served_by(trail, group, controllers)
+        });
+        match gateway && follows {
+            true => delegating(self.objects, trail),
+            false => Vec::new(),
+        }
+    }
+
+    /// Whether the class of the path's Gateway belongs to one of the controllers, or by an alias to the API group.
+    fn is_served_by(&self, trail: &Trail, group: &str, controllers: &[String]) -> bool {
+        let class = trail
+            .class
+            .as_ref()
+            .and_then(|class| self.objects.get(&format!("GatewayClass/{class}")));
+        let name = class.and_then(|class| class.body["spec"]["controllerName"].as_str());
+        let mut names = self.known.names(name).into_iter();
+        names.any(|name| name == group || controllers.iter().any(|e| fits_controller(e, &name)))
+    }
+
+    /// Policies that those of child Routes cannot override come last, those of the highest Route as the very last (1.8).
+    fn put_preferred_last(&self, delegating: &[Delegating], nodes: &mut Vec<Node>) {
+        for rule in delegating.iter().rev() {
+            if !matches!(rule.way(&self.kind, self.objects), Way::Parent) {
+                continue;
+            }
+            let of_rule = |node: &Node| node.key == rule.step.object || node.key == rule.step.node;
+            let (last, rest): (Vec<Node>, Vec<Node>) = nodes.drain(..).partition(of_rule);
+            nodes.extend(rest.into_iter().chain(last));
+        }
+    }
+
+    /// The places of the child Routes of the first rule on a path whose policies are not known; `None` if there is no
+    /// such rule, or the kind does not depend on Routes (1.8).
+    fn places_of_children(
+        &self,
+        trail: &Trail,
+        delegating: &[Delegating],
+    ) -> Option<Vec<(Place, String)>> {
+        let mut rules = delegating.iter();
+        let is_hidden =
+            |rule: &&Delegating| matches!(rule.way(&self.kind, self.objects), Way::Hidden);
+        let rule = rules.find(is_hidden)?;
         if !concerns(&self.kind, &rank) {
             return None;
         }
+        let mut steps = children(self.objects, &rule.step);
         if let Some(level) = &self.kind.effective {
             steps.retain(|step| rank(step.level) <= rank(level));
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::delegation::Delegation;
 use super::existing::References;
 use super::limits::{Limit, limits};
 use super::objects::{at, normal};
@@ -157,6 +158,8 @@ pub struct Settings {
     pub list_keys: BTreeMap<String, String>,
     /// Merged lists have the order of a strategic merge patch (specification 5.13).
     pub patch_order: bool,
+    /// Who precedes where a Route delegates (1.8).
+    pub delegation: Option<Delegation>,
     /// The schema of an object of the kind, for Structural.
     pub schema: Option<Value>,
     pub atomic_paths: Vec<String>,
@@ -422,6 +425,7 @@ impl Settings {
                 .chain(instances(&spec["instances"]).into_iter().map(|i| i.0))
                 .collect(),
             patch_order: spec["listOrder"] == "StrategicMergePatch",
+            delegation: Delegation::read(&spec["delegation"]),
             list_keys: if structural {
                 text_map(&spec["listKeys"])
             } else {

@@ -69,7 +69,7 @@ impl World {
             profiles.push(profile);
         }
         super::filters::add(seed, &mut objects);
-        super::delegation::add(seed, &mut objects);
+        super::delegation::add(seed, &mut profiles, &mut objects);
         super::waypoints::add(seed, &mut profiles, &mut objects);
         super::sections::add(seed, &mut profiles, &mut objects);
         Self {

@@ -86,7 +86,8 @@ pub struct Unknown {
     /// `NoProfile`: no profile describes the kind, and objects of it target the path.
     /// `FilterUnknown`: a filter of the route rule or of the backendRef references the kind, which has
     /// no profile.
-    /// `DelegationNotFollowed`: the route rule delegates to other Routes, whose policies count as well.
+    /// `DelegationNotFollowed`: a rule of the path delegates to other Routes, and it is not known how policies
+    /// there are merged.
     /// `SelectorNotEvaluated`: policies select workloads by labels. The entry holds for all other
     /// policies of the kind.
     /// `ReferenceNotChecked`: a policy that fails open references an object, and it is not known
@@ -149,6 +150,10 @@ pub struct PathRef {
     /// For mesh paths: the namespace of the client; empty means `*`.
     #[prost(string, tag = "10")]
     pub client_namespace: ::prost::alloc::string::String,
+    /// The rules that delegate on the way to `route`, from the Gateway down: `{Kind}/{namespace}/{name}/{rule}` of each, the
+    /// rule as in `rule`.
+    #[prost(string, repeated, tag = "11")]
+    pub delegating_rules: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// Reference to a policy object. Its kind follows from the context.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -468,10 +473,10 @@ pub struct WatchedPath {
     /// Number of the answer of the path.
     #[prost(uint32, tag = "2")]
     pub body: u32,
-    /// Index of the rule if `path` contains the name of a rule; the path can also be looked up by this
-    /// index. Absent otherwise.
-    #[prost(uint32, optional, tag = "3")]
-    pub rule_index: ::core::option::Option<u32>,
+    /// Index of each rule that `path` names, from the root down; the path can also be looked up by these
+    /// indexes. More than one where rules delegate to child Routes.
+    #[prost(uint32, repeated, tag = "3")]
+    pub rule_indexes: ::prost::alloc::vec::Vec<u32>,
 }
 /// Mesh roots of client namespaces that have paths of their own. Clients in all other namespaces get
 /// the answers of the paths below `mesh/*`.
@@ -1063,6 +1068,10 @@ pub struct AttachedNode {
     /// In order of precedence: the oldest policy first.
     #[prost(message, repeated, tag = "3")]
     pub policies: ::prost::alloc::vec::Vec<AttachedPolicy>,
+    /// Whether child Routes cannot override the policies: the node is a Route that delegates to them, or a rule of it, and
+    /// stands among the nodes by its precedence.
+    #[prost(bool, tag = "4")]
+    pub precedes_child_routes: bool,
 }
 /// A policy that is attached to a node of the path.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -74,7 +74,7 @@ impl<T> StreamDecoder<T> {
         for path in message.paths.drain(..) {
             let number = path.body;
             let answer = self.numbered.get(&number).ok_or(ProtocolError { number })?;
-            let entry = (path.rule_index, Arc::clone(answer));
+            let entry = (path.rule_indexes.into(), Arc::clone(answer));
             self.delta.changed.insert(path.path.into(), entry);
         }
         self.delta

@@ -1,11 +1,14 @@
 //! The copy of a mirror: answers by path name.
 
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 
 use super::LookupError;
-use entail_core::model::{ChunkedVec, Level, PathName, PathPrefix, RuleStep};
+use entail_core::model::{
+    ChunkedVec, DelegatingRules, Level, PathName, PathPrefix, RuleStep, TrafficPath,
+};
 
 /// The answers of one update. Successive maps share the answers that did not change.
 #[derive(Debug)]
@@ -27,8 +30,12 @@ pub(super) struct PathSelector {
 #[derive(Debug, Default)]
 struct PathIndex {
     selector: Arc<PathSelector>,
-    /// Positions by path name. A path of a named rule is also found by the index of the rule.
+    /// Positions by path name.
     positions: HashMap<Arc<str>, usize>,
+    /// The positions of paths with named rules, by their names without these: such a path is also found by the
+    /// indexes of the rules.
+    of_named_rules: HashTable<usize>,
+    hasher: DefaultHashBuilder,
     names: Vec<PathEntry>,
     /// Mesh paths of client namespaces that differ from the paths of `*`.
     client_roots: HashSet<String>,
@@ -38,14 +45,17 @@ struct PathIndex {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PathEntry {
     pub name: Arc<str>,
-    /// Index of the rule, if the path name contains the name of the rule.
-    pub rule_index: Option<u32>,
+    /// Index of each rule whose name the path name contains, from the root down.
+    pub rule_indexes: Box<[u32]>,
 }
+
+/// The indexes of the rules whose names a path name contains, and the answer of the path.
+pub(super) type ChangedPath<T> = (Box<[u32]>, Arc<T>);
 
 /// The changes of an update.
 #[derive(Debug)]
 pub(super) struct PathMapDelta<T> {
-    pub changed: HashMap<Arc<str>, (Option<u32>, Arc<T>)>,
+    pub changed: HashMap<Arc<str>, ChangedPath<T>>,
     pub removed_paths: HashSet<String>,
     pub client_roots: Option<Vec<String>>,
 }
@@ -76,7 +86,7 @@ impl<T> PathMap<T> {
     /// Returns the answer of a path. Allocates only for mesh paths of a client namespace that are
     /// answered as those of `*`, and for failures.
     pub fn get(&self, path: &str) -> Result<&Arc<T>, LookupError> {
-        let answer = |path: &str| self.answers.get(*self.paths.positions.get(path)?);
+        let answer = |path: &str| self.answers.get(self.paths.position(path)?);
         if let Some(answer) = answer(path) {
             return Ok(answer);
         }
@@ -111,9 +121,9 @@ impl<T> PathMap<T> {
             client_roots,
         } = delta;
         let positions = &self.paths.positions;
-        let is_same_path = |(name, (rule_index, _)): (&Arc<str>, &(Option<u32>, _))| {
+        let is_same_path = |(name, (rule_indexes, _)): (&Arc<str>, &(Box<[u32]>, _))| {
             let entry = positions.get(name).and_then(|&at| self.paths.names.get(at));
-            entry.is_some_and(|entry| entry.rule_index == *rule_index && entry.name == *name)
+            entry.is_some_and(|entry| entry.rule_indexes == *rule_indexes)
         };
         let same_paths =
             removed_paths.is_empty() && client_roots.is_none() && changed.iter().all(is_same_path);
@@ -135,7 +145,7 @@ impl<T> PathMap<T> {
     /// Returns the map after an update that adds, removes or renames paths.
     fn rebuilt(
         &self,
-        mut changed: HashMap<Arc<str>, (Option<u32>, Arc<T>)>,
+        mut changed: HashMap<Arc<str>, ChangedPath<T>>,
         removed_paths: &HashSet<String>,
         client_roots: Option<Vec<String>>,
     ) -> Self {
@@ -145,30 +155,30 @@ impl<T> PathMap<T> {
             if removed_paths.contains(&*name.name) {
                 continue;
             }
-            let (rule_index, answer) = match changed.remove(&name.name) {
-                Some((rule_index, answer)) => (rule_index, Some(answer)),
-                None => (name.rule_index, self.answers.get(position).cloned()),
+            let (rule_indexes, answer) = match changed.remove(&name.name) {
+                Some((rule_indexes, answer)) => (rule_indexes, Some(answer)),
+                None => {
+                    let answer = self.answers.get(position).cloned();
+                    (name.rule_indexes.clone(), answer)
+                }
             };
             let Some(answer) = answer else { continue };
             names.push(PathEntry {
                 name: Arc::clone(&name.name),
-                rule_index,
+                rule_indexes,
             });
             answers.push(answer);
         }
         let mut new: Vec<_> = changed.into_iter().collect();
         new.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        for (name, (rule_index, answer)) in new {
-            names.push(PathEntry { name, rule_index });
+        for (name, (rule_indexes, answer)) in new {
+            names.push(PathEntry { name, rule_indexes });
             answers.push(answer);
         }
         let client_roots = client_roots.map(|roots| roots.into_iter().collect());
-        let paths = PathIndex {
-            selector: Arc::clone(&self.paths.selector),
-            positions: positions(&names),
-            names,
-            client_roots: client_roots.unwrap_or_else(|| self.paths.client_roots.clone()),
-        };
+        let client_roots = client_roots.unwrap_or_else(|| self.paths.client_roots.clone());
+        let selector = Arc::clone(&self.paths.selector);
+        let paths = PathIndex::new(selector, names, client_roots);
         Self {
             paths: Arc::new(paths),
             answers: ChunkedVec::new(&answers),
@@ -176,7 +186,83 @@ impl<T> PathMap<T> {
     }
 }
 
+impl PathEntry {
+    /// Reports whether a path name is that of this path, with the indexes of some rules instead of their names.
+    /// Does not allocate.
+    fn is_named(&self, path: &str) -> bool {
+        let (Ok(PathName::Traffic(own)), Ok(PathName::Traffic(path))) =
+            (PathName::parse(&self.name), PathName::parse(path))
+        else {
+            return false;
+        };
+        let mut indexes = self.rule_indexes.iter();
+        let mut is_same_rule = |own: RuleStep<'_>, other: RuleStep<'_>| {
+            let index = matches!(own, RuleStep::Name(_)).then(|| indexes.next());
+            own == other
+                || index
+                    .flatten()
+                    .is_some_and(|&index| other == RuleStep::Index(index))
+        };
+        let mut others = path.delegating.iter();
+        let same_above = own.delegating.iter().all(|(route, rule)| {
+            let other = others.next();
+            other.is_some_and(|(other, of)| route == other && is_same_rule(rule, of))
+        });
+        let same_rule = match (own.rule, path.rule) {
+            (Some(own), Some(other)) => is_same_rule(own, other),
+            (own, other) => own == other,
+        };
+        same_above
+            && others.next().is_none()
+            && same_rule
+            && without_rules(own) == without_rules(path)
+    }
+}
+
 impl PathIndex {
+    fn new(
+        selector: Arc<PathSelector>,
+        names: Vec<PathEntry>,
+        client_roots: HashSet<String>,
+    ) -> Self {
+        let positions = names.iter().enumerate();
+        let positions = positions.map(|(at, entry)| (Arc::clone(&entry.name), at));
+        let mut paths = Self {
+            selector,
+            positions: positions.collect(),
+            client_roots,
+            ..Self::default()
+        };
+        for (at, entry) in names.iter().enumerate() {
+            if entry.rule_indexes.is_empty() {
+                continue;
+            }
+            let hash = |&at: &usize| {
+                let name = names.get(at).map_or("", |entry| &entry.name);
+                hash_without_rules(&paths.hasher, name)
+            };
+            paths.of_named_rules.insert_unique(hash(&at), at, hash);
+        }
+        paths.names = names;
+        paths
+    }
+
+    /// Returns the position of a path, which may be named by the indexes of its rules. Does not allocate.
+    fn position(&self, path: &str) -> Option<usize> {
+        if let Some(&position) = self.positions.get(path) {
+            return Some(position);
+        }
+        if self.of_named_rules.is_empty() || !path.contains("/rules/#") {
+            return None;
+        }
+        let hash = hash_without_rules(&self.hasher, path);
+        let is_named = |&at: &usize| {
+            let entry = self.names.get(at);
+            entry.is_some_and(|entry| entry.is_named(path))
+        };
+        self.of_named_rules.find(hash, is_named).copied()
+    }
+
     /// Returns the path of `*` for a mesh path whose client namespace has no paths of its own
     /// (specification 1.3).
     fn as_any_client(&self, path: &str) -> Option<String> {
@@ -197,22 +283,24 @@ impl PathSelector {
     }
 }
 
-/// Returns the positions by path name; a path of a named rule also by the index of the rule.
-fn positions(names: &[PathEntry]) -> HashMap<Arc<str>, usize> {
-    let mut positions = HashMap::with_capacity(names.len());
-    for (position, PathEntry { name, rule_index }) in names.iter().enumerate() {
-        positions.insert(Arc::clone(name), position);
-        let by_index = rule_index.and_then(|index| with_rule_index(name, index));
-        positions.extend(by_index.map(|indexed| (indexed, position)));
+/// Returns a path without the steps of rules, and of the routes above the last one.
+fn without_rules(path: TrafficPath<'_>) -> TrafficPath<'_> {
+    TrafficPath {
+        delegating: DelegatingRules::default(),
+        rule: None,
+        ..path
     }
-    positions
 }
 
-/// Returns a path name with the index of the rule instead of its name.
-fn with_rule_index(name: &str, index: u32) -> Option<Arc<str>> {
-    let Ok(PathName::Traffic(mut path)) = PathName::parse(name) else {
-        return None;
-    };
-    path.rule = Some(RuleStep::Index(index));
-    Some(path.to_string().into())
+/// Returns the hash of a path name without the parts that follow `rules`.
+fn hash_without_rules(hasher: &DefaultHashBuilder, path: &str) -> u64 {
+    let mut state = hasher.build_hasher();
+    let mut last = "";
+    for part in path.split('/') {
+        if last != "rules" {
+            part.hash(&mut state);
+        }
+        last = part;
+    }
+    state.finish()
 }

@@ -29,6 +29,8 @@ pub struct AnswerKey {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct GroupKey {
     level: Level,
+    /// The place among the levels of the chain, if it is not that of the path (specification 1.8).
+    precedence: usize,
     group: AttachmentGroup,
     /// The limits that hold for the policies.
     limits: LimitSet,
@@ -123,6 +125,7 @@ impl World {
                 });
                 found.push(GroupKey {
                     level: step.level,
+                    precedence: chain.precedence(step.node),
                     group: group.clone(),
                     limits,
                     merge_check: on_node.merge_check,

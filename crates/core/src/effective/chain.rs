@@ -94,6 +94,10 @@ impl PolicyKind {
             is_for || on_node.is_for_all()
         });
         chain.client = client.filter(|_| own_clients);
+        for nodes in &mut chain.preferred {
+            nodes.retain(|node| self.nodes.contains_key(node));
+        }
+        chain.preferred.retain(|nodes| !nodes.is_empty());
         let is_attached = !chain.steps.is_empty() || chain.delegated_nodes().next().is_some();
         is_attached.then_some(chain)
     }

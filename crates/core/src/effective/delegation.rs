@@ -1,13 +1,15 @@
-//! What the rules that delegate to other Routes hide from answers (specification 1.8).
+//! Rules that delegate to other Routes: which policies precede those of child Routes, and what is hidden from the
+//! answers of kinds that do not follow delegation (specification 1.8).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{AttachmentChain, NodePolicies, PolicyKind};
+use super::{AttachmentChain, NodePolicies, PolicyKind, World};
 use crate::attach::AttachmentGroup;
-use crate::model::{GroupKind, Level, Outcome, groups};
-use crate::profile::{EffectiveTarget, TargetKinds};
+use crate::model::{GroupKind, Level, NodeKey, ObjectKey, Outcome, groups};
+use crate::profile::{DelegationPreference, EffectiveTarget, TargetKinds};
 use crate::topology::delegation::DelegationId;
-use crate::topology::{NodeId, PathStep, Topology};
+use crate::topology::{NodeId, PathStep, RootController, RootKind, Topology};
 
 /// The number of nodes of child Routes in a chain. More are not needed, because an answer lists no more
 /// policies.
@@ -21,20 +23,74 @@ pub(crate) struct DelegatedNodes {
     pub(crate) nodes: Arc<[NodeId]>,
 }
 
-impl PolicyKind {
-    /// The delegation of the rule at a step, if the answers of the kind depend on the Routes of a path.
-    pub(crate) fn delegation_at(
-        &self,
-        topology: &Topology,
-        step: PathStep,
-    ) -> Option<DelegationId> {
+impl World {
+    /// The delegation of the rule at a step, if it is not followed for the kind and the answers of the kind depend
+    /// on the Routes of a path.
+    pub(crate) fn delegation_at(&self, kind: &PolicyKind, step: PathStep) -> Option<DelegationId> {
         let delegation = match step.level {
-            Level::RouteRule => topology.delegations.of_rule(step.node),
+            Level::RouteRule => self.topology.delegations.of_rule(step.node),
             _ => None,
         };
-        delegation.filter(|_| self.reads_routes())
+        delegation.filter(|_| kind.reads_routes() && self.followed_at(kind, step).is_none())
     }
 
+    /// The kinds with policies that do not follow the delegation of a rule, though its controller does: they are unknown
+    /// where policies of them are attached.
+    pub fn kinds_not_following(&self, route: &ObjectKey, rule: usize) -> Vec<&PolicyKind> {
+        let Some(rule) = self.topology.rule_node(route, rule) else {
+            return Vec::new();
+        };
+        let step = PathStep {
+            node: rule.node,
+            level: Level::RouteRule,
+        };
+        let gateways = self.topology.gateways.values();
+        let controllers = gateways.filter(|gateway| gateway.delegates).map(|gateway| {
+            let class = self.topology.classes.get(&gateway.class);
+            gateway.controller(class)
+        });
+        let controllers: BTreeSet<RootController> = controllers.collect();
+        let kinds = self.kinds.iter().map(|kind| &**kind);
+        let kinds = kinds.filter(|kind| {
+            let acts = |controller| {
+                let root = RootKind::Gateway;
+                let activity = self.controllers.activity(&kind.profile, root, controller);
+                activity.is_active()
+            };
+            kind.policy_count() > 0
+                && self.delegation_at(kind, step).is_some()
+                && controllers.iter().any(acts)
+        });
+        kinds.collect()
+    }
+
+    /// The nodes whose policies those of child Routes cannot override, if the rule at a step delegates: the rule
+    /// itself and its Route.
+    pub(crate) fn preferred_at(&self, kind: &PolicyKind, step: PathStep) -> Vec<NodeId> {
+        if self.followed_at(kind, step) != Some(DelegationPreference::Parent) {
+            return Vec::new();
+        }
+        let route = NodeKey::whole(self.topology.key(step.node).object.clone());
+        let nodes = self.topology.node(&route).into_iter().chain([step.node]);
+        nodes.filter(|node| kind.nodes.contains_key(node)).collect()
+    }
+
+    /// Whose policies take precedence below the rule at a step; `None` if it does not delegate, or that is not
+    /// followed for the kind.
+    fn followed_at(&self, kind: &PolicyKind, step: PathStep) -> Option<DelegationPreference> {
+        let delegation = kind.profile.delegation.as_ref()?;
+        let is_followed = self.topology.delegations.is_followed(step.node);
+        if step.level != Level::RouteRule || !is_followed {
+            return None;
+        }
+        let route = &self.topology.key(step.node).object;
+        let annotations = self.store.get(route).map(|entry| &entry.object.annotations);
+        let preference = delegation.preference(annotations?);
+        (preference != DelegationPreference::NotFollowed).then_some(preference)
+    }
+}
+
+impl PolicyKind {
     /// Whether a Route, or something below it, can change the answers of the kind.
     fn reads_routes(&self) -> bool {
         match self.profile.effective {
@@ -112,6 +168,14 @@ impl NodePolicies {
 }
 
 impl AttachmentChain {
+    /// The place of the policies on a node among the levels of the chain: those that child Routes cannot override
+    /// are more specific than all others, and the more so the higher their Route is (specification 1.8).
+    pub(crate) fn precedence(&self, node: NodeId) -> usize {
+        let mut preferred = self.preferred.iter();
+        let from_root = preferred.position(|nodes| nodes.contains(&node));
+        from_root.map_or(0, |from_root| self.preferred.len() - from_root)
+    }
+
     /// The first nodes of child Routes that had policies when the chain was found.
     pub(crate) fn delegated_nodes(&self) -> impl Iterator<Item = NodeId> {
         let nodes = self.delegated.iter().flat_map(|found| found.nodes.iter());

@@ -20,6 +20,8 @@ pub struct NodeAttachments<'k> {
     pub level: Level,
     /// The policies, the most established first.
     pub policies: Vec<AttachedPolicy<'k>>,
+    /// Whether child Routes cannot override the policies (specification 1.8).
+    pub precedes_child_routes: bool,
 }
 
 /// An accepted policy on a node of a path.
@@ -105,6 +107,7 @@ impl World {
                 node: first.node,
                 level: first.level,
                 policies: accepted.iter().map(attached).collect(),
+                precedes_child_routes: chain.precedence(first.node) > 0,
             })
         };
         groups.into_iter().filter_map(group).collect()

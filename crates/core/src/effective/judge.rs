@@ -62,9 +62,12 @@ impl World {
             chain.steps.push(step);
         }
         if activity != Activity::Inactive {
-            let mut rules = resolved.steps.iter();
-            let delegation = rules.find_map(|step| kind.delegation_at(&self.topology, *step));
+            let rules = resolved.steps.iter().filter(|_| resolved.delegates);
+            let mut delegating = rules.clone();
+            let delegation = delegating.find_map(|step| self.delegation_at(kind, *step));
             chain.delegated = delegation.map(|id| kind.delegated_nodes(&self.topology, id));
+            let preferred = rules.map(|step| self.preferred_at(kind, *step));
+            chain.preferred = preferred.filter(|nodes| !nodes.is_empty()).collect();
         }
         if chain.steps.is_empty() && chain.delegated_nodes().next().is_none() {
             return None;

@@ -51,7 +51,9 @@ use crate::profile::{
 };
 use crate::routing::{Dialect, ListenerIsolation};
 use crate::store::{ProfileSources, Store};
-use crate::topology::{NodeId, PathStep, ResolvedPath, RootController, Topology};
+use crate::topology::{
+    NodeId, PathStep, ResolvedPath, RootController, RootKind, RoutingTraits, Topology,
+};
 
 /// The objects of a store, their topology, and the policies of every kind on the nodes that they are
 /// attached to, after conflicts are resolved. A clone shares all data; a later change to either copies
@@ -125,8 +127,11 @@ pub struct AttachmentChain {
     pub(crate) unknown: Option<UnknownController>,
     /// The limits that hold on the path (specification 2.10).
     pub(crate) limits: LimitSet,
-    /// The child Routes of the rule on the path, whose policies are not known (specification 1.8).
+    /// The child Routes of a rule on the path, whose policies are not known (specification 1.8).
     pub(crate) delegated: Option<DelegatedNodes>,
+    /// The nodes of each Route on the path whose policies its child Routes cannot override, from the root down
+    /// (specification 1.8).
+    pub(crate) preferred: Vec<Vec<NodeId>>,
 }
 
 impl World {
@@ -142,11 +147,17 @@ impl World {
             profiles.assumed_classes(),
         );
         registry.add_unprofiled(&store);
-        let isolates = |controller: &RootController| {
+        let traits_of = |controller: &RootController| {
             let dialect = Dialect::of_controller(controllers.identities(controller));
-            dialect.listener_isolation == ListenerIsolation::EqualHostnames
+            RoutingTraits {
+                isolates_hostnames: dialect.listener_isolation == ListenerIsolation::EqualHostnames,
+                delegates: registry.profiles.values().any(|profile| {
+                    let activity = controllers.activity(profile, RootKind::Gateway, controller);
+                    profile.delegation.is_some() && activity.is_active()
+                }),
+            }
         };
-        let mut topology = Topology::build(&store, &isolates);
+        let mut topology = Topology::build(&store, &traits_of);
         topology.add_node(NodeKey::root());
         let loaded = registry.profiles.values();
         for service in services_behind_waypoints(loaded, &store, &topology, &controllers) {

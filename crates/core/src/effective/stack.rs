@@ -37,7 +37,8 @@ impl Acceptance<'_> {
 impl PolicyKind {
     /// The groups of accepted policies on the chain's nodes, from least to most specific; in a
     /// group the most established first. A group without policies stands for one that was rejected and that
-    /// keeps others out all the same (specification 7.6).
+    /// keeps others out all the same (specification 7.6). Policies that child Routes cannot override are after all
+    /// others (specification 1.8).
     pub(crate) fn groups(&self, chain: &AttachmentChain) -> Vec<Vec<Acceptance<'_>>> {
         let mut found = Vec::new();
         let refused = self.refused(chain);
@@ -79,6 +80,14 @@ impl PolicyKind {
                 };
                 found.insert(at, accepted);
             }
+        }
+        if !chain.preferred.is_empty() {
+            // A group without policies is only found for Direct kinds, which have no such preference.
+            let precedence = |group: &Vec<Acceptance<'_>>| {
+                let first = group.first();
+                first.map_or(0, |accepted| chain.precedence(accepted.node))
+            };
+            found.sort_by_key(precedence);
         }
         found
     }

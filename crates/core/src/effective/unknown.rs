@@ -62,8 +62,8 @@ impl PolicyKind {
         (!policies.is_empty()).then(|| Unknown {
             reason: UnknownReason::DelegationNotFollowed,
             message: format!(
-                "the rule delegates to {}, and delegation is not followed: policies there can add to those of \
-                 this path or override them",
+                "a rule of the path delegates to {}, and it is not known how policies there are merged: they can add \
+                 to those of this path or override them",
                 delegation.children
             ),
             policies,

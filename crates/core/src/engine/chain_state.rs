@@ -30,8 +30,10 @@ pub(super) struct ChainState {
     limits: LimitSet,
     /// The attachments to Services that count on the path (specification 2.12).
     services: ServiceAttachments,
-    /// The child Routes of the rule on the path (specification 1.8).
+    /// The child Routes of a rule on the path whose policies are not known (specification 1.8).
     delegated: Option<DelegatedNodes>,
+    /// The nodes of each Route on the path whose policies its child Routes cannot override (specification 1.8).
+    preferred: Vec<Vec<NodeId>>,
 }
 
 /// How the chain of a kind starts at a root.
@@ -64,8 +66,10 @@ pub(super) struct ChainEffect {
     reads_own_fields: bool,
     /// The conditions of limits that the node meets.
     met: MetConditions,
-    /// The child Routes of the node, if it is a rule (specification 1.8).
+    /// The child Routes of the node, if it is a rule, and their policies are not known (specification 1.8).
     pub(super) delegated: Option<DelegatedNodes>,
+    /// The nodes of the Route that delegates here whose policies the child Routes cannot override.
+    pub(super) preferred: Vec<NodeId>,
 }
 
 /// One step down a path.
@@ -113,6 +117,7 @@ impl World {
             reads_own_fields,
             met: self.met_conditions(profile, step.node, step.level),
             delegated: None,
+            preferred: Vec::new(),
         };
         (effect != ChainEffect::default()).then_some(effect)
     }
@@ -195,8 +200,11 @@ impl ChainState {
         if let Some(node) = effect.node.filter(|_| chain_state.services.includes(level)) {
             chain_state.push(kind, node, level, client);
         }
-        if effect.delegated.is_some() {
+        if chain_state.delegated.is_none() {
             chain_state.delegated.clone_from(&effect.delegated);
+        }
+        if !effect.preferred.is_empty() {
+            chain_state.preferred.push(effect.preferred.clone());
         }
         if effect.reads_own_fields {
             chain_state.own = effect.own;
@@ -245,6 +253,7 @@ impl ChainState {
             unknown: self.activity.unknown().cloned(),
             limits: self.limits,
             delegated: self.delegated.clone(),
+            preferred: self.preferred.clone(),
         })
     }
 }

@@ -169,10 +169,16 @@ impl Engine {
     }
 }
 
-/// Whether two versions have the same value of the annotation that selects the strategy (specification
-/// 5.3).
+/// Whether two versions have the same values of the annotations that select the strategy (specification 5.3), and
+/// the precedence of policies where a Route delegates (specification 1.8).
 fn same_annotation(profile: &Profile, before: &StoredObject, now: &StoredObject) -> bool {
-    let mut names = profile.strategy_choice.annotation.iter();
+    let delegation = profile.delegation.iter();
+    let of_delegation = delegation.filter_map(|delegation| delegation.annotation.as_ref());
+    let mut names = profile
+        .strategy_choice
+        .annotation
+        .iter()
+        .chain(of_delegation);
     names.all(|name| before.object.annotations.get(name) == now.object.annotations.get(name))
 }
 

@@ -20,6 +20,8 @@ struct Symbol {
     /// The effects of each step. The trie node of a Gateway has two: its GatewayClass and the Gateway; that
     /// of a backend whose backendRefs have filters as well: the backendRefs and the backend.
     steps: Vec<(Level, Vec<(usize, ChainEffect)>)>,
+    /// Whether the node is a rule that only delegates: it counts as a part of its route (specification 1.8).
+    delegates_only: bool,
 }
 
 /// The properties of a root that concern all paths below it.
@@ -39,7 +41,8 @@ struct AutomatonBuilder<'w> {
     has_clients: bool,
     symbols: Vec<Symbol>,
     symbol_ids: HashMap<Symbol, u32>,
-    by_node: HashMap<(NodeId, Level), u32>,
+    /// By node and level, and whether the node delegates.
+    by_node: HashMap<(NodeId, Level, bool), u32>,
     /// The policies of each kind on the child Routes of a delegation.
     delegated: HashMap<(usize, DelegationId), DelegatedNodes>,
     state_ids: HashMap<State, StateId>,
@@ -54,8 +57,11 @@ impl Automaton {
     pub fn new(world: &World, trie: &PathTrie) -> Result<Self, InternalError> {
         let mut builder = AutomatonBuilder::new(world);
         let nodes = trie.nodes();
-        let symbols: Vec<u32> = nodes.map(|node| builder.symbol(node)).collect();
+        let symbols: Vec<u32> = nodes.map(|node| builder.symbol(node, false)).collect();
         let mut symbols: IndexVec<TrieNodeId, u32> = symbols.into();
+        for id in trie.delegating_rules() {
+            *symbols.get_mut(id)? = builder.symbol(trie.node(id)?, true);
+        }
         for (id, reference) in trie.references() {
             let symbol = builder.backend_symbol(trie.node(id)?, reference);
             *symbols.get_mut(id)? = symbol;
@@ -159,16 +165,23 @@ impl<'w> AutomatonBuilder<'w> {
         }
     }
 
-    fn symbol(&mut self, node: &TrieNode) -> u32 {
-        if let Some(&existing) = self.by_node.get(&(node.node, node.level)) {
+    /// The symbol of a node; `delegates` for rules that delegate below Gateways whose controllers follow that.
+    fn symbol(&mut self, node: &TrieNode, delegates: bool) -> u32 {
+        let key = (node.node, node.level, delegates);
+        if let Some(&existing) = self.by_node.get(&key) {
             return existing;
         }
-        let effects = self.effects(node.node, node.level, RootKind::Gateway);
+        let mut effects = self.effects(node.node, node.level, RootKind::Gateway);
+        if delegates {
+            self.add_delegation(node, &mut effects);
+        }
         let symbol = self.intern(Symbol {
             root: None,
             steps: vec![(node.level, effects)],
+            delegates_only: delegates
+                && self.world.topology().delegations.delegates_only(node.node),
         });
-        self.by_node.insert((node.node, node.level), symbol);
+        self.by_node.insert(key, symbol);
         symbol
     }
 
@@ -177,7 +190,11 @@ impl<'w> AutomatonBuilder<'w> {
         let nodes = [reference, node.node].into_iter();
         let steps = nodes.map(|id| (node.level, self.effects(id, node.level, RootKind::Gateway)));
         let steps = steps.collect();
-        self.intern(Symbol { root: None, steps })
+        self.intern(Symbol {
+            root: None,
+            steps,
+            delegates_only: false,
+        })
     }
 
     fn root_symbol(&mut self, node: &TrieNode, root: &TrieRoot) -> u32 {
@@ -203,6 +220,7 @@ impl<'w> AutomatonBuilder<'w> {
                     .collect(),
             }),
             steps,
+            delegates_only: false,
         };
         self.intern(symbol)
     }
@@ -233,21 +251,40 @@ impl<'w> AutomatonBuilder<'w> {
 
     fn effects(&mut self, node: NodeId, level: Level, root: RootKind) -> Vec<(usize, ChainEffect)> {
         let step = StepContext { node, level, root };
-        let (world, topology) = (self.world, self.world.topology());
         let mut found = Vec::new();
-        for (number, kind) in world.kinds().iter().enumerate() {
-            if kind.nodes.is_empty() {
-                continue;
-            }
-            let mut effect = world.effect(kind, step);
-            if let Some(id) = kind.delegation_at(topology, PathStep { node, level }) {
-                let delegated = self.delegated.entry((number, id));
-                let delegated = delegated.or_insert_with(|| kind.delegated_nodes(topology, id));
-                effect.get_or_insert_default().delegated = Some(delegated.clone());
-            }
+        for (number, kind) in self.active_kinds() {
+            let effect = self.world.effect(kind, step);
             found.extend(effect.map(|effect| (number, effect)));
         }
         found
+    }
+
+    /// Adds what follows from the delegation of a rule (specification 1.8).
+    fn add_delegation(&mut self, node: &TrieNode, effects: &mut Vec<(usize, ChainEffect)>) {
+        let (world, topology) = (self.world, self.world.topology());
+        let (node, level) = (node.node, node.level);
+        let step = PathStep { node, level };
+        let mut known = std::mem::take(&mut self.delegated);
+        for (number, kind) in self.active_kinds() {
+            let preferred = world.preferred_at(kind, step);
+            let delegated = world.delegation_at(kind, step).map(|id| {
+                let of_children = known.entry((number, id));
+                let nodes = of_children.or_insert_with(|| kind.delegated_nodes(topology, id));
+                nodes.clone()
+            });
+            if preferred.is_empty() && delegated.is_none() {
+                continue;
+            }
+            let existing = effects.iter().position(|(other, _)| *other == number);
+            let at = existing.unwrap_or_else(|| {
+                effects.push((number, ChainEffect::default()));
+                effects.len() - 1
+            });
+            if let Some((_, effect)) = effects.get_mut(at) {
+                (effect.preferred, effect.delegated) = (preferred, delegated);
+            }
+        }
+        self.delegated = known;
     }
 
     fn intern(&mut self, symbol: Symbol) -> u32 {
@@ -317,6 +354,9 @@ impl<'w> AutomatonBuilder<'w> {
             for (number, effect) in effects {
                 self.apply_effect(&mut state, number, &effect, level)?;
             }
+        }
+        if symbol.delegates_only {
+            state.end = Level::Route;
         }
         Ok(state)
     }

@@ -45,6 +45,8 @@ pub enum PathErrorReason {
     NoMatchingParent,
     /// A rule of another Route delegates to the route, and delegation is not followed.
     DelegationNotFollowed,
+    /// A rule delegates to the route, which has hostnames: it would take those of its parent.
+    ChildRouteHasHostnames,
     /// The listener's `allowedRoutes` do not admit the route.
     NotAllowedByListeners,
     /// The hostnames of the route and the listener do not intersect.
@@ -90,6 +92,7 @@ impl PathErrorReason {
             PathErrorReason::RouteNotFound => "RouteNotFound",
             PathErrorReason::NoMatchingParent => "NoMatchingParent",
             PathErrorReason::DelegationNotFollowed => "DelegationNotFollowed",
+            PathErrorReason::ChildRouteHasHostnames => "ChildRouteHasHostnames",
             PathErrorReason::NotAllowedByListeners => "NotAllowedByListeners",
             PathErrorReason::NoMatchingListenerHostname => "NoMatchingListenerHostname",
             PathErrorReason::RuleNotFound => "RuleNotFound",
@@ -114,7 +117,10 @@ impl PathErrorReason {
             PathErrorReason::RouteNotFound => "the route does not exist",
             PathErrorReason::NoMatchingParent => "no parentRef of the route matches this parent",
             PathErrorReason::DelegationNotFollowed => {
-                "rules of other Routes delegate to the route, and delegation is not followed"
+                "rules of other Routes delegate to the route, and that is not followed"
+            }
+            PathErrorReason::ChildRouteHasHostnames => {
+                "the child Route has hostnames, and would have to take those of its parent"
             }
             PathErrorReason::NotAllowedByListeners => {
                 "the listener's allowedRoutes do not admit the route"

@@ -7,9 +7,9 @@ use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
 use super::{
-    Ancestor, Checked, ConflictScope, CrossNamespace, EffectiveTarget, EmptyBehavior, FoldOrder,
-    ListOrder, ListenerField, OwnFieldMode, PolicyClass, ReduceFunction, SameTarget, TlsMode,
-    Vocabulary, WaypointNamespace,
+    Ancestor, Checked, ConflictScope, CrossNamespace, DelegationPreference, EffectiveTarget,
+    EmptyBehavior, FoldOrder, ListOrder, ListenerField, OwnFieldMode, PolicyClass, ReduceFunction,
+    SameTarget, TlsMode, Vocabulary, WaypointNamespace,
 };
 use crate::model::{GroupKind, Level, nearest};
 
@@ -75,6 +75,7 @@ pub(super) struct Spec {
     pub(super) rule_maps: Option<Vec<String>>,
     pub(super) list_keys: Option<BTreeMap<String, String>>,
     pub(super) list_order: Option<ListOrder>,
+    pub(super) delegation: Option<DelegationDoc>,
     pub(super) atomic_paths: Option<Vec<String>>,
     pub(super) reducers: Option<Vec<ReducerDoc>>,
     pub(super) instances: Option<Vec<InstanceDoc>>,
@@ -229,6 +230,15 @@ pub(super) enum ReduceDoc {
         /// The expression.
         cel: String,
     },
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct DelegationDoc {
+    pub(super) prefer: Option<DelegationPreference>,
+    pub(super) annotation: Option<String>,
+    pub(super) values: Option<BTreeMap<String, DelegationPreference>>,
+    pub(super) other_values: Option<DelegationPreference>,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -4,6 +4,7 @@
 
 mod builtin;
 mod checked;
+mod delegation;
 mod document;
 mod forbidden;
 mod instances;
@@ -24,6 +25,7 @@ mod waypoints;
 
 pub use builtin::{built_in, built_in_sources};
 pub use checked::{Checked, CheckedBy};
+pub use delegation::{Delegation, DelegationPreference};
 pub use document::{ProfileDocument, ProfileError, parse_documents, parse_value};
 pub use label::PolicyLabel;
 pub use limits::{
@@ -104,6 +106,9 @@ pub struct Profile {
     pub list_keys: Vec<(Vec<String>, String)>,
     /// The order of the items of merged lists (specification 5.13).
     pub list_order: ListOrder,
+    /// How policies of Routes and of their child Routes act together; `None` if delegation is not followed
+    /// (specification 1.8).
+    pub delegation: Option<Delegation>,
     /// Paths that are one unit under every granularity.
     pub atomic_paths: Vec<Vec<String>>,
     /// The reducers and the strategies under which they apply (specification 5.2, 5.9).

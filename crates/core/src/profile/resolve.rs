@@ -10,7 +10,7 @@ use super::{
 };
 use crate::model::{GroupKind, Strategy};
 
-type SettingResult<T> = Result<T, String>;
+pub(super) type SettingResult<T> = Result<T, String>;
 
 impl Profile {
     /// Resolves a document: fills presets and defaults and refuses contradictions. The label of the
@@ -134,10 +134,7 @@ fn from_spec(
         virtual_targets,
         attach: settings::forms(spec.attach.as_deref()),
         root_namespace: spec.root_namespace.as_deref().map(Into::into),
-        workload_selector: settings::field_path(
-            spec.workload_selector.as_deref(),
-            "workloadSelector",
-        )?,
+        workload_selector: settings::workload_selector(spec.workload_selector.as_deref())?,
         unnamed_rules: settings::unnamed_rules(spec.unnamed_rules.as_deref())?,
         cross_namespace: spec.cross_namespace.unwrap_or_default(),
         max_targets: spec.max_targets.unwrap_or(16),
@@ -151,6 +148,7 @@ fn from_spec(
         instances,
         list_keys: settings::list_keys(spec.list_keys.into_iter().flatten())?,
         list_order: spec.list_order.unwrap_or_default(),
+        delegation: super::delegation::resolve(spec.delegation, class)?,
         atomic_paths: settings::dotted_list(spec.atomic_paths.as_deref(), "atomicPaths")?,
         reducers: settings::each(spec.reducers.as_deref(), settings::reducer)?,
         fold: spec.fold.unwrap_or_default(),

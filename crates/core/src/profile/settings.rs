@@ -121,6 +121,10 @@ pub(super) fn field_path(
     .transpose()
 }
 
+pub(super) fn workload_selector(text: Option<&str>) -> SettingResult<Option<Vec<FieldStep>>> {
+    field_path(text, "workloadSelector")
+}
+
 pub(super) fn unnamed_rules(text: Option<&str>) -> SettingResult<Option<(String, String)>> {
     text.map(|text| {
         text.split_once("{n}")

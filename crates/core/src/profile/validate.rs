@@ -12,7 +12,7 @@ use crate::model::{Direction, Granularity, GroupKind, Level, Strategy, groups};
 /// # Errors
 /// The first contradiction.
 pub(super) fn validate(profile: &Profile) -> Result<(), String> {
-    let rules: [fn(&Profile) -> Option<&'static str>; 26] = [
+    let rules: [fn(&Profile) -> Option<&'static str>; 27] = [
         none_beside_others,
         strategy_choices,
         class_and_strategies,
@@ -39,6 +39,7 @@ pub(super) fn validate(profile: &Profile) -> Result<(), String> {
         super::waypoints::contradiction,
         super::forbidden::contradiction,
         super::section::contradiction,
+        super::delegation::contradiction,
     ];
     match rules.iter().find_map(|rule| rule(profile)) {
         Some(reason) => Err(reason.to_owned()),
@@ -387,6 +388,18 @@ mod tests {
             "single strategy RuleDefaults",
         ),
         ("  listOrder: StrategicMergePatch", "a Structural strategy"),
+        (
+            "  effectiveTarget: Route\n  delegation: {}",
+            "below RouteRule",
+        ),
+        (
+            "  delegation: {values: {a: Parent}}",
+            "require `annotation`",
+        ),
+        (
+            "  preset: direct\n  delegation: {prefer: Parent}",
+            "class Inherited",
+        ),
         ("  strategies: [PatchSomething]", "unknown strategy"),
         ("  order: [{descending: true}]", "either"),
         (

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 use serde_json::Value;
 
+use super::child_routes::{self, ChildKeys};
 use super::conditions::{MatchConditions, PathMatcher, StringMatcher};
 use super::dialect::{
     Dialect, GrpcMatches, HostnameFallback, HostnamePrecedence, HttpAndGrpc, RegexOrder, RouteOrder,
@@ -22,11 +23,25 @@ use crate::store::Route;
 use crate::topology::hostname::intersection;
 
 /// A route of a listener or Service.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct RouteRef<'s> {
     pub key: &'s ObjectKey,
     pub object: &'s Arc<Object>,
     pub route: &'s Route,
+    /// The rules whose requests child Routes take (specification 1.8).
+    pub delegating: Vec<DelegatingRule<'s>>,
+}
+
+/// A rule that delegates, with its child Routes.
+#[derive(Clone, Debug)]
+pub(super) struct DelegatingRule<'s> {
+    /// Index of the rule in its route.
+    pub rule: usize,
+    pub children: Vec<RouteRef<'s>>,
+    /// Whether the rule has no other backends, and takes no requests itself.
+    pub only: bool,
+    /// Whether all child Routes are there: a listener has only so many.
+    pub is_bounded: bool,
 }
 
 /// A route that an index contains.
@@ -41,7 +56,7 @@ pub(super) struct IndexedRoute {
 pub(super) struct RouteIndex {
     /// The hostname of the listener; empty if it has none.
     hostname: String,
-    /// The indexed routes, from the oldest.
+    /// The indexed routes, from the oldest, and then the child Routes.
     pub routes: Vec<IndexedRoute>,
     /// By effective hostname: one table for each specificity of the route's own hostname, from the most
     /// specific.
@@ -70,13 +85,26 @@ pub(super) struct RouteMatch {
     pub rule: u32,
     /// Index of the match in the rule; `None` for route kinds without matches.
     pub at: Option<u32>,
-    family: TrafficKind,
+    /// The rules that delegate to the route, from the listener down, and the place among all matches of the first.
+    pub delegated: Option<Arc<DelegatedMatch>>,
+    /// Whether the rule delegates, and it is not decided which child Route takes a request.
+    pub is_undecided: bool,
+    pub(super) family: TrafficKind,
     pub conditions: Arc<MatchConditions>,
+}
+
+/// How a match of a child Route is reached.
+#[derive(Debug)]
+pub(super) struct DelegatedMatch {
+    /// Routes by their index in [`RouteIndex::routes`], each with the index of the rule that delegates.
+    pub above: Vec<(usize, u32)>,
+    /// The number of the match among those of the first rule.
+    pub number: u32,
 }
 
 /// The traffic that a route kind matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TrafficKind {
+pub(super) enum TrafficKind {
     Http,
     Grpc,
     /// Connections, matched by server name or not at all.
@@ -125,6 +153,7 @@ impl RouteIndex {
             ..Self::default()
         };
         let mut used_hosts: [HostnameSet; 2] = Default::default();
+        let mut child_keys = ChildKeys::new(&routes);
         for (position, route_ref) in routes.iter().enumerate() {
             let hosts = if is_mesh {
                 HashMap::from([(String::new(), Specificity::default())])
@@ -142,13 +171,16 @@ impl RouteIndex {
                 }
                 hosts.keys().for_each(|host| own.add(host));
             }
-            index.add(route_ref.candidates(position, dialect), &hosts);
+            let mut candidates = route_ref.candidates(position, dialect);
+            child_routes::expand(&mut candidates, route_ref, &mut child_keys, dialect);
+            index.add(candidates, &hosts);
         }
         for tables in index.hosts.values_mut() {
             tables.sort_by_key(|(specificity, _)| Reverse(*specificity));
             tables.iter_mut().for_each(|(_, table)| table.sort(dialect));
         }
-        let served = routes.iter().map(|route_ref| IndexedRoute {
+        let served = child_keys.into_routes().into_iter();
+        let served = served.map(|route_ref| IndexedRoute {
             key: route_ref.key.clone(),
             object: Arc::clone(route_ref.object),
         });
@@ -164,8 +196,9 @@ impl RouteIndex {
             let existing = own.get(route_ref.key);
             existing.is_some_and(|existing| has_same_matches(existing, route_ref.object))
         };
+        let routes = ChildKeys::new(routes).into_routes();
         let as_many = self.hostname == hostname && self.routes.len() == routes.len();
-        as_many && routes.iter().all(is_indexed)
+        as_many && routes.into_iter().all(is_indexed)
     }
 
     fn add(&mut self, candidates: Vec<RouteMatch>, hosts: &HashMap<String, Specificity>) {
@@ -315,10 +348,12 @@ fn first<'c>(candidates: &'c [RouteMatch], request: &Request) -> Option<&'c Rout
     })
 }
 
-/// Reports whether two versions of a route have the same matches: only their status may differ.
+/// Reports whether two versions of a route have the same matches: only their status may differ. Labels select child
+/// Routes, and annotations say how these match.
 fn has_same_matches(one: &Arc<Object>, other: &Arc<Object>) -> bool {
     let same_spec = || one.body.get("spec") == other.body.get("spec");
-    Arc::ptr_eq(one, other) || (one.created == other.created && same_spec())
+    let same_metadata = || one.labels == other.labels && one.annotations == other.annotations;
+    Arc::ptr_eq(one, other) || (one.created == other.created && same_metadata() && same_spec())
 }
 
 /// Returns the key of a call; `None` if a part of it is a regular expression.
@@ -345,7 +380,13 @@ impl RouteMatch {
     fn precedence(&self, dialect: &Dialect) -> Precedence {
         let criteria = dialect.match_order.iter();
         let counts = criteria.map(|criterion| Reverse(self.conditions.count(*criterion)));
-        (counts.collect(), self.route, self.rule, self.at)
+        let counts = counts.collect();
+        // A child Route has the place of the rule that delegates to it.
+        let delegated = self.delegated.as_ref();
+        match delegated.and_then(|found| Some((found.above.first()?, found.number))) {
+            Some((&(route, rule), number)) => (counts, route, rule, Some(number)),
+            None => (counts, self.route, self.rule, self.at),
+        }
     }
 }
 
@@ -416,6 +457,8 @@ impl RouteRef<'_> {
                     route: position,
                     rule: u32::try_from(rule).unwrap_or(u32::MAX),
                     at: read.map(|_| at),
+                    delegated: None,
+                    is_undecided: false,
                     family,
                     conditions: Arc::new(read.map(|read| read(value, dialect)).unwrap_or_default()),
                 });

@@ -3,6 +3,7 @@
 //! A [`Dialect`] holds the choices that the Gateway API leaves to implementations, and the deviations of a
 //! project. Each Gateway has the dialect of its controller.
 
+mod child_routes;
 mod conditions;
 mod dialect;
 mod hostnames;

@@ -91,6 +91,8 @@ pub enum NoMatchReason {
     NoRoute,
     /// Routes accept the host, but the request meets none of their matches.
     NoMatch,
+    /// A rule matches and delegates, and it is not decided which child Route takes the request (specification 12.14).
+    DelegationNotFollowed,
     /// The host is malformed.
     NotAHost,
     /// The path is malformed.
@@ -128,6 +130,7 @@ impl NoMatchReason {
             Self::HostnameNotServed => "HostnameNotServed",
             Self::NoRoute => "NoRoute",
             Self::NoMatch => "NoMatch",
+            Self::DelegationNotFollowed => "DelegationNotFollowed",
             Self::NotAHost => "NotAHost",
             Self::NotARequestPath => "NotARequestPath",
             Self::AmbiguousPath => "AmbiguousPath",
@@ -149,6 +152,9 @@ impl fmt::Display for NoMatchReason {
             Self::HostnameNotServed => "no listener accepts the host",
             Self::NoRoute => "no route of the listener accepts the host",
             Self::NoMatch => "routes accept the host, but the request meets none of their matches",
+            Self::DelegationNotFollowed => {
+                "a rule matches that delegates, and it is not decided which child Route takes the request"
+            }
             Self::NotAHost => "the host is malformed",
             Self::NotARequestPath => "the path is malformed",
             Self::AmbiguousPath => {

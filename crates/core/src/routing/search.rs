@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::sync::Arc;
 
 use hashbrown::HashSet;
@@ -9,20 +10,22 @@ use serde_json::Value;
 
 use super::dialect::{Dialect, ListenerIsolation};
 use super::hostnames::Specificity;
-use super::index::{IndexMatch, IndexRules, RouteIndex, RouteMatch, RouteRef};
+use super::index::{DelegatingRule, IndexMatch, IndexRules, RouteIndex, RouteMatch, RouteRef};
 use super::listeners::{ListenerCandidate, ListenerFilter};
 use super::request::{BadRequest, Protocol, Request, RequestParts};
 use super::result::{
     MatchFailure, MatchedRule, NearMiss, NoMatchReason, RoutingOptions, RoutingResult,
 };
 use super::router::{IndexOwner, RequestRouter};
-use crate::model::{ListenerSetStep, ObjectKey, Root, RouteStep, RuleStep, TrafficPath};
+use crate::model::{ListenerSetStep, ObjectKey, Root, TrafficPath};
 use crate::store::{BackendRef, NamespacedName, Projection, Store};
 use crate::topology::mesh::MeshRoute;
 use crate::topology::{GatewayNode, RootController, Topology};
 
 /// Maximum number of near misses in a result.
 const MAX_NEAR_MISSES: usize = 3;
+/// Maximum number of child Routes of all rules of a listener that delegate, each counted for each way to it.
+const MAX_CHILD_ROUTES: usize = 20_000;
 /// Maximum number of matches that are examined for near misses.
 const MAX_EXAMINED_MATCHES: usize = 2_000;
 
@@ -234,7 +237,12 @@ impl<'a> DialectSearch<'_, 'a> {
     ) -> MatchScope<'a> {
         let routes = || {
             let routes = listener.node.routes.iter();
-            routes.filter_map(|&route| self.route_ref(route)).collect()
+            let gateway = self.search.topology.gateways.get(name);
+            let delegates = gateway.is_some_and(|gateway| gateway.delegates);
+            let left = Cell::new(if delegates { MAX_CHILD_ROUTES } else { 0 });
+            routes
+                .filter_map(|&route| self.route_ref(route, delegates, &left))
+                .collect()
         };
         let key = self.search.topology.key(listener.node.node).clone();
         let mut path = root(name);
@@ -274,17 +282,36 @@ impl<'a> DialectSearch<'_, 'a> {
         })
     }
 
-    fn route_ref(&self, route: usize) -> Option<RouteRef<'a>> {
-        let key = &self.search.topology.routes.get(route)?.key;
-        let entry = self.search.store.get(key)?;
-        match &entry.projection {
-            Projection::Route(route) => Some(RouteRef {
-                key,
-                object: &entry.object,
-                route,
-            }),
-            _ => None,
-        }
+    /// A route with its child Routes, if it `delegates` below this Gateway and as long as some are `left` of the number
+    /// for a listener. There are as many levels as rules on a path can delegate.
+    fn route_ref(&self, route: usize, delegates: bool, left: &Cell<usize>) -> Option<RouteRef<'a>> {
+        let topology = self.search.topology;
+        let node = topology.routes.get(route)?;
+        let entry = self.search.store.get(&node.key)?;
+        let Projection::Route(route) = &entry.projection else {
+            return None;
+        };
+        let rules = node.rules.iter().enumerate().filter(|_| delegates);
+        let rules = rules.filter(|(_, rule)| topology.delegations.is_followed(rule.node));
+        let delegating = rules.map(|(number, rule)| {
+            let is_bounded = rule.children.len() <= left.get();
+            left.set(left.get().saturating_sub(rule.children.len()));
+            let children = rule.children.iter().filter(|_| is_bounded);
+            DelegatingRule {
+                rule: number,
+                children: children
+                    .filter_map(|&child| self.route_ref(child, delegates, left))
+                    .collect(),
+                only: topology.delegations.delegates_only(rule.node),
+                is_bounded,
+            }
+        });
+        Some(RouteRef {
+            key: &node.key,
+            object: &entry.object,
+            route,
+            delegating: delegating.collect(),
+        })
     }
 
     /// Searches the routes of a Service for a client: the routes in the client's namespace if any of
@@ -319,7 +346,7 @@ impl<'a> DialectSearch<'_, 'a> {
         let index = self.index(owner, "", || {
             let routes = routes.iter();
             routes
-                .filter_map(|route| self.route_ref(route.route))
+                .filter_map(|route| self.route_ref(route.route, false, &Cell::new(0)))
                 .collect()
         });
         let parent_port = |key: &ObjectKey| {
@@ -343,7 +370,7 @@ impl<'a> DialectSearch<'_, 'a> {
         {
             Some(candidate) => {
                 let scope = scope(port_of(candidate));
-                result.matched.extend(self.matched_rule(&scope, candidate));
+                self.add_match(&scope, candidate, result);
             }
             None => {
                 let failure = self.match_failure(&scope(None), &none_taken);
@@ -382,7 +409,7 @@ impl<'a> DialectSearch<'_, 'a> {
         let at = best.map_or(0, |(_, at, _)| at);
         match (scopes.get(at), best.and_then(|(.., candidate)| candidate)) {
             (Some((scope, _)), Some(candidate)) => {
-                result.matched.extend(self.matched_rule(scope, candidate));
+                self.add_match(scope, candidate, result);
             }
             (Some((scope, taken)), None) => {
                 result.failures.push(self.match_failure(scope, taken));
@@ -402,24 +429,64 @@ impl<'a> DialectSearch<'_, 'a> {
         index.find(&self.request.as_http(), self.dialect, taken)
     }
 
-    fn matched_rule(&self, scope: &MatchScope<'_>, candidate: &RouteMatch) -> Option<MatchedRule> {
+    /// Adds the rule of a match, or a failure if the rule delegates and it is not decided which child Route takes the
+    /// request.
+    fn add_match(
+        &self,
+        scope: &MatchScope<'_>,
+        candidate: &RouteMatch,
+        result: &mut RoutingResult,
+    ) {
+        let Some(matched) = self.matched_rule(scope, candidate) else {
+            return;
+        };
+        if candidate.is_undecided {
+            let reason = NoMatchReason::DelegationNotFollowed;
+            result.failures.push(MatchFailure {
+                path: matched.path,
+                ..self.failure(scope.path, reason)
+            });
+        } else {
+            result.matched.push(matched);
+        }
+    }
+
+    /// Appends the steps of a rule to the name of a path.
+    fn write_rule(
+        &self,
+        scope: &MatchScope<'_>,
+        (route, rule): (usize, u32),
+        path: &mut String,
+    ) -> Option<()> {
         let topology = self.search.topology;
+        let key = &scope.index.routes.get(route)?.key;
+        let node = topology.routes.get(*topology.route_index.get(key)?)?;
+        let ObjectKey {
+            kind,
+            namespace,
+            name,
+        } = key;
+        // Writing to a String does not fail.
+        let _ = write!(path, "/routes/{}/{namespace}/{name}/rules/", kind.short());
+        let _ = match &node.rules.get(rule as usize)?.name {
+            Some(name) => write!(path, "{name}"),
+            None => write!(path, "#{rule}"),
+        };
+        Some(())
+    }
+
+    fn matched_rule(&self, scope: &MatchScope<'_>, candidate: &RouteMatch) -> Option<MatchedRule> {
         let key = &scope.index.routes.get(candidate.route)?.key;
-        let route = topology.routes.get(*topology.route_index.get(key)?)?;
-        let rule = route.rules.get(candidate.rule as usize)?;
-        let kind = key.kind.short();
-        let mut path = scope.path;
-        path.route = Some(RouteStep {
-            kind: &kind,
-            namespace: &key.namespace,
-            name: &key.name,
-        });
-        path.rule = Some(match &rule.name {
-            Some(name) => RuleStep::Name(name),
-            None => RuleStep::Index(candidate.rule),
-        });
+        let mut path = scope.path.to_string();
+        let above = candidate
+            .delegated
+            .iter()
+            .flat_map(|delegated| &delegated.above);
+        for &(route, rule) in above.chain([&(candidate.route, candidate.rule)]) {
+            self.write_rule(scope, (route, rule), &mut path)?;
+        }
         Some(MatchedRule {
-            path: path.to_string(),
+            path,
             port: scope.port,
             rule: candidate.rule,
             at: candidate.at,

@@ -4,7 +4,7 @@ use super::mesh::{MeshRoot, MeshRoute};
 use super::parent_ref::{ListenerContext, admits, check_parent_ref};
 use super::{
     BackendNode, ClassNode, GatewayNode, ListenerNode, ListenerSetNode, NodeId, RootController,
-    RouteNode, RuleNode, Topology,
+    RouteNode, RoutingTraits, RuleNode, Topology,
 };
 use crate::model::{GroupKind, NodeKey, ObjectKey, PathErrorReason, Section, Str, groups};
 use crate::store::{
@@ -38,9 +38,8 @@ pub(crate) fn service<'s>(
 }
 
 impl Topology {
-    /// Builds the topology of a store. `isolates` returns whether a controller takes from routes the hostnames that
-    /// another listener of the port has (specification 12.5).
-    pub fn build(store: &Store, isolates: &dyn Fn(&RootController) -> bool) -> Self {
+    /// Builds the topology of a store. `traits_of` returns what is known of a controller.
+    pub fn build(store: &Store, traits_of: &dyn Fn(&RootController) -> RoutingTraits) -> Self {
         let mut topology = Topology {
             labels: store.namespaces(),
             ..Topology::default()
@@ -54,9 +53,11 @@ impl Topology {
         topology.add_gateways(store);
         topology.rank_sets(store);
         topology.share_ports(store);
-        topology.isolate_hostnames(store, isolates);
+        topology.apply_traits(store, traits_of);
         topology.add_routes(store);
-        topology.add_delegations(store);
+        if topology.gateways.values().any(|gateway| gateway.delegates) {
+            topology.add_delegations(store);
+        }
         topology.attach_routes(store);
         topology
     }
@@ -87,6 +88,7 @@ impl Topology {
                 GatewayNode {
                     node,
                     class: gateway.class.clone(),
+                    delegates: false,
                     listeners,
                     sets: Vec::new(),
                 },
@@ -179,6 +181,7 @@ impl Topology {
             node,
             name: rule.name.clone(),
             backends,
+            children: Vec::new(),
         }
     }
 
@@ -263,7 +266,9 @@ impl Topology {
         let name: NamespacedName = (parent.namespace.clone(), parent.name.clone());
         let is_set = parent.kind.is(groups::GATEWAY, "ListenerSet");
         if route_kind(&parent.kind).is_some() {
-            return Err(PathErrorReason::DelegationNotFollowed);
+            let parent = ObjectKey::new(parent.kind.clone(), name.0, name.1);
+            let refusal = self.parent_route_refusal(store, &parent, index);
+            return refusal.map_or(Ok(()), Err);
         }
         if !is_set && !parent.kind.is(groups::GATEWAY, "Gateway") {
             return Err(PathErrorReason::NoMatchingParent);

@@ -8,15 +8,25 @@ use super::trie::{PathTrie, TrieNodeId, TrieRoot};
 use super::{BackendNode, ListenerNode, RootController, RootKind, RuleNode, Topology};
 use crate::model::{GroupKind, Level, Str};
 
-/// Builds a trie. The subtree of a route is added once for Gateways and once for mesh roots, because mesh
-/// paths need no ReferenceGrants.
+/// The roots whose paths below a route are the same: each has a subtree of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Below {
+    /// Gateways.
+    Gateways,
+    /// Gateways whose controllers follow delegation (specification 1.8).
+    Delegating,
+    /// Mesh roots, whose paths need no ReferenceGrants.
+    Services,
+}
+
+/// Builds a trie. The subtree of a route is added once for each of [`Below`].
 struct TrieBuilder<'t> {
     topology: &'t Topology,
     /// The names of kinds as they are written in paths.
     kinds: &'t HashMap<&'t GroupKind, Str>,
     trie: PathTrie,
-    below_gateways: Vec<Option<TrieNodeId>>,
-    below_services: Vec<Option<TrieNodeId>>,
+    /// The subtrees that were added, by the index of the route.
+    added: [Vec<Option<TrieNodeId>>; 3],
 }
 
 impl Topology {
@@ -31,8 +41,7 @@ impl Topology {
             topology: self,
             kinds: &kinds,
             trie: PathTrie::default(),
-            below_gateways: vec![None; self.routes.len()],
-            below_services: vec![None; self.routes.len()],
+            added: std::array::from_fn(|_| vec![None; self.routes.len()]),
         };
         builder.classes();
         builder.gateways();
@@ -77,9 +86,13 @@ impl<'t> TrieBuilder<'t> {
 
     fn gateways(&mut self) {
         for (name, gateway) in &self.topology.gateways {
-            let mut below = self.listeners(&gateway.listeners);
+            let root = match gateway.delegates {
+                true => Below::Delegating,
+                false => Below::Gateways,
+            };
+            let mut below = self.listeners(&gateway.listeners, root);
             for set in gateway.sets.iter().filter(|set| set.admitted) {
-                let listeners = self.listeners(&set.listeners);
+                let listeners = self.listeners(&set.listeners, root);
                 let id = self.trie.add((set.node, Level::ListenerSet), &listeners);
                 below.push((EdgeLabel::ListenerSet(&set.name.0, &set.name.1), id));
             }
@@ -96,10 +109,14 @@ impl<'t> TrieBuilder<'t> {
         }
     }
 
-    fn listeners(&mut self, listeners: &'t [ListenerNode]) -> Vec<(EdgeLabel<'t>, TrieNodeId)> {
+    fn listeners(
+        &mut self,
+        listeners: &'t [ListenerNode],
+        root: Below,
+    ) -> Vec<(EdgeLabel<'t>, TrieNodeId)> {
         let mut found = Vec::with_capacity(listeners.len());
         for listener in listeners {
-            let routes = self.routes(&listener.routes, RootKind::Gateway);
+            let routes = self.routes(&listener.routes, root);
             let id = self.trie.add((listener.node, Level::Listener), &routes);
             found.push((EdgeLabel::Listener(&listener.name), id));
         }
@@ -107,9 +124,9 @@ impl<'t> TrieBuilder<'t> {
     }
 
     fn mesh(&mut self, name: &(Str, Str), root: &MeshRoot, client: Str) {
-        let mut below = self.routes(&root.routes(&client, None), RootKind::Mesh);
+        let mut below = self.routes(&root.routes(&client, None), Below::Services);
         for (&port, &node) in &root.ports {
-            let routes = self.routes(&root.routes(&client, Some(port)), RootKind::Mesh);
+            let routes = self.routes(&root.routes(&client, Some(port)), Below::Services);
             let id = self.trie.add((node, Level::Listener), &routes);
             below.push((EdgeLabel::Port(port), id));
         }
@@ -124,7 +141,7 @@ impl<'t> TrieBuilder<'t> {
         self.trie.add_root(label, id, root);
     }
 
-    fn routes(&mut self, routes: &[usize], root: RootKind) -> Vec<(EdgeLabel<'t>, TrieNodeId)> {
+    fn routes(&mut self, routes: &[usize], root: Below) -> Vec<(EdgeLabel<'t>, TrieNodeId)> {
         let topology = self.topology;
         let mut found = Vec::with_capacity(routes.len());
         for &index in routes {
@@ -139,12 +156,8 @@ impl<'t> TrieBuilder<'t> {
         found
     }
 
-    fn route(&mut self, index: usize, root: RootKind) -> TrieNodeId {
-        let added = match root {
-            RootKind::Mesh => &self.below_services,
-            _ => &self.below_gateways,
-        };
-        if let Some(Some(id)) = added.get(index) {
+    fn route(&mut self, index: usize, root: Below) -> TrieNodeId {
+        if let Some(Some(id)) = self.added_below(root).get(index) {
             return *id;
         }
         let topology = self.topology;
@@ -162,24 +175,45 @@ impl<'t> TrieBuilder<'t> {
         let node = route.map(|route| route.node);
         let node = node.unwrap_or(super::NodeId(u32::MAX));
         let id = self.trie.add((node, Level::Route), &below);
-        let added = match root {
-            RootKind::Mesh => &mut self.below_services,
-            _ => &mut self.below_gateways,
-        };
-        if let Some(slot) = added.get_mut(index) {
+        if let Some(slot) = self.added_below(root).get_mut(index) {
             *slot = Some(id);
         }
         id
     }
 
-    fn rule(&mut self, rule: &'t RuleNode, root: RootKind) -> TrieNodeId {
-        let below: Vec<_> = rule
+    /// The subtrees that were added for some roots.
+    fn added_below(&mut self, root: Below) -> &mut Vec<Option<TrieNodeId>> {
+        let [gateways, delegating, services] = &mut self.added;
+        match root {
+            Below::Gateways => gateways,
+            Below::Delegating => delegating,
+            Below::Services => services,
+        }
+    }
+
+    fn rule(&mut self, rule: &'t RuleNode, root: Below) -> TrieNodeId {
+        let topology = self.topology;
+        let kind = match root {
+            Below::Gateways | Below::Delegating => RootKind::Gateway,
+            Below::Services => RootKind::Mesh,
+        };
+        let delegates =
+            root == Below::Delegating && topology.delegations.of_rule(rule.node).is_some();
+        let mut below: Vec<_> = rule
             .backends
             .iter()
-            .filter(|backend| backend.reason(root).is_none())
+            .filter(|backend| backend.reason(kind).is_none())
+            .filter(|backend| !delegates || topology.has_backend(rule, backend))
             .map(|backend| self.backend(backend))
             .collect();
-        self.trie.add((rule.node, Level::RouteRule), &below)
+        if delegates {
+            below.extend(self.routes(&rule.children, root));
+        }
+        let id = self.trie.add((rule.node, Level::RouteRule), &below);
+        if delegates {
+            self.trie.add_delegating(id);
+        }
+        id
     }
 
     fn backend(&mut self, backend: &'t BackendNode) -> (EdgeLabel<'t>, TrieNodeId) {

@@ -1,15 +1,16 @@
 //! Delegation between Routes (specification 1.8): which Routes the backendRefs of rules name.
 //!
-//! Delegation is not followed: no path leads from a rule to a child Route. The topology knows the nodes of
-//! the child Routes of each rule, so that answers can tell what they do not know.
+//! The topology knows the nodes of the child Routes of each rule, so that answers of kinds that do not follow
+//! delegation can tell what they do not know. [`super::child_routes`] decides where paths lead on to child Routes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 
-use super::{NodeId, PathStep, RouteNode, Topology};
-use crate::model::{GroupKind, Level, NodeKey, ObjectKey, Str};
+use super::child_routes::NotFollowed;
+use super::{BackendNode, NodeId, PathStep, RouteNode, RuleNode, Topology};
+use crate::model::{GroupKind, Level, NodeKey, ObjectKey, Str, groups};
 use crate::store::{BackendRef, Projection, Rule, Store, route_kind};
 
 /// The number of nodes of child Routes that are collected for one rule. With more, all Routes count as
@@ -40,13 +41,19 @@ pub(crate) struct Delegations {
     list: Vec<Delegation>,
     /// The nodes of all child Routes, and of the Namespaces that these are in.
     nodes: HashSet<NodeId>,
-    /// The child Routes.
+    /// The child Routes of rules that are not followed.
     routes: HashSet<NodeId>,
+    /// The rules that are followed.
+    followed: HashSet<NodeId>,
+    /// Those among them that have no other backends.
+    delegating_only: HashSet<NodeId>,
+    /// The rules that are not followed.
+    not_followed: HashMap<NodeId, NotFollowed>,
 }
 
 /// The Routes that one backendRef names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Children {
+pub(super) enum Children {
     Named(ObjectKey),
     /// All Routes of a kind in a namespace.
     All(GroupKind, Str),
@@ -59,16 +66,16 @@ enum Children {
 }
 
 /// The Routes of a topology, for look-ups by [`Children`].
-struct RouteIndex<'s> {
+pub(super) struct RouteIndex<'s> {
     by_namespace: BTreeMap<(&'s GroupKind, &'s Str), Vec<usize>>,
     by_label: BTreeMap<(&'s str, &'s str), Vec<usize>>,
 }
 
 impl Children {
     /// The Routes that a backendRef names; `None` if it names none.
-    fn of(reference: &BackendRef) -> Option<Self> {
+    pub(super) fn of(reference: &BackendRef) -> Option<Self> {
         let group = &reference.kind.group;
-        if group.starts_with("delegation.") && &*reference.kind.kind == "label" {
+        if is_label(&reference.kind) {
             return Some(Children::Labelled {
                 label: format!("{group}/label"),
                 value: reference.name.clone(),
@@ -83,8 +90,42 @@ impl Children {
         })
     }
 
+    /// Whether only HTTPRoutes are named. A label selects the HTTPRoutes among the Routes that have it.
+    pub(super) fn are_http_routes(&self) -> bool {
+        match self {
+            Children::Named(key) => key.kind.is(groups::GATEWAY, "HTTPRoute"),
+            Children::All(kind, _) => kind.is(groups::GATEWAY, "HTTPRoute"),
+            Children::Labelled { .. } => true,
+        }
+    }
+
+    /// Whether a Route with these labels is named.
+    pub(super) fn includes(
+        &self,
+        route: &ObjectKey,
+        labels: Option<&BTreeMap<String, String>>,
+    ) -> bool {
+        match self {
+            Children::Named(key) => key == route,
+            Children::All(kind, namespace) => *kind == route.kind && *namespace == route.namespace,
+            Children::Labelled {
+                label,
+                value,
+                namespace,
+            } => {
+                namespace
+                    .as_ref()
+                    .is_none_or(|only| *only == route.namespace)
+                    && labels
+                        .and_then(|labels| labels.get(label))
+                        .map(String::as_str)
+                        == Some(&**value)
+            }
+        }
+    }
+
     /// The Routes that the backendRefs of a rule name.
-    fn of_rule(rule: &Rule) -> BTreeSet<Self> {
+    pub(super) fn of_rule(rule: &Rule) -> BTreeSet<Self> {
         rule.backends.iter().filter_map(Children::of).collect()
     }
 
@@ -104,6 +145,16 @@ impl Children {
             }
         }
     }
+}
+
+/// Whether backendRefs of a kind name Routes.
+fn is_route_reference(kind: &GroupKind) -> bool {
+    route_kind(kind).is_some() || is_label(kind)
+}
+
+/// Whether backendRefs of a kind name Routes by a label.
+fn is_label(kind: &GroupKind) -> bool {
+    kind.group.starts_with("delegation.") && &*kind.kind == "label"
 }
 
 /// Describes the child Routes of a rule by the first of its backendRefs.
@@ -156,24 +207,63 @@ impl Delegations {
         self.nodes.contains(&node)
     }
 
-    /// Whether a rule delegates to a Route.
-    pub(crate) fn has_route(&self, route: NodeId) -> bool {
+    /// Whether a rule that is not followed delegates to a Route.
+    pub(crate) fn has_unfollowed_route(&self, route: NodeId) -> bool {
         self.routes.contains(&route)
+    }
+
+    /// Whether paths lead on from a rule to its child Routes.
+    pub(crate) fn is_followed(&self, rule: NodeId) -> bool {
+        self.followed.contains(&rule)
+    }
+
+    /// Whether requests pass a rule only on the way to its child Routes.
+    pub(crate) fn delegates_only(&self, rule: NodeId) -> bool {
+        self.delegating_only.contains(&rule)
     }
 }
 
 impl Topology {
-    /// Describes the Routes that a rule delegates to; `None` if it delegates to none (specification 1.8).
+    /// Describes the Routes that a rule delegates to; `None` if it delegates to none, or no controller follows that
+    /// (specification 1.8).
     pub fn children_of_rule(&self, route: &ObjectKey, rule: usize) -> Option<&str> {
-        let route = self.routes.get(*self.route_index.get(route)?)?;
-        let id = self.delegations.of_rule(route.rules.get(rule)?.node)?;
+        let id = self
+            .delegations
+            .of_rule(self.rule_node(route, rule)?.node)?;
         Some(&self.delegations.get(id)?.children)
     }
 
-    /// Whether an object is a child Route of some rule, or a backend of one (specification 1.8).
+    /// Why a rule that delegates is not followed; `None` if it is.
+    pub fn not_followed(&self, route: &ObjectKey, rule: usize) -> Option<NotFollowed> {
+        let rule = self.rule_node(route, rule)?;
+        self.delegations.not_followed.get(&rule.node).copied()
+    }
+
+    /// A rule of a route.
+    pub(crate) fn rule_node(&self, route: &ObjectKey, rule: usize) -> Option<&RuleNode> {
+        let route = self.routes.get(*self.route_index.get(route)?)?;
+        route.rules.get(rule)
+    }
+
+    /// Whether an object is a child Route of a rule that is not followed, or a backend of one (specification 1.8).
     pub fn is_delegated(&self, object: &ObjectKey) -> bool {
         let node = self.node(&NodeKey::whole(object.clone()));
-        node.is_some_and(|node| self.delegations.has_node(node))
+        let delegations = &self.delegations;
+        node.is_some_and(|node| match route_kind(&object.kind) {
+            Some(_) => delegations.has_unfollowed_route(node),
+            None => delegations.has_node(node) && !delegations.not_followed.is_empty(),
+        })
+    }
+
+    /// Whether a backend stands for Routes that a rule delegates to.
+    pub(super) fn names_routes(&self, backend: &BackendNode) -> bool {
+        is_route_reference(&self.key(backend.node).object.kind)
+    }
+
+    /// Whether a rule leads to a backend below a Gateway whose controller follows delegation: in place of backends that
+    /// stand for Routes there are the paths of the child Routes, if the rule is followed.
+    pub(super) fn has_backend(&self, rule: &RuleNode, backend: &BackendNode) -> bool {
+        !self.delegations.is_followed(rule.node) || !self.names_routes(backend)
     }
 
     /// Finds the child Routes of all rules.
@@ -191,44 +281,79 @@ impl Topology {
         if children.iter().flatten().all(BTreeSet::is_empty) {
             return;
         }
-        let index = RouteIndex::of(&self.routes, store);
+        let mut routes = std::mem::take(&mut self.routes);
+        let index = RouteIndex::of(&routes, store);
+        let followed = self.follow(store, &routes, &children, &index);
+        let mut found = self.delegations_of(&routes, &children, &index);
+        drop(index);
+        for rule in routes.iter_mut().flat_map(|route| &mut route.rules) {
+            match followed.get(&rule.node) {
+                Some(Ok(children)) => {
+                    rule.children.clone_from(children);
+                    found.followed.insert(rule.node);
+                    let mut backends = rule.backends.iter();
+                    if backends.all(|backend| self.names_routes(backend)) {
+                        found.delegating_only.insert(rule.node);
+                    }
+                }
+                Some(Err(reason)) => {
+                    found.not_followed.insert(rule.node, *reason);
+                    let of_rule = found.by_rule.get(&rule.node);
+                    let of_rule = of_rule.and_then(|id| found.list.get(id.0 as usize));
+                    let steps = of_rule.into_iter().flat_map(|found| found.steps.iter());
+                    let routes = steps.filter(|step| step.level == Level::Route);
+                    found.routes.extend(routes.map(|step| step.node));
+                }
+                None => {}
+            }
+        }
+        self.routes = routes;
+        self.delegations = found;
+    }
+
+    /// The delegations of all rules, with the nodes of their child Routes.
+    fn delegations_of(
+        &self,
+        routes: &[RouteNode],
+        children: &[Vec<BTreeSet<Children>>],
+        index: &RouteIndex<'_>,
+    ) -> Delegations {
         let mut found = Delegations::default();
         let mut ids: HashMap<&BTreeSet<Children>, DelegationId> = HashMap::new();
         let mut all_routes: Option<Arc<[PathStep]>> = None;
-        for (route, rules) in self.routes.iter().zip(&children) {
-            for (rule, named) in route.rules.iter().zip(rules) {
-                if named.is_empty() {
-                    continue;
-                }
-                let id = *ids.entry(named).or_insert_with(|| {
-                    let steps = self.steps_of_children(named, &children, &index);
-                    let steps = steps.unwrap_or_else(|| {
-                        let all = || self.sorted_steps(0..self.routes.len());
-                        Arc::clone(all_routes.get_or_insert_with(|| all().into()))
-                    });
-                    found.list.push(Delegation {
-                        children: describe(named),
-                        steps,
-                    });
-                    DelegationId(u32::try_from(found.list.len() - 1).unwrap_or(u32::MAX))
+        let rules = routes.iter().zip(children);
+        let rules = rules.flat_map(|(route, named)| route.rules.iter().zip(named));
+        for (rule, named) in rules.filter(|(_, named)| !named.is_empty()) {
+            let id = *ids.entry(named).or_insert_with(|| {
+                let steps = self.steps_of_children(routes, named, children, index);
+                let steps = steps.unwrap_or_else(|| {
+                    let all = || self.sorted_steps(routes.iter());
+                    Arc::clone(all_routes.get_or_insert_with(|| all().into()))
                 });
-                found.by_rule.insert(rule.node, id);
-            }
+                found.list.push(Delegation {
+                    children: describe(named),
+                    steps,
+                });
+                DelegationId(u32::try_from(found.list.len() - 1).unwrap_or(u32::MAX))
+            });
+            found.by_rule.insert(rule.node, id);
         }
         for step in found.list.iter().flat_map(|found| found.steps.iter()) {
             found.nodes.insert(step.node);
             let object = &self.key(step.node).object;
             found.nodes.extend(self.namespace(&object.namespace));
-            if step.level == Level::Route {
-                found.routes.insert(step.node);
-            }
         }
-        self.delegations = found;
+        found
     }
 
     /// The routes that a backendRef names.
-    fn routes_named<'i>(&self, children: &'i Children, index: &'i RouteIndex<'i>) -> Vec<usize> {
-        let found: &'i [usize] = match children {
+    pub(super) fn routes_named(
+        &self,
+        routes: &[RouteNode],
+        children: &Children,
+        index: &RouteIndex<'_>,
+    ) -> Vec<usize> {
+        let found: &[usize] = match children {
             Children::Named(key) => {
                 return self.route_index.get(key).copied().into_iter().collect();
             }
@@ -248,13 +373,9 @@ impl Topology {
             } => namespace == only,
             _ => true,
         };
-        let routes = found.iter().copied();
-        routes
-            .filter(|&route| {
-                self.routes
-                    .get(route)
-                    .is_some_and(|r| is_in(&r.key.namespace))
-            })
+        let found = found.iter().copied();
+        found
+            .filter(|&route| routes.get(route).is_some_and(|r| is_in(&r.key.namespace)))
             .collect()
     }
 
@@ -262,6 +383,7 @@ impl Topology {
     /// visited. `None` if there are too many.
     fn steps_of_children(
         &self,
+        routes: &[RouteNode],
         named: &BTreeSet<Children>,
         children: &[Vec<BTreeSet<Children>>],
         index: &RouteIndex<'_>,
@@ -270,24 +392,27 @@ impl Topology {
         let mut pending: Vec<&BTreeSet<Children>> = vec![named];
         let mut size = 0;
         while let Some(named) = pending.pop() {
-            for route in named.iter().flat_map(|one| self.routes_named(one, index)) {
+            let named = named.iter();
+            for route in named.flat_map(|one| self.routes_named(routes, one, index)) {
                 if !visited.insert(route) {
                     continue;
                 }
-                size += self.routes.get(route).map_or(0, RouteNode::size);
+                size += routes.get(route).map_or(0, RouteNode::size);
                 if size > MAX_CHILD_NODES {
                     return None;
                 }
                 pending.extend(children.get(route).into_iter().flatten());
             }
         }
-        Some(self.sorted_steps(visited.into_iter()).into())
+        let visited = visited.into_iter();
+        let visited = visited.filter_map(|route| routes.get(route));
+        Some(self.sorted_steps(visited).into())
     }
 
     /// The nodes of routes, of their rules and of their backends, sorted by key.
-    fn sorted_steps(&self, routes: impl Iterator<Item = usize>) -> Vec<PathStep> {
+    fn sorted_steps<'r>(&self, routes: impl Iterator<Item = &'r RouteNode>) -> Vec<PathStep> {
         let mut steps: Vec<PathStep> = Vec::new();
-        for route in routes.filter_map(|route| self.routes.get(route)) {
+        for route in routes {
             route.add_steps(&mut steps);
         }
         steps.sort_by(|a, b| (self.key(a.node), a.level).cmp(&(self.key(b.node), b.level)));
@@ -328,8 +453,9 @@ mod tests {
 
     use serde_json::{Value, json};
 
+    use super::super::RoutingTraits;
     use super::*;
-    use crate::model::{Change, Object, groups};
+    use crate::model::{Change, Object};
 
     fn route(namespace: &str, name: &str, backends: &Value) -> Arc<Object> {
         let kind = GroupKind::new(groups::GATEWAY, "HTTPRoute");
@@ -344,12 +470,17 @@ mod tests {
         let names = (0..children).map(|number| format!("r{number:04}"));
         let mut upserts: Vec<_> = names.map(|name| route("a", &name, &json!([]))).collect();
         upserts.extend([route("b", "parent", &all), route("c", "apart", &json!([]))]);
+        let gateway = ObjectKey::new(GroupKind::new(groups::GATEWAY, "Gateway"), "b", "gw");
+        upserts.push(Arc::new(Object::new(gateway, json!({"spec": {}}))));
         let mut store = Store::default();
         store.apply(Change {
             upserts,
             ..Change::default()
         });
-        let topology = Topology::build(&store, &|_| false);
+        let topology = Topology::build(&store, &|_| RoutingTraits {
+            delegates: true,
+            ..RoutingTraits::default()
+        });
         assert_eq!(topology.delegations.list.len(), 1);
         topology.delegations.list[0].steps.len()
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::model::{PathName, Root, RuleStep};
+use crate::model::{DelegatingRules, PathName, Root, RouteStep, RuleStep, TrafficPath};
 
 /// One step in the name of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +22,17 @@ pub(super) enum EdgeLabel<'a> {
 }
 
 impl<'a> EdgeLabel<'a> {
+    fn of_route(route: RouteStep<'a>) -> Self {
+        EdgeLabel::Route(route.kind, route.namespace, route.name)
+    }
+
+    fn of_rule(rule: RuleStep<'a>) -> Self {
+        match rule {
+            RuleStep::Index(index) => EdgeLabel::RuleIndex(index),
+            RuleStep::Name(name) => EdgeLabel::RuleName(name),
+        }
+    }
+
     /// A tag for the kind of step, and the strings in it.
     fn parts(self) -> (u8, [&'a str; 3]) {
         match self {
@@ -81,14 +92,30 @@ impl<'a> EdgeLabel<'a> {
     }
 }
 
-/// The steps in the name of a path, at most eight.
-pub(super) fn labels<'a>(path: &PathName<'a>) -> [Option<EdgeLabel<'a>>; 8] {
-    let one = |label: EdgeLabel<'a>| [Some(label), None, None, None, None, None, None, None];
-    let path = match path {
-        PathName::GatewayClass(name) => return one(EdgeLabel::GatewayClass(name)),
-        PathName::Namespace(name) => return one(EdgeLabel::Namespace(name)),
-        PathName::Traffic(path) => path,
+/// The steps in the name of a path.
+pub(super) fn labels<'a>(path: &PathName<'a>) -> impl Iterator<Item = EdgeLabel<'a>> {
+    let (above, delegating, below) = match path {
+        PathName::GatewayClass(name) => (
+            [Some(EdgeLabel::GatewayClass(name)), None, None, None],
+            DelegatingRules::default(),
+            [None; 4],
+        ),
+        PathName::Namespace(name) => (
+            [Some(EdgeLabel::Namespace(name)), None, None, None],
+            DelegatingRules::default(),
+            [None; 4],
+        ),
+        PathName::Traffic(path) => (labels_of_root(path), path.delegating, labels_of_route(path)),
     };
+    let delegating = delegating
+        .iter()
+        .flat_map(|(route, rule)| [EdgeLabel::of_route(route), EdgeLabel::of_rule(rule)]);
+    let above = above.into_iter().flatten();
+    above.chain(delegating).chain(below.into_iter().flatten())
+}
+
+/// The steps down to the listener.
+fn labels_of_root<'a>(path: &TrafficPath<'a>) -> [Option<EdgeLabel<'a>>; 4] {
     let (root, root_port) = match path.root {
         Root::Gateway { namespace, name } => (EdgeLabel::Gateway(namespace, name), None),
         Root::Mesh {
@@ -107,12 +134,14 @@ pub(super) fn labels<'a>(path: &PathName<'a>) -> [Option<EdgeLabel<'a>>; 8] {
         path.listener_set
             .map(|s| EdgeLabel::ListenerSet(s.namespace, s.name)),
         path.listener.map(EdgeLabel::Listener),
-        path.route
-            .map(|r| EdgeLabel::Route(r.kind, r.namespace, r.name)),
-        path.rule.map(|rule| match rule {
-            RuleStep::Index(index) => EdgeLabel::RuleIndex(index),
-            RuleStep::Name(name) => EdgeLabel::RuleName(name),
-        }),
+    ]
+}
+
+/// The steps from the route on.
+fn labels_of_route<'a>(path: &TrafficPath<'a>) -> [Option<EdgeLabel<'a>>; 4] {
+    [
+        path.route.map(EdgeLabel::of_route),
+        path.rule.map(EdgeLabel::of_rule),
         path.backend
             .map(|b| EdgeLabel::Backend(b.kind, b.namespace, b.name)),
         path.port.map(EdgeLabel::Port),

@@ -9,9 +9,9 @@ use crate::model::{InternalError, PathName};
 pub struct ListedPath<'n, S> {
     /// The name of the path. A rule that has a name is written by name.
     pub name: &'n str,
-    /// The index of the rule on the path, if the rule is written by name. The path with the index instead
-    /// of the name is the same path.
-    pub rule_index: Option<u32>,
+    /// The index of each rule on the path that is written by name, from the root down. The path with an index
+    /// instead of the name is the same path.
+    pub rule_indexes: &'n [u32],
     /// The trie node at the end of the path.
     pub node: &'n TrieNode,
     /// The trie nodes from the root to the end.
@@ -51,7 +51,7 @@ pub struct PathStart {
     pub name: String,
     /// The trie nodes from the root to the end.
     pub resolved: Vec<TrieNodeId>,
-    rule_index: Option<u32>,
+    rule_indexes: Vec<u32>,
 }
 
 /// A step from a trie node to one of its children, as in the names of listed paths.
@@ -70,7 +70,7 @@ struct PathLister<'p, 'v, S, F> {
     trie: &'p PathTrie,
     step: F,
     name: String,
-    rule_index: Option<u32>,
+    rule_indexes: Vec<u32>,
     resolved: Vec<TrieNodeId>,
     visitor: &'v mut dyn PathVisitor<S>,
 }
@@ -81,7 +81,7 @@ impl PathStart {
         Self {
             name,
             resolved: vec![node],
-            rule_index: None,
+            rule_indexes: Vec::new(),
         }
     }
 }
@@ -126,7 +126,7 @@ impl PathTrie {
             let start = PathStart {
                 name: path.to_string(),
                 resolved,
-                rule_index: None,
+                rule_indexes: Vec::new(),
             };
             self.visit(Some(&start), begin, step, &mut FnVisitor(visit));
         }
@@ -145,7 +145,7 @@ impl PathTrie {
             trie: self,
             step,
             name: String::new(),
-            rule_index: None,
+            rule_indexes: Vec::new(),
             resolved: Vec::with_capacity(8),
             visitor,
         };
@@ -190,7 +190,7 @@ impl PathTrie {
                 Some("") => found.push(PathStart {
                     name: name.to_owned(),
                     resolved: listed.resolved.to_vec(),
-                    rule_index: listed.rule_index,
+                    rule_indexes: listed.rule_indexes.to_vec(),
                 }),
                 Some(rest) if rest.starts_with('/') => return WalkControl::Descend,
                 _ => {}
@@ -276,7 +276,7 @@ impl<S: Copy, F: Fn(S, TrieNodeId) -> Option<S>> PathLister<'_, '_, S, F> {
             return true;
         };
         self.name.clone_from(&start.name);
-        self.rule_index = start.rule_index;
+        self.rule_indexes.clone_from(&start.rule_indexes);
         self.resolved.clone_from(&start.resolved);
         if self
             .visitor
@@ -300,13 +300,13 @@ impl<S: Copy, F: Fn(S, TrieNodeId) -> Option<S>> PathLister<'_, '_, S, F> {
             return true;
         }
         let length = self.name.len();
-        let outer_index = self.rule_index;
+        let named_rules = self.rule_indexes.len();
         self.trie.write_label(edge, &mut self.name);
-        self.rule_index = outer_index.or(index);
+        self.rule_indexes.extend(index);
         self.resolved.push(edge.node());
         let control = self.visit_node(edge.node(), state);
         self.resolved.pop();
-        self.rule_index = outer_index;
+        self.rule_indexes.truncate(named_rules);
         self.name.truncate(length);
         control
     }
@@ -319,7 +319,7 @@ impl<S: Copy, F: Fn(S, TrieNodeId) -> Option<S>> PathLister<'_, '_, S, F> {
         };
         let listed = ListedPath {
             name: &self.name,
-            rule_index: self.rule_index,
+            rule_indexes: &self.rule_indexes,
             node,
             resolved: &self.resolved,
             state,
@@ -352,7 +352,7 @@ mod tests {
     use super::*;
     use crate::model::{Change, GroupKind, Object, ObjectKey, groups};
     use crate::store::Store;
-    use crate::topology::Topology;
+    use crate::topology::{RoutingTraits, Topology};
 
     fn object(kind: &str, namespace: &str, name: &str, spec: Value) -> Arc<Object> {
         let group = if kind == "Service" {
@@ -396,14 +396,14 @@ mod tests {
             ],
             ..Change::default()
         });
-        Topology::build(&store, &|_| false)
+        Topology::build(&store, &|_| RoutingTraits::default())
     }
 
-    fn listed(trie: &PathTrie, prefix: Option<&str>) -> BTreeSet<(String, Option<u32>)> {
+    fn listed(trie: &PathTrie, prefix: Option<&str>) -> BTreeSet<(String, Vec<u32>)> {
         let mut found = BTreeSet::new();
         let path = prefix.map(|text| PathName::parse(text).unwrap());
         let mut visit = |listed: &ListedPath<'_, ()>| {
-            let new = found.insert((listed.name.to_owned(), listed.rule_index));
+            let new = found.insert((listed.name.to_owned(), listed.rule_indexes.to_vec()));
             assert!(new, "{} is listed twice", listed.name);
             WalkControl::Descend
         };
@@ -436,9 +436,16 @@ mod tests {
     #[test]
     fn all_paths_below_a_named_rule_have_its_index() {
         let trie = topology().trie();
-        for (name, index) in listed(&trie, None) {
-            assert_eq!(index, name.contains("/rules/pay").then_some(0), "{name}");
-            let Some(index) = index else { continue };
+        for (name, indexes) in listed(&trie, None) {
+            let has_name = name.contains("/rules/pay");
+            assert_eq!(
+                indexes,
+                if has_name { vec![0] } else { Vec::new() },
+                "{name}"
+            );
+            let Some(index) = indexes.first() else {
+                continue;
+            };
             let other = name.replace("/rules/pay", &format!("/rules/#{index}"));
             let end = |name: &str| {
                 let mut last = None;
@@ -466,7 +473,7 @@ mod tests {
             found
                 .iter()
                 .zip(names)
-                .all(|((n, i), m)| *n == m && i.is_none())
+                .all(|((n, i), m)| *n == m && i.is_empty())
         );
         assert!(listed(&trie, Some("gateways/a/other")).is_empty());
         // A client without paths of its own takes those of `*`, listed with its own name.

@@ -76,6 +76,8 @@ impl Topology {
             client: namespace.clone(),
             controller: gateway.controller(class),
             rule: None,
+            delegates: gateway.delegates,
+            delegates_only: false,
         }
     }
 
@@ -98,14 +100,17 @@ impl Topology {
         let listener = listeners.iter().find(|l| *l.name == *listener_name);
         let listener = listener.ok_or(PathErrorReason::ListenerNotFound)?;
         resolved.push(listener.node, Level::Listener);
-        let Some(route) = path.route else {
+        let Some(route) = path.first_route() else {
             return Ok(resolved);
         };
         let index = self.route(&route)?;
         if !listener.routes.contains(&index) {
             let key = route_key(&route);
             let reason = self.parent_rejection(store, &key, kind, &parent, listener_name);
-            return Err(self.unless_delegated(index, reason));
+            return Err(match gateway.delegates {
+                true => self.unless_delegated(index, reason),
+                false => reason,
+            });
         }
         self.below_route(store, path, index, resolved)
     }
@@ -168,12 +173,12 @@ impl Topology {
                 .ok_or(PathErrorReason::NoMatchingParent)?;
             resolved.push(*node, Level::Listener);
         }
-        let Some(route) = path.route else {
+        let Some(route) = path.first_route() else {
             return Ok(resolved);
         };
         let index = self.route(&route)?;
         if !root.routes(client, port).contains(&index) {
-            return Err(self.unless_delegated(index, PathErrorReason::NoMatchingParent));
+            return Err(PathErrorReason::NoMatchingParent);
         }
         self.below_route(store, path, index, resolved)
     }
@@ -187,7 +192,7 @@ impl Topology {
     /// (specification 1.8).
     fn unless_delegated(&self, route: usize, reason: PathErrorReason) -> PathErrorReason {
         let node = self.routes.get(route).map(|route| route.node);
-        match node.is_some_and(|node| self.delegations.has_route(node)) {
+        match node.is_some_and(|node| self.delegations.has_unfollowed_route(node)) {
             true if reason == PathErrorReason::NoMatchingParent => {
                 PathErrorReason::DelegationNotFollowed
             }
@@ -202,10 +207,7 @@ impl Topology {
         index: usize,
         mut resolved: ResolvedPath,
     ) -> Result<ResolvedPath, PathErrorReason> {
-        let route = self
-            .routes
-            .get(index)
-            .ok_or(PathErrorReason::RouteNotFound)?;
+        let route = self.child_route(store, path, index, &mut resolved)?;
         resolved.push(route.node, Level::Route);
         let Some(step) = path.rule else {
             return Ok(resolved);
@@ -214,9 +216,14 @@ impl Topology {
         resolved.rule = u32::try_from(index).ok();
         resolved.push(rule.node, Level::RouteRule);
         let Some(step) = path.backend else {
+            resolved.delegates_only =
+                resolved.delegates && self.delegations.delegates_only(rule.node);
             return Ok(resolved);
         };
         let backend = self.backend_of(store, rule, &step, resolved.root)?;
+        if resolved.delegates && !self.has_backend(rule, backend) {
+            return Err(PathErrorReason::NotAPath);
+        }
         if let Some(reference) = backend.reference {
             resolved.push(reference, Level::Backend);
         }
@@ -228,6 +235,35 @@ impl Topology {
         let (_, node) = found.ok_or(PathErrorReason::PortNotFound)?;
         resolved.push(*node, Level::BackendPort);
         Ok(resolved)
+    }
+
+    /// The last route on a path that begins at the route with an index. Adds the steps of the rules that delegate
+    /// on the way (specification 1.8).
+    fn child_route(
+        &self,
+        store: &Store,
+        path: &TrafficPath<'_>,
+        first: usize,
+        resolved: &mut ResolvedPath,
+    ) -> Result<&RouteNode, PathErrorReason> {
+        let at = |index| self.routes.get(index).ok_or(PathErrorReason::RouteNotFound);
+        let mut route = at(first)?;
+        let above = path.delegating.iter();
+        let next = above.clone().skip(1).map(|(route, _)| route);
+        for ((_, rule), child) in above.zip(next.chain(path.route)) {
+            let (index, rule) = route.rule(rule).ok_or(PathErrorReason::RuleNotFound)?;
+            resolved.push(route.node, Level::Route);
+            resolved.push(rule.node, Level::RouteRule);
+            let child = self.route(&child)?;
+            if !resolved.delegates {
+                return Err(PathErrorReason::NotAPath);
+            }
+            if let Some(reason) = self.delegation_refusal(store, (route, index), child) {
+                return Err(reason);
+            }
+            route = at(child)?;
+        }
+        Ok(route)
     }
 
     fn backend_of<'r>(
@@ -284,9 +320,12 @@ impl ResolvedPath {
         root.map(|step| step.node)
     }
 
-    /// The level of the last step.
+    /// The level of the last step. A rule that only delegates counts as a part of its route (specification 1.8).
     pub fn end(&self) -> Level {
-        self.steps.last().map_or(Level::Root, |step| step.level)
+        match self.delegates_only {
+            true => Level::Route,
+            false => self.steps.last().map_or(Level::Root, |step| step.level),
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 
 pub(crate) mod build;
 mod build_trie;
+mod child_routes;
 pub(crate) mod delegation;
 mod edge_label;
 pub(crate) mod hostname;
@@ -18,6 +19,7 @@ mod trie;
 #[cfg(any(test, feature = "judge"))]
 mod walk;
 
+pub use child_routes::NotFollowed;
 pub use list_paths::{ListedPath, NamedStep, PathStart, PathVisitor, WalkControl};
 pub use trie::{PathTrie, TrieNode, TrieNodeId, TrieRoot};
 
@@ -72,8 +74,12 @@ pub struct ResolvedPath {
     pub client: Str,
     /// The controller of the root.
     pub controller: RootController,
-    /// The index of the rule on the path.
+    /// The index of the rule on the path; of the last one, if it delegates to child Routes.
     pub rule: Option<u32>,
+    /// Whether the controller of the root follows delegation (specification 1.8).
+    pub delegates: bool,
+    /// Whether requests pass the last step, a rule, only on the way to child Routes (specification 1.8).
+    pub delegates_only: bool,
 }
 
 /// The kind of the root that a path begins with.
@@ -90,8 +96,17 @@ pub enum RootKind {
     Mesh,
 }
 
+/// What the controller of a Gateway does with routes that others do not.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RoutingTraits {
+    /// Takes from routes the hostnames that another listener of the port has (specification 12.5).
+    pub isolates_hostnames: bool,
+    /// Follows delegation between Routes (specification 1.8).
+    pub delegates: bool,
+}
+
 /// The controller of a root.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RootController {
     /// Namespaces and mesh roots have no GatewayClass.
     #[default]
@@ -114,6 +129,8 @@ pub(crate) struct ClassNode {
 pub(crate) struct GatewayNode {
     pub(crate) node: NodeId,
     pub(crate) class: Str,
+    /// Whether the controller follows delegation (specification 1.8).
+    pub(crate) delegates: bool,
     pub(crate) listeners: Vec<ListenerNode>,
     pub(crate) sets: Vec<ListenerSetNode>,
 }
@@ -154,6 +171,8 @@ pub(crate) struct RuleNode {
     pub(crate) node: NodeId,
     pub(crate) name: Option<Str>,
     pub(crate) backends: Vec<BackendNode>,
+    /// The indexes of the child Routes that paths lead to, sorted (specification 1.8).
+    pub(crate) children: Vec<usize>,
 }
 
 /// A backend of a rule.

@@ -6,7 +6,9 @@ use hashbrown::{HashMap, HashSet};
 
 use super::build::{gateway_api, projected_listeners};
 use super::hostname::intersection;
-use super::{GatewayNode, ListenerNode, ListenerSetNode, NodeId, RootController, Topology};
+use super::{
+    GatewayNode, ListenerNode, ListenerSetNode, NodeId, RootController, RoutingTraits, Topology,
+};
 use crate::model::Str;
 use crate::store::{Listener, NamespacedName, Store};
 
@@ -81,14 +83,17 @@ impl Topology {
         }
     }
 
-    /// Collects the hostnames of listeners, by port, below the controllers that isolate listeners by them.
-    pub(super) fn isolate_hostnames(
+    /// Records what the controllers of Gateways do: whether they follow delegation, and the hostnames of listeners, by
+    /// port, below those that isolate listeners by them.
+    pub(super) fn apply_traits(
         &mut self,
         store: &Store,
-        isolates: &dyn Fn(&RootController) -> bool,
+        traits_of: &dyn Fn(&RootController) -> RoutingTraits,
     ) {
-        for (name, gateway) in &self.gateways {
-            if !isolates(&gateway.controller(self.classes.get(&gateway.class))) {
+        for (name, gateway) in &mut self.gateways {
+            let traits = traits_of(&gateway.controller(self.classes.get(&gateway.class)));
+            gateway.delegates = traits.delegates;
+            if !traits.isolates_hostnames {
                 continue;
             }
             let mut ports = PortHostnames::default();

@@ -30,6 +30,9 @@ pub struct PathTrie {
     references: Vec<(TrieNodeId, NodeId)>,
     /// The numbers of the edges to the roots.
     root_edges: Vec<u32>,
+    /// The trie nodes of rules that delegate, ascending, below Gateways whose controllers follow that (specification
+    /// 1.8).
+    delegating: Vec<TrieNodeId>,
     /// The number of paths that end at each trie node or below it.
     sizes: IndexVec<TrieNodeId, u64>,
     hasher: DefaultHashBuilder,
@@ -115,7 +118,7 @@ impl PathTrie {
         mut visit: impl FnMut(TrieNodeId),
     ) -> Result<bool, InternalError> {
         let mut at = ROOT_PARENT;
-        for label in labels(path).into_iter().flatten() {
+        for label in labels(path) {
             let found = match (self.child(at, label)?, label) {
                 // A client without paths of its own takes those of `*` (specification 1.3).
                 (None, EdgeLabel::Service(namespace, name, _)) => {
@@ -185,6 +188,21 @@ impl PathTrie {
     /// There is no such trie node.
     pub fn node(&self, id: TrieNodeId) -> Result<&TrieNode, InternalError> {
         self.nodes.get(id)
+    }
+
+    /// Whether rules delegate (specification 1.8): only there a path may have several nodes of one level.
+    pub fn has_delegating_rules(&self) -> bool {
+        !self.delegating.is_empty()
+    }
+
+    /// Whether a trie node is a rule that delegates, below a Gateway whose controller follows that (specification 1.8).
+    pub fn is_delegating(&self, id: TrieNodeId) -> bool {
+        self.delegating.binary_search(&id).is_ok()
+    }
+
+    /// The trie nodes of rules that delegate.
+    pub fn delegating_rules(&self) -> impl Iterator<Item = TrieNodeId> {
+        self.delegating.iter().copied()
     }
 
     /// All trie nodes, children before their parents.
@@ -324,6 +342,11 @@ impl PathTrie {
     /// Records the backendRefs that lead to the trie node of a backend. The trie node must be the last one.
     pub(super) fn add_reference(&mut self, id: TrieNodeId, reference: NodeId) {
         self.references.push((id, reference));
+    }
+
+    /// Records a rule that delegates. The trie node must be the last one.
+    pub(super) fn add_delegating(&mut self, id: TrieNodeId) {
+        self.delegating.push(id);
     }
 
     /// Makes a trie node a root.

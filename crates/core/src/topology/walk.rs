@@ -91,6 +91,8 @@ impl Walker<'_, '_> {
 
     fn step(&mut self, node: NodeId, level: Level, below: impl FnOnce(&mut Self)) {
         self.resolved.steps.push(PathStep { node, level });
+        self.resolved.delegates_only =
+            self.resolved.delegates && self.topology.delegations.delegates_only(node);
         (self.visit)(&self.name, &self.resolved);
         below(self);
         self.resolved.steps.pop();
@@ -141,6 +143,7 @@ impl Walker<'_, '_> {
         for route in routes.iter().filter_map(|&r| topology.routes.get(r)) {
             let key = &route.key;
             let name = format!("{}/{}/{}", key.kind.short(), key.namespace, key.name);
+            let above = self.resolved.rule.take();
             self.descend("/routes/", &name, route.node, Level::Route, |walker| {
                 for (index, rule) in route.rules.iter().enumerate() {
                     let name = match &rule.name {
@@ -149,13 +152,19 @@ impl Walker<'_, '_> {
                     };
                     walker.resolved.rule = u32::try_from(index).ok();
                     walker.descend("/rules/", &name, rule.node, Level::RouteRule, |w| {
+                        let delegates = w.resolved.delegates;
                         for backend in &rule.backends {
-                            w.backend(backend);
+                            if !delegates || topology.has_backend(rule, backend) {
+                                w.backend(backend);
+                            }
+                        }
+                        if delegates {
+                            w.routes(&rule.children);
                         }
                     });
                 }
-                walker.resolved.rule = None;
             });
+            self.resolved.rule = above;
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! gatewayclasses/{name} | namespaces/{name}
-//! gateways/{ns}/{name}[/listenersets/{ns}/{name}][/listeners/{listener}][/routes/{Kind}/{ns}/{name}
+//! gateways/{ns}/{name}[/listenersets/{ns}/{name}][/listeners/{listener}]
+//!   [/routes/{Kind}/{ns}/{name}/rules/{rule}]...[/routes/{Kind}/{ns}/{name}
 //!   [/rules/{rule}[/backends/{Kind}/{ns}/{name}[/ports/{port}]]]]
 //! mesh/{clientNamespace}/services/{ns}/{name}[/ports/{port}][/routes/...]
 //! ```
@@ -12,6 +13,8 @@ mod prefix;
 
 use std::fmt;
 
+pub use parse::DelegatingRules;
+pub(crate) use parse::MAX_DELEGATIONS;
 pub use prefix::PathPrefix;
 
 use super::level::Level;
@@ -40,9 +43,11 @@ pub struct TrafficPath<'a> {
     pub listener_set: Option<ListenerSetStep<'a>>,
     /// The listener's name.
     pub listener: Option<&'a str>,
-    /// The route.
+    /// The rules that delegate on the way to the route, from the root down (specification 1.8).
+    pub delegating: DelegatingRules<'a>,
+    /// The route; the child Route, if a rule delegates to it.
     pub route: Option<RouteStep<'a>>,
-    /// The rule.
+    /// The rule of that route.
     pub rule: Option<RuleStep<'a>>,
     /// The backend.
     pub backend: Option<BackendStep<'a>>,
@@ -153,11 +158,18 @@ impl<'a> TrafficPath<'a> {
             root,
             listener_set: None,
             listener: None,
+            delegating: DelegatingRules::default(),
             route: None,
             rule: None,
             backend: None,
             port: None,
         }
+    }
+
+    /// Returns the route that is attached to the root: the first of those that delegate, if any do.
+    pub fn first_route(&self) -> Option<RouteStep<'a>> {
+        let mut delegating = self.delegating.iter();
+        delegating.next().map(|(route, _)| route).or(self.route)
     }
 }
 
@@ -193,6 +205,7 @@ impl fmt::Display for TrafficPath<'_> {
         if let Some(listener) = self.listener {
             write!(f, "/listeners/{listener}")?;
         }
+        self.delegating.fmt(f)?;
         if let Some(route) = self.route {
             write!(
                 f,

@@ -1,18 +1,66 @@
 //! The parser of path names.
 
+use std::fmt;
+
 use super::{
     BackendStep, ListenerSetStep, PathName, PathSyntaxError, Root, RouteStep, RuleStep, TrafficPath,
 };
 
 /// Maximum length of a path name in bytes. Valid Kubernetes names cannot form a longer path.
-const MAX_LENGTH: usize = 4_096;
+const MAX_LENGTH: usize = 8_192;
+/// The number of rules on a path that delegate to a child Route (specification 1.8).
+pub(crate) const MAX_DELEGATIONS: usize = 8;
+
+/// The rules on a path that delegate, as the text of their steps:
+/// `routes/{Kind}/{ns}/{name}/rules/{rule}`, at most eight times (specification 1.8).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct DelegatingRules<'a>(&'a str);
+
+/// Iterates over [`DelegatingRules`].
+#[derive(Clone)]
+struct DelegatingRulesIter<'a>(Option<PathParser<'a>>);
 
 /// A cursor over the parts between slashes.
+#[derive(Clone)]
 struct PathParser<'a> {
     text: &'a str,
     at: usize,
     /// The part that begins at `at`; `None` past the end.
     next: Option<&'a str>,
+}
+
+impl<'a> DelegatingRules<'a> {
+    /// Whether no rule on the path delegates.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Each rule with its route, from the root down.
+    pub fn iter(&self) -> impl Iterator<Item = (RouteStep<'a>, RuleStep<'a>)> + Clone + use<'a> {
+        DelegatingRulesIter((!self.is_empty()).then(|| PathParser::new(self.0)))
+    }
+}
+
+impl<'a> Iterator for DelegatingRulesIter<'a> {
+    type Item = (RouteStep<'a>, RuleStep<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let parser = self.0.as_mut().filter(|parser| !parser.done())?;
+        // The text is a part of a name that was parsed.
+        parser.skip();
+        let route = parser.route().ok()?;
+        parser.skip();
+        Some((route, parser.rule().ok()?))
+    }
+}
+
+impl fmt::Display for DelegatingRules<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.is_empty() {
+            true => Ok(()),
+            false => write!(f, "/{}", self.0),
+        }
+    }
 }
 
 impl<'a> PathName<'a> {
@@ -24,7 +72,7 @@ impl<'a> PathName<'a> {
         if text.len() > MAX_LENGTH {
             return Err(PathSyntaxError {
                 offset: MAX_LENGTH,
-                message: "path name is longer than 4096 bytes",
+                message: "path name is longer than 8192 bytes",
             });
         }
         let mut parser = PathParser::new(text);
@@ -177,18 +225,34 @@ impl<'a> PathParser<'a> {
     }
 
     fn below_root(&mut self, path: &mut TrafficPath<'a>) -> Result<(), PathSyntaxError> {
+        let first = self.at;
         if !self.keyword("routes") {
             return Ok(());
         }
-        path.route = Some(RouteStep {
-            kind: self.name()?,
-            namespace: self.name()?,
-            name: self.name()?,
-        });
+        path.route = Some(self.route()?);
         if !self.keyword("rules") {
             return Ok(());
         }
         path.rule = Some(self.rule()?);
+        for depth in 0.. {
+            let next = self.at;
+            if !self.keyword("routes") {
+                break;
+            }
+            if depth == MAX_DELEGATIONS {
+                return Err(PathSyntaxError {
+                    offset: next,
+                    message: "more than 8 rules delegate",
+                });
+            }
+            let above = self.text.get(first..next.saturating_sub(1));
+            path.delegating = DelegatingRules(above.unwrap_or_default());
+            (path.route, path.rule) = (Some(self.route()?), None);
+            if !self.keyword("rules") {
+                return Ok(());
+            }
+            path.rule = Some(self.rule()?);
+        }
         if !self.keyword("backends") {
             return Ok(());
         }
@@ -201,6 +265,14 @@ impl<'a> PathParser<'a> {
             path.port = Some(self.port()?);
         }
         Ok(())
+    }
+
+    fn route(&mut self) -> Result<RouteStep<'a>, PathSyntaxError> {
+        Ok(RouteStep {
+            kind: self.name()?,
+            namespace: self.name()?,
+            name: self.name()?,
+        })
     }
 
     fn rule(&mut self) -> Result<RuleStep<'a>, PathSyntaxError> {
@@ -238,6 +310,8 @@ mod tests {
             "gateways/ns/gw/listeners/http/routes/HTTPRoute/ns/r/rules/one/backends/Service/ns/s/ports/80",
             "mesh/*/services/ns/svc",
             "mesh/team/services/ns/svc/ports/80/routes/HTTPRoute/ns/r",
+            "gateways/ns/gw/listeners/l/routes/HTTPRoute/ns/r/rules/#0/routes/HTTPRoute/b/c",
+            "gateways/ns/gw/listeners/l/routes/HTTPRoute/ns/r/rules/#0/routes/HTTPRoute/b/c/rules/x/routes/G/b/d/rules/#1/backends/Service/ns/s",
         ] {
             assert_eq!(
                 PathName::parse(text).map(|p| p.to_string()),
@@ -272,6 +346,31 @@ mod tests {
             let parsed = PathName::parse(text).map_err(|e| e.offset.min(text.len()));
             assert_eq!(parsed, Err(offset.min(text.len())), "{text}");
         }
-        assert!(PathName::parse(&"gateways/".repeat(600)).is_err());
+        assert!(PathName::parse(&"gateways/".repeat(1_200)).is_err());
+    }
+
+    #[test]
+    fn rules_that_delegate_are_listed_up_to_a_depth() {
+        let below = |times: usize| {
+            let delegating = "/routes/HTTPRoute/a/b/rules/#0".repeat(times);
+            format!("gateways/ns/gw/listeners/l{delegating}/routes/GRPCRoute/c/d")
+        };
+        let text = below(MAX_DELEGATIONS);
+        let Ok(PathName::Traffic(path)) = PathName::parse(&text) else {
+            panic!("{text}");
+        };
+        let rules: Vec<_> = path.delegating.iter().collect();
+        assert_eq!(rules.len(), MAX_DELEGATIONS);
+        assert!(
+            rules
+                .iter()
+                .all(|(route, rule)| route.name == "b" && *rule == RuleStep::Index(0))
+        );
+        assert_eq!(path.route.map(|route| route.kind), Some("GRPCRoute"));
+        assert_eq!(path.rule, None);
+        let text = below(MAX_DELEGATIONS + 1);
+        let error = PathName::parse(&text).unwrap_err();
+        assert_eq!(error.message, "more than 8 rules delegate");
+        assert_eq!(text.find("routes/GRPCRoute"), Some(error.offset));
     }
 }
