@@ -216,6 +216,18 @@ fn asked_about(rng: &mut Rng, snapshot: &Snapshot, known: &mut BTreeSet<String>)
             walk.rule = Some(RuleStep::Index(index));
             known.insert(walk.to_string());
         }
+        if !walk.delegating.is_empty() {
+            // Some of the rules by an index, which may be theirs.
+            let mut rules = name.split("/rules/");
+            let mut other = rules.next().unwrap_or_default().to_owned();
+            for rule in rules {
+                let (rule, rest) = rule.split_at(rule.find('/').unwrap_or(rule.len()));
+                let index = format!("#{}", rng.below(2));
+                let rule = if rng.percent(60) { &index } else { rule };
+                other += &format!("/rules/{rule}{rest}");
+            }
+            known.insert(other);
+        }
         if let Root::Mesh { client, .. } = &mut walk.root {
             *client = rng.pick(&["a", "a-b", "shop", "nobody"]);
             known.insert(walk.to_string());

@@ -304,3 +304,42 @@ fn hash_without_rules(hasher: &DefaultHashBuilder, path: &str) -> u64 {
     }
     state.finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(rules: [&str; 3]) -> String {
+        let [first, second, last] = rules;
+        format!(
+            "gateways/a/gw/listeners/l/routes/HTTPRoute/a/rules/rules/{first}/routes/HTTPRoute/a/r/rules/{second}/routes/HTTPRoute/a/s/rules/{last}"
+        )
+    }
+
+    #[test]
+    fn paths_are_found_by_the_indexes_of_any_of_their_named_rules() {
+        let entry = PathEntry {
+            name: name(["one", "#1", "two"]).into(),
+            rule_indexes: [3, 0].into(),
+        };
+        let paths = PathIndex::new(Arc::default(), vec![entry], HashSet::new());
+        for rules in [
+            ["one", "#1", "two"],
+            ["#3", "#1", "two"],
+            ["one", "#1", "#0"],
+            ["#3", "#1", "#0"],
+        ] {
+            assert_eq!(paths.position(&name(rules)), Some(0), "{rules:?}");
+        }
+        for rules in [
+            ["#0", "#1", "two"],
+            ["one", "#0", "two"],
+            ["one", "#1", "#3"],
+            ["two", "#1", "one"],
+        ] {
+            assert_eq!(paths.position(&name(rules)), None, "{rules:?}");
+        }
+        let below = format!("{}/backends/Service/a/s", name(["#3", "#1", "#0"]));
+        assert_eq!(paths.position(&below), None);
+    }
+}

@@ -33,10 +33,9 @@ pub use internal::{InternalError, OrInternal};
 pub use level::{Level, NodeKey, Section};
 pub use nearest::nearest;
 pub use object::{GroupKind, Object, ObjectKey, Str, Timestamp, groups};
-pub(crate) use path::MAX_DELEGATIONS;
 pub use path::{
-    BackendStep, DelegatingRules, ListenerSetStep, PathName, PathPrefix, PathSyntaxError, Root,
-    RouteStep, RuleStep, TrafficPath,
+    BackendStep, DelegatingRules, ListenerSetStep, MAX_DELEGATIONS, PathName, PathPrefix,
+    PathSyntaxError, Root, RouteStep, RuleStep, TrafficPath,
 };
 pub use selector::LabelSelector;
 pub use strategy::{Direction, Granularity, Strategy};

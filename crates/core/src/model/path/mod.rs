@@ -13,8 +13,7 @@ mod prefix;
 
 use std::fmt;
 
-pub use parse::DelegatingRules;
-pub(crate) use parse::MAX_DELEGATIONS;
+pub use parse::{DelegatingRules, MAX_DELEGATIONS};
 pub use prefix::PathPrefix;
 
 use super::level::Level;

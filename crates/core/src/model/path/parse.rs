@@ -8,8 +8,8 @@ use super::{
 
 /// Maximum length of a path name in bytes. Valid Kubernetes names cannot form a longer path.
 const MAX_LENGTH: usize = 8_192;
-/// The number of rules on a path that delegate to a child Route (specification 1.8).
-pub(crate) const MAX_DELEGATIONS: usize = 8;
+/// The largest number of rules on a path that delegate to a child Route (specification 1.8).
+pub const MAX_DELEGATIONS: usize = 8;
 
 /// The rules on a path that delegate, as the text of their steps:
 /// `routes/{Kind}/{ns}/{name}/rules/{rule}`, at most eight times (specification 1.8).
