@@ -7,7 +7,7 @@ use super::{ScopedFinding, finding};
 use crate::api::v1;
 use entail_core::effective::World;
 use entail_core::model::{GroupKind, ObjectKey, PathErrorReason, UnknownReason, groups};
-use entail_core::store::{Listener, Projection};
+use entail_core::store::{Listener, Projection, route_kind};
 use v1::finding::Severity;
 
 /// Adds the findings about conflicting listeners, conflicting routes, parentRefs that do not attach, and
@@ -64,12 +64,15 @@ fn parents(world: &World, findings: &mut Vec<ScopedFinding>) {
             let Some(parent) = route.parents.get(*index) else {
                 continue;
             };
+            let why = match route_kind(&parent.kind) {
+                Some(_) if *reason == PathErrorReason::NoMatchingParent => {
+                    "no rule of that Route delegates to this one below a Gateway whose controller follows that"
+                }
+                _ => reason.explain(),
+            };
             let message = format!(
-                "spec.parentRefs[{index}] does not attach to {} `{}/{}`: {}",
-                parent.kind.kind,
-                parent.namespace,
-                parent.name,
-                reason.explain()
+                "spec.parentRefs[{index}] does not attach to {} `{}/{}`: {why}",
+                parent.kind.kind, parent.namespace, parent.name,
             );
             findings.push(finding(
                 world,
@@ -85,6 +88,7 @@ fn parents(world: &World, findings: &mut Vec<ScopedFinding>) {
 /// Adds the rules that delegate to other Routes where that is not followed, or not for all kinds with policies, and the
 /// Routes that they name in vain (specification 1.8).
 fn delegations(world: &World, findings: &mut Vec<ScopedFinding>) {
+    let kinds = world.kinds_below_delegation();
     for (key, route) in world.store().routes() {
         for rule in 0..route.rules.len() {
             let Some(children) = world.topology().children_of_rule(&key, rule) else {
@@ -104,8 +108,9 @@ fn delegations(world: &World, findings: &mut Vec<ScopedFinding>) {
             let because = match world.topology().not_followed(&key, rule) {
                 Some(reason) => reason.message().to_owned(),
                 None => {
-                    let kinds = world.kinds_not_following(&key, rule);
-                    let kinds = kinds.iter().map(|kind| kind.profile().policy.to_string());
+                    let kinds = kinds.iter();
+                    let kinds = kinds.filter(|kind| world.is_unknown_below(kind, &key, rule));
+                    let kinds = kinds.map(|kind| kind.profile().policy.to_string());
                     match kinds.collect::<Vec<_>>() {
                         kinds if kinds.is_empty() => continue,
                         kinds => {

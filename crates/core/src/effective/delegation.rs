@@ -34,16 +34,8 @@ impl World {
         delegation.filter(|_| kind.reads_routes() && self.followed_at(kind, step).is_none())
     }
 
-    /// The kinds with policies that do not follow the delegation of a rule, though its controller does: they are unknown
-    /// where policies of them are attached.
-    pub fn kinds_not_following(&self, route: &ObjectKey, rule: usize) -> Vec<&PolicyKind> {
-        let Some(rule) = self.topology.rule_node(route, rule) else {
-            return Vec::new();
-        };
-        let step = PathStep {
-            node: rule.node,
-            level: Level::RouteRule,
-        };
+    /// The kinds with policies that act below a Gateway whose controller follows delegation.
+    pub fn kinds_below_delegation(&self) -> Vec<&PolicyKind> {
         let gateways = self.topology.gateways.values();
         let controllers = gateways.filter(|gateway| gateway.delegates).map(|gateway| {
             let class = self.topology.classes.get(&gateway.class);
@@ -52,16 +44,28 @@ impl World {
         let controllers: BTreeSet<RootController> = controllers.collect();
         let kinds = self.kinds.iter().map(|kind| &**kind);
         let kinds = kinds.filter(|kind| {
-            let acts = |controller| {
+            let mut controllers = controllers.iter();
+            let acts = controllers.any(|controller| {
                 let root = RootKind::Gateway;
                 let activity = self.controllers.activity(&kind.profile, root, controller);
                 activity.is_active()
-            };
-            kind.policy_count() > 0
-                && self.delegation_at(kind, step).is_some()
-                && controllers.iter().any(acts)
+            });
+            kind.policy_count() > 0 && acts
         });
         kinds.collect()
+    }
+
+    /// Whether a kind does not follow the delegation of a rule: it is unknown there where policies of it are attached.
+    pub fn is_unknown_below(&self, kind: &PolicyKind, route: &ObjectKey, rule: usize) -> bool {
+        let rule = self.topology.rule_node(route, rule);
+        let delegation = rule.and_then(|rule| {
+            let step = PathStep {
+                node: rule.node,
+                level: Level::RouteRule,
+            };
+            self.delegation_at(kind, step)
+        });
+        delegation.is_some()
     }
 
     /// The nodes whose policies those of child Routes cannot override, if the rule at a step delegates: the rule

@@ -408,6 +408,12 @@ impl<'s> RouteRef<'s> {
 }
 
 impl RouteRef<'_> {
+    /// The number of routes: this one, and its child Routes for each way to them.
+    pub fn size(&self) -> usize {
+        let children = self.delegating.iter().flat_map(|rule| &rule.children);
+        1 + children.map(RouteRef::size).sum::<usize>()
+    }
+
     /// Returns the effective hostnames of the route. With `Route`, each has the specificity of the most
     /// specific hostname of the route that leads to it.
     fn hosts(

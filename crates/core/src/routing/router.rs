@@ -146,7 +146,8 @@ impl RequestRouter {
             return Some(current);
         }
         let routes = routes();
-        if fast_only && routes.len() > SMALL_INDEX_ROUTES {
+        let size: usize = routes.iter().map(RouteRef::size).sum();
+        if fast_only && size > SMALL_INDEX_ROUTES {
             return None;
         }
         // With `fast_only`, do not wait for another thread: building a small index twice is cheap.

@@ -207,7 +207,7 @@ impl Topology {
         child: usize,
     ) -> Option<PathErrorReason> {
         let rule_node = parent.rules.get(rule)?;
-        if rule_node.children.contains(&child) {
+        if rule_node.children.binary_search(&child).is_ok() {
             return None;
         }
         let child = &self.routes.get(child)?.key;
@@ -228,18 +228,26 @@ impl Topology {
         parent: &ObjectKey,
         child: usize,
     ) -> Option<PathErrorReason> {
-        let parent = self.route_index.get(parent);
-        let Some(parent) = parent.and_then(|&parent| self.routes.get(parent)) else {
+        let routes = (self.route_index.get(parent), self.routes.get(child));
+        let (Some(parent), Some(child)) = routes else {
             return Some(PathErrorReason::RouteNotFound);
         };
-        let mut furthest = PathErrorReason::NoMatchingParent;
-        for rule in 0..parent.rules.len() {
-            match self.delegation_refusal(store, (parent, rule), child)? {
-                PathErrorReason::NotAPath => {}
-                reason => furthest = reason,
-            }
+        let parent = self.routes.get(*parent)?.node;
+        let delegations = &self.delegations;
+        if delegations.leads(parent, child.node) {
+            return None;
         }
-        Some(furthest)
+        let has_hostnames = || {
+            let route = route(store, &child.key);
+            route.is_some_and(|route| !route.hostnames.is_empty())
+        };
+        Some(match delegations.has_node(child.node) {
+            true if delegations.has_unfollowed_route(child.node) => {
+                PathErrorReason::DelegationNotFollowed
+            }
+            true if has_hostnames() => PathErrorReason::ChildRouteHasHostnames,
+            _ => PathErrorReason::NoMatchingParent,
+        })
     }
 
     /// Whether a backendRef of a rule names a Route.

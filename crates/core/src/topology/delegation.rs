@@ -49,6 +49,8 @@ pub(crate) struct Delegations {
     delegating_only: HashSet<NodeId>,
     /// The rules that are not followed.
     not_followed: HashMap<NodeId, NotFollowed>,
+    /// Routes with the child Routes of their rules that are followed.
+    pairs: HashSet<(NodeId, NodeId)>,
 }
 
 /// The Routes that one backendRef names.
@@ -217,6 +219,11 @@ impl Delegations {
         self.followed.contains(&rule)
     }
 
+    /// Whether paths lead from some rule of a Route to a child Route.
+    pub(crate) fn leads(&self, parent: NodeId, child: NodeId) -> bool {
+        self.pairs.contains(&(parent, child))
+    }
+
     /// Whether requests pass a rule only on the way to its child Routes.
     pub(crate) fn delegates_only(&self, rule: NodeId) -> bool {
         self.delegating_only.contains(&rule)
@@ -286,6 +293,17 @@ impl Topology {
         let followed = self.follow(store, &routes, &children, &index);
         let mut found = self.delegations_of(&routes, &children, &index);
         drop(index);
+        for route in &routes {
+            let rules = route
+                .rules
+                .iter()
+                .filter_map(|rule| followed.get(&rule.node));
+            let children = rules.filter_map(|rule| rule.as_ref().ok()).flatten();
+            let children = children.filter_map(|&child| routes.get(child));
+            found
+                .pairs
+                .extend(children.map(|child| (route.node, child.node)));
+        }
         for rule in routes.iter_mut().flat_map(|route| &mut route.rules) {
             match followed.get(&rule.node) {
                 Some(Ok(children)) => {
