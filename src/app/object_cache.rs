@@ -262,6 +262,7 @@ impl KindsToRead {
             }
             desired.insert(profile.resource().clone());
             desired.extend(profile.target_kinds().cloned());
+            desired.extend(profile.route_kinds.iter().map(|route| route.kind.clone()));
         }
         // Policies of kinds without a profile are read for their targets (specification 2.7).
         let crds = GroupKind::crd();

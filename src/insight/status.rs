@@ -108,7 +108,7 @@ pub(super) fn scope_levels(profile: &Profile) -> Vec<Level> {
         {
             let mut levels = Vec::new();
             for target in targets {
-                let level = entail_core::profile::target_level(&target.kind);
+                let level = profile.level_of(&target.kind);
                 levels.push(level);
                 levels.extend(section_of(level).filter(|_| target.sections));
             }

@@ -9,7 +9,7 @@ use entail_core::effective::World;
 use entail_core::engine::{Engine, EngineUpdate, PathEngine, StateId};
 use entail_core::model::{GroupKind, Outcome, PathErrorReason, PathName};
 use entail_core::routing::RequestRouter;
-use entail_core::store::{ChangeKind, ChangeSet, Store, route_kind};
+use entail_core::store::{ChangeKind, ChangeSet, Store};
 
 /// Builds snapshots of a world that follows its store.
 #[derive(Debug)]
@@ -64,8 +64,9 @@ impl SnapshotBuilder {
         let update = self.engine.follow(store, changed);
         let is_same = Arc::ptr_eq(&before, self.engine.world().topology());
         // A changed route may match other requests without changing any path.
+        let routes = self.engine.world().store();
         let mut whole = changed.iter().filter(|(_, how)| **how == ChangeKind::Whole);
-        if !is_same || whole.any(|(key, _)| route_kind(&key.kind).is_some()) {
+        if !is_same || whole.any(|(key, _)| routes.route_kind(&key.kind).is_some()) {
             self.router = Arc::new(self.router.successor());
         }
         match update {

@@ -8,6 +8,7 @@
 mod affects;
 mod cases;
 mod compare;
+mod declared;
 mod delegation;
 mod existing;
 mod filters;
@@ -106,6 +107,11 @@ fn profiles_of_random_worlds_are_valid() {
 #[test]
 fn answers_and_origins_are_those_of_the_second_evaluator() {
     all_agree(compare::answers);
+}
+
+#[test]
+fn routes_of_a_declared_kind_have_the_answers_of_those_that_they_generate() {
+    all_agree(declared::compared);
 }
 
 /// Cases that the second evaluator covers, and the expectations that it checks there: never less than today.

@@ -135,10 +135,7 @@ fn routes(world: &World, findings: &mut Vec<ScopedFinding>) {
     for (listener, routes) in world.topology().attached_routes() {
         let projected: Vec<(&ObjectKey, &[entail_core::model::Str])> = routes
             .iter()
-            .filter_map(|key| match &world.store().get(key)?.projection {
-                Projection::Route(route) => Some((*key, route.hostnames.as_slice())),
-                _ => None,
-            })
+            .filter_map(|key| Some((*key, world.store().route(key)?.hostnames.as_slice())))
             .collect();
         for (at, (one, hosts)) in projected.iter().enumerate() {
             for (other, others) in projected.iter().skip(at + 1) {

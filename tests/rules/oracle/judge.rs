@@ -81,8 +81,24 @@ impl Judge {
                 let spec = &d["spec"];
                 (text(&spec["controllerName"]), text(&spec["profiles"]))
             });
+        let mut objects = Objects::new(documents, &is_cluster);
+        for (profile, _) in &all {
+            for route in profile["spec"]["routeKinds"]
+                .as_array()
+                .into_iter()
+                .flatten()
+            {
+                if route["generates"] == true {
+                    let parts = [&route["group"], &route["kind"], &route["like"]].map(text);
+                    let [group, kind, like] = parts;
+                    objects.generators.push((group, kind, like));
+                }
+            }
+        }
+        objects.generators.sort();
+        objects.generators.dedup();
         Self {
-            objects: Objects::new(documents, &is_cluster),
+            objects,
             known: KnownControllers {
                 listed: known,
                 aliases: aliases.collect(),

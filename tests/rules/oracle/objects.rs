@@ -28,6 +28,8 @@ pub struct Objects {
     /// Backends that are no Services, each with a port that a backendRef names (3.6).
     backend_ports: BTreeSet<(String, String)>,
     pub namespaces: BTreeSet<String>,
+    /// Group and kind of Routes that generate others, each with the kind that they generate (1.9).
+    pub generators: Vec<(String, String, String)>,
 }
 
 /// The kind of an object or reference; XListenerSet is another name of ListenerSet (11.47).
@@ -128,6 +130,20 @@ impl Objects {
             all.add(found, written == "XListenerSet");
         }
         all
+    }
+
+    /// The Routes that generate a Route, whether that exists or not (1.9).
+    pub fn generators_of<'s>(
+        &'s self,
+        group: &'s str,
+        kind: &'s str,
+    ) -> impl Iterator<Item = &'s Found> {
+        self.all().filter(move |found| {
+            let mut generators = self.generators.iter();
+            group == GATEWAY
+                && generators
+                    .any(|(g, k, made)| *g == found.group && *k == found.kind && made == kind)
+        })
     }
 
     /// Whether a backendRef names the port of a backend that is no Service (3.6).

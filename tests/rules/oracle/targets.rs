@@ -264,8 +264,15 @@ impl Resolver<'_> {
             return Outcome::RefNotPermitted;
         };
         let node = key(&group, &kind, namespace, name);
+        let mut generators = self.generators(&group, &kind, (namespace, name), section);
+        for place in &mut generators {
+            place.client = client.clone();
+        }
         if !self.objects.exists(&node) && !self.is_virtual(&group, &kind) {
-            return Outcome::TargetNotFound;
+            return match generators.is_empty() {
+                true => Outcome::TargetNotFound,
+                false => Outcome::Found(generators),
+            };
         }
         let place = |node: String| Place {
             node,
@@ -278,9 +285,16 @@ impl Resolver<'_> {
             return self.on_port(&node, port);
         }
         match section {
-            None => Outcome::Found(vec![place(node)]),
+            None => {
+                generators.push(place(node));
+                Outcome::Found(generators)
+            }
             Some(section) => match self.section(&node, section) {
-                Some(part) => Outcome::Found(vec![place(format!("{node}#{part}"))]),
+                Some(part) => {
+                    generators.push(place(format!("{node}#{part}")));
+                    Outcome::Found(generators)
+                }
+                None if !generators.is_empty() => Outcome::Found(generators),
                 None => match self.listener_of_sets(&node, section) {
                     Some(listener) => Outcome::Found(vec![Place {
                         weak: true,
@@ -290,6 +304,26 @@ impl Resolver<'_> {
                 },
             },
         }
+    }
+
+    /// The Routes that generate one with a name, or the sections of them (1.9).
+    fn generators(
+        &self,
+        group: &str,
+        kind: &str,
+        (namespace, name): (&str, &str),
+        section: Option<&str>,
+    ) -> Vec<Place> {
+        let found = self.objects.generators_of(group, kind);
+        let found = found.filter(|route| route.namespace == namespace && route.name == name);
+        let node = |route: &Found| match section {
+            None => Some(route.key()),
+            Some(section) => {
+                let part = self.section(&route.key(), section)?;
+                Some(format!("{}#{part}", route.key()))
+            }
+        };
+        found.filter_map(node).map(whole).collect()
     }
 
     /// The namespace in which a reference looks.
@@ -519,8 +553,10 @@ impl Resolver<'_> {
                 }
             }
         } else {
-            for found in self.objects.all() {
-                let fits = found.group == group && found.kind == kind && label_value(found);
+            let of_kind = |found: &&Found| found.group == group && found.kind == kind;
+            let all = self.objects.all().filter(of_kind);
+            for found in all.chain(self.objects.generators_of(&group, &kind)) {
+                let fits = label_value(found);
                 if !fits || !reaches(&found.namespace) {
                     continue;
                 }

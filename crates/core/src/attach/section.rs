@@ -2,14 +2,11 @@
 
 use super::{AttachmentGroup, Context};
 use crate::model::{GroupKind, NodeKey, ObjectKey, Section, groups};
-use crate::store::{Listener, Projection, ROUTE_KINDS, Route};
+use crate::store::{Listener, Projection, Route, Store};
 
 /// Reports whether objects of a kind have sections: listeners, rules or ports.
-pub(super) fn has_sections(kind: &GroupKind) -> bool {
-    let is_route = ROUTE_KINDS
-        .iter()
-        .any(|row| kind.is(groups::GATEWAY, row.kind));
-    is_route
+pub(super) fn has_sections(store: &Store, kind: &GroupKind) -> bool {
+    store.route_kind(kind).is_some()
         || kind.is(groups::GATEWAY, "Gateway")
         || kind.is(groups::GATEWAY, "ListenerSet")
         || kind.is(groups::CORE, "Service")
@@ -28,10 +25,13 @@ impl Context<'_> {
             let exists = listeners.iter().any(|l| *l.name == *name);
             exists.then(|| Section::Listener(name.into()))
         };
+        if let Some(route) = self.store.route(&object) {
+            let rule = self.rule(route, name).map(Section::Rule);
+            return Some(NodeKey::section(object, rule?));
+        }
         let section = match projection {
             Projection::Gateway(gateway) => listener(&gateway.listeners),
             Projection::ListenerSet(set) => listener(&set.listeners),
-            Projection::Route(route) => self.rule(route, name).map(Section::Rule),
             Projection::Service(ports) => {
                 let number = self.port_number(&object.kind, name);
                 let number = number.filter(|&number| ports.has(number));

@@ -41,7 +41,7 @@ impl Context<'_> {
                 ));
             }
         };
-        let has_sections = has_sections(kind) || self.profile.names_ports_of(kind);
+        let has_sections = has_sections(self.store, kind) || self.profile.names_ports_of(kind);
         if reference.section.is_some() && !(sections && has_sections) {
             return Err((
                 Outcome::Invalid,
@@ -81,6 +81,14 @@ impl Context<'_> {
         let group = self
             .check_reference(&target)
             .map_err(|message| (Outcome::RefNotPermitted, message))?;
+        let generators = self.generators(&target, reference.section.as_deref(), &group);
+        if !generators.is_empty() {
+            let own = self.store.get(&target).and_then(|_| {
+                let node = self.section(target.clone(), reference.section.as_deref());
+                Some((node?, group))
+            });
+            return Ok(own.into_iter().chain(generators).collect());
+        }
         if !self.exists(&target) {
             return Err((
                 Outcome::TargetNotFound,
@@ -112,6 +120,23 @@ impl Context<'_> {
         }
     }
 
+    /// The nodes of the Routes that generate a Route, which need not exist (specification 1.9).
+    fn generators(
+        &self,
+        generated: &ObjectKey,
+        section: Option<&str>,
+        group: &AttachmentGroup,
+    ) -> Vec<(NodeKey, AttachmentGroup)> {
+        let kinds = self.store.generators(&generated.kind);
+        let routes = kinds.map(|kind| {
+            let (namespace, name) = (generated.namespace.clone(), generated.name.clone());
+            ObjectKey::new(kind.clone(), namespace, name)
+        });
+        let routes = routes.filter(|route| self.store.route(route).is_some());
+        let nodes = routes.filter_map(|route| self.section(route, section));
+        nodes.map(|node| (node, group.clone())).collect()
+    }
+
     /// Returns the nodes that a selector matches. Targets that are not permitted are skipped; no match
     /// is TargetNotFound.
     fn by_selector(
@@ -121,24 +146,34 @@ impl Context<'_> {
     ) -> Result<Vec<(NodeKey, AttachmentGroup)>, ReferenceError> {
         let kind = &reference.kind;
         let mut nodes = Vec::new();
-        let mut consider = |key: ObjectKey, labels| {
+        let mut consider = |target: ObjectKey, labels, attached: ObjectKey| {
             if !selector.matches(labels)
-                || !self.selects_namespace(reference, self.namespace_of(&key))
+                || !self.selects_namespace(reference, self.namespace_of(&target))
             {
                 return;
             }
-            if let Ok(group) = self.check_reference(&key) {
-                nodes.push((NodeKey::whole(key), group));
+            if let Ok(group) = self.check_reference(&target) {
+                nodes.push((NodeKey::whole(attached), group));
             }
         };
         if kind.is(groups::CORE, "Namespace") {
             for (name, labels) in self.topology.namespace_labels() {
-                consider(ObjectKey::new(kind.clone(), "", name.clone()), labels);
+                let key = ObjectKey::new(kind.clone(), "", name.clone());
+                consider(key.clone(), labels, key);
             }
         } else {
             for ((namespace, name), entry) in self.store.of_kind(kind) {
                 let key = ObjectKey::new(kind.clone(), namespace.clone(), name.clone());
-                consider(key, &entry.object.labels);
+                consider(key.clone(), &entry.object.labels, key);
+            }
+            // A Route that is generated has the labels of the one that it is made of (specification 1.9).
+            for generator in self.store.generators(kind) {
+                for ((namespace, name), entry) in self.store.of_kind(generator) {
+                    let key = |kind: &GroupKind| {
+                        ObjectKey::new(kind.clone(), namespace.clone(), name.clone())
+                    };
+                    consider(key(kind), &entry.object.labels, key(generator));
+                }
             }
         }
         if nodes.is_empty() {

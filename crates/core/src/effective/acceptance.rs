@@ -122,13 +122,13 @@ impl ConflictResolution {
         }
         if profile.checks_merges() {
             for (node, policies) in &mut grouped {
-                policies.merge_check = profile.merge_check(&node.object.kind);
+                policies.merge_check = profile.merge_check(profile.target_kind(&node.object.kind));
             }
         }
         if !profile.limits.is_empty() {
             let root = NodeKey::root();
             for (node, policies) in &mut grouped {
-                let kind = (*node != root).then_some(&node.object.kind);
+                let kind = (*node != root).then(|| profile.target_kind(&node.object.kind));
                 policies.limits = profile.limits.concerning(kind);
             }
         }

@@ -17,7 +17,7 @@ impl PolicyKind {
     /// object and each of its sections are scopes (specification 2.3, 7.2).
     pub fn ends_at_scope(&self, root: RootKind, end: Level, object: &GroupKind) -> bool {
         let targets = self.profile.effective != EffectiveTarget::Target
-            || self.profile.target(object).is_some();
+            || self.profile.targets_object(object);
         targets && self.reaches_effective_level(root, end) && self.keeps(root, end)
     }
 

@@ -140,7 +140,7 @@ impl Topology {
     fn is_target(&self, profile: &Profile, step: &PathStep) -> bool {
         let key = self.key(step.node);
         // The root node does not belong to an object, so no policy can target it.
-        let named = step.level != Level::Root && profile.target(&key.object.kind).is_some();
+        let named = step.level != Level::Root && profile.targets_object(&key.object.kind);
         key.section.is_none() && named
     }
 }

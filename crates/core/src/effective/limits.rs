@@ -21,7 +21,11 @@ impl World {
         let key = self.topology.key(node);
         match (level, &key.section) {
             (Level::ListenerSet, _) => limits.met_by_listener_set(),
-            (Level::Route, _) => limits.met_by_route(&key.object.kind.kind),
+            (Level::Route, _) => {
+                let kind = &key.object.kind;
+                let like = self.store.route_kind(kind).map(|like| like.kind);
+                limits.met_by_route(like.unwrap_or(&kind.kind))
+            }
             (Level::Listener, Some(Section::Listener(name))) => {
                 let entry = self.store.get(&key.object);
                 let listeners = match entry.map(|entry| &entry.projection) {

@@ -80,7 +80,9 @@ impl PolicyKind {
         let policy = self.policy_at(index)?;
         let mut refusal = None;
         for (node, _) in self.attached(index)?.nodes() {
-            let target = self.profile.listed_target(&node.object.kind);
+            let target = self
+                .profile
+                .listed_target(self.profile.target_kind(&node.object.kind));
             refusal = Some(target.filter(|t| t.merged)?.refusal_of(policy)?);
         }
         refusal

@@ -137,8 +137,9 @@ pub struct AttachmentChain {
 impl World {
     /// Reads a store from scratch. The result depends on the objects alone, not on the order in which
     /// they arrived (specification 6.5).
-    pub fn from_store(store: Store, profiles: &ProfileSources) -> Self {
+    pub fn from_store(mut store: Store, profiles: &ProfileSources) -> Self {
         let mut registry = profiles.resolve(&store);
+        registry.declare_route_kinds(&mut store);
         let mut aliases = registry.aliases_of(&store);
         aliases.extend_from_slice(profiles.aliases());
         let controllers = Controllers::of(

@@ -94,7 +94,7 @@ impl World {
         let key = self.topology().key(step.node);
         let whole = key.section.is_none();
         let direct = profile.class == PolicyClass::Direct;
-        let is_layer = |key: &NodeKey| direct && profile.target(&key.object.kind).is_some();
+        let is_layer = |key: &NodeKey| direct && profile.targets_object(&key.object.kind);
         let reached = whole && profile.namespace_reaches.contains(&step.level);
         let above = self
             .topology()

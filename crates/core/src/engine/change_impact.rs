@@ -56,7 +56,7 @@ impl Engine {
         let lives = |store: &Store| store.objects_in_namespace(&key.namespace) > 0;
         let namespace_stays = key.namespace.is_empty() || (lives(before) && lives(now));
         if !namespace_stays
-            || Projection::affects_topology(&key.kind)
+            || now.affects_topology(&key.kind)
             || self.referenced_kinds.contains(&key.kind)
         {
             return None;
@@ -159,7 +159,9 @@ impl Engine {
     /// Whether two versions of an object that is not a policy are equal for all answers. For example, a
     /// route may match different requests, or a Service select different pods.
     fn is_equivalent(&self, before: &StoredObject, now: &StoredObject) -> bool {
-        before.projection == now.projection
+        // Declared kinds of Routes have no projection.
+        !self.world().store().declares(&now.object.key.kind)
+            && before.projection == now.projection
             && before.object.labels == now.object.labels
             && self.world().kinds().iter().all(|kind| {
                 same_annotation(&kind.profile, before, now)
@@ -279,6 +281,50 @@ mod tests {
             EngineUpdate::All
         );
         assert!(!is_evaluated(&engine));
+    }
+
+    /// The rules of the only Route in the topology, by their backends.
+    fn backends(world: &World) -> Vec<String> {
+        let mut paths = Vec::new();
+        let topology = world.topology();
+        topology.visit(&mut |name, _| {
+            paths.extend(
+                name.split_once("/backends/")
+                    .map(|(_, last)| last.to_owned()),
+            );
+        });
+        paths
+    }
+
+    #[test]
+    fn routes_of_a_declared_kind_are_followed() {
+        let route = |backend: &str| {
+            let kind = GroupKind::parse("AIGatewayRoute.aigateway.envoyproxy.io");
+            let rules = json!([{"backendRefs": [{"name": backend}]}]);
+            object(
+                kind,
+                "r",
+                json!({"parentRefs": [{"name": "gw"}], "rules": rules}),
+            )
+        };
+        let gateway = json!({"gatewayClassName": "c", "listeners": [{"name": "l", "port": 80, "protocol": "HTTP"}]});
+        let gateway = object(GroupKind::new(groups::GATEWAY, "Gateway"), "gw", gateway);
+        let mut store = Store::default();
+        store.apply(Change {
+            upserts: vec![Arc::new(gateway)],
+            ..Change::default()
+        });
+        let mut engine = Engine::new(World::from_store(store, &ProfileSources::shipped()));
+        for name in ["one", "two"] {
+            assert_eq!(follow(&mut engine, route(name)), EngineUpdate::All);
+            let backend = format!("AIServiceBackend.aigateway.envoyproxy.io/ns/{name}");
+            assert_eq!(backends(engine.world()), [backend]);
+        }
+        // Other objects do not lose what was declared.
+        let other = |name| object(GroupKind::parse("Foo.f.io"), name, json!({}));
+        follow(&mut engine, other("a"));
+        assert_eq!(follow(&mut engine, other("b")), EngineUpdate::Nothing);
+        assert_eq!(backends(engine.world()).len(), 1);
     }
 
     #[test]

@@ -123,6 +123,8 @@ impl Engine {
     /// Updates the world to a store in which the objects in `changed` differ from before.
     pub fn follow(&mut self, store: Store, changed: &ChangeSet) -> EngineUpdate {
         let before = std::mem::replace(&mut self.paths.world.store, store);
+        // If an object of a declared Route kind changed, the world is rebuilt.
+        self.paths.world.store.share_declared_routes(&before);
         let mut of_kinds: HashMap<usize, BTreeSet<ObjectKey>> = HashMap::new();
         for (key, difference) in changed {
             match self.change_impact(key, *difference, &before) {

@@ -76,6 +76,7 @@ pub(super) struct Spec {
     pub(super) list_keys: Option<BTreeMap<String, String>>,
     pub(super) list_order: Option<ListOrder>,
     pub(super) delegation: Option<DelegationDoc>,
+    pub(super) route_kinds: Option<Vec<RouteKindDoc>>,
     pub(super) atomic_paths: Option<Vec<String>>,
     pub(super) reducers: Option<Vec<ReducerDoc>>,
     pub(super) instances: Option<Vec<InstanceDoc>>,
@@ -96,6 +97,18 @@ pub(super) struct Spec {
     pub(super) while_deleting: WhileDeleting,
     pub(super) status: Option<StatusDoc>,
     pub(super) checked: Option<Checked>,
+}
+
+/// A Route kind of the project.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RouteKindDoc {
+    pub(super) group: String,
+    pub(super) kind: String,
+    pub(super) like: String,
+    #[serde(default)]
+    pub(super) generates: bool,
+    pub(super) backend: Option<KindDoc>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

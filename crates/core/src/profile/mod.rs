@@ -16,6 +16,7 @@ mod read;
 mod reads_status;
 mod references;
 mod resolve;
+mod route_kinds;
 mod routing_filters;
 mod section;
 mod settings;
@@ -37,10 +38,13 @@ pub use policy::{
     SelectorNamespaces, StrategySource, UncheckedReference,
 };
 pub use read::{BEING_DELETED, read_policy};
+pub use route_kinds::DeclaredRouteKind;
 pub use routing_filters::{RoutingFilter, is_routing_filter, routing_filters};
 pub use section::{Membership, PolicySection, SectionCondition};
 pub use settings::target_level;
 pub use waypoints::{CanaryLabel, LabelValues, WaypointLabel, Waypoints};
+
+use std::sync::Arc;
 
 use serde::Deserialize;
 
@@ -109,6 +113,10 @@ pub struct Profile {
     /// How policies of Routes and of their child Routes act together; `None` if delegation is not followed
     /// (specification 1.8).
     pub delegation: Option<Delegation>,
+    /// The Route kinds of the project besides those of the Gateway API (specification 1.9).
+    pub route_kinds: Vec<DeclaredRouteKind>,
+    /// The Route kinds of all profiles whose Routes generate others, each with the kind that it generates.
+    pub(crate) generators: Arc<[(GroupKind, GroupKind)]>,
     /// Paths that are one unit under every granularity.
     pub atomic_paths: Vec<Vec<String>>,
     /// The reducers and the strategies under which they apply (specification 5.2, 5.9).
@@ -557,6 +565,21 @@ impl Profile {
         self.targets.sections_of(kind)
     }
 
+    /// The kind by which references name objects of a kind that is on a path: that of the Route that a Route
+    /// generates, unless the kind of the Route is listed itself (specification 1.9).
+    pub(crate) fn target_kind<'k>(&'k self, kind: &'k GroupKind) -> &'k GroupKind {
+        let mut generators = self.generators.iter();
+        match generators.find(|(generator, _)| generator == kind) {
+            Some((_, generated)) if self.listed_target(kind).is_none() => generated,
+            _ => kind,
+        }
+    }
+
+    /// Whether references can name an object of a kind that is on a path.
+    pub(crate) fn targets_object(&self, kind: &GroupKind) -> bool {
+        self.target(self.target_kind(kind)).is_some()
+    }
+
     /// Whether references can name ports of a kind by number (specification 3.6).
     pub fn names_ports_of(&self, kind: &GroupKind) -> bool {
         self.listed_target(kind).is_some_and(|target| target.ports)
@@ -595,6 +618,14 @@ impl Profile {
         };
         let kinds = listed.iter().map(|target| &target.kind);
         kinds.filter(|kind| !self.virtual_targets.contains(kind))
+    }
+
+    /// The level of a target kind. Kinds outside the hierarchy are backends.
+    pub fn level_of(&self, kind: &GroupKind) -> Level {
+        match self.route_kinds.iter().any(|route| route.kind == *kind) {
+            true => Level::Route,
+            false => target_level(kind),
+        }
     }
 
     /// Returns the strategy that a raw value means for a block; `None` if the kind does not offer it

@@ -1,5 +1,7 @@
 //! Resolution of a document to a profile: fills defaults and refuses contradictions.
 
+use std::sync::Arc;
+
 use super::document::{
     PolicyDoc, ProfileDocument, ProfileError, RulesDoc, Scope, Spec, WhileDeleting,
 };
@@ -149,6 +151,8 @@ fn from_spec(
         list_keys: settings::list_keys(spec.list_keys.into_iter().flatten())?,
         list_order: spec.list_order.unwrap_or_default(),
         delegation: super::delegation::resolve(spec.delegation, class)?,
+        generators: Arc::default(),
+        route_kinds: super::route_kinds::resolve(spec.route_kinds)?,
         atomic_paths: settings::dotted_list(spec.atomic_paths.as_deref(), "atomicPaths")?,
         reducers: settings::each(spec.reducers.as_deref(), settings::reducer)?,
         fold: spec.fold.unwrap_or_default(),

@@ -1,6 +1,5 @@
 //! Validation: the contradictions for which a profile is refused (docs/profiles-reference.md).
 
-use super::settings::target_level;
 use super::{
     ConflictScope, EffectiveTarget, EmptyBehavior, FoldOrder, FoldSpan, ListOrder, OwnFieldMode,
     PolicyClass, Profile, SameTarget, StrategyValue, TargetKinds,
@@ -306,7 +305,7 @@ fn targets_below(profile: &Profile) -> Option<&'static str> {
     // A Service can be a mesh root, on the level of a Gateway. A Namespace is above all other levels.
     let applies = profile.attach.namespace
         || targets.iter().any(|target| {
-            let own = match target_level(&target.kind) {
+            let own = match profile.level_of(&target.kind) {
                 Level::Namespace => Level::GatewayClass,
                 Level::Backend if profile.mesh && target.kind.is(groups::CORE, "Service") => {
                     Level::Gateway
@@ -399,6 +398,22 @@ mod tests {
         (
             "  preset: direct\n  delegation: {prefer: Parent}",
             "class Inherited",
+        ),
+        (
+            "  routeKinds: [{group: gateway.networking.k8s.io, kind: TCPRoute, like: HTTPRoute}]",
+            "custom resource",
+        ),
+        (
+            "  routeKinds: [{group: '', kind: Pod, like: HTTPRoute}]",
+            "custom resource",
+        ),
+        (
+            "  routeKinds: [{group: a.io, kind: R, like: Gateway}]",
+            "no Route kind",
+        ),
+        (
+            "  routeKinds: [{group: a.io, kind: R, like: HTTPRoute}, {group: a.io, kind: R, like: TCPRoute}]",
+            "there twice",
         ),
         ("  strategies: [PatchSomething]", "unknown strategy"),
         ("  order: [{descending: true}]", "either"),

@@ -19,13 +19,15 @@ use super::dialect::{
 use super::hostnames::{HostnameSet, Specificity, hosts_of};
 use super::request::{Protocol, Request};
 use crate::model::{Object, ObjectKey, Timestamp};
-use crate::store::Route;
+use crate::store::{Route, RouteKind};
 use crate::topology::hostname::intersection;
 
 /// A route of a listener or Service.
 #[derive(Clone, Debug)]
 pub(super) struct RouteRef<'s> {
     pub key: &'s ObjectKey,
+    /// The kind of the Gateway API whose matches it has.
+    pub kind: &'static RouteKind,
     pub object: &'s Arc<Object>,
     pub route: &'s Route,
     /// The rules whose requests child Routes take (specification 1.8).
@@ -400,7 +402,7 @@ impl<'s> RouteRef<'s> {
             RouteOrder::NamespacedName => [format!("{namespace}/{name}"), String::new()],
             RouteOrder::NamespaceThenName => [namespace.to_string(), name.to_string()],
         };
-        let is_grpc = &*self.key.kind.kind == "GRPCRoute";
+        let is_grpc = self.kind.kind == "GRPCRoute";
         let created = self.object.created.unwrap_or(Timestamp(i64::MAX));
         let is_later = is_grpc && dialect.http_and_grpc == HttpAndGrpc::HttpFirst;
         (is_later, created, names, self.key)
@@ -436,7 +438,7 @@ impl RouteRef<'_> {
     }
 
     fn candidates(&self, position: usize, dialect: &Dialect) -> Vec<RouteMatch> {
-        let (family, read): (_, Option<ConditionsReader>) = match &*self.key.kind.kind {
+        let (family, read): (_, Option<ConditionsReader>) = match self.kind.kind {
             "HTTPRoute" => (TrafficKind::Http, Some(MatchConditions::http)),
             "GRPCRoute" => match dialect.grpc_matches {
                 GrpcMatches::Calls => (TrafficKind::Grpc, Some(MatchConditions::grpc)),
@@ -481,7 +483,7 @@ fn conflicting_hosts<'t>(
     route_ref: &RouteRef<'_>,
 ) -> Option<[&'t mut HostnameSet; 2]> {
     let [http, grpc] = used_hosts;
-    match &*route_ref.key.kind.kind {
+    match route_ref.kind.kind {
         "HTTPRoute" => Some([http, grpc]),
         "GRPCRoute" => Some([grpc, http]),
         _ => None,

@@ -18,7 +18,7 @@ use super::result::{
 };
 use super::router::{IndexOwner, RequestRouter};
 use crate::model::{ListenerSetStep, ObjectKey, Root, TrafficPath};
-use crate::store::{BackendRef, NamespacedName, Projection, Store};
+use crate::store::{BackendRef, NamespacedName, Store};
 use crate::topology::mesh::MeshRoute;
 use crate::topology::{GatewayNode, RootController, Topology};
 
@@ -287,10 +287,14 @@ impl<'a> DialectSearch<'_, 'a> {
     fn route_ref(&self, route: usize, delegates: bool, left: &Cell<usize>) -> Option<RouteRef<'a>> {
         let topology = self.search.topology;
         let node = topology.routes.get(route)?;
-        let entry = self.search.store.get(&node.key)?;
-        let Projection::Route(route) = &entry.projection else {
+        let store = self.search.store;
+        // Requests take the Route that the controller made of it.
+        let generated = store.generated(&node.key);
+        if generated.is_some_and(|generated| store.get(&generated).is_some()) {
             return None;
-        };
+        }
+        let (entry, route) = (store.get(&node.key)?, store.route(&node.key)?);
+        let kind = store.route_kind(&node.key.kind)?;
         let rules = node.rules.iter().enumerate().filter(|_| delegates);
         let rules = rules.filter(|(_, rule)| topology.delegations.is_followed(rule.node));
         let delegating = rules.map(|(number, rule)| {
@@ -308,6 +312,7 @@ impl<'a> DialectSearch<'_, 'a> {
         });
         Some(RouteRef {
             key: &node.key,
+            kind,
             object: &entry.object,
             route,
             delegating: delegating.collect(),
@@ -385,7 +390,8 @@ impl<'a> DialectSearch<'_, 'a> {
         const ORDER: [&str; 4] = ["GRPCRoute", "HTTPRoute", "TLSRoute", "TCPRoute"];
         let rank = |route: &MeshRoute| {
             let route = self.search.topology.routes.get(route.route)?;
-            ORDER.iter().position(|kind| *kind == &*route.key.kind.kind)
+            let like = self.search.store.route_kind(&route.key.kind)?.kind;
+            ORDER.iter().position(|kind| *kind == like)
         };
         let first = routes.iter().filter_map(rank).min();
         routes.retain(|route| rank(route).is_none_or(|rank| Some(rank) == first));
@@ -502,10 +508,11 @@ impl<'a> DialectSearch<'_, 'a> {
         let body = self.search.store.get(route).map(|entry| &entry.object.body);
         let rule = body.and_then(|body| body.pointer(&format!("/spec/rules/{rule}")));
         let list = rule.and_then(|rule| rule.get("backendRefs")?.as_array());
+        let default = self.search.store.default_backend(&route.kind);
         let weight = |value: &Value| value.get("weight").map_or(Some(1), Value::as_u64);
         let read = |value: &Value| {
             let weight = u32::try_from(weight(value).unwrap_or_default());
-            let reference = BackendRef::read(value, &route.namespace)?;
+            let reference = BackendRef::read(value, &route.namespace, &default)?;
             Some((reference, weight.unwrap_or(u32::MAX)))
         };
         list.into_iter().flatten().filter_map(read).collect()

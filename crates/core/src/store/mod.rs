@@ -2,6 +2,7 @@
 //!
 //! This module does not derive paths or evaluate policies.
 
+mod declared_routes;
 mod grant;
 mod listener;
 mod parameters;
@@ -17,6 +18,8 @@ pub use registry::{ControllerAlias, ProfileRegistry, ProfileSources};
 pub use route::{
     BackendRef, ExtensionRef, ParentRef, ROUTE_KINDS, Route, RouteKind, Rule, route_kind,
 };
+
+use self::declared_routes::DeclaredRoutes;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,6 +40,7 @@ pub struct Store {
     /// Number of objects in each namespace.
     object_counts: RedBlackTreeMapSync<Str, usize>,
     states: BTreeMap<GroupKind, SourceState>,
+    declared: Arc<DeclaredRoutes>,
 }
 
 /// The keys of the objects that a change modified, with the kind of difference.
@@ -172,8 +176,13 @@ impl Store {
         objects.map(|(name, entry)| (name, &**entry))
     }
 
-    /// Returns the Routes of all kinds, ordered by kind, namespace and name.
+    /// Returns the Routes of all kinds: those of the Gateway API, then the declared ones, each ordered by kind,
+    /// namespace and name.
     pub fn routes(&self) -> impl Iterator<Item = (ObjectKey, &Route)> {
+        self.standard_routes().chain(self.declared_routes())
+    }
+
+    fn standard_routes(&self) -> impl Iterator<Item = (ObjectKey, &Route)> {
         ROUTE_KINDS.iter().flat_map(|row| {
             let kind = GroupKind::new(groups::GATEWAY, row.kind);
             let objects = self.kinds.get(&kind).into_iter().flatten();

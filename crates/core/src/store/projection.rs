@@ -45,7 +45,10 @@ impl Projection {
             (groups::GATEWAY, "ReferenceGrant") => Projection::Grant(Grant::read(spec)),
             (groups::CORE, "Service") => Projection::Service(ServicePorts::read(spec)),
             _ => match super::route_kind(&key.kind) {
-                Some(row) => Projection::Route(Route::read(row, spec, namespace)),
+                Some(row) => {
+                    let service = GroupKind::new(groups::CORE, "Service");
+                    Projection::Route(Route::read(row, spec, namespace, &service))
+                }
                 None => Projection::Other,
             },
         }

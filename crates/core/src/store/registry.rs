@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Projection, ROUTE_KINDS, Rule, Store};
+use super::{Rule, Store};
 use crate::model::{GroupKind, Object, Str, groups};
 use crate::profile::{
-    Membership, PolicyLabel, PolicySection, Profile, ProfileDocument, ProfileError, ProfileOrigin,
-    built_in, parse_value,
+    DeclaredRouteKind, Membership, PolicyLabel, PolicySection, Profile, ProfileDocument,
+    ProfileError, ProfileOrigin, built_in, parse_value,
 };
 
 /// The profile documents that do not come from the store: built-in ones and those of files. Clones
@@ -140,7 +140,7 @@ impl ProfileRegistry {
         let is_known = |kind: &GroupKind| {
             self.profiles.contains_key(kind)
                 || self.refused.contains(kind)
-                || Projection::affects_topology(kind)
+                || store.affects_topology(kind)
         };
         let kinds = store.kinds().filter(|kind| {
             let mut objects = store.of_kind(kind);
@@ -151,15 +151,10 @@ impl ProfileRegistry {
             !is_known(kind) && objects.any(|(_, entry)| is_outside(&entry.object))
         });
         let mut kinds: BTreeSet<GroupKind> = kinds.cloned().collect();
-        for row in &ROUTE_KINDS {
-            let routes = GroupKind::new(groups::GATEWAY, row.kind);
-            for (_, entry) in store.of_kind(&routes) {
-                if let Projection::Route(route) = &entry.projection {
-                    let filters = route.rules.iter().flat_map(Rule::all_extensions);
-                    let filters = filters.map(|filter| &filter.kind);
-                    kinds.extend(filters.filter(|kind| !is_known(kind)).cloned());
-                }
-            }
+        for (_, route) in store.routes() {
+            let filters = route.rules.iter().flat_map(Rule::all_extensions);
+            let filters = filters.map(|filter| &filter.kind);
+            kinds.extend(filters.filter(|kind| !is_known(kind)).cloned());
         }
         for kind in kinds {
             match Profile::unprofiled(&kind, sections_of(&kind).clone()) {
@@ -180,6 +175,43 @@ impl ProfileRegistry {
         });
         self.profiles
             .insert(profile.policy.clone(), Arc::new(profile));
+    }
+
+    /// Reads the Routes of the kinds that profiles declare (specification 1.9). If two profiles differ about one, the first by the
+    /// name of its policy kind counts.
+    pub(crate) fn declare_route_kinds(&mut self, store: &mut Store) {
+        let mut kinds: BTreeMap<GroupKind, (DeclaredRouteKind, Str)> = BTreeMap::new();
+        let mut problems = Vec::new();
+        for profile in self.profiles.values() {
+            for declared in &profile.route_kinds {
+                let (first, by) = kinds
+                    .entry(declared.kind.clone())
+                    .or_insert_with(|| (declared.clone(), profile.name.clone()));
+                if first != declared {
+                    let reason = format!(
+                        "routeKinds: profile `{by}` says something else of `{}`, and counts: make them equal",
+                        declared.kind
+                    );
+                    problems.push(ProfileError::new(profile.name.to_string(), reason));
+                }
+            }
+        }
+        self.problems.extend(problems);
+        let kinds = kinds.into_iter();
+        let kinds: BTreeMap<_, _> = kinds
+            .map(|(kind, (declared, _))| (kind, declared))
+            .collect();
+        let generators = kinds.values().filter(|declared| declared.generates);
+        let present = generators.filter(|declared| store.count(&declared.kind) > 0);
+        let generators: Arc<[_]> = present
+            .map(|declared| (declared.kind.clone(), declared.like.clone()))
+            .collect();
+        if !generators.is_empty() {
+            for profile in self.profiles.values_mut() {
+                Arc::make_mut(profile).generators = Arc::clone(&generators);
+            }
+        }
+        store.declare_route_kinds(kinds);
     }
 
     /// Reads the ControllerAlias objects of a store and records the malformed ones as problems.

@@ -138,10 +138,16 @@ impl RouteKind {
 }
 
 impl Route {
-    pub(super) fn read(row: &RouteKind, spec: &Value, namespace: &str) -> Self {
+    /// Reads the spec of a route. `backend` is the kind of backendRefs that name none.
+    pub(super) fn read(
+        row: &RouteKind,
+        spec: &Value,
+        namespace: &str,
+        backend: &GroupKind,
+    ) -> Self {
         let rules = match spec.get("rules") {
             None | Some(Value::Null) if row.default_rule => vec![Rule::default()],
-            _ => rules(list(spec, "rules"), namespace),
+            _ => rules(list(spec, "rules"), namespace, backend),
         };
         let hostnames = if row.hostnames {
             list(spec, "hostnames")
@@ -172,12 +178,13 @@ impl Route {
 
 impl BackendRef {
     /// Reads a backendRef of a route in `namespace`. Returns `None` if it has no valid name.
-    pub fn read(value: &Value, namespace: &str) -> Option<Self> {
-        let group = value
-            .get("group")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        let kind = text(value, "kind").unwrap_or("Service");
+    /// `default` is the kind if it names none.
+    pub fn read(value: &Value, namespace: &str, default: &GroupKind) -> Option<Self> {
+        let group = value.get("group").and_then(Value::as_str);
+        let (group, kind) = match (group, text(value, "kind")) {
+            (None | Some(""), None) => (&*default.group, &*default.kind),
+            (group, kind) => (group.unwrap_or_default(), kind.unwrap_or("Service")),
+        };
         let namespace = text(value, "namespace").unwrap_or(namespace);
         let name = text(value, "name").filter(|n| is_name(n))?;
         (is_name(namespace) && is_name(kind)).then(|| Self {
@@ -224,7 +231,7 @@ fn parent(value: &Value, namespace: &str) -> Option<ParentRef> {
 }
 
 /// Reads the rules of a route, in order. If rules repeat a name, only the first one keeps it.
-fn rules(values: &[Value], namespace: &str) -> Vec<Rule> {
+fn rules(values: &[Value], namespace: &str, backend: &GroupKind) -> Vec<Rule> {
     let mut rules: Vec<Rule> = Vec::with_capacity(values.len());
     for value in values {
         let name = text(value, "name")
@@ -234,7 +241,7 @@ fn rules(values: &[Value], namespace: &str) -> Vec<Rule> {
             name: name.map(Into::into),
             backends: list(value, "backendRefs")
                 .iter()
-                .filter_map(|b| BackendRef::read(b, namespace))
+                .filter_map(|b| BackendRef::read(b, namespace, backend))
                 .collect(),
             extensions: extensions(value),
         });

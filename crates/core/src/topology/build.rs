@@ -1,15 +1,15 @@
 //! Builds the topology of a store (specification 1).
 
 use super::mesh::{MeshRoot, MeshRoute};
-use super::parent_ref::{ListenerContext, admits, check_parent_ref};
+use super::parent_ref::{AttachingRoute, ListenerContext, admits, check_parent_ref};
 use super::{
     BackendNode, ClassNode, GatewayNode, ListenerNode, ListenerSetNode, NodeId, RootController,
     RouteNode, RoutingTraits, RuleNode, Topology,
 };
 use crate::model::{GroupKind, NodeKey, ObjectKey, PathErrorReason, Section, Str, groups};
 use crate::store::{
-    BackendRef, Gateway, Listener, NamespacedName, ParentRef, Projection, Route, Rule,
-    ServicePorts, Store, route_kind,
+    BackendRef, Gateway, Listener, NamespacedName, ParentRef, Projection, Rule, ServicePorts,
+    Store, route_kind,
 };
 
 /// The key of an object of a Gateway API kind.
@@ -232,7 +232,7 @@ impl Topology {
             let Some(key) = self.routes.get(index).map(|r| r.key.clone()) else {
                 continue;
             };
-            let Some(Projection::Route(route)) = store.get(&key).map(|e| &e.projection) else {
+            let Some(route) = store.route(&key) else {
                 continue;
             };
             let mut refused = Vec::new();
@@ -240,7 +240,7 @@ impl Topology {
                 let attached = if parent.kind.is(groups::CORE, "Service") {
                     self.attach_to_service(store, index, &key, parent)
                 } else {
-                    self.attach_to_listeners(store, index, &key, route, parent)
+                    self.attach_to_listeners(store, index, &key, parent)
                 };
                 if let Err(reason) = attached {
                     refused.push((at, reason));
@@ -259,10 +259,9 @@ impl Topology {
         store: &Store,
         index: usize,
         key: &ObjectKey,
-        route: &Route,
         parent: &ParentRef,
     ) -> Result<(), PathErrorReason> {
-        let row = route_kind(&key.kind).ok_or(PathErrorReason::NotAPath)?;
+        let attaching = AttachingRoute::of(store, key).ok_or(PathErrorReason::NotAPath)?;
         let name: NamespacedName = (parent.namespace.clone(), parent.name.clone());
         let is_set = parent.kind.is(groups::GATEWAY, "ListenerSet");
         if route_kind(&parent.kind).is_some() {
@@ -283,7 +282,7 @@ impl Topology {
         let mut furthest = PathErrorReason::NoMatchingParent;
         let mut attached = Vec::new();
         for (listener, node) in listeners.iter().zip(nodes) {
-            match check_parent_ref(parent, key, row, route, listener, &context) {
+            match check_parent_ref(parent, &attaching, listener, &context) {
                 Ok(()) => attached.push(node),
                 Err(reason) => furthest = furthest.max(reason),
             }

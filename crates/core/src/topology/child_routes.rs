@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use super::delegation::{Children, RouteIndex};
 use super::{NodeId, RouteNode, Topology};
 use crate::model::{GroupKind, MAX_DELEGATIONS, ObjectKey, PathErrorReason, groups};
-use crate::store::{Projection, Route, Store};
+use crate::store::Store;
 
 /// The number of ways from a rule down to child Routes. A rule with more is not followed.
 const MAX_CHILD_ROUTES: usize = 1_000;
@@ -179,7 +179,7 @@ impl Topology {
         rule: usize,
     ) -> Vec<(ObjectKey, PathErrorReason)> {
         let node = self.rule_node(parent, rule);
-        let rule = route(store, parent).and_then(|route| route.rules.get(rule));
+        let rule = store.route(parent).and_then(|route| route.rules.get(rule));
         let named = rule.map(Children::of_rule).filter(|_| {
             let node = node.map(|rule| rule.node);
             node.is_some_and(|node| self.delegations.is_followed(node))
@@ -238,7 +238,7 @@ impl Topology {
             return None;
         }
         let has_hostnames = || {
-            let route = route(store, &child.key);
+            let route = store.route(&child.key);
             route.is_some_and(|route| !route.hostnames.is_empty())
         };
         Some(match delegations.has_node(child.node) {
@@ -258,7 +258,7 @@ impl Topology {
         rule: usize,
         child: &ObjectKey,
     ) -> bool {
-        let rule = route(store, parent).and_then(|route| route.rules.get(rule));
+        let rule = store.route(parent).and_then(|route| route.rules.get(rule));
         let labels = store.get(child).map(|entry| &entry.object.labels);
         rule.is_some_and(|rule| {
             let named = Children::of_rule(rule);
@@ -293,17 +293,10 @@ fn is_http_route(kind: &GroupKind) -> bool {
     kind.is(groups::GATEWAY, "HTTPRoute")
 }
 
-fn route<'s>(store: &'s Store, key: &ObjectKey) -> Option<&'s Route> {
-    match &store.get(key)?.projection {
-        Projection::Route(route) => Some(route),
-        _ => None,
-    }
-}
-
 /// The reason why a Route that a rule names has no path below it: it takes the hostnames of the parent, so it must
 /// have none, and its parentRefs, if it has any, must name the parent.
 fn child_refusal(store: &Store, parent: &ObjectKey, child: &ObjectKey) -> Option<PathErrorReason> {
-    let Some(route) = route(store, child).filter(|_| is_http_route(&child.kind)) else {
+    let Some(route) = store.route(child).filter(|_| is_http_route(&child.kind)) else {
         return Some(PathErrorReason::NotAPath);
     };
     let mut parents = route.parents.iter();

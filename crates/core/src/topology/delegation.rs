@@ -11,7 +11,7 @@ use hashbrown::{HashMap, HashSet};
 use super::child_routes::NotFollowed;
 use super::{BackendNode, NodeId, PathStep, RouteNode, RuleNode, Topology};
 use crate::model::{GroupKind, Level, NodeKey, ObjectKey, Str, groups};
-use crate::store::{BackendRef, Projection, Rule, Store, route_kind};
+use crate::store::{BackendRef, Rule, Store, route_kind};
 
 /// The number of nodes of child Routes that are collected for one rule. With more, all Routes count as
 /// children (specification 1.8).
@@ -278,11 +278,9 @@ impl Topology {
         let children: Vec<Vec<BTreeSet<Children>>> = self
             .routes
             .iter()
-            .map(|route| match store.get(&route.key).map(|e| &e.projection) {
-                Some(Projection::Route(route)) => {
-                    route.rules.iter().map(Children::of_rule).collect()
-                }
-                _ => Vec::new(),
+            .map(|route| {
+                let rules = store.route(&route.key).map(|route| &route.rules);
+                rules.into_iter().flatten().map(Children::of_rule).collect()
             })
             .collect();
         if children.iter().flatten().all(BTreeSet::is_empty) {

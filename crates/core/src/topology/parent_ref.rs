@@ -6,8 +6,7 @@ use super::hostname;
 use super::ports::PortHostnames;
 use crate::model::{GroupKind, LabelSelector, ObjectKey, PathErrorReason, Str, groups};
 use crate::store::{
-    AllowedNamespaces, Listener, NamespacedName, ParentRef, Projection, Route, RouteKind, Store,
-    route_kind,
+    AllowedNamespaces, Listener, NamespacedName, ParentRef, Route, RouteKind, Store,
 };
 use std::collections::BTreeMap;
 
@@ -25,25 +24,56 @@ pub(super) struct ListenerContext<'a> {
     pub isolated: Option<&'a PortHostnames>,
 }
 
+/// A Route whose parentRefs are checked.
+pub(super) struct AttachingRoute<'a> {
+    key: &'a ObjectKey,
+    route: &'a Route,
+    kind: &'static RouteKind,
+    /// The Route that the controller makes of it (specification 1.9).
+    generated: Option<ObjectKey>,
+}
+
+impl<'a> AttachingRoute<'a> {
+    /// The Route with a key; `None` if there is none.
+    pub(super) fn of(store: &'a Store, key: &'a ObjectKey) -> Option<Self> {
+        Some(Self {
+            key,
+            route: store.route(key)?,
+            kind: store.route_kind(&key.kind)?,
+            generated: store.generated(key),
+        })
+    }
+
+    /// Whether a list of kinds admits it.
+    fn is_among(&self, kinds: &[GroupKind]) -> bool {
+        let generated = self.generated.as_ref();
+        kinds.contains(&self.key.kind) || generated.is_some_and(|key| kinds.contains(&key.kind))
+    }
+}
+
 /// Checks one parentRef of a route against one listener of the parent that it names.
 ///
 /// # Errors
 /// Returns the reason of the first condition that fails.
 pub(super) fn check_parent_ref(
     parent: &ParentRef,
-    key: &ObjectKey,
-    row: &RouteKind,
-    route: &Route,
+    attaching: &AttachingRoute<'_>,
     listener: &Listener,
     context: &ListenerContext<'_>,
 ) -> Result<(), PathErrorReason> {
+    let AttachingRoute {
+        key,
+        route,
+        kind: row,
+        ..
+    } = attaching;
     let section = parent.section.as_ref().is_none_or(|s| *s == listener.name);
     let port = parent.port.is_none_or(|p| p == listener.port);
     if !section || !port {
         return Err(PathErrorReason::NoMatchingParent);
     }
     let kind = match &listener.kinds {
-        Some(kinds) => kinds.contains(&key.kind),
+        Some(kinds) => attaching.is_among(kinds),
         None => row.supports_protocol(&listener.protocol, listener.passthrough),
     };
     if !kind || !admits(&listener.namespaces, &key.namespace, context) {
@@ -121,9 +151,7 @@ impl Topology {
         name: &NamespacedName,
         listener: &str,
     ) -> PathErrorReason {
-        let projection = store.get(key).map(|e| &e.projection);
-        let (Some(Projection::Route(route)), Some(row)) = (projection, route_kind(&key.kind))
-        else {
+        let Some(attaching) = AttachingRoute::of(store, key) else {
             return PathErrorReason::RouteNotFound;
         };
         let is_set = parent_kind == "ListenerSet";
@@ -133,13 +161,13 @@ impl Topology {
             labels: &self.labels,
             isolated: self.isolated_hostnames(name, is_set),
         };
-        route
-            .parents
+        let parents = &attaching.route.parents;
+        parents
             .iter()
             .filter(|p| names(p, parent_kind, &name.0, &name.1))
             .filter_map(|parent| {
                 let listener = listeners.iter().find(|l| *l.name == *listener)?;
-                check_parent_ref(parent, key, row, route, listener, &context).err()
+                check_parent_ref(parent, &attaching, listener, &context).err()
             })
             .max()
             .unwrap_or(PathErrorReason::NoMatchingParent)
