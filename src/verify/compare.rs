@@ -18,13 +18,17 @@ use entail_core::model::{Level, PathName, Root, TrafficPath};
 /// Compares effective policies with a proxy's configuration.
 #[derive(Debug)]
 pub struct Verifier<'c> {
-    config: &'c ProxyConfig,
+    pub(super) config: &'c ProxyConfig,
     /// The kinds to compare, as `Kind.group`; all if empty.
     kinds: Vec<String>,
-    found: Collector,
+    pub(super) found: Collector,
     /// Parsed rules by kind and etag: many paths share them.
     specs: HashMap<(&'static str, String), Option<Arc<Spec>>>,
-    seen: HashSet<String>,
+    pub(super) seen: HashSet<String>,
+    /// The names of the Envoy routes that are of a rule, for proxies whose routes tell their rules.
+    pub(super) served: HashSet<Box<str>>,
+    /// The paths of rules that such a proxy has no route of.
+    pub(super) unserved: Vec<String>,
     other_gateways: BTreeSet<String>,
 }
 
@@ -46,6 +50,8 @@ impl<'c> Verifier<'c> {
             found: Collector::default(),
             specs: HashMap::new(),
             seen: HashSet::new(),
+            served: HashSet::new(),
+            unserved: Vec::new(),
             other_gateways: BTreeSet::new(),
         }
     }
@@ -86,6 +92,10 @@ impl<'c> Verifier<'c> {
     /// Returns the result. With `all_paths`, every path was compared, so that rules that only the proxy has are
     /// reported.
     pub fn finish(mut self, all_paths: bool) -> Report {
+        self.report_unserved();
+        if all_paths {
+            self.report_foreign();
+        }
         for (path, routes) in &self.config.rules {
             if all_paths && !self.seen.contains(path) {
                 let reason = "the proxy serves a rule that the input does not have";
@@ -104,6 +114,10 @@ impl<'c> Verifier<'c> {
         policies: &[v1::EffectivePolicy],
     ) {
         self.seen.insert(path.to_owned());
+        if let Some(project) = self.config.project {
+            self.compare_origins(project, path, name, policies);
+            return;
+        }
         let kind = name.route.map(|route| route.kind).unwrap_or_default();
         let Some(routes) = self.config.rules.get(path) else {
             if !matches!(kind, "HTTPRoute" | "GRPCRoute") {
@@ -125,6 +139,15 @@ impl<'c> Verifier<'c> {
     }
 
     fn compare_listener(&mut self, path: &str, policies: &[v1::EffectivePolicy]) {
+        if self.config.project.is_some() {
+            for policy in policies.iter().filter(|policy| is_in_force(policy)) {
+                if !policy.inherited_only {
+                    let reason = "verify does not know where the proxy has policies of this kind";
+                    self.cannot_tell_kind(path, policy, reason);
+                }
+            }
+            return;
+        }
         let configs = self.config.listeners.get(path).into_iter().flatten();
         let managers: Vec<(&str, &Value)> = configs
             .flat_map(|config| {
@@ -399,11 +422,16 @@ impl<'c> Verifier<'c> {
         spec.clone()
     }
 
-    fn is_selected(&self, kind: &str) -> bool {
+    pub(super) fn is_selected(&self, kind: &str) -> bool {
         self.kinds.is_empty() || self.kinds.iter().any(|selected| selected == kind)
     }
 
-    fn cannot_tell_kind(&mut self, path: &str, policy: &v1::EffectivePolicy, reason: &str) {
+    pub(super) fn cannot_tell_kind(
+        &mut self,
+        path: &str,
+        policy: &v1::EffectivePolicy,
+        reason: &str,
+    ) {
         let name = match policy.group.as_str() {
             "" => policy.kind.clone(),
             group => format!("{}.{group}", policy.kind),
@@ -419,7 +447,7 @@ impl<'c> Verifier<'c> {
 }
 
 /// A finding about a kind or a rule as a whole.
-fn whole(verdict: Verdict, kind: String, reason: &str) -> Finding {
+pub(super) fn whole(verdict: Verdict, kind: String, reason: &str) -> Finding {
     Finding {
         verdict,
         kind,
@@ -505,12 +533,12 @@ fn is_of(policy: &v1::EffectivePolicy, kind: &KindRows) -> bool {
 }
 
 /// Whether a policy has rules, or might have.
-fn is_in_force(policy: &v1::EffectivePolicy) -> bool {
+pub(super) fn is_in_force(policy: &v1::EffectivePolicy) -> bool {
     policy.spec_json.is_some() || !policy.listed.is_empty() || not_known(policy).is_some()
 }
 
 /// Why a policy is not known on a path.
-fn not_known(policy: &v1::EffectivePolicy) -> Option<String> {
+pub(super) fn not_known(policy: &v1::EffectivePolicy) -> Option<String> {
     if let Some(unknown) = &policy.unknown {
         return Some(format!(
             "the effective policy is not known: {}",

@@ -9,6 +9,7 @@ mod convert;
 mod dump;
 mod envoy_gateway;
 mod judge;
+mod origins;
 mod report;
 mod rows;
 mod shapes;

@@ -20,4 +20,5 @@ mod matrix;
 mod readme;
 mod unknown;
 mod verify;
+mod verify_origins;
 mod waypoints;

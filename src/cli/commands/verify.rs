@@ -24,8 +24,8 @@ const PAGE: i32 = 10_000;
 #[command(
     group = ArgGroup::new("proxy").required(true),
     after_help = "\
-Reads the configuration of an Envoy that Envoy Gateway configures. Fields whose place in the proxy is
-not known are reported as `cannot tell`. With NAME, only the rules through an object are compared.
+Reads the configuration of an Envoy of Envoy Gateway: values; kgateway: the policies that set each
+field; or Istio: rules alone. What cannot be compared is reported as `cannot tell`. With NAME, only the rules through an object are compared.
 Exit code 1 if there is a finding that --fail-on names.
 
 Examples:

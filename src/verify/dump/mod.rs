@@ -2,6 +2,7 @@
 
 mod keep;
 mod names;
+mod origin;
 mod visit;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +14,8 @@ use serde::de::DeserializeSeed;
 use serde_json::Value;
 
 pub(super) use keep::{ANY, Keep};
-pub(super) use names::gateway_path;
+pub(super) use names::{gateway_path, rule_key};
+pub(super) use origin::OriginRoute;
 pub(super) use visit::MANAGER;
 
 use visit::{Keeps, Reader};
@@ -46,7 +48,19 @@ pub struct ProxyConfig {
     pub(super) has_listeners: bool,
     /// Updates that the proxy refused, or has not put in place yet: what, and why.
     pub(super) pending: Vec<String>,
+    /// For control planes other than Envoy Gateway: which, and the routes of each rule by its key.
+    pub(super) project: Option<Project>,
+    pub(super) origins: HashMap<String, Vec<Arc<OriginRoute>>>,
     shared: HashSet<Arc<Value>>,
+}
+
+/// A control plane whose routes tell their rules, but not where fields of policies are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Project {
+    /// Its metadata name the policies that set each field.
+    Kgateway,
+    /// Nothing tells of policies.
+    Istio,
 }
 
 /// An Envoy route: one match of a rule for one hostname.
@@ -88,11 +102,17 @@ pub enum DumpError {
          received its configuration"
     )]
     NoRoutes,
+    /// The routes are of kgateway or Istio, and the bootstrap configuration does not name a Gateway.
+    #[error(
+        "the dump does not tell which Gateway the proxy serves: its bootstrap configuration has no `node` of kgateway \
+         or Istio; fetch `/config_dump` without `resource` and `mask`"
+    )]
+    NoGateway,
     /// No route has a name of a known project.
     #[error(
         "no route of the dump has a name that Envoy Gateway gives, such as `httproute/NAMESPACE/NAME/rule/0/match/0/*` \
-         (one of {routes} others: `{sample}`): the proxy belongs to another control plane, or to a version that names \
-         routes in another way"
+         (one of {routes} others: `{sample}`), or kgateway or Istio: the proxy belongs to another control plane, or to \
+         a version that names routes in another way"
     )]
     UnknownNames {
         /// How many routes there are.
@@ -116,13 +136,22 @@ pub fn read_dump(input: impl Read) -> Result<ProxyConfig, DumpError> {
         keeps: &keeps,
         sample: String::new(),
         has_configs: false,
+        open: Vec::new(),
+        gateway: None,
     };
     let read = reader.deserialize(&mut json).and_then(|()| json.end());
     let (sample, has_configs) = (std::mem::take(&mut reader.sample), reader.has_configs);
+    let gateway = reader.gateway.take();
     read.map_err(dump_error)?;
     config.shared = HashSet::new();
     if !has_configs {
         return Err(DumpError::Malformed("it has no list `configs`".to_owned()));
+    }
+    if config.rules.is_empty() && !config.origins.is_empty() {
+        let (project, gateway) = gateway.ok_or(DumpError::NoGateway)?;
+        config.project = Some(project);
+        config.gateways.insert(gateway);
+        return Ok(config);
     }
     // Routes for the proxy's own endpoints are in no virtual host of a Gateway.
     let is_strange = config.unnamed_in_gateways > 0 || config.gateways.is_empty();

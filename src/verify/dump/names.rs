@@ -65,6 +65,12 @@ pub(super) fn listener_path(name: &str) -> Option<String> {
     }
 }
 
+/// A text that names a rule in a proxy, of its parts: kind, namespace, name and rule; or the name of a control plane and
+/// what its routes are called.
+pub(in crate::verify) fn rule_key(parts: &[&str]) -> String {
+    parts.join("/")
+}
+
 /// The path of the Gateway of a path: its first three steps.
 pub(in crate::verify) fn gateway_path(path: &str) -> String {
     let steps: Vec<&str> = path.splitn(4, '/').take(3).collect();

@@ -1,13 +1,15 @@
 //! The sections of a dump, and what is kept of each.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use super::keep::snake_case;
 use super::names::{RouteName, gateway_path, listener_path};
-use super::{ANY, Keep, ProxyConfig, ProxyRoute};
+use super::origin::{OriginRoute, gateway_of_node, keep_bootstrap, keep_metadata, keep_route};
+use super::{ANY, Keep, Project, ProxyConfig, ProxyRoute};
 use crate::verify::convert::{Convert, lookup, take, text};
 use crate::verify::rows::{ConfigPart, all_rows};
 
@@ -36,6 +38,7 @@ impl Keeps {
         route.add(&["route", "weighted_clusters", "clusters", ANY, "name"]);
         route.add(&["direct_response", "status"]);
         route.add_presence(&["redirect"]);
+        keep_route(route);
         route.add_presence(&["typed_per_filter_config", ANY]);
         keeps.cluster.add(&["name"]);
         for chain in CHAINS {
@@ -183,6 +186,10 @@ pub(super) struct Reader<'r> {
     pub(super) sample: String,
     /// Whether there is a list `configs`.
     pub(super) has_configs: bool,
+    /// Routes of other control planes in the route configuration that is read.
+    pub(super) open: Vec<OriginRoute>,
+    /// The Gateway that the bootstrap configuration names.
+    pub(super) gateway: Option<(Project, String)>,
 }
 
 impl<'de> DeserializeSeed<'de> for &mut Reader<'_> {
@@ -268,6 +275,7 @@ struct ListenerEntry<'s, 'r> {
 struct RouteConfig<'s, 'r> {
     reader: &'s mut Reader<'r>,
     name: String,
+    metadata: Value,
     /// The listeners of its virtual hosts.
     listeners: Vec<String>,
 }
@@ -278,6 +286,8 @@ struct VirtualHost<'s, 'c, 'r> {
     listeners: &'c mut Vec<String>,
     name: String,
     metadata: Value,
+    /// The position of the first of its routes among those of other control planes.
+    first_open: usize,
     routes: Vec<(RouteName, ProxyRoute)>,
     /// How many routes are not named after a rule.
     unnamed: usize,
@@ -303,8 +313,13 @@ impl Section for Config<'_, '_> {
             "route_config" => map.next_value_seed(MapOf(&mut RouteConfig {
                 reader: self.0,
                 name: String::new(),
+                metadata: Value::Null,
                 listeners: Vec::new(),
             }))?,
+            "bootstrap" => {
+                let bootstrap = map.next_value_seed(&keep_bootstrap())?;
+                self.0.gateway = gateway_of_node(&bootstrap);
+            }
             "static_clusters" | "dynamic_active_clusters" => {
                 self.0.config.has_clusters = true;
                 map.next_value_seed(ListOf(&mut Config(self.0)))?;
@@ -395,7 +410,13 @@ impl Section for RouteConfig<'_, '_> {
     fn field<'de, A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<bool, A::Error> {
         match name {
             "name" => self.name = map.next_value()?,
+            "metadata" => {
+                let mut keep = Keep::default();
+                keep_metadata(&mut keep, &[]);
+                self.metadata = map.next_value_seed(&keep)?;
+            }
             "virtual_hosts" => map.next_value_seed(ListOf(&mut VirtualHost {
+                first_open: self.reader.open.len(),
                 reader: self.reader,
                 listeners: &mut self.listeners,
                 name: String::new(),
@@ -409,6 +430,15 @@ impl Section for RouteConfig<'_, '_> {
     }
 
     fn end(&mut self) {
+        let metadata = std::mem::take(&mut self.metadata);
+        for mut route in self.reader.open.drain(..) {
+            route.inherit(&metadata);
+            let route = Arc::new(route);
+            for key in &route.keys {
+                let routes = self.reader.config.origins.entry(key.clone()).or_default();
+                routes.push(Arc::clone(&route));
+            }
+        }
         let config = &mut *self.reader.config;
         config.route_configs += 1;
         let name: Box<str> = std::mem::take(&mut self.name).into();
@@ -429,6 +459,7 @@ impl Section for VirtualHost<'_, '_, '_> {
             "metadata" => {
                 let mut keep = Keep::default();
                 keep.add(&["filter_metadata", "envoy-gateway", "resources"]);
+                keep_metadata(&mut keep, &[]);
                 self.metadata = map.next_value_seed(&keep)?;
             }
             "routes" => {
@@ -436,6 +467,11 @@ impl Section for VirtualHost<'_, '_, '_> {
                 let (routes, unnamed) = (&mut self.routes, &mut self.unnamed);
                 let keep = &reader.keeps.route;
                 map.next_value_seed(Values(keep, |route| {
+                    let origin = OriginRoute::read(&route);
+                    if let Some(origin) = origin {
+                        reader.open.push(origin);
+                        return;
+                    }
                     match proxy_route(route, reader.config) {
                         // Envoy Gateway adds them for CORS filters of routes; no policy applies.
                         Ok((_, route)) if route.name.contains("/cors-preflight/") => {}
@@ -457,6 +493,10 @@ impl Section for VirtualHost<'_, '_, '_> {
         let metadata = std::mem::take(&mut self.metadata);
         let routes = std::mem::take(&mut self.routes);
         let unnamed = std::mem::take(&mut self.unnamed);
+        for route in self.reader.open.iter_mut().skip(self.first_open) {
+            route.inherit(&metadata);
+        }
+        self.first_open = self.reader.open.len();
         self.reader.config.unnamed_routes += unnamed;
         let by_name = name
             .rsplit_once('/')

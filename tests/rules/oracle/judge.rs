@@ -57,21 +57,7 @@ impl Judge {
                 kinds.push(Settings::read(profile, *definition));
             }
         }
-        // A CRD decides in which scope a kind lives; without one, its profile (PROFILES.md, scope).
-        let mut cluster: BTreeSet<(String, String)> = kinds
-            .iter()
-            .filter(|kind| kind.cluster)
-            .map(|kind| (kind.group.clone(), kind.kind.clone()))
-            .collect();
-        for crd in documents
-            .iter()
-            .filter(|d| d["kind"] == "CustomResourceDefinition")
-        {
-            let spec = &crd["spec"];
-            if spec["scope"] == "Cluster" {
-                cluster.insert((text(&spec["group"]), text(&spec["names"]["kind"])));
-            }
-        }
+        let cluster = cluster_scoped(documents, &kinds);
         let is_cluster =
             |group: &str, kind: &str| cluster.contains(&(group.to_owned(), kind.to_owned()));
         let aliases = documents
@@ -82,21 +68,7 @@ impl Judge {
                 (text(&spec["controllerName"]), text(&spec["profiles"]))
             });
         let mut objects = Objects::new(documents, &is_cluster);
-        for (profile, _) in &all {
-            for route in profile["spec"]["routeKinds"]
-                .as_array()
-                .into_iter()
-                .flatten()
-            {
-                if route["generates"] == true {
-                    let parts = [&route["group"], &route["kind"], &route["like"]].map(text);
-                    let [group, kind, like] = parts;
-                    objects.generators.push((group, kind, like));
-                }
-            }
-        }
-        objects.generators.sort();
-        objects.generators.dedup();
+        objects.generators = generators(all.iter().map(|(profile, _)| profile));
         Self {
             objects,
             known: KnownControllers {
@@ -115,6 +87,36 @@ impl Judge {
             .map(|kind| AttachedKind::new(kind.clone(), &self.objects, &self.known))
             .collect()
     }
+}
+
+/// The kinds that live in no namespace. A CRD decides; without one, the profile (PROFILES.md, scope).
+fn cluster_scoped(documents: &[Value], kinds: &[Settings]) -> BTreeSet<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut cluster: BTreeSet<(String, String)> = kinds
+        .iter()
+        .filter(|kind| kind.cluster)
+        .map(|kind| (kind.group.clone(), kind.kind.clone()))
+        .collect();
+    for crd in documents
+        .iter()
+        .filter(|d| d["kind"] == "CustomResourceDefinition")
+    {
+        let spec = &crd["spec"];
+        if spec["scope"] == "Cluster" {
+            cluster.insert((text(&spec["group"]), text(&spec["names"]["kind"])));
+        }
+    }
+    cluster
+}
+
+/// Group and kind of the Routes that generate others, each with the kind that they generate (1.9).
+fn generators<'p>(profiles: impl Iterator<Item = &'p Value>) -> Vec<(String, String, String)> {
+    let routes = profiles.flat_map(|profile| profile["spec"]["routeKinds"].as_array());
+    let generate = routes.flatten().filter(|route| route["generates"] == true);
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let generators = generate.map(|r| (text(&r["group"]), text(&r["kind"]), text(&r["like"])));
+    let unique: BTreeSet<_> = generators.collect();
+    unique.into_iter().collect()
 }
 
 /// The paths as a kind sees them.

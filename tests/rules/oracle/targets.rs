@@ -269,10 +269,7 @@ impl Resolver<'_> {
             place.client = client.clone();
         }
         if !self.objects.exists(&node) && !self.is_virtual(&group, &kind) {
-            return match generators.is_empty() {
-                true => Outcome::TargetNotFound,
-                false => Outcome::Found(generators),
-            };
+            return found(generators);
         }
         let place = |node: String| Place {
             node,
@@ -284,26 +281,18 @@ impl Resolver<'_> {
         if let Some(port) = port {
             return self.on_port(&node, port);
         }
-        match section {
-            None => {
-                generators.push(place(node));
-                Outcome::Found(generators)
-            }
+        let own = match section {
+            None => Some(place(node)),
             Some(section) => match self.section(&node, section) {
-                Some(part) => {
-                    generators.push(place(format!("{node}#{part}")));
-                    Outcome::Found(generators)
-                }
-                None if !generators.is_empty() => Outcome::Found(generators),
-                None => match self.listener_of_sets(&node, section) {
-                    Some(listener) => Outcome::Found(vec![Place {
-                        weak: true,
-                        ..whole(listener)
-                    }]),
-                    None => Outcome::TargetNotFound,
-                },
+                Some(part) => Some(place(format!("{node}#{part}"))),
+                None => self.listener_of_sets(&node, section).map(|listener| Place {
+                    weak: true,
+                    ..whole(listener)
+                }),
             },
-        }
+        };
+        generators.extend(own);
+        found(generators)
     }
 
     /// The Routes that generate one with a name, or the sections of them (1.9).
@@ -567,10 +556,15 @@ impl Resolver<'_> {
                 }
             }
         }
-        match places.is_empty() {
-            true => Outcome::TargetNotFound,
-            false => Outcome::Found(places),
-        }
+        found(places)
+    }
+}
+
+/// What a reference comes to that names these places.
+fn found(places: Vec<Place>) -> Outcome {
+    match places.is_empty() {
+        true => Outcome::TargetNotFound,
+        false => Outcome::Found(places),
     }
 }
 
