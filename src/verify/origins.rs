@@ -168,8 +168,14 @@ impl Verifier<'_> {
             self.cannot_tell_kind(path, policy, &reason);
             return;
         }
+        let spec: Value = policy
+            .and_then(|policy| serde_json::from_str(policy.spec_json.as_ref()?).ok())
+            .unwrap_or_default();
         for (field, name) in FIELDS {
-            let expected = setters(policy, field);
+            let expected = match field.split('.').try_fold(&spec, |at, step| at.get(step)) {
+                Some(_) => setters(policy, field),
+                None => BTreeSet::new(),
+            };
             let told: Vec<BTreeSet<String>> =
                 routes.iter().map(|route| told(route, name)).collect();
             if told.contains(&expected) {
@@ -199,24 +205,28 @@ impl Verifier<'_> {
             let at = other.map(|(_, route)| &*route.name).unwrap_or_default();
             self.found.add(finding, path, at);
         }
-        self.fields_not_told(path, kind, policy);
+        self.fields_not_told(path, kind, policy, &spec);
     }
 
     /// Reports fields whose policies kgateway does not name.
-    fn fields_not_told(&mut self, path: &str, kind: &str, policy: Option<&v1::EffectivePolicy>) {
-        let origins = policy.map(|policy| policy.origins.as_slice());
-        let fields = origins.unwrap_or_default().iter().map(|origin| {
-            let end = origin.unit.find(['.', '[']).unwrap_or(origin.unit.len());
-            origin.unit.get(..end).unwrap_or_default()
-        });
+    fn fields_not_told(
+        &mut self,
+        path: &str,
+        kind: &str,
+        policy: Option<&v1::EffectivePolicy>,
+        spec: &Value,
+    ) {
         let is_told = |field: &str| {
             let mut known = FIELDS.iter();
-            known.any(|(known, _)| is_within(known, field) || is_within(field, known))
+            known.any(|(known, _)| is_within(known, field))
         };
-        let fields: BTreeSet<&str> = fields.filter(|field| !is_told(field)).collect();
-        for field in fields {
+        let fields = spec
+            .as_object()
+            .into_iter()
+            .flat_map(|fields| fields.keys());
+        for field in fields.filter(|field| !is_told(field)) {
             let finding = Finding {
-                field: field.to_owned(),
+                field: field.clone(),
                 origins: setters(policy, field).into_iter().collect(),
                 ..whole(
                     Verdict::CannotTell,
@@ -239,7 +249,10 @@ fn rules_above(path: &str) -> impl Iterator<Item = &str> {
 fn setters(policy: Option<&v1::EffectivePolicy>, field: &str) -> BTreeSet<String> {
     let origins = policy.map(|policy| policy.origins.as_slice());
     let origins = origins.unwrap_or_default().iter();
-    let relevant = origins.filter(|origin| origin.unit == "*" || is_within(&origin.unit, field));
+    let relevant = origins.filter(|origin| {
+        let unit = &*origin.unit;
+        unit == "*" || is_within(unit, field) || is_within(field, unit)
+    });
     let policies = relevant.flat_map(|origin| &origin.policies);
     policies
         .map(|policy| format!("{}/{}", policy.namespace, policy.name))

@@ -113,7 +113,10 @@ pub(super) struct Collector {
 
 impl Collector {
     pub(super) fn add(&mut self, finding: Finding, path: &str, proxy_name: &str) {
-        if finding.verdict != Verdict::CannotTell && !self.differing.contains(path) {
+        // A rule that only the proxy has is none of those that were compared.
+        let is_extra_rule = finding.verdict == Verdict::Extra && finding.kind.is_empty();
+        let differs = finding.verdict != Verdict::CannotTell && !is_extra_rule;
+        if differs && !self.differing.contains(path) {
             self.differing.insert(path.to_owned());
         }
         let places = self.places.entry(finding).or_default();

@@ -49,6 +49,7 @@ metadata: {name: top, namespace: infra}
 spec:
   targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: top}]
   timeouts: {request: 1s}
+  compression: {responseCompression: {}}
   rateLimit: {local: {tokenBucket: {maxTokens: 1}}}
 ---
 apiVersion: gateway.kgateway.dev/v1alpha1
@@ -105,9 +106,12 @@ fn dump(node: Value, routes: &[Value], above: &Value) -> Value {
 /// What a proxy of kgateway has.
 fn proxy(with_source: bool) -> Value {
     let source = |source| with_source.then_some(source);
-    let top = json!({"timeouts": of(&["infra/top"]), "rateLimit.local": of(&["infra/top"])});
+    let top = json!({
+        "timeouts": of(&["infra/top"]), "rateLimit.local": of(&["infra/top"]), "compression": of(&["infra/top"]),
+    });
     let child = json!({
         "timeouts": of(&["infra/top"]), "rateLimit.local": of(&["a/child"]), "extProc": of(&["a/child"]),
+        "compression": of(&["infra/top"]),
     });
     let mut routes = vec![
         kgateway(
@@ -193,7 +197,7 @@ fn a_proxy_of_kgateway_has_the_policies_that_should_be_in_effect() {
     let number = |name: &str| summary[name].as_u64().unwrap();
     assert_eq!(
         (number("rules"), number("same"), number("sameInPart")),
-        (3, 10, 10)
+        (3, 13, 13)
     );
 }
 
