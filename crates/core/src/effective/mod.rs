@@ -49,7 +49,7 @@ use crate::model::{
 use crate::profile::{
     LimitSet, Policy, PolicyClass, Profile, ProfileError, is_routing_filter, read_policy,
 };
-use crate::routing::{Dialect, ListenerIsolation};
+use crate::routing::{Dialect, ListenerIsolation, StreamRoutes};
 use crate::store::{ProfileSources, Store};
 use crate::topology::{
     NodeId, PathStep, ResolvedPath, RootController, RootKind, RoutingTraits, Topology,
@@ -152,6 +152,7 @@ impl World {
             let dialect = Dialect::of_controller(controllers.identities(controller));
             RoutingTraits {
                 isolates_hostnames: dialect.listener_isolation == ListenerIsolation::EqualHostnames,
+                serves_one_stream_route: dialect.stream_routes == StreamRoutes::OldestAlone,
                 delegates: registry.profiles.values().any(|profile| {
                     let activity = controllers.activity(profile, RootKind::Gateway, controller);
                     profile.delegation.is_some() && activity.is_active()

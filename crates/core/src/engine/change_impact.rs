@@ -162,6 +162,8 @@ impl Engine {
         // Declared kinds of Routes have no projection.
         !self.world().store().declares(&now.object.key.kind)
             && before.projection == now.projection
+            // ListenerSets and stream Routes of a listener are ordered by age.
+            && before.object.created == now.object.created
             && before.object.labels == now.object.labels
             && self.world().kinds().iter().all(|kind| {
                 same_annotation(&kind.profile, before, now)

@@ -51,6 +51,8 @@ pub enum PathErrorReason {
     NotAllowedByListeners,
     /// The hostnames of the route and the listener do not intersect.
     NoMatchingListenerHostname,
+    /// The controller serves another Route of the listener alone, or no Route with several rules.
+    RouteNotServed,
     /// The route has no such rule.
     RuleNotFound,
     /// The Service does not exist, or the rule does not reference it.
@@ -95,6 +97,7 @@ impl PathErrorReason {
             PathErrorReason::ChildRouteHasHostnames => "ChildRouteHasHostnames",
             PathErrorReason::NotAllowedByListeners => "NotAllowedByListeners",
             PathErrorReason::NoMatchingListenerHostname => "NoMatchingListenerHostname",
+            PathErrorReason::RouteNotServed => "RouteNotServed",
             PathErrorReason::RuleNotFound => "RuleNotFound",
             PathErrorReason::BackendNotFound => "BackendNotFound",
             PathErrorReason::RefNotPermitted => "RefNotPermitted",
@@ -127,6 +130,9 @@ impl PathErrorReason {
             }
             PathErrorReason::NoMatchingListenerHostname => {
                 "the hostnames of the route and the listener do not intersect"
+            }
+            PathErrorReason::RouteNotServed => {
+                "the controller serves the oldest such Route of a listener alone, and none with several rules"
             }
             PathErrorReason::RuleNotFound => "the route has no such rule",
             PathErrorReason::BackendNotFound => {

@@ -70,6 +70,8 @@ pub struct Dialect {
     pub listener_isolation: ListenerIsolation,
     /// HTTPRoutes and GRPCRoutes with a common host on one listener (specification 12.7).
     pub http_and_grpc: HttpAndGrpc,
+    /// TCPRoutes and UDPRoutes on one listener (specification 1.4).
+    pub stream_routes: StreamRoutes,
     /// How the matches of GRPCRoutes are read (specification 12.8).
     pub grpc_matches: GrpcMatches,
     /// Regular expressions among paths (specification 12.9).
@@ -123,6 +125,17 @@ pub enum ListenerIsolation {
     EqualHostnames,
     /// All listeners whose hostname matches.
     None,
+}
+
+/// Which TCPRoutes and UDPRoutes of a listener have paths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub enum StreamRoutes {
+    /// All: which one is served is not decided.
+    #[default]
+    All,
+    /// The oldest UDPRoute; and the oldest TCPRoute, unless the listener has a TLSRoute. Routes with several rules are
+    /// not served.
+    OldestAlone,
 }
 
 /// How an HTTPRoute and a GRPCRoute with a common host share a listener.
@@ -257,6 +270,7 @@ impl Default for Dialect {
             hostname_precedence: HostnamePrecedence::default(),
             listener_isolation: ListenerIsolation::default(),
             http_and_grpc: HttpAndGrpc::default(),
+            stream_routes: StreamRoutes::default(),
             grpc_matches: GrpcMatches::default(),
             regular_expressions: RegexOrder::default(),
             match_order: vec![

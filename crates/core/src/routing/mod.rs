@@ -14,7 +14,7 @@ mod result;
 mod router;
 mod search;
 
-pub use dialect::{Dialect, HostnamePrecedence, ListenerIsolation, Refusal};
+pub use dialect::{Dialect, HostnamePrecedence, ListenerIsolation, Refusal, StreamRoutes};
 pub use request::{BadRequest, EntryPoint, Protocol, Request, RequestParts};
 pub use result::{
     MatchFailure, MatchedRule, NearMiss, NoMatchReason, RoutingOptions, RoutingResult,

@@ -2,6 +2,7 @@
 
 use super::mesh::{MeshRoot, MeshRoute};
 use super::parent_ref::{AttachingRoute, ListenerContext, admits, check_parent_ref};
+use super::streams::{StreamFamily, StreamListeners};
 use super::{
     BackendNode, ClassNode, GatewayNode, ListenerNode, ListenerSetNode, NodeId, RootController,
     RouteNode, RoutingTraits, RuleNode, Topology,
@@ -89,6 +90,7 @@ impl Topology {
                     node,
                     class: gateway.class.clone(),
                     delegates: false,
+                    serves_one_stream_route: false,
                     listeners,
                     sets: Vec::new(),
                 },
@@ -228,7 +230,8 @@ impl Topology {
 
     /// Attaches every route to the listeners and Services that its parentRefs name.
     fn attach_routes(&mut self, store: &Store) {
-        for index in 0..self.routes.len() {
+        let mut streams = StreamListeners::default();
+        for index in self.attachment_order(store) {
             let Some(key) = self.routes.get(index).map(|r| r.key.clone()) else {
                 continue;
             };
@@ -240,7 +243,7 @@ impl Topology {
                 let attached = if parent.kind.is(groups::CORE, "Service") {
                     self.attach_to_service(store, index, &key, parent)
                 } else {
-                    self.attach_to_listeners(store, index, &key, parent)
+                    self.attach_to_listeners(store, index, &key, parent, &mut streams)
                 };
                 if let Err(reason) = attached {
                     refused.push((at, reason));
@@ -250,6 +253,22 @@ impl Topology {
                 node.refused = refused;
             }
         }
+        self.displaced = streams.displaced;
+    }
+
+    /// The Routes in the order in which they take listeners: stream Routes from the oldest.
+    fn attachment_order(&self, store: &Store) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.routes.len()).collect();
+        if self.gateways.values().any(|g| g.serves_one_stream_route) {
+            order.sort_by_cached_key(|&index| {
+                let key = self.routes.get(index).map(|route| &route.key)?;
+                let family = StreamFamily::of(store.route_kind(&key.kind)?)?;
+                let created = store.get(key)?.object.created;
+                let age = (created.is_none(), created);
+                Some((family, age, key.namespace.clone(), key.name.clone()))
+            });
+        }
+        order
     }
 
     /// Attaches a route to the listeners of a Gateway or ListenerSet. A parentRef to a Gateway does not
@@ -260,6 +279,7 @@ impl Topology {
         index: usize,
         key: &ObjectKey,
         parent: &ParentRef,
+        streams: &mut StreamListeners,
     ) -> Result<(), PathErrorReason> {
         let attaching = AttachingRoute::of(store, key).ok_or(PathErrorReason::NotAPath)?;
         let name: NamespacedName = (parent.namespace.clone(), parent.name.clone());
@@ -279,10 +299,14 @@ impl Topology {
             labels: &self.labels,
             isolated: self.isolated_hostnames(&name, is_set),
         };
+        let one_stream = self.serves_one_stream_route(&name, is_set);
         let mut furthest = PathErrorReason::NoMatchingParent;
         let mut attached = Vec::new();
         for (listener, node) in listeners.iter().zip(nodes) {
             match check_parent_ref(parent, &attaching, listener, &context) {
+                Ok(()) if one_stream && !streams.take(&attaching, node, index) => {
+                    furthest = furthest.max(PathErrorReason::RouteNotServed);
+                }
                 Ok(()) => attached.push(node),
                 Err(reason) => furthest = furthest.max(reason),
             }
@@ -339,6 +363,7 @@ impl Topology {
         for listener in listeners.into_iter().flatten() {
             if attached.contains(&listener.node) && !listener.routes.contains(&route) {
                 listener.routes.push(route);
+                listener.routes.sort_unstable();
             }
         }
     }

@@ -15,6 +15,7 @@ mod locate;
 pub(crate) mod mesh;
 mod parent_ref;
 mod ports;
+mod streams;
 mod trie;
 #[cfg(any(test, feature = "judge"))]
 mod walk;
@@ -25,7 +26,7 @@ pub use trie::{PathTrie, TrieNode, TrieNodeId, TrieRoot};
 
 use std::collections::BTreeMap;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use crate::model::{Level, NodeKey, ObjectKey, OrInternal, PathErrorReason, Section, Str};
 use crate::store::NamespacedName;
@@ -50,6 +51,8 @@ pub struct Topology {
     pub(crate) shared_ports: ports::SharedPorts,
     /// The hostnames of the listeners of Gateways, by Gateway, where these are isolated by them.
     pub(crate) port_hostnames: HashMap<NamespacedName, ports::PortHostnames>,
+    /// Listeners with stream Routes that they do not serve, because they serve another (specification 1.4).
+    displaced: HashSet<(NodeId, usize)>,
     pub(crate) delegations: delegation::Delegations,
 }
 
@@ -101,6 +104,8 @@ pub enum RootKind {
 pub struct RoutingTraits {
     /// Takes from routes the hostnames that another listener of the port has (specification 12.5).
     pub isolates_hostnames: bool,
+    /// Serves one TCPRoute and one UDPRoute of a listener (specification 1.4).
+    pub serves_one_stream_route: bool,
     /// Follows delegation between Routes (specification 1.8).
     pub delegates: bool,
 }
@@ -129,6 +134,8 @@ pub(crate) struct ClassNode {
 pub(crate) struct GatewayNode {
     pub(crate) node: NodeId,
     pub(crate) class: Str,
+    /// Whether its controller serves one TCPRoute and one UDPRoute of a listener (specification 1.4).
+    pub(crate) serves_one_stream_route: bool,
     /// Whether the controller follows delegation (specification 1.8).
     pub(crate) delegates: bool,
     pub(crate) listeners: Vec<ListenerNode>,

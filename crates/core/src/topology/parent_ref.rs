@@ -27,8 +27,8 @@ pub(super) struct ListenerContext<'a> {
 /// A Route whose parentRefs are checked.
 pub(super) struct AttachingRoute<'a> {
     key: &'a ObjectKey,
-    route: &'a Route,
-    kind: &'static RouteKind,
+    pub(super) route: &'a Route,
+    pub(super) kind: &'static RouteKind,
     /// The Route that the controller makes of it (specification 1.9).
     generated: Option<ObjectKey>,
 }
@@ -170,6 +170,11 @@ impl Topology {
                 check_parent_ref(parent, &attaching, listener, &context).err()
             })
             .max()
-            .unwrap_or(PathErrorReason::NoMatchingParent)
+            .unwrap_or_else(
+                || match self.is_displaced(key, parent_kind, name, listener) {
+                    true => PathErrorReason::RouteNotServed,
+                    false => PathErrorReason::NoMatchingParent,
+                },
+            )
     }
 }

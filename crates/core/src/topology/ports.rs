@@ -93,6 +93,7 @@ impl Topology {
         for (name, gateway) in &mut self.gateways {
             let traits = traits_of(&gateway.controller(self.classes.get(&gateway.class)));
             gateway.delegates = traits.delegates;
+            gateway.serves_one_stream_route = traits.serves_one_stream_route;
             if !traits.isolates_hostnames {
                 continue;
             }

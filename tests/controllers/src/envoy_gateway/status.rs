@@ -383,5 +383,29 @@ fn managed(objects: &[Value], controller: &str, answers: &Answers) -> BTreeSet<S
             managed.insert(format!("{kind}/{namespace}/{name}"));
         }
     }
+    let routes = objects.iter().filter(|object| names_parent(object, &managed));
+    let routes: Vec<String> = routes.map(|route| object_name(route)).collect();
+    managed.extend(routes);
     managed
+}
+
+/// Whether a Route names one of these objects as its parent, whether it is served there or not.
+fn names_parent(object: &Value, managed: &BTreeSet<String>) -> bool {
+    let kind = object["kind"].as_str().unwrap_or_default();
+    let parents = object["spec"]["parentRefs"].as_array();
+    let mut names = parents.into_iter().flatten().map(|parent| {
+        let text = |field: &str| parent[field].as_str();
+        let own = object["metadata"]["namespace"].as_str();
+        let namespace = text("namespace").or(own).unwrap_or_default();
+        let kind = text("kind").unwrap_or("Gateway");
+        format!("{kind}/{namespace}/{}", text("name").unwrap_or_default())
+    });
+    kind.ends_with("Route") && names.any(|name| managed.contains(&name))
+}
+
+/// `Kind/namespace/name`.
+fn object_name(object: &Value) -> String {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+    let kind = object["kind"].as_str().unwrap_or_default();
+    format!("{kind}/{}/{}", text("namespace"), text("name"))
 }
