@@ -151,8 +151,24 @@ impl Comparison<'_> {
         // The controller accepts a policy on a Gateway without routes.
         let is_idle =
             entail == "NoScope" && ["Accepted", "NoTarget"].contains(&controller.as_str());
-        let entail = if is_idle { &controller } else { &entail };
+        let is_told = is_idle || self.is_of_one_reference(&controller);
+        let entail = if is_told { &controller } else { &entail };
         self.record("status Accepted", entail, &controller, report);
+    }
+
+    /// Whether the word of the controller is that of one of several references: it keeps one status for each Gateway, so
+    /// that a reference hides others.
+    fn is_of_one_reference(&self, controller: &str) -> bool {
+        let references = &self.status.references;
+        let word = |reference: &v1::ReferenceStatus| match reference.outcome.as_str() {
+            "TargetNotFound" | "RefNotPermitted" => "NoTarget".to_owned(),
+            outcome => outcome.to_owned(),
+        };
+        references.len() > 1
+            && self.is_managed()
+            && references
+                .iter()
+                .any(|reference| word(reference) == controller)
     }
 
     /// `Accepted`, `NoTarget` for a policy without an object of this controller, or the reason.
@@ -213,13 +229,17 @@ impl Comparison<'_> {
 
     fn conflicted(&self, report: &mut Report) {
         let of = |reference: &v1::ReferenceStatus| reference.outcome == "Conflicted";
-        let entail = self.is_managed() && self.status.references.iter().any(of);
+        let references = self.status.references.iter();
+        let entail = self.is_managed() && references.clone().any(of);
+        let is_hidden = references.clone().any(of) && !references.clone().all(of);
         let of = |ancestor: &Ancestor| {
             ancestor
                 .condition("Accepted")
                 .is_some_and(|condition| Self::reason(condition) == "Conflicted")
         };
         let controller = self.ancestors.iter().any(of);
+        // The status of another reference can hide that of the one that lost the conflict.
+        let entail = entail && (controller || !is_hidden);
         self.record("status Conflicted", yes(entail), yes(controller), report);
     }
 
@@ -383,7 +403,9 @@ fn managed(objects: &[Value], controller: &str, answers: &Answers) -> BTreeSet<S
             managed.insert(format!("{kind}/{namespace}/{name}"));
         }
     }
-    let routes = objects.iter().filter(|object| names_parent(object, &managed));
+    let routes = objects
+        .iter()
+        .filter(|object| names_parent(object, &managed));
     let routes: Vec<String> = routes.map(|route| object_name(route)).collect();
     managed.extend(routes);
     managed
