@@ -94,3 +94,40 @@ impl Store {
         Projection::affects_topology(kind) || self.declares(kind)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Change, Object};
+    use crate::store::ProfileSources;
+    use serde_json::json;
+
+    #[test]
+    fn of_two_declarations_that_differ_the_first_counts() {
+        let profile = |kind: &str, like: &str| {
+            let name = format!("{}.x.io", kind.to_lowercase());
+            let body = json!({
+                "apiVersion": "entail.dev/v1alpha1", "kind": "PolicyProfile", "metadata": {"name": name},
+                "spec": {
+                    "preset": "direct", "policy": {"group": "x.io", "kind": kind},
+                    "routeKinds": [{"group": "x.io", "kind": "XRoute", "like": like}],
+                },
+            });
+            let kind = GroupKind::new(groups::ENTAIL, "PolicyProfile");
+            Arc::new(Object::new(ObjectKey::new(kind, "", name), body))
+        };
+        let mut store = Store::default();
+        store.apply(Change {
+            upserts: vec![profile("B", "TCPRoute"), profile("A", "GRPCRoute")],
+            ..Change::default()
+        });
+        let mut registry = ProfileSources::default().resolve(&store);
+        registry.declare_route_kinds(&mut store);
+        let kind = store.route_kind(&GroupKind::parse("XRoute.x.io")).unwrap();
+        assert_eq!(kind.kind, "GRPCRoute");
+        let [problem] = registry.problems.as_slice() else {
+            panic!("{:?}", registry.problems);
+        };
+        assert!(problem.reason.contains("`a.x.io`"), "{problem:?}");
+    }
+}

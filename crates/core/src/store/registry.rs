@@ -177,8 +177,8 @@ impl ProfileRegistry {
             .insert(profile.policy.clone(), Arc::new(profile));
     }
 
-    /// Reads the Routes of the kinds that profiles declare (specification 1.9). If two profiles differ about one, the first by the
-    /// name of its policy kind counts.
+    /// Reads the Routes of the kinds that profiles declare (specification 1.9). If two profiles differ about one, that of
+    /// the first policy kind counts.
     pub(crate) fn declare_route_kinds(&mut self, store: &mut Store) {
         let mut kinds: BTreeMap<GroupKind, (DeclaredRouteKind, Str)> = BTreeMap::new();
         let mut problems = Vec::new();
