@@ -406,7 +406,7 @@ fn managed(objects: &[Value], controller: &str, answers: &Answers) -> BTreeSet<S
     let routes = objects
         .iter()
         .filter(|object| names_parent(object, &managed));
-    let routes: Vec<String> = routes.map(|route| object_name(route)).collect();
+    let routes: Vec<String> = routes.map(object_name).collect();
     managed.extend(routes);
     managed
 }
