@@ -119,6 +119,9 @@ pub(super) fn read_profiles(
     for (class, controller) in &controllers.assumed_classes {
         profiles.assume_class(class.clone(), controller.clone());
     }
+    for kind in &controllers.complete_kinds {
+        profiles.assume_complete(kind.clone());
+    }
     for path in paths {
         match files_of(path) {
             Ok(files) => {

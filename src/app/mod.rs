@@ -20,7 +20,7 @@ pub use crate::config::{ClusterSettings, Inputs, ServeSettings};
 pub use load::{LoadedInputs, files_of, load};
 pub use serve::{run, serve};
 pub use sockets::BoundAddresses;
-pub use values::{change_world, load_values, read_values, world_of};
+pub use values::{change_world, load_values, load_values_with, read_values, world_of};
 
 /// Why a command or the server ends with an error.
 #[derive(Debug, thiserror::Error)]

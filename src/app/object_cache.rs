@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use crate::snapshot::{BuildStats, Snapshot, SnapshotBuilder, Version};
 use crate::source::manifests::KindScopes;
 use entail_core::effective::World;
-use entail_core::model::{Change, GroupKind, KindState, Object, Outcome, SourceState, Str, groups};
+use entail_core::model::{Change, GroupKind, KindState, Object, Outcome, SourceState, Str};
 use entail_core::store::{ChangeSet, ProfileSources, Store, required_kinds};
 
 /// Applies changes of the source to the store and builds worlds and snapshots from it.
@@ -32,7 +32,8 @@ impl ObjectCache {
     }
 
     /// Creates a cache with the objects of a store.
-    pub fn with_store(profiles: ProfileSources, store: Store) -> Self {
+    pub fn with_store(profiles: ProfileSources, mut store: Store) -> Self {
+        store.assume_complete(profiles.complete_kinds());
         let kinds = KindsToRead::of(&profiles, &store);
         Self {
             scopes: scopes_of(&kinds.cluster_scoped, &store),
@@ -124,6 +125,10 @@ impl ObjectCache {
 
     /// Applies a change; returns the number of objects and kind states that differ from before.
     pub fn apply(&mut self, mut change: Change) -> usize {
+        let secrets = GroupKind::secret();
+        if !self.profiles.complete_kinds().contains(&secrets) {
+            change.upserts.retain(|object| object.key.kind != secrets);
+        }
         for object in &mut change.upserts {
             assign_namespace(&self.scopes, object);
         }
@@ -274,7 +279,7 @@ impl KindsToRead {
             .collect();
         desired.extend(targets_only.iter().cloned());
         // Secrets are never read, not even if a profile allows them as targets.
-        desired.remove(&GroupKind::new(groups::CORE, "Secret"));
+        desired.remove(&GroupKind::secret());
         Self {
             cluster_scoped,
             desired,

@@ -48,10 +48,19 @@ pub fn world_of(values: &[Value]) -> World {
 /// # Errors
 /// Returns an error if a profile file is unreadable or invalid.
 pub fn load_values(values: &[Value], profiles: &[PathBuf]) -> Result<LocalBackend, AppError> {
-    let cache = cache_of(
-        values,
-        read_profiles(profiles, &ControllerSettings::default())?,
-    );
+    load_values_with(values, profiles, &ControllerSettings::default())
+}
+
+/// Builds a query backend as [`load_values`] does, with what is known besides the objects.
+///
+/// # Errors
+/// Returns an error if a profile file is unreadable or invalid.
+pub fn load_values_with(
+    values: &[Value],
+    profiles: &[PathBuf],
+    settings: &ControllerSettings,
+) -> Result<LocalBackend, AppError> {
+    let cache = cache_of(values, read_profiles(profiles, settings)?);
     let snapshot = cache.into_snapshot(Version {
         epoch: epoch(),
         generation: 1,

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use super::CliError;
 use crate::config::{ClusterSettings, ControllerSettings};
 use entail_client::ClientTls;
+use entail_core::model::{GroupKind, groups};
 use entail_core::store::ControllerAlias;
 
 /// Help heading of the options that select the source.
@@ -58,7 +59,7 @@ pub struct SourceArgs {
     pub limits: ManifestArgs,
 }
 
-/// What is known of controllers besides profiles.
+/// What is known of controllers and objects besides profiles and manifests.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ControllerArgs {
     /// Profiles that describe the policies of a controller with a name of its own: the API group of
@@ -68,6 +69,10 @@ pub struct ControllerArgs {
     /// Controller of a GatewayClass that the input does not contain. May be repeated.
     #[arg(long = "assume-class", value_name = "CLASS=CONTROLLER", value_parser = pair, help_heading = SOURCE)]
     pub assumed_classes: Vec<(String, String)>,
+    /// Kinds of which the manifests hold all objects, such as `Secret,ConfigMap`: a policy that
+    /// references another one is not valid. Of Secrets, only the names are read. May be repeated.
+    #[arg(long = "assume-complete", value_name = "KIND[.GROUP]", value_delimiter = ',', value_parser = kind, help_heading = SOURCE)]
+    pub complete_kinds: Vec<GroupKind>,
 }
 
 impl ControllerArgs {
@@ -85,8 +90,19 @@ impl ControllerArgs {
             assumed_classes: classes
                 .map(|(class, controller)| (class.as_str().into(), controller.as_str().into()))
                 .collect(),
+            complete_kinds: self.complete_kinds.clone(),
         }
     }
+}
+
+/// Parses `KIND` or `KIND.GROUP`.
+fn kind(text: &str) -> Result<GroupKind, String> {
+    let (kind, group) = text.split_once('.').unwrap_or((text, groups::CORE));
+    let is_kind = kind.starts_with(|first: char| first.is_ascii_uppercase());
+    if !is_kind || text.ends_with('.') {
+        return Err("use `Kind` or `Kind.group`, such as `ConfigMap`".to_owned());
+    }
+    Ok(GroupKind::new(group, kind).canonical())
 }
 
 /// Parses `NAME=VALUE`.

@@ -14,7 +14,7 @@ pub use crate::server::{
 };
 pub use crate::telemetry::{LogFormat, LogSettings};
 pub use callers::read_callers;
-use entail_core::model::Str;
+use entail_core::model::{GroupKind, Str};
 use entail_core::store::ControllerAlias;
 pub use envoy::read_envoy;
 
@@ -47,13 +47,15 @@ pub struct Inputs {
     pub cluster: Option<ClusterSettings>,
 }
 
-/// What is known of controllers besides profiles (specification 2.6).
+/// What is known of controllers and of objects besides profiles and objects (specification 2.6, 5.7).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ControllerSettings {
     /// Controllers with a name of their own, and the profiles that describe their policies.
     pub aliases: Vec<ControllerAlias>,
     /// The controllers of GatewayClasses that do not exist, by class.
     pub assumed_classes: Vec<(Str, Str)>,
+    /// The kinds of which the input holds all objects.
+    pub complete_kinds: Vec<GroupKind>,
 }
 
 /// How to connect to a cluster, and which of its objects to read.
@@ -180,6 +182,12 @@ impl Inputs {
                 errors.push("`--manifests` and `--kube` cannot be combined".to_owned());
             }
             _ => {}
+        }
+        if self.cluster.is_some() && !self.controllers.complete_kinds.is_empty() {
+            errors.push(
+                "`--assume-complete` and `--kube` cannot be combined: it is about manifests"
+                    .to_owned(),
+            );
         }
         let is_stdin = |path: &&PathBuf| path.as_path() == Path::new("-");
         if self.manifests.iter().filter(is_stdin).count() > 1 {

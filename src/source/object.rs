@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use entail_core::model::{GroupKind, Object, ObjectKey, Str, Timestamp, groups};
 
@@ -68,6 +68,32 @@ fn anonymous(message: impl Into<String>) -> InvalidObject {
         message: message.into(),
         key: None,
     }
+}
+
+/// Returns a core Secret without anything but its name and namespace; `None` for any other value, and for a Secret
+/// without a valid name.
+pub(super) fn secret_name(value: &Value, location: &str) -> Option<Object> {
+    if !is_secret(value) {
+        return None;
+    }
+    let metadata = value.get("metadata")?;
+    let text = |name: &str| metadata.get(name).and_then(Value::as_str);
+    let (name, namespace) = (text("name")?, text("namespace").unwrap_or_default());
+    let named = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace},
+    });
+    let Value::Object(body) = named else {
+        return None;
+    };
+    Some(Object {
+        key: key(&body).ok()?,
+        labels: BTreeMap::new(),
+        annotations: BTreeMap::new(),
+        created: None,
+        generation: None,
+        body: Value::Object(body),
+        location: Some(location.into()),
+    })
 }
 
 /// Reports whether the value may be a core Secret; true if `apiVersion` is missing.
@@ -172,7 +198,6 @@ fn created(metadata: &Fields) -> Result<Option<Timestamp>, String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
 
     use super::*;
 

@@ -13,6 +13,7 @@ mod answers;
 mod api_reference;
 mod builtin;
 mod cases;
+mod complete;
 mod crds;
 mod insight;
 mod lost;

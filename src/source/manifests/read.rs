@@ -13,7 +13,7 @@ use super::document::{self, Document, DocumentError};
 use super::limits::Limits;
 use super::split::split;
 use super::{Problem, ProblemKind};
-use crate::source::object::parse_object;
+use crate::source::object::{parse_object, secret_name};
 
 /// Maximum number of problems of one file that are reported individually.
 const MAX_REPORTED_PROBLEMS: usize = 100;
@@ -266,6 +266,9 @@ impl Reader<'_> {
 
     fn single(&mut self, value: Value, line: u32) {
         let location = format!("{}:{line}", self.name);
+        if let Some(object) = secret_name(&value, &location) {
+            return self.parsed.objects.push(ManifestObject { object, line });
+        }
         match parse_object(value, Some(location.into())) {
             Ok(Some(object)) => self.parsed.objects.push(ManifestObject { object, line }),
             Ok(None) => {}
@@ -396,17 +399,22 @@ items:
     }
 
     #[test]
-    fn secrets_are_dropped() {
+    fn only_names_of_secrets_are_kept() {
         let text = "
-{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {k: hunter2}}
+{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: x, labels: {k: hunter2}}, data: {k: hunter2}}
 ---
 {apiVersion: v1, kind: Secret, metadata: {labels: hunter2}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: hunter2/hunter2}}
 ---
 {apiVersion: v1, kind: SecretList, items: [{metadata: {name: b}, data: {k: hunter2}}]}
 ---
 {apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Secret, data: {k: hunter2}}]}
 ";
-        assert_eq!(read_objects(text, "a.yaml"), ParsedManifest::default());
+        let parsed = read_objects(text, "a.yaml");
+        assert_eq!(parsed.problems, []);
+        assert!(!format!("{parsed:?}").contains("hunter2"), "{parsed:?}");
+        assert_eq!(keys(text), ["Secret/x/a a.yaml:2", "Secret/b a.yaml:8"]);
         for broken in [
             "hunter2: 1\nhunter2: 2",
             "a: !!int hunter2",

@@ -150,15 +150,14 @@ fn target(setting: &FieldReference, policy: &Policy, value: &Value) -> Option<Ob
     Some(ObjectKey::new(kind, namespace.unwrap_or(own), name))
 }
 
-/// Whether the object of a reference is there, with the port and the permission that the reference needs. Nothing is
-/// known about a kind or a namespace of which no object is known.
+/// Whether the object of a reference is there, with the port and the permission that the reference needs.
 fn existence(
     profile: &Profile,
     policy: &Policy,
     (target, value): (&ObjectKey, &Value),
     store: &Store,
 ) -> Existence {
-    if store.count(&target.kind) == 0 || store.objects_in_namespace(&target.namespace) == 0 {
+    if !store.knows(&target.kind, &target.namespace) {
         return Existence::NotKnown;
     }
     let own = &policy.key.namespace;

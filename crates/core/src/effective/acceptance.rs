@@ -315,8 +315,11 @@ pub(crate) fn attachment_points(attached: &PolicyAttachment) -> Vec<AttachmentPo
     attachment_points
 }
 
+/// The most nodes that the message of a reference tells as lost.
+const MAX_TOLD: usize = 3;
+
 /// Removes an attachment point from the references of a policy. A reference that lost all its nodes is
-/// Conflicted.
+/// Conflicted. One that keeps others, as a selector can, tells in its message which it lost (specification 4.3).
 pub(crate) fn remove_point(
     attached: &mut PolicyAttachment,
     point: &AttachmentPoint,
@@ -325,9 +328,23 @@ pub(crate) fn remove_point(
     for reference in &mut attached.references {
         let before = reference.nodes.len();
         reference.nodes.retain(|own| own != point);
-        if before > 0 && reference.nodes.is_empty() {
+        if before == reference.nodes.len() {
+            continue;
+        }
+        if reference.nodes.is_empty() {
             reference.outcome = Outcome::Conflicted;
             message.clone_into(&mut reference.message);
+            continue;
+        }
+        match reference.message.matches("; ").count() + 1 {
+            _ if reference.message.is_empty() => {
+                reference.message = format!("`{}`: {message}", point.0);
+            }
+            told if told < MAX_TOLD => {
+                reference.message += &format!("; `{}`: {message}", point.0);
+            }
+            MAX_TOLD => reference.message += "; and others",
+            _ => {}
         }
     }
 }

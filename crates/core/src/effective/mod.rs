@@ -138,6 +138,7 @@ impl World {
     /// Reads a store from scratch. The result depends on the objects alone, not on the order in which
     /// they arrived (specification 6.5).
     pub fn from_store(mut store: Store, profiles: &ProfileSources) -> Self {
+        store.assume_complete(profiles.complete_kinds());
         let mut registry = profiles.resolve(&store);
         registry.declare_route_kinds(&mut store);
         let mut aliases = registry.aliases_of(&store);

@@ -116,6 +116,11 @@ impl GroupKind {
             && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
     }
 
+    /// Returns the kind Secret.
+    pub fn secret() -> Self {
+        Self::new(groups::CORE, "Secret")
+    }
+
     /// Returns the kind CustomResourceDefinition.
     pub fn crd() -> Self {
         Self::new(groups::APIEXTENSIONS, "CustomResourceDefinition")

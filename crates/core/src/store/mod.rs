@@ -21,7 +21,7 @@ pub use route::{
 
 use self::declared_routes::DeclaredRoutes;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rpds::RedBlackTreeMapSync;
@@ -41,6 +41,8 @@ pub struct Store {
     object_counts: RedBlackTreeMapSync<Str, usize>,
     states: BTreeMap<GroupKind, SourceState>,
     declared: Arc<DeclaredRoutes>,
+    /// The kinds of which all objects are known (specification 5.7).
+    complete: Arc<BTreeSet<GroupKind>>,
 }
 
 /// The keys of the objects that a change modified, with the kind of difference.
@@ -200,6 +202,18 @@ impl Store {
     pub fn objects(&self) -> impl Iterator<Item = &Arc<Object>> {
         let entries = self.kinds.values().flatten();
         entries.map(|(_, entry)| &entry.object)
+    }
+
+    /// Sets the kinds of which no object exists besides those of the store (specification 5.7).
+    pub fn assume_complete(&mut self, kinds: &Arc<BTreeSet<GroupKind>>) {
+        self.complete = Arc::clone(kinds);
+    }
+
+    /// Whether it is known which objects of a kind a namespace has: of a kind or in a namespace of which no object is
+    /// known, only where the kind is assumed to be complete (specification 5.7).
+    pub fn knows(&self, kind: &GroupKind, namespace: &str) -> bool {
+        let is_seen = self.count(kind) > 0 && self.objects_in_namespace(namespace) > 0;
+        is_seen || self.complete.contains(kind)
     }
 
     /// Returns the kinds that have objects.

@@ -21,6 +21,7 @@ pub struct ProfileSources {
     configured: Arc<Vec<(String, ProfileDocument)>>,
     aliases: Arc<Vec<ControllerAlias>>,
     assumed_classes: Arc<BTreeMap<Str, Str>>,
+    complete_kinds: Arc<BTreeSet<GroupKind>>,
 }
 
 /// Configures which profiles describe the policies of a controller with a name of its own (specification
@@ -75,6 +76,16 @@ impl ProfileSources {
     /// Sets the controller of a GatewayClass for worlds in which the class does not exist.
     pub fn assume_class(&mut self, class: Str, controller: Str) {
         Arc::make_mut(&mut self.assumed_classes).insert(class, controller);
+    }
+
+    /// Adds a kind of which worlds hold all objects (specification 5.7).
+    pub fn assume_complete(&mut self, kind: GroupKind) {
+        Arc::make_mut(&mut self.complete_kinds).insert(kind);
+    }
+
+    /// The kinds of which worlds hold all objects.
+    pub fn complete_kinds(&self) -> &Arc<BTreeSet<GroupKind>> {
+        &self.complete_kinds
     }
 
     /// The aliases of controllers.
