@@ -21,7 +21,9 @@ rely on.
 The code of each controller runs here as it is published, without a cluster: the objects are given to it and to entail,
 and the results are compared.
 
-* *status*: whether a policy is accepted, conflicts with another, is overridden, or is merged.
+* *status*: whether a policy is accepted, conflicts with another, is overridden, or is merged, in the controller's words:
+  what entail reports is translated to them first.
+* *loss has a condition*: a policy of which nothing is left on some path is overridden, merged or refused for the controller.
 * *path*: whether a rule is served on a listener.
 * *effective value*: entail's answer for a rule, a listener or a backend is given back to the controller as one policy on
   that place alone. The controller must make the same of it as of the original policies, field by field.
@@ -59,6 +61,23 @@ fn read(path: &Path) -> Result<Outcome, RunError> {
     serde_json::from_str(&text).map_err(|error| fail(error.to_string()))
 }
 
+/// What was not compared.
+fn not_compared(outcome: &Outcome, text: &mut String) -> std::fmt::Result {
+    let failed: u64 = outcome.failures.values().map(|found| found.count).sum();
+    let failed = failed + outcome.not_known.values().sum::<u64>();
+    writeln!(text, "\nNot comparable, and counted as neither: {failed}.")?;
+    for (reason, found) in &outcome.failures {
+        writeln!(text, "* {reason}: {}", found.count)?;
+    }
+    for (what, count) in &outcome.not_known {
+        writeln!(
+            text,
+            "* {what}: entail answers {count} times that it is not known, where it is not told what a controller is"
+        )?;
+    }
+    Ok(())
+}
+
 fn section(outcome: &Outcome, text: &mut String) -> std::fmt::Result {
     let total = outcome.total();
     let controller = &outcome.controller;
@@ -85,11 +104,7 @@ fn section(outcome: &Outcome, text: &mut String) -> std::fmt::Result {
             count.comparisons, count.agreements
         )?;
     }
-    let failed: u64 = outcome.failures.values().map(|found| found.count).sum();
-    writeln!(text, "\nNot comparable, and counted as neither: {failed}.")?;
-    for (reason, found) in &outcome.failures {
-        writeln!(text, "* {reason}: {}", found.count)?;
-    }
+    not_compared(outcome, text)?;
     let unknown: u64 = outcome
         .unknown
         .iter()

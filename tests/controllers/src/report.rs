@@ -28,6 +28,7 @@ pub struct Report {
     golden: u64,
     comparisons: BTreeMap<String, Count>,
     differences: BTreeMap<Facts, Examples>,
+    not_known: BTreeMap<String, u64>,
     failures: BTreeMap<String, Examples>,
 }
 
@@ -69,6 +70,10 @@ pub struct Outcome {
     pub classes: Vec<ClassCount>,
     /// Differences that no class describes.
     pub unknown: Vec<UnknownDifference>,
+    /// What entail answers with "not known", in worlds in which it is not told what their controllers are. It counts
+    /// neither as a comparison nor as an agreement.
+    #[serde(default)]
+    pub not_known: BTreeMap<String, u64>,
     /// What could not be compared, by reason: crashes of the controller's code, refused objects,
     /// unreadable replies. It counts neither as a comparison nor as an agreement.
     pub failures: BTreeMap<String, Examples>,
@@ -104,6 +109,7 @@ impl Report {
             golden: 0,
             comparisons: BTreeMap::new(),
             differences: BTreeMap::new(),
+            not_known: BTreeMap::new(),
             failures: BTreeMap::new(),
         }
     }
@@ -136,6 +142,11 @@ impl Report {
         self.differences.entry(facts).or_default().add(example);
     }
 
+    /// Records a question that entail answers with "not known", in a world that is to have such answers.
+    pub fn not_known(&mut self, what: &str) {
+        *self.not_known.entry(what.to_owned()).or_default() += 1;
+    }
+
     /// Records something that could not be compared.
     pub fn fail(&mut self, reason: &str, example: impl FnOnce() -> String) {
         self.failures
@@ -165,6 +176,7 @@ impl Report {
             comparisons: self.comparisons,
             classes,
             unknown,
+            not_known: self.not_known,
             failures: self.failures,
         }
     }
@@ -216,6 +228,9 @@ impl Outcome {
                 agreements,
             } = count;
             println!("compared {what}: {agreements} of {comparisons} agree");
+        }
+        for (what, count) in &self.not_known {
+            println!("not known {count} x {what}: entail says so");
         }
         for count in &self.classes {
             let (class, found) = (&count.class, count.differences.count);

@@ -1,10 +1,12 @@
 //! What entail answers about a world.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use entail::api::v1;
-use entail::app::load_values;
+use entail::app::load_values_with;
+use entail::config::ControllerSettings;
 use entail::insight::{LocalBackend, QueryBackend};
+use entail_core::model::{GroupKind, groups};
 use serde_json::Value;
 
 /// The kinds that take effect at a rule.
@@ -83,6 +85,10 @@ pub struct RuleAnswer {
     pub rule: RulePlace,
     /// The effective policies by kind.
     pub kinds: BTreeMap<&'static str, Effective>,
+    /// The backends, as entail names nodes: `Kind/namespace/name`, and the ports of Services as `#name`.
+    pub backends: BTreeSet<String>,
+    /// Whether the controller cannot connect to one of the backends, because its policy fails closed.
+    pub closed_backend: bool,
 }
 
 /// The answer for a listener.
@@ -105,12 +111,28 @@ pub struct BackendAnswer {
     pub effective: Effective,
 }
 
+/// What entail is told: the controller knows all objects that it references, and so does entail.
+fn settings() -> ControllerSettings {
+    let complete = [
+        (groups::CORE, "Secret"),
+        (groups::CORE, "ConfigMap"),
+        (groups::CORE, "Service"),
+        ("gateway.envoyproxy.io", "Backend"),
+    ];
+    let kinds = complete.map(|(group, kind)| GroupKind::new(group, kind));
+    ControllerSettings {
+        complete_kinds: kinds.to_vec(),
+        ..ControllerSettings::default()
+    }
+}
+
 /// Loads a world and asks everything that is compared.
 ///
 /// # Errors
 /// Returns the message of the first query that failed.
 pub fn ask(objects: &[Value]) -> Result<Answers, String> {
-    let mut backend = load_values(objects, &[]).map_err(|error| error.to_string())?;
+    let mut backend =
+        load_values_with(objects, &[], &settings()).map_err(|error| error.to_string())?;
     let statuses = backend
         .list_policies(v1::ListPoliciesRequest {
             page_size: 10_000,
@@ -135,6 +157,8 @@ pub fn ask(objects: &[Value]) -> Result<Answers, String> {
             listener,
             rule,
             kinds: found,
+            backends: BTreeSet::new(),
+            closed_backend: false,
         });
     }
     for path in paths(&mut backend, "Listener")? {
@@ -151,23 +175,65 @@ pub fn ask(objects: &[Value]) -> Result<Answers, String> {
             effective,
         });
     }
-    let mut ports = paths(&mut backend, "BackendPort")?;
-    ports.extend(paths(&mut backend, "Backend")?);
-    for path in ports {
-        let Some(place) = backend_place(&path) else {
-            continue;
-        };
-        if answers.backends.iter().any(|known| known.backend == place) {
-            continue;
-        }
-        let mut found = effective(&mut backend, &path, &["BackendTLSPolicy"])?;
-        let effective = found.remove("BackendTLSPolicy").unwrap_or(Effective::None);
-        answers.backends.push(BackendAnswer {
-            backend: place,
-            effective,
-        });
-    }
+    answers.ask_backends(&mut backend, objects)?;
     Ok(answers)
+}
+
+impl Answers {
+    /// Asks for the ports of backends, and for backends that are named without a port.
+    fn ask_backends(
+        &mut self,
+        backend: &mut LocalBackend,
+        objects: &[Value],
+    ) -> Result<(), String> {
+        let mut ports = paths(backend, "BackendPort")?;
+        ports.extend(paths(backend, "Backend")?);
+        for path in ports {
+            let Some(place) = backend_place(&path) else {
+                continue;
+            };
+            let mut found = effective(backend, &path, &["BackendTLSPolicy"])?;
+            let effective = found.remove("BackendTLSPolicy").unwrap_or(Effective::None);
+            self.add_backend(&path, &effective, objects);
+            // On the path of a UDPRoute a backend has no policy.
+            let mut known = self.backends.iter_mut();
+            match known.find(|known| known.backend == place) {
+                Some(known) if known.effective == Effective::None => known.effective = effective,
+                Some(_) => {}
+                None => self.backends.push(BackendAnswer {
+                    backend: place,
+                    effective,
+                }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the backend of a path to the answer for its rule.
+    fn add_backend(&mut self, path: &str, effective: &Effective, objects: &[Value]) {
+        let Some((rule, backend)) = path.split_once("/backends/") else {
+            return;
+        };
+        let parts: Vec<&str> = backend.split('/').collect();
+        let Some(answer) = self.rules.iter_mut().find(|answer| answer.path == rule) else {
+            return;
+        };
+        answer.closed_backend |= *effective == Effective::FailsClosed;
+        let node = parts.iter().take(3).copied().collect::<Vec<_>>().join("/");
+        if let [kind, namespace, name, _, port] = parts[..] {
+            let service = objects.iter().find(|one| is(one, kind, namespace, name));
+            let ports = service.and_then(|service| service["spec"]["ports"].as_array());
+            let named = ports
+                .into_iter()
+                .flatten()
+                .filter(|one| one["port"].as_u64() == port.parse().ok());
+            let names = named.filter_map(|one| one["name"].as_str());
+            answer
+                .backends
+                .extend(names.map(|name| format!("{node}#{name}")));
+        }
+        answer.backends.insert(node);
+    }
 }
 
 fn shares(
@@ -240,23 +306,30 @@ fn effective(
 }
 
 fn answer(policy: &v1::EffectivePolicy) -> Effective {
-    if !policy.not_computed.is_empty() {
+    let is_unknown = policy.spec_json.is_none() && policy.unknown.is_some();
+    if is_unknown || !policy.not_computed.is_empty() {
         return Effective::Unknown;
     }
     let rules = policy.spec_json.as_deref().map(serde_json::from_str);
     match rules {
         Some(Ok(rules)) => Effective::Rules(Box::new(policy.clone()), rules),
         Some(Err(_)) => Effective::Unknown,
-        None if policy.rejected.iter().any(names_missing_object) => Effective::FailsClosed,
+        None if policy.rejected.iter().any(fails_closed) => Effective::FailsClosed,
         None => Effective::None,
     }
 }
 
-/// Whether a policy is rejected because an object is missing (specification 5.7), and not for its
-/// references or a conflict.
-fn names_missing_object(rejected: &v1::RejectedPolicy) -> bool {
-    let effects = ["; where it would act, ", "; what fails open "];
-    rejected.reason == "Invalid" && effects.iter().any(|text| rejected.message.contains(text))
+/// Whether a policy is rejected because an object is missing (specification 5.7) or because it sets fields that exclude
+/// each other (5.12), and not for its references or a conflict.
+fn fails_closed(rejected: &v1::RejectedPolicy) -> bool {
+    let effects = [
+        "; where it would act, ",
+        "; what fails open ",
+        " exclude each other",
+    ];
+    let reasons = ["Invalid", "NoValidCACertificate"];
+    reasons.contains(&rejected.reason.as_str())
+        && effects.iter().any(|text| rejected.message.contains(text))
 }
 
 /// The listener of a path and, if the path ends at a rule, the rule.
@@ -339,6 +412,7 @@ fn backend_place(path: &str) -> Option<(String, String, String, String)> {
     let (_, backend) = path.split_once("/backends/")?;
     let mut parts = backend.split('/').map(str::to_owned);
     let (kind, namespace, name) = (parts.next()?, parts.next()?, parts.next()?);
+    let kind = kind.split('.').next().unwrap_or_default().to_owned();
     let port = parts.nth(1).unwrap_or_default();
     Some((kind, namespace, name, port))
 }

@@ -141,12 +141,15 @@ impl Translation {
         found.map(|rule| rule.ir.as_slice())
     }
 
-    /// The representation of a listener.
+    /// The representation of a listener. Envoy has one listener for all HTTP listeners of a port without TLS, and makes
+    /// it from the first of them.
     pub fn listener(&self, name: &str) -> Option<&Map<String, Value>> {
-        self.listeners
-            .iter()
-            .find(|listener| listener.listener == name)
-            .map(|listener| &listener.ir)
+        let named = |listener: &&ListenerReply| listener.listener == name;
+        let found = self.listeners.iter().find(named)?;
+        let mut all = self.listeners.iter();
+        let shared = all.find(|other| other.is_clear_http() && other.port() == found.port());
+        let served = shared.filter(|_| found.is_clear_http()).unwrap_or(found);
+        Some(&served.ir)
     }
 
     /// The status of a policy; a policy without one has no ancestors.
@@ -155,6 +158,18 @@ impl Translation {
             policy.kind == kind && policy.namespace == namespace && policy.name == name
         });
         found.map_or(&[], |policy| policy.ancestors.as_slice())
+    }
+}
+
+impl ListenerReply {
+    /// Whether it is an HTTP listener without TLS.
+    fn is_clear_http(&self) -> bool {
+        self.ir.contains_key("path") && self.ir.get("tls").is_none_or(Value::is_null)
+    }
+
+    /// The port of Envoy.
+    fn port(&self) -> (&str, Option<&Value>) {
+        (&self.gateway, self.ir.get("port"))
     }
 }
 

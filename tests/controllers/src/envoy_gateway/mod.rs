@@ -13,6 +13,7 @@ mod references;
 mod replay;
 mod status;
 mod values;
+mod words;
 mod world;
 
 use serde_json::{Value, json};
@@ -84,6 +85,13 @@ pub fn run(scope: &Scope, judge: &mut Judge, report: &mut Report) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// Whether entail is not told of the controllers of the world: it may then answer that something is not known.
+fn is_untold(facts: &Facts) -> bool {
+    facts
+        .get("aliases")
+        .is_some_and(|aliases| aliases == "none")
 }
 
 /// The controllerName of the first class.

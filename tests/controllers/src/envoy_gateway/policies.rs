@@ -69,7 +69,7 @@ fn policy(builder: &mut Builder, kind: &'static str, number: usize) {
                 references.push(reference(builder, second));
             }
             // Envoy Gateway lets a policy that names an object twice conflict with itself: a few do.
-            if !number.is_multiple_of(8) {
+            if !number.is_multiple_of(24) {
                 references.dedup();
             }
         }

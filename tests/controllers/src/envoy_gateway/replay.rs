@@ -13,6 +13,7 @@ use super::client::{self, Translation};
 use super::given_back::{
     answer_text, fails_open, is_unchecked, policy, same_rules, short, target, units,
 };
+use super::is_untold;
 use super::parts::{self, Fields};
 use super::references;
 use crate::judge::{Judge, JudgeError};
@@ -141,26 +142,75 @@ impl Comparison<'_> {
                 policies.extend(made);
             }
         }
+        self.listener_policies(left_out, &mut policies, &mut grants);
+        policies.extend(self.backend_policies());
+        client::replay(judge, &policies, &references::grants(grants))
+    }
+
+    /// Gives the answers for listeners back.
+    fn listener_policies(
+        &self,
+        left_out: Option<usize>,
+        policies: &mut Vec<Value>,
+        grants: &mut references::Needed,
+    ) {
+        let kind = "ClientTrafficPolicy";
+        let mut targets = BTreeSet::new();
+        let mut rest = Vec::new();
+        let mut is_whole = false;
         for answer in &self.answers.listeners {
             let place = &answer.listener;
-            let target = json!({
-                "group": "gateway.networking.k8s.io", "kind": place.owner, "name": place.owner_name,
-                "sectionName": place.section,
-            });
+            let target = self.listener_target(place);
             let name = policies.len();
-            let kind = "ClientTrafficPolicy";
-            policies.extend(policy(
+            let made = policy(
                 kind,
                 &answer.effective,
                 left_out,
                 &place.namespace,
                 name,
-                target,
-                &mut grants,
-            ));
+                target.clone(),
+                grants,
+            );
+            match made {
+                Some(made) if targets.insert((place.namespace.clone(), target.to_string())) => {
+                    is_whole |= target.get("sectionName").is_none();
+                    policies.push(made);
+                }
+                Some(_) => {}
+                None => rest.push((place, target)),
+            }
         }
-        policies.extend(self.backend_policies());
-        client::replay(judge, &policies, &references::grants(grants))
+        // What a whole Gateway has reaches its other listeners, unless they have a policy of their own.
+        for (place, target) in rest.into_iter().filter(|_| is_whole) {
+            if targets.insert((place.namespace.clone(), target.to_string())) {
+                let name = format!("replay-{}", policies.len());
+                policies.push(json!({
+                    "apiVersion": "gateway.envoyproxy.io/v1alpha1", "kind": kind,
+                    "metadata": {"name": name, "namespace": place.namespace},
+                    "spec": {"targetRefs": [target]},
+                }));
+            }
+        }
+    }
+
+    /// What the policy of a listener targets: the listener; or, as the controller refuses policies of a listener that
+    /// shares its port, all listeners of the Gateway or ListenerSet.
+    fn listener_target(&self, place: &ListenerPlace) -> Value {
+        let mut target = json!({
+            "group": "gateway.networking.k8s.io", "kind": place.owner, "name": place.owner_name,
+        });
+        let own = self.spec_of(place);
+        if own["protocol"] != "HTTP" || !self.shares_port(place) {
+            target["sectionName"] = place.section.clone().into();
+        }
+        target
+    }
+
+    /// Whether another listener of the Gateway has the port.
+    fn shares_port(&self, place: &ListenerPlace) -> bool {
+        let own = self.spec_of(place);
+        let same = |port: &&Value| **port == own["port"];
+        self.original_ports(place).filter(same).count() > 1
     }
 
     fn backend_policies(&self) -> Vec<Value> {
@@ -280,7 +330,18 @@ impl Comparison<'_> {
         for kind in RULE_KINDS.iter().chain(&["BackendTLSPolicy", "any"]) {
             let mut facts = self.rule_facts(&answer.listener, &answer.rule);
             let effective = answer.kinds.get(kind).unwrap_or(&Effective::None);
+            if *effective == Effective::Unknown && is_untold(self.facts) {
+                report.not_known("effective value");
+                continue;
+            }
             self.kind_facts(kind, effective, original, &mut facts);
+            refusal_facts(kind, whole, &mut facts);
+            // Requests to a backend must fail, alone or beside others of the rule, whatever the representation of the
+            // rest is.
+            if answer.closed_backend && fails(original) {
+                report.agree("effective value");
+                continue;
+            }
             // Every request must get a 500, whatever else the representation holds.
             if closed && response(original).is_some_and(|code| code == 500) {
                 report.agree("effective value");
@@ -344,6 +405,10 @@ impl Comparison<'_> {
             };
             let none = Map::new();
             let replayed = whole.listener(&answer.listener.name).unwrap_or(&none);
+            if answer.effective == Effective::Unknown && is_untold(self.facts) {
+                report.not_known("effective value");
+                continue;
+            }
             let facts = self.listener_facts(&answer.listener, &answer.effective);
             let (controller, entail) = (parts::listener(original), parts::listener(replayed));
             self.fields(&facts, &answer.path, &controller, &entail, report);
@@ -377,6 +442,7 @@ impl Comparison<'_> {
             }
             let mut facts = self.rule_facts(&answer.listener, &answer.rule);
             self.kind_facts(kind, effective, original, &mut facts);
+            refusal_facts(kind, whole, &mut facts);
             if fails_open(effective, &unit) {
                 let told = if is_unchecked(effective) {
                     "unknown"
@@ -516,15 +582,36 @@ impl Comparison<'_> {
         add("listener", listener.owner);
         let own = self.spec_of(listener);
         add("protocol", own["protocol"].as_str().unwrap_or_default());
-        let same = self
-            .original_ports(listener)
-            .filter(|port| **port == own["port"])
-            .count();
-        add("port", if same > 1 { "shared" } else { "own" });
+        let is_shared = self.shares_port(listener);
+        add("port", if is_shared { "shared" } else { "own" });
         add("kind", "ClientTrafficPolicy");
         add("answer", &answer_text(effective));
         facts
     }
+}
+
+/// Whether the controller refuses an answer that is given back as one policy for the units of its local rate limits. It
+/// checks them before it merges policies, and not after.
+fn refusal_facts(kind: &str, whole: &Translation, facts: &mut Facts) {
+    let policies = whole.policies.iter().filter(|policy| policy.kind == kind);
+    let conditions = policies
+        .flat_map(|policy| &policy.ancestors)
+        .filter_map(|ancestor| ancestor.condition("Accepted"));
+    let mut messages = conditions.map(|condition| condition.message.as_str());
+    if messages.any(|message| message.contains("multiple of the default limit unit")) {
+        facts.insert("refused".to_owned(), "units of limits".to_owned());
+    }
+}
+
+/// Whether a rule answers every request with status 500, or some for want of a backend that it can connect to.
+fn fails(original: &[Map<String, Value>]) -> bool {
+    let is_down = |ir: &Map<String, Value>| {
+        let settings = ir.get("destination").map(|one| &one["settings"]);
+        let settings = settings.and_then(Value::as_array);
+        let mut settings = settings.into_iter().flatten();
+        settings.any(|one| one["endpoints"].is_null())
+    };
+    response(original).is_some_and(|code| code == 500) || original.iter().any(is_down)
 }
 
 /// The status with which a rule answers every request itself.

@@ -7,6 +7,8 @@ use serde_json::Value;
 
 use super::answers::{Answers, ListenerPlace, RulePlace, is, policy_name};
 use super::client::{Ancestor, Condition, Translation};
+use super::is_untold;
+use super::words::Words;
 use crate::report::{Facts, Report};
 
 /// Compares Accepted, Conflicted, Overridden and Merged of every policy.
@@ -20,6 +22,7 @@ pub fn compare(
     report: &mut Report,
 ) {
     let managed = managed(objects, controller, answers);
+    let words = Words::of(answers, objects);
     for status in &answers.statuses {
         let Some((kind, group)) = status.kind.split_once('.') else {
             continue;
@@ -43,7 +46,8 @@ pub fn compare(
             ancestors: translation.ancestors(kind, &policy.namespace, &policy.name),
             status,
             managed: &managed,
-            targets_managed: targets(object, &policy.namespace, &managed),
+            targets_managed: targets(object, &policy.namespace, &managed, objects),
+            is_used: is_used(status, answers, translation),
         };
         comparison.accepted(report);
         comparison.conflicted(report);
@@ -52,8 +56,9 @@ pub fn compare(
                 .shares
                 .get(&comparison.name)
                 .map_or(&[][..], Vec::as_slice);
-            comparison.overridden(shares, report);
-            comparison.merged(answers, report);
+            comparison.overridden(&words, shares, report);
+            comparison.merged(&words, report);
+            comparison.lost(shares, report);
         }
     }
 }
@@ -66,6 +71,7 @@ struct Comparison<'a> {
     status: &'a v1::PolicyStatus,
     managed: &'a BTreeSet<String>,
     targets_managed: bool,
+    is_used: bool,
 }
 
 impl Comparison<'_> {
@@ -92,11 +98,7 @@ impl Comparison<'_> {
         facts.insert("cause".to_owned(), self.cause().to_owned());
         let own = self.status.conditions.first().cloned().unwrap_or_default();
         facts.insert("reason".to_owned(), own.reason);
-        let merged = self
-            .ancestors
-            .iter()
-            .any(|ancestor| ancestor.is_true("Merged"));
-        facts.insert("merged".to_owned(), yes(merged).to_owned());
+        facts.insert("merged".to_owned(), yes(self.has("Merged")).to_owned());
         report.differ(what, facts, || {
             let conditions: Vec<String> = self.ancestors.iter().map(text).collect();
             let condition = self.status.conditions.first().cloned().unwrap_or_default();
@@ -148,10 +150,21 @@ impl Comparison<'_> {
 
     fn accepted(&self, report: &mut Report) {
         let (entail, controller) = (self.entail_accepted(), self.controller_accepted());
+        if entail == "Unknown" && is_untold(&self.facts) {
+            return report.not_known("status Accepted");
+        }
         // The controller accepts a policy on a Gateway without routes.
         let is_idle =
             entail == "NoScope" && ["Accepted", "NoTarget"].contains(&controller.as_str());
-        let is_told = is_idle || self.is_of_one_reference(&controller);
+        // It writes no status for a policy on a backend that no rule uses.
+        let is_unused = self.status.kind.starts_with("BackendTLSPolicy.")
+            && entail == "Accepted"
+            && controller == "NoTarget"
+            && !self.is_used;
+        // It keeps one status for each parent of a route, and accepts for the others what it refuses for one.
+        let is_of_one_parent = entail == "Invalid" && self.is_refused_for("Invalid");
+        let is_told =
+            is_idle || is_unused || is_of_one_parent || self.is_of_one_reference(&controller);
         let entail = if is_told { &controller } else { &entail };
         self.record("status Accepted", entail, &controller, report);
     }
@@ -228,7 +241,11 @@ impl Comparison<'_> {
     }
 
     fn conflicted(&self, report: &mut Report) {
-        let of = |reference: &v1::ReferenceStatus| reference.outcome == "Conflicted";
+        // A reference that keeps some objects tells which it lost.
+        let of = |reference: &v1::ReferenceStatus| {
+            let is_lost_in_part = reference.outcome == "Accepted" && !reference.message.is_empty();
+            reference.outcome == "Conflicted" || is_lost_in_part
+        };
         let references = self.status.references.iter();
         let entail = self.is_managed() && references.clone().any(of);
         let is_hidden = references.clone().any(of) && !references.clone().all(of);
@@ -243,46 +260,63 @@ impl Comparison<'_> {
         self.record("status Conflicted", yes(entail), yes(controller), report);
     }
 
-    /// A policy is overridden if on some path it has no part in the answer.
-    fn overridden(&self, shares: &[v1::AffectedPath], report: &mut Report) {
-        let lost: BTreeSet<&str> = shares
-            .iter()
-            .filter(|share| share.effective_units.is_empty())
-            .flat_map(|share| &share.overridden_units)
-            .map(|unit| unit.split(['.', '[']).next().unwrap_or_default())
-            .collect();
-        let lost: Vec<&str> = lost.into_iter().collect();
-        let controller = self
-            .ancestors
-            .iter()
-            .any(|ancestor| ancestor.is_true("Overridden"));
-        let entail = yes(!lost.is_empty());
-        let lost = Facts::from([("lost".to_owned(), lost.join("+"))]);
-        self.record_with("status Overridden", lost, entail, yes(controller), report);
+    /// The controller calls a policy overridden where a more specific one is attached that does not merge.
+    fn overridden(&self, words: &Words, shares: &[v1::AffectedPath], report: &mut Report) {
+        const WHAT: &str = "status Overridden";
+        let controller = self.has("Overridden");
+        let entail = match self.facts.get("kind").map(String::as_str) {
+            Some("BackendTLSPolicy") => !lost_fields(shares).is_empty(),
+            _ => words.overridden.contains(&self.name),
+        };
+        self.record(WHAT, yes(entail), yes(controller), report);
     }
 
-    /// A policy is merged if on some path it shares the answer with another.
-    fn merged(&self, answers: &Answers, report: &mut Report) {
-        let own = self.status.policy.clone().unwrap_or_default();
-        let kind = self.status.kind.split('.').next().unwrap_or_default();
-        let entail = answers.rules.iter().any(|rule| {
-            let Some(super::answers::Effective::Rules(policy, _)) = rule.kinds.get(kind) else {
-                return false;
-            };
-            let mut names: Vec<&v1::PolicyRef> = policy
-                .origins
-                .iter()
-                .flat_map(|origin| &origin.policies)
-                .collect();
-            names.dedup();
-            names.contains(&&own) && names.iter().any(|name| **name != own)
-        });
-        let controller = self
-            .ancestors
-            .iter()
-            .any(|ancestor| ancestor.is_true("Merged"));
-        self.record("status Merged", yes(entail), yes(controller), report);
+    /// The controller calls policies merged where one is attached below the other and merges.
+    fn merged(&self, words: &Words, report: &mut Report) {
+        let entail = words.merged.contains(&self.name);
+        self.record(
+            "status Merged",
+            yes(entail),
+            yes(self.has("Merged")),
+            report,
+        );
     }
+
+    /// A policy that has lost everything on some path to other policies is overridden or merged.
+    fn lost(&self, shares: &[v1::AffectedPath], report: &mut Report) {
+        let lost = lost_fields(shares);
+        if lost.is_empty() {
+            return;
+        }
+        // It is refused where the result of a merge would be.
+        let told = self.has("Overridden") || self.has("Merged") || self.is_refused_for("Invalid");
+        let lost: Vec<&str> = lost.into_iter().collect();
+        let facts = Facts::from([("lost".to_owned(), lost.join("+"))]);
+        self.record_with("loss has a condition", facts, yes(true), yes(told), report);
+    }
+
+    /// Whether the policy is refused with a reason for some ancestor.
+    fn is_refused_for(&self, reason: &str) -> bool {
+        let refused =
+            |condition: &Condition| condition.status == "False" && condition.reason == reason;
+        let mut ancestors = self.ancestors.iter();
+        ancestors.any(|ancestor| ancestor.condition("Accepted").is_some_and(refused))
+    }
+
+    fn has(&self, condition: &str) -> bool {
+        let mut ancestors = self.ancestors.iter();
+        ancestors.any(|ancestor| ancestor.is_true(condition))
+    }
+}
+
+/// The fields that a policy has lost on paths on which nothing is left of it.
+fn lost_fields(shares: &[v1::AffectedPath]) -> BTreeSet<&str> {
+    shares
+        .iter()
+        .filter(|share| share.effective_units.is_empty())
+        .flat_map(|share| &share.overridden_units)
+        .map(|unit| unit.split(['.', '[']).next().unwrap_or_default())
+        .collect()
 }
 
 fn yes(holds: bool) -> &'static str {
@@ -301,6 +335,25 @@ fn text(ancestor: &Ancestor) -> String {
         ancestor.ancestor_ref,
         conditions.collect::<Vec<_>>().join(", ")
     )
+}
+
+/// Whether a rule that the controller serves has a backend that the policy targets.
+fn is_used(status: &v1::PolicyStatus, answers: &Answers, translation: &Translation) -> bool {
+    let nodes: BTreeSet<&str> = status
+        .references
+        .iter()
+        .flat_map(|reference| &reference.nodes)
+        .map(String::as_str)
+        .collect();
+    answers.rules.iter().any(|answer| {
+        let (route, index) = (answer.rule.route(), answer.rule.index);
+        let is_served = translation.rule(&answer.listener.name, &route, index);
+        is_served.is_some()
+            && answer
+                .backends
+                .iter()
+                .any(|one| nodes.contains(one.as_str()))
+    })
 }
 
 /// What classes of differences depend on: the kind, how it targets what, and its strategy.
@@ -343,11 +396,19 @@ pub fn circumstances(facts: &Facts, kind: &str, object: &Value) -> Facts {
     facts
 }
 
-/// Whether a policy names an object of the controller. Selectors are not evaluated here.
-fn targets(object: &Value, namespace: &str, managed: &BTreeSet<String>) -> bool {
+/// Whether a policy names or selects an object of the controller.
+fn targets(object: &Value, namespace: &str, managed: &BTreeSet<String>, objects: &[Value]) -> bool {
     let spec = &object["spec"];
-    if spec["targetSelectors"].is_array() {
-        return true;
+    let selectors = spec["targetSelectors"].as_array().into_iter().flatten();
+    for selector in selectors {
+        // Expressions are in test inputs alone.
+        let is_simple = selector["matchExpressions"].is_null();
+        let mut found = objects
+            .iter()
+            .filter(|one| selects(selector, namespace, one, objects));
+        if !is_simple || found.any(|one| managed.contains(&object_name(one))) {
+            return true;
+        }
     }
     let references = spec["targetRefs"]
         .as_array()
@@ -359,6 +420,31 @@ fn targets(object: &Value, namespace: &str, managed: &BTreeSet<String>) -> bool 
         format!("{}/{namespace}/{}", text("kind"), text("name"))
     });
     names.any(|name| managed.contains(&name))
+}
+
+/// Whether a selector of a policy in a namespace selects an object.
+fn selects(selector: &Value, namespace: &str, object: &Value, objects: &[Value]) -> bool {
+    let own = object["metadata"]["namespace"].as_str().unwrap_or_default();
+    let from = &selector["namespaces"];
+    let is_namespace = match from["from"].as_str() {
+        Some("All") => true,
+        Some("Selector") => {
+            let found = objects.iter().find(|one| is(one, "Namespace", "", own));
+            let labels = found.map(|one| &one["metadata"]["labels"]);
+            labels.is_some_and(|labels| has_labels(labels, &from["selector"]["matchLabels"]))
+        }
+        _ => own == namespace,
+    };
+    let labels = &object["metadata"]["labels"];
+    is_namespace
+        && object["kind"] == selector["kind"]
+        && has_labels(labels, &selector["matchLabels"])
+}
+
+/// Whether an object has all wanted labels.
+fn has_labels(labels: &Value, wanted: &Value) -> bool {
+    let mut wanted = wanted.as_object().into_iter().flatten();
+    wanted.all(|(name, value)| labels[name] == *value)
 }
 
 /// The objects of the controller: its Gateways, and what is attached to them.
@@ -426,7 +512,7 @@ fn names_parent(object: &Value, managed: &BTreeSet<String>) -> bool {
 }
 
 /// `Kind/namespace/name`.
-fn object_name(object: &Value) -> String {
+pub fn object_name(object: &Value) -> String {
     let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
     let kind = object["kind"].as_str().unwrap_or_default();
     format!("{kind}/{}/{}", text("namespace"), text("name"))

@@ -98,7 +98,7 @@ fn some_of(rng: &mut Rng, items: &[Value]) -> Value {
 /// More fields of a BackendTrafficPolicy.
 fn other_traffic(rng: &mut Rng, number: u64) -> Vec<Field> {
     let seconds = format!("{}s", number + 1);
-    vec![
+    let mut fields = vec![
         (
             "faultInjection",
             json!({"abort": {"httpStatus": 400 + number % 100, "percentage": 10}}),
@@ -120,8 +120,12 @@ fn other_traffic(rng: &mut Rng, number: u64) -> Vec<Field> {
             json!({"limit": format!("{}Ki", number + 1)}),
         ),
         ("responseOverride", response_override(number)),
-        ("routingType", json!("Service")),
-    ]
+    ];
+    // Few policies set it: Envoy Gateway looks it up apart from the other fields.
+    if number.is_multiple_of(6) {
+        fields.push(("routingType", json!("Service")));
+    }
+    fields
 }
 
 fn rate_limit(rng: &mut Rng, number: u64) -> Value {
