@@ -312,13 +312,19 @@ fn objects_follow_the_defaults_of_their_crd() {
 
 #[test]
 fn standard_input_is_read_once() {
-    let text = service("a", "1") + "---\n{apiVersion: v1, kind: Secret, metadata: {name: s}}\n";
+    let text = service("a", "1")
+        + "---\n{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {k: c2VjcmV0}}\n";
     let mut manifests = manifests(&[Path::new("-"), Path::new("-")])
         .with_stdin(Box::new(std::io::Cursor::new(text)));
     let scan = manifests.scan();
-    assert_eq!(changes(&scan), ["+Service/default/a=1"]);
+    // Of a Secret, the name alone is kept.
     assert_eq!(
-        scan.change.upserts[0].location.as_deref(),
+        changes(&scan),
+        ["+Secret/default/s=null", "+Service/default/a=1"]
+    );
+    assert!(!format!("{:?}", scan.change.upserts[0]).contains("c2VjcmV0"));
+    assert_eq!(
+        scan.change.upserts[1].location.as_deref(),
         Some("<stdin>:2")
     );
     let again = manifests.scan();
