@@ -172,27 +172,34 @@ fn keep_merged(
         };
         lines.map(anywhere).collect()
     };
-    let depth = unit_depth(kind, &merged.path, granularity);
-    let came = depth < merged.path.len() && inside(result) == inside(higher);
-    let opened =
-        depth >= merged.path.len() && is_container(kind, &result.lines, &merged.path, merged.list);
-    if came || opened {
+    // Where the granularity opens it, its unit is found again; else it is in a unit, or is one, which came whole or
+    // was lost to another in its place.
+    let open = merged.path.is_empty() || opens(kind, merged, granularity);
+    let stays = match open {
+        true => is_container(kind, &result.lines, &merged.path, merged.list),
+        false => inside(result) == inside(higher),
+    };
+    if stays {
         note(result, merged.clone());
     }
 }
 
-/// How deep units lie on the way to an empty object at the path.
-fn unit_depth(kind: &Settings, path: &[Step], granularity: Granularity) -> usize {
+/// Whether a granularity opens an empty container.
+fn opens(kind: &Settings, merged: &Merged, granularity: Granularity) -> bool {
+    let empty = match merged.list {
+        true => Value::Array(Vec::new()),
+        false => Value::Object(Default::default()),
+    };
     let leaf = Leaf {
-        path: path.to_vec(),
-        value: Value::Object(Default::default()),
+        path: merged.path.clone(),
+        value: empty,
         by: BTreeSet::new(),
         closed: None,
         set: false,
-        keyed: false,
+        keyed: merged.list,
         from: BTreeSet::new(),
     };
-    reach(kind, &leaf, granularity).0
+    reach(kind, &leaf, granularity).1
 }
 
 /// The paths of the units of a block (for overlaps, specification 4.3).

@@ -83,11 +83,12 @@ impl Context<'_> {
             .map_err(|message| (Outcome::RefNotPermitted, message))?;
         let generators = self.generators(&target, reference.section.as_deref(), &group);
         if !generators.is_empty() {
-            let own = self.store.get(&target).and_then(|_| {
+            // The Route that is made can also be a backend by its reference (specification 1.4).
+            let own = self.exists(&target).then(|| {
                 let node = self.section(target.clone(), reference.section.as_deref());
                 Some((node?, group))
             });
-            return Ok(own.into_iter().chain(generators).collect());
+            return Ok(own.flatten().into_iter().chain(generators).collect());
         }
         if !self.exists(&target) {
             return Err((
@@ -172,7 +173,12 @@ impl Context<'_> {
                     let key = |kind: &GroupKind| {
                         ObjectKey::new(kind.clone(), namespace.clone(), name.clone())
                     };
-                    consider(key(kind), &entry.object.labels, key(generator));
+                    let (made, labels) = (key(kind), &entry.object.labels);
+                    consider(made.clone(), labels, key(generator));
+                    // It can also be a backend by its reference.
+                    if self.store.get(&made).is_none() && self.exists(&made) {
+                        consider(made.clone(), labels, made);
+                    }
                 }
             }
         }
