@@ -3,8 +3,9 @@
 //! `docs/operations.md` describes each metric.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::watch;
 
@@ -21,6 +22,7 @@ use crate::telemetry::{
     AdminServer, AdminState, HistogramValue, Metric, Metrics, Readiness, log_control,
 };
 use entail_core::model::InternalError;
+use entail_core::routing::PatternStats;
 
 /// Everything that metrics and readiness are read from.
 pub(super) struct MetricsSource {
@@ -30,7 +32,12 @@ pub(super) struct MetricsSource {
     pub concurrency: Arc<ConcurrencyLimiter>,
     pub calls: Option<ApiRequestRecorder>,
     pub certificates: Option<Arc<Certificates>>,
+    /// The metrics of objects as they were when the object cache was last free.
+    pub object_metrics: Mutex<Vec<Metric>>,
 }
+
+/// A snapshot that takes longer is told by readiness.
+pub(super) const LONG_BUILD: Duration = Duration::from_secs(30);
 
 type Labels = Vec<(&'static str, String)>;
 
@@ -118,13 +125,27 @@ impl MetricsSource {
         ]
     }
 
-    /// Counts objects and policies, and reads the counters of the work. Locks the object cache:
-    /// waits for the reconciler, and blocks it for the time of counting.
+    /// Counts objects and policies, and reads the counters of the work. While the reconciler builds a snapshot, they
+    /// are those of before: whoever asks does not wait for it. Blocks the reconciler for the time of counting.
     fn object_metrics(&self) -> Vec<Metric> {
-        let cache = self.shared.cache();
+        let mut last = lock(&self.object_metrics);
         let changes = self.shared.progress.changes.load(Ordering::Relaxed);
-        let mut metrics = kind_metrics(&cache);
-        metrics.extend(work_metrics(changes, cache.stats()));
+        // Before the first time there is nothing else to tell.
+        let cache = match last.is_empty() {
+            true => Some(self.shared.cache()),
+            false => self.shared.try_cache(),
+        };
+        if let Some(cache) = cache {
+            *last = kind_metrics(&cache);
+            last.extend(work_metrics(changes, cache.stats()));
+        }
+        let mut metrics = last.clone();
+        let busy = self.shared.progress.build_time().unwrap_or_default();
+        metrics.push(Metric::gauge(
+            "entail_build_under_way_seconds",
+            "For how long the current snapshot has been computed; 0 if none is",
+            busy.as_secs_f64(),
+        ));
         metrics
     }
 
@@ -193,6 +214,10 @@ impl MetricsSource {
         if !has_snapshot {
             lines.push("no snapshot yet".to_owned());
         }
+        let busy = self.shared.progress.build_time();
+        if let Some(busy) = busy.filter(|busy| *busy >= LONG_BUILD) {
+            lines.push(format!("computing a snapshot for {} s", busy.as_secs()));
+        }
         let source_problems = self.source_problems.borrow();
         let problems = source_problems.problems.iter();
         let problems = problems.map(|(location, message)| format!("{location}: {message}"));
@@ -202,6 +227,10 @@ impl MetricsSource {
             problems: problems.collect(),
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Metrics of objects and policies by kind.
@@ -269,7 +298,7 @@ fn snapshot_metrics(snapshot: &Snapshot) -> Vec<Metric> {
     let version = snapshot.version();
     let synced = &version.synced_at;
     let synced_at = synced.seconds as f64 + f64::from(synced.nanos) / 1e9;
-    vec![
+    let mut metrics = vec![
         Metric::gauge(
             "entail_snapshot_generation",
             "Generation of the current snapshot",
@@ -290,6 +319,34 @@ fn snapshot_metrics(snapshot: &Snapshot) -> Vec<Metric> {
             "entail_unknown_answers",
             "Distinct answers of a kind in which something is not known",
             unknown_answers(snapshot),
+        ),
+    ];
+    metrics.extend(pattern_metrics(snapshot.pattern_stats()));
+    metrics
+}
+
+/// What the regular expressions of Routes cost.
+fn pattern_metrics(stats: PatternStats) -> [Metric; 4] {
+    [
+        Metric::gauge(
+            "entail_route_regex_bytes",
+            "Memory of the compiled regular expressions of routes",
+            stats.bytes as f64,
+        ),
+        Metric::counter(
+            "entail_route_regex_compilations",
+            "How often the regular expressions of a route were compiled",
+            stats.compiled,
+        ),
+        Metric::counter(
+            "entail_route_regex_evictions",
+            "How often compiled regular expressions of a route were dropped for others",
+            stats.dropped,
+        ),
+        Metric::counter(
+            "entail_route_regex_too_large",
+            "Regular expressions that were not compiled because those of their route are too large",
+            stats.not_decided,
         ),
     ]
 }

@@ -7,10 +7,12 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
 
 use super::checkpoints::CheckpointData;
 use super::cluster::desired_after;
 use super::load::source_problems;
+use super::metrics::LONG_BUILD;
 use super::object_cache::epoch;
 use super::problem_log::ProblemLog;
 use super::shared_state::{SharedState, record_now};
@@ -277,7 +279,9 @@ impl ReconcilerState {
         let shared = self.reconciler.shared.clone();
         let is_cluster = self.reconciler.desired_kinds.is_some();
         let is_needed = version.generation == 1 || self.pending > 0;
-        tokio::task::spawn_blocking(move || {
+        let started = Instant::now();
+        let task = tokio::task::spawn_blocking(move || {
+            let _building = shared.progress.begin_build();
             let mut cache = shared.cache();
             let changed = changes.into_iter().map(|change| cache.apply(change)).sum();
             let must_build = !hold && (is_needed || changed > 0);
@@ -288,8 +292,18 @@ impl ReconcilerState {
                 objects: cache.objects(),
                 desired_kinds: is_cluster.then(|| desired_after(&cache, 0)),
             }
-        })
-        .await
+        });
+        tokio::pin!(task);
+        loop {
+            // A writer that does not come back is told each time, until it does.
+            match timeout(LONG_BUILD, &mut task).await {
+                Ok(built) => return built,
+                Err(_) => tracing::warn!(
+                    seconds = started.elapsed().as_secs(),
+                    "a snapshot is being computed for long; the last one stays in use"
+                ),
+            }
+        }
     }
 
     async fn publish(&mut self, snapshot: Snapshot, objects: usize, started: Instant) {

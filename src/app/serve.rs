@@ -1,8 +1,8 @@
 //! Assembles and runs the server: listeners, source and reconciler.
 
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
@@ -115,6 +115,7 @@ pub async fn serve(
         concurrency: server.concurrency(),
         calls: cluster.as_ref().map(|cluster| cluster.calls.clone()),
         certificates: certificates.clone(),
+        object_metrics: Mutex::default(),
     };
     let (metrics, _admin) = metrics::serve_metrics(metrics_source, sockets.admin)?;
     let reconciler = Reconciler {

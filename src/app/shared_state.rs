@@ -1,8 +1,8 @@
 //! State that the reconciler shares with metrics and probes.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::object_cache::ObjectCache;
 use crate::subscription::SubscriptionHub;
@@ -28,6 +28,38 @@ pub(super) struct ReconcilerProgress {
     pub checkpoint_failures: AtomicU64,
     /// Whether the server is shutting down.
     pub is_stopping: AtomicBool,
+    /// When the snapshot that is computed now was begun.
+    building_since: Mutex<Option<Instant>>,
+}
+
+/// Marks that a snapshot is computed, as long as it lives.
+#[derive(Debug)]
+pub(super) struct BuildInProgress(Arc<ReconcilerProgress>);
+
+impl ReconcilerProgress {
+    /// Marks that a snapshot is computed.
+    pub fn begin_build(self: &Arc<Self>) -> BuildInProgress {
+        self.set_building(Some(Instant::now()));
+        BuildInProgress(Arc::clone(self))
+    }
+
+    /// For how long a snapshot has been computed; `None` if none is.
+    pub fn build_time(&self) -> Option<Duration> {
+        let since = self.building_since.lock();
+        let since = since.unwrap_or_else(PoisonError::into_inner);
+        since.map(|since| since.elapsed())
+    }
+
+    fn set_building(&self, since: Option<Instant>) {
+        let building = self.building_since.lock();
+        *building.unwrap_or_else(PoisonError::into_inner) = since;
+    }
+}
+
+impl Drop for BuildInProgress {
+    fn drop(&mut self) {
+        self.0.set_building(None);
+    }
 }
 
 impl SharedState {
@@ -43,6 +75,15 @@ impl SharedState {
     /// Locks the object cache; blocks while the reconciler builds a snapshot.
     pub fn cache(&self) -> MutexGuard<'_, ObjectCache> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Locks the object cache; `None` while the reconciler builds a snapshot.
+    pub fn try_cache(&self) -> Option<MutexGuard<'_, ObjectCache>> {
+        match self.cache.try_lock() {
+            Ok(cache) => Some(cache),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 }
 

@@ -28,7 +28,9 @@ use entail_core::engine::{PathEngine, StateId, Transitions};
 use entail_core::model::{
     ChunkedVec, GroupKind, InternalError, OrInternal, PathErrorReason, PathName, Str,
 };
-use entail_core::routing::{Dialect, EntryPoint, RequestParts, RoutingOptions, RoutingResult};
+use entail_core::routing::{
+    Dialect, EntryPoint, PatternStats, RequestParts, RoutingOptions, RoutingResult,
+};
 use entail_core::store::Projection;
 use entail_core::topology::PathTrie;
 use reply_tail::{ReplyTail, shared_bytes};
@@ -268,6 +270,11 @@ impl Snapshot {
             options,
             fast_only,
         )
+    }
+
+    /// Counts of the regular expressions of Routes since the start, and the memory of those that are compiled.
+    pub fn pattern_stats(&self) -> PatternStats {
+        self.lazy_world.router.pattern_stats()
     }
 
     /// Returns the paths of the listeners of a Gateway and of its ListenerSets; without a name, of all

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::conditions::MatchConditions;
 use super::dialect::Dialect;
 use super::index::{DelegatedMatch, DelegatingRule, RouteMatch, RouteRef, TrafficKind};
+use super::patterns::{PatternCache, PatternCollector, RoutePatterns};
 use crate::model::ObjectKey;
 
 /// The number of matches of child Routes below one rule. A rule with more is not followed.
@@ -20,6 +21,8 @@ const INHERITS: &str = "/inherit-parent-matcher";
 pub(super) struct ChildKeys<'r, 's> {
     routes: Vec<&'r RouteRef<'s>>,
     numbers: HashMap<&'s ObjectKey, usize>,
+    /// The regular expressions of each route, as far as its matches were read.
+    patterns: HashMap<usize, PatternCollector>,
 }
 
 /// The matches of the child Routes of one rule.
@@ -39,6 +42,7 @@ impl<'r, 's> ChildKeys<'r, 's> {
         let mut keys = Self {
             routes: routes.iter().collect(),
             numbers: HashMap::new(),
+            patterns: HashMap::new(),
         };
         let numbers = routes.iter().zip(0..);
         keys.numbers = numbers.map(|(route_ref, at)| (route_ref.key, at)).collect();
@@ -56,6 +60,25 @@ impl<'r, 's> ChildKeys<'r, 's> {
     /// All routes, those of the listener first.
     pub fn into_routes(self) -> Vec<&'r RouteRef<'s>> {
         self.routes
+    }
+
+    /// All routes, those of the listener first, with their regular expressions.
+    pub fn into_patterns(
+        mut self,
+        cache: &PatternCache,
+    ) -> impl Iterator<Item = (&'r RouteRef<'s>, Arc<RoutePatterns>)> {
+        self.routes
+            .into_iter()
+            .enumerate()
+            .map(move |(number, route_ref)| {
+                let found = self.patterns.remove(&number).unwrap_or_default();
+                (route_ref, cache.of_route(route_ref.key, found))
+            })
+    }
+
+    /// The regular expressions of a route.
+    pub fn patterns(&mut self, number: usize) -> &mut PatternCollector {
+        self.patterns.entry(number).or_default()
     }
 
     fn number(&mut self, route_ref: &'r RouteRef<'s>) -> usize {
@@ -150,7 +173,11 @@ impl<'r, 's> Expansion<'_, 'r, 's> {
                 })),
                 is_undecided: false,
                 family: TrafficKind::Http,
-                conditions: Arc::new(MatchConditions::http(merged, self.dialect)),
+                conditions: Arc::new(MatchConditions::http(
+                    merged,
+                    self.dialect,
+                    self.keys.patterns(route),
+                )),
             });
         }
         if let Some(delegating) = delegating {

@@ -1,17 +1,13 @@
 //! The conditions of a match: everything that a rule requires of a request except the host.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
 use super::dialect::{Dialect, GrpcMatches, MatchCriterion, RepeatedConditions};
+use super::patterns::{Evaluation, PatternCollector, PatternNumber, RoutePatterns, Verdict};
 use super::request::Request;
 
-/// Maximum size of a regular expression in bytes, as source and compiled. Tenants write them, so they
-/// must be bounded.
-const MAX_PATTERN: usize = 1024;
-const MAX_COMPILED: usize = 256 * 1024;
 /// The service and the method that a regular expression of the other one alone is put together with, where GRPCRoutes
 /// match paths (Envoy Gateway, internal/gatewayapi/route.go).
 const ANY_SERVICE: &str = r"(?i)\.?[a-z_][a-z_0-9]*(\.[a-z_][a-z_0-9]*)*";
@@ -61,12 +57,20 @@ pub(super) enum StringMatcher {
     Regex(RegexMatcher),
 }
 
-/// A regular expression that matches whole strings. An invalid or oversized one matches nothing.
+/// A regular expression that matches whole strings, as one of those of its Route.
 #[derive(Clone, Debug)]
 pub(super) struct RegexMatcher {
-    text: String,
-    /// Compiled on first use, because most expressions are never evaluated.
-    regex: Arc<OnceLock<Option<Regex>>>,
+    /// Length of its text in bytes.
+    length: usize,
+    number: PatternNumber,
+}
+
+/// A request against conditions: what it takes to evaluate them.
+pub(super) struct Subject<'s> {
+    pub request: &'s Request,
+    pub evaluation: &'s Evaluation<'s>,
+    /// The regular expressions of the Route that the conditions are of.
+    pub patterns: &'s Arc<RoutePatterns>,
 }
 
 impl Default for PathMatcher {
@@ -77,39 +81,44 @@ impl Default for PathMatcher {
 
 impl MatchConditions {
     /// Reads a match of an HTTPRoute.
-    pub fn http(value: &Value, dialect: &Dialect) -> Self {
+    pub fn http(value: &Value, dialect: &Dialect, patterns: &mut PatternCollector) -> Self {
         let path = value.get("path").unwrap_or(&Value::Null);
         let text = path.get("value").and_then(Value::as_str).unwrap_or("/");
         let path = match non_empty_str(path, "type") {
             Some("Exact") => PathMatcher::Exact(text.to_owned()),
-            Some("RegularExpression") => PathMatcher::Regex(RegexMatcher::new(text)),
+            Some("RegularExpression") => PathMatcher::Regex(RegexMatcher::new(text, patterns)),
             _ => PathMatcher::Prefix(text.trim_end_matches('/').to_owned()),
         };
         let is_any = matches!(&path, PathMatcher::Prefix(prefix) if prefix.is_empty());
+        let (headers, parameters) = (
+            field_matchers(value, "headers", dialect, patterns),
+            field_matchers(value, "queryParams", dialect, patterns),
+        );
         Self {
             path_length: if is_any { 0 } else { text.len() },
             path,
             method: non_empty_str(value, "method").map(str::to_owned),
             path_end: None,
-            headers: field_matchers(value, "headers", dialect, str::to_ascii_lowercase),
-            parameters: field_matchers(value, "queryParams", dialect, str::to_owned),
+            headers,
+            parameters,
         }
     }
 
     /// Reads a match of a GRPCRoute.
-    pub fn grpc(value: &Value, dialect: &Dialect) -> Self {
+    pub fn grpc(value: &Value, dialect: &Dialect, patterns: &mut PatternCollector) -> Self {
         let call = value.get("method").unwrap_or(&Value::Null);
         let kind = non_empty_str(call, "type");
-        let headers = field_matchers(value, "headers", dialect, str::to_ascii_lowercase);
+        let headers = field_matchers(value, "headers", dialect, patterns);
         if dialect.grpc_matches == GrpcMatches::Paths {
             let (service, method) = (
                 non_empty_str(call, "service"),
                 non_empty_str(call, "method"),
             );
-            return Self::call_as_path(kind, service, method, headers);
+            return Self::call_as_path(kind, service, method, patterns).with_headers(headers);
         }
-        let part =
-            |name: &str| non_empty_str(call, name).map(|text| StringMatcher::new(kind, text));
+        let mut part = |name: &str| {
+            non_empty_str(call, name).map(|text| StringMatcher::new(kind, text, patterns))
+        };
         Self {
             path: PathMatcher::Call(part("service"), part("method")),
             headers,
@@ -117,12 +126,16 @@ impl MatchConditions {
         }
     }
 
+    fn with_headers(self, headers: Vec<FieldMatcher>) -> Self {
+        Self { headers, ..self }
+    }
+
     /// Reads a condition on a call as one on path and query.
     fn call_as_path(
         kind: Option<&str>,
         service: Option<&str>,
         method: Option<&str>,
-        headers: Vec<FieldMatcher>,
+        patterns: &mut PatternCollector,
     ) -> Self {
         let is_regex = kind == Some("RegularExpression");
         let (path, path_end) = match (service, method) {
@@ -130,7 +143,7 @@ impl MatchConditions {
             _ if is_regex => {
                 let service = service.unwrap_or(ANY_SERVICE);
                 let text = format!("/{service}/{}", method.unwrap_or(ANY_METHOD));
-                (PathMatcher::Regex(RegexMatcher::new(&text)), None)
+                (PathMatcher::Regex(RegexMatcher::new(&text, patterns)), None)
             }
             (Some(service), Some(method)) => {
                 (PathMatcher::Exact(format!("/{service}/{method}")), None)
@@ -146,7 +159,6 @@ impl MatchConditions {
             path,
             path_end,
             path_length,
-            headers,
             ..Self::default()
         }
     }
@@ -168,35 +180,54 @@ impl MatchConditions {
         }
     }
 
-    /// Reports whether a request meets all conditions except the path condition.
-    pub fn are_met(&self, request: &Request) -> bool {
-        self.unmet(request).next().is_none()
+    /// Whether a request meets all conditions. One that it does not meet decides, whatever is not known of others.
+    pub fn verdict(&self, subject: &Subject<'_>) -> Verdict {
+        let request = subject.request;
+        let method = self.method.as_ref();
+        let end = self.path_end.as_ref();
+        if method.is_some_and(|method| *method != request.method)
+            || end.is_some_and(|end| !request.target.ends_with(&**end))
+        {
+            return Verdict::Unmet;
+        }
+        let headers = self.headers.iter();
+        let headers = headers.map(|h| h.verdict(request.header(&h.name), subject));
+        let parameters = self.parameters.iter();
+        let parameters = parameters.map(|p| p.verdict(request.parameter(&p.name), subject));
+        let path = std::iter::once_with(|| self.path.verdict(subject));
+        all(path.chain(headers).chain(parameters))
     }
 
-    /// Describes the conditions that a request does not meet, except the path condition.
-    pub fn unmet<'c>(&'c self, request: &'c Request) -> impl Iterator<Item = String> + 'c {
-        let method = self
-            .method
-            .as_ref()
-            .filter(|method| **method != request.method);
-        let headers = self
-            .headers
-            .iter()
-            .filter(|h| !h.matches(request.header(&h.name)));
-        let parameters = self.parameters.iter();
-        let parameters = parameters.filter(|p| !p.matches(request.parameter(&p.name)));
-        let method = method.map(|method| format!("method {method}"));
+    /// Describes the conditions that a request does not meet, except the path condition, and those that are not
+    /// known.
+    pub fn unmet(&self, subject: &Subject<'_>) -> Vec<String> {
+        let request = subject.request;
+        let mut parts = Vec::new();
+        let method = self.method.as_ref();
+        let method = method.filter(|method| **method != request.method);
+        parts.extend(method.map(|method| format!("method {method}")));
         let end = self.path_end.as_ref();
         let end = end.filter(|end| !request.target.ends_with(&***end));
-        let method = method.into_iter().chain(end.map(|end| describe_end(end)));
-        let headers = headers.map(|h| format!("header {}", h.describe()));
-        let parameters = parameters.map(|p| format!("query parameter {}", p.describe()));
-        method.chain(headers).chain(parameters)
+        parts.extend(end.map(|end| describe_end(end)));
+        for field in &self.headers {
+            if field.verdict(request.header(&field.name), subject) != Verdict::Met {
+                parts.push(format!("header {}", field.describe(subject.patterns)));
+            }
+        }
+        for field in &self.parameters {
+            if field.verdict(request.parameter(&field.name), subject) != Verdict::Met {
+                parts.push(format!(
+                    "query parameter {}",
+                    field.describe(subject.patterns)
+                ));
+            }
+        }
+        parts
     }
 
     /// Describes all conditions.
-    pub fn describe(&self) -> String {
-        let mut parts = vec![self.path.describe()];
+    pub fn describe(&self, patterns: &RoutePatterns) -> String {
+        let mut parts = vec![self.path.describe(patterns)];
         parts.extend(
             self.method
                 .as_ref()
@@ -204,28 +235,29 @@ impl MatchConditions {
         );
         parts.extend(self.path_end.as_deref().map(describe_end));
         let headers = self.headers.iter();
-        parts.extend(headers.map(|h| format!("header {}", h.describe())));
+        parts.extend(headers.map(|h| format!("header {}", h.describe(patterns))));
         let parameters = self.parameters.iter();
-        parts.extend(parameters.map(|p| format!("query parameter {}", p.describe())));
+        parts.extend(parameters.map(|p| format!("query parameter {}", p.describe(patterns))));
         parts.join(", ")
     }
 }
 
 impl PathMatcher {
-    /// Reports whether the path of a request, or its gRPC call, meets the condition.
-    pub fn matches(&self, request: &Request) -> bool {
-        let path = &*request.path;
+    /// Whether the path of a request, or its gRPC call, meets the condition.
+    pub fn verdict(&self, subject: &Subject<'_>) -> Verdict {
+        let path = &*subject.request.path;
         match self {
-            Self::Exact(exact) => path == exact,
+            Self::Exact(exact) => decided(path == exact),
             Self::Prefix(prefix) => {
                 let rest = path.strip_prefix(&**prefix);
-                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                decided(rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
             }
-            Self::Regex(pattern) => pattern.matches(path),
+            Self::Regex(pattern) => pattern.verdict(path, subject),
             Self::Call(service, method) => {
-                let (called_service, called_method) = request.call().unwrap_or_default();
-                service.as_ref().is_none_or(|s| s.matches(called_service))
-                    && method.as_ref().is_none_or(|m| m.matches(called_method))
+                let (called_service, called_method) = subject.request.call().unwrap_or_default();
+                let parts = [(service, called_service), (method, called_method)];
+                let parts = parts.into_iter();
+                all(parts.filter_map(|(part, text)| Some(part.as_ref()?.verdict(text, subject))))
             }
         }
     }
@@ -233,22 +265,22 @@ impl PathMatcher {
     /// Returns the length of the regular expression; 0 for other conditions.
     pub fn length(&self) -> usize {
         match self {
-            Self::Regex(pattern) => pattern.text.len(),
+            Self::Regex(pattern) => pattern.length,
             Self::Exact(_) | Self::Prefix(_) | Self::Call(..) => 0,
         }
     }
 
     /// Describes the condition.
-    pub fn describe(&self) -> String {
+    pub fn describe(&self, patterns: &RoutePatterns) -> String {
         let any = |text: &Option<StringMatcher>| {
-            text.as_ref()
-                .map_or("any".to_owned(), StringMatcher::describe)
+            let text = text.as_ref();
+            text.map_or("any".to_owned(), |text| text.describe(patterns))
         };
         match self {
             Self::Exact(path) => format!("path `{path}`"),
             Self::Prefix(path) if path.is_empty() => "any path".to_owned(),
             Self::Prefix(path) => format!("path prefix `{path}`"),
-            Self::Regex(pattern) => format!("path {}", pattern.describe()),
+            Self::Regex(pattern) => format!("path {}", pattern.describe(patterns)),
             Self::Call(None, None) => "any call".to_owned(),
             Self::Call(service, method) => {
                 format!("service {}, method {}", any(service), any(method))
@@ -258,9 +290,9 @@ impl PathMatcher {
 }
 
 impl StringMatcher {
-    fn new(kind: Option<&str>, text: &str) -> Self {
+    fn new(kind: Option<&str>, text: &str, patterns: &mut PatternCollector) -> Self {
         match kind {
-            Some("RegularExpression") => Self::Regex(RegexMatcher::new(text)),
+            Some("RegularExpression") => Self::Regex(RegexMatcher::new(text, patterns)),
             _ => Self::Exact(text.to_owned()),
         }
     }
@@ -269,66 +301,78 @@ impl StringMatcher {
         matches!(self, Self::Exact(_))
     }
 
-    fn matches(&self, text: &str) -> bool {
+    fn verdict(&self, text: &str, subject: &Subject<'_>) -> Verdict {
         match self {
-            Self::Exact(exact) => exact == text,
-            Self::Regex(pattern) => pattern.matches(text),
+            Self::Exact(exact) => decided(exact == text),
+            Self::Regex(pattern) => pattern.verdict(text, subject),
         }
     }
 
-    fn describe(&self) -> String {
+    fn describe(&self, patterns: &RoutePatterns) -> String {
         match self {
             Self::Exact(text) => format!("`{text}`"),
-            Self::Regex(pattern) => pattern.describe(),
+            Self::Regex(pattern) => pattern.describe(patterns),
         }
     }
 }
 
 impl FieldMatcher {
-    /// Reports whether one of the values meets the condition.
-    fn matches<'v>(&self, mut values: impl Iterator<Item = &'v str>) -> bool {
-        values.any(|value| self.value.matches(value))
+    /// Whether one of the values meets the condition.
+    fn verdict<'v>(&self, values: impl Iterator<Item = &'v str>, subject: &Subject<'_>) -> Verdict {
+        let mut verdict = Verdict::Unmet;
+        for value in values {
+            match self.value.verdict(value, subject) {
+                Verdict::Met => return Verdict::Met,
+                Verdict::NotDecided => verdict = Verdict::NotDecided,
+                Verdict::Unmet => {}
+            }
+        }
+        verdict
     }
 
-    fn describe(&self) -> String {
-        format!("`{}`: {}", self.name, self.value.describe())
+    fn describe(&self, patterns: &RoutePatterns) -> String {
+        format!("`{}`: {}", self.name, self.value.describe(patterns))
     }
 }
 
 impl RegexMatcher {
-    fn new(text: &str) -> Self {
+    fn new(text: &str, patterns: &mut PatternCollector) -> Self {
         Self {
-            text: text.to_owned(),
-            regex: Arc::default(),
+            length: text.len(),
+            number: patterns.add(text),
         }
     }
 
-    fn regex(&self) -> Option<&Regex> {
-        let compiled = self.regex.get_or_init(|| {
-            if self.text.len() > MAX_PATTERN {
-                return None;
-            }
-            RegexBuilder::new(&format!("^(?:{})$", self.text))
-                .size_limit(MAX_COMPILED)
-                .dfa_size_limit(MAX_COMPILED)
-                .build()
-                .ok()
-        });
-        compiled.as_ref()
+    fn describe(&self, patterns: &RoutePatterns) -> String {
+        let (text, note) = (patterns.text(self.number), patterns.note(self.number));
+        format!("matching `{text}`{note}")
     }
 
-    fn describe(&self) -> String {
-        let note = match self.regex() {
-            Some(_) => "",
-            None => " (an invalid or too large regular expression)",
-        };
-        format!("matching `{}`{note}", self.text)
+    fn verdict(&self, text: &str, subject: &Subject<'_>) -> Verdict {
+        subject
+            .evaluation
+            .matches(subject.patterns, self.number, text)
     }
+}
 
-    /// Reports whether the whole text matches. Takes time linear in the length of the text.
-    fn matches(&self, text: &str) -> bool {
-        self.regex().is_some_and(|regex| regex.is_match(text))
+fn decided(is_met: bool) -> Verdict {
+    match is_met {
+        true => Verdict::Met,
+        false => Verdict::Unmet,
     }
+}
+
+/// Whether all conditions are met.
+fn all(verdicts: impl Iterator<Item = Verdict>) -> Verdict {
+    let mut all = Verdict::Met;
+    for verdict in verdicts {
+        match verdict {
+            Verdict::Met => {}
+            Verdict::NotDecided => all = Verdict::NotDecided,
+            Verdict::Unmet => return Verdict::Unmet,
+        }
+    }
+    all
 }
 
 /// Describes a condition on the end of path and query.
@@ -341,8 +385,13 @@ fn field_matchers(
     value: &Value,
     field: &str,
     dialect: &Dialect,
-    name: impl Fn(&str) -> String,
+    patterns: &mut PatternCollector,
 ) -> Vec<FieldMatcher> {
+    let is_header = field == "headers";
+    let name = |name: &str| match is_header {
+        true => name.to_ascii_lowercase(),
+        false => name.to_owned(),
+    };
     let is_first_only = dialect.repeated_conditions == RepeatedConditions::First;
     let mut matchers: Vec<FieldMatcher> = Vec::new();
     for entry in value
@@ -351,7 +400,7 @@ fn field_matchers(
         .into_iter()
         .flatten()
     {
-        let Some(name) = non_empty_str(entry, "name").map(&name) else {
+        let Some(name) = non_empty_str(entry, "name").map(name) else {
             continue;
         };
         let text = entry
@@ -359,7 +408,7 @@ fn field_matchers(
             .and_then(Value::as_str)
             .unwrap_or_default();
         if !(is_first_only && matchers.iter().any(|other| other.name == name)) {
-            let value = StringMatcher::new(non_empty_str(entry, "type"), text);
+            let value = StringMatcher::new(non_empty_str(entry, "type"), text, patterns);
             matchers.push(FieldMatcher { name, value });
         }
     }

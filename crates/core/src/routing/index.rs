@@ -12,11 +12,12 @@ use hashbrown::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::child_routes::{self, ChildKeys};
-use super::conditions::{MatchConditions, PathMatcher, StringMatcher};
+use super::conditions::{MatchConditions, PathMatcher, StringMatcher, Subject};
 use super::dialect::{
     Dialect, GrpcMatches, HostnameFallback, HostnamePrecedence, HttpAndGrpc, RegexOrder, RouteOrder,
 };
 use super::hostnames::{HostnameSet, Specificity, hosts_of};
+use super::patterns::{Evaluation, PatternCache, PatternCollector, RoutePatterns, Verdict};
 use super::request::{Protocol, Request};
 use crate::model::{Object, ObjectKey, Timestamp};
 use crate::store::{Route, RouteKind};
@@ -51,6 +52,8 @@ pub(super) struct DelegatingRule<'s> {
 pub(super) struct IndexedRoute {
     pub key: ObjectKey,
     object: Arc<Object>,
+    /// The regular expressions of its matches.
+    pub patterns: Arc<RoutePatterns>,
 }
 
 /// All matches of a listener or Service.
@@ -116,7 +119,7 @@ pub(super) enum TrafficKind {
 }
 
 /// A function that reads a match of a route kind.
-type ConditionsReader = fn(&Value, &Dialect) -> MatchConditions;
+type ConditionsReader = fn(&Value, &Dialect, &mut PatternCollector) -> MatchConditions;
 
 /// The sort key of matches with the same path: the smallest one takes precedence. The index of the
 /// route encodes age and name.
@@ -136,7 +139,23 @@ pub(super) struct IndexMatch<'i> {
     /// The specificity of the hostname.
     pub specificity: Specificity,
     /// The match; `None` if the routes of the hostname have none, and no other hostname is searched.
-    pub candidate: Option<&'i RouteMatch>,
+    pub candidate: Option<Candidate<'i>>,
+}
+
+/// A match that takes a request, or that may take it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate<'i> {
+    pub found: &'i RouteMatch,
+    /// Whether it is not known if the request meets its conditions (specification 12.9).
+    pub is_undecided: bool,
+}
+
+/// A request and what it takes to find its match.
+#[derive(Clone, Copy)]
+pub(super) struct Lookup<'l> {
+    pub request: &'l Request,
+    pub dialect: &'l Dialect,
+    pub evaluation: &'l Evaluation<'l>,
 }
 
 impl RouteIndex {
@@ -147,6 +166,7 @@ impl RouteIndex {
         mut routes: Vec<RouteRef<'_>>,
         is_mesh: bool,
         rules: IndexRules,
+        patterns: &PatternCache,
     ) -> Self {
         let dialect = rules.dialect;
         routes.sort_by_cached_key(|route_ref| route_ref.order(dialect));
@@ -173,7 +193,8 @@ impl RouteIndex {
                 }
                 hosts.keys().for_each(|host| own.add(host));
             }
-            let mut candidates = route_ref.candidates(position, dialect);
+            let mut candidates =
+                route_ref.candidates(position, dialect, child_keys.patterns(position));
             child_routes::expand(&mut candidates, route_ref, &mut child_keys, dialect);
             index.add(candidates, &hosts);
         }
@@ -181,10 +202,11 @@ impl RouteIndex {
             tables.sort_by_key(|(specificity, _)| Reverse(*specificity));
             tables.iter_mut().for_each(|(_, table)| table.sort(dialect));
         }
-        let served = child_keys.into_routes().into_iter();
-        let served = served.map(|route_ref| IndexedRoute {
+        let served = child_keys.into_patterns(patterns);
+        let served = served.map(|(route_ref, patterns)| IndexedRoute {
             key: route_ref.key.clone(),
             object: Arc::clone(route_ref.object),
+            patterns,
         });
         index.routes = served.collect();
         index
@@ -224,18 +246,14 @@ impl RouteIndex {
 
     /// Returns the match that takes a request, or the hostname whose routes have none. `taken` are
     /// hostnames that the index does not serve because another listener has them.
-    pub fn find(
-        &self,
-        request: &Request,
-        dialect: &Dialect,
-        taken: &HashSet<&str>,
-    ) -> Option<IndexMatch<'_>> {
-        for host in hosts_of(&request.host) {
+    pub fn find(&self, lookup: Lookup<'_>, taken: &HashSet<&str>) -> Option<IndexMatch<'_>> {
+        let dialect = lookup.dialect;
+        for host in hosts_of(&lookup.request.host) {
             let Some(tables) = self.hosts.get(&host).filter(|_| !taken.contains(&*host)) else {
                 continue;
             };
             let mut found = tables.iter();
-            let candidate = found.find_map(|(_, table)| table.find(request, dialect));
+            let candidate = found.find_map(|(_, table)| table.find(lookup, &self.routes));
             if candidate.is_some() || dialect.hostname_fallback == HostnameFallback::Never {
                 return Some(IndexMatch {
                     specificity: Specificity::of(&host),
@@ -297,7 +315,10 @@ impl MatchTable {
 
     /// Returns the first match in order of precedence. Skips keys that are longer than the longest key of
     /// the table.
-    fn find(&self, request: &Request, dialect: &Dialect) -> Option<&RouteMatch> {
+    fn find<'i>(&'i self, lookup: Lookup<'_>, routes: &'i [IndexedRoute]) -> Option<Candidate<'i>> {
+        let Lookup {
+            request, dialect, ..
+        } = lookup;
         let path = &*request.path;
         let mut key = String::new();
         let mut keyed = |parts: [&str; 4]| {
@@ -306,11 +327,11 @@ impl MatchTable {
             }
             key.clear();
             key.extend(parts);
-            first(self.keyed.get(&key)?, request)
+            first(self.keyed.get(&key)?, lookup, routes)
         };
         let patterns_come_first = dialect.regular_expressions == RegexOrder::BeforePrefixes;
         let patterns = |are_first: bool| match are_first == patterns_come_first {
-            true => first(&self.patterns, request),
+            true => first(&self.patterns, lookup, routes),
             false => None,
         };
         match request.protocol {
@@ -339,15 +360,36 @@ impl MatchTable {
     }
 }
 
-/// Returns the first candidate whose conditions a request meets.
-fn first<'c>(candidates: &'c [RouteMatch], request: &Request) -> Option<&'c RouteMatch> {
-    let mut candidates = candidates.iter();
-    candidates.find(|candidate| {
-        let conditions = &candidate.conditions;
-        candidate.is_for(request.protocol)
-            && conditions.path.matches(request)
-            && conditions.are_met(request)
-    })
+/// Returns the first candidate whose conditions a request meets, or may meet.
+fn first<'c>(
+    candidates: &'c [RouteMatch],
+    lookup: Lookup<'_>,
+    routes: &'c [IndexedRoute],
+) -> Option<Candidate<'c>> {
+    let for_protocol = candidates
+        .iter()
+        .filter(|candidate| candidate.is_for(lookup.request.protocol));
+    for found in for_protocol {
+        let Some(route) = routes.get(found.route) else {
+            continue;
+        };
+        let subject = Subject {
+            request: lookup.request,
+            evaluation: lookup.evaluation,
+            patterns: &route.patterns,
+        };
+        match found.conditions.verdict(&subject) {
+            Verdict::Unmet => {}
+            verdict => {
+                let is_undecided = verdict == Verdict::NotDecided;
+                return Some(Candidate {
+                    found,
+                    is_undecided,
+                });
+            }
+        }
+    }
+    None
 }
 
 /// Reports whether two versions of a route have the same matches: only their status may differ. Labels select child
@@ -437,7 +479,12 @@ impl RouteRef<'_> {
         result
     }
 
-    fn candidates(&self, position: usize, dialect: &Dialect) -> Vec<RouteMatch> {
+    fn candidates(
+        &self,
+        position: usize,
+        dialect: &Dialect,
+        patterns: &mut PatternCollector,
+    ) -> Vec<RouteMatch> {
         let (family, read): (_, Option<ConditionsReader>) = match self.kind.kind {
             "HTTPRoute" => (TrafficKind::Http, Some(MatchConditions::http)),
             "GRPCRoute" => match dialect.grpc_matches {
@@ -468,7 +515,10 @@ impl RouteRef<'_> {
                     delegated: None,
                     is_undecided: false,
                     family,
-                    conditions: Arc::new(read.map(|read| read(value, dialect)).unwrap_or_default()),
+                    conditions: Arc::new(
+                        read.map(|read| read(value, dialect, patterns))
+                            .unwrap_or_default(),
+                    ),
                 });
             }
         }

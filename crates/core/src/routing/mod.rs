@@ -9,12 +9,14 @@ mod dialect;
 mod hostnames;
 mod index;
 mod listeners;
+mod patterns;
 mod request;
 mod result;
 mod router;
 mod search;
 
 pub use dialect::{Dialect, HostnamePrecedence, ListenerIsolation, Refusal, StreamRoutes};
+pub use patterns::{PatternCache, PatternStats};
 pub use request::{BadRequest, EntryPoint, Protocol, Request, RequestParts};
 pub use result::{
     MatchFailure, MatchedRule, NearMiss, NoMatchReason, RoutingOptions, RoutingResult,

@@ -93,6 +93,9 @@ pub enum NoMatchReason {
     NoMatch,
     /// A rule matches and delegates, and it is not decided which child Route takes the request (specification 12.14).
     DelegationNotFollowed,
+    /// A rule takes the request if its regular expressions match, which are too large to be evaluated (specification
+    /// 12.9).
+    RegexNotEvaluated,
     /// The host is malformed.
     NotAHost,
     /// The path is malformed.
@@ -131,6 +134,7 @@ impl NoMatchReason {
             Self::NoRoute => "NoRoute",
             Self::NoMatch => "NoMatch",
             Self::DelegationNotFollowed => "DelegationNotFollowed",
+            Self::RegexNotEvaluated => "RegexNotEvaluated",
             Self::NotAHost => "NotAHost",
             Self::NotARequestPath => "NotARequestPath",
             Self::AmbiguousPath => "AmbiguousPath",
@@ -154,6 +158,10 @@ impl fmt::Display for NoMatchReason {
             Self::NoMatch => "routes accept the host, but the request meets none of their matches",
             Self::DelegationNotFollowed => {
                 "a rule matches that delegates, and it is not decided which child Route takes the request"
+            }
+            Self::RegexNotEvaluated => {
+                "a rule takes the request if its regular expressions match, and those of its route are too large to \
+                 be evaluated: make them smaller"
             }
             Self::NotAHost => "the host is malformed",
             Self::NotARequestPath => "the path is malformed",

@@ -8,6 +8,7 @@ use hashbrown::HashMap;
 use super::dialect::{Dialect, HostnamePrecedence};
 use super::index::{IndexRules, RouteIndex, RouteRef};
 use super::listeners::ListenerFilter;
+use super::patterns::{PatternCache, PatternStats};
 use super::request::{EntryPoint, RequestParts};
 use super::result::{RoutingOptions, RoutingResult};
 use super::search::Search;
@@ -19,6 +20,8 @@ use crate::topology::{RootController, Topology};
 #[derive(Debug, Default)]
 pub struct RequestRouter {
     indexes: RwLock<RouteIndexes>,
+    /// The regular expressions of all Routes, shared with earlier and later routers.
+    patterns: Arc<PatternCache>,
     /// Held while an index is built, so that threads do not build the same index at once.
     building: Mutex<()>,
 }
@@ -73,8 +76,18 @@ impl RequestRouter {
                 current: HashMap::new(),
                 previous,
             }),
+            patterns: Arc::clone(&self.patterns),
             building: Mutex::default(),
         }
+    }
+
+    /// Counts of the regular expressions of Routes.
+    pub fn pattern_stats(&self) -> PatternStats {
+        self.patterns.stats()
+    }
+
+    pub(super) fn patterns(&self) -> &PatternCache {
+        &self.patterns
     }
 
     /// Returns the rules that a request takes. `dialect_of` returns the dialect of a Gateway with its
@@ -82,7 +95,7 @@ impl RequestRouter {
     ///
     /// The first request at a listener or Service builds its index, in time linear in the number of
     /// routes; later requests go straight to their match. With `fast_only`, large indexes are not
-    /// built, and the result is `None` if one is missing.
+    /// built, no regular expression is compiled, and the result is `None` if one of these is missing.
     pub fn find(
         &self,
         (topology, store): (&Topology, &Store),
@@ -95,6 +108,7 @@ impl RequestRouter {
         let search = Search {
             fast_only,
             index_missing: Cell::new(false),
+            pattern_missing: Cell::new(false),
             router: self,
             topology,
             store,
@@ -124,7 +138,8 @@ impl RequestRouter {
                 search.at_gateways(gateway.as_ref(), &filter, &mut result);
             }
         }
-        (!search.index_missing.get()).then_some(result)
+        let is_missing = search.index_missing.get() || (fast_only && search.pattern_missing.get());
+        (!is_missing).then_some(result)
     }
 
     /// Returns the index of a listener or Service. With `fast_only`, returns `None` if the index is
@@ -165,8 +180,15 @@ impl RequestRouter {
             .map(|(index, _)| Arc::clone(index));
         drop(read);
         let unchanged = previous.filter(|previous| previous.is_of(hostname, &routes));
-        let index =
-            unchanged.unwrap_or_else(|| Arc::new(RouteIndex::of(hostname, routes, is_mesh, rules)));
+        let index = unchanged.unwrap_or_else(|| {
+            Arc::new(RouteIndex::of(
+                hostname,
+                routes,
+                is_mesh,
+                rules,
+                &self.patterns,
+            ))
+        });
         let mut write = self.indexes.write().unwrap_or_else(PoisonError::into_inner);
         write.previous.remove(&index_key);
         write.current.insert(index_key, Arc::clone(&index));

@@ -8,10 +8,14 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 use serde_json::Value;
 
+use super::conditions::Subject;
 use super::dialect::{Dialect, ListenerIsolation};
 use super::hostnames::Specificity;
-use super::index::{DelegatingRule, IndexMatch, IndexRules, RouteIndex, RouteMatch, RouteRef};
+use super::index::{
+    Candidate, DelegatingRule, IndexMatch, IndexRules, Lookup, RouteIndex, RouteMatch, RouteRef,
+};
 use super::listeners::{ListenerCandidate, ListenerFilter};
+use super::patterns::{Evaluation, Verdict};
 use super::request::{BadRequest, Protocol, Request, RequestParts};
 use super::result::{
     MatchFailure, MatchedRule, NearMiss, NoMatchReason, RoutingOptions, RoutingResult,
@@ -48,6 +52,8 @@ pub(super) struct Search<'a> {
     pub fast_only: bool,
     /// Whether an index was missing because of `fast_only`.
     pub index_missing: Cell<bool>,
+    /// Whether a regular expression was needed that was not compiled.
+    pub pattern_missing: Cell<bool>,
 }
 
 /// The search among the Gateways of one dialect, or in the mesh.
@@ -374,7 +380,7 @@ impl<'a> DialectSearch<'_, 'a> {
             .and_then(|found| found.candidate)
         {
             Some(candidate) => {
-                let scope = scope(port_of(candidate));
+                let scope = scope(port_of(candidate.found));
                 self.add_match(&scope, candidate, result);
             }
             None => {
@@ -404,7 +410,7 @@ impl<'a> DialectSearch<'_, 'a> {
         scopes: &[(MatchScope<'a>, HashSet<&str>)],
         result: &mut RoutingResult,
     ) {
-        let mut best: Option<(Specificity, usize, Option<&RouteMatch>)> = None;
+        let mut best: Option<(Specificity, usize, Option<Candidate<'_>>)> = None;
         for (at, (scope, taken)) in scopes.iter().enumerate() {
             if let Some(found) = self.find(&scope.index, taken)
                 && best.is_none_or(|(most, ..)| found.specificity > most)
@@ -427,34 +433,53 @@ impl<'a> DialectSearch<'_, 'a> {
     /// Returns the match that the request takes. A gRPC call that no GRPCRoute takes is matched as an
     /// HTTP request.
     fn find<'i>(&self, index: &'i RouteIndex, taken: &HashSet<&str>) -> Option<IndexMatch<'i>> {
-        let result = index.find(self.request, self.dialect, taken);
+        let evaluation = self.evaluation();
+        let lookup = Lookup {
+            request: self.request,
+            dialect: self.dialect,
+            evaluation: &evaluation,
+        };
+        let result = index.find(lookup, taken);
         let has_match = result.is_some_and(|found| found.candidate.is_some());
         if has_match || self.request.protocol != Protocol::Grpc {
             return result;
         }
-        index.find(&self.request.as_http(), self.dialect, taken)
+        let request = &self.request.as_http();
+        index.find(Lookup { request, ..lookup }, taken)
     }
 
-    /// Adds the rule of a match, or a failure if the rule delegates and it is not decided which child Route takes the
-    /// request.
+    /// Regular expressions are compiled where the caller can wait for it.
+    fn evaluation(&self) -> Evaluation<'_> {
+        Evaluation {
+            patterns: self.search.router.patterns(),
+            may_compile: !self.search.fast_only,
+            was_missing: &self.search.pattern_missing,
+        }
+    }
+
+    /// Adds the rule of a match, or a failure if it is not known whether it takes the request, or if the rule delegates
+    /// and it is not decided which child Route does.
     fn add_match(
         &self,
         scope: &MatchScope<'_>,
-        candidate: &RouteMatch,
+        candidate: Candidate<'_>,
         result: &mut RoutingResult,
     ) {
-        let Some(matched) = self.matched_rule(scope, candidate) else {
+        let Some(matched) = self.matched_rule(scope, candidate.found) else {
             return;
         };
-        if candidate.is_undecided {
-            let reason = NoMatchReason::DelegationNotFollowed;
-            result.failures.push(MatchFailure {
-                path: matched.path,
-                ..self.failure(scope.path, reason)
-            });
-        } else {
-            result.matched.push(matched);
-        }
+        let reason = match candidate {
+            _ if candidate.is_undecided => NoMatchReason::RegexNotEvaluated,
+            _ if candidate.found.is_undecided => NoMatchReason::DelegationNotFollowed,
+            _ => {
+                result.matched.push(matched);
+                return;
+            }
+        };
+        result.failures.push(MatchFailure {
+            path: matched.path,
+            ..self.failure(scope.path, reason)
+        });
     }
 
     /// Appends the steps of a rule to the name of a path.
@@ -496,7 +521,9 @@ impl<'a> DialectSearch<'_, 'a> {
             port: scope.port,
             rule: candidate.rule,
             at: candidate.at,
-            matched: candidate.conditions.describe(),
+            matched: candidate
+                .conditions
+                .describe(&scope.index.routes.get(candidate.route)?.patterns),
             backends: self.backends(key, candidate.rule),
             dialect: self.dialect,
             refusal: self.request.refusal,
@@ -524,12 +551,26 @@ impl<'a> DialectSearch<'_, 'a> {
         let all = scope.index.of_host(&request.host, self.dialect, taken);
         let applicable = all.filter(|candidate| candidate.is_for(request.protocol));
         let mut misses = Vec::new();
+        // What the search did not need to compile stays so: a description is not worth it.
+        let evaluation = Evaluation {
+            may_compile: false,
+            was_missing: &Cell::new(false),
+            ..self.evaluation()
+        };
         for candidate in applicable.take(MAX_EXAMINED_MATCHES) {
+            let Some(route) = scope.index.routes.get(candidate.route) else {
+                continue;
+            };
+            let subject = Subject {
+                request,
+                evaluation: &evaluation,
+                patterns: &route.patterns,
+            };
             let conditions = &candidate.conditions;
-            let mut missing: Vec<String> = conditions.unmet(request).collect();
-            let path_matches = conditions.path.matches(request);
+            let mut missing = conditions.unmet(&subject);
+            let path_matches = conditions.path.verdict(&subject) == Verdict::Met;
             if !path_matches {
-                missing.insert(0, conditions.path.describe());
+                missing.insert(0, conditions.path.describe(&route.patterns));
             }
             misses.push((
                 (
