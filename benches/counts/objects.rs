@@ -55,6 +55,7 @@ pub fn read(shape: &'static str, file: &Path) -> BenchWorld {
             generation: None,
             body: take("body"),
             location: None,
+            unreadable: None,
         }
     });
     BenchWorld::of(shape, objects)

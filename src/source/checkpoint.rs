@@ -119,10 +119,18 @@ impl Checkpoint {
         let states: BTreeMap<String, &str> = states
             .map(|(kind, state)| (kind.to_string(), state.name()))
             .collect();
+        // What stands for objects that could not be read must not pass for whole ones.
+        let unreadable = self.objects.iter().enumerate();
+        let unreadable: BTreeMap<String, &str> = unreadable
+            .filter_map(|(number, object)| {
+                Some((number.to_string(), &**object.unreadable.as_ref()?))
+            })
+            .collect();
         let head = json!({
             "of": self.source,
             "syncedAtMillis": u64::try_from(millis).unwrap_or(u64::MAX),
             "states": states,
+            "unreadable": unreadable,
         });
         write!(
             out,
@@ -171,9 +179,15 @@ impl Checkpoint {
         let items = list.get_mut("items").and_then(Value::as_array_mut);
         let items = items.ok_or_else(|| malformed("`items` is missing"))?;
         let mut objects = Vec::with_capacity(items.len());
-        for item in items.drain(..) {
+        let unreadable = head.get("unreadable").and_then(Value::as_object);
+        for (number, item) in items.drain(..).enumerate() {
             let object = parse_object(item, None)
                 .map_err(|invalid| CheckpointError::InvalidFormat(invalid.message))?;
+            let reason = unreadable.and_then(|all| all.get(&number.to_string())?.as_str());
+            let object = object.map(|object| Object {
+                unreadable: reason.map(Into::into),
+                ..object
+            });
             objects.extend(object.map(Arc::new));
         }
         Ok(Some(Self {

@@ -60,6 +60,7 @@ pub(super) fn parse_object(
         generation,
         body: Value::Object(body),
         location,
+        unreadable: None,
     }))
 }
 
@@ -67,6 +68,18 @@ fn anonymous(message: impl Into<String>) -> InvalidObject {
     InvalidObject {
         message: message.into(),
         key: None,
+    }
+}
+
+/// What stands for an object that is not valid: its key alone, with the reason.
+pub(super) fn unreadable_object(key: ObjectKey, version: &str, reason: &str) -> Object {
+    let body = json!({
+        "apiVersion": version, "kind": &*key.kind.kind,
+        "metadata": {"name": &*key.name, "namespace": &*key.namespace},
+    });
+    Object {
+        unreadable: Some(reason.into()),
+        ..Object::new(key, body)
     }
 }
 
@@ -93,6 +106,7 @@ pub(super) fn secret_name(value: &Value, location: &str) -> Option<Object> {
         generation: None,
         body: Value::Object(body),
         location: Some(location.into()),
+        unreadable: None,
     })
 }
 

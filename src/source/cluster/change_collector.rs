@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::KnownObjects;
 use super::kind_watch::KindUpdate;
-use entail_core::model::{Change, GroupKind, KindState, Object, ObjectKey, SourceState};
+use entail_core::model::{Change, GroupKind, KindState, Object, ObjectKey, SourceState, Str};
 
 /// The tracked kinds, and the changes that were not taken yet.
 #[derive(Debug, Default)]
@@ -23,6 +23,9 @@ pub(super) struct ChangeCollector {
     crds: BTreeMap<ObjectKey, (GroupKind, bool)>,
 }
 
+/// The most objects of a kind that problems name.
+const MAX_NAMED: usize = 8;
+
 /// A desired kind.
 #[derive(Debug)]
 struct TrackedKind {
@@ -31,8 +34,10 @@ struct TrackedKind {
     known: BTreeSet<ObjectKey>,
     /// Why the kind cannot be read.
     problem: Option<String>,
-    /// The last problem of an object.
+    /// The last problem of an object without a valid name.
     malformed: Option<String>,
+    /// Why objects, or parts of them, could not be read.
+    unreadable: BTreeMap<ObjectKey, Str>,
     /// Whether the objects are those of a restored checkpoint, or of a watch that kept other parts of them.
     is_restored: bool,
     /// Whether a list is in progress: events may have been missed.
@@ -47,9 +52,28 @@ impl Default for TrackedKind {
             known: BTreeSet::new(),
             problem: None,
             malformed: None,
+            unreadable: BTreeMap::new(),
             is_restored: false,
             is_listing: false,
         }
+    }
+}
+
+impl TrackedKind {
+    fn note_unreadable(&mut self, object: &Object) {
+        match &object.unreadable {
+            Some(reason) => self.unreadable.insert(object.key.clone(), reason.clone()),
+            None => self.unreadable.remove(&object.key),
+        };
+    }
+
+    /// The problems of objects that could not be read, the first by name.
+    fn unreadable_objects(&self) -> impl Iterator<Item = String> {
+        let named = self.unreadable.iter().take(MAX_NAMED);
+        let named = named.map(|(key, reason)| format!("{}: {reason}", key.qualified_name()));
+        let more = self.unreadable.len().saturating_sub(MAX_NAMED);
+        let more = (more > 0).then(|| format!("{more} more objects cannot be read"));
+        named.chain(more)
     }
 }
 
@@ -150,7 +174,10 @@ impl ChangeCollector {
             KindUpdate::Listed(objects) => self.list(kind, objects),
             KindUpdate::Applied(object) => self.put(kind, object),
             KindUpdate::Deleted(key) => {
-                let kind = self.kinds.get_mut(kind);
+                let mut kind = self.kinds.get_mut(kind);
+                if let Some(kind) = &mut kind {
+                    kind.unreadable.remove(&key);
+                }
                 // An object that was filtered out was never added.
                 if kind.is_some_and(|kind| kind.known.remove(&key)) {
                     self.record(key, None);
@@ -189,6 +216,10 @@ impl ChangeCollector {
         };
         let listed = objects.iter().map(|object| object.key.clone()).collect();
         tracked.malformed = None;
+        tracked.unreadable.clear();
+        objects
+            .iter()
+            .for_each(|object| tracked.note_unreadable(object));
         tracked.is_listing = false;
         let previous = std::mem::replace(&mut tracked.known, listed);
         let deleted: Vec<ObjectKey> = previous.difference(&tracked.known).cloned().collect();
@@ -204,6 +235,7 @@ impl ChangeCollector {
     fn put(&mut self, kind: &GroupKind, object: Arc<Object>) {
         if let Some(kind) = self.kinds.get_mut(kind) {
             kind.known.insert(object.key.clone());
+            kind.note_unreadable(&object);
         }
         self.record(object.key.clone(), Some(object));
     }
@@ -295,6 +327,7 @@ impl ChangeCollector {
             let problem = tracked.problem.iter();
             let problem = problem.map(move |message| format!("{message}{hint}"));
             let messages = problem.chain(tracked.malformed.clone());
+            let messages = messages.chain(tracked.unreadable_objects());
             messages.map(|message| (kind.to_string(), message))
         });
         problems.collect()

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::api::DynamicObject;
 use kube::core::ApiResource;
 use kube::runtime::utils::Backoff;
 use kube::runtime::watcher::{self, DefaultBackoff, Event};
@@ -13,8 +12,9 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 
+use super::listed_object::{ListedObject, MAX_DEPTH};
 use super::{Cluster, WatchFilter};
-use crate::source::object::parse_object;
+use crate::source::object::{InvalidObject, parse_object, unreadable_object};
 use entail_core::model::{GroupKind, Object, ObjectKey};
 
 /// Objects per page, if the server does not stream lists.
@@ -76,7 +76,7 @@ impl WatchEventSender {
 /// Lists and watches a kind until the receiver of its events is gone.
 pub(super) async fn watch_kind(cluster: Cluster, resource: ApiResource, sender: WatchEventSender) {
     let path = url_path(&resource);
-    let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource);
+    let api: Api<ListedObject> = Api::all_with(cluster.client.clone(), &resource);
     let paged = watcher::Config::default()
         .page_size(PAGE_SIZE)
         .any_semantic();
@@ -148,7 +148,7 @@ struct WatchDecoder {
 
 impl WatchDecoder {
     /// Converts one event.
-    fn decode(&mut self, event: Event<DynamicObject>) -> Vec<KindUpdate> {
+    fn decode(&mut self, event: Event<ListedObject>) -> Vec<KindUpdate> {
         let mut updates = Vec::new();
         match event {
             Event::Init => {
@@ -185,7 +185,7 @@ impl WatchDecoder {
     }
 
     /// Parses an object and drops what is not needed of it.
-    fn parse(&self, object: DynamicObject) -> Result<Option<Arc<Object>>, String> {
+    fn parse(&self, object: ListedObject) -> Result<Option<Arc<Object>>, String> {
         let object = parse(object, &self.resource)?;
         let reduced = object.map(|object| match self.targets_only {
             true => object.targets_only(),
@@ -272,14 +272,37 @@ pub(super) fn error_chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Parses an object. Items of lists have no `apiVersion` and `kind`, so these are added first.
-fn parse(object: DynamicObject, resource: &ApiResource) -> Result<Option<Object>, String> {
-    let name = object.name_any();
-    let with_name = |message: &dyn std::fmt::Display| format!("{name}: {message}");
-    let mut value = serde_json::to_value(object).map_err(|error| with_name(&error))?;
+/// Parses an object. Items of lists have no `apiVersion` and `kind`, so these are added first. One that cannot be read is
+/// known by its name, if it has one.
+fn parse(listed: ListedObject, resource: &ApiResource) -> Result<Option<Object>, String> {
+    let is_cut = listed.is_cut;
+    let name = listed.name_any();
+    let mut value = listed.value;
     if let Value::Object(fields) = &mut value {
         fields.insert("apiVersion".to_owned(), resource.api_version.clone().into());
         fields.insert("kind".to_owned(), resource.kind.clone().into());
     }
-    parse_object(value, None).map_err(|invalid| with_name(&invalid.message))
+    let message = |reason: &str| format!("cannot be read: {reason}");
+    match parse_object(value, None) {
+        Ok(object) => Ok(object.map(|object| match is_cut {
+            true => Object {
+                unreadable: Some(message(&too_deep()).into()),
+                ..object
+            },
+            false => object,
+        })),
+        Err(InvalidObject {
+            key: Some(key),
+            message: reason,
+        }) => Ok(Some(unreadable_object(
+            key,
+            &resource.api_version,
+            &message(&reason),
+        ))),
+        Err(invalid) => Err(format!("{name}: {}", invalid.message)),
+    }
+}
+
+fn too_deep() -> String {
+    format!("it is nested deeper than {MAX_DEPTH} levels: make it flatter")
 }

@@ -10,6 +10,7 @@ mod change_collector;
 mod connect;
 mod discovery;
 mod kind_watch;
+mod listed_object;
 mod reviews;
 mod watch_filter;
 mod watcher;

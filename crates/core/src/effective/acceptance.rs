@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use super::{NodePolicies, NodeRejection};
 use crate::attach::{AttachmentGroup, PolicyAttachment};
 use crate::merge::{Schemas, joined_units_of};
-use crate::model::{ChunkedVec, NodeKey, Outcome, Unit};
+use crate::model::{ChunkedVec, NodeKey, Outcome, Unit, UnitTree};
 use crate::profile::{BEING_DELETED, ConflictScope, Policy, PolicyClass, Profile, SameTarget};
 use crate::topology::Topology;
 
@@ -267,20 +267,24 @@ impl ConflictResolution {
                 attachment_points.entry(holder).or_default().push(point);
             }
         }
-        let mut accepted_units: BTreeMap<&AttachmentPoint, Vec<(usize, Vec<Unit>)>> =
+        // By unit, the policies in their order.
+        let mut accepted_units: BTreeMap<&AttachmentPoint, UnitTree<(usize, usize)>> =
             BTreeMap::new();
-        for index in order {
+        for (rank, index) in order.iter().enumerate() {
             let (Some(own_points), Some(policy)) =
                 (attachment_points.get(index), policies.get(*index))
             else {
                 continue;
             };
             let units = units(profile, schemas, policy);
-            let conflict = own_points
-                .iter()
-                .flat_map(|point| accepted_units.get(point).into_iter().flatten())
-                .find(|(_, other_units)| overlap(&units, other_units));
-            if let Some((winner, _)) = conflict {
+            let conflict = own_points.iter().find_map(|point| {
+                let accepted = accepted_units.get(point)?;
+                units
+                    .iter()
+                    .filter_map(|unit| first_overlap(accepted, unit))
+                    .min()
+            });
+            if let Some((_, winner)) = &conflict {
                 let message = conflict_message(policies, *winner);
                 for &point in own_points {
                     self.lose(*index, point.clone(), message.clone());
@@ -288,10 +292,10 @@ impl ConflictResolution {
                 continue;
             }
             for &point in own_points {
-                accepted_units
-                    .entry(point)
-                    .or_default()
-                    .push((*index, units.clone()));
+                let accepted = accepted_units.entry(point).or_default();
+                units
+                    .iter()
+                    .for_each(|unit| accepted.insert(&unit.0, (rank, *index)));
                 self.accepted.entry(point.clone()).or_default().push(*index);
             }
         }
@@ -374,12 +378,9 @@ pub(crate) fn extend_to_ports(
     affected.extend(keys);
 }
 
-/// Whether some unit of one list overlaps one of the other: their paths are equal, or one is a prefix of
-/// the other.
-fn overlap(units: &[Unit], others: &[Unit]) -> bool {
-    units.iter().any(|unit| {
-        others
-            .iter()
-            .any(|other| unit.covers(other) || other.covers(unit))
-    })
+/// The first of the policies that hold a unit that overlaps another: their paths are equal, or one is a prefix of the
+/// other. Of those below a unit, one is enough: nobody else may hold anything there.
+fn first_overlap(accepted: &UnitTree<(usize, usize)>, unit: &Unit) -> Option<(usize, usize)> {
+    let above = accepted.at_or_above(&unit.0);
+    above.chain(accepted.at_or_below(&unit.0)).min().copied()
 }

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hashbrown::HashMap;
 use serde_json::{Map, Value};
 
 use super::merge_check::{EXCLUSIVE, MergeRefusal};
 use super::stack::Acceptance;
 use super::{AttachmentChain, PolicyKind, World, direct};
 use crate::merge::{FoldDetail, FoldResult, MergedUnit, fold, leaves_of, value_at};
-use crate::model::{Enforcement, Granularity, Segment, Unit, UnknownReason};
+use crate::model::{Enforcement, Granularity, Segment, Unit, UnitTree, UnknownReason};
 use crate::profile::{Block, PolicyClass};
 use crate::topology::NodeId;
 
@@ -138,15 +139,14 @@ impl World {
         let mut stack = self.stack(kind, groups);
         stack.groups.extend(own.as_ref().map(|own| own.group()));
         let folded = fold(&kind.profile, kind.schemas(), &stack, FoldDetail::Losses);
-        let contributing: BTreeSet<usize> = folded.contributors().collect();
+        let index = FoldIndex::new(kind, &folded, groups);
         // A policy without rules and without `unset` has no scope.
-        let accepted = distinct_policies(groups).into_iter().filter(|s| {
-            let mut places = groups.iter().flatten();
-            places.any(|other| other.index == s.index && !other.is_transparent())
-        });
+        let accepted = places_of(groups).into_iter();
+        let accepted = accepted.filter(|places| places.iter().any(|place| !place.is_transparent()));
+        let shares = accepted.filter_map(|places| share(kind, &index, &places));
         Contribution {
-            shares: accepted.map(|s| share(kind, &folded, groups, s)).collect(),
-            contributors: contributors(groups, |policy| contributing.contains(&policy)),
+            shares: shares.collect(),
+            contributors: contributors(groups, |policy| index.contributors.contains(&policy)),
             refused: kind.refused(chain),
         }
     }
@@ -181,48 +181,252 @@ fn direct_contribution(groups: &[Vec<Acceptance<'_>>]) -> Contribution {
     }
 }
 
-/// The policies of all groups, each once.
-fn distinct_policies<'s, 'k>(groups: &'s [Vec<Acceptance<'k>>]) -> Vec<&'s Acceptance<'k>> {
-    let mut found: Vec<&Acceptance<'k>> = Vec::new();
+/// The places of each policy, by the order of their first ones.
+fn places_of<'s, 'k>(groups: &'s [Vec<Acceptance<'k>>]) -> Vec<Vec<&'s Acceptance<'k>>> {
+    let mut found: Vec<Vec<&Acceptance<'k>>> = Vec::new();
+    let mut numbers: HashMap<usize, usize> = HashMap::new();
     for accepted in groups.iter().flatten() {
-        if !found.iter().any(|s| s.index == accepted.index) {
-            found.push(accepted);
+        let next = found.len();
+        let number = *numbers.entry(accepted.index).or_insert(next);
+        if number == next {
+            found.push(Vec::new());
+        }
+        if let Some(places) = found.get_mut(number) {
+            places.push(accepted);
         }
     }
     found
+}
+
+/// The policies of all groups, each once.
+fn distinct_policies<'s, 'k>(groups: &'s [Vec<Acceptance<'k>>]) -> Vec<&'s Acceptance<'k>> {
+    let places = places_of(groups).into_iter();
+    places
+        .filter_map(|places| places.first().copied())
+        .collect()
 }
 
 fn contributors(
     groups: &[Vec<Acceptance<'_>>],
     contributes: impl Fn(usize) -> bool,
 ) -> Vec<(usize, Vec<NodeId>)> {
-    distinct_policies(groups)
+    places_of(groups)
         .into_iter()
-        .filter(|s| contributes(s.index))
-        .map(|accepted| {
-            let same = groups
-                .iter()
-                .flatten()
-                .filter(|s| s.index == accepted.index);
-            (accepted.index, same.map(|s| s.node).collect())
+        .filter_map(|places| {
+            let policy = places.first()?.index;
+            let nodes = places.iter().map(|place| place.node);
+            contributes(policy).then(|| (policy, nodes.collect()))
         })
         .collect()
 }
 
-/// What one policy won and lost in a fold.
+/// Who sets the units at some places.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Setters {
+    /// There are no units.
+    #[default]
+    Nobody,
+    /// One policy sets all of them.
+    One(usize),
+    /// Several policies do, or own fields.
+    Several,
+}
+
+impl Setters {
+    fn add(&mut self, other: Self) {
+        *self = match (*self, other) {
+            (Self::Nobody, other) | (other, Self::Nobody) => other,
+            (Self::One(one), Self::One(other)) if one == other => Self::One(one),
+            _ => Self::Several,
+        };
+    }
+}
+
+/// Who sets the units of a result, by place.
+#[derive(Debug, Default)]
+struct SetterTree {
+    /// Of the units at the place.
+    here: Setters,
+    /// Of those at the place and below it.
+    within: Setters,
+    below: BTreeMap<Segment, SetterTree>,
+}
+
+impl SetterTree {
+    fn insert(&mut self, place: &[Segment], setters: Setters) {
+        self.within.add(setters);
+        match place.split_first() {
+            None => self.here.add(setters),
+            Some((first, rest)) => {
+                let next = self.below.entry(first.clone()).or_default();
+                next.insert(rest, setters);
+            }
+        }
+    }
+
+    /// Of the units at, above and below a place.
+    fn meeting(&self, place: &[Segment]) -> Setters {
+        let mut all = Setters::Nobody;
+        let mut node = self;
+        for segment in place {
+            all.add(node.here);
+            match node.below.get(segment) {
+                Some(next) => node = next,
+                None => return all,
+            }
+        }
+        all.add(node.within);
+        all
+    }
+}
+
+/// A result with what is looked up for each leaf of each policy, so that all statuses of a path take time in proportion
+/// to their leaves.
+struct FoldIndex<'f, 'p> {
+    folded: &'f FoldResult<'p>,
+    units: UnitTree<&'f MergedUnit<'p>>,
+    /// The policies whose empty objects and keyed lists were filled.
+    filled: UnitTree<usize>,
+    setters: SetterTree,
+    contributors: BTreeSet<usize>,
+    /// The policies whose `unset` names units, in blocks that were not skipped (specification 11.42).
+    unset: UnitTree<usize>,
+}
+
+impl<'f, 'p> FoldIndex<'f, 'p> {
+    fn new(kind: &PolicyKind, folded: &'f FoldResult<'p>, groups: &[Vec<Acceptance<'_>>]) -> Self {
+        // Units are those of the finest granularity that the kind offers: where that is Patch or Custom, a keyed list is
+        // one unit (specification 11.13).
+        let granularities = kind.profile.strategies.iter();
+        let lists_are_units = granularities
+            .filter_map(|strategy| strategy.granularity())
+            .any(|g| matches!(g, Granularity::Patch | Granularity::Custom));
+        let mut index = Self {
+            folded,
+            units: UnitTree::default(),
+            filled: UnitTree::default(),
+            setters: SetterTree::default(),
+            contributors: folded.contributors().collect(),
+            unset: UnitTree::default(),
+        };
+        for found in &folded.units {
+            index.units.insert(&found.unit.0, found);
+            let segments = found.unit.0.iter();
+            let depth = segments.take_while(|s| !lists_are_units || matches!(s, Segment::Field(_)));
+            let place = found.unit.0.get(..depth.count()).unwrap_or_default();
+            index.setters.insert(place, setters_of(folded, found));
+        }
+        for filled in &folded.filled {
+            for policy in folded.policies_of(&filled.sources) {
+                index.filled.insert(&filled.unit.0, policy);
+            }
+        }
+        for accepted in groups.iter().flatten() {
+            let blocks = accepted.blocks.iter();
+            for block in blocks.filter(|block| !block.unset.is_empty()) {
+                if !folded.is_skipped(accepted.index, block.name) {
+                    let names = block.unset.iter();
+                    names.for_each(|name| index.unset.insert(&name.0, accepted.index));
+                }
+            }
+        }
+        index
+    }
+
+    /// Whether the result contains a leaf with the policy among its origins. A part that `unset` removed from
+    /// a larger unit is not contained. Where an object with fields stands in the place of a leaf, its fields are the
+    /// leaves, whatever the kind's granularity: the policy does not win by another of its blocks what a condition
+    /// or the `unset` of another policy took from it (specification 11.32). An empty object or keyed list is also won
+    /// where it was merged with another that stands in its place (specification 11.39).
+    fn is_won(&self, unit: &Unit, policy: usize) -> bool {
+        let is_leaf = |value: &Value| value.as_object().is_none_or(Map::is_empty);
+        let mut covering = self.units.at_or_above(&unit.0);
+        covering.any(|found| {
+            let below = unit.0.get(found.unit.0.len()..).unwrap_or_default();
+            value_at(&found.value, below).is_some_and(is_leaf)
+                && self.folded.policies(found).any(|p| p == policy)
+        }) || self.is_filled(unit, policy)
+    }
+
+    /// Whether an empty object or keyed list of the policy at a unit was filled.
+    fn is_filled(&self, unit: &Unit, policy: usize) -> bool {
+        self.filled.at(&unit.0).contains(&policy)
+    }
+
+    /// Whether units of the result are at, above or below a place, and the policy alone sets all of them: it
+    /// does not lose to itself (specification 11.32).
+    fn is_own_place(&self, place: &Unit, policy: usize) -> bool {
+        self.setters.meeting(&place.0) == Setters::One(policy)
+    }
+
+    /// The other policies whose `unset` names a unit.
+    fn unset_by(&self, unit: &Unit, policy: usize) -> Vec<usize> {
+        let named = self.unset.at_or_above(&unit.0).copied();
+        named.filter(|&other| other != policy).collect()
+    }
+
+    /// The other policies that a unit was lost to: those that set it or a value above it. If the result has no
+    /// such value, these are the policies whose `unset` names the unit; `None` if there are none of them either, and all
+    /// other contributors overrode it.
+    fn overriding_policies(
+        &self,
+        unset_by: Vec<usize>,
+        unit: &Unit,
+        policy: usize,
+    ) -> Option<Vec<usize>> {
+        let folded = self.folded;
+        // Where a policy fails closed, the others have lost everything to it (specification 5.7).
+        if !folded.failed.is_empty() {
+            let failed = folded.failed.iter().copied();
+            return Some(failed.filter(|&other| other != policy).collect());
+        }
+        let above = self.units.at_or_above(&unit.0).filter(|found| {
+            let below = unit.0.get(found.unit.0.len()..).unwrap_or_default();
+            is_at_or_above(&found.value, below)
+        });
+        let holders = above.chain(self.units.at_or_below(&unit.0));
+        let by_others = |found: &&&MergedUnit<'_>| {
+            !matches!(setters_of(folded, found), Setters::One(one) if one == policy)
+                && !found.sources.is_empty()
+        };
+        let mut holders = holders.filter(by_others).peekable();
+        let mut found: Vec<usize> = if holders.peek().is_some() {
+            holders.flat_map(|found| folded.policies(found)).collect()
+        } else if unset_by.is_empty() {
+            return None;
+        } else {
+            unset_by
+        };
+        found.retain(|&other| other != policy);
+        Some(found)
+    }
+}
+
+/// Who sets a unit.
+fn setters_of(folded: &FoldResult<'_>, found: &MergedUnit<'_>) -> Setters {
+    let mut setters = Setters::Nobody;
+    for &source in &found.sources {
+        let policy = folded.sources.get(source).and_then(|source| source.policy);
+        setters.add(policy.map_or(Setters::Several, Setters::One));
+    }
+    setters
+}
+
+/// What one policy won and lost in a fold, by its places.
 fn share(
     kind: &PolicyKind,
-    folded: &FoldResult<'_>,
-    groups: &[Vec<Acceptance<'_>>],
-    accepted: &Acceptance<'_>,
-) -> Share {
-    let policy = accepted.index;
-    let offered = offered_leaves(kind, folded, groups, policy);
+    index: &FoldIndex<'_, '_>,
+    places: &[&Acceptance<'_>],
+) -> Option<Share> {
+    let policy = places.first()?.index;
+    let folded = index.folded;
+    let offered = offered_leaves(kind, folded, places);
     let mut won = 0;
     let mut lost = Vec::new();
     let mut overridden_by = BTreeSet::new();
+    let mut by_all = false;
     for (unit, offer) in &offered {
-        if is_won(folded, unit, policy) {
+        if index.is_won(unit, policy) {
             won += 1;
             continue;
         }
@@ -231,46 +435,55 @@ fn share(
             lost.push(unit.clone());
             continue;
         }
-        let unset_by = unset_by(folded, groups, unit, policy);
-        if unset_by.is_empty() && is_own_place(kind, folded, unit, policy) {
+        let unset_by = index.unset_by(unit, policy);
+        if unset_by.is_empty() && index.is_own_place(unit, policy) {
             continue;
         }
-        overridden_by.extend(overriding_policies(folded, unset_by, unit, policy));
+        match index.overriding_policies(unset_by, unit, policy) {
+            Some(found) => overridden_by.extend(found),
+            None => by_all = true,
+        }
         lost.push(unit.clone());
     }
-    let others = |unit: &&MergedUnit<'_>| folded.policies(unit).any(|p| p != policy);
-    let additions = folded
+    if by_all {
+        let others = index.contributors.iter().filter(|&&other| other != policy);
+        overridden_by.extend(others);
+    }
+    let mut own = UnitTree::default();
+    offered.keys().for_each(|unit| own.insert(&unit.0, ()));
+    let mut others = folded
         .units
         .iter()
-        .filter(others)
-        .any(|unit| adds(&mut unit.unit.clone(), &unit.value, &offered));
-    Share {
+        .filter(|unit| folded.policies(unit).any(|p| p != policy));
+    Some(Share {
         policy,
         won,
         lost,
-        additions,
+        additions: others.any(|unit| adds(&mut unit.unit.clone(), &unit.value, &own)),
         overridden_by,
         is_refused: folded.refused.contains(&policy),
-    }
+    })
 }
 
 /// The leaves of a policy's blocks. A leaf of several blocks is one unit (specification 11.15).
 fn offered_leaves(
     kind: &PolicyKind,
     folded: &FoldResult<'_>,
-    groups: &[Vec<Acceptance<'_>>],
-    policy: usize,
+    places: &[&Acceptance<'_>],
 ) -> BTreeMap<Unit, LeafOffer> {
     let mut offered: BTreeMap<Unit, LeafOffer> = BTreeMap::new();
     // A limit can concern some attachments of the policy only (specification 2.10).
-    let places = groups.iter().flatten().filter(|s| s.index == policy);
-    let mut blocks: Vec<&Block> = Vec::new();
-    for block in places.flat_map(|s| s.blocks.iter()) {
-        if block.participates && !blocks.contains(&block) {
-            blocks.push(block);
+    let mut blocks: Vec<(usize, &Block)> = Vec::new();
+    for place in places {
+        for block in place.blocks.iter() {
+            let is_known =
+                |(_, known): &(usize, &Block)| std::ptr::eq(*known, block) || *known == block;
+            if block.participates && !blocks.iter().any(is_known) {
+                blocks.push((place.index, block));
+            }
         }
     }
-    for block in blocks {
+    for (policy, block) in blocks {
         let skipped = folded.is_skipped(policy, block.name);
         let offer = if skipped {
             LeafOffer::Skipped
@@ -287,11 +500,10 @@ fn offered_leaves(
 
 /// Whether a unit of the result has a leaf that the policy does not offer. Objects are compared leaf by
 /// leaf, whatever the kind's granularity.
-fn adds(unit: &mut Unit, value: &Value, offered: &BTreeMap<Unit, LeafOffer>) -> bool {
+fn adds(unit: &mut Unit, value: &Value, offered: &UnitTree<()>) -> bool {
     let fields = value.as_object().filter(|fields| !fields.is_empty());
     let Some(fields) = fields else {
-        let meets = |own: &Unit| own.covers(unit) || unit.covers(own);
-        return !offered.keys().any(meets);
+        return !offered.meets(&unit.0);
     };
     fields.iter().any(|(name, value)| {
         unit.0.push(Segment::Field(name.as_str().into()));
@@ -299,97 +511,6 @@ fn adds(unit: &mut Unit, value: &Value, offered: &BTreeMap<Unit, LeafOffer>) -> 
         unit.0.pop();
         found
     })
-}
-
-/// Whether the result contains a leaf with the policy among its origins. A part that `unset` removed from
-/// a larger unit is not contained. Where an object with fields stands in the place of a leaf, its fields are the
-/// leaves, whatever the kind's granularity: the policy does not win by another of its blocks what a condition
-/// or the `unset` of another policy took from it (specification 11.32). An empty object or keyed list is also won
-/// where it was merged with another that stands in its place (specification 11.39).
-fn is_won(folded: &FoldResult<'_>, unit: &Unit, policy: usize) -> bool {
-    let is_leaf = |value: &Value| value.as_object().is_none_or(Map::is_empty);
-    let mut covering = folded.units.iter().filter(|found| found.unit.covers(unit));
-    covering.any(|found| {
-        let below = unit.0.get(found.unit.0.len()..).unwrap_or_default();
-        value_at(&found.value, below).is_some_and(is_leaf)
-            && folded.policies(found).any(|p| p == policy)
-    }) || folded.is_filled(unit, policy)
-}
-
-/// Whether units of the result are at, above or below a place, and the policy alone sets all of them: it
-/// does not lose to itself (specification 11.32). Units are those of the finest granularity that the kind
-/// offers: where that is Patch or Custom, a keyed list is one unit (specification 11.13).
-fn is_own_place(kind: &PolicyKind, folded: &FoldResult<'_>, place: &Unit, policy: usize) -> bool {
-    let granularities = kind.profile.strategies.iter();
-    let lists_are_units = granularities
-        .filter_map(|strategy| strategy.granularity())
-        .any(|g| matches!(g, Granularity::Patch | Granularity::Custom));
-    let meets = |found: &&MergedUnit<'_>| {
-        let segments = found.unit.0.iter();
-        let depth = segments.take_while(|s| !lists_are_units || matches!(s, Segment::Field(_)));
-        let found = found.unit.0.get(..depth.count()).unwrap_or_default();
-        place.0.starts_with(found) || found.starts_with(&place.0)
-    };
-    let mut found = folded.units.iter().filter(meets).peekable();
-    found.peek().is_some() && found.all(|found| !is_set_by_others(folded, found, policy))
-}
-
-/// Whether another policy, or an own field, is among the origins of a unit.
-fn is_set_by_others(folded: &FoldResult<'_>, found: &MergedUnit<'_>, policy: usize) -> bool {
-    let mut sources = found.sources.iter();
-    sources.any(|&source| folded.sources.get(source).and_then(|s| s.policy) != Some(policy))
-}
-
-/// The other policies whose `unset` names a unit, in blocks that were not skipped (specification 11.42).
-fn unset_by(
-    folded: &FoldResult<'_>,
-    groups: &[Vec<Acceptance<'_>>],
-    unit: &Unit,
-    policy: usize,
-) -> Vec<usize> {
-    let others = groups.iter().flatten().filter(|s| s.index != policy);
-    let unsets = |s: &&Acceptance<'_>| {
-        s.blocks.iter().any(|block| {
-            block.unset.iter().any(|name| name.covers(unit))
-                && !folded.is_skipped(s.index, block.name)
-        })
-    };
-    others.filter(unsets).map(|s| s.index).collect()
-}
-
-/// The other policies that a unit was lost to: those that set it or a value above it. If the result has no
-/// such value, these are the policies whose `unset` names the unit, or else all other contributors.
-fn overriding_policies(
-    folded: &FoldResult<'_>,
-    unset_by: Vec<usize>,
-    unit: &Unit,
-    policy: usize,
-) -> Vec<usize> {
-    let stands = |found: &&MergedUnit<'_>| {
-        unit.covers(&found.unit)
-            || (found.unit.covers(unit) && {
-                let below = unit.0.get(found.unit.0.len()..).unwrap_or_default();
-                is_at_or_above(&found.value, below)
-            })
-    };
-    // Where a policy fails closed, the others have lost everything to it (specification 5.7).
-    if !folded.failed.is_empty() {
-        let failed = folded.failed.iter().copied();
-        return failed.filter(|&other| other != policy).collect();
-    }
-    let holders = folded.units.iter().filter(stands);
-    let mut holders = holders
-        .filter(|found| is_set_by_others(folded, found, policy))
-        .peekable();
-    let mut found: Vec<usize> = if holders.peek().is_some() {
-        holders.flat_map(|found| folded.policies(found)).collect()
-    } else if unset_by.is_empty() {
-        folded.contributors().collect()
-    } else {
-        unset_by
-    };
-    found.retain(|&other| other != policy);
-    found
 }
 
 /// Whether a value below `value` is at a place or above it: a scalar, a list, a null or an empty object. An

@@ -124,7 +124,7 @@ pub(super) fn check_variable(value: &Value) -> Result<(), String> {
 }
 
 /// Returns the approximate length of a value as JSON. Stops counting above `limit`.
-fn size(value: &Value, limit: usize) -> usize {
+pub(super) fn size(value: &Value, limit: usize) -> usize {
     let mut total = 0;
     let mut pending = vec![value];
     while let Some(value) = pending.pop() {

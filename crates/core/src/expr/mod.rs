@@ -3,10 +3,11 @@
 //!
 //! Before parsing, length and nesting are checked, because the parser's time grows steeply with
 //! nesting; the parser runs on a thread with a large stack. After parsing, the size of the syntax tree
-//! is checked, and nested comprehensions are refused. Evaluation time is then bounded by the size of
-//! the variables, which is limited as well.
+//! is checked, and nested comprehensions are refused. Before an evaluation, what it can come to with these
+//! variables is estimated ([`cost`]), and what is too much is refused.
 
 mod convert;
+mod cost;
 mod guard;
 mod order;
 
@@ -80,8 +81,11 @@ impl Expression {
     pub fn evaluate(&self, variables: &[(&str, &Value)]) -> Result<Value, String> {
         let functions = FUNCTIONS.as_ref().map_err(Clone::clone)?;
         let mut context = functions.new_inner_scope();
-        for (name, value) in variables {
+        for (_, value) in variables {
             guard::check_variable(value)?;
+        }
+        cost::check(&self.tree.expr, variables)?;
+        for (name, value) in variables {
             context.add_variable_from_value(*name, convert::to_cel(value));
         }
         let value = cel::Value::resolve(&self.tree, &context).map_err(|e| e.to_string())?;

@@ -85,18 +85,10 @@ impl FoldResult<'_> {
     }
 
     /// Returns the policies of sources.
-    fn policies_of(&self, sources: &[usize]) -> impl Iterator<Item = usize> {
+    pub fn policies_of(&self, sources: &[usize]) -> impl Iterator<Item = usize> {
         sources
             .iter()
             .filter_map(|&source| self.sources.get(source)?.policy)
-    }
-
-    /// Reports whether a policy offered an empty object or keyed list that was merged with the one
-    /// in its place.
-    pub fn is_filled(&self, unit: &Unit, policy: usize) -> bool {
-        self.filled.iter().any(|filled| {
-            filled.unit == *unit && self.policies_of(&filled.sources).any(|p| p == policy)
-        })
     }
 
     /// Returns the policies that set at least one unit, or an empty object or keyed list that was
@@ -117,6 +109,9 @@ impl FoldResult<'_> {
 
     /// Reports whether a block was skipped because its condition was not true, at each of its places.
     pub fn is_skipped(&self, policy: usize, block: BlockName) -> bool {
+        if self.skipped.is_empty() {
+            return false;
+        }
         let sources = self.sources.iter().enumerate();
         let mut places = sources
             .filter(|(_, source)| source.policy == Some(policy) && source.block == block)

@@ -1,5 +1,7 @@
 //! Records the offers that lost, and why (specification 9.1).
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::BlockSource;
@@ -23,6 +25,8 @@ pub struct Loss {
 pub(super) struct LossTracer<'s> {
     sources: &'s [BlockSource],
     losses: Option<Vec<Loss>>,
+    /// Indexes in `losses` of empty objects and lists that others filled: each counts unless it is known before.
+    filled: Vec<usize>,
 }
 
 impl<'s> LossTracer<'s> {
@@ -30,11 +34,25 @@ impl<'s> LossTracer<'s> {
         Self {
             sources,
             losses: enabled.then(Vec::new),
+            filled: Vec::new(),
         }
     }
 
     pub fn into_losses(self) -> Vec<Loss> {
-        self.losses.unwrap_or_default()
+        let losses = self.losses.unwrap_or_default();
+        if self.filled.is_empty() {
+            return losses;
+        }
+        let mut repeated = vec![false; losses.len()];
+        let mut filled = self.filled.into_iter().peekable();
+        let mut known: BTreeSet<(usize, &Unit)> = BTreeSet::new();
+        for ((index, loss), repeated) in losses.iter().enumerate().zip(&mut repeated) {
+            let is_filled = filled.next_if_eq(&index).is_some();
+            *repeated = !known.insert((loss.source, &loss.unit)) && is_filled;
+        }
+        let kept = losses.into_iter().zip(repeated);
+        let kept = kept.filter_map(|(loss, repeated)| (!repeated).then_some(loss));
+        kept.collect()
     }
 
     /// Records that all units of `loser`, at position `above`, lost to `winner`.
@@ -101,9 +119,11 @@ impl<'s> LossTracer<'s> {
                 });
             }
         });
+        let filled = &mut self.filled;
         before.filled(&mut Vec::new(), &mut |unit, source, empty| {
             if unit.starts_with(&name.0) {
-                add_empty(losses, unit, source, empty, reason(source));
+                filled.push(losses.len());
+                losses.push(lost_empty(unit, source, empty, reason(source)));
             }
         });
     }
@@ -127,28 +147,21 @@ impl<'s> LossTracer<'s> {
                 });
             }
         });
+        let filled = &mut self.filled;
         loser.filled(&mut above.to_vec(), &mut |unit, source, empty| {
-            add_empty(losses, unit, source, empty, reason(source));
+            filled.push(losses.len());
+            losses.push(lost_empty(unit, source, empty, reason(source)));
         });
     }
 }
 
-/// Records the loss of an empty object or list that others filled, unless it is already known.
-fn add_empty(
-    losses: &mut Vec<Loss>,
-    unit: &[Segment],
-    source: usize,
-    value: Value,
-    reason: LossReason,
-) {
-    let is_known = |loss: &Loss| loss.source == source && loss.unit.0 == unit;
-    if !losses.iter().any(is_known) {
-        losses.push(Loss {
-            unit: Unit(unit.to_vec()),
-            source,
-            value,
-            reason,
-        });
+/// The loss of an empty object or list that others filled.
+fn lost_empty(unit: &[Segment], source: usize, value: Value, reason: LossReason) -> Loss {
+    Loss {
+        unit: Unit(unit.to_vec()),
+        source,
+        value,
+        reason,
     }
 }
 

@@ -74,6 +74,9 @@ pub struct Object {
     pub body: Value,
     /// Where the object was read, such as `file.yaml:12`. For messages only, never part of an answer.
     pub location: Option<Str>,
+    /// Why parts of the object could not be read, which are not in `body`; `None` if it is whole. A policy is Invalid
+    /// then.
+    pub unreadable: Option<Str>,
 }
 
 impl GroupKind {
@@ -206,6 +209,7 @@ impl Object {
             generation: None,
             body,
             location: None,
+            unreadable: None,
         }
     }
 

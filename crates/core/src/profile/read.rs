@@ -30,7 +30,8 @@ pub fn read_policy(profile: &Profile, object: &Arc<Object>) -> Policy {
     let spec = object.body.get("spec").unwrap_or(&Value::Null);
     let (references, wrong) = super::references::read(profile, spec, &mut warnings);
     let blocks = blocks(profile, object);
-    let invalid = wrong.or(blocks.as_ref().err().cloned());
+    let unreadable = object.unreadable.as_ref().map(ToString::to_string);
+    let invalid = unreadable.or(wrong).or(blocks.as_ref().err().cloned());
     Policy {
         key: object.key.clone(),
         object: Arc::clone(object),

@@ -368,6 +368,7 @@ mod tests {
             generation: None,
             body: json!({ "spec": spec }),
             location: None,
+            unreadable: None,
         })
     }
 

@@ -1,0 +1,329 @@
+//! What evaluating an expression can come to at most, by its variables. Tenants write expressions and values: an
+//! evaluation that could take too much work or memory is refused before it runs.
+//!
+//! The bound is computed over the syntax tree. Where a field of a variable is named, its own size counts; elsewhere a
+//! value is at most as large as what it comes from. A loop over a range of `n` items and the size `S` takes at most `n`
+//! times what its step takes for an empty item, and once what an item of the size `S` takes more: the step cannot grow
+//! less than in proportion to its item.
+
+use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, operators};
+use serde_json::Value;
+
+use super::guard::size;
+
+/// Maximum work of an evaluation: nodes of the syntax tree that are evaluated, and [`BYTES_PER_STEP`].
+const MAX_WORK: u64 = 100_000;
+/// Maximum size of what an evaluation makes, in bytes of JSON.
+const MAX_SIZE: u64 = 1_024 * 1_024;
+/// Bytes of a value that are copied or compared in one step.
+const BYTES_PER_STEP: u64 = 8;
+/// The size of a value without contents.
+const SMALL: u64 = 8;
+
+/// A bound on what evaluating a part of an expression takes, and on its value.
+#[derive(Clone, Copy, Debug)]
+struct Bound<'v> {
+    work: u64,
+    /// Size of the value in bytes of JSON.
+    size: u64,
+    /// Number of its items.
+    items: u64,
+    /// The value, where it is a part of a variable.
+    known: Option<&'v Value>,
+}
+
+/// The variables in scope.
+struct Scope<'s, 'v> {
+    variables: &'s [(&'s str, &'v Value)],
+    /// The size of the item and of the accumulator of the loop around.
+    in_loop: Option<[(&'s str, u64); 2]>,
+    /// The largest value so far.
+    largest: std::cell::Cell<u64>,
+}
+
+/// Checks what evaluating an expression with these variables can come to.
+///
+/// # Errors
+/// It could take too much work or memory. The message continues a sentence whose subject is the expression.
+pub(super) fn check(expr: &Expr, variables: &[(&str, &Value)]) -> Result<(), String> {
+    let scope = Scope {
+        variables,
+        in_loop: None,
+        largest: std::cell::Cell::new(0),
+    };
+    let bound = scope.of(expr);
+    if bound.work > MAX_WORK {
+        return Err(format!(
+            "may take {} steps for these values; the maximum is {MAX_WORK}",
+            bound.work
+        ));
+    }
+    let largest = scope.largest.get();
+    if largest > MAX_SIZE {
+        return Err(format!(
+            "may make a value of {largest} bytes from these values; the maximum is {MAX_SIZE}"
+        ));
+    }
+    Ok(())
+}
+
+impl<'v> Bound<'v> {
+    /// A value without contents.
+    fn small(work: u64) -> Self {
+        Self::made(work, SMALL, 0)
+    }
+
+    /// A value that is made.
+    fn made(work: u64, size: u64, items: u64) -> Self {
+        Self {
+            work,
+            size,
+            items,
+            known: None,
+        }
+    }
+
+    /// A part of a variable.
+    fn known(work: u64, value: &'v Value) -> Self {
+        let limit = usize::try_from(MAX_SIZE).unwrap_or(usize::MAX);
+        let items = match value {
+            Value::Array(items) => items.len(),
+            Value::Object(fields) => fields.len(),
+            _ => 0,
+        };
+        Self {
+            work,
+            size: size(value, limit) as u64,
+            items: items as u64,
+            known: Some(value),
+        }
+    }
+}
+
+impl<'s, 'v> Scope<'s, 'v> {
+    fn of(&self, expr: &Expr) -> Bound<'v> {
+        let bound = match expr {
+            Expr::Unspecified => Bound::small(1),
+            Expr::Literal(literal) => Bound::made(1, literal_size(literal), 0),
+            Expr::Ident(name) => self.variable(name),
+            Expr::Select(select) => {
+                let operand = self.operand(&select.operand.expr);
+                match operand.1 {
+                    Some(value) => match value.get(&select.field) {
+                        Some(_) if select.test => Bound::small(operand.0 + 1),
+                        Some(field) => Bound::known(operand.0 + 1, field),
+                        None => Bound::small(operand.0 + 1),
+                    },
+                    None => {
+                        let operand = self.of(&select.operand.expr);
+                        Bound::made(operand.work + 1, operand.size, operand.items)
+                    }
+                }
+            }
+            Expr::Call(call) => self.call(call),
+            Expr::List(list) => self.collection(list.elements.iter().map(|part| &part.expr)),
+            Expr::Map(map) => self.collection(map.entries.iter().flat_map(|e| parts(&e.expr))),
+            Expr::Struct(fields) => {
+                self.collection(fields.entries.iter().flat_map(|e| parts(&e.expr)))
+            }
+            Expr::Comprehension(comprehension) => self.comprehension(comprehension),
+        };
+        if bound.known.is_none() {
+            self.largest.set(self.largest.get().max(bound.size));
+        }
+        bound
+    }
+
+    /// The work of naming a part of a variable, and the part: without its size, which only the whole name needs.
+    fn operand(&self, expr: &Expr) -> (u64, Option<&'v Value>) {
+        match expr {
+            Expr::Ident(name) => {
+                let is_loop = self.in_loop.iter().flatten().any(|(own, _)| own == name);
+                let mut variables = self.variables.iter().filter(|_| !is_loop);
+                (1, variables.find(|(own, _)| own == name).map(|(_, v)| *v))
+            }
+            Expr::Select(select) if !select.test => {
+                let (work, value) = self.operand(&select.operand.expr);
+                (work + 1, value.and_then(|value| value.get(&select.field)))
+            }
+            _ => (0, None),
+        }
+    }
+
+    fn variable(&self, name: &str) -> Bound<'v> {
+        let mut in_loop = self.in_loop.iter().flatten();
+        if let Some((_, size)) = in_loop.find(|(own, _)| *own == name) {
+            return Bound::made(1, *size, *size);
+        }
+        let mut variables = self.variables.iter();
+        match variables.find(|(own, _)| *own == name) {
+            Some((_, value)) => Bound::known(1, value),
+            None => Bound::small(1),
+        }
+    }
+
+    fn call(&self, call: &CallExpr) -> Bound<'v> {
+        let arguments = call.target.iter().map(|target| &target.expr);
+        let arguments = arguments.chain(call.args.iter().map(|arg| &arg.expr));
+        let arguments: Vec<Bound<'v>> = arguments.map(|part| self.of(part)).collect();
+        let sum =
+            |f: fn(&Bound<'v>) -> u64| arguments.iter().map(f).fold(0_u64, u64::saturating_add);
+        let (work, size, items) = (
+            sum(|a| a.work).saturating_add(1),
+            sum(|a| a.size),
+            sum(|a| a.items),
+        );
+        let smallest = arguments.iter().map(|a| a.size).min().unwrap_or(0);
+        let largest = arguments.iter().map(|a| a.size).max().unwrap_or(0);
+        let copied = |bytes: u64| work.saturating_add(bytes / BYTES_PER_STEP);
+        match &*call.func_name {
+            operators::LOGICAL_AND
+            | operators::LOGICAL_OR
+            | operators::LOGICAL_NOT
+            | operators::NOT_STRICTLY_FALSE => Bound::small(work),
+            operators::EQUALS
+            | operators::NOT_EQUALS
+            | operators::LESS
+            | operators::LESS_EQUALS
+            | operators::GREATER
+            | operators::GREATER_EQUALS => Bound::small(copied(smallest)),
+            operators::CONDITIONAL
+            | operators::INDEX
+            | operators::OPT_INDEX
+            | operators::OPT_SELECT => Bound::made(
+                work,
+                largest,
+                arguments.iter().map(|a| a.items).max().unwrap_or(0),
+            ),
+            // What comes out is at most what goes in; numbers become texts.
+            _ => Bound::made(copied(size), size.saturating_add(32), items),
+        }
+    }
+
+    fn collection<'e>(&self, elements: impl Iterator<Item = &'e Expr>) -> Bound<'v> {
+        let mut all = Bound::made(1, 2, 0);
+        for element in elements {
+            let element = self.of(element);
+            all.work = all.work.saturating_add(element.work);
+            all.work = all.work.saturating_add(element.size / BYTES_PER_STEP);
+            all.size = all.size.saturating_add(element.size).saturating_add(1);
+            all.items += 1;
+        }
+        all
+    }
+
+    fn comprehension(&self, inner: &ComprehensionExpr) -> Bound<'v> {
+        let range = self.of(&inner.iter_range.expr);
+        let initial = self.of(&inner.accu_init.expr);
+        let within = |item: u64, accumulated: u64| Scope {
+            variables: self.variables,
+            in_loop: Some([(&*inner.iter_var, item), (&*inner.accu_var, accumulated)]),
+            largest: std::cell::Cell::new(0),
+        };
+        // The accumulator itself is appended to in place, or is a boolean or a number.
+        let [empty, whole] = [0, range.size].map(|item| {
+            let scope = within(item, 0);
+            let (condition, step) = (
+                scope.of(&inner.loop_cond.expr),
+                scope.of(&inner.loop_step.expr),
+            );
+            let work = condition.work.saturating_add(step.work);
+            self.largest
+                .set(self.largest.get().max(scope.largest.get()));
+            (work, step.size)
+        });
+        let total = |empty: u64, whole: u64| {
+            let more = whole.saturating_sub(empty);
+            range.items.saturating_mul(empty).saturating_add(more)
+        };
+        let accumulated = initial.size.saturating_add(total(empty.1, whole.1));
+        let scope = within(0, accumulated);
+        let result = scope.of(&inner.result.expr);
+        self.largest
+            .set(self.largest.get().max(scope.largest.get()).max(accumulated));
+        let work = [
+            range.work,
+            initial.work,
+            total(empty.0, whole.0),
+            result.work,
+        ]
+        .into_iter()
+        .fold(range.items, u64::saturating_add)
+        .saturating_add(range.size / BYTES_PER_STEP);
+        Bound::made(work, result.size, range.items)
+    }
+}
+
+/// The expressions of an entry.
+fn parts(entry: &EntryExpr) -> Vec<&Expr> {
+    match entry {
+        EntryExpr::StructField(field) => vec![&field.value.expr],
+        EntryExpr::MapEntry(entry) => vec![&entry.key.expr, &entry.value.expr],
+    }
+}
+
+fn literal_size(literal: &LiteralValue) -> u64 {
+    let length = match literal {
+        LiteralValue::String(text) => text.inner().len(),
+        LiteralValue::Bytes(bytes) => bytes.inner().len(),
+        _ => 0,
+    };
+    SMALL + length as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::expr::Expression;
+    use serde_json::{Value, json};
+
+    fn evaluate(source: &str, me: &Value) -> Result<Value, String> {
+        Expression::compile(source)
+            .unwrap()
+            .evaluate(&[("self", me)])
+    }
+
+    #[track_caller]
+    fn assert_refused(source: &str, me: &Value) {
+        let refused = evaluate(source, me).unwrap_err();
+        assert!(refused.contains("the maximum is"), "{source}: {refused}");
+    }
+
+    #[test]
+    fn work_and_memory_are_bounded_before_an_expression_runs() {
+        let list = |n: u64| json!({"l": (0..n).collect::<Vec<_>>()});
+        let large = list(30_000);
+        assert_refused("self.l.map(x, self.l)", &large);
+        assert_refused("self.l.map(x, self)", &list(2_000));
+        let comparisons: Vec<String> = (0..25).map(|n| format!("x >= {n}")).collect();
+        assert_refused(
+            &format!("self.l.all(x, {})", comparisons.join(" && ")),
+            &large,
+        );
+        assert_refused("self.l.filter(x, x in self.l) == self.l", &large);
+        let text = json!({"t": "a".repeat(200_000), "l": (0..100).collect::<Vec<_>>()});
+        assert_refused("self.l.map(x, self.t + self.t)", &text);
+    }
+
+    #[test]
+    fn what_people_write_is_evaluated() {
+        let list: Vec<Value> = (0..500)
+            .map(|n| json!({"name": format!("n{n}"), "port": n}))
+            .collect();
+        let me = json!({"l": list, "t": "x".repeat(200_000), "m": {"a": 1}});
+        for (source, expected) in [
+            ("self.l.all(x, x.port >= 0 && x.port < 1000)", json!(true)),
+            ("self.l.exists(x, x.name == 'n7')", json!(true)),
+            ("size(self.l.filter(x, x.port > 498)) == 1", json!(true)),
+            ("size(self.l.map(x, x.name + '!')) == 500", json!(true)),
+            (
+                "size(self.t) == 200000 && self.t.startsWith('x')",
+                json!(true),
+            ),
+            ("self.m.all(k, self.m[k] == 1)", json!(true)),
+            ("has(self.m.a) ? self.m.a : 0", json!(1)),
+            ("self.l[3].port", json!(3)),
+        ] {
+            assert_eq!(evaluate(source, &me), Ok(expected), "{source}");
+        }
+    }
+}
