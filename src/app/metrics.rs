@@ -14,7 +14,7 @@ use super::object_cache::ObjectCache;
 use super::shared_state::SharedState;
 use crate::insight::SourceProblems;
 use crate::server::{
-    BoundListener, Certificates, ConcurrencyLimiter, RequestCounters, StdListener,
+    BoundListener, Certificates, ConcurrencyLimiter, EnvoyCounters, RequestCounters, StdListener,
 };
 use crate::snapshot::{BuildStats, Snapshot};
 use crate::source::cluster::{ApiRequestCounts, ApiRequestRecorder};
@@ -30,6 +30,7 @@ pub(super) struct MetricsSource {
     pub source_problems: watch::Receiver<Arc<SourceProblems>>,
     pub request_counters: Arc<RequestCounters>,
     pub concurrency: Arc<ConcurrencyLimiter>,
+    pub envoy: Arc<EnvoyCounters>,
     pub calls: Option<ApiRequestRecorder>,
     pub certificates: Option<Arc<Certificates>>,
     /// The metrics of objects as they were when the object cache was last free.
@@ -103,7 +104,11 @@ impl MetricsSource {
     }
 
     /// Requests in flight and watch streams.
-    fn request_metrics(&self) -> [Metric; 3] {
+    fn request_metrics(&self) -> [Metric; 7] {
+        let ledger = self.shared.subscriptions.ledger();
+        let held = ledger.total();
+        let ended = ledger.ended().into_iter();
+        let ended = ended.map(|(reason, count)| (vec![("reason", reason.to_owned())], count));
         let requests = self.concurrency.requests().into_iter();
         let requests = requests.map(|(pool, count)| (vec![("for", pool.to_owned())], count as f64));
         [
@@ -120,7 +125,27 @@ impl MetricsSource {
             Metric::gauge(
                 "entail_watched_paths",
                 "Paths followed by watch streams; equal subscriptions count once",
-                self.shared.subscriptions.watched_paths() as f64,
+                held.paths as f64,
+            ),
+            Metric::gauge(
+                "entail_watch_bytes",
+                "Memory that watch streams hold; what they share counts once",
+                held.bytes as f64,
+            ),
+            Metric::counters(
+                "entail_watches_ended",
+                "Watch streams that ended, by reason",
+                ended.collect(),
+            ),
+            Metric::counter(
+                "entail_envoy_conversions",
+                "Answers converted to metadata, headers and rules for Envoy",
+                self.envoy.conversions.load(Ordering::Relaxed),
+            ),
+            Metric::counter(
+                "entail_envoy_too_large",
+                "Requests of Envoy whose answer exceeds a limit",
+                self.envoy.too_large.load(Ordering::Relaxed),
             ),
         ]
     }

@@ -113,6 +113,7 @@ pub async fn serve(
         source_problems: problems_receiver,
         request_counters: server.request_counters(),
         concurrency: server.concurrency(),
+        envoy: server.envoy_counters(),
         calls: cluster.as_ref().map(|cluster| cluster.calls.clone()),
         certificates: certificates.clone(),
         object_metrics: Mutex::default(),

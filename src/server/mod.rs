@@ -27,7 +27,7 @@ pub use access::rules::{
 };
 pub use admission::concurrency::ConcurrencyLimiter;
 pub use admission::limits::{DEFAULT_MAX_CONCURRENCY, DEFAULT_MAX_CONCURRENCY_PER_CLIENT, Limits};
-pub use envoy::{EnvoyDialect, EnvoyDocument, EnvoySettings};
+pub use envoy::{EnvoyCounters, EnvoyDialect, EnvoyDocument, EnvoySettings};
 pub use serve::{Security, ServeError, Server};
 pub use services::health::Health;
 pub use tls::certificates::{Certificates, TlsError, TlsFiles};

@@ -19,7 +19,7 @@ use crate::api::envoy::authorization_server::AuthorizationServer;
 use crate::api::server_stubs::effective_policy_service_server::EffectivePolicyServiceServer;
 use crate::api::server_stubs::policy_insight_service_server::PolicyInsightServiceServer;
 use crate::server::admission::concurrency::ConcurrencyLimiter;
-use crate::server::envoy::{AuthorizationHandler, EnvoySettings};
+use crate::server::envoy::{AuthorizationHandler, EnvoyCounters, EnvoySettings};
 use crate::server::services::effective_policy::EffectivePolicyHandler;
 use crate::server::services::policy_insight::PolicyInsightHandler;
 use crate::server::transport::connection::{AcceptConfig, Acceptor, connections};
@@ -50,6 +50,7 @@ pub struct Server {
     limits: Limits,
     security: Security,
     envoy: Option<Arc<EnvoySettings>>,
+    envoy_counters: Arc<EnvoyCounters>,
     request_counters: Arc<RequestCounters>,
     concurrency: Arc<ConcurrencyLimiter>,
 }
@@ -81,6 +82,7 @@ impl Server {
             limits,
             security,
             envoy: None,
+            envoy_counters: Arc::default(),
             request_counters: Arc::default(),
             concurrency,
         }
@@ -96,6 +98,11 @@ impl Server {
     /// Returns the counters of answered requests.
     pub fn request_counters(&self) -> Arc<RequestCounters> {
         Arc::clone(&self.request_counters)
+    }
+
+    /// Returns the counters of the service for Envoy.
+    pub fn envoy_counters(&self) -> Arc<EnvoyCounters> {
+        Arc::clone(&self.envoy_counters)
     }
 
     /// Returns the limiter that counts the requests in progress.
@@ -204,7 +211,11 @@ impl Server {
             EffectivePolicyServiceServer::new(policies).max_decoding_message_size(request_bytes),
         );
         let envoy = self.envoy.as_ref().map(|settings| {
-            let envoy = AuthorizationHandler::new(self.answers.clone(), Arc::clone(settings));
+            let envoy = AuthorizationHandler::new(
+                self.answers.clone(),
+                Arc::clone(settings),
+                self.envoy_counters(),
+            );
             AuthorizationServer::new(envoy).max_decoding_message_size(request_bytes)
         });
         let routes = match envoy {

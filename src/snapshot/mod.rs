@@ -130,14 +130,14 @@ impl Snapshot {
 
     /// Returns the answer of a path; `None` if the path does not exist. Does not allocate: each segment
     /// of the name is two hash probes, one for the trie node and one for the state.
-    pub fn look_up(&self, path: &PathName<'_>) -> Option<&PathAnswer> {
+    pub fn look_up(&self, path: &PathName<'_>) -> Option<&Arc<PathAnswer>> {
         self.reach(path).unwrap_or_else(|error| {
             self.fail(error);
             Some(&self.unknown)
         })
     }
 
-    fn reach(&self, path: &PathName<'_>) -> Result<Option<&PathAnswer>, InternalError> {
+    fn reach(&self, path: &PathName<'_>) -> Result<Option<&Arc<PathAnswer>>, InternalError> {
         let mut state = Ok(0);
         let step = |node| {
             if let Ok(above) = state {

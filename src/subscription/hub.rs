@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::path_list::{PathLimits, PathList, PathQuota, TooManyPaths};
+use super::ledger::StreamLedger;
+use super::path_list::{PathList, TooManyPaths};
 use super::watch_group::{PathSelector, WatchGroup, WatchGroups};
 use crate::snapshot::{Snapshot, SnapshotCell};
 
@@ -12,7 +13,7 @@ use crate::snapshot::{Snapshot, SnapshotCell};
 pub struct SubscriptionHub {
     snapshots: Arc<SnapshotCell>,
     groups: Mutex<WatchGroups>,
-    path_quota: PathQuota,
+    ledger: Arc<StreamLedger>,
 }
 
 /// The paths of a watch group, and the snapshot that they were listed for.
@@ -53,11 +54,11 @@ impl SubscriptionHub {
     /// proportional to their number and blocks other calls for the same group.
     ///
     /// # Errors
-    /// The group has more paths than `limits` allow.
+    /// The group has more than `limit` paths.
     pub fn list_paths(
         &self,
         group: &WatchGroup,
-        limits: PathLimits,
+        limit: usize,
     ) -> Result<Option<SnapshotPaths>, TooManyPaths> {
         let mut cached = group.paths.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(snapshot) = self.snapshots.load() else {
@@ -67,12 +68,11 @@ impl SubscriptionHub {
             let paths = Arc::clone(paths);
             return Ok(Some(SnapshotPaths { snapshot, paths }));
         }
-        // Returns the quota of the outdated list before the new one needs it.
         *cached = None;
         let paths = Arc::new(PathList::list(
             &snapshot,
             &group.selector,
-            (limits, &self.path_quota),
+            limit,
             Arc::clone(&group.publications),
         )?);
         self.register(&paths, &snapshot);
@@ -94,9 +94,9 @@ impl SubscriptionHub {
         }
     }
 
-    /// Number of listed paths of all groups. Streams of the same group count once.
-    pub fn watched_paths(&self) -> usize {
-        self.path_quota.paths()
+    /// The ledger of what streams hold.
+    pub fn ledger(&self) -> &Arc<StreamLedger> {
+        &self.ledger
     }
 
     fn groups(&self) -> MutexGuard<'_, WatchGroups> {

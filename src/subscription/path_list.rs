@@ -1,11 +1,13 @@
 //! The paths that a watch group follows, listed once for all its streams.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use hashbrown::HashMap;
 use tokio::sync::watch;
 
+use super::ledger::{Cost, Holding};
+use super::stream_state::SharedSteps;
 use super::watch_group::PathSelector;
 use crate::snapshot::{PathAnswer, Snapshot};
 use entail_core::engine::{StateId, Transitions};
@@ -28,15 +30,10 @@ pub struct PathList {
     last_mark: AtomicU64,
     /// Wakes the streams of the group.
     publications: Arc<watch::Sender<u64>>,
-    /// The part of the quota that the paths use; returned when the list is dropped.
-    _quota: PathQuota,
-}
-
-/// Counts the listed paths of all groups. A part of the quota is returned when it is dropped.
-#[derive(Debug, Default)]
-pub(super) struct PathQuota {
-    total: Arc<AtomicUsize>,
-    share: usize,
+    /// The steps that streams make to these paths.
+    steps: Mutex<SharedSteps>,
+    /// What the list costs those who hold it.
+    holding: Holding,
 }
 
 /// Maximum numbers of listed paths.
@@ -44,7 +41,10 @@ pub(super) struct PathQuota {
 pub struct PathLimits {
     /// For one watch group.
     pub per_watch: usize,
-    /// For all groups. Two groups that are listed concurrently may exceed it by up to `per_watch`.
+    /// For all streams of a caller. Lists that several of its streams hold count once.
+    pub per_caller: usize,
+    /// For all groups. Lists that are made at the same time may exceed it by up to `per_watch`
+    /// each, until they are accounted for.
     pub total: usize,
 }
 
@@ -81,11 +81,10 @@ impl PathList {
     pub(super) fn list(
         snapshot: &Snapshot,
         selector: &PathSelector,
-        (limits, quota): (PathLimits, &PathQuota),
+        limit: usize,
         publications: Arc<watch::Sender<u64>>,
     ) -> Result<Self, TooManyPaths> {
         let PathSelector { prefixes, levels } = selector;
-        let limit = quota.limit(limits);
         let mut lister = Lister::new(levels, limit, snapshot.trie());
         let step = |state, node| {
             let after = snapshot.transitions().after(state, node);
@@ -113,7 +112,15 @@ impl PathList {
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         entries.shrink_to_fit();
         let (slots, entries_by_slot) = by_slot(&entries, states);
-        let share = entries.len();
+        let names = entries.iter().map(|entry| entry.name.len()).sum::<usize>();
+        let indexes = entries.iter().map(|entry| 4 * entry.rule_indexes.len());
+        let cost = Cost {
+            bytes: names
+                + indexes.sum::<usize>()
+                + (size_of::<PathEntry>() + 4) * entries.len()
+                + size_of::<Slot>() * slots.len(),
+            paths: entries.len(),
+        };
         Ok(Self {
             trie: Arc::downgrade(snapshot.trie()),
             transitions: Arc::downgrade(snapshot.transitions()),
@@ -122,8 +129,9 @@ impl PathList {
             entries_by_slot,
             client_roots: client_roots(snapshot, prefixes.as_deref()),
             last_mark: AtomicU64::new(0),
-            _quota: quota.take(share),
             publications,
+            steps: Mutex::default(),
+            holding: Holding::new(cost),
         })
     }
 
@@ -175,6 +183,16 @@ impl PathList {
     /// The slots with their states.
     pub(super) fn states(&self) -> impl Iterator<Item = (u32, StateId)> {
         (0..).zip(self.slots.iter().map(|slot| slot.state))
+    }
+
+    /// The steps that streams make to these paths.
+    pub(super) fn steps(&self) -> MutexGuard<'_, SharedSteps> {
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the list costs those who hold it.
+    pub(super) fn holding(&self) -> Holding {
+        self.holding.clone()
     }
 
     /// Records that a publication changed the answer of a slot; returns whether it is the first mark
@@ -251,34 +269,6 @@ impl<'l> Lister<'l> {
         } else {
             control
         }
-    }
-}
-
-impl PathQuota {
-    /// Number of listed paths.
-    pub(super) fn paths(&self) -> usize {
-        self.total.load(Ordering::Relaxed)
-    }
-
-    /// Maximum number of paths of one more list.
-    fn limit(&self, limits: PathLimits) -> usize {
-        let left = limits.total.saturating_sub(self.paths());
-        limits.per_watch.min(left)
-    }
-
-    /// Takes a share of the quota.
-    fn take(&self, share: usize) -> Self {
-        self.total.fetch_add(share, Ordering::Relaxed);
-        Self {
-            total: Arc::clone(&self.total),
-            share,
-        }
-    }
-}
-
-impl Drop for PathQuota {
-    fn drop(&mut self) {
-        self.total.fetch_sub(self.share, Ordering::Relaxed);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::watch_group::PathSelector;
 use crate::api::{etag, v1};
 use crate::insight::{AccessScope, Failure, incomplete_kinds};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{PathAnswer, Snapshot};
 use entail_core::model::{GroupKind, Level, PathPrefix};
 
 /// Maximum number of prefixes of one request.
@@ -12,6 +12,9 @@ const MAX_PREFIXES: usize = 1_000;
 const MAX_BYTES: usize = 256 * 1024;
 /// Maximum number of kinds, and of levels, of one request.
 const MAX_KINDS: usize = 100;
+
+/// An etag, as a number.
+pub(super) type EtagBits = u128;
 
 /// What a stream follows: paths and kinds, restricted to the scope of the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +28,9 @@ pub struct Subscription {
     scope: AccessScope,
     /// Identifies the paths and kinds in resume tokens.
     tag: String,
+    /// Identifies everything that updates depend on besides the snapshot: streams with the same
+    /// selection share them.
+    pub(super) selection: EtagBits,
     /// The version in the resume token, if the token belongs to the same paths and kinds.
     resume_version: Option<String>,
 }
@@ -51,6 +57,7 @@ impl Subscription {
         let kinds = scope.narrow(&requested_kinds).into_owned();
         let prefixes = scope.below(prefixes.collect::<Result<_, _>>()?);
         let selector = PathSelector::new(prefixes, levels.collect::<Result<_, _>>()?);
+        let selection = format!("{selector:?} {kinds:?} {requested_kinds:?} {scope:?}");
         let mut tag = etag(format!("{selector:?} {kinds:?}").as_bytes());
         tag.truncate(16);
         let resume_version = request.resume_token.strip_suffix(&tag);
@@ -62,6 +69,7 @@ impl Subscription {
             requested_kinds,
             scope: scope.clone(),
             tag,
+            selection: bits(&etag(selection.as_bytes())),
         })
     }
 
@@ -75,10 +83,20 @@ impl Subscription {
         incomplete_kinds(snapshot, &self.requested_kinds, &self.scope)
     }
 
+    /// The etag of the followed kinds of an answer.
+    pub(super) fn etag(&self, answer: &PathAnswer) -> EtagBits {
+        bits(&answer.etag_of(&self.kinds))
+    }
+
     /// The resume token of callers that have the answers of a snapshot.
     pub(super) fn token(&self, snapshot: &Snapshot) -> String {
         format!("{}:{}", version_token(snapshot), self.tag)
     }
+}
+
+/// Etags are 128 bits in hexadecimal; the only other one is that of an internal error.
+fn bits(etag: &str) -> EtagBits {
+    EtagBits::from_str_radix(etag, 16).unwrap_or_default()
 }
 
 /// Returns an error if a request has too many elements or bytes.

@@ -1,23 +1,28 @@
 //! What one stream has sent, and its difference to a snapshot.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use hashbrown::{HashMap, HashSet};
 
+use super::ledger::{Cost, Holding};
 use super::path_list::{PathEntry, PathList};
-use super::request::Subscription;
-use super::update::{NewAnswer, StreamUpdate};
+use super::request::{EtagBits, Subscription};
+use super::update::{NewAnswer, StreamUpdate, UpdatePlan};
 use crate::api::v1;
 use crate::snapshot::{PathAnswer, Snapshot};
 
-/// The etag of an answer, as a number.
-type EtagBits = u128;
-
-/// What one stream has sent to its caller. The size grows with the distinct answers, and not with
-/// the paths: path names are in the shared [`PathList`].
+/// What one stream has sent to its caller, and what it follows.
 #[derive(Debug)]
 pub struct StreamState {
     subscription: Subscription,
+    position: Arc<Position>,
+}
+
+/// What streams have sent to their callers. Streams of the same selection that have sent the same
+/// share it. The size grows with the distinct answers, and not with the paths: path names are in the
+/// shared [`PathList`].
+#[derive(Clone, Debug, Default)]
+pub(super) struct Position {
     /// The paths that were sent.
     paths: Option<Arc<PathList>>,
     /// The etags of the answers that were sent, by slot of `paths`.
@@ -30,6 +35,42 @@ pub struct StreamState {
     kinds: Vec<v1::KindState>,
     /// The mesh roots with policies for their own clients that were sent.
     client_roots: Vec<String>,
+    /// Also identifies the position.
+    holding: Holding,
+}
+
+/// The steps that streams make to the paths of a list: streams that make the same step share the
+/// update and the position that they reach.
+#[derive(Debug, Default)]
+pub(super) struct SharedSteps {
+    by_key: HashMap<StepKey, SharedStep>,
+    /// Number of steps after which those that no stream makes are removed.
+    sweep_at: usize,
+}
+
+/// A step of streams: their selection, the position that they leave, and the snapshot that they
+/// reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct StepKey {
+    selection: EtagBits,
+    from: u64,
+    is_resumed: bool,
+    generation: u64,
+    synced_at: (i64, i32),
+}
+
+#[derive(Debug)]
+struct SharedStep {
+    position: Weak<Position>,
+    plan: Weak<UpdatePlan>,
+    has_changes: bool,
+}
+
+/// What a stream sends, and the position that it then has.
+struct Step {
+    position: Arc<Position>,
+    plan: Arc<UpdatePlan>,
+    has_changes: bool,
 }
 
 /// An answer that the caller has.
@@ -41,24 +82,64 @@ struct SentAnswer {
     uses: u32,
 }
 
+/// Number of steps of one list that are remembered at least.
+const SWEEP_AFTER: usize = 64;
+
+impl SharedSteps {
+    /// Returns the step with a key, and the position that it reaches, as far as streams still have
+    /// them.
+    fn get(&self, key: &StepKey, kinds: &[v1::KindState]) -> (Option<Arc<Position>>, Option<Step>) {
+        let Some(shared) = self.by_key.get(key) else {
+            return (None, None);
+        };
+        let position = shared.position.upgrade().filter(|p| p.kinds == kinds);
+        let step = position.clone().zip(shared.plan.upgrade());
+        let step = step.map(|(position, plan)| Step {
+            position,
+            plan,
+            has_changes: shared.has_changes,
+        });
+        (position, step)
+    }
+
+    fn insert(&mut self, key: StepKey, step: &Step) {
+        if self.by_key.len() > self.sweep_at + SWEEP_AFTER {
+            self.by_key
+                .retain(|_, shared| shared.position.strong_count() > 0);
+            self.sweep_at = self.by_key.len();
+        }
+        let shared = SharedStep {
+            position: Arc::downgrade(&step.position),
+            plan: Arc::downgrade(&step.plan),
+            has_changes: step.has_changes,
+        };
+        self.by_key.insert(key, shared);
+    }
+}
+
 impl StreamState {
     /// Creates the state of a stream that has sent nothing.
     pub fn new(subscription: Subscription) -> Self {
         Self {
             subscription,
-            paths: None,
-            sent: Vec::new(),
-            answers: HashMap::new(),
-            last_number: 0,
-            kinds: Vec::new(),
-            client_roots: Vec::new(),
+            position: Arc::default(),
         }
     }
 
     /// The paths that were sent, if they are still the paths of a snapshot.
     pub fn paths_of(&self, snapshot: &Snapshot) -> Option<Arc<PathList>> {
-        let paths = self.paths.as_ref().filter(|paths| paths.is_of(snapshot));
+        let paths = self.position.paths.as_ref();
+        let paths = paths.filter(|paths| paths.is_of(snapshot));
         paths.map(Arc::clone)
+    }
+
+    /// What the stream holds in memory, with an update that it sends.
+    pub(super) fn holdings(&self, update: Option<&StreamUpdate>) -> Vec<Holding> {
+        let plan = update.map(StreamUpdate::plan);
+        let mut held = vec![self.position.holding.clone()];
+        held.extend(self.position.paths.iter().map(|paths| paths.holding()));
+        held.extend(plan.map(|plan| plan.holding().clone()));
+        held
     }
 
     /// Returns the update that brings the caller to a snapshot, and records it as sent. `paths` is
@@ -72,38 +153,119 @@ impl StreamState {
         seen: u64,
         is_due: bool,
     ) -> Option<StreamUpdate> {
-        let mut update = StreamUpdate::of(Arc::clone(paths));
-        let before = self.paths.replace(Arc::clone(paths));
-        let is_first = before.is_none();
-        match before {
-            None => self.add_first(snapshot, paths, &mut update),
-            Some(before) if Arc::ptr_eq(&before, paths) => {
-                self.add_changed_answers(snapshot, paths, seen, &mut update);
-            }
-            Some(before) => self.add_changed_paths(snapshot, &before, paths, &mut update),
-        }
+        let is_first = self.position.paths.is_none();
+        let version = snapshot.version();
+        let key = StepKey {
+            selection: self.subscription.selection,
+            from: self.position.holding.id(),
+            is_resumed: is_first && self.subscription.is_resumed_at(snapshot),
+            generation: version.generation,
+            synced_at: (version.synced_at.seconds, version.synced_at.nanos),
+        };
         let kinds = self.subscription.incomplete(snapshot);
-        let has_new_roots = self.client_roots != paths.client_roots();
-        let has_changes = !update.is_empty() || self.kinds != kinds || has_new_roots;
-        if !is_due && !is_first && !has_changes {
-            return None;
-        }
-        if is_first || has_new_roots {
-            self.client_roots = paths.client_roots().to_vec();
-            update.client_roots = Some(self.client_roots.clone());
-        }
-        self.kinds = kinds;
-        update.set_tail(self.subscription.token(snapshot), snapshot, &self.kinds);
-        Some(update)
+        // Held while the step is computed, so that streams which wake together compute it once.
+        let mut steps = paths.steps();
+        let (known, step) = steps.get(&key, &kinds);
+        let step = step.unwrap_or_else(|| {
+            let mut step = self.step(snapshot, paths, seen, kinds);
+            // A stream has made the step before and has finished it. The step has one result.
+            step.position = known.unwrap_or(step.position);
+            if !Arc::ptr_eq(&step.position, &self.position) {
+                steps.insert(key, &step);
+            }
+            step
+        });
+        drop(steps);
+        self.position = step.position;
+        (is_due || is_first || step.has_changes).then(|| StreamUpdate::of(step.plan))
     }
 
+    /// Computes the difference to a snapshot.
+    fn step(
+        &self,
+        snapshot: &Snapshot,
+        paths: &Arc<PathList>,
+        seen: u64,
+        kinds: Vec<v1::KindState>,
+    ) -> Step {
+        let mut plan = UpdatePlan::of(Arc::clone(paths));
+        let before = self.position.paths.as_ref();
+        let has_new_roots = self.position.client_roots != paths.client_roots();
+        let is_same_list = before.is_some_and(|before| Arc::ptr_eq(before, paths));
+        let has_new_tail = has_new_roots || self.position.kinds != kinds || before.is_none();
+        if is_same_list && !has_new_tail && !self.has_changed_answers(snapshot, paths, seen) {
+            let token = self.subscription.token(snapshot);
+            return Step {
+                position: Arc::clone(&self.position),
+                plan: Arc::new(plan.complete(token, snapshot, &kinds)),
+                has_changes: false,
+            };
+        }
+        let mut next = Position::clone(&self.position);
+        next.paths = Some(Arc::clone(paths));
+        let mut builder = StepBuilder {
+            subscription: &self.subscription,
+            position: &mut next,
+        };
+        match before {
+            None => builder.add_first(snapshot, paths, &mut plan),
+            Some(_) if is_same_list => {
+                builder.add_changed_answers(snapshot, paths, seen, &mut plan);
+            }
+            Some(before) => builder.add_changed_paths(snapshot, before, paths, &mut plan),
+        }
+        let has_changes = !plan.is_empty() || has_new_tail;
+        if before.is_none() || has_new_roots {
+            next.client_roots = paths.client_roots().to_vec();
+            plan.client_roots = Some(next.client_roots.clone());
+        }
+        next.kinds = kinds;
+        next.holding = Holding::new(next.cost());
+        let plan = plan.complete(self.subscription.token(snapshot), snapshot, &next.kinds);
+        Step {
+            position: Arc::new(next),
+            plan: Arc::new(plan),
+            has_changes,
+        }
+    }
+
+    fn has_changed_answers(&self, snapshot: &Snapshot, paths: &PathList, seen: u64) -> bool {
+        paths.changed_after(seen).any(|slot| {
+            let etag = self.subscription.etag(paths.answer(snapshot, slot));
+            self.position.sent.get(slot as usize) != Some(&etag)
+        })
+    }
+}
+
+impl Position {
+    /// The memory of the position without its list of paths.
+    fn cost(&self) -> Cost {
+        let entry = size_of::<(EtagBits, SentAnswer)>() + 1;
+        let roots = self.client_roots.iter().map(|root| root.len() + 24);
+        Cost {
+            bytes: 256
+                + size_of::<EtagBits>() * self.sent.capacity()
+                + entry * self.answers.capacity()
+                + roots.sum::<usize>(),
+            paths: 0,
+        }
+    }
+}
+
+/// Computes the next position of a stream.
+struct StepBuilder<'s> {
+    subscription: &'s Subscription,
+    position: &'s mut Position,
+}
+
+impl StepBuilder<'_> {
     /// Adds all paths, unless the caller has them already from an earlier stream.
-    fn add_first(&mut self, snapshot: &Snapshot, paths: &PathList, update: &mut StreamUpdate) {
+    fn add_first(&mut self, snapshot: &Snapshot, paths: &PathList, update: &mut UpdatePlan) {
         if self.subscription.is_resumed_at(snapshot) {
             for slot in (0..).take(paths.slots()) {
-                let etag = self.etag(paths.answer(snapshot, slot));
-                self.sent.push(etag);
-                self.answers.entry(etag).or_default().uses += 1;
+                let etag = self.subscription.etag(paths.answer(snapshot, slot));
+                self.position.sent.push(etag);
+                self.position.answers.entry(etag).or_default().uses += 1;
             }
             return;
         }
@@ -121,13 +283,13 @@ impl StreamState {
         snapshot: &Snapshot,
         paths: &PathList,
         seen: u64,
-        update: &mut StreamUpdate,
+        update: &mut UpdatePlan,
     ) {
         let mut replaced = Vec::new();
         for slot in paths.changed_after(seen) {
             let answer = paths.answer(snapshot, slot);
-            let etag = self.etag(answer);
-            let Some(sent) = self.sent.get_mut(slot as usize) else {
+            let etag = self.subscription.etag(answer);
+            let Some(sent) = self.position.sent.get_mut(slot as usize) else {
                 continue;
             };
             if *sent == etag {
@@ -147,9 +309,9 @@ impl StreamState {
         snapshot: &Snapshot,
         before: &PathList,
         after: &PathList,
-        update: &mut StreamUpdate,
+        update: &mut UpdatePlan,
     ) {
-        let sent = std::mem::take(&mut self.sent);
+        let sent = std::mem::take(&mut self.position.sent);
         let numbers = self.add_all_answers(snapshot, after, update);
         let etag_of =
             |etags: &[EtagBits], entry: &PathEntry| etags.get(entry.slot as usize).copied();
@@ -161,7 +323,7 @@ impl StreamState {
             let old = old_entries.next_if(|old| old.name == entry.name);
             let is_same = old.is_some_and(|old| {
                 old.rule_indexes == entry.rule_indexes
-                    && etag_of(&sent, old) == etag_of(&self.sent, entry)
+                    && etag_of(&sent, old) == etag_of(&self.position.sent, entry)
             });
             if !is_same {
                 update.paths.push((index, number_of(&numbers, entry)));
@@ -176,9 +338,9 @@ impl StreamState {
 
     /// Removes new answers that no path of an update refers to. On a resumed stream they are answers
     /// that the caller has without a number.
-    fn drop_unused(&mut self, update: &mut StreamUpdate) {
+    fn drop_unused(&mut self, update: &mut UpdatePlan) {
         let used: HashSet<u32> = update.paths.iter().map(|(_, number)| *number).collect();
-        for answer in self.answers.values_mut() {
+        for answer in self.position.answers.values_mut() {
             if let Some(number) = answer.number.filter(|number| !used.contains(number))
                 && update.new_answers.remove(&number).is_some()
             {
@@ -192,13 +354,13 @@ impl StreamState {
         &mut self,
         snapshot: &Snapshot,
         paths: &PathList,
-        update: &mut StreamUpdate,
+        update: &mut UpdatePlan,
     ) -> Vec<u32> {
         let mut numbers = Vec::with_capacity(paths.slots());
         for slot in (0..).take(paths.slots()) {
             let answer = paths.answer(snapshot, slot);
-            let etag = self.etag(answer);
-            self.sent.push(etag);
+            let etag = self.subscription.etag(answer);
+            self.position.sent.push(etag);
             numbers.push(self.add_answer(etag, answer, update));
         }
         numbers
@@ -206,44 +368,34 @@ impl StreamState {
 
     /// Adds one use of an answer; returns its number. An answer without a number gets the next one
     /// and is sent with the update.
-    fn add_answer(
-        &mut self,
-        etag: EtagBits,
-        answer: &PathAnswer,
-        update: &mut StreamUpdate,
-    ) -> u32 {
-        let sent = self.answers.entry(etag).or_default();
+    fn add_answer(&mut self, etag: EtagBits, answer: &PathAnswer, update: &mut UpdatePlan) -> u32 {
+        let sent = self.position.answers.entry(etag).or_default();
         sent.uses += 1;
         if let Some(number) = sent.number {
             return number;
         }
         // No stream lives long enough for 4 billion answers.
-        self.last_number = self.last_number.saturating_add(1);
-        sent.number = Some(self.last_number);
+        self.position.last_number = self.position.last_number.saturating_add(1);
+        sent.number = Some(self.position.last_number);
         let new_answer = NewAnswer::of(answer, &self.subscription.kinds);
-        update.new_answers.insert(self.last_number, new_answer);
-        self.last_number
+        update
+            .new_answers
+            .insert(self.position.last_number, new_answer);
+        self.position.last_number
     }
 
     /// Removes one use of each answer. The caller forgets the answers without uses.
-    fn release(&mut self, etags: &[EtagBits], update: &mut StreamUpdate) {
+    fn release(&mut self, etags: &[EtagBits], update: &mut UpdatePlan) {
         for etag in etags {
-            let Some(answer) = self.answers.get_mut(etag) else {
+            let Some(answer) = self.position.answers.get_mut(etag) else {
                 continue;
             };
             answer.uses = answer.uses.saturating_sub(1);
             if answer.uses == 0 {
                 update.removed_bodies.extend(answer.number);
-                self.answers.remove(etag);
+                self.position.answers.remove(etag);
             }
         }
-    }
-
-    /// The etag of the followed kinds of an answer.
-    fn etag(&self, answer: &PathAnswer) -> EtagBits {
-        let etag = answer.etag_of(&self.subscription.kinds);
-        // Etags are 128 bits in hexadecimal; the only other one is that of an internal error.
-        EtagBits::from_str_radix(&etag, 16).unwrap_or_default()
     }
 }
 

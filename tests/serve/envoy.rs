@@ -12,6 +12,7 @@ use tonic::{Code, Request, Status};
 
 use super::follow::put;
 use super::server::{PATH, Running, start};
+use super::stalled::{metric, sized, start_large};
 
 /// Starts a server with settings for Envoy.
 async fn start_with(settings: &str) -> Running {
@@ -346,5 +347,47 @@ async fn the_service_for_envoy_is_disabled_without_settings() {
         .await
         .unwrap_err();
     assert_eq!(error.code(), Code::Unimplemented);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_is_converted_once_and_not_for_each_request() {
+    const CONVERSIONS: &str = "entail_envoy_conversions_total{}";
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let rule = "policies[\"APolicy.p.example\"].marker == 9";
+    let settings =
+        format!("metadata: {{maxBytes: 300000}}\ndeny: [{{name: nine, when: '{rule}'}}]\n");
+    std::fs::write(file.path(), settings).unwrap();
+    let path = file.path().to_owned();
+    let (running, admin) = start_large(move |settings| settings.envoy = Some(path)).await;
+    // Waits until a request gets a result, and returns its metadata.
+    let until = async |wanted: Option<&str>| {
+        for _ in 0..500 {
+            let reply = check(&running, check_request_of_path(PATH), &[]);
+            let reply = reply.await.unwrap();
+            if denial(&reply).map(|(_, by)| by).as_deref() == wanted {
+                return metadata_values(&reply);
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("no request is answered with {wanted:?}");
+    };
+    // The first answer is too large to convert, which costs one look at its size.
+    let failures = &until(Some("TooLarge")).await["entail/failures"];
+    assert!(failures.contains("maximum 300000"), "{failures}");
+    put(&running, "policies.yaml", &sized(1, 100_000));
+    until(None).await;
+    let before = metric(&admin, CONVERSIONS).await;
+    assert_eq!(before, 2.0);
+    // Requests at the same time and one after another.
+    let calls = (0..20).map(|_| check(&running, check_request_of_path(PATH), &[]));
+    for reply in futures_util::future::join_all(calls).await {
+        assert_eq!(denial(&reply.unwrap()), None);
+    }
+    assert_eq!(metric(&admin, CONVERSIONS).await, before);
+    put(&running, "policies.yaml", &sized(9, 100_000));
+    until(Some("nine")).await;
+    assert_eq!(metric(&admin, CONVERSIONS).await, before + 1.0);
+    assert!(metric(&admin, "entail_envoy_too_large_total{}").await >= 1.0);
     running.stop().await;
 }

@@ -24,6 +24,7 @@ mod scope_preview;
 mod scope_rows;
 mod scope_streams;
 mod server;
+mod stalled;
 mod tls;
 mod unknown;
 mod watch;

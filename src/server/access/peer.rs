@@ -1,5 +1,6 @@
 //! The caller of a connection, and what its certificate permits.
 
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,7 +9,7 @@ use tonic::{Request, Status};
 
 use crate::insight::AccessScope;
 use crate::server::Limits;
-use crate::server::access::rules::{AccessRules, CallerAccess};
+use crate::server::access::rules::{AccessRules, CallerAccess, caller_name};
 use crate::server::admission::concurrency::Permits;
 use crate::server::tls::certificates::Certificates;
 use crate::server::transport::request_counters::RpcService;
@@ -23,6 +24,8 @@ struct PeerState {
     /// Identity of a caller over TLS; `None` over plain TCP and Unix sockets.
     identity: Option<TlsIdentity>,
     is_unix_socket: bool,
+    /// Who shares a share of what callers can hold.
+    caller: Arc<str>,
     /// Paths and kinds that the caller may see; everything if no access rule restricts it.
     scope: Arc<AccessScope>,
     /// One permit per stream of `WatchEffectivePolicies`.
@@ -53,12 +56,18 @@ pub(in crate::server) enum AccessError {
 impl Peer {
     /// Creates a caller over plain TCP, which may call everything.
     pub fn anonymous(limits: &Limits) -> Self {
-        Self::new(None, limits, false)
+        Self::new(None, limits, false, "tcp".into())
+    }
+
+    /// Creates a caller over plain TCP at an address. All callers at one address share their share,
+    /// as do those in one IPv6 network of 64 bits, which one host can use alone.
+    pub fn over_tcp(address: IpAddr, limits: &Limits) -> Self {
+        Self::new(None, limits, false, address_name(address).into())
     }
 
     /// Creates a caller over a Unix socket, which may call everything.
     pub fn over_unix_socket(limits: &Limits) -> Self {
-        Self::new(None, limits, true)
+        Self::new(None, limits, true, "unix".into())
     }
 
     /// Returns how the caller connects: `unix`, `tls` or `tcp`.
@@ -75,7 +84,12 @@ impl Peer {
         self.0.is_unix_socket
     }
 
-    fn new(identity: Option<TlsIdentity>, limits: &Limits, is_unix_socket: bool) -> Self {
+    fn new(
+        identity: Option<TlsIdentity>,
+        limits: &Limits,
+        is_unix_socket: bool,
+        caller: Arc<str>,
+    ) -> Self {
         let scope = identity
             .as_ref()
             .map(|identity| Arc::clone(&identity.access.scope));
@@ -83,9 +97,16 @@ impl Peer {
             scope: scope.unwrap_or_default(),
             identity,
             is_unix_socket,
+            caller,
             watches: Permits::new(limits.watches_per_connection),
             requests: Permits::new(limits.requests_per_connection),
         }))
+    }
+
+    /// Returns the name of the caller: that of its certificate, or its address. What the callers of
+    /// one name can hold is limited.
+    pub fn caller(&self) -> &Arc<str> {
+        &self.0.caller
     }
 
     /// Returns the permits of the connection for streams of `WatchEffectivePolicies`.
@@ -120,15 +141,17 @@ impl Peer {
         generation: u64,
         chain: Vec<CertificateDer<'static>>,
         callers: &AccessRules,
-        limits: &Limits,
+        (address, limits): (Option<IpAddr>, &Limits),
     ) -> Self {
+        let by_name = chain.first().map(|certificate| caller_name(certificate));
+        let caller = by_name.unwrap_or_else(|| address.map_or_else(|| "tls".into(), address_name));
         let identity = TlsIdentity {
             access: callers.access(chain.first()),
             certificates,
             chain,
             verified_generation: AtomicU64::new(generation),
         };
-        Self::new(Some(identity), limits, false)
+        Self::new(Some(identity), limits, false, caller.into())
     }
 
     /// Checks that the caller may call a service. Verifies the certificate again if the trusted CAs
@@ -151,6 +174,16 @@ impl Peer {
         }
         let is_allowed = identity.access.covers(service);
         is_allowed.then_some(()).ok_or(AccessError::Denied)
+    }
+}
+
+fn address_name(address: IpAddr) -> String {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let network = address.to_bits() & (u128::MAX << 64);
+            format!("{}/64", Ipv6Addr::from_bits(network))
+        }
+        address => address.to_string(),
     }
 }
 

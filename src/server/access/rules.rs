@@ -7,6 +7,7 @@ use serde::Deserialize;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use webpki::EndEntityCert;
 
+use crate::api::etag;
 use crate::insight::AccessScope;
 use crate::server::admission::concurrency::Permits;
 use crate::server::transport::request_counters::RpcService;
@@ -279,6 +280,16 @@ fn names(certificate: &CertificateDer<'static>) -> Vec<(SanKind, String)> {
     let uris = parsed.valid_uri_names().map(|name| (SanKind::Uri, name));
     let names = hosts.chain(uris);
     names.map(|(kind, name)| (kind, name.to_owned())).collect()
+}
+
+/// Returns the name of the caller with a certificate: its first subject alternative name, or the
+/// digest of a certificate without one.
+pub(in crate::server) fn caller_name(certificate: &CertificateDer<'static>) -> String {
+    match names(certificate).into_iter().next() {
+        Some((SanKind::Dns, name)) => name.to_ascii_lowercase(),
+        Some((SanKind::Uri, name)) => name,
+        None => etag(certificate),
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::subscription::PathLimits;
+use crate::subscription::{ByteLimits, HoldingLimits, PathLimits};
 
 /// Default of `--max-concurrency`: the number of look-ups that two cores answer in about 50 ms.
 pub const DEFAULT_MAX_CONCURRENCY: usize = 2_048;
@@ -53,9 +53,12 @@ pub struct Limits {
     pub watches: usize,
     /// Maximum number of streams of `WatchEffectivePolicies` per connection.
     pub watches_per_connection: usize,
-    /// Maximum number of paths per stream and of all streams together. Streams with the same
-    /// selector share a list of paths, which counts once.
+    /// Maximum number of paths of a stream, of the streams of a caller, and of all streams. Streams
+    /// with the same selector share a list of paths, which counts once.
     pub watch_paths: PathLimits,
+    /// Maximum memory of the streams of a caller, and of all streams. What streams share counts
+    /// once.
+    pub watch_bytes: ByteLimits,
     /// Interval of heartbeats on a stream without changes.
     pub watch_heartbeat: Duration,
     /// Minimum interval between the updates of a stream. Changes in between are coalesced.
@@ -87,10 +90,25 @@ impl Default for Limits {
             watches_per_connection: 1000,
             watch_paths: PathLimits {
                 per_watch: 100_000,
+                per_caller: 1_000_000,
                 total: 4_000_000,
+            },
+            watch_bytes: ByteLimits {
+                per_caller: 256 * MIB,
+                total: 1024 * MIB,
             },
             watch_heartbeat: Duration::from_secs(10),
             watch_interval: Duration::from_millis(50),
+        }
+    }
+}
+
+impl Limits {
+    /// The bounds of what watch streams hold.
+    pub fn watch_holdings(&self) -> HoldingLimits {
+        HoldingLimits {
+            paths: self.watch_paths,
+            bytes: self.watch_bytes,
         }
     }
 }

@@ -26,8 +26,10 @@ use crate::insight::{AccessScope, RuleRef, matching_rule_paths, rule_paths};
 use crate::server::ServiceContext;
 use crate::server::access::peer::peer_of;
 use crate::snapshot::Snapshot;
+pub use answer::EnvoyCounters;
 use answer::{AnswerCache, list, object, text};
 use check_state::{CheckState, PathChoice};
+use entail_core::expr::Variable;
 use entail_core::model::PathName;
 use identity::{RuleIdentity, identify_rule};
 use request::{request_value, resolve_request_message};
@@ -49,16 +51,21 @@ pub(in crate::server) struct AuthorizationHandler {
 
 impl AuthorizationHandler {
     /// Creates the service.
-    pub fn new(answers: ServiceContext, settings: Arc<EnvoySettings>) -> Self {
+    pub fn new(
+        answers: ServiceContext,
+        settings: Arc<EnvoySettings>,
+        counters: Arc<EnvoyCounters>,
+    ) -> Self {
         Self {
             answers,
             settings,
-            answer_cache: Arc::default(),
+            answer_cache: Arc::new(AnswerCache::new(counters)),
             index_permits: Arc::new(Semaphore::new(MAX_INDEX_WAITERS)),
         }
     }
 
-    /// Evaluates a request. Returns `None` if `fast_only` is set and a route index is missing.
+    /// Evaluates a request. Returns `None` if `fast_only` is set and a route index or the conversion
+    /// of a large answer is missing.
     fn evaluate(
         &self,
         snapshot: &Snapshot,
@@ -83,12 +90,12 @@ impl AuthorizationHandler {
             return Some(check_state);
         };
         let kinds = scope.narrow(&self.settings.kinds);
-        let answer = self.answer_cache.of(body, &kinds, &self.settings);
-        if answer.is_too_large {
-            let message = "the policies exceed the limits of metadata and headers";
-            check_state
-                .failures
-                .push((CheckFailure::TooLarge, message.to_owned()));
+        let settings = (&*self.settings, fast_only);
+        let answer = self.answer_cache.of(body, &kinds, settings)?;
+        if let Some(message) = &answer.too_large {
+            self.answer_cache.count_too_large();
+            let failure = (CheckFailure::TooLarge, message.clone());
+            check_state.failures.push(failure);
         }
         check_state.check_kinds(snapshot, &self.settings.kinds, scope);
         check_state.check_path(body, &kinds);
@@ -213,14 +220,24 @@ impl AuthorizationHandler {
         if self.settings.deny.is_empty() {
             return None;
         }
-        let request = request_value(attributes);
         let path = check_state.path.clone().filter(|_| check_state.is_only);
-        let path = path.map(Json::from);
-        let mut variables = vec![("policies", &answer.specs), ("request", &request)];
-        // Without a unique path the variable is undefined, so that a rule that uses it fails.
-        variables.extend(path.as_ref().map(|path| ("path", path)));
+        let path = path.map(|path| Variable::of(&Json::from(path)));
+        let request = Variable::of(&request_value(attributes));
+        let policies = answer.specs.as_ref().map_err(Clone::clone);
+        let variables = policies.and_then(|policies| {
+            let mut variables = vec![
+                ("policies", policies),
+                ("request", request.as_ref().map_err(Clone::clone)?),
+            ];
+            // Without a unique path the variable is undefined, so that a rule that uses it fails.
+            if let Some(path) = &path {
+                variables.push(("path", path.as_ref().map_err(Clone::clone)?));
+            }
+            Ok(variables)
+        });
         for rule in &self.settings.deny {
-            match rule.when.evaluate(&variables) {
+            let variables = variables.as_ref().map_err(Clone::clone);
+            match variables.and_then(|variables| rule.when.evaluate_variables(variables)) {
                 Ok(Json::Bool(true)) => return Some(rule),
                 Ok(Json::Bool(false)) => {}
                 Ok(_) => {
@@ -265,7 +282,7 @@ impl AuthorizationHandler {
         if let Some(answer) = check_state
             .answer
             .as_ref()
-            .filter(|answer| !answer.is_too_large)
+            .filter(|answer| answer.too_large.is_none())
         {
             fields.insert("policies".to_owned(), answer.policies.clone());
         }
@@ -339,7 +356,7 @@ impl Authorization for AuthorizationHandler {
 
 impl AuthorizationHandler {
     /// Evaluates a request on a blocking thread, because the first request at a listener builds its
-    /// route index.
+    /// route index, and the first one that needs a large answer converts it.
     async fn evaluate_blocking(
         &self,
         snapshot: &Arc<Snapshot>,
@@ -365,7 +382,7 @@ impl AuthorizationHandler {
     /// so that a client cannot set them.
     fn ok_response(&self, check_state: &CheckState) -> OkHttpResponse {
         match &check_state.answer {
-            Some(answer) if !answer.is_too_large => OkHttpResponse {
+            Some(answer) if answer.too_large.is_none() => OkHttpResponse {
                 headers: answer.headers.clone(),
                 headers_to_remove: answer.removed.clone(),
             },

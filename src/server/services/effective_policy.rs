@@ -2,24 +2,29 @@
 
 use std::sync::Arc;
 
+use tokio_stream::Empty;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
 use crate::api::server_stubs::effective_policy_service_server::EffectivePolicyService;
 use crate::api::{
-    EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, v1,
+    EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse,
+    EncodedWatchEffectivePoliciesResponse, v1,
 };
 use crate::insight::{batch, get, resolve_request, try_resolve_request};
 use crate::server::access::peer::peer_of;
 use crate::server::admission::blocking_pool::BlockingPool;
 use crate::server::admission::concurrency::ConcurrencyLimiter;
 use crate::server::services::status::{status_of, within};
-use crate::server::services::watch::{WatchHandler, WatchMessages};
+use crate::server::services::watch::WatchHandler;
 use crate::server::{Limits, ServiceContext};
 
 /// Maximum number of paths of a batch that is answered on the async worker. Larger batches run on
 /// the blocking pool because they would block the worker.
 const SMALL_BATCH: usize = 200;
+
+/// An item of the stream that tonic would encode.
+type EncodedWatch = Result<EncodedWatchEffectivePoliciesResponse, Status>;
 
 /// Implementation of `EffectivePolicyService`.
 #[derive(Clone, Debug)]
@@ -112,14 +117,17 @@ impl EffectivePolicyService for EffectivePolicyHandler {
         Ok(Response::new(self.batches.run(answer).await?))
     }
 
-    type WatchEffectivePoliciesStream = WatchMessages;
+    /// Without messages: the body in the extensions of the response replaces it.
+    type WatchEffectivePoliciesStream = Empty<EncodedWatch>;
 
     async fn watch_effective_policies(
         &self,
         request: Request<v1::WatchEffectivePoliciesRequest>,
-    ) -> Result<Response<WatchMessages>, Status> {
+    ) -> Result<Response<Self::WatchEffectivePoliciesStream>, Status> {
         let peer = peer_of(&request)?;
-        let messages = self.watches.follow(request.get_ref(), peer).await?;
-        Ok(Response::new(messages))
+        let body = self.watches.follow(request.get_ref(), peer).await?;
+        let mut response = Response::new(tokio_stream::empty());
+        response.extensions_mut().insert(body);
+        Ok(response)
     }
 }

@@ -1,36 +1,51 @@
 //! Streams of `WatchEffectivePolicies`. A stream sleeps until a publication touches its paths. Then
 //! it sends the difference between what it has sent and the current snapshot. A caller that reads
-//! slowly therefore gets fewer updates, always ends at the current state, and costs no more memory.
+//! slowly therefore gets fewer updates and always ends at the current state. Streams share what they
+//! are sending, and the slowest ends if the streams of its caller hold too much.
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
+use bytes::Bytes;
 use futures_util::stream::unfold;
+use http::HeaderMap;
+use http_body::Frame;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_stream::Stream;
 use tokio_util::sync::CancellationToken;
-use tonic::Status;
+use tonic::{Code, Status};
 
-use crate::api::{EncodedWatchEffectivePoliciesResponse, v1};
+use crate::api::v1;
 use crate::server::access::peer::{AccessError, Peer};
 use crate::server::admission::concurrency::{ConcurrencyLimiter, Overload, RequestPermits};
 use crate::server::services::status::status_of;
+use crate::server::transport::body::FramedBody;
 use crate::server::transport::request_counters::RpcService;
 use crate::server::{Limits, ServiceContext};
-use crate::subscription::{StreamState, StreamUpdate, Subscription, TooManyPaths, WatchGroup};
+use crate::subscription::{
+    Exceeded, StreamDelivery, StreamState, StreamUpdate, Subscription, TooManyPaths, WatchGroup,
+};
 
 /// Maximum number of watch groups whose paths are listed concurrently. Listing occupies a thread.
 const MAX_LISTINGS: usize = 2;
 /// Maximum number of distinct answers that are compared on the async worker. More would block it.
 const MAX_INLINE_SLOTS: usize = 1_000;
 
-type Message = Result<EncodedWatchEffectivePoliciesResponse, Status>;
 /// A comparison on a blocking thread: returns the stream state that it was given, and the update.
 type ComparisonTask = JoinHandle<(StreamState, Result<Option<StreamUpdate>, Status>)>;
-/// The messages of a stream.
-pub(in crate::server) type WatchMessages = Pin<Box<dyn Stream<Item = Message> + Send>>;
+/// The messages of a stream: an item each time that the next one is in its [`StreamDelivery`].
+type Messages = Pin<Box<dyn Stream<Item = Result<(), Status>> + Send>>;
+
+/// The body of the reply of a stream: its messages in the frames of gRPC, in pieces that all streams
+/// which send the same message share.
+struct WatchBody {
+    messages: Messages,
+    delivery: Arc<StreamDelivery>,
+    is_done: bool,
+}
 
 /// Creates the streams, within the limits of the server.
 #[derive(Clone, Debug)]
@@ -47,9 +62,7 @@ struct WatchStream {
     watches: WatchHandler,
     group: Arc<WatchGroup>,
     publications: watch::Receiver<u64>,
-    /// Absent while a thread compares many paths.
-    stream_state: Option<StreamState>,
-    update: Option<StreamUpdate>,
+    delivery: Arc<StreamDelivery>,
     /// The last publication that was compared.
     seen: u64,
     /// When the last message was sent.
@@ -79,7 +92,7 @@ impl WatchHandler {
         &self,
         request: &v1::WatchEffectivePoliciesRequest,
         peer: &Peer,
-    ) -> Result<WatchMessages, Status> {
+    ) -> Result<FramedBody, Status> {
         let subscription = Subscription::read(request, &peer.scope()).map_err(status_of)?;
         let admitted = self.concurrency.admit_watch(peer);
         let admitted = admitted.map_err(|full| {
@@ -94,11 +107,16 @@ impl WatchHandler {
             .answers
             .subscriptions
             .watch_group(subscription.selector.clone());
+        let delivery = Arc::new(StreamDelivery::new(
+            self.answers.subscriptions.ledger(),
+            self.limits.watch_holdings(),
+            Arc::clone(peer.caller()),
+            StreamState::new(subscription),
+        ));
         let mut stream = WatchStream {
             publications: group.subscribe(),
             group,
-            stream_state: Some(StreamState::new(subscription)),
-            update: None,
+            delivery: Arc::clone(&delivery),
             seen: 0,
             last: Instant::now(),
             peer: peer.clone(),
@@ -106,27 +124,31 @@ impl WatchHandler {
             _admitted: admitted,
         };
         // The first comparison runs before the reply, so that its error is the status of the call.
-        stream.compare(true).await?;
+        let first = stream.compare(true).await;
+        first.inspect_err(|status| delivery.end(reason(status)))?;
         let messages = unfold(Some(stream), |stream| async {
             let mut stream = stream?;
             match stream.next().await {
-                Ok(message) => Some((Ok(message), Some(stream))),
+                Ok(()) => Some((Ok(()), Some(stream))),
                 Err(status) => Some((Err(status), None)),
             }
         });
-        Ok(Box::pin(messages))
+        Ok(FramedBody::new(WatchBody {
+            messages: Box::pin(messages),
+            delivery,
+            is_done: false,
+        }))
     }
 }
 
 impl WatchStream {
     /// Waits for the next message: a part of an update, or a heartbeat.
-    async fn next(&mut self) -> Message {
+    async fn next(&mut self) -> Result<(), Status> {
         loop {
-            if let Some(message) = self.update.as_mut().and_then(StreamUpdate::next_message) {
+            if self.delivery.next_message().map_err(exceeded)? {
                 self.last = Instant::now();
-                return Ok(message);
+                return Ok(());
             }
-            self.update = None;
             let Limits {
                 watch_heartbeat,
                 watch_interval,
@@ -157,7 +179,8 @@ impl WatchStream {
         let snapshot = self.watches.answers.subscriptions.snapshots().load();
         let snapshot =
             snapshot.ok_or_else(|| self.watches.answers.not_ready(&*self.peer.scope()))?;
-        let mut stream_state = self.stream_state.take().ok_or_else(broken)?;
+        let stream_state = self.delivery.take_state().map_err(exceeded)?;
+        let mut stream_state = stream_state.ok_or_else(broken)?;
         let update = match stream_state.paths_of(&snapshot) {
             Some(paths) if paths.slots() <= MAX_INLINE_SLOTS => {
                 stream_state.update(&snapshot, &paths, self.seen, is_due)
@@ -169,10 +192,10 @@ impl WatchStream {
                 update?
             }
         };
-        self.stream_state = Some(stream_state);
-        self.update = update;
         self.seen = seen;
-        Ok(())
+        self.delivery
+            .put_state(stream_state, update)
+            .map_err(exceeded)
     }
 
     /// Compares on a blocking thread, and lists the paths again if they may have changed.
@@ -189,13 +212,53 @@ impl WatchStream {
         let (group, seen, scope) = (Arc::clone(&self.group), self.seen, self.peer.scope());
         Ok(tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            let update = match answers.subscriptions.list_paths(&group, limits.watch_paths) {
+            let update = match answers
+                .subscriptions
+                .list_paths(&group, limits.watch_paths.per_watch)
+            {
                 Err(error) => Err(too_many(error)),
                 Ok(None) => Err(answers.not_ready(&*scope)),
                 Ok(Some(now)) => Ok(stream_state.update(&now.snapshot, &now.paths, seen, is_due)),
             };
             (stream_state, update)
         }))
+    }
+}
+
+impl http_body::Body for WatchBody {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        if self.is_done {
+            return Poll::Ready(None);
+        }
+        let status = loop {
+            match self.delivery.next_piece() {
+                Ok(Some(piece)) => return Poll::Ready(Some(Ok(Frame::data(piece)))),
+                Ok(None) => {}
+                Err(error) => break exceeded(error),
+            }
+            match ready!(self.messages.as_mut().poll_next(context)) {
+                Some(Ok(())) => {}
+                Some(Err(status)) => break status,
+                None => break Status::internal("the stream failed: call again"),
+            }
+        };
+        self.is_done = true;
+        self.delivery.end(reason(&status));
+        let mut trailers = HeaderMap::new();
+        Poll::Ready(Some(match status.add_header(&mut trailers) {
+            Ok(()) => Ok(Frame::trailers(trailers)),
+            Err(error) => Err(error),
+        }))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.is_done
     }
 }
 
@@ -219,4 +282,18 @@ fn stopping() -> Status {
 
 fn too_many(error: TooManyPaths) -> Status {
     Status::resource_exhausted(error.to_string())
+}
+
+fn exceeded(error: Exceeded) -> Status {
+    Status::resource_exhausted(error.to_string())
+}
+
+/// The value of the label `reason` for a stream that ends with a status.
+fn reason(status: &Status) -> &'static str {
+    match status.code() {
+        Code::Unavailable => "unavailable",
+        Code::Unauthenticated | Code::PermissionDenied => "access",
+        Code::ResourceExhausted => "paths_of_stream",
+        _ => "internal",
+    }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Request};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use http_body::Frame;
 use tonic::Status;
 use tonic::body::Body;
@@ -40,6 +41,11 @@ pub(in crate::server) struct ReplayBody {
     pub rest: Body,
 }
 
+/// A body that a service frames itself. In the extensions of a response it replaces the body that
+/// tonic encodes, which would copy each message for each stream.
+#[derive(Clone)]
+pub(in crate::server) struct FramedBody(Arc<Mutex<Option<Body>>>);
+
 /// The body of a reply.
 pub(in crate::server) enum ReplyBody {
     /// An encoded gRPC frame, then trailers with status OK.
@@ -48,6 +54,23 @@ pub(in crate::server) enum ReplyBody {
     Done,
     /// The body of a reply of the services.
     Forwarded(Body),
+}
+
+impl FramedBody {
+    /// Wraps a body.
+    pub fn new(body: impl http_body::Body<Data = Bytes, Error = Status> + Send + 'static) -> Self {
+        Self(Arc::new(Mutex::new(Some(Body::new(body)))))
+    }
+
+    /// Returns a response with the framed body in its extensions, if there is one, as its body.
+    pub fn unwrap(mut response: Response<Body>) -> Response<ReplyBody> {
+        let framed: Option<Self> = response.extensions_mut().remove();
+        let framed = framed.and_then(|framed| {
+            let mut body = framed.0.lock().unwrap_or_else(PoisonError::into_inner);
+            body.take()
+        });
+        response.map(|body| ReplyBody::Forwarded(framed.unwrap_or(body)))
+    }
 }
 
 impl RequestDrain {

@@ -1,6 +1,7 @@
 //! Accepting of connections: bounded in number, with TLS on TCP if there are certificates.
 
 use std::io;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -73,6 +74,10 @@ pub(in crate::server) fn connections(
                 () = tx.closed() => return,
                 accepted = listener.accept() => accepted,
             };
+            let (stream, address) = match stream {
+                Ok((stream, address)) => (Ok(stream), address),
+                Err(error) => (Err(error), None),
+            };
             match (stream, &accept_config.certificates) {
                 // A handshake runs in its own task, so a slow caller does not delay others.
                 (Ok(Stream::Tcp(stream)), Some(certificates)) => {
@@ -81,7 +86,8 @@ pub(in crate::server) fn connections(
                     let tx = tx.clone();
                     tokio::spawn(async move {
                         let connection =
-                            tls_handshake(stream, certificates, &accept_config, permit).await;
+                            tls_handshake((stream, address), certificates, &accept_config, permit)
+                                .await;
                         if let Some(connection) = connection {
                             // Sending fails only if the server no longer takes connections.
                             let _sent = tx.send(connection).await;
@@ -89,9 +95,11 @@ pub(in crate::server) fn connections(
                     });
                 }
                 (Ok(stream), _) => {
-                    let peer = match &stream {
-                        Stream::Unix(_) => Peer::over_unix_socket(&accept_config.limits),
-                        Stream::Tcp(_) | Stream::Tls(_) => Peer::anonymous(&accept_config.limits),
+                    let limits = &accept_config.limits;
+                    let peer = match (&stream, address) {
+                        (Stream::Unix(_), _) => Peer::over_unix_socket(limits),
+                        (_, Some(address)) => Peer::over_tcp(address, limits),
+                        (Stream::Tcp(_) | Stream::Tls(_), None) => Peer::anonymous(limits),
                     };
                     let connection = Connection {
                         stream,
@@ -113,15 +121,15 @@ pub(in crate::server) fn connections(
 }
 
 impl Acceptor {
-    async fn accept(&self) -> io::Result<Stream> {
+    async fn accept(&self) -> io::Result<(Stream, Option<IpAddr>)> {
         match self {
             Self::Tcp(listener) => {
-                let (stream, _) = listener.accept().await?;
+                let (stream, address) = listener.accept().await?;
                 // This fails only if the connection is closed; the next read returns that error.
                 let _set = stream.set_nodelay(true);
-                Ok(Stream::Tcp(stream))
+                Ok((Stream::Tcp(stream), Some(address.ip())))
             }
-            Self::Unix(listener) => Ok(Stream::Unix(listener.accept().await?.0)),
+            Self::Unix(listener) => Ok((Stream::Unix(listener.accept().await?.0), None)),
         }
     }
 }
@@ -137,7 +145,7 @@ impl AcceptConfig {
 }
 
 async fn tls_handshake(
-    stream: TcpStream,
+    (stream, address): (TcpStream, Option<IpAddr>),
     certificates: Arc<Certificates>,
     accept_config: &AcceptConfig,
     permit: OwnedSemaphorePermit,
@@ -166,7 +174,7 @@ async fn tls_handshake(
             generation,
             chain,
             &accept_config.callers,
-            &accept_config.limits,
+            (address, &accept_config.limits),
         ),
         stream: Stream::Tls(Box::new(stream)),
         _permit: permit,

@@ -27,7 +27,9 @@ use crate::server::Limits;
 use crate::server::access::peer::{AccessError, Peer};
 use crate::server::admission::concurrency::{ConcurrencyLimiter, Overload, RequestPermits};
 use crate::server::admission::deadline::Deadline;
-use crate::server::transport::body::{BufferedBody, ReplayBody, ReplyBody, RequestDrain};
+use crate::server::transport::body::{
+    BufferedBody, FramedBody, ReplayBody, ReplyBody, RequestDrain,
+};
 use crate::server::transport::request_counters::{
     RequestCounters, RpcMethod, RpcService, code, code_name,
 };
@@ -290,7 +292,7 @@ impl ResponseFuture {
                 }
                 State::Forwarded(future) => {
                     let Ok(reply) = ready!(Pin::new(future).poll(context));
-                    return Poll::Ready(reply.map(ReplyBody::Forwarded));
+                    return Poll::Ready(FramedBody::unwrap(reply));
                 }
                 State::Rejection(rejection, drain) => {
                     ready!(drain.poll(context));

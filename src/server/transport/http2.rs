@@ -20,6 +20,9 @@ use crate::server::Limits;
 use crate::server::access::peer::Peer;
 use crate::server::transport::connection::Connection;
 
+/// Maximum number of bytes of a stream that wait for the socket, beyond the last chunk.
+const SEND_BUFFER: usize = 64 * 1024;
+
 /// The services, called by one connection: adds the caller to each request.
 struct ConnectionService<S> {
     services: S,
@@ -95,6 +98,7 @@ fn http(limits: &Limits) -> http2::Builder<TokioExecutor> {
     let mut http = http2::Builder::new(TokioExecutor::new());
     http.timer(TokioTimer::new())
         .max_concurrent_streams(limits.streams)
+        .max_send_buf_size(SEND_BUFFER)
         .max_header_list_size(limits.header_bytes)
         .keep_alive_interval(Some(limits.keepalive))
         .keep_alive_timeout(limits.keepalive_timeout);

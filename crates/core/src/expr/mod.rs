@@ -26,6 +26,10 @@ pub struct Expression {
     tree: Arc<IdedExpr>,
 }
 
+/// The value of a variable, converted once for many evaluations.
+#[derive(Clone, Debug)]
+pub struct Variable(cel::Value);
+
 /// The functions of CEL, created once because registering all of them is slow.
 static FUNCTIONS: LazyLock<Result<Context<'static, 'static>, String>> =
     LazyLock::new(order::context);
@@ -56,6 +60,17 @@ fn parse(source: &str) -> Result<Program, String> {
     Program::compile(source).map_err(|e| format!("does not parse: {}", first_line(&e.to_string())))
 }
 
+impl Variable {
+    /// Converts a value.
+    ///
+    /// # Errors
+    /// The value is too large.
+    pub fn of(value: &Value) -> Result<Self, String> {
+        guard::check_variable(value)?;
+        Ok(Self(convert::to_cel(value)))
+    }
+}
+
 impl Expression {
     /// Compiles an expression.
     ///
@@ -79,14 +94,31 @@ impl Expression {
     /// # Errors
     /// A run-time error, such as a missing field, or a variable that is too large.
     pub fn evaluate(&self, variables: &[(&str, &Value)]) -> Result<Value, String> {
-        let functions = FUNCTIONS.as_ref().map_err(Clone::clone)?;
-        let mut context = functions.new_inner_scope();
         for (_, value) in variables {
             guard::check_variable(value)?;
         }
         cost::check(&self.tree.expr, variables)?;
+        let variables = variables.iter();
+        let variables = variables.map(|(name, value)| Ok((*name, Variable::of(value)?)));
+        let variables = variables.collect::<Result<Vec<_>, String>>()?;
+        let borrowed: Vec<_> = variables
+            .iter()
+            .map(|(name, value)| (*name, value))
+            .collect();
+        self.evaluate_variables(&borrowed)
+    }
+
+    /// Evaluates the expression with variables that were converted before. The cost does not depend
+    /// on the size of variables that the expression does not walk.
+    ///
+    /// # Errors
+    /// A run-time error, such as a missing field.
+    pub fn evaluate_variables(&self, variables: &[(&str, &Variable)]) -> Result<Value, String> {
+        let functions = FUNCTIONS.as_ref().map_err(Clone::clone)?;
+        let mut context = functions.new_inner_scope();
         for (name, value) in variables {
-            context.add_variable_from_value(*name, convert::to_cel(value));
+            // Clones share lists, maps and strings.
+            context.add_variable_from_value(*name, value.0.clone());
         }
         let value = cel::Value::resolve(&self.tree, &context).map_err(|e| e.to_string())?;
         convert::from_cel(&value)
