@@ -14,7 +14,8 @@ use super::object_cache::ObjectCache;
 use super::shared_state::SharedState;
 use crate::insight::SourceProblems;
 use crate::server::{
-    BoundListener, Certificates, ConcurrencyLimiter, EnvoyCounters, RequestCounters, StdListener,
+    BoundCounters, BoundListener, Certificates, ConcurrencyLimiter, ConnectionTable, EnvoyCounters,
+    HeldBytes, RequestCounters, StdListener,
 };
 use crate::snapshot::{BuildStats, Snapshot};
 use crate::source::cluster::{ApiRequestCounts, ApiRequestRecorder};
@@ -31,6 +32,9 @@ pub(super) struct MetricsSource {
     pub request_counters: Arc<RequestCounters>,
     pub concurrency: Arc<ConcurrencyLimiter>,
     pub envoy: Arc<EnvoyCounters>,
+    pub bounds: Arc<BoundCounters>,
+    pub held_bytes: Arc<HeldBytes>,
+    pub connections: Arc<ConnectionTable>,
     pub calls: Option<ApiRequestRecorder>,
     pub certificates: Option<Arc<Certificates>>,
     /// The metrics of objects as they were when the object cache was last free.
@@ -72,6 +76,7 @@ impl MetricsSource {
         ));
         metrics.push(self.request_durations());
         metrics.extend(self.request_metrics());
+        metrics.extend(self.caller_metrics());
         let counts = self
             .calls
             .as_ref()
@@ -146,6 +151,29 @@ impl MetricsSource {
                 "entail_envoy_too_large",
                 "Requests of Envoy whose answer exceeds a limit",
                 self.envoy.too_large.load(Ordering::Relaxed),
+            ),
+        ]
+    }
+
+    /// What callers make the server hold, and how often they exceeded a bound.
+    fn caller_metrics(&self) -> [Metric; 3] {
+        let counts = self.bounds.counts().into_iter();
+        let counts = counts.map(|(bound, count)| (vec![("bound", bound.to_owned())], count));
+        [
+            Metric::counters(
+                "entail_bounds_exceeded",
+                "Requests refused and connections ended because of a bound",
+                counts.collect(),
+            ),
+            Metric::gauge(
+                "entail_connections",
+                "Open connections, without those of the health listener",
+                self.connections.count() as f64,
+            ),
+            Metric::gauge(
+                "entail_held_bytes",
+                "Bytes of replies that are not written and of requests that are not complete",
+                self.held_bytes.held() as f64,
             ),
         ]
     }

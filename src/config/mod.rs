@@ -10,7 +10,8 @@ mod envoy;
 
 use crate::server::{Address, AllowLists, SanPattern};
 pub use crate::server::{
-    DEFAULT_MAX_CONCURRENCY, DEFAULT_MAX_CONCURRENCY_PER_CLIENT, Limits, TlsFiles,
+    DEFAULT_MAX_CONCURRENCY, DEFAULT_MAX_CONCURRENCY_PER_CLIENT, DEFAULT_MAX_CONNECTIONS,
+    DEFAULT_MAX_CONNECTIONS_PER_CLIENT, Limits, TlsFiles,
 };
 pub use crate::telemetry::{LogFormat, LogSettings};
 pub use callers::read_callers;
@@ -357,6 +358,17 @@ impl ServeSettings {
         let limits = &self.limits;
         [
             ("connections", limits.connections == 0),
+            ("connections per client", limits.connections_per_client == 0),
+            ("health connections", limits.health_connections == 0),
+            ("connection setup", limits.connection_setup.is_zero()),
+            (
+                "held bytes per connection",
+                limits.held_bytes_per_connection == 0,
+            ),
+            ("held bytes", limits.held_bytes == 0),
+            ("reply progress", limits.reply_progress.is_zero()),
+            ("request arrival", limits.request_arrival.is_zero()),
+            ("probes per connection", limits.probes_per_connection == 0),
             ("request bytes", limits.request_bytes == 0),
             ("reply bytes", limits.reply_bytes == 0),
             ("streams", limits.streams == 0),

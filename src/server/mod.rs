@@ -25,8 +25,14 @@ pub use access::review::{Authorizer, ResourceAttributes, ReviewFuture, TokenAuth
 pub use access::rules::{
     AccessRule, AccessRules, AccessRulesDocument, AllowLists, SanPattern, SanPatternError,
 };
+pub use admission::bounds::BoundCounters;
 pub use admission::concurrency::ConcurrencyLimiter;
-pub use admission::limits::{DEFAULT_MAX_CONCURRENCY, DEFAULT_MAX_CONCURRENCY_PER_CLIENT, Limits};
+pub use admission::connections::ConnectionTable;
+pub use admission::held_bytes::HeldBytes;
+pub use admission::limits::{
+    DEFAULT_MAX_CONCURRENCY, DEFAULT_MAX_CONCURRENCY_PER_CLIENT, DEFAULT_MAX_CONNECTIONS,
+    DEFAULT_MAX_CONNECTIONS_PER_CLIENT, Limits,
+};
 pub use envoy::{EnvoyCounters, EnvoyDialect, EnvoyDocument, EnvoySettings};
 pub use serve::{Security, ServeError, Server};
 pub use services::health::Health;

@@ -1,24 +1,22 @@
 //! The server: runs the services on listeners until shutdown.
 
-use std::convert::Infallible;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{Request, Response};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tonic::body::Body;
-use tonic::codegen::Service;
 use tonic::service::Routes;
 
 use crate::api::descriptors;
 use crate::api::envoy::authorization_server::AuthorizationServer;
 use crate::api::server_stubs::effective_policy_service_server::EffectivePolicyServiceServer;
 use crate::api::server_stubs::policy_insight_service_server::PolicyInsightServiceServer;
+use crate::server::admission::bounds::BoundCounters;
 use crate::server::admission::concurrency::ConcurrencyLimiter;
+use crate::server::admission::connections::{ConnectionLimits, ConnectionTable};
+use crate::server::admission::held_bytes::{HeldBytes, UNREAD_TICKS};
+use crate::server::admission::limits::PROBE_REQUEST_BYTES;
 use crate::server::envoy::{AuthorizationHandler, EnvoyCounters, EnvoySettings};
 use crate::server::services::effective_policy::EffectivePolicyHandler;
 use crate::server::services::policy_insight::PolicyInsightHandler;
@@ -53,6 +51,11 @@ pub struct Server {
     envoy_counters: Arc<EnvoyCounters>,
     request_counters: Arc<RequestCounters>,
     concurrency: Arc<ConcurrencyLimiter>,
+    bounds: Arc<BoundCounters>,
+    held_bytes: Arc<HeldBytes>,
+    connections: Arc<ConnectionTable>,
+    /// The connections of the health listener.
+    probes: Arc<ConnectionTable>,
 }
 
 /// TLS and access control.
@@ -76,6 +79,17 @@ impl Server {
         security: Security,
     ) -> Self {
         let concurrency = Arc::new(ConcurrencyLimiter::new(&limits));
+        let (held_bytes, bounds) = (HeldBytes::new(&limits), Arc::<BoundCounters>::default());
+        let table =
+            |sizes: ConnectionLimits| ConnectionTable::new(sizes, &limits, (&held_bytes, &bounds));
+        let connections = table(ConnectionLimits {
+            total: limits.connections,
+            per_client: limits.connections_per_client,
+        });
+        let probes = table(ConnectionLimits {
+            total: limits.health_connections,
+            per_client: limits.health_connections.div_ceil(2),
+        });
         Self {
             answers,
             health,
@@ -85,6 +99,10 @@ impl Server {
             envoy_counters: Arc::default(),
             request_counters: Arc::default(),
             concurrency,
+            bounds,
+            held_bytes,
+            connections,
+            probes,
         }
     }
 
@@ -108,6 +126,21 @@ impl Server {
     /// Returns the limiter that counts the requests in progress.
     pub fn concurrency(&self) -> Arc<ConcurrencyLimiter> {
         Arc::clone(&self.concurrency)
+    }
+
+    /// Returns the counters of exceeded bounds.
+    pub fn bounds(&self) -> Arc<BoundCounters> {
+        Arc::clone(&self.bounds)
+    }
+
+    /// Returns the bytes that are held for callers.
+    pub fn held_bytes(&self) -> Arc<HeldBytes> {
+        Arc::clone(&self.held_bytes)
+    }
+
+    /// Returns the open connections, without those of the health listener.
+    pub fn connections(&self) -> Arc<ConnectionTable> {
+        Arc::clone(&self.connections)
     }
 
     /// Serves all services on `listeners`, and only health on `health_alone`, until `shutdown`
@@ -137,10 +170,11 @@ impl Server {
         }
         let mut probes = JoinSet::new();
         if let Some(listener) = health_alone {
-            let health = Routes::new(self.health.probe_service()).prepare();
+            let health = self.health_alone();
             // Kubelet probes do not use TLS. Their connections have a limit of their own.
             let accept_config = AcceptConfig {
                 certificates: None,
+                connections: Arc::clone(&self.probes),
                 ..self.accept_config()
             };
             probes.spawn(accept(
@@ -152,6 +186,7 @@ impl Server {
         }
         tokio::select! {
             () = shutdown => {}
+            () = self.end_unread() => {}
             Some(result) = serving.join_next() => result?,
             Some(result) = probes.join_next() => result?,
         }
@@ -174,18 +209,38 @@ impl Server {
 
     fn accept_config(&self) -> AcceptConfig {
         AcceptConfig {
-            permits: Arc::new(Semaphore::new(self.limits.connections)),
+            connections: Arc::clone(&self.connections),
             certificates: self.security.certificates.clone(),
             callers: Arc::new(self.security.callers.clone()),
-            limits: Arc::new(self.limits.clone()),
+            setup: self.limits.connection_setup,
         }
+    }
+
+    /// Ends the connections whose callers do not read their replies. Never completes.
+    async fn end_unread(&self) {
+        let interval = self.limits.reply_progress / UNREAD_TICKS;
+        loop {
+            tokio::time::sleep(interval).await;
+            let tick = self.held_bytes.advance();
+            self.connections.end_unread(tick);
+            self.probes.end_unread(tick);
+        }
+    }
+
+    /// The service of the health listener.
+    fn health_alone(&self) -> FastPathService {
+        let health = self.health.probe_service();
+        let health = health.max_decoding_message_size(PROBE_REQUEST_BYTES);
+        let snapshots = Arc::clone(self.answers.subscriptions.snapshots());
+        let routes = Routes::new(health).prepare();
+        FastPathService::of_health_alone(snapshots, &self.limits, routes, self.bounds())
     }
 
     /// Wraps the services in the fast path for look-ups.
     fn fast_path(&self, services: Routes) -> FastPathService {
         let snapshots = Arc::clone(self.answers.subscriptions.snapshots());
         let counters = (self.request_counters(), self.concurrency());
-        FastPathService::new(snapshots, &self.limits, services, counters)
+        FastPathService::new(snapshots, &self.limits, services, counters, self.bounds())
     }
 
     fn services(&self, stop: &CancellationToken) -> Result<Routes, ServeError> {
@@ -229,17 +284,17 @@ impl Server {
             .add_service(
                 self.health
                     .main_service()
-                    .max_decoding_message_size(request_bytes),
+                    .max_decoding_message_size(PROBE_REQUEST_BYTES),
             )
             .add_service(
                 reflection()
                     .build_v1()?
-                    .max_decoding_message_size(request_bytes),
+                    .max_decoding_message_size(PROBE_REQUEST_BYTES),
             )
             .add_service(
                 reflection()
                     .build_v1alpha()?
-                    .max_decoding_message_size(request_bytes),
+                    .max_decoding_message_size(PROBE_REQUEST_BYTES),
             )
             .prepare())
     }
@@ -254,16 +309,12 @@ async fn join_all(tasks: &mut JoinSet<()>) {
 }
 
 /// Serves on one listener until `stop` is cancelled and its connections are closed.
-async fn accept<S, B>(
+async fn accept(
     (listener, accept_config): (BoundListener, AcceptConfig),
-    services: S,
+    services: FastPathService,
     limits: Limits,
     stop: CancellationToken,
-) where
-    S: Service<Request<Body>, Response = Response<B>, Error = Infallible> + Clone + Send + 'static,
-    S::Future: Send,
-    B: http_body::Body<Data = Bytes, Error = tonic::Status> + Send + 'static,
-{
+) {
     let (incoming, _file) = match listener.socket {
         Socket::Tcp(socket) => (Acceptor::Tcp(socket), None),
         Socket::Unix(socket, file) => (Acceptor::Unix(socket), Some(file)),

@@ -35,7 +35,7 @@ pub fn frame(message: &[u8]) -> Bytes {
 
 /// Sends bytes as the body of a request. Returns the gRPC status, or `None` if the stream was
 /// reset.
-async fn status(requests: &Requests, method: &str, bytes: Bytes) -> Option<String> {
+pub async fn status(requests: &Requests, method: &str, bytes: Bytes) -> Option<String> {
     let mut requests = requests.clone().ready().await.ok()?;
     let (reply, mut body) = requests.send_request(request(method), false).ok()?;
     body.send_data(bytes, true).ok()?;

@@ -143,6 +143,8 @@ async fn start_with_limits(total: usize, per_connection: usize) -> Running {
     start(move |settings| {
         settings.limits.requests = total;
         settings.limits.requests_per_connection = per_connection;
+        // Requests stay open as long as a test needs them.
+        settings.limits.request_arrival = Duration::from_secs(3600);
     })
     .await
 }

@@ -10,6 +10,7 @@
 )]
 
 mod admin;
+mod callers;
 mod drain;
 mod envoy;
 mod follow;

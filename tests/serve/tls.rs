@@ -1,7 +1,7 @@
 //! TLS: authentication of clients, permissions by certificate name, and reloads of certificates.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use entail::api::v1;
 use entail::app::serve;
@@ -54,6 +54,11 @@ impl Ca {
 
     /// Signs a certificate for some names; names with `://` are URIs.
     pub fn sign(&self, names: &[&str]) -> Pair {
+        self.sign_until(names, None)
+    }
+
+    /// Signs a certificate that expires at a time.
+    pub fn sign_until(&self, names: &[&str], end: Option<SystemTime>) -> Pair {
         let (uris, hosts): (Vec<&str>, Vec<&str>) = names.iter().partition(|n| n.contains("://"));
         let hosts: Vec<String> = hosts.iter().map(|&name| name.to_owned()).collect();
         let mut params = CertificateParams::new(hosts).unwrap();
@@ -61,6 +66,9 @@ impl Ca {
             .into_iter()
             .map(|uri| SanType::URI(uri.try_into().unwrap()));
         params.subject_alt_names.extend(uris);
+        if let Some(end) = end {
+            params.not_after = end.into();
+        }
         let key = KeyPair::generate().unwrap();
         let cert = params.signed_by(&key, &self.0).unwrap();
         Pair {
@@ -298,4 +306,45 @@ async fn invalid_files_are_errors_at_the_start() {
     let error = serve(settings, |_| {}, std::future::pending()).await;
     let message = error.unwrap_err().to_string();
     assert!(message.contains("cannot be used"), "{message}");
+}
+
+/// Before, a connection outlived the certificate of its client.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_ends_when_its_certificate_expires() {
+    let ca = Ca::new();
+    let server = TlsServer::start(&ca, |_| {}).await;
+    let lasting = ca.sign(&["neighbour.svc"]);
+    server.until(&ca, &lasting, true).await;
+    let neighbour = server.connect(&ca, Some(&lasting)).await.unwrap();
+    let end = SystemTime::now() + Duration::from_secs(3);
+    let brief = ca.sign_until(&["proxy.svc"], Some(end));
+    let open = server.connect(&ca, Some(&brief)).await.unwrap();
+    get(&open).await.unwrap();
+    // After GOAWAY the client connects again, which fails.
+    let patience = Instant::now() + PATIENCE;
+    while get(&open).await.is_ok() {
+        assert!(Instant::now() < patience, "the connection does not end");
+        get(&neighbour).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    get(&neighbour).await.unwrap();
+    server.stop().await;
+}
+
+/// Counts new connections of one certificate.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_has_a_share_of_connections() {
+    let ca = Ca::new();
+    let server = TlsServer::start(&ca, |settings| settings.limits.connections_per_client = 5).await;
+    let (greedy, other) = (ca.sign(&["greedy.svc"]), ca.sign(&["other.svc"]));
+    server.until(&ca, &other, true).await;
+    let mut open = Vec::new();
+    for _ in 0..5 {
+        let channel = server.connect(&ca, Some(&greedy)).await.unwrap();
+        get(&channel).await.unwrap();
+        open.push(channel);
+    }
+    // All come from one address, so the oldest idle connection gives way to this one.
+    server.get(&ca, Some(&other)).await.unwrap();
+    server.stop().await;
 }

@@ -8,7 +8,8 @@ use super::args::{ClusterArgs, ControllerArgs, ManifestArgs};
 use super::connect::DEFAULT_SERVER;
 use crate::config::{
     DEFAULT_CHECKPOINT_INTERVAL, DEFAULT_DRAIN_TIMEOUT, DEFAULT_MAX_CONCURRENCY,
-    DEFAULT_MAX_CONCURRENCY_PER_CLIENT, Limits, TlsFiles,
+    DEFAULT_MAX_CONCURRENCY_PER_CLIENT, DEFAULT_MAX_CONNECTIONS,
+    DEFAULT_MAX_CONNECTIONS_PER_CLIENT, Limits, TlsFiles,
 };
 
 /// Log format.
@@ -110,6 +111,12 @@ pub struct ServeArgs {
     /// Maximum number of concurrent requests per connection.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_CONCURRENCY_PER_CLIENT)]
     pub max_concurrency_per_client: usize,
+    /// Maximum number of connections; beyond it, silent and idle ones give way to new ones.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_CONNECTIONS)]
+    pub max_connections: usize,
+    /// Maximum number of connections from one address, and with one client certificate.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_CONNECTIONS_PER_CLIENT)]
+    pub max_connections_per_client: usize,
     /// Maximum number of watch streams.
     #[arg(long, value_name = "N", default_value_t = Limits::default().watches)]
     pub max_watches: usize,
@@ -147,6 +154,8 @@ impl ServeArgs {
         Limits {
             requests: self.max_concurrency,
             requests_per_connection: self.max_concurrency_per_client,
+            connections: self.max_connections,
+            connections_per_client: self.max_connections_per_client,
             watches: self.max_watches,
             watches_per_connection: self.max_watches_per_client,
             ..Limits::default()

@@ -1,6 +1,6 @@
 //! The caller of a connection, and what its certificate permits.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,9 +8,9 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tonic::{Request, Status};
 
 use crate::insight::AccessScope;
-use crate::server::Limits;
 use crate::server::access::rules::{AccessRules, CallerAccess, caller_name};
 use crate::server::admission::concurrency::Permits;
+use crate::server::admission::connections::{ClientAddress, ConnectionEntry};
 use crate::server::tls::certificates::Certificates;
 use crate::server::transport::request_counters::RpcService;
 
@@ -23,15 +23,12 @@ pub(in crate::server) struct Peer(Arc<PeerState>);
 struct PeerState {
     /// Identity of a caller over TLS; `None` over plain TCP and Unix sockets.
     identity: Option<TlsIdentity>,
-    is_unix_socket: bool,
     /// Who shares a share of what callers can hold.
     caller: Arc<str>,
     /// Paths and kinds that the caller may see; everything if no access rule restricts it.
     scope: Arc<AccessScope>,
-    /// One permit per stream of `WatchEffectivePolicies`.
-    watches: Arc<Permits>,
-    /// One permit per request in progress.
-    requests: Arc<Permits>,
+    /// The connection, with the permits and the bytes that it holds.
+    connection: Arc<ConnectionEntry>,
 }
 
 /// The identity of a caller over TLS.
@@ -54,40 +51,29 @@ pub(in crate::server) enum AccessError {
 }
 
 impl Peer {
-    /// Creates a caller over plain TCP, which may call everything.
-    pub fn anonymous(limits: &Limits) -> Self {
-        Self::new(None, limits, false, "tcp".into())
-    }
-
-    /// Creates a caller over plain TCP at an address. All callers at one address share their share,
-    /// as do those in one IPv6 network of 64 bits, which one host can use alone.
-    pub fn over_tcp(address: IpAddr, limits: &Limits) -> Self {
-        Self::new(None, limits, false, address_name(address).into())
-    }
-
-    /// Creates a caller over a Unix socket, which may call everything.
-    pub fn over_unix_socket(limits: &Limits) -> Self {
-        Self::new(None, limits, true, "unix".into())
+    /// Creates a caller over plain TCP or a Unix socket, which may call everything.
+    pub fn plain(connection: Arc<ConnectionEntry>) -> Self {
+        let caller = address_name(connection.address()).into();
+        Self::new(None, connection, caller)
     }
 
     /// Returns how the caller connects: `unix`, `tls` or `tcp`.
     pub fn transport(&self) -> &'static str {
         match &self.0.identity {
             Some(_) => "tls",
-            None if self.0.is_unix_socket => "unix",
+            None if self.is_unix_socket() => "unix",
             None => "tcp",
         }
     }
 
     /// Reports whether the caller uses a Unix socket, whose file mode controls access.
     pub fn is_unix_socket(&self) -> bool {
-        self.0.is_unix_socket
+        self.0.connection.address() == ClientAddress::UnixSocket
     }
 
     fn new(
         identity: Option<TlsIdentity>,
-        limits: &Limits,
-        is_unix_socket: bool,
+        connection: Arc<ConnectionEntry>,
         caller: Arc<str>,
     ) -> Self {
         let scope = identity
@@ -96,10 +82,8 @@ impl Peer {
         Self(Arc::new(PeerState {
             scope: scope.unwrap_or_default(),
             identity,
-            is_unix_socket,
             caller,
-            watches: Permits::new(limits.watches_per_connection),
-            requests: Permits::new(limits.requests_per_connection),
+            connection,
         }))
     }
 
@@ -111,12 +95,22 @@ impl Peer {
 
     /// Returns the permits of the connection for streams of `WatchEffectivePolicies`.
     pub fn watches(&self) -> &Arc<Permits> {
-        &self.0.watches
+        &self.0.connection.watches
     }
 
     /// Returns the permits of the connection for requests.
     pub fn requests(&self) -> &Arc<Permits> {
-        &self.0.requests
+        &self.0.connection.requests
+    }
+
+    /// Returns the permits of the connection for health and reflection.
+    pub fn probes(&self) -> &Arc<Permits> {
+        &self.0.connection.probes
+    }
+
+    /// Returns the connection.
+    pub fn connection(&self) -> &Arc<ConnectionEntry> {
+        &self.0.connection
     }
 
     /// Returns the paths and kinds that the access rule of the caller permits.
@@ -141,17 +135,17 @@ impl Peer {
         generation: u64,
         chain: Vec<CertificateDer<'static>>,
         callers: &AccessRules,
-        (address, limits): (Option<IpAddr>, &Limits),
+        connection: Arc<ConnectionEntry>,
     ) -> Self {
         let by_name = chain.first().map(|certificate| caller_name(certificate));
-        let caller = by_name.unwrap_or_else(|| address.map_or_else(|| "tls".into(), address_name));
+        let caller = by_name.unwrap_or_else(|| address_name(connection.address()));
         let identity = TlsIdentity {
             access: callers.access(chain.first()),
             certificates,
             chain,
             verified_generation: AtomicU64::new(generation),
         };
-        Self::new(Some(identity), limits, false, caller.into())
+        Self::new(Some(identity), connection, caller.into())
     }
 
     /// Checks that the caller may call a service. Verifies the certificate again if the trusted CAs
@@ -177,13 +171,11 @@ impl Peer {
     }
 }
 
-fn address_name(address: IpAddr) -> String {
-    match address.to_canonical() {
-        IpAddr::V6(address) => {
-            let network = address.to_bits() & (u128::MAX << 64);
-            format!("{}/64", Ipv6Addr::from_bits(network))
-        }
-        address => address.to_string(),
+fn address_name(address: ClientAddress) -> String {
+    match address {
+        ClientAddress::Ip(IpAddr::V6(network)) => format!("{network}/64"),
+        ClientAddress::Ip(address) => address.to_string(),
+        ClientAddress::UnixSocket => "unix".to_owned(),
     }
 }
 

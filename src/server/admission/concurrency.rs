@@ -1,6 +1,10 @@
 //! Limits for concurrent requests. A request holds permits from the arrival of its headers until
 //! its reply, including the time that it waits for a thread. Excess requests are therefore rejected
 //! at once, and admitted ones do not queue behind them.
+//!
+//! The permit of the connection is held until the reply is written: a caller that does not read its
+//! replies uses up its own permits. The others limit work, and are returned with the reply, because
+//! such a caller must not use up those of everyone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,6 +14,8 @@ use http::{HeaderName, HeaderValue, Response};
 
 use crate::server::Limits;
 use crate::server::access::peer::Peer;
+use crate::server::admission::bounds::Bound;
+use crate::server::admission::held_bytes::HeldLimit;
 use crate::server::transport::body::ReplyBody;
 use crate::server::transport::request_counters::RpcService;
 
@@ -43,9 +49,10 @@ pub struct ConcurrencyLimiter {
 /// and one of the server.
 #[derive(Debug)]
 pub(in crate::server) struct RequestPermits {
-    _connection: Permit,
+    connection: Permit,
     _access_rule: Option<Permit>,
-    _server: Permit,
+    /// Requests for health and reflection have none: health must respond under any load.
+    _server: Option<Permit>,
 }
 
 /// The limit that a rejected request exceeds.
@@ -55,6 +62,15 @@ pub(in crate::server) enum Overload {
     Caller,
     /// The limit of the server.
     Server,
+    /// The limit of the connection for health and reflection.
+    Probes,
+}
+
+impl RequestPermits {
+    /// Returns all permits but the one of the connection, which the reply holds.
+    pub fn into_connection(self) -> Permit {
+        self.connection
+    }
 }
 
 impl Permits {
@@ -75,7 +91,7 @@ impl Permits {
     }
 
     /// Returns the number of permits in use.
-    fn in_use(&self) -> usize {
+    pub fn in_use(&self) -> usize {
         // A failed `try_acquire` exceeds the limit for a moment.
         self.in_use.load(Ordering::Relaxed).min(self.limit)
     }
@@ -100,8 +116,7 @@ impl ConcurrencyLimiter {
         }
     }
 
-    /// Acquires the permits of a request. Returns `None` for health, which must respond under any
-    /// load, and for reflection: they need no permits.
+    /// Acquires the permits of a request. Health and reflection need only one of their connection.
     ///
     /// # Errors
     /// Returns the limit that is reached.
@@ -109,11 +124,18 @@ impl ConcurrencyLimiter {
         &self,
         service: RpcService,
         peer: &Peer,
-    ) -> Result<Option<RequestPermits>, Overload> {
+    ) -> Result<RequestPermits, Overload> {
         let server = match service {
             RpcService::Policies | RpcService::Envoy => &self.look_ups,
             RpcService::Insight => &self.insight,
-            RpcService::Health | RpcService::Other => return Ok(None),
+            RpcService::Health | RpcService::Other => {
+                let connection = peer.probes().try_acquire().ok_or(Overload::Probes)?;
+                return Ok(RequestPermits {
+                    connection,
+                    _access_rule: None,
+                    _server: None,
+                });
+            }
         };
         let connection = peer.requests().try_acquire().ok_or(Overload::Caller)?;
         let access_rule = match peer.rule_permits() {
@@ -121,11 +143,11 @@ impl ConcurrencyLimiter {
             None => None,
         };
         let server = server.try_acquire().ok_or(Overload::Server)?;
-        Ok(Some(RequestPermits {
-            _connection: connection,
+        Ok(RequestPermits {
+            connection,
             _access_rule: access_rule,
-            _server: server,
-        }))
+            _server: Some(server),
+        })
     }
 
     /// Acquires the permits of a stream of `WatchEffectivePolicies`.
@@ -136,9 +158,9 @@ impl ConcurrencyLimiter {
         let connection = peer.watches().try_acquire().ok_or(Overload::Caller)?;
         let server = self.watches.try_acquire().ok_or(Overload::Server)?;
         Ok(RequestPermits {
-            _connection: connection,
+            connection,
             _access_rule: None,
-            _server: server,
+            _server: Some(server),
         })
     }
 
@@ -161,26 +183,56 @@ impl Overload {
     /// Returns the reply to the request: RESOURCE_EXHAUSTED, and the time to wait before a retry.
     /// Built from static headers, because an overloaded server sends many of them.
     pub fn reply(self) -> Response<ReplyBody> {
-        let message = match self {
+        exhausted(match self {
             Self::Caller => {
-                "too%20many%20concurrent%20requests%20of%20this%20caller%3A%20send%20fewer"
+                "too%20many%20concurrent%20requests%20of%20this%20caller%3A%20send%20fewer%2C%20or%20read%20the%20replies"
             }
             Self::Server => "too%20many%20concurrent%20requests%3A%20try%20again%20later",
-        };
-        let mut reply = Response::new(ReplyBody::Done);
-        let headers = reply.headers_mut();
-        headers.reserve(4);
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
-        headers.insert("grpc-status", HeaderValue::from_static("8"));
-        headers.insert("grpc-message", HeaderValue::from_static(message));
-        headers.insert(PUSHBACK, HeaderValue::from_static("100"));
-        reply
+            Self::Probes => {
+                "too%20many%20concurrent%20requests%20for%20health%20and%20reflection%20on%20this%20connection%3A%20send%20fewer"
+            }
+        })
     }
+}
+
+impl HeldLimit {
+    /// Returns the reply to the request: RESOURCE_EXHAUSTED, and the time to wait before a retry.
+    pub fn reply(self) -> Response<ReplyBody> {
+        exhausted(match self {
+            Self::Connection => {
+                "this%20connection%20holds%20too%20many%20bytes%3A%20read%20the%20replies%2C%20or%20send%20fewer%20requests%20at%20once"
+            }
+            Self::Server => {
+                "all%20connections%20together%20hold%20too%20many%20bytes%3A%20try%20again%20later"
+            }
+        })
+    }
+
+    /// Returns the bound that is exceeded.
+    pub fn bound(self) -> Bound {
+        match self {
+            Self::Connection => Bound::BytesOfConnection,
+            Self::Server => Bound::Bytes,
+        }
+    }
+}
+
+/// Returns RESOURCE_EXHAUSTED with a percent-encoded message.
+fn exhausted(message: &'static str) -> Response<ReplyBody> {
+    let mut reply = Response::new(ReplyBody::Done);
+    let headers = reply.headers_mut();
+    headers.reserve(4);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    headers.insert("grpc-status", HeaderValue::from_static("8"));
+    headers.insert("grpc-message", HeaderValue::from_static(message));
+    headers.insert(PUSHBACK, HeaderValue::from_static("100"));
+    reply
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::admission::connections::ConnectionEntry;
 
     #[test]
     fn permits_are_acquired_and_returned() {
@@ -208,7 +260,8 @@ mod tests {
             ..Limits::default()
         };
         let limiter = ConcurrencyLimiter::new(&limits);
-        let (greedy, other) = (Peer::anonymous(&limits), Peer::anonymous(&limits));
+        let peer = || Peer::plain(ConnectionEntry::detached(&limits));
+        let (greedy, other) = (peer(), peer());
         let admit = |service, peer: &Peer| limiter.admit(service, peer);
         let _two = [
             admit(RpcService::Policies, &greedy),
@@ -232,6 +285,13 @@ mod tests {
             admit(RpcService::Insight, &other).unwrap_err(),
             Overload::Server
         );
-        assert!(admit(RpcService::Health, &greedy).unwrap().is_none());
+        assert!(admit(RpcService::Health, &greedy).is_ok());
+        let _probes: Vec<_> =
+            std::iter::from_fn(|| admit(RpcService::Health, &greedy).ok()).collect();
+        assert_eq!(
+            admit(RpcService::Other, &greedy).unwrap_err(),
+            Overload::Probes
+        );
+        assert!(admit(RpcService::Health, &other).is_ok());
     }
 }

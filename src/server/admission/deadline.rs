@@ -15,20 +15,32 @@ const DIGITS: usize = 8;
 /// The time at which a request fails with DEADLINE_EXCEEDED.
 #[derive(Debug)]
 pub(in crate::server) struct Deadline {
+    arrived: Instant,
+    /// The deadline of the caller.
     at: Option<Instant>,
     max_timeout: Duration,
     /// Created when the request first waits, which most requests never do.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
+/// The time until which the message of a request must arrive.
+#[derive(Debug)]
+pub(in crate::server) struct ArrivalTimer {
+    timeout: Duration,
+    /// Whether the time begins again with every part that arrives, for streams of messages.
+    is_idle_timeout: bool,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
 impl Deadline {
-    /// Returns the deadline of a request that arrives now: the timeout of the caller, but at most
-    /// `max_timeout`. A malformed timeout is ignored.
-    pub fn of(headers: &HeaderMap, max_timeout: Duration) -> Self {
+    /// Returns the deadline of a request that arrived at `arrived`: the timeout of the caller, but at
+    /// most `max_timeout`. A malformed timeout is ignored.
+    pub fn of(headers: &HeaderMap, arrived: Instant, max_timeout: Duration) -> Self {
         let timeout = headers.get(TIMEOUT);
         let timeout = timeout.and_then(|value| parse(value.as_bytes()));
         Self {
-            at: timeout.map(|timeout| Instant::now() + timeout.min(max_timeout)),
+            arrived,
+            at: timeout.map(|timeout| arrived + timeout.min(max_timeout)),
             max_timeout,
             timer: None,
         }
@@ -41,10 +53,61 @@ impl Deadline {
 
     /// Ready when the deadline has passed.
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let timer = self.timer.get_or_insert_with(|| {
-            let at = self.at.unwrap_or_else(|| Instant::now() + self.max_timeout);
-            Box::pin(tokio::time::sleep_until(at))
-        });
+        let at = self.at.unwrap_or(self.arrived + self.max_timeout);
+        self.poll_until(at, context)
+    }
+
+    /// Ready when the deadline or the time for the arrival of the message has passed: `true` for
+    /// the latter.
+    pub fn poll_arrival(&mut self, timeout: Duration, context: &mut Context<'_>) -> Poll<bool> {
+        let at = self.at.unwrap_or(self.arrived + self.max_timeout);
+        let arrival = self.arrived + timeout;
+        self.poll_until(at.min(arrival), context)
+            .map(|()| arrival < at)
+    }
+
+    fn poll_until(&mut self, at: Instant, context: &mut Context<'_>) -> Poll<()> {
+        let timer = self
+            .timer
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at)));
+        if timer.deadline() != at {
+            timer.as_mut().reset(at);
+        }
+        timer.as_mut().poll(context)
+    }
+}
+
+impl ArrivalTimer {
+    /// A timer for a whole message.
+    pub fn of_message(timeout: Duration) -> Self {
+        Self {
+            timeout,
+            is_idle_timeout: false,
+            timer: None,
+        }
+    }
+
+    /// A timer for each part of a stream of messages.
+    pub fn of_parts(timeout: Duration) -> Self {
+        Self {
+            is_idle_timeout: true,
+            ..Self::of_message(timeout)
+        }
+    }
+
+    /// Notes that a part has arrived.
+    pub fn received(&mut self) {
+        if self.is_idle_timeout {
+            self.timer = None;
+        }
+    }
+
+    /// Ready when the time has passed. It begins with the first call.
+    pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let timeout = self.timeout;
+        let timer = self
+            .timer
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
         timer.as_mut().poll(context)
     }
 }
@@ -99,7 +162,7 @@ mod tests {
         let mut deadline = |timeout: Option<&str>, max_timeout| {
             headers.clear();
             headers.extend(timeout.map(|timeout| (TIMEOUT, timeout.parse().unwrap())));
-            Deadline::of(&headers, Duration::from_millis(max_timeout))
+            Deadline::of(&headers, Instant::now(), Duration::from_millis(max_timeout))
         };
         assert!(deadline(Some("0m"), 60_000).has_passed());
         assert!(!deadline(Some("9H"), 60_000).has_passed());

@@ -8,13 +8,26 @@ use crate::subscription::{ByteLimits, HoldingLimits, PathLimits};
 pub const DEFAULT_MAX_CONCURRENCY: usize = 2_048;
 /// Default of `--max-concurrency-per-client`.
 pub const DEFAULT_MAX_CONCURRENCY_PER_CLIENT: usize = 512;
+/// Default of `--max-connections`.
+pub const DEFAULT_MAX_CONNECTIONS: usize = 10_000;
+/// Default of `--max-connections-per-client`.
+pub const DEFAULT_MAX_CONNECTIONS_PER_CLIENT: usize = 2_000;
+/// Maximum size of the message of a request for health and reflection, in bytes.
+pub(in crate::server) const PROBE_REQUEST_BYTES: usize = 4 * 1024;
 
 /// Limits of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Maximum number of connections of all listeners together. Further connections wait to be
-    /// accepted.
+    /// Maximum number of connections of all listeners together, without the health listener. Beyond
+    /// it, a silent or idle connection gives way to a new one, or one of the address with most.
     pub connections: usize,
+    /// Maximum number of connections from one address (of IPv6, from one /64), and with one client
+    /// certificate. Connections to Unix sockets are not limited by it.
+    pub connections_per_client: usize,
+    /// Maximum number of connections of the health listener, and half of it for one address.
+    pub health_connections: usize,
+    /// Time from the accept of a connection to the end of its TLS handshake and its HTTP/2 preface.
+    pub connection_setup: Duration,
     /// Maximum age of a connection. Then the server sends GOAWAY and the client reconnects.
     pub connection_age: Duration,
     /// Time after GOAWAY for the requests of the connection to complete.
@@ -23,12 +36,26 @@ pub struct Limits {
     pub request_bytes: usize,
     /// Maximum size of a reply message, in bytes.
     pub reply_bytes: usize,
+    /// Maximum number of bytes that the server holds for one connection: replies that the caller
+    /// has not read, and requests that have not arrived completely. One larger reply is permitted
+    /// while less than half is in use.
+    pub held_bytes_per_connection: usize,
+    /// Likewise for all connections together. Beyond it, a connection may still hold 32 KiB.
+    pub held_bytes: usize,
+    /// Time without progress after which a caller that does not read a reply loses its connection.
+    /// It may take a quarter longer. Streams of watches are exempt.
+    pub reply_progress: Duration,
+    /// Time for the message of a request to arrive.
+    pub request_arrival: Duration,
+    /// Maximum number of concurrent requests for health and reflection per connection.
+    pub probes_per_connection: usize,
     /// Maximum number of concurrent HTTP/2 streams per connection.
     pub streams: u32,
     /// Maximum number of concurrent look-ups of all callers, from the arrival of a request to its
     /// reply. Further look-ups are rejected.
     pub requests: usize,
-    /// Maximum number of concurrent requests per connection. Further requests are rejected.
+    /// Maximum number of concurrent requests per connection, until their replies are written. Further
+    /// requests are rejected.
     pub requests_per_connection: usize,
     /// Timeout of a request; callers can set a shorter one.
     pub request_timeout: Duration,
@@ -69,11 +96,19 @@ impl Default for Limits {
     fn default() -> Self {
         const MIB: usize = 1024 * 1024;
         Self {
-            connections: 10_000,
+            connections: DEFAULT_MAX_CONNECTIONS,
+            connections_per_client: DEFAULT_MAX_CONNECTIONS_PER_CLIENT,
+            health_connections: 256,
+            connection_setup: Duration::from_secs(5),
             connection_age: Duration::from_secs(3600),
             connection_grace: Duration::from_secs(60),
             request_bytes: 4 * MIB,
             reply_bytes: 64 * MIB,
+            held_bytes_per_connection: 16 * MIB,
+            held_bytes: 128 * MIB,
+            reply_progress: Duration::from_secs(30),
+            request_arrival: Duration::from_secs(10),
+            probes_per_connection: 64,
             streams: 1024,
             requests: DEFAULT_MAX_CONCURRENCY,
             requests_per_connection: DEFAULT_MAX_CONCURRENCY_PER_CLIENT,

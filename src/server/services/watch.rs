@@ -98,7 +98,7 @@ impl WatchHandler {
         let admitted = admitted.map_err(|full| {
             Status::resource_exhausted(match full {
                 Overload::Server => "too many streams: try again later",
-                Overload::Caller => {
+                Overload::Caller | Overload::Probes => {
                     "too many streams on this connection: request several prefixes in one stream"
                 }
             })

@@ -1,5 +1,6 @@
 //! TLS certificates, reloaded when their files change. New connections use the current
-//! certificates; open connections stay as long as the current CAs verify the client certificate.
+//! certificates; open connections stay as long as the current CAs verify the client certificate, and
+//! until it expires.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,10 +14,12 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 use tokio_rustls::rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
-use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+use tokio_rustls::rustls::{CertificateError, Error, RootCertStore, ServerConfig};
 
 /// Interval at which the files are read.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// A time after the expiry of every certificate, in seconds: the year 10 000 and later.
+const END_OF_TIME: u64 = 1 << 40;
 
 /// Files of certificates and keys, in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -208,6 +211,28 @@ impl TlsContext {
         };
         let verified = verifier.verify_client_cert(certificate, intermediates, UnixTime::now());
         verified.is_ok()
+    }
+
+    /// Returns the time until a client certificate expires; `None` if it is not verified. Only the
+    /// certificate itself counts: clients may send others that are not needed to verify it.
+    pub fn remaining(&self, certificate: &CertificateDer<'static>) -> Option<Duration> {
+        // The error of the verification at the end of all time has the time of expiry, which is
+        // checked before signatures.
+        let verified = self.verifier.as_ref()?.verify_client_cert(
+            certificate,
+            &[],
+            UnixTime::since_unix_epoch(Duration::from_secs(END_OF_TIME)),
+        );
+        let Err(Error::InvalidCertificate(CertificateError::ExpiredContext { not_after, .. })) =
+            verified
+        else {
+            return None;
+        };
+        let remaining = not_after
+            .as_secs()
+            .saturating_sub(UnixTime::now().as_secs());
+        // The last second counts.
+        Some(Duration::from_secs(remaining.saturating_add(1)))
     }
 }
 

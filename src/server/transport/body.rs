@@ -5,17 +5,23 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use http_body::Frame;
 use tonic::Status;
 use tonic::body::Body;
 
+use crate::server::admission::bounds::{Bound, BoundCounters};
+use crate::server::admission::concurrency::Permit;
+use crate::server::admission::connections::ConnectionEntry;
+use crate::server::admission::deadline::ArrivalTimer;
+use crate::server::admission::held_bytes::{HeldLimit, Hold};
+
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const OK: HeaderValue = HeaderValue::from_static("0");
 /// Maximum number of bytes of a request that are read before it acquires permits again, and before
 /// a rejected request is replied to.
-const MAX_BUFFERED_BYTES: usize = 64 * 1024;
+const MAX_BUFFERED_BYTES: usize = 16 * 1024;
 
 /// Reads and discards the rest of a rejected request. A reply before the end of the request would
 /// reset its stream, and HTTP/2 closes a connection with many reset streams.
@@ -39,6 +45,16 @@ pub(in crate::server) struct BufferedBody {
 pub(in crate::server) struct ReplayBody {
     pub read: BufferedBody,
     pub rest: Body,
+    pub arriving: Arriving,
+}
+
+/// What bounds the part of a request that has not arrived.
+pub(in crate::server) struct Arriving {
+    /// The connection, and the counters of bounds.
+    pub client: Option<(Arc<ConnectionEntry>, Arc<BoundCounters>)>,
+    /// The bytes that have arrived; not counted for streams of messages.
+    pub hold: Option<Hold>,
+    pub timer: ArrivalTimer,
 }
 
 /// A body that a service frames itself. In the extensions of a response it replaces the body that
@@ -49,11 +65,32 @@ pub(in crate::server) struct FramedBody(Arc<Mutex<Option<Body>>>);
 /// The body of a reply.
 pub(in crate::server) enum ReplyBody {
     /// An encoded gRPC frame, then trailers with status OK.
-    Stored(Option<Bytes>),
+    Stored(Option<ReplyBytes>),
     /// Nothing more to send.
     Done,
     /// The body of a reply of the services.
-    Forwarded(Body),
+    Forwarded(ForwardedReply),
+}
+
+/// The body of a reply of the services.
+pub(in crate::server) struct ForwardedReply {
+    /// A part of the body that has been read already.
+    pub first: Option<ReplyBytes>,
+    pub rest: Body,
+    /// The connection that the bytes count for.
+    pub connection: Option<Arc<ConnectionEntry>>,
+    /// Whether the caller may read as slowly as it likes.
+    pub is_watch: bool,
+    /// The permit of the request, until the body ends.
+    pub _permit: Option<Permit>,
+}
+
+/// Bytes of a reply. They count for their connection until they are written.
+pub(in crate::server) struct ReplyBytes {
+    bytes: Bytes,
+    hold: Option<Hold>,
+    /// The permit of the request, until the bytes are written.
+    _permit: Option<Permit>,
 }
 
 impl FramedBody {
@@ -63,13 +100,13 @@ impl FramedBody {
     }
 
     /// Returns a response with the framed body in its extensions, if there is one, as its body.
-    pub fn unwrap(mut response: Response<Body>) -> Response<ReplyBody> {
+    pub fn unwrap(mut response: Response<Body>) -> Response<Body> {
         let framed: Option<Self> = response.extensions_mut().remove();
         let framed = framed.and_then(|framed| {
             let mut body = framed.0.lock().unwrap_or_else(PoisonError::into_inner);
             body.take()
         });
-        response.map(|body| ReplyBody::Forwarded(framed.unwrap_or(body)))
+        response.map(|body| framed.unwrap_or(body))
     }
 }
 
@@ -112,6 +149,11 @@ impl BufferedBody {
         Poll::Ready(())
     }
 
+    /// Returns the number of bytes.
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
     fn push(&mut self, data: Bytes) {
         self.bytes += data.len();
         match &self.first {
@@ -144,7 +186,22 @@ impl http_body::Body for ReplayBody {
         if let Some(last) = read.last.take() {
             return Poll::Ready(Some(last));
         }
-        Pin::new(&mut self.rest).poll_frame(context)
+        let this = &mut *self;
+        let frame = match Pin::new(&mut this.rest).poll_frame(context) {
+            Poll::Ready(frame) => frame,
+            Poll::Pending => {
+                ready!(this.arriving.timer.poll(context));
+                return Poll::Ready(Some(Err(this.arriving.late())));
+            }
+        };
+        this.arriving.timer.received();
+        if let Some(Ok(frame)) = &frame
+            && let Some(data) = frame.data_ref()
+            && let Err(limit) = this.arriving.count(data.len())
+        {
+            return Poll::Ready(Some(Err(this.arriving.exceeded(limit))));
+        }
+        Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {
@@ -153,14 +210,141 @@ impl http_body::Body for ReplayBody {
     }
 }
 
+impl Arriving {
+    fn count(&mut self, bytes: usize) -> Result<(), HeldLimit> {
+        self.hold.as_mut().map_or(Ok(()), |hold| hold.add(bytes))
+    }
+
+    fn late(&self) -> Status {
+        self.record(Bound::RequestArrival);
+        Status::deadline_exceeded(
+            "the message of the request did not arrive in time: send it at once",
+        )
+    }
+
+    fn exceeded(&self, limit: HeldLimit) -> Status {
+        self.record(limit.bound());
+        Status::resource_exhausted(
+            "too many bytes of requests are arriving at once: send fewer requests at once",
+        )
+    }
+
+    fn record(&self, bound: Bound) {
+        if let Some((connection, bounds)) = &self.client {
+            bounds.record(bound, &connection.address());
+        }
+    }
+}
+
+impl ReplyBytes {
+    /// Counts the bytes of a reply that the caller must read in time, and keeps the permit of the
+    /// request until they are written.
+    ///
+    /// # Errors
+    /// Returns the limit that is reached.
+    pub fn count(
+        bytes: Bytes,
+        connection: &ConnectionEntry,
+        permit: Option<Permit>,
+    ) -> Result<Self, HeldLimit> {
+        let hold = connection.bytes.hold(bytes.len())?.must_progress();
+        Ok(Self {
+            bytes,
+            hold: Some(hold),
+            _permit: permit,
+        })
+    }
+
+    /// Counts the bytes without a limit.
+    fn count_any(bytes: Bytes, connection: Option<&Arc<ConnectionEntry>>) -> Self {
+        let hold = connection.map(|connection| connection.bytes.hold_any(bytes.len()));
+        Self {
+            bytes,
+            hold,
+            _permit: None,
+        }
+    }
+}
+
+impl Buf for ReplyBytes {
+    fn remaining(&self) -> usize {
+        self.bytes.remaining()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.bytes.chunk()
+    }
+
+    /// Called when bytes are written to the socket or to the small buffer before it.
+    fn advance(&mut self, count: usize) {
+        self.bytes.advance(count);
+        if let Some(hold) = &mut self.hold {
+            hold.written(count);
+        }
+    }
+}
+
+impl ForwardedReply {
+    /// A body that does not count, for errors.
+    pub fn uncounted(rest: Body) -> Self {
+        Self {
+            first: None,
+            rest,
+            connection: None,
+            is_watch: false,
+            _permit: None,
+        }
+    }
+
+    /// Counts a part of the body.
+    fn count(&self, bytes: Bytes) -> Result<ReplyBytes, HeldLimit> {
+        match &self.connection {
+            Some(connection) if !self.is_watch => ReplyBytes::count(bytes, connection, None),
+            connection => Ok(ReplyBytes::count_any(bytes, connection.as_ref())),
+        }
+    }
+
+    /// Returns the next part of the body; a part that exceeds a limit ends it.
+    fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<ReplyBytes>, Status>>> {
+        if let Some(first) = self.first.take() {
+            return Poll::Ready(Some(Ok(Frame::data(first))));
+        }
+        let frame = ready!(http_body::Body::poll_frame(
+            Pin::new(&mut self.rest),
+            context
+        ));
+        let frame = match frame {
+            Some(Ok(frame)) => frame,
+            Some(Err(status)) => return Poll::Ready(Some(Err(status))),
+            None => return Poll::Ready(None),
+        };
+        let data = match frame.into_data() {
+            Ok(data) => data,
+            Err(other) => {
+                let trailers = other.into_trailers().unwrap_or_default();
+                return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
+            }
+        };
+        Poll::Ready(Some(match self.count(data) {
+            Ok(bytes) => Ok(Frame::data(bytes)),
+            Err(_) => Err(Status::resource_exhausted(
+                "this connection holds too many bytes: read the replies",
+            )),
+        }))
+    }
+}
+
 impl http_body::Body for ReplyBody {
-    type Data = Bytes;
+    type Data = ReplyBytes;
     type Error = Status;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+    ) -> Poll<Option<Result<Frame<ReplyBytes>, Status>>> {
         let this = self.get_mut();
         match this {
             Self::Stored(frame) => {
@@ -175,7 +359,7 @@ impl http_body::Body for ReplyBody {
                 Poll::Ready(Some(Ok(next)))
             }
             Self::Done => Poll::Ready(None),
-            Self::Forwarded(body) => Pin::new(body).poll_frame(context),
+            Self::Forwarded(body) => body.poll(context),
         }
     }
 
@@ -183,14 +367,15 @@ impl http_body::Body for ReplyBody {
         match self {
             Self::Stored(_) => false,
             Self::Done => true,
-            Self::Forwarded(body) => body.is_end_stream(),
+            Self::Forwarded(body) => body.first.is_none() && body.rest.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> http_body::SizeHint {
         match self {
             Self::Stored(_) | Self::Done => http_body::SizeHint::default(),
-            Self::Forwarded(body) => body.size_hint(),
+            Self::Forwarded(body) if body.first.is_none() => body.rest.size_hint(),
+            Self::Forwarded(_) => http_body::SizeHint::default(),
         }
     }
 }

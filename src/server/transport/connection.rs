@@ -1,7 +1,7 @@
-//! Accepting of connections: bounded in number, with TLS on TCP if there are certificates.
+//! Accepting of connections: bounded in number, with TLS on TCP if there are certificates. The
+//! handshake and the HTTP/2 preface have a common deadline.
 
 use std::io;
-use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -9,34 +9,37 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_stream::wrappers::ReceiverStream;
 
-use crate::server::Limits;
 use crate::server::access::peer::Peer;
 use crate::server::access::rules::AccessRules;
+use crate::server::admission::bounds::Bound;
+use crate::server::admission::connections::{ClientAddress, ConnectionTable, ConnectionTicket};
 use crate::server::tls::certificates::Certificates;
 
 /// Pause after a failure to accept a connection. If the process has no file descriptors left, the
 /// next attempt would fail as well.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// Timeout of the TLS handshake.
-const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Number of bytes of the HTTP/2 preface.
+const PREFACE: usize = 24;
 /// Maximum number of accepted connections that wait to be served.
 const ACCEPT_QUEUE: usize = 64;
 
 /// Limits and credentials of the listeners.
 #[derive(Clone, Debug)]
 pub(in crate::server) struct AcceptConfig {
-    /// One permit per connection, shared by all listeners.
-    pub permits: Arc<Semaphore>,
+    /// The open connections of all listeners that share their limits.
+    pub connections: Arc<ConnectionTable>,
     /// Certificates for TLS on TCP; plain TCP without.
     pub certificates: Option<Arc<Certificates>>,
     /// What callers over TLS may call and see.
     pub callers: Arc<AccessRules>,
-    pub limits: Arc<Limits>,
+    /// Time for the TLS handshake and the HTTP/2 preface.
+    pub setup: Duration,
 }
 
 /// A listening socket.
@@ -51,7 +54,11 @@ pub(in crate::server) enum Acceptor {
 pub(in crate::server) struct Connection {
     stream: Stream,
     peer: Peer,
-    _permit: OwnedSemaphorePermit,
+    ticket: ConnectionTicket,
+    /// When the client certificate expires.
+    expires: Option<Instant>,
+    /// Number of bytes that were read, up to `PREFACE`.
+    read: usize,
 }
 
 #[derive(Debug)]
@@ -69,50 +76,50 @@ pub(in crate::server) fn connections(
 ) -> ReceiverStream<Connection> {
     let (tx, accepted) = mpsc::channel(ACCEPT_QUEUE);
     tokio::spawn(async move {
-        while let Some(permit) = accept_config.permit(&tx).await {
-            let stream = tokio::select! {
+        loop {
+            let accepted = tokio::select! {
                 () = tx.closed() => return,
                 accepted = listener.accept() => accepted,
             };
-            let (stream, address) = match stream {
-                Ok((stream, address)) => (Ok(stream), address),
-                Err(error) => (Err(error), None),
+            let (stream, address) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    tracing::warn!(%error, "failed to accept a connection");
+                    // The usual reason is that no file descriptors are left.
+                    accept_config.connections.relieve();
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            };
+            let Some(ticket) = accept_config.connections.admit(address) else {
+                continue;
             };
             match (stream, &accept_config.certificates) {
                 // A handshake runs in its own task, so a slow caller does not delay others.
-                (Ok(Stream::Tcp(stream)), Some(certificates)) => {
+                (Stream::Tcp(stream), Some(certificates)) => {
                     let (certificates, accept_config) =
                         (Arc::clone(certificates), accept_config.clone());
                     let tx = tx.clone();
                     tokio::spawn(async move {
                         let connection =
-                            tls_handshake((stream, address), certificates, &accept_config, permit)
-                                .await;
+                            tls_handshake(stream, certificates, &accept_config, ticket).await;
                         if let Some(connection) = connection {
                             // Sending fails only if the server no longer takes connections.
                             let _sent = tx.send(connection).await;
                         }
                     });
                 }
-                (Ok(stream), _) => {
-                    let limits = &accept_config.limits;
-                    let peer = match (&stream, address) {
-                        (Stream::Unix(_), _) => Peer::over_unix_socket(limits),
-                        (_, Some(address)) => Peer::over_tcp(address, limits),
-                        (Stream::Tcp(_) | Stream::Tls(_), None) => Peer::anonymous(limits),
-                    };
+                (stream, _) => {
                     let connection = Connection {
                         stream,
-                        peer,
-                        _permit: permit,
+                        peer: Peer::plain(Arc::clone(&ticket.entry)),
+                        ticket,
+                        expires: None,
+                        read: 0,
                     };
                     if tx.send(connection).await.is_err() {
                         return;
                     }
-                }
-                (Err(error), _) => {
-                    tracing::warn!(%error, "failed to accept a connection");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
         }
@@ -121,63 +128,61 @@ pub(in crate::server) fn connections(
 }
 
 impl Acceptor {
-    async fn accept(&self) -> io::Result<(Stream, Option<IpAddr>)> {
+    async fn accept(&self) -> io::Result<(Stream, ClientAddress)> {
         match self {
             Self::Tcp(listener) => {
                 let (stream, address) = listener.accept().await?;
                 // This fails only if the connection is closed; the next read returns that error.
                 let _set = stream.set_nodelay(true);
-                Ok((Stream::Tcp(stream), Some(address.ip())))
+                Ok((Stream::Tcp(stream), ClientAddress::of(address.ip())))
             }
-            Self::Unix(listener) => Ok((Stream::Unix(listener.accept().await?.0), None)),
-        }
-    }
-}
-
-impl AcceptConfig {
-    /// Waits for a permit for one more connection. Returns `None` if `tx` is closed.
-    async fn permit<T>(&self, tx: &mpsc::Sender<T>) -> Option<OwnedSemaphorePermit> {
-        tokio::select! {
-            () = tx.closed() => None,
-            permit = Arc::clone(&self.permits).acquire_owned() => permit.ok(),
+            Self::Unix(listener) => {
+                let (stream, _) = listener.accept().await?;
+                Ok((Stream::Unix(stream), ClientAddress::UnixSocket))
+            }
         }
     }
 }
 
 async fn tls_handshake(
-    (stream, address): (TcpStream, Option<IpAddr>),
+    stream: TcpStream,
     certificates: Arc<Certificates>,
     accept_config: &AcceptConfig,
-    permit: OwnedSemaphorePermit,
+    mut ticket: ConnectionTicket,
 ) -> Option<Connection> {
-    let (config, generation) = {
-        let trust = certificates.current();
-        (Arc::clone(&trust.config), trust.generation)
+    let context = Arc::clone(&certificates.current());
+    let acceptor = TlsAcceptor::from(Arc::clone(&context.config));
+    let end = ticket.entry.accepted + accept_config.setup;
+    let handshake = tokio::select! {
+        handshake = tokio::time::timeout_at(end, acceptor.accept(stream)) => handshake,
+        _ = ticket.entry.ended() => return None,
     };
-    let acceptor = TlsAcceptor::from(config);
-    let stream = match tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await {
+    let stream = match handshake {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => {
             tracing::debug!(%error, "TLS handshake failed");
             return None;
         }
         Err(_) => {
-            tracing::debug!("TLS handshake timed out");
+            ticket.record(Bound::ConnectionSetup);
             return None;
         }
     };
     let chain = stream.get_ref().1.peer_certificates();
     let chain = chain.map(<[_]>::to_vec).unwrap_or_default();
+    let certificate = chain.first();
+    if !certificate.is_none_or(|certificate| ticket.identify(certificate)) {
+        return None;
+    }
+    let remaining = certificate.and_then(|certificate| context.remaining(certificate));
+    let callers = &accept_config.callers;
+    let entry = Arc::clone(&ticket.entry);
     Some(Connection {
-        peer: Peer::over_tls(
-            certificates,
-            generation,
-            chain,
-            &accept_config.callers,
-            (address, &accept_config.limits),
-        ),
+        peer: Peer::over_tls(certificates, context.generation, chain, callers, entry),
         stream: Stream::Tls(Box::new(stream)),
-        _permit: permit,
+        ticket,
+        expires: remaining.and_then(|remaining| Instant::now().checked_add(remaining)),
+        read: 0,
     })
 }
 
@@ -185,6 +190,21 @@ impl Connection {
     /// Returns the caller.
     pub fn peer(&self) -> &Peer {
         &self.peer
+    }
+
+    /// Returns when the client certificate expires.
+    pub fn expires(&self) -> Option<Instant> {
+        self.expires
+    }
+
+    /// Counts bytes that were read until the HTTP/2 preface is complete.
+    fn received(&mut self, bytes: usize) {
+        if self.read < PREFACE {
+            self.read += bytes;
+            if self.read >= PREFACE {
+                self.ticket.ready();
+            }
+        }
     }
 }
 
@@ -194,11 +214,14 @@ impl AsyncRead for Connection {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        match &mut self.stream {
+        let before = buffer.filled().len();
+        let read = match &mut self.stream {
             Stream::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
             Stream::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
             Stream::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
-        }
+        };
+        self.received(buffer.filled().len().saturating_sub(before));
+        read
     }
 }
 

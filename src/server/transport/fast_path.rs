@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Method, Request, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use tonic::body::Body;
 use tonic::codegen::Service;
 use tonic::service::Routes;
@@ -25,10 +25,14 @@ use crate::api::path_only_request;
 use crate::insight::get_stored;
 use crate::server::Limits;
 use crate::server::access::peer::{AccessError, Peer};
-use crate::server::admission::concurrency::{ConcurrencyLimiter, Overload, RequestPermits};
-use crate::server::admission::deadline::Deadline;
+use crate::server::admission::bounds::{Bound, BoundCounters};
+use crate::server::admission::concurrency::{ConcurrencyLimiter, Overload, Permit, RequestPermits};
+use crate::server::admission::connections::ConnectionEntry;
+use crate::server::admission::deadline::{ArrivalTimer, Deadline};
+use crate::server::admission::held_bytes::{HeldLimit, Hold};
 use crate::server::transport::body::{
-    BufferedBody, FramedBody, ReplayBody, ReplyBody, RequestDrain,
+    Arriving, BufferedBody, ForwardedReply, FramedBody, ReplayBody, ReplyBody, ReplyBytes,
+    RequestDrain,
 };
 use crate::server::transport::request_counters::{
     RequestCounters, RpcMethod, RpcService, code, code_name,
@@ -42,6 +46,10 @@ const GET: &str = "/entail.v1.EffectivePolicyService/GetEffectivePolicies";
 /// The method that opens a stream.
 const WATCH: &str = "/entail.v1.EffectivePolicyService/WatchEffectivePolicies";
 const CONTENT: HeaderValue = HeaderValue::from_static("application/grpc");
+/// Headers with the compression of messages, and with the one that the server supports: none.
+const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
+const ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encoding");
+const IDENTITY: HeaderValue = HeaderValue::from_static("identity");
 
 /// All services, with the fast path in front.
 #[derive(Clone, Debug)]
@@ -57,6 +65,11 @@ struct Shared {
     services: Routes,
     request_counters: Arc<RequestCounters>,
     concurrency: Arc<ConcurrencyLimiter>,
+    bounds: Arc<BoundCounters>,
+    /// Time for the message of a request to arrive.
+    arrival: Duration,
+    /// Whether only health is served: requests to other services count as unknown ones.
+    is_health_alone: bool,
 }
 
 /// A request in progress. Completes with the headers of the reply.
@@ -67,6 +80,8 @@ pub(in crate::server) struct ResponseFuture {
     arrived: Instant,
     /// The span of the request; disabled unless the log filter enables level `debug`.
     span: Span,
+    /// The caller's connection; every request has one.
+    connection: Option<Arc<ConnectionEntry>>,
     state: State,
     deadline: Deadline,
     permits: PermitState,
@@ -75,7 +90,7 @@ pub(in crate::server) struct ResponseFuture {
 /// The permits of a request.
 enum PermitState {
     /// The request holds permits until its reply.
-    Acquired { _permits: RequestPermits },
+    Acquired { permits: RequestPermits },
     /// The permits were returned while the request waits for its message, so that a client which
     /// never sends one does not use up the limits.
     Released,
@@ -99,19 +114,35 @@ enum Rejection {
     Denied(AccessError),
     /// A limit for concurrent requests is reached.
     Overload(Overload),
+    /// Too many bytes of requests and replies are held.
+    Held(HeldLimit),
+    /// The content type is not that of gRPC with protobuf.
+    ContentType,
+    /// The messages are compressed.
+    Encoding,
 }
 
 /// A request whose message is being received.
 struct PendingRequest {
     request: Request<Body>,
     read: BufferedBody,
+    /// The bytes in `read`, if the message was not complete at once.
+    hold: Option<Hold>,
     /// Whether the method is the one of the fast path.
     is_get: bool,
 }
 
 impl PermitState {
     fn acquired(permits: RequestPermits) -> Self {
-        Self::Acquired { _permits: permits }
+        Self::Acquired { permits }
+    }
+
+    /// Returns the permit that the reply holds; the others are returned.
+    fn take_connection(&mut self) -> Option<Permit> {
+        match std::mem::replace(self, Self::None) {
+            Self::Acquired { permits } => Some(permits.into_connection()),
+            Self::Released | Self::None => None,
+        }
     }
 }
 
@@ -122,6 +153,7 @@ impl FastPathService {
         limits: &Limits,
         services: Routes,
         (request_counters, concurrency): (Arc<RequestCounters>, Arc<ConcurrencyLimiter>),
+        bounds: Arc<BoundCounters>,
     ) -> Self {
         Self(Arc::new(Shared {
             snapshots,
@@ -130,11 +162,69 @@ impl FastPathService {
             services,
             request_counters,
             concurrency,
+            bounds,
+            arrival: limits.request_arrival,
+            is_health_alone: false,
         }))
+    }
+
+    /// Creates a service for health alone, with permits of its own.
+    pub fn of_health_alone(
+        snapshots: Arc<SnapshotCell>,
+        limits: &Limits,
+        health: Routes,
+        bounds: Arc<BoundCounters>,
+    ) -> Self {
+        Self(Arc::new(Shared {
+            snapshots,
+            reply_bytes: limits.reply_bytes,
+            timeout: limits.request_timeout,
+            services: health,
+            // Probes are not counted among the requests of callers.
+            request_counters: Arc::default(),
+            concurrency: Arc::new(ConcurrencyLimiter::new(limits)),
+            bounds,
+            arrival: limits.request_arrival,
+            is_health_alone: true,
+        }))
+    }
+
+    /// Returns the counters of exceeded bounds.
+    pub fn bounds(&self) -> Arc<BoundCounters> {
+        Arc::clone(&self.0.bounds)
     }
 
     fn forward(&self, request: Request<Body>) -> State {
         State::Forwarded(self.0.services.clone().call(request))
+    }
+
+    /// Forwards a request whose message has not been read, with bounds for its arrival.
+    fn forward_unread(&self, request: Request<Body>, service: RpcService) -> State {
+        let connection = request.extensions().get::<Peer>().map(Peer::connection);
+        // Reflection is a stream of messages, which do not add up.
+        let is_stream = service == RpcService::Other;
+        let hold = connection.filter(|_| !is_stream);
+        let arriving = Arriving {
+            hold: hold.map(|connection| connection.bytes.hold_any(0)),
+            client: connection.map(|connection| (Arc::clone(connection), self.bounds())),
+            timer: match is_stream {
+                true => ArrivalTimer::of_parts(self.0.timeout),
+                false => ArrivalTimer::of_message(self.0.arrival),
+            },
+        };
+        self.forward(request.map(|rest| {
+            Body::new(ReplayBody {
+                read: BufferedBody::default(),
+                rest,
+                arriving,
+            })
+        }))
+    }
+
+    fn record(&self, rejection: Rejection, connection: Option<&Arc<ConnectionEntry>>) {
+        if let (Some(bound), Some(connection)) = (rejection.bound(), connection) {
+            self.0.bounds.record(bound, &connection.address());
+        }
     }
 
     /// Returns the frame of the reply to a request frame, if the fast path can answer it. The frame
@@ -156,6 +246,7 @@ impl FastPathService {
         let peer = request.extensions().get::<Peer>();
         let peer = peer.ok_or(Rejection::Denied(AccessError::Denied))?;
         peer.authorize(service).map_err(Rejection::Denied)?;
+        check_headers(request.headers())?;
         // Streams acquire separate permits when they open.
         if request.uri().path() == WATCH {
             return Ok(None);
@@ -163,18 +254,34 @@ impl FastPathService {
         self.0
             .concurrency
             .admit(service, peer)
+            .map(Some)
             .map_err(Rejection::Overload)
     }
 
+    fn method(&self, path: &str) -> RpcMethod {
+        if path == GET && !self.0.is_health_alone {
+            return RpcMethod::GET;
+        }
+        let method = RpcMethod::of(path);
+        match method.service() {
+            RpcService::Health => method,
+            _ if self.0.is_health_alone => RpcMethod::UNKNOWN,
+            _ => method,
+        }
+    }
+
     /// Returns the first state of an admitted request.
-    fn begin(&self, request: Request<Body>, is_get: bool, permits: &PermitState) -> State {
-        if matches!(permits, PermitState::None) {
-            return self.forward(request);
+    fn begin(&self, request: Request<Body>, method: RpcMethod, permits: &PermitState) -> State {
+        let service = method.service();
+        let is_probe = matches!(service, RpcService::Health | RpcService::Other);
+        if is_probe || matches!(permits, PermitState::None) {
+            return self.forward_unread(request, service);
         }
         State::PendingRequest(PendingRequest {
-            is_get: is_get && request.method() == Method::POST,
+            is_get: method == RpcMethod::GET && request.method() == Method::POST,
             request,
             read: BufferedBody::default(),
+            hold: None,
         })
     }
 }
@@ -192,33 +299,32 @@ impl Service<Request<Body>> for FastPathService {
     fn call(&mut self, request: Request<Body>) -> ResponseFuture {
         // One of two clock reads per request; each takes some 25 ns.
         let arrived = Instant::now();
-        let is_get = request.uri().path() == GET;
-        let method = if is_get {
-            RpcMethod::GET
-        } else {
-            RpcMethod::of(request.uri().path())
-        };
+        let method = self.method(request.uri().path());
         let span = request_span(method, &request);
-        let deadline = Deadline::of(request.headers(), self.0.timeout);
+        let deadline = Deadline::of(request.headers(), arrived.into(), self.0.timeout);
+        let connection = request.extensions().get::<Peer>().map(Peer::connection);
+        let connection = connection.cloned();
         let admitted = self.admit(&request, method.service());
         let admitted =
             admitted.map(|permits| permits.map_or(PermitState::None, PermitState::acquired));
         let (permits, state) = match admitted {
             Ok(permits) => {
                 // The services may create their future, and events, in the call.
-                let state = span.in_scope(|| self.begin(request, is_get, &permits));
+                let state = span.in_scope(|| self.begin(request, method, &permits));
                 (permits, state)
             }
-            Err(rejection) => (
-                PermitState::None,
-                State::Rejection(rejection, RequestDrain::of(request)),
-            ),
+            Err(rejection) => {
+                self.record(rejection, connection.as_ref());
+                let drain = RequestDrain::of(request);
+                (PermitState::None, State::Rejection(rejection, drain))
+            }
         };
         ResponseFuture {
             service_handle: self.clone(),
             method,
             arrived,
             span,
+            connection,
             state,
             deadline,
             permits,
@@ -238,9 +344,15 @@ impl Future for ResponseFuture {
             deadline_exceeded()
         } else if let Poll::Ready(reply) = this.step(context) {
             reply
-        } else {
+        } else if matches!(this.state, State::Forwarded(_)) {
             ready!(this.deadline.poll(context));
             deadline_exceeded()
+        } else {
+            let arrival = this.service_handle.0.arrival;
+            match ready!(this.deadline.poll_arrival(arrival, context)) {
+                true => this.not_arrived(),
+                false => deadline_exceeded(),
+            }
         };
         this.finish(code(reply.headers()));
         Poll::Ready(Ok(reply))
@@ -282,7 +394,11 @@ impl ResponseFuture {
                 State::PendingRequest(pending) => {
                     if pending.poll(context).is_pending() {
                         self.permits = PermitState::Released;
-                        return Poll::Pending;
+                        match pending.hold_read(self.connection.as_ref()) {
+                            Ok(()) => return Poll::Pending,
+                            Err(limit) => self.reject(Rejection::Held(limit)),
+                        }
+                        continue;
                     }
                     if let Err(rejection) = self.reacquire_permits() {
                         self.reject(rejection);
@@ -292,7 +408,7 @@ impl ResponseFuture {
                 }
                 State::Forwarded(future) => {
                     let Ok(reply) = ready!(Pin::new(future).poll(context));
-                    return Poll::Ready(FramedBody::unwrap(reply));
+                    return Poll::Ready(self.forwarded(FramedBody::unwrap(reply), context));
                 }
                 State::Rejection(rejection, drain) => {
                     ready!(drain.poll(context));
@@ -314,6 +430,57 @@ impl ResponseFuture {
         Ok(())
     }
 
+    /// Returns the reply of the services. The message of a unary call is encoded now, so that its
+    /// bytes count even if the caller never lets them be sent.
+    fn forwarded(
+        &mut self,
+        reply: Response<Body>,
+        context: &mut Context<'_>,
+    ) -> Response<ReplyBody> {
+        let mut permit = self.permits.take_connection();
+        let (head, mut rest) = reply.into_parts();
+        let mut first = None;
+        if !self.method.is_stream()
+            && let Some(connection) = &self.connection
+            && let Poll::Ready(Some(Ok(frame))) =
+                http_body::Body::poll_frame(Pin::new(&mut rest), context)
+        {
+            match frame.into_data() {
+                Ok(data) => match ReplyBytes::count(data, connection, permit.take()) {
+                    Ok(bytes) => first = Some(bytes),
+                    Err(limit) => return self.exceeded(limit),
+                },
+                // Services of this server have headers instead of a body without a message.
+                Err(_) => return failed(Status::internal("the reply has no message")),
+            }
+        }
+        let body = ForwardedReply {
+            first,
+            rest,
+            connection: self.connection.clone(),
+            is_watch: self.method.is_watch(),
+            _permit: permit,
+        };
+        Response::from_parts(head, ReplyBody::Forwarded(body))
+    }
+
+    fn exceeded(&self, limit: HeldLimit) -> Response<ReplyBody> {
+        let rejection = Rejection::Held(limit);
+        self.service_handle
+            .record(rejection, self.connection.as_ref());
+        rejection.reply()
+    }
+
+    fn not_arrived(&self) -> Response<ReplyBody> {
+        if let Some(connection) = &self.connection {
+            let bounds = &self.service_handle.0.bounds;
+            bounds.record(Bound::RequestArrival, &connection.address());
+        }
+        failed(Status::deadline_exceeded(
+            "the message of the request did not arrive in time: send it at once",
+        ))
+    }
+
     /// Returns the reply to a received request if the fast path can answer it; otherwise forwards
     /// the request to the services.
     fn answer(&mut self) -> Option<Response<ReplyBody>> {
@@ -321,17 +488,28 @@ impl ResponseFuture {
             return None;
         };
         if let Some(frame) = pending.stored(&self.service_handle) {
+            let connection = self.connection.as_ref()?;
+            let permit = self.permits.take_connection();
+            let frame = match ReplyBytes::count(frame, connection, permit) {
+                Ok(frame) => frame,
+                Err(limit) => return Some(self.exceeded(limit)),
+            };
             let mut reply = Response::new(ReplyBody::Stored(Some(frame)));
             reply.headers_mut().insert(CONTENT_TYPE, CONTENT);
             return Some(reply);
         }
-        self.state = self.service_handle.forward(pending.take());
+        let request = pending.take(&self.service_handle, self.connection.as_ref());
+        self.state = self.service_handle.forward(request);
         None
     }
 
     fn reject(&mut self, rejection: Rejection) {
+        self.service_handle
+            .record(rejection, self.connection.as_ref());
         if let State::PendingRequest(pending) = &mut self.state {
-            self.state = State::Rejection(rejection, RequestDrain::of(pending.take()));
+            // What has been read is discarded.
+            let request = std::mem::take(&mut pending.request);
+            self.state = State::Rejection(rejection, RequestDrain::of(request));
         }
     }
 }
@@ -341,13 +519,66 @@ impl Rejection {
         match self {
             Self::Denied(error) => failed(error.status()),
             Self::Overload(overload) => overload.reply(),
+            Self::Held(limit) => limit.reply(),
+            Self::ContentType => {
+                let mut reply = failed(Status::invalid_argument(
+                    "the content type is not `application/grpc` or `application/grpc+proto`",
+                ));
+                *reply.status_mut() = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+                reply
+            }
+            Self::Encoding => {
+                let mut reply = failed(Status::unimplemented(
+                    "compressed messages are not supported: send `grpc-encoding: identity` or none",
+                ));
+                reply.headers_mut().insert(ACCEPT_ENCODING, IDENTITY);
+                reply
+            }
+        }
+    }
+
+    /// Returns the bound that is exceeded, if it is counted apart from the codes of replies.
+    fn bound(self) -> Option<Bound> {
+        match self {
+            Self::Denied(_) | Self::Overload(Overload::Caller | Overload::Server) => None,
+            Self::Overload(Overload::Probes) => Some(Bound::Probes),
+            Self::Held(limit) => Some(limit.bound()),
+            Self::ContentType => Some(Bound::ContentType),
+            Self::Encoding => Some(Bound::Encoding),
         }
     }
 }
 
+/// Checks the headers that say how messages are encoded, in the same way for all services.
+fn check_headers(headers: &HeaderMap) -> Result<(), Rejection> {
+    let mut types = headers.get_all(CONTENT_TYPE).iter();
+    let is_grpc = types.next().is_some_and(|value| is_grpc(value.as_bytes()));
+    if !is_grpc || types.next().is_some() {
+        return Err(Rejection::ContentType);
+    }
+    let mut encodings = headers.get_all(ENCODING).iter();
+    if encodings.any(|encoding| encoding != IDENTITY) {
+        return Err(Rejection::Encoding);
+    }
+    Ok(())
+}
+
+/// Reports whether a content type is `application/grpc`, optionally with `+proto` and parameters.
+fn is_grpc(value: &[u8]) -> bool {
+    fn after<'v>(value: &'v [u8], prefix: &str) -> Option<&'v [u8]> {
+        let (head, rest) = value.split_at_checked(prefix.len())?;
+        head.eq_ignore_ascii_case(prefix.as_bytes()).then_some(rest)
+    }
+    let Some(rest) = after(value, "application/grpc") else {
+        return false;
+    };
+    let rest = after(rest, "+proto").unwrap_or(rest).trim_ascii_start();
+    rest.first().is_none_or(|byte| *byte == b';')
+}
+
 fn failed(status: Status) -> Response<ReplyBody> {
     let reply: Response<Body> = status.into_http();
-    reply.map(ReplyBody::Forwarded)
+    reply.map(|body| ReplyBody::Forwarded(ForwardedReply::uncounted(body)))
 }
 
 /// Returns the reply to a request whose deadline has passed.
@@ -383,10 +614,37 @@ impl PendingRequest {
         service_handle.answer(frame, self.request.extensions().get::<Peer>()?)
     }
 
+    /// Counts what has been read while the request waits for the rest.
+    fn hold_read(&mut self, connection: Option<&Arc<ConnectionEntry>>) -> Result<(), HeldLimit> {
+        let Some(connection) = connection else {
+            return Ok(());
+        };
+        let hold = self
+            .hold
+            .get_or_insert_with(|| connection.bytes.hold_any(0));
+        hold.add(self.read.len().saturating_sub(hold.bytes()))
+    }
+
     /// Takes the request, with the buffered part of its body put back.
-    fn take(&mut self) -> Request<Body> {
+    fn take(
+        &mut self,
+        service_handle: &FastPathService,
+        connection: Option<&Arc<ConnectionEntry>>,
+    ) -> Request<Body> {
         let request = std::mem::take(&mut self.request);
         let read = std::mem::take(&mut self.read);
-        request.map(|rest| Body::new(ReplayBody { read, rest }))
+        let hold = self.hold.take();
+        let arriving = Arriving {
+            hold: hold.or_else(|| connection.map(|it| it.bytes.hold_any(read.len()))),
+            client: connection.map(|it| (Arc::clone(it), service_handle.bounds())),
+            timer: ArrivalTimer::of_message(service_handle.0.arrival),
+        };
+        request.map(|rest| {
+            Body::new(ReplayBody {
+                read,
+                rest,
+                arriving,
+            })
+        })
     }
 }

@@ -3,14 +3,15 @@
 
 use std::convert::Infallible;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_stream::{Stream, StreamExt};
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
@@ -18,31 +19,41 @@ use tonic::codegen::Service;
 
 use crate::server::Limits;
 use crate::server::access::peer::Peer;
+use crate::server::admission::bounds::{Bound, BoundCounters};
+use crate::server::admission::connections::{ConnectionEntry, EndReason};
+use crate::server::transport::body::ReplyBody;
 use crate::server::transport::connection::Connection;
+use crate::server::transport::fast_path::{FastPathService, ResponseFuture};
+
+/// Time for a connection that is ended because of its caller to say goodbye.
+const EVICTION_GRACE: Duration = Duration::from_secs(1);
 
 /// Maximum number of bytes of a stream that wait for the socket, beyond the last chunk.
 const SEND_BUFFER: usize = 64 * 1024;
 
 /// The services, called by one connection: adds the caller to each request.
-struct ConnectionService<S> {
-    services: S,
+struct ConnectionService {
+    services: FastPathService,
     peer: Peer,
 }
 
+/// When the server ends a connection.
+struct Lifetime {
+    connection: Arc<ConnectionEntry>,
+    expires: Option<Instant>,
+    setup: Duration,
+    age: Duration,
+    grace: Duration,
+}
+
 /// Serves on connections until `stop` is cancelled and they are closed.
-pub(in crate::server) async fn serve<S, B>(
+pub(in crate::server) async fn serve(
     incoming: impl Stream<Item = Connection>,
-    services: S,
+    services: FastPathService,
     limits: &Limits,
     stop: CancellationToken,
-) where
-    S: Service<Request<Body>, Response = Response<B>, Error = Infallible>,
-    S: Clone + Send + 'static,
-    S::Future: Send,
-    B: http_body::Body<Data = Bytes, Error = tonic::Status> + Send + 'static,
-{
+) {
     let http = http(limits);
-    let times = (limits.connection_age, limits.connection_grace);
     let mut connections = JoinSet::new();
     {
         let mut incoming = pin!(incoming);
@@ -57,40 +68,90 @@ pub(in crate::server) async fn serve<S, B>(
                 services: services.clone(),
                 peer: connection.peer().clone(),
             };
+            let lifetime = Lifetime {
+                connection: Arc::clone(connection.peer().connection()),
+                expires: connection.expires(),
+                setup: limits.connection_setup,
+                age: limits.connection_age,
+                grace: limits.connection_grace,
+            };
+            let bounds = services.services.bounds();
             let serving = http.serve_connection(TokioIo::new(connection), services);
-            connections.spawn(serve_connection_until(serving, times, stop.clone()));
+            connections.spawn(serve_connection_until(
+                serving,
+                lifetime,
+                bounds,
+                stop.clone(),
+            ));
         }
     }
     while connections.join_next().await.is_some() {}
 }
 
-/// Serves on a connection until the caller closes it, it reaches its maximum age, or `stop` is
-/// cancelled.
-async fn serve_connection_until<S, B>(
-    serving: http2::Connection<TokioIo<Connection>, ConnectionService<S>, TokioExecutor>,
-    (age, grace): (Duration, Duration),
+/// Serves on a connection until the caller closes it, the server ends it, or `stop` is cancelled.
+async fn serve_connection_until(
+    serving: http2::Connection<TokioIo<Connection>, ConnectionService, TokioExecutor>,
+    lifetime: Lifetime,
+    bounds: Arc<BoundCounters>,
     stop: CancellationToken,
-) where
-    S: Service<Request<Body>, Response = Response<B>, Error = Infallible>,
-    S: Clone + Send + 'static,
-    S::Future: Send,
-    B: http_body::Body<Data = Bytes, Error = tonic::Status> + Send + 'static,
-{
+) {
     let mut serving = pin!(serving);
     let result = tokio::select! {
         result = &mut serving => Some(result),
         // `Server::run` bounds the time to drain.
         () = stop.cancelled() => {
+            // A connection without a preface has no requests, and must not delay the shutdown.
+            if lifetime.connection.is_silent() {
+                return;
+            }
             serving.as_mut().graceful_shutdown();
             Some(serving.await)
         }
-        () = tokio::time::sleep(age) => {
+        reason = lifetime.end() => {
+            let address = lifetime.connection.address();
+            let grace = match reason {
+                EndReason::Silent => {
+                    bounds.record(Bound::ConnectionSetup, &address);
+                    return;
+                }
+                EndReason::Evicted if lifetime.connection.is_silent() => return,
+                EndReason::Evicted | EndReason::Unread => EVICTION_GRACE,
+                EndReason::CertificateExpired => {
+                    bounds.record(Bound::CertificateExpired, &address);
+                    lifetime.grace
+                }
+                EndReason::Age => lifetime.grace,
+            };
             serving.as_mut().graceful_shutdown();
             tokio::time::timeout(grace, serving).await.ok()
         }
     };
     if let Some(Err(error)) = result {
         tracing::debug!(%error, "connection failed");
+    }
+}
+
+impl Lifetime {
+    /// Completes when the server must end the connection.
+    async fn end(&self) -> EndReason {
+        let silent = async {
+            tokio::time::sleep_until(self.connection.accepted + self.setup).await;
+            if !self.connection.is_silent() {
+                std::future::pending::<()>().await;
+            }
+        };
+        let expired = async {
+            match self.expires {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            reason = self.connection.ended() => reason,
+            () = silent => EndReason::Silent,
+            () = expired => EndReason::CertificateExpired,
+            () = tokio::time::sleep(self.age) => EndReason::Age,
+        }
     }
 }
 
@@ -105,15 +166,13 @@ fn http(limits: &Limits) -> http2::Builder<TokioExecutor> {
     http
 }
 
-impl<S, B> hyper::service::Service<Request<Incoming>> for ConnectionService<S>
-where
-    S: Service<Request<Body>, Response = Response<B>, Error = Infallible> + Clone,
-{
-    type Response = Response<B>;
+impl hyper::service::Service<Request<Incoming>> for ConnectionService {
+    type Response = Response<ReplyBody>;
     type Error = Infallible;
-    type Future = S::Future;
+    type Future = ResponseFuture;
 
-    fn call(&self, request: Request<Incoming>) -> S::Future {
+    fn call(&self, request: Request<Incoming>) -> ResponseFuture {
+        self.peer.connection().called();
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(self.peer.clone());
         // The services are always ready: admission happens in the call.

@@ -162,6 +162,8 @@ impl RpcService {
 impl RpcMethod {
     /// `GetEffectivePolicies`, known without a search for the fast path.
     pub const GET: Self = Self(0);
+    /// A method of an unknown service.
+    pub const UNKNOWN: Self = Self(METHODS.len() - 1);
 
     /// Returns the method of a request path `/{service}/{method}`.
     pub fn of(path: &str) -> Self {
@@ -179,6 +181,16 @@ impl RpcMethod {
         METHODS
             .get(self.0)
             .map_or(RpcService::Other, |(service, _)| *service)
+    }
+
+    /// Reports whether the method is a stream that ends only with its caller.
+    pub fn is_watch(self) -> bool {
+        matches!(self.name(), "WatchEffectivePolicies" | "Watch")
+    }
+
+    /// Reports whether a reply may have several messages; also of unknown methods.
+    pub fn is_stream(self) -> bool {
+        self.is_watch() || self.service() == RpcService::Other
     }
 
     /// Returns the value of the label `method`.

@@ -1,0 +1,533 @@
+//! The open connections: their number in all, by address and by client certificate, and which of
+//! them gives way when there is no room for a new one.
+//!
+//! New connections are accepted at once instead of waiting for room, so that connections which send
+//! nothing cannot lock out those which do.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sha2::{Digest, Sha256};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::server::Limits;
+use crate::server::admission::bounds::{Bound, BoundCounters};
+use crate::server::admission::concurrency::Permits;
+use crate::server::admission::held_bytes::{ConnectionBytes, HeldBytes};
+
+/// The number of connections of one listener or of several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::server) struct ConnectionLimits {
+    /// Maximum number of connections.
+    pub total: usize,
+    /// Maximum number of connections from one address, and with one client certificate.
+    pub per_client: usize,
+}
+
+/// The open connections of listeners that share their limits.
+#[derive(Debug)]
+pub struct ConnectionTable {
+    sizes: ConnectionLimits,
+    limits: Limits,
+    bytes: Arc<HeldBytes>,
+    bounds: Arc<BoundCounters>,
+    table: Mutex<Table>,
+}
+
+/// Where a connection comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::server) enum ClientAddress {
+    /// An IPv4 address, or the network of an IPv6 address: one host has a whole /64.
+    Ip(IpAddr),
+    /// A Unix socket. The mode of its file says who may connect, so it has no share.
+    UnixSocket,
+}
+
+/// A connection, as those see it that may end it.
+#[derive(Debug)]
+pub(in crate::server) struct ConnectionEntry {
+    id: u64,
+    address: ClientAddress,
+    /// When the connection was accepted.
+    pub accepted: Instant,
+    /// How far the connection has come: see [`Progress`].
+    progress: AtomicU8,
+    /// Why the connection must end: an [`EndReason`], or 0.
+    reason: AtomicU8,
+    end: Notify,
+    /// Bytes that the server holds for the caller.
+    pub bytes: Arc<ConnectionBytes>,
+    /// One permit per request in progress, until its reply is written.
+    pub requests: Arc<Permits>,
+    /// One permit per stream of `WatchEffectivePolicies`.
+    pub watches: Arc<Permits>,
+    /// One permit per request for health and reflection.
+    pub probes: Arc<Permits>,
+}
+
+/// The entry of a connection in the table; dropping it removes the connection.
+#[derive(Debug)]
+pub(in crate::server) struct ConnectionTicket {
+    table: Arc<ConnectionTable>,
+    pub entry: Arc<ConnectionEntry>,
+    certificate: Option<Fingerprint>,
+}
+
+/// Why the server ends a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::server) enum EndReason {
+    /// It gives way to a new connection.
+    Evicted = 1,
+    /// Its caller does not read a reply.
+    Unread = 2,
+    /// Its caller did not finish the handshake and the HTTP/2 preface in time.
+    Silent = 3,
+    /// Its client certificate has expired.
+    CertificateExpired = 4,
+    /// It has reached its maximum age.
+    Age = 5,
+}
+
+/// How far a connection has come. The order is the one in which connections give way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Progress {
+    /// Accepted: no HTTP/2 preface yet.
+    Silent = 0,
+    /// Ready for requests: none yet.
+    Ready = 1,
+    /// Has sent a request.
+    Called = 2,
+    /// Has requests or streams in progress. Never stored: see [`ConnectionEntry::rank`].
+    Busy = 3,
+}
+
+type Fingerprint = [u8; 32];
+type Entries = BTreeMap<u64, Arc<ConnectionEntry>>;
+
+#[derive(Debug, Default)]
+struct Table {
+    next_id: u64,
+    count: usize,
+    addresses: HashMap<ClientAddress, Entries>,
+    certificates: HashMap<Fingerprint, usize>,
+    /// Connections without an HTTP/2 preface; the oldest has the lowest number.
+    silent: Entries,
+}
+
+impl ClientAddress {
+    /// Returns the address that connections from `ip` count for.
+    pub fn of(ip: IpAddr) -> Self {
+        Self::Ip(match ip.to_canonical() {
+            IpAddr::V4(ip) => IpAddr::V4(ip),
+            IpAddr::V6(ip) => {
+                let network = u128::from(ip) & (u128::MAX << 64);
+                IpAddr::V6(Ipv6Addr::from(network))
+            }
+        })
+    }
+}
+
+impl fmt::Display for ClientAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ip(ip) => ip.fmt(f),
+            Self::UnixSocket => f.write_str("unix"),
+        }
+    }
+}
+
+impl EndReason {
+    fn of(number: u8) -> Option<Self> {
+        [
+            Self::Evicted,
+            Self::Unread,
+            Self::Silent,
+            Self::CertificateExpired,
+            Self::Age,
+        ]
+        .into_iter()
+        .find(|reason| *reason as u8 == number)
+    }
+}
+
+impl ConnectionEntry {
+    fn new(id: u64, address: ClientAddress, limits: &Limits, bytes: &Arc<HeldBytes>) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            address,
+            accepted: Instant::now(),
+            progress: AtomicU8::new(Progress::Silent as u8),
+            reason: AtomicU8::new(0),
+            end: Notify::new(),
+            bytes: ConnectionBytes::new(bytes),
+            requests: Permits::new(limits.requests_per_connection),
+            watches: Permits::new(limits.watches_per_connection),
+            probes: Permits::new(limits.probes_per_connection),
+        })
+    }
+
+    /// Creates an entry that is in no table.
+    #[cfg(test)]
+    pub fn detached(limits: &Limits) -> Arc<Self> {
+        Self::new(
+            0,
+            ClientAddress::UnixSocket,
+            limits,
+            &HeldBytes::new(limits),
+        )
+    }
+
+    /// Returns where the connection comes from.
+    pub fn address(&self) -> ClientAddress {
+        self.address
+    }
+
+    /// Reports whether the HTTP/2 preface is missing.
+    pub fn is_silent(&self) -> bool {
+        self.progress.load(Ordering::Relaxed) == Progress::Silent as u8
+    }
+
+    /// Remembers that the connection has sent a request.
+    pub fn called(&self) {
+        if self.progress.load(Ordering::Relaxed) != Progress::Called as u8 {
+            self.progress
+                .store(Progress::Called as u8, Ordering::Relaxed);
+        }
+    }
+
+    /// Completes when the table ends the connection.
+    pub async fn ended(&self) -> EndReason {
+        loop {
+            if let Some(reason) = EndReason::of(self.reason.load(Ordering::Acquire)) {
+                return reason;
+            }
+            self.end.notified().await;
+        }
+    }
+
+    fn end(&self, reason: EndReason) {
+        let first =
+            self.reason
+                .compare_exchange(0, reason as u8, Ordering::AcqRel, Ordering::Acquire);
+        if first.is_ok() {
+            self.end.notify_one();
+        }
+    }
+
+    /// Returns the place in the order in which connections give way. Requests for health do not
+    /// count: streams of them never end.
+    fn rank(&self) -> Progress {
+        if self.requests.in_use() + self.watches.in_use() > 0 {
+            return Progress::Busy;
+        }
+        match self.progress.load(Ordering::Relaxed) {
+            0 => Progress::Silent,
+            1 => Progress::Ready,
+            _ => Progress::Called,
+        }
+    }
+}
+
+impl ConnectionTable {
+    pub(in crate::server) fn new(
+        sizes: ConnectionLimits,
+        limits: &Limits,
+        (bytes, bounds): (&Arc<HeldBytes>, &Arc<BoundCounters>),
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            sizes,
+            limits: limits.clone(),
+            bytes: Arc::clone(bytes),
+            bounds: Arc::clone(bounds),
+            table: Mutex::default(),
+        })
+    }
+
+    /// Returns the number of connections.
+    pub fn count(&self) -> usize {
+        self.lock().count
+    }
+
+    /// Adds a connection. Another one gives way if there is no room. Returns `None` if none can.
+    pub(in crate::server) fn admit(
+        self: &Arc<Self>,
+        address: ClientAddress,
+    ) -> Option<ConnectionTicket> {
+        let mut table = self.lock();
+        match table.victim(address, self.sizes) {
+            Ok(None) => {}
+            Ok(Some(victim)) => {
+                table.remove(&victim, None);
+                victim.end(EndReason::Evicted);
+                self.bounds
+                    .record(Bound::ConnectionEvicted, &victim.address);
+            }
+            Err(bound) => {
+                drop(table);
+                self.bounds.record(bound, &address);
+                return None;
+            }
+        }
+        let entry = ConnectionEntry::new(table.next_id, address, &self.limits, &self.bytes);
+        table.next_id += 1;
+        table.count += 1;
+        let of_address = table.addresses.entry(address).or_default();
+        of_address.insert(entry.id, Arc::clone(&entry));
+        table.silent.insert(entry.id, Arc::clone(&entry));
+        drop(table);
+        Some(ConnectionTicket {
+            table: Arc::clone(self),
+            entry,
+            certificate: None,
+        })
+    }
+
+    /// Ends the oldest connection without an HTTP/2 preface, because the process has no file
+    /// descriptors left.
+    pub(in crate::server) fn relieve(&self) {
+        let mut table = self.lock();
+        if let Some((_, victim)) = table.silent.pop_first() {
+            table.remove(&victim, None);
+            victim.end(EndReason::Evicted);
+            self.bounds
+                .record(Bound::ConnectionEvicted, &victim.address);
+        }
+    }
+
+    /// Ends the connections whose callers do not read a reply. `tick` is the time of [`HeldBytes`].
+    pub(in crate::server) fn end_unread(&self, tick: u32) {
+        let table = self.lock();
+        let entries = table.addresses.values().flat_map(BTreeMap::values);
+        for entry in entries.filter(|entry| entry.bytes.has_unread(tick)) {
+            entry.end(EndReason::Unread);
+            self.bounds.record(Bound::ReplyUnread, &entry.address);
+        }
+    }
+
+    /// Counts that a connection exceeded a bound.
+    pub(in crate::server) fn record(&self, bound: Bound, entry: &ConnectionEntry) {
+        self.bounds.record(bound, &entry.address);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    /// Returns the connection that gives way to a new one from `address`, if one must.
+    ///
+    /// # Errors
+    /// Returns the limit that is reached if no connection can give way.
+    fn victim(
+        &self,
+        address: ClientAddress,
+        sizes: ConnectionLimits,
+    ) -> Result<Option<Arc<ConnectionEntry>>, Bound> {
+        let own = self.addresses.get(&address);
+        let own_count = own.map_or(0, BTreeMap::len);
+        if own_count >= sizes.per_client && address != ClientAddress::UnixSocket {
+            let victim = own.and_then(|entries| first_to_go(entries, Progress::Called));
+            return victim.map(Some).ok_or(Bound::ConnectionsOfClient);
+        }
+        if self.count < sizes.total {
+            return Ok(None);
+        }
+        if let Some((_, oldest)) = self.silent.first_key_value() {
+            return Ok(Some(Arc::clone(oldest)));
+        }
+        let largest = self.addresses.values().max_by_key(|entries| entries.len());
+        let victim = largest.and_then(|entries| {
+            // Requests in progress are broken off only for an address with fewer connections.
+            let has_more = entries.len() > own_count + 1;
+            let most = [Progress::Called, Progress::Busy];
+            first_to_go(entries, most[usize::from(has_more)])
+        });
+        victim.map(Some).ok_or(Bound::Connections)
+    }
+
+    fn remove(&mut self, entry: &ConnectionEntry, certificate: Option<&Fingerprint>) {
+        self.silent.remove(&entry.id);
+        if let Some(entries) = self.addresses.get_mut(&entry.address)
+            && entries.remove(&entry.id).is_some()
+        {
+            self.count -= 1;
+            if entries.is_empty() {
+                self.addresses.remove(&entry.address);
+            }
+        }
+        if let Some(fingerprint) = certificate
+            && let Some(count) = self.certificates.get_mut(fingerprint)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.certificates.remove(fingerprint);
+            }
+        }
+    }
+}
+
+/// Returns the connection that gives way first: the oldest of the lowest rank up to `most`.
+fn first_to_go(entries: &Entries, most: Progress) -> Option<Arc<ConnectionEntry>> {
+    let mut found: Option<(Progress, &Arc<ConnectionEntry>)> = None;
+    for entry in entries.values() {
+        let rank = entry.rank();
+        if rank <= most && found.is_none_or(|(lowest, _)| rank < lowest) {
+            found = Some((rank, entry));
+        }
+        if rank == Progress::Silent {
+            break;
+        }
+    }
+    found.map(|(_, entry)| Arc::clone(entry))
+}
+
+impl ConnectionTicket {
+    /// Counts the connection for its client certificate. Returns `false` if the certificate has its
+    /// share of connections.
+    pub fn identify(&mut self, certificate: &[u8]) -> bool {
+        let fingerprint: Fingerprint = Sha256::digest(certificate).into();
+        let mut table = self.table.lock();
+        let count = table.certificates.entry(fingerprint).or_default();
+        if *count >= self.table.sizes.per_client {
+            drop(table);
+            self.table
+                .bounds
+                .record(Bound::ConnectionsOfClient, &self.entry.address);
+            return false;
+        }
+        *count += 1;
+        self.certificate = Some(fingerprint);
+        true
+    }
+
+    /// Remembers that the HTTP/2 preface has arrived.
+    pub fn ready(&self) {
+        let entry = &self.entry;
+        let ready = entry.progress.compare_exchange(
+            Progress::Silent as u8,
+            Progress::Ready as u8,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+        if ready.is_ok() {
+            self.table.lock().silent.remove(&entry.id);
+        }
+    }
+
+    /// Counts that the connection exceeded a bound.
+    pub fn record(&self, bound: Bound) {
+        self.table.record(bound, &self.entry);
+    }
+}
+
+impl Drop for ConnectionTicket {
+    fn drop(&mut self) {
+        let mut table = self.table.lock();
+        table.remove(&self.entry, self.certificate.as_ref());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(total: usize, per_client: usize) -> Arc<ConnectionTable> {
+        let limits = Limits::default();
+        let (bytes, bounds) = (HeldBytes::new(&limits), Arc::default());
+        let sizes = ConnectionLimits { total, per_client };
+        ConnectionTable::new(sizes, &limits, (&bytes, &bounds))
+    }
+
+    fn address(text: &str) -> ClientAddress {
+        ClientAddress::of(text.parse().unwrap())
+    }
+
+    fn is_ended(ticket: &ConnectionTicket) -> bool {
+        ticket.entry.reason.load(Ordering::Relaxed) != 0
+    }
+
+    #[test]
+    fn silent_connections_give_way_first() {
+        let table = table(3, 10);
+        let [one, two] = ["10.0.0.1", "10.0.0.2"].map(address);
+        let busy = table.admit(one).unwrap();
+        busy.ready();
+        busy.entry.called();
+        let silent = [table.admit(two).unwrap(), table.admit(two).unwrap()];
+        let new = table.admit(one).unwrap();
+        assert!(is_ended(&silent[0]) && !is_ended(&silent[1]) && !is_ended(&busy));
+        new.ready();
+        assert_eq!(table.count(), 3);
+        drop(silent);
+        assert_eq!(table.count(), 2);
+        drop((busy, new));
+        let table = table.lock();
+        assert!(table.addresses.is_empty() && table.silent.is_empty());
+    }
+
+    #[test]
+    fn the_address_with_most_connections_gives_way() {
+        let table = table(4, 10);
+        let ready = |text| {
+            let ticket = table.admit(address(text)).unwrap();
+            ticket.ready();
+            ticket.entry.called();
+            ticket
+        };
+        let other = ready("10.0.0.9");
+        let greedy = ["10.0.0.1"; 3].map(ready);
+        let permits = [&other, &greedy[0], &greedy[1], &greedy[2]]
+            .map(|ticket| ticket.entry.requests.try_acquire().unwrap());
+        // Its own requests are not broken off for one more connection of the same address.
+        assert!(table.admit(address("10.0.0.1")).is_none());
+        let new = ready("10.0.0.9");
+        assert!(is_ended(&greedy[0]) && !is_ended(&greedy[1]) && !is_ended(&other));
+        drop((permits, new));
+        let again = ready("10.0.0.1");
+        assert!(!is_ended(&greedy[1]) && !is_ended(&again));
+    }
+
+    #[test]
+    fn an_address_and_a_certificate_have_a_share() {
+        let table = table(10, 2);
+        let one = address("fd00::1:0:0:0:1");
+        assert_eq!(one, address("fd00::1:0:0:0:ffff"));
+        assert_ne!(one, address("fd00::2:0:0:0:1"));
+        let tickets = [table.admit(one).unwrap(), table.admit(one).unwrap()];
+        let third = table.admit(one).unwrap();
+        assert!(is_ended(&tickets[0]) && !is_ended(&tickets[1]));
+        for ticket in [&tickets[1], &third] {
+            ticket.ready();
+            ticket.entry.called();
+        }
+        let _permits = [&tickets[1], &third].map(|t| t.entry.watches.try_acquire().unwrap());
+        assert!(table.admit(one).is_none());
+        let unix = [ClientAddress::UnixSocket; 3].map(|address| table.admit(address).unwrap());
+        assert!(!unix.iter().any(is_ended));
+
+        let mut clients =
+            ["10.0.0.1", "10.0.0.2", "10.0.0.3"].map(|text| table.admit(address(text)).unwrap());
+        let shares = clients.each_mut().map(|ticket| ticket.identify(b"same"));
+        assert_eq!(shares, [true, true, false]);
+        assert!(clients[2].identify(b"other"));
+        drop((clients, unix, tickets, third));
+        assert!(table.lock().certificates.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_does_not_read_is_ended() {
+        let table = table(10, 10);
+        let ticket = table.admit(address("10.0.0.1")).unwrap();
+        let _unread = ticket.entry.bytes.hold(10).unwrap().must_progress();
+        for _ in 0..5 {
+            table.end_unread(table.bytes.advance());
+        }
+        assert_eq!(ticket.entry.ended().await, EndReason::Unread);
+        assert!(table.bounds.counts().contains(&("reply_unread", 1)));
+    }
+}
