@@ -14,8 +14,7 @@ use super::object_cache::ObjectCache;
 use super::shared_state::SharedState;
 use crate::insight::SourceProblems;
 use crate::server::{
-    BoundCounters, BoundListener, Certificates, ConcurrencyLimiter, ConnectionTable, EnvoyCounters,
-    HeldBytes, RequestCounters, StdListener,
+    BoundListener, CallerLoad, Certificates, EnvoyCounters, RequestCounters, StdListener,
 };
 use crate::snapshot::{BuildStats, Snapshot};
 use crate::source::cluster::{ApiRequestCounts, ApiRequestRecorder};
@@ -30,11 +29,8 @@ pub(super) struct MetricsSource {
     pub shared: SharedState,
     pub source_problems: watch::Receiver<Arc<SourceProblems>>,
     pub request_counters: Arc<RequestCounters>,
-    pub concurrency: Arc<ConcurrencyLimiter>,
+    pub load: CallerLoad,
     pub envoy: Arc<EnvoyCounters>,
-    pub bounds: Arc<BoundCounters>,
-    pub held_bytes: Arc<HeldBytes>,
-    pub connections: Arc<ConnectionTable>,
     pub calls: Option<ApiRequestRecorder>,
     pub certificates: Option<Arc<Certificates>>,
     /// The metrics of objects as they were when the object cache was last free.
@@ -114,7 +110,7 @@ impl MetricsSource {
         let held = ledger.total();
         let ended = ledger.ended().into_iter();
         let ended = ended.map(|(reason, count)| (vec![("reason", reason.to_owned())], count));
-        let requests = self.concurrency.requests().into_iter();
+        let requests = self.load.concurrency.requests().into_iter();
         let requests = requests.map(|(pool, count)| (vec![("for", pool.to_owned())], count as f64));
         [
             Metric::gauges(
@@ -125,7 +121,7 @@ impl MetricsSource {
             Metric::gauge(
                 "entail_watches",
                 "Open watch streams",
-                self.concurrency.watches() as f64,
+                self.load.concurrency.watches() as f64,
             ),
             Metric::gauge(
                 "entail_watched_paths",
@@ -157,7 +153,7 @@ impl MetricsSource {
 
     /// What callers make the server hold, and how often they exceeded a bound.
     fn caller_metrics(&self) -> [Metric; 3] {
-        let counts = self.bounds.counts().into_iter();
+        let counts = self.load.bounds.counts().into_iter();
         let counts = counts.map(|(bound, count)| (vec![("bound", bound.to_owned())], count));
         [
             Metric::counters(
@@ -168,12 +164,12 @@ impl MetricsSource {
             Metric::gauge(
                 "entail_connections",
                 "Open connections, without those of the health listener",
-                self.connections.count() as f64,
+                self.load.connections.count() as f64,
             ),
             Metric::gauge(
                 "entail_held_bytes",
                 "Bytes of replies that are not written and of requests that are not complete",
-                self.held_bytes.held() as f64,
+                self.load.held_bytes.held() as f64,
             ),
         ]
     }

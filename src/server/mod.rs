@@ -34,7 +34,7 @@ pub use admission::limits::{
     DEFAULT_MAX_CONNECTIONS_PER_CLIENT, Limits,
 };
 pub use envoy::{EnvoyCounters, EnvoyDialect, EnvoyDocument, EnvoySettings};
-pub use serve::{Security, ServeError, Server};
+pub use serve::{CallerLoad, Security, ServeError, Server};
 pub use services::health::Health;
 pub use tls::certificates::{Certificates, TlsError, TlsFiles};
 pub use transport::listener::{Address, AddressError, BoundListener, SocketFile, StdListener};

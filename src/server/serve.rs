@@ -58,6 +58,19 @@ pub struct Server {
     probes: Arc<ConnectionTable>,
 }
 
+/// What callers make the server hold.
+#[derive(Clone, Debug)]
+pub struct CallerLoad {
+    /// The limiter that counts the requests in progress.
+    pub concurrency: Arc<ConcurrencyLimiter>,
+    /// The counters of exceeded bounds.
+    pub bounds: Arc<BoundCounters>,
+    /// The bytes that are held for callers.
+    pub held_bytes: Arc<HeldBytes>,
+    /// The open connections, without those of the health listener.
+    pub connections: Arc<ConnectionTable>,
+}
+
 /// TLS and access control.
 #[derive(Clone, Debug, Default)]
 pub struct Security {
@@ -123,24 +136,22 @@ impl Server {
         Arc::clone(&self.envoy_counters)
     }
 
-    /// Returns the limiter that counts the requests in progress.
-    pub fn concurrency(&self) -> Arc<ConcurrencyLimiter> {
+    fn concurrency(&self) -> Arc<ConcurrencyLimiter> {
         Arc::clone(&self.concurrency)
     }
 
-    /// Returns the counters of exceeded bounds.
-    pub fn bounds(&self) -> Arc<BoundCounters> {
+    /// Returns what callers make the server hold, for metrics.
+    pub fn load(&self) -> CallerLoad {
+        CallerLoad {
+            concurrency: self.concurrency(),
+            bounds: self.bounds(),
+            held_bytes: Arc::clone(&self.held_bytes),
+            connections: Arc::clone(&self.connections),
+        }
+    }
+
+    fn bounds(&self) -> Arc<BoundCounters> {
         Arc::clone(&self.bounds)
-    }
-
-    /// Returns the bytes that are held for callers.
-    pub fn held_bytes(&self) -> Arc<HeldBytes> {
-        Arc::clone(&self.held_bytes)
-    }
-
-    /// Returns the open connections, without those of the health listener.
-    pub fn connections(&self) -> Arc<ConnectionTable> {
-        Arc::clone(&self.connections)
     }
 
     /// Serves all services on `listeners`, and only health on `health_alone`, until `shutdown`

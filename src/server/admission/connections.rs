@@ -4,7 +4,7 @@
 //! New connections are accepted at once instead of waiting for room, so that connections which send
 //! nothing cannot lock out those which do.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -39,7 +39,7 @@ pub struct ConnectionTable {
 }
 
 /// Where a connection comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::server) enum ClientAddress {
     /// An IPv4 address, or the network of an IPv6 address: one host has a whole /64.
     Ip(IpAddr),
@@ -112,8 +112,8 @@ type Entries = BTreeMap<u64, Arc<ConnectionEntry>>;
 struct Table {
     next_id: u64,
     count: usize,
-    addresses: HashMap<ClientAddress, Entries>,
-    certificates: HashMap<Fingerprint, usize>,
+    addresses: BTreeMap<ClientAddress, Entries>,
+    certificates: BTreeMap<Fingerprint, usize>,
     /// Connections without an HTTP/2 preface; the oldest has the lowest number.
     silent: Entries,
 }
@@ -344,8 +344,11 @@ impl Table {
         let victim = largest.and_then(|entries| {
             // Requests in progress are broken off only for an address with fewer connections.
             let has_more = entries.len() > own_count + 1;
-            let most = [Progress::Called, Progress::Busy];
-            first_to_go(entries, most[usize::from(has_more)])
+            let most = match has_more {
+                true => Progress::Busy,
+                false => Progress::Called,
+            };
+            first_to_go(entries, most)
         });
         victim.map(Some).ok_or(Bound::Connections)
     }
