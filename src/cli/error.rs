@@ -68,7 +68,9 @@ impl From<QueryError> for CliError {
             QueryError::Failure(failure) => match failure.code {
                 FailureCode::NotFound => CliError::NotFound(failure.message),
                 FailureCode::InvalidArgument => CliError::Usage(failure.message),
-                FailureCode::Aborted => CliError::Unreadable(failure.message),
+                FailureCode::Aborted | FailureCode::Cancelled => {
+                    CliError::Unreadable(failure.message)
+                }
             },
         }
     }

@@ -40,9 +40,10 @@ pub(super) fn get_policy(
     name: &str,
     unit: &str,
 ) -> Result<NamedPolicy, CliError> {
-    let result = session.backend.list_affected(v1::ListAffectedRequest {
+    let result = session.backend.all_affected(v1::ListAffectedRequest {
         subject: Some(Subject::Policy(name.to_owned())),
         unit: unit.to_owned(),
+        ..v1::ListAffectedRequest::default()
     });
     let reply = match result {
         Ok(reply) => reply,

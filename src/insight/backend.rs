@@ -11,6 +11,9 @@ use super::{
 use crate::api::v1;
 use crate::snapshot::Snapshot;
 
+/// Number of entries that commands ask for at once.
+const PAGE_SIZE: i32 = 10_000;
+
 /// Answers the queries of commands.
 pub trait QueryBackend {
     /// Returns the effective policies of a path.
@@ -81,6 +84,49 @@ pub trait QueryBackend {
         &mut self,
         request: v1::ListFindingsRequest,
     ) -> Result<v1::ListFindingsResponse, QueryError>;
+
+    /// Returns all pages of findings as one.
+    ///
+    /// # Errors
+    /// The query failed, or the server is not reachable, or the snapshot changed between two pages.
+    fn all_findings(&mut self, kinds: Vec<String>) -> Result<v1::ListFindingsResponse, QueryError> {
+        let mut request = v1::ListFindingsRequest {
+            kinds,
+            page_size: PAGE_SIZE,
+            page_token: String::new(),
+        };
+        let mut all = self.list_findings(request.clone())?;
+        while !all.next_page_token.is_empty() {
+            request.page_token = std::mem::take(&mut all.next_page_token);
+            let page = self.list_findings(request.clone())?;
+            all.findings.extend(page.findings);
+            all.next_page_token = page.next_page_token;
+            all.truncated |= page.truncated;
+        }
+        Ok(all)
+    }
+
+    /// Returns all pages of the policies that affect an object, or of what a policy affects, as one.
+    ///
+    /// # Errors
+    /// The query failed, or the server is not reachable, or the snapshot changed between two pages.
+    fn all_affected(
+        &mut self,
+        mut request: v1::ListAffectedRequest,
+    ) -> Result<v1::ListAffectedResponse, QueryError> {
+        request.page_size = PAGE_SIZE;
+        let mut all = self.list_affected(request.clone())?;
+        while !all.next_page_token.is_empty() {
+            request.page_token = std::mem::take(&mut all.next_page_token);
+            let page = self.list_affected(request.clone())?;
+            all.policies.extend(page.policies);
+            all.paths.extend(page.paths);
+            all.objects.extend(page.objects);
+            all.next_page_token = page.next_page_token;
+            all.truncated |= page.truncated;
+        }
+        Ok(all)
+    }
 
     /// Returns the topology with the policies attached to it.
     ///
@@ -194,11 +240,11 @@ impl QueryBackend for LocalBackend {
             &self.snapshot,
             &request,
             &AccessScope::default(),
-        ))
+        )?)
     }
 
     fn get_topology(&mut self) -> Result<v1::GetTopologyResponse, QueryError> {
-        Ok(get_topology(&self.snapshot, &AccessScope::default()))
+        Ok(get_topology(&self.snapshot, &AccessScope::default())?)
     }
 
     fn server_status(&mut self) -> Result<v1::GetServerStatusResponse, QueryError> {

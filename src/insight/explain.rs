@@ -54,6 +54,7 @@ pub fn explain(
     };
     let paths: Vec<v1::PathExplanation> = groups
         .into_iter()
+        .take_while(|_| visibility.budget().step())
         .filter_map(|((kind, _), (chain, paths))| {
             let (_, kind) = kinds.get(kind)?;
             let explained = explanation(world, kind, &chain);
@@ -66,6 +67,7 @@ pub fn explain(
             })
         })
         .collect();
+    visibility.budget().check()?;
     let version = snapshot.version();
     let states = incomplete_kinds(snapshot, &requested, visibility);
     let names = paths.iter().flat_map(|path| &path.paths);
@@ -76,7 +78,7 @@ pub fn explain(
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
         kinds: states,
-        truncated,
+        truncated: truncated || visibility.is_truncated(),
     })
 }
 
@@ -134,7 +136,7 @@ fn explain_object(
         leads: leads_to(engine, &subject_nodes),
         subject_nodes,
         scopes: scopes.collect(),
-        visible: Visible::new(visibility),
+        visible: Visible::new(engine, visibility),
         group_numbers: HashMap::new(),
         has_explanation: HashMap::new(),
         groups: PathGroups::new(),
@@ -160,6 +162,7 @@ fn explain_object(
         })
     };
     let walked = engine.visit(None, begin, step, &mut gatherer);
+    visibility.budget().check()?;
     if let Some(error) = gatherer.failed.or(walked.err()) {
         engine.fail(error);
     } else if !gatherer.is_through {
@@ -300,6 +303,9 @@ impl PathVisitor<Walked> for Gatherer<'_> {
     }
 
     fn visit(&mut self, path: &ListedPath<'_, Walked>) -> WalkControl {
+        if self.visible.is_over() {
+            return WalkControl::Stop;
+        }
         let depth = path.resolved.len().saturating_sub(1);
         if !path.state.through {
             // Above the object, the visibility of the path does not matter.

@@ -29,6 +29,8 @@ pub enum FailureCode {
     NotFound,
     /// The snapshot changed between two pages: restart the listing.
     Aborted,
+    /// The caller is gone, or its deadline has passed.
+    Cancelled,
 }
 
 impl Failure {
@@ -48,6 +50,21 @@ impl Failure {
             code: FailureCode::NotFound,
             reason: "NotFound".to_owned(),
             message: message.into(),
+            nearest: String::new(),
+        }
+    }
+
+    /// Creates the error of a malformed page token.
+    pub(super) fn page_token() -> Self {
+        Self::invalid("PageToken", "invalid page_token")
+    }
+
+    /// Creates the error of a query whose caller is gone.
+    pub fn cancelled() -> Self {
+        Self {
+            code: FailureCode::Cancelled,
+            reason: "Cancelled".to_owned(),
+            message: "the caller is gone, or its deadline has passed".to_owned(),
             nearest: String::new(),
         }
     }
@@ -112,6 +129,7 @@ impl Failure {
     /// The number of the gRPC code.
     pub fn number(&self) -> i32 {
         match self.code {
+            FailureCode::Cancelled => 1,
             FailureCode::InvalidArgument => 3,
             FailureCode::NotFound => 5,
             FailureCode::Aborted => 10,

@@ -1,12 +1,14 @@
 //! Queries and responses as protobuf messages, for the services and the commands.
 
 mod backend;
+mod budget;
 mod compare;
 mod explain;
 mod failure;
 mod findings;
 mod lookup;
 mod parameters;
+mod part;
 mod paths;
 mod policies;
 mod reach;
@@ -20,11 +22,13 @@ mod visible;
 mod waypoints;
 
 pub use backend::{LocalBackend, QueryBackend, QueryError};
+pub use budget::Budget;
 pub use compare::{ChangeFilter, PreviewFn, compare, preview_change};
 pub use explain::explain;
 pub use failure::{Failure, FailureCode};
 pub use findings::{list_findings, missing_crds};
 pub use lookup::{MAX_BATCH, batch, get, get_stored, incomplete_kinds, requested_path};
+pub use part::{VisibleParts, visible_part};
 pub use paths::list_paths;
 pub use policies::list_policies;
 pub use reach::list_affected;
@@ -33,4 +37,4 @@ pub use rule_ref::{RuleName, RuleRef, rule_paths};
 pub use status::{SourceProblems, server_status};
 pub use subject::QuerySubject;
 pub use topology::get_topology;
-pub use visibility::{AccessScope, Coverage, Visibility};
+pub use visibility::{AccessScope, Coverage, ObjectVisibility, Visibility};

@@ -2,7 +2,7 @@
 
 use super::lookup::incomplete_kinds;
 use super::subject::SubjectNodes;
-use super::visible::Visible;
+use super::visible::{Visible, prepare};
 use super::{Failure, FailureCode, QuerySubject, Visibility};
 use crate::api::v1;
 use crate::snapshot::Snapshot;
@@ -14,6 +14,8 @@ use entail_core::topology::{ListedPath, PathVisitor, TrieNodeId, WalkControl};
 const DEFAULT_PAGE: usize = 1_000;
 /// Maximum page size.
 const MAX_PAGE: usize = 10_000;
+/// Number of bytes after which a page ends: many clients accept 4 MiB. A page has at least one entry.
+pub(super) const MAX_PAGE_BYTES: usize = 2 * 1024 * 1024;
 
 /// Lists paths in the order of the trie.
 ///
@@ -32,12 +34,16 @@ pub fn list_paths(
     let mut lister = PageLister {
         counts: Counts::of(engine, &subject_nodes, &request.levels),
         levels: &request.levels,
-        visible: Visible::new(visibility),
+        visible: Visible::new(engine, visibility),
         page,
         listed: 0,
         paths: Vec::new(),
+        bytes: 0,
         more: false,
     };
+    if subject == QuerySubject::All && !visibility.is_unrestricted() {
+        prepare(engine, visibility);
+    }
     let walked = match &subject {
         QuerySubject::Path(name) => {
             let starts = engine.trie().starts(name);
@@ -52,6 +58,7 @@ pub fn list_paths(
             engine.visit(None, false, step, &mut lister)
         }
     };
+    visibility.budget().check()?;
     match walked {
         Err(error) => engine.fail(error),
         Ok(()) if lister.listed == 0 && subject != QuerySubject::All => {
@@ -67,6 +74,7 @@ pub fn list_paths(
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
         kinds: incomplete_kinds(snapshot, &[], visibility),
+        truncated: visibility.is_truncated(),
     })
 }
 
@@ -123,6 +131,7 @@ struct PageLister<'s> {
     /// Number of listed paths so far, on this page or before it.
     listed: usize,
     paths: Vec<String>,
+    bytes: usize,
     /// Whether there are paths after the page.
     more: bool,
 }
@@ -144,11 +153,16 @@ impl PathVisitor<bool> for PageLister<'_> {
     }
 
     fn visit(&mut self, path: &ListedPath<'_, bool>) -> WalkControl {
+        if self.visible.is_over() {
+            return WalkControl::Stop;
+        }
         let depth = path.resolved.len().saturating_sub(1);
         let (visible, below) = self.visible.look(path.name, depth);
         if visible && path.state && is_at(self.levels, path.node.level) {
             if self.listed >= self.page.first {
-                if self.paths.len() >= self.page.size {
+                self.bytes += path.name.len();
+                let is_full = self.bytes > MAX_PAGE_BYTES && !self.paths.is_empty();
+                if is_full || self.paths.len() >= self.page.size {
                     self.more = true;
                     return WalkControl::Stop;
                 }
@@ -171,37 +185,54 @@ pub(super) struct Page {
 
 /// Reads the page of a request.
 pub(super) fn page(snapshot: &Snapshot, size: i32, token: &str) -> Result<Page, Failure> {
-    let size = match usize::try_from(size) {
-        Ok(0) => DEFAULT_PAGE,
-        Ok(size) => size.min(MAX_PAGE),
-        Err(_) => return Err(Failure::invalid("PageSize", "page_size is negative")),
+    let first = match position(snapshot, token)? {
+        None => 0,
+        Some(text) => text.parse().map_err(|_| Failure::page_token())?,
     };
-    let first = first(snapshot, token)?;
+    let size = page_size(size)?;
     Ok(Page { first, size })
 }
 
-/// Returns the token of the next page; empty after the last.
-pub(super) fn token(snapshot: &Snapshot, next: usize, all: usize) -> String {
-    let version = snapshot.version();
-    if next < all {
-        format!("{}:{}:{next}", version.epoch, version.generation)
-    } else {
-        String::new()
+/// Reads the size of a page.
+pub(super) fn page_size(size: i32) -> Result<usize, Failure> {
+    match usize::try_from(size) {
+        Ok(0) => Ok(DEFAULT_PAGE),
+        Ok(size) => Ok(size.min(MAX_PAGE)),
+        Err(_) => Err(Failure::invalid("PageSize", "page_size is negative")),
     }
 }
 
-/// Reads the index of the first entry from a page token.
-fn first(snapshot: &Snapshot, token: &str) -> Result<usize, Failure> {
-    if token.is_empty() {
-        return Ok(0);
+/// Returns the token of the next page, by the index of its first entry; empty after the last.
+pub(super) fn token(snapshot: &Snapshot, next: usize, all: usize) -> String {
+    match next < all {
+        true => token_at(snapshot, &next.to_string()),
+        false => String::new(),
     }
+}
+
+/// Returns the token of a page that starts at a position.
+pub(super) fn token_at(snapshot: &Snapshot, position: &str) -> String {
     let version = snapshot.version();
-    let (of, at) = token
-        .rsplit_once(':')
-        .and_then(|(of, at)| Some((of, at.parse().ok()?)))
-        .ok_or_else(|| Failure::invalid("PageToken", "invalid page_token"))?;
-    if of == format!("{}:{}", version.epoch, version.generation) {
-        return Ok(at);
+    format!("{}:{}:{position}", version.epoch, version.generation)
+}
+
+/// Reads the position where a page starts from its token; `None` for the first page.
+pub(super) fn position<'t>(
+    snapshot: &Snapshot,
+    token: &'t str,
+) -> Result<Option<&'t str>, Failure> {
+    if token.is_empty() {
+        return Ok(None);
+    }
+    if let Some(position) = token.strip_prefix(&token_at(snapshot, "")) {
+        return Ok(Some(position));
+    }
+    let mut parts = token.splitn(3, ':');
+    let generation = parts
+        .nth(1)
+        .and_then(|generation| generation.parse::<u64>().ok());
+    if generation.is_none() || parts.next().is_none() {
+        return Err(Failure::page_token());
     }
     Err(Failure {
         code: FailureCode::Aborted,
@@ -219,8 +250,9 @@ pub(super) fn no_path_failure(
 ) -> Failure {
     let engine = snapshot.engine();
     let subject = QuerySubject::read(name, engine.world());
+    // That a rule delegates to an object tells of Routes that the caller may not see.
     if let Ok(QuerySubject::Object(key, _)) = subject
-        && visibility.includes_object(&key)
+        && visibility.is_unrestricted()
         && engine.world().topology().is_delegated(&key)
     {
         return Failure {

@@ -1,13 +1,18 @@
 //! Lists policies with their conditions (specification 10).
 
+use std::sync::Arc;
+
+use prost::Message;
+
 use super::lookup::{is_requested, unknown_kinds};
-use super::paths::{Page, page};
+use super::paths::{MAX_PAGE_BYTES, Page, page};
+use super::visible::visible_entries;
 use super::waypoints::idle_references;
 use super::{Failure, Visibility, parameters};
 use crate::api::{policy_ref, v1};
 use crate::snapshot::Snapshot;
 use entail_core::attach::{AttachmentGroup, ReferenceOutcome};
-use entail_core::effective::{PolicyKind, PolicyStatus, World};
+use entail_core::effective::{PolicyKind, PolicyStatus, Statuses, World};
 use entail_core::model::{Enforcement, GroupKind, Outcome, PolicyRef, UnknownReason};
 use entail_core::profile::{Policy, Vocabulary, is_routing_filter};
 
@@ -24,35 +29,55 @@ pub fn list_policies(
     visibility: &dyn Visibility,
 ) -> Result<v1::ListPoliciesResponse, Failure> {
     let world = snapshot.world();
-    let statuses = snapshot.statuses();
+    let statuses = statuses(snapshot, visibility)?;
     let requested: Vec<GroupKind> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
-    let mut all: Vec<v1::PolicyStatus> = Vec::new();
+    let mut all = Vec::new();
     for (number, kind) in world.kinds().iter().enumerate() {
         if !is_requested(&requested, &kind.profile().policy) {
             continue;
         }
+        let kind_name = kind.profile().policy.to_string();
         for (index, policy) in kind.policies() {
+            visibility.budget().check()?;
             // Filters may reference objects that do not exist.
             let exists = world.store().get(&policy.key).is_some();
             if !exists || !visibility.includes_object(&policy.key) {
                 continue;
             }
-            let status = statuses.of(number, index).cloned().unwrap_or_default();
+            let status = statuses.of(number, index);
             // Where a filter is a part of routing it is no policy (specification 2.7).
             let is_routing = kind.is_unprofiled() && is_routing_filter(&kind.profile().policy);
-            if is_routing && status.ancestors.is_empty() {
+            if is_routing && status.is_none_or(|status| status.ancestors.is_empty()) {
                 continue;
             }
-            all.push(message(world, kind, (index, policy), &status));
+            let PolicyRef { namespace, name } = PolicyRef::of(&policy.key);
+            all.push((kind_name.clone(), namespace, name, (number, index)));
         }
     }
-    all.sort_by(|a, b| (&a.kind, name(a)).cmp(&(&b.kind, name(b))));
+    all.sort();
     let Page { first, size } = page(snapshot, request.page_size, &request.page_token)?;
-    let next = first.saturating_add(size);
+    let mut policies: Vec<v1::PolicyStatus> = Vec::new();
+    let mut bytes = 0;
+    for (.., (number, index)) in all.iter().skip(first).take(size) {
+        visibility.budget().check()?;
+        let kind = world.kinds().get(*number);
+        let Some((kind, policy)) = kind.and_then(|kind| Some((kind, kind.policy_at(*index)?)))
+        else {
+            continue;
+        };
+        let status = statuses.of(*number, *index).cloned().unwrap_or_default();
+        let listed = message(world, kind, (*index, policy), &status, visibility);
+        bytes += listed.encoded_len();
+        if bytes > MAX_PAGE_BYTES && !policies.is_empty() {
+            break;
+        }
+        policies.push(listed);
+    }
+    let next = first.saturating_add(policies.len());
     let version = snapshot.version();
     Ok(v1::ListPoliciesResponse {
         next_page_token: super::paths::token(snapshot, next, all.len()),
-        policies: all.into_iter().skip(first).take(size).collect(),
+        policies,
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
         kinds: unknown_kinds(snapshot, &requested, visibility),
@@ -60,13 +85,29 @@ pub fn list_policies(
             true => parameters::of_all(snapshot, visibility),
             false => Vec::new(),
         },
+        truncated: visibility.is_truncated(),
     })
 }
 
-/// The sort key of a policy within its kind.
-fn name(status: &v1::PolicyStatus) -> (String, String) {
-    let policy = status.policy.clone().unwrap_or_default();
-    (policy.namespace, policy.name)
+/// Returns the statuses of all policies, over the paths that a caller sees.
+pub(super) fn statuses(
+    snapshot: &Snapshot,
+    visibility: &dyn Visibility,
+) -> Result<Arc<Statuses>, Failure> {
+    visibility.budget().check()?;
+    if visibility.is_unrestricted() {
+        return Ok(snapshot.statuses());
+    }
+    let engine = snapshot.engine();
+    let entries = visible_entries(engine, visibility);
+    visibility.budget().check()?;
+    Ok(Arc::new(match entries {
+        Ok(entries) => engine.statuses_among(&entries),
+        Err(error) => {
+            engine.fail(error);
+            Statuses::default()
+        }
+    }))
 }
 
 /// Converts the status of a policy to its message.
@@ -75,6 +116,7 @@ pub(super) fn message(
     kind: &PolicyKind,
     (index, policy): (usize, &Policy),
     status: &PolicyStatus,
+    visibility: &dyn Visibility,
 ) -> v1::PolicyStatus {
     let references = kind.attached(index).map_or(&[][..], |a| &a.references);
     let idle = idle_references(world, kind, index);
@@ -82,7 +124,7 @@ pub(super) fn message(
         Some(why) => condition("Accepted", "False", Outcome::Invalid.as_str(), why.clone()),
         None => accepted(kind, index, policy, references, &idle),
     }];
-    conditions.extend(in_force(kind, status, &idle));
+    conditions.extend(in_force(kind, status, &idle, visibility));
     v1::PolicyStatus {
         kind: kind.profile().policy.to_string(),
         policy: Some(policy_ref(&PolicyRef::of(&policy.key))),
@@ -153,13 +195,21 @@ fn accepted(
 
 /// Returns the conditions for how far a policy is in force, in the vocabulary of its profile
 /// (specification 10).
-fn in_force(kind: &PolicyKind, status: &PolicyStatus, idle: &[String]) -> Vec<v1::Condition> {
+fn in_force(
+    kind: &PolicyKind,
+    status: &PolicyStatus,
+    idle: &[String],
+    visibility: &dyn Visibility,
+) -> Vec<v1::Condition> {
     let Some(force) = status.in_force else {
         return Vec::new();
     };
     let vocabulary = kind.profile().status.vocabulary;
     let text = match force {
         Enforcement::NoScope if !idle.is_empty() => idle.join("; "),
+        Enforcement::NoScope if !visibility.is_unrestricted() => {
+            "none of its targets is on a path that you may see".to_owned()
+        }
         _ => enforcement_message(status),
     };
     if vocabulary == Vocabulary::Programmed {

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use hashbrown::HashMap;
+use prost::Message;
 
 use super::lookup::unknown_kinds;
-use super::policies::message;
+use super::paths::{MAX_PAGE_BYTES, Page, page, token};
+use super::policies::{message, statuses};
 use super::visible::Visible;
 use super::{Failure, QuerySubject, Visibility};
 use crate::api::{policy_ref, v1};
@@ -19,17 +21,14 @@ use entail_core::topology::{ListedPath, PathVisitor, TrieNodeId, WalkControl};
 /// The units that a policy sets, and the units in which it is overridden.
 type Shares = (Vec<String>, Vec<String>);
 
-/// Maximum number of paths in one response.
-const MAX_PATHS: usize = 10_000;
-
 /// Lists the paths and objects that a policy, or one unit of it, affects.
 ///
 /// # Errors
 /// The name or the unit is malformed, or the policy does not exist.
 pub(super) fn reach(
     snapshot: &Snapshot,
-    name: &str,
-    unit: &str,
+    (name, unit): (&str, &str),
+    range: &Page,
     visibility: &dyn Visibility,
 ) -> Result<v1::ListAffectedResponse, Failure> {
     let world = snapshot.world();
@@ -52,24 +51,50 @@ pub(super) fn reach(
             "policy `{name}` not found"
         )));
     };
-    let statuses = snapshot.statuses();
-    let status = statuses.of(number, index).cloned().unwrap_or_default();
     let engine = snapshot.engine();
     let named = PolicyRef::of(&policy.key);
     let of = (number, &**kind, index);
-    let (paths, truncated) = paths(engine, of, (&named, &requested), visibility);
-    let objects = engine
-        .affected_by(number, index)
-        .into_iter()
-        // The node above everything is no object (specification 3.1).
-        .filter(|node| *world.topology().key(*node) != NodeKey::root())
-        .filter(|node| visibility.includes_object(&world.topology().key(*node).object))
-        .map(|node| world.topology().describe(node));
+    let found = paths(engine, of, (&named, &requested), range, visibility);
+    visibility.budget().check()?;
+    let status = match range.first {
+        0 => {
+            let statuses = statuses(snapshot, visibility)?;
+            let status = statuses.of(number, index).cloned().unwrap_or_default();
+            Some(message(world, kind, (index, policy), &status, visibility))
+        }
+        _ => None,
+    };
+    let mut next = range.first.saturating_add(found.paths.len());
+    let mut has_more = found.has_more;
+    let mut objects: Vec<String> = Vec::new();
+    if !found.has_more {
+        let affected = engine
+            .affected_by(number, index)
+            .into_iter()
+            // The node above everything is no object (specification 3.1).
+            .filter(|node| *world.topology().key(*node) != NodeKey::root())
+            .filter(|node| visibility.includes_object(&world.topology().key(*node).object))
+            .map(|node| world.topology().describe(node));
+        let affected: BTreeSet<String> = affected.collect();
+        let first = next.saturating_sub(found.count);
+        let left = range.size.saturating_sub(found.paths.len());
+        let mut bytes = found.bytes;
+        has_more = affected.len() > first.saturating_add(left);
+        for object in affected.into_iter().skip(first).take(left) {
+            bytes += object.len();
+            if bytes > MAX_PAGE_BYTES && next > range.first {
+                has_more = true;
+                break;
+            }
+            objects.push(object);
+            next += 1;
+        }
+    }
     Ok(v1::ListAffectedResponse {
-        status: Some(message(world, kind, (index, policy), &status)),
-        objects: objects.collect::<BTreeSet<_>>().into_iter().collect(),
-        paths,
-        truncated,
+        status,
+        objects,
+        paths: found.paths,
+        next_page_token: token(snapshot, next, next.saturating_add(has_more.into())),
         ..v1::ListAffectedResponse::default()
     })
 }
@@ -127,9 +152,19 @@ struct Reach<'e> {
     shares_by_chain: HashMap<ChainId, Option<Rc<Shares>>>,
     /// Whether the policy affects a path that ends at a trie node, or below it.
     reaches: HashMap<(TrieNodeId, StateId), bool>,
-    paths: Vec<v1::AffectedPath>,
-    truncated: bool,
+    range: &'e Page,
+    found: FoundPaths,
     failed: Option<InternalError>,
+}
+
+/// The paths of a page.
+#[derive(Default)]
+struct FoundPaths {
+    /// Number of paths so far, on this page or before it.
+    count: usize,
+    paths: Vec<v1::AffectedPath>,
+    bytes: usize,
+    has_more: bool,
 }
 
 impl Reach<'_> {
@@ -180,15 +215,24 @@ impl Reach<'_> {
         let Some(shares) = self.shares(node, path.state)? else {
             return Ok(WalkControl::Descend);
         };
-        if self.paths.len() >= MAX_PATHS {
-            self.truncated = true;
-            return Ok(WalkControl::Stop);
+        let found = &mut self.found;
+        if found.count < self.range.first {
+            found.count += 1;
+            return Ok(WalkControl::Descend);
         }
-        self.paths.push(v1::AffectedPath {
+        let affected = v1::AffectedPath {
             path: path.name.to_owned(),
             effective_units: shares.0.clone(),
             overridden_units: shares.1.clone(),
-        });
+        };
+        found.bytes += affected.encoded_len();
+        let is_full = found.bytes > MAX_PAGE_BYTES && !found.paths.is_empty();
+        if is_full || found.paths.len() >= self.range.size {
+            found.has_more = true;
+            return Ok(WalkControl::Stop);
+        }
+        found.count += 1;
+        found.paths.push(affected);
         Ok(WalkControl::Descend)
     }
 
@@ -213,6 +257,9 @@ impl PathVisitor<StateId> for Reach<'_> {
     }
 
     fn visit(&mut self, path: &ListedPath<'_, StateId>) -> WalkControl {
+        if self.visible.is_over() {
+            return WalkControl::Stop;
+        }
         let depth = path.resolved.len().saturating_sub(1);
         let (visible, below) = self.visible.look(path.name, depth);
         if visible {
@@ -229,31 +276,32 @@ impl PathVisitor<StateId> for Reach<'_> {
     }
 }
 
-/// Returns the scopes that a policy affects, and whether the list is truncated.
+/// Returns the scopes that a policy affects, those of one page.
 fn paths(
     engine: &PathEngine,
     (number, kind, slot): (usize, &PolicyKind, usize),
     (policy, requested): (&PolicyRef, &Unit),
+    range: &Page,
     visibility: &dyn Visibility,
-) -> (Vec<v1::AffectedPath>, bool) {
+) -> FoundPaths {
     let mut reach = Reach {
         engine,
         chains: ChainTable::new(engine, number, kind),
         slot,
         policy,
         requested,
-        visible: Visible::new(visibility),
+        visible: Visible::new(engine, visibility),
         shares_by_chain: HashMap::new(),
         reaches: HashMap::new(),
-        paths: Vec::new(),
-        truncated: false,
+        range,
+        found: FoundPaths::default(),
         failed: None,
     };
     let walked = engine.visit(None, 0, |state, node| engine.after(state, node), &mut reach);
     if let Some(error) = reach.failed.or(walked.err()) {
         kind.fail(error);
     }
-    (reach.paths, reach.truncated)
+    reach.found
 }
 
 /// Returns the shares of a policy in a chain; `None` if it has none of the requested units.
@@ -300,6 +348,7 @@ fn share(
 pub(super) fn affecting(
     snapshot: &Snapshot,
     object: &str,
+    range: &Page,
     visibility: &dyn Visibility,
 ) -> Result<v1::ListAffectedResponse, Failure> {
     let world = snapshot.world();
@@ -320,15 +369,22 @@ pub(super) fn affecting(
         }
     };
     let affecting = snapshot.engine().affecting(&key, section.as_deref());
+    let affecting = affecting.into_iter();
+    let all: Vec<_> = affecting
+        .filter(|(kind, _)| visibility.includes_kind(kind))
+        .collect();
+    let count = all.len();
+    let page = all.into_iter().skip(range.first).take(range.size);
+    let policies: Vec<v1::AffectingPolicy> = page
+        .map(|(kind, policy)| v1::AffectingPolicy {
+            kind: kind.to_string(),
+            policy: Some(policy_ref(&policy)),
+        })
+        .collect();
+    let next = range.first.saturating_add(policies.len());
     Ok(v1::ListAffectedResponse {
-        policies: affecting
-            .into_iter()
-            .filter(|(kind, _)| visibility.includes_kind(kind))
-            .map(|(kind, policy)| v1::AffectingPolicy {
-                kind: kind.to_string(),
-                policy: Some(policy_ref(&policy)),
-            })
-            .collect(),
+        policies,
+        next_page_token: token(snapshot, next, count),
         ..v1::ListAffectedResponse::default()
     })
 }
@@ -343,9 +399,12 @@ pub fn list_affected(
     visibility: &dyn Visibility,
 ) -> Result<v1::ListAffectedResponse, Failure> {
     use v1::list_affected_request::Subject as RequestSubject;
+    let range = page(snapshot, request.page_size, &request.page_token)?;
     let response = match &request.subject {
-        Some(RequestSubject::Object(object)) => affecting(snapshot, object, visibility)?,
-        Some(RequestSubject::Policy(policy)) => reach(snapshot, policy, &request.unit, visibility)?,
+        Some(RequestSubject::Object(object)) => affecting(snapshot, object, &range, visibility)?,
+        Some(RequestSubject::Policy(policy)) => {
+            reach(snapshot, (policy, &request.unit), &range, visibility)?
+        }
         None => {
             return Err(Failure::invalid("NoSubject", "set `object` or `policy`"));
         }
@@ -355,6 +414,7 @@ pub fn list_affected(
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
         kinds: unknown_kinds(snapshot, &[], visibility),
+        truncated: visibility.is_truncated(),
         ..response
     })
 }

@@ -255,7 +255,7 @@ fn resolved_of(
         match_index: rule.at,
         matched: rule.matched.clone(),
         policies: Some(policies),
-        backends: backends(snapshot, rule),
+        backends: backends(snapshot, rule, scope),
         dialect: rule.dialect.name.clone(),
         refusal: refusal(rule.refusal),
     })
@@ -300,7 +300,11 @@ pub fn path_ref(walk: &TrafficPath<'_>) -> v1::PathRef {
 }
 
 /// The backends of a rule, in the order of its backendRefs.
-fn backends(snapshot: &Snapshot, rule: &MatchedRule) -> Vec<v1::ResolvedBackend> {
+fn backends(
+    snapshot: &Snapshot,
+    rule: &MatchedRule,
+    scope: &AccessScope,
+) -> Vec<v1::ResolvedBackend> {
     rule.backends
         .iter()
         .map(|(reference, weight)| {
@@ -324,7 +328,11 @@ fn backends(snapshot: &Snapshot, rule: &MatchedRule) -> Vec<v1::ResolvedBackend>
             let parsed = PathName::parse(&path).ok();
             let is_path = parsed.is_some_and(|path| snapshot.look_up(&path).is_some());
             let reason = parsed.filter(|_| !is_path);
-            let reason = reason.map(|path| snapshot.path_reason(&path).to_string());
+            // The exact reason can tell whether an object exists that the caller may not see.
+            let reason = reason.map(|parsed| {
+                let reason = snapshot.path_reason(&parsed);
+                Failure::not_found(snapshot, &path, reason, scope).reason
+            });
             v1::ResolvedBackend {
                 backend,
                 weight: *weight,

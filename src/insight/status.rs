@@ -39,14 +39,16 @@ pub fn server_status(
         state: v1::kind_state::State::Unknown.into(),
         ..v1::KindStatus::default()
     });
+    let is_all = visibility.is_unrestricted();
     let mut kinds: Vec<v1::KindStatus> = world
         .kinds()
         .iter()
+        // A kind without a profile is known by its objects alone.
+        .filter(|kind| is_all || !kind.is_unprofiled())
         .map(|kind| status(world, kind))
         .chain(refused)
         .filter(|status| visibility.includes_kind(&GroupKind::parse(&status.kind)))
         .collect();
-    let is_all = visibility.is_unrestricted();
     for kind in kinds.iter_mut().filter(|_| !is_all) {
         (kind.policies, kind.accepted) = (0, 0);
     }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::{HashMap, HashSet};
 
-use super::Visibility;
 use super::lookup::incomplete_kinds;
-use super::visible::Visible;
+use super::visible::{Visible, prepare};
+use super::{Failure, Visibility};
 use crate::api::{policy_ref, v1};
 use crate::snapshot::Snapshot;
 use entail_core::effective::World;
@@ -18,15 +18,24 @@ use entail_core::topology::{ListedPath, NodeId, PathVisitor, TrieNodeId, WalkCon
 type Role = (NodeId, Level);
 
 /// Returns the visible topology with the policies attached to it.
-pub fn get_topology(snapshot: &Snapshot, visibility: &dyn Visibility) -> v1::GetTopologyResponse {
+///
+/// # Errors
+/// The caller is gone.
+pub fn get_topology(
+    snapshot: &Snapshot,
+    visibility: &dyn Visibility,
+) -> Result<v1::GetTopologyResponse, Failure> {
     let engine = snapshot.engine();
     let world = engine.world();
+    if !visibility.is_unrestricted() {
+        prepare(engine, visibility);
+    }
     let attached = attached(world, visibility);
     let mut graph = Graph::default();
     let mut drawer = Drawer {
         engine,
         attached: &attached,
-        visible: Visible::new(visibility),
+        visible: Visible::new(engine, visibility),
         drawn: HashSet::new(),
         above: Vec::new(),
         graph: &mut graph,
@@ -35,8 +44,9 @@ pub fn get_topology(snapshot: &Snapshot, visibility: &dyn Visibility) -> v1::Get
         engine.fail(error);
     }
     graph.add_namespaces(world, &attached);
+    visibility.budget().check()?;
     let version = snapshot.version();
-    v1::GetTopologyResponse {
+    Ok(v1::GetTopologyResponse {
         nodes: graph.nodes,
         edges: graph
             .edges
@@ -46,7 +56,8 @@ pub fn get_topology(snapshot: &Snapshot, visibility: &dyn Visibility) -> v1::Get
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
         kinds: incomplete_kinds(snapshot, &[], visibility),
-    }
+        truncated: visibility.is_truncated(),
+    })
 }
 
 /// Nodes and edges. Nodes are numbered in the order of the walk.
@@ -111,6 +122,9 @@ impl PathVisitor<()> for Drawer<'_> {
     }
 
     fn visit(&mut self, path: &ListedPath<'_, ()>) -> WalkControl {
+        if self.visible.is_over() {
+            return WalkControl::Stop;
+        }
         let depth = path.resolved.len().saturating_sub(1);
         let (visible, below) = self.visible.look(path.name, depth);
         if visible {

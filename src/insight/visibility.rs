@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::Budget;
 use crate::snapshot::Snapshot;
-use entail_core::model::{GroupKind, ObjectKey, PathPrefix};
+use entail_core::model::{GroupKind, ObjectKey, PathName, PathPrefix, Root, groups};
 
 /// Decides which paths, kinds and objects a caller may see.
 pub trait Visibility {
@@ -13,9 +14,10 @@ pub trait Visibility {
     /// Whether the caller sees a path.
     fn includes_path(&self, name: &str) -> bool;
 
-    /// How much the caller sees of a path and of all paths below it.
-    fn coverage(&self, name: &str) -> Coverage {
-        let _ = name;
+    /// How much the caller sees of a path and of all paths below it. `delegates` is whether Routes may stand below
+    /// other Routes.
+    fn coverage(&self, name: &str, delegates: bool) -> Coverage {
+        let _ = (name, delegates);
         match self.is_unrestricted() {
             true => Coverage::All,
             false => Coverage::Part,
@@ -27,6 +29,21 @@ pub trait Visibility {
 
     /// Whether the caller sees an object on its own, independent of the paths that it is on.
     fn includes_object(&self, key: &ObjectKey) -> bool;
+
+    /// Finds out which of some objects the caller sees, all at once, so that later questions about them need not wait.
+    fn prepare(&self, objects: &[ObjectKey]) {
+        let _ = objects;
+    }
+
+    /// Whether objects count as invisible because there were too many to check.
+    fn is_truncated(&self) -> bool {
+        false
+    }
+
+    /// The work that a query of the caller may do.
+    fn budget(&self) -> &Budget {
+        Budget::unlimited()
+    }
 }
 
 /// How much a caller sees of a path and of all paths below it.
@@ -39,6 +56,10 @@ pub enum Coverage {
     /// Nothing.
     Nothing,
 }
+
+/// Sees the objects for which a function returns true, and their paths.
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectVisibility<F>(pub F);
 
 /// The paths and kinds of an access rule. The default is everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -126,7 +147,7 @@ impl Visibility for AccessScope {
         self.has_path(name)
     }
 
-    fn coverage(&self, name: &str) -> Coverage {
+    fn coverage(&self, name: &str, _: bool) -> Coverage {
         if self.has_path(name) {
             return Coverage::All;
         }
@@ -148,6 +169,71 @@ impl Visibility for AccessScope {
     fn includes_object(&self, key: &ObjectKey) -> bool {
         self.prefixes.is_empty() && self.has_kind(&key.kind)
     }
+}
+
+impl<F: Fn(&ObjectKey) -> bool> Visibility for ObjectVisibility<F> {
+    fn is_unrestricted(&self) -> bool {
+        false
+    }
+
+    fn includes_path(&self, name: &str) -> bool {
+        object_of(name).is_some_and(|key| self.0(&key))
+    }
+
+    fn coverage(&self, name: &str, delegates: bool) -> Coverage {
+        let is_below_route = || match PathName::parse(name) {
+            Ok(PathName::Traffic(walk)) => walk.route.is_some(),
+            _ => false,
+        };
+        // Whoever sees a Route sees everything below it, apart from other Routes.
+        if delegates || !is_below_route() {
+            return Coverage::Part;
+        }
+        match self.includes_path(name) {
+            true => Coverage::All,
+            false => Coverage::Nothing,
+        }
+    }
+
+    fn includes_kind(&self, _: &GroupKind) -> bool {
+        true
+    }
+
+    fn includes_object(&self, key: &ObjectKey) -> bool {
+        self.0(key)
+    }
+}
+
+/// Returns the object whose `get` permission covers a path: the route of a path that has one, since
+/// whoever may get a route may see its effective policies down to the backends; otherwise the
+/// ListenerSet or the root.
+fn object_of(path: &str) -> Option<ObjectKey> {
+    let gateway = |kind| GroupKind::new(groups::GATEWAY, kind);
+    let core = |kind| GroupKind::new(groups::CORE, kind);
+    let traffic = match PathName::parse(path).ok()? {
+        PathName::GatewayClass(name) => {
+            return Some(ObjectKey::new(gateway("GatewayClass"), "", name));
+        }
+        PathName::Namespace(name) => return Some(ObjectKey::new(core("Namespace"), "", name)),
+        PathName::Traffic(traffic) => traffic,
+    };
+    if let Some(route) = traffic.route {
+        let kind = GroupKind::parse_short(route.kind);
+        return Some(ObjectKey::new(kind, route.namespace, route.name));
+    }
+    if let Some(set) = traffic.listener_set {
+        return Some(ObjectKey::new(
+            gateway("ListenerSet"),
+            set.namespace,
+            set.name,
+        ));
+    }
+    Some(match traffic.root {
+        Root::Gateway { namespace, name } => ObjectKey::new(gateway("Gateway"), namespace, name),
+        Root::Mesh {
+            namespace, name, ..
+        } => ObjectKey::new(core("Service"), namespace, name),
+    })
 }
 
 #[cfg(test)]
@@ -226,5 +312,29 @@ mod tests {
         assert!(!part.has_kind(&GroupKind::parse("A:out.x")));
         assert_eq!(*part.narrow(&kinds(&["A.x", "B.x"])), kinds(&["A:in.x"]));
         assert_eq!(*part.narrow(&kinds(&["A:out.x"])), [GroupKind::new("", "")]);
+    }
+
+    #[test]
+    fn the_permission_for_a_path_is_that_of_its_last_object_that_is_not_a_backend() {
+        for (path, object) in [
+            ("gatewayclasses/c", "GatewayClass/c"),
+            ("namespaces/n", "Namespace/n"),
+            ("gateways/a/gw", "Gateway/a/gw"),
+            ("gateways/a/gw/listeners/l", "Gateway/a/gw"),
+            (
+                "gateways/a/gw/listenersets/b/s/listeners/l",
+                "ListenerSet/b/s",
+            ),
+            (
+                "gateways/a/gw/listeners/l/routes/GRPCRoute/b/r/rules/#0/backends/Service/c/s/ports/80",
+                "GRPCRoute/b/r",
+            ),
+            ("mesh/*/services/a/s", "Service/a/s"),
+            ("mesh/b/services/a/s/routes/HTTPRoute/b/r", "HTTPRoute/b/r"),
+        ] {
+            let key = object_of(path).unwrap();
+            assert_eq!(key.to_string(), object, "{path}");
+        }
+        assert!(object_of("gateways/a").is_none());
     }
 }

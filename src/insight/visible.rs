@@ -1,25 +1,41 @@
 //! Visibility of paths during a walk.
 
+use hashbrown::HashSet;
+
 use super::Visibility;
 use super::visibility::Coverage;
 use entail_core::engine::{PathEngine, StateId, SurveyEntry, SurveyStart};
-use entail_core::model::InternalError;
-use entail_core::topology::{ListedPath, PathVisitor, WalkControl};
+use entail_core::model::{GroupKind, InternalError, ObjectKey, groups};
+use entail_core::topology::{ListedPath, NodeId, PathVisitor, TrieNodeId, WalkControl};
 
 /// The visibility of paths during a walk. Below a path whose subtree is visible as a whole, no more
 /// checks are made.
 pub(super) struct Visible<'s> {
     visibility: &'s dyn Visibility,
+    /// Whether Routes may stand below other Routes.
+    delegates: bool,
     /// The depth of the trie node below which everything is visible.
     covered: Option<usize>,
 }
 
 impl<'s> Visible<'s> {
-    pub(super) fn new(visibility: &'s dyn Visibility) -> Self {
+    pub(super) fn new(engine: &PathEngine, visibility: &'s dyn Visibility) -> Self {
+        Self::among(&[engine], visibility)
+    }
+
+    /// The visibility of paths in several worlds.
+    pub(super) fn among(engines: &[&PathEngine], visibility: &'s dyn Visibility) -> Self {
+        let mut tries = engines.iter().map(|engine| engine.trie());
         Self {
             visibility,
+            delegates: tries.any(|trie| trie.has_delegating_rules()),
             covered: None,
         }
+    }
+
+    /// Whether the walk has to stop because the caller is gone. Counts a step of the query.
+    pub(super) fn is_over(&self) -> bool {
+        !self.visibility.budget().step()
     }
 
     /// Whether everything is visible at a depth of the walk. The depth is the number of trie nodes
@@ -39,7 +55,7 @@ impl<'s> Visible<'s> {
             return (true, true);
         }
         self.covered = None;
-        match self.visibility.coverage(name) {
+        match self.visibility.coverage(name, self.delegates) {
             Coverage::All => {
                 self.covered = Some(depth);
                 (true, true)
@@ -58,10 +74,15 @@ struct Finder<'e> {
     next: u64,
     starts: Vec<SurveyStart<StateId>>,
     single: Vec<SurveyEntry<StateId>>,
+    /// The trie nodes on visible paths, without those below `starts`.
+    above: HashSet<TrieNodeId>,
 }
 
 impl PathVisitor<StateId> for Finder<'_> {
     fn visit(&mut self, path: &ListedPath<'_, StateId>) -> WalkControl {
+        if self.visible.is_over() {
+            return WalkControl::Stop;
+        }
         let number = self.next;
         self.next += 1;
         let depth = path.resolved.len().saturating_sub(1);
@@ -69,6 +90,9 @@ impl PathVisitor<StateId> for Finder<'_> {
             return WalkControl::SkipChildren;
         };
         let (visible, below) = self.visible.look(path.name, depth);
+        if visible {
+            self.above.extend(path.resolved);
+        }
         if self.visible.is_covered(depth + 1) {
             self.starts.push(SurveyStart {
                 node,
@@ -89,6 +113,26 @@ impl PathVisitor<StateId> for Finder<'_> {
     }
 }
 
+impl<'e> Finder<'e> {
+    fn find(engine: &'e PathEngine, visibility: &'e dyn Visibility) -> Result<Self, InternalError> {
+        let mut finder = Finder {
+            engine,
+            visible: Visible::new(engine, visibility),
+            next: 0,
+            starts: Vec::new(),
+            single: Vec::new(),
+            above: HashSet::new(),
+        };
+        engine.visit(
+            None,
+            0,
+            |state, node| engine.after(state, node),
+            &mut finder,
+        )?;
+        Ok(finder)
+    }
+}
+
 /// Returns the trie nodes at the ends of visible paths, with their states.
 pub(super) fn visible_entries(
     engine: &PathEngine,
@@ -97,21 +141,42 @@ pub(super) fn visible_entries(
     if visibility.is_unrestricted() {
         return Ok(engine.survey()?.into_entries());
     }
-    let mut finder = Finder {
-        engine,
-        visible: Visible::new(visibility),
-        next: 0,
-        starts: Vec::new(),
-        single: Vec::new(),
-    };
-    engine.visit(
-        None,
-        0,
-        |state, node| engine.after(state, node),
-        &mut finder,
-    )?;
+    let finder = Finder::find(engine, visibility)?;
     let survey = engine.survey_from(finder.starts.into_iter())?;
     let mut entries = survey.into_entries();
     entries.extend(finder.single);
     Ok(entries)
+}
+
+/// Returns the nodes on visible paths, with the GatewayClasses above them.
+pub(super) fn visible_nodes(
+    engine: &PathEngine,
+    visibility: &dyn Visibility,
+) -> Result<HashSet<NodeId>, InternalError> {
+    prepare(engine, visibility);
+    let finder = Finder::find(engine, visibility)?;
+    let survey = engine.survey_from(finder.starts.into_iter())?;
+    let below = survey.into_entries().into_iter().map(|entry| entry.node);
+    let trie = engine.trie();
+    let mut nodes = HashSet::new();
+    for id in below.chain(finder.above) {
+        nodes.insert(trie.node(id)?.node);
+        nodes.extend(trie.reference(id));
+        nodes.extend(trie.root(id).and_then(|root| root.class));
+    }
+    Ok(nodes)
+}
+
+/// Finds out all at once which objects of paths a caller sees.
+pub(super) fn prepare(engine: &PathEngine, visibility: &dyn Visibility) {
+    let store = engine.world().store();
+    let mut objects: Vec<ObjectKey> = store.routes().map(|(key, _)| key).collect();
+    for kind in ["GatewayClass", "Gateway", "ListenerSet"] {
+        let kind = GroupKind::new(groups::GATEWAY, kind);
+        let of_kind = store.of_kind(&kind);
+        objects.extend(
+            of_kind.map(|((ns, name), _)| ObjectKey::new(kind.clone(), ns.clone(), name.clone())),
+        );
+    }
+    visibility.prepare(&objects);
 }

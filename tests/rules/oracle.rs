@@ -22,6 +22,7 @@ mod limits;
 mod lint;
 mod losses;
 mod mirror;
+mod noninterference;
 mod objects;
 mod paths;
 mod place;
@@ -176,6 +177,12 @@ fn an_engine_that_follows_changes_answers_like_a_full_read() {
 #[test]
 fn questions_walk_the_paths_that_a_walk_of_whole_paths_finds() {
     agree(300, paths::judged);
+}
+
+#[test]
+fn hidden_objects_are_answered_as_if_they_did_not_exist() {
+    // Each asks all questions of two callers in five worlds.
+    agree(20, noninterference::compared);
 }
 
 #[test]

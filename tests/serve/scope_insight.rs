@@ -51,6 +51,7 @@ async fn listed(channel: &Channel, kinds: &[&str]) -> v1::ListPoliciesResponse {
 async fn findings(channel: &Channel, kinds: &[&str]) -> Vec<v1::Finding> {
     let request = v1::ListFindingsRequest {
         kinds: to_strings(kinds),
+        ..Default::default()
     };
     let reply = body(insight_of(channel).list_findings(request).await);
     reply.unwrap().findings

@@ -450,7 +450,7 @@ pub mod policy_insight_service_server {
         /// Lists the policies that affect an object, or the paths and objects that a policy affects.
         ///
         /// Errors: NOT_FOUND if the object or the policy does not exist; INVALID_ARGUMENT for a malformed
-        /// name.
+        /// name; ABORTED for a page token of another snapshot.
         async fn list_affected(
             &self,
             request: tonic::Request<::entail_client::v1::ListAffectedRequest>,
@@ -471,6 +471,8 @@ pub mod policy_insight_service_server {
         >;
         /// Lists findings: invalid policies, dangling targets, policies without effect, silent losses and
         /// common mistakes.
+        ///
+        /// Errors: ABORTED for a page token of another snapshot.
         async fn list_findings(
             &self,
             request: tonic::Request<::entail_client::v1::ListFindingsRequest>,

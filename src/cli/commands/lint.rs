@@ -41,9 +41,7 @@ struct LintReport {
 pub(in crate::cli) fn run(args: LintArgs) -> Result<ExitStatus, CliError> {
     let query = args.common.with_name(None);
     let mut session = Session::open(&query)?;
-    let reply = session.backend.list_findings(v1::ListFindingsRequest {
-        kinds: session.kinds.clone(),
-    })?;
+    let reply = session.backend.all_findings(session.kinds.clone())?;
     let states = session.incomplete(&reply.kinds);
     let findings = LintReport {
         reply,

@@ -36,11 +36,14 @@ pub fn preview_change(
     for name in &request.deletes {
         deletes.push(object_named(world, name, visibility)?);
     }
+    visibility.budget().check()?;
     let (after, problems) = change(world, &request.manifests, &deletes, &|key| {
         visibility.includes_object(key)
     });
+    visibility.budget().check()?;
     let version = snapshot.version();
     let compared = compare(snapshot.engine(), &PathEngine::new(after), visibility);
+    visibility.budget().check()?;
     let mut kinds = incomplete_kinds(snapshot, &[], visibility);
     kinds.extend(compared.kinds.iter().cloned());
     Ok(v1::PreviewChangeResponse {
@@ -51,6 +54,7 @@ pub fn preview_change(
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
         kinds,
+        truncated: compared.truncated || visibility.is_truncated(),
         ..compared
     })
 }

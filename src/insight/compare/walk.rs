@@ -53,6 +53,7 @@ pub(super) struct Comparison<'e> {
 struct PathNames<'n> {
     visibility: &'n dyn Visibility,
     names: &'n mut BTreeSet<String>,
+    truncated: &'n mut bool,
 }
 
 impl<'e> Comparison<'e> {
@@ -87,7 +88,7 @@ impl<'e> Comparison<'e> {
     /// the changed paths.
     pub(super) fn compare_all(&mut self) -> Result<(), InternalError> {
         for with_names in [false, true] {
-            let mut visible = Visible::new(self.visibility);
+            let mut visible = Visible::among(&self.worlds, self.visibility);
             let mut name = String::new();
             self.compare_children(None, (&mut name, &mut visible, 0), with_names)?;
         }
@@ -208,6 +209,7 @@ impl<'e> Comparison<'e> {
                 0 => &mut self.removed,
                 _ => &mut self.added,
             },
+            truncated: &mut self.truncated,
         };
         let engine = self.worlds.get(world).or_internal("one of two worlds")?;
         engine.visit(Some(&start), (), |(), _| Ok(()), &mut visitor)
@@ -220,6 +222,9 @@ impl<'e> Comparison<'e> {
         (name, visible, depth): NamedPath<'_, '_>,
         with_names: bool,
     ) -> Result<bool, InternalError> {
+        if visible.is_over() {
+            return Ok(false);
+        }
         let (is_visible, may_have_visible_below) = visible.look(name, depth);
         let is_covered = visible.is_covered(depth + 1);
         if is_covered {
@@ -277,7 +282,14 @@ impl<'e> Comparison<'e> {
 
 impl PathVisitor<()> for PathNames<'_> {
     fn visit(&mut self, path: &ListedPath<'_, ()>) -> WalkControl {
+        if !self.visibility.budget().step() {
+            return WalkControl::Stop;
+        }
         if self.visibility.includes_path(path.name) {
+            if self.names.len() >= MAX_PATHS {
+                *self.truncated = true;
+                return WalkControl::Stop;
+            }
             self.names.insert(path.name.to_owned());
         }
         WalkControl::Descend

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::ScopedFinding;
+use super::{FindingPage, ScopedFinding};
 use crate::api::v1;
 use crate::insight::lookup::is_requested;
 use entail_core::effective::{PolicyKind, World};
@@ -41,15 +41,17 @@ pub fn missing_crds(world: &World, requested: &[GroupKind]) -> Option<String> {
 }
 
 /// Adds the finding about policy kinds without a CRD.
-pub(super) fn find(world: &World, requested: &[GroupKind], findings: &mut Vec<ScopedFinding>) {
-    findings.extend(missing_crds(world, requested).map(|message| ScopedFinding {
-        object: None,
-        finding: v1::Finding {
-            severity: Severity::Note.into(),
-            reason: "CrdMissing".to_owned(),
-            location: String::new(),
-            object: String::new(),
-            message,
-        },
-    }));
+pub(super) fn find(world: &World, requested: &[GroupKind], findings: &mut FindingPage<'_>) {
+    if let Some(message) = missing_crds(world, requested) {
+        findings.push(ScopedFinding {
+            object: None,
+            finding: v1::Finding {
+                severity: Severity::Note.into(),
+                reason: "CrdMissing".to_owned(),
+                location: String::new(),
+                object: String::new(),
+                message,
+            },
+        });
+    }
 }

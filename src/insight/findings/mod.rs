@@ -2,6 +2,7 @@
 //! losses and conflicts (specification 1.4, 3.3, 9.2).
 
 mod missing_crds;
+mod page;
 mod patterns;
 mod routes;
 mod suggestion;
@@ -12,47 +13,55 @@ pub use missing_crds::missing_crds;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::Visibility;
+use self::page::{FindingPage, ScopedFinding};
 use super::lookup::{is_requested, unknown_kinds};
-use super::policies::{unknown_message, unknown_reason};
+use super::policies::{statuses, unknown_message, unknown_reason};
 use super::visible::visible_entries;
 use super::waypoints::idle_references;
+use super::{Budget, Failure, Visibility};
 use crate::api::v1;
 use crate::snapshot::Snapshot;
-use entail_core::effective::{AttachmentChain, PolicyKind, PolicyStatus, World};
+use entail_core::effective::{AttachmentChain, PolicyKind, PolicyStatus, Statuses, World};
 use entail_core::engine::{
     ChainId, ChainKey, ChainTable, PathCount, PathEngine, PathGroup, StateId, SurveyEntry,
 };
 use entail_core::merge::value_at;
 use entail_core::model::{
     Enforcement, GroupKind, InternalError, ObjectKey, Outcome, OverriddenPolicy, PolicyRef, Unit,
+    groups,
 };
-use entail_core::profile::{PolicyClass, PolicyLabel, ProfileOrigin};
+use entail_core::profile::{PolicyClass, PolicyLabel, Profile, ProfileOrigin};
 use v1::finding::Severity;
 
 /// Maximum number of paths in the message of a finding.
 const MAX_NAMED_PATHS: usize = 3;
 
 /// Lists the findings about visible objects, the most severe first.
+///
+/// # Errors
+/// The page token is invalid or belongs to another snapshot, or the caller is gone.
 pub fn list_findings(
     snapshot: &Snapshot,
     request: &v1::ListFindingsRequest,
     visibility: &dyn Visibility,
-) -> v1::ListFindingsResponse {
+) -> Result<v1::ListFindingsResponse, Failure> {
     let world = snapshot.world();
     let requested: Vec<GroupKind> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
-    let mut findings = Vec::new();
+    let mut findings = FindingPage::of(snapshot, request, visibility)?;
+    let budget = visibility.budget();
     let engine = snapshot.engine();
     let scopes = Scopes::of(engine, visibility);
     let scopes = scopes.map_err(|error| engine.fail(error)).ok();
+    let statuses = statuses(snapshot, visibility)?;
     for (number, kind) in world.kinds().iter().enumerate() {
+        budget.check()?;
         if kind.is_unprofiled() {
             continue;
         }
         if !is_requested(&requested, &kind.profile().policy) {
             continue;
         }
-        policies(snapshot, number, kind, &mut findings);
+        policies(world, &statuses, (number, kind), &mut findings);
         if let Some(scopes) = &scopes
             && let Err(error) = paths(scopes, (number, kind), &mut findings)
         {
@@ -60,6 +69,7 @@ pub fn list_findings(
         }
     }
     if requested.is_empty() {
+        budget.check()?;
         profiles(world, visibility, &mut findings);
         patterns::unmatched_patterns(world, visibility, &mut findings);
         routes::conflicts(world, &mut findings);
@@ -67,37 +77,17 @@ pub fn list_findings(
         unprofiled::parameters(world, &mut findings);
     }
     missing_crds::find(world, &requested, &mut findings);
-    // Findings without an object summarize all objects.
-    findings.retain(|scoped| match &scoped.object {
-        Some(key) => visibility.includes_object(key),
-        None => visibility.is_unrestricted(),
-    });
-    let mut findings: Vec<v1::Finding> =
-        findings.into_iter().map(|scoped| scoped.finding).collect();
-    findings.sort_by(|a, b| {
-        (a.severity, &a.location, &a.object, &a.reason, &a.message).cmp(&(
-            b.severity,
-            &b.location,
-            &b.object,
-            &b.reason,
-            &b.message,
-        ))
-    });
-    findings.dedup();
+    budget.check()?;
+    let (findings, next_page_token) = findings.finish(snapshot);
     let version = snapshot.version();
-    v1::ListFindingsResponse {
+    Ok(v1::ListFindingsResponse {
         findings,
+        next_page_token,
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
         kinds: unknown_kinds(snapshot, &requested, visibility),
-    }
-}
-
-/// A finding with the object whose visibility decides who sees it.
-struct ScopedFinding {
-    /// The object that the finding is about; `None` if it summarizes several.
-    object: Option<ObjectKey>,
-    finding: v1::Finding,
+        truncated: visibility.is_truncated(),
+    })
 }
 
 /// Creates a finding about an object. A policy of a section is named by its kind (specification 2.14).
@@ -129,14 +119,19 @@ fn finding(
 
 /// Adds the findings about single policies: errors, and policies that are not in effect.
 fn policies(
-    snapshot: &Snapshot,
-    number: usize,
-    kind: &PolicyKind,
-    findings: &mut Vec<ScopedFinding>,
+    world: &World,
+    statuses: &Statuses,
+    (number, kind): (usize, &PolicyKind),
+    findings: &mut FindingPage<'_>,
 ) {
-    let world = snapshot.world();
-    let statuses = snapshot.statuses();
+    let visibility = findings.visibility();
     for (index, policy) in kind.policies() {
+        if !visibility.budget().step() {
+            return;
+        }
+        if !findings.sees(&policy.key) {
+            continue;
+        }
         let named = ObjectKey {
             kind: kind.profile().policy.clone(),
             ..policy.key.clone()
@@ -159,7 +154,7 @@ fn policies(
             let Some((severity, reason)) = severity_of(reference.outcome) else {
                 continue;
             };
-            let near = suggestion::hint(world, policy, reference);
+            let near = suggestion::hint(world, policy, reference, visibility);
             add(
                 severity,
                 reason,
@@ -181,7 +176,7 @@ fn policies(
             let reason = Outcome::Invalid.as_str();
             add(Severity::Error, reason, format!("not in effect: {why}"));
         }
-        let effect = without_effect(status);
+        let effect = without_effect(status, visibility);
         if let Some((reason, message)) =
             effect.filter(|(reason, _)| *reason != "NoScope" || !is_idle)
         {
@@ -191,7 +186,10 @@ fn policies(
 }
 
 /// Why a policy is not in effect, or not known to be: the reason and the message of its finding.
-fn without_effect(status: &PolicyStatus) -> Option<(&'static str, String)> {
+fn without_effect(
+    status: &PolicyStatus,
+    visibility: &dyn Visibility,
+) -> Option<(&'static str, String)> {
     match status.in_force? {
         Enforcement::None => {
             let by: Vec<String> = status
@@ -208,8 +206,11 @@ fn without_effect(status: &PolicyStatus) -> Option<(&'static str, String)> {
             Some(("Overridden", message))
         }
         Enforcement::NoScope => {
-            let message = "not in effect: its targets are on no path".to_owned();
-            Some(("NoScope", message))
+            let message = match visibility.is_unrestricted() {
+                true => "not in effect: its targets are on no path",
+                false => "not in effect: its targets are on no path that you may see",
+            };
+            Some(("NoScope", message.to_owned()))
         }
         Enforcement::Unknown => {
             let reason = unknown_reason(status);
@@ -232,6 +233,7 @@ fn severity_of(outcome: Outcome) -> Option<(Severity, &'static str)> {
 /// The visible paths that are scopes of a kind, grouped by their attachment chains.
 struct Scopes<'e> {
     engine: &'e PathEngine,
+    budget: &'e Budget,
     entries: Vec<SurveyEntry<StateId>>,
     groups: Vec<PathGroup<'e>>,
 }
@@ -246,12 +248,13 @@ struct ChainProblems {
 }
 
 impl<'e> Scopes<'e> {
-    fn of(engine: &'e PathEngine, visibility: &dyn Visibility) -> Result<Self, InternalError> {
+    fn of(engine: &'e PathEngine, visibility: &'e dyn Visibility) -> Result<Self, InternalError> {
         let entries = visible_entries(engine, visibility)?;
         Ok(Self {
             groups: engine.groups(&entries, false)?,
             entries,
             engine,
+            budget: visibility.budget(),
         })
     }
 
@@ -281,6 +284,9 @@ impl<'e> Scopes<'e> {
         let mut by_chain: BTreeMap<ChainId, Rc<ChainProblems>> = BTreeMap::new();
         let mut all = Vec::new();
         for ((chain, _), paths) in paths_by_chain {
+            if !self.budget.step() {
+                return Ok(Vec::new());
+            }
             let problems = match by_chain.get(&chain) {
                 Some(problems) => Rc::clone(problems),
                 None => Rc::new(chain_problems(world, kind, chains.chain(chain)?)),
@@ -349,7 +355,7 @@ impl PathSample {
 fn paths(
     scopes: &Scopes<'_>,
     (number, kind): (usize, &PolicyKind),
-    findings: &mut Vec<ScopedFinding>,
+    findings: &mut FindingPage<'_>,
 ) -> Result<(), InternalError> {
     let mut lost_units: BTreeMap<(PolicyRef, String), PathSample> = BTreeMap::new();
     let mut order_dependent = PathSample::default();
@@ -407,7 +413,7 @@ fn describe_paths(sample: &PathSample) -> String {
 }
 
 /// Adds the findings about profiles: rejected profiles, and CRD labels that contradict a profile.
-fn profiles(world: &World, visibility: &dyn Visibility, findings: &mut Vec<ScopedFinding>) {
+fn profiles(world: &World, visibility: &dyn Visibility, findings: &mut FindingPage<'_>) {
     for problem in world.problems() {
         let finding = v1::Finding {
             severity: Severity::Error.into(),
@@ -434,9 +440,13 @@ fn profiles(world: &World, visibility: &dyn Visibility, findings: &mut Vec<Scope
         let kinds = defined.iter().flat_map(|kind| world.kinds_of(kind));
         for profile in kinds.map(PolicyKind::profile) {
             if profile.origin != ProfileOrigin::Derived && profile.class != label_class {
+                let name = match is_named(world, profile, visibility) {
+                    true => format!("profile `{}`", profile.name),
+                    false => "its profile".to_owned(),
+                };
                 let message = format!(
-                    "label {label_class:?} contradicts profile `{}` ({:?}); the profile applies",
-                    profile.name, profile.class
+                    "label {label_class:?} contradicts {name} ({:?}); the profile applies",
+                    profile.class
                 );
                 let key = &entry.object.key;
                 findings.push(finding(
@@ -449,4 +459,11 @@ fn profiles(world: &World, visibility: &dyn Visibility, findings: &mut Vec<Scope
             }
         }
     }
+}
+
+/// Whether the caller may know the name of a profile: it is built in or from the configuration, or the caller sees it.
+fn is_named(world: &World, profile: &Profile, visibility: &dyn Visibility) -> bool {
+    let kind = GroupKind::new(groups::ENTAIL, "PolicyProfile");
+    let key = ObjectKey::new(kind, "", profile.name.clone());
+    world.store().get(&key).is_none() || visibility.includes_object(&key)
 }

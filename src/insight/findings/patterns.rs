@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{ScopedFinding, finding};
+use super::{FindingPage, ScopedFinding, finding};
 use crate::api::v1;
 use crate::insight::Visibility;
 use entail_core::effective::{PolicyKind, World};
@@ -30,7 +30,7 @@ struct Mismatch {
 pub(super) fn unmatched_patterns(
     world: &World,
     visibility: &dyn Visibility,
-    findings: &mut Vec<ScopedFinding>,
+    findings: &mut FindingPage<'_>,
 ) {
     for (_, entry) in world.store().of_kind(&GroupKind::crd()) {
         let definition = &entry.object;
@@ -38,6 +38,10 @@ pub(super) fn unmatched_patterns(
         let Some(kind) = defined.filter(|kind| visibility.includes_kind(kind)) else {
             continue;
         };
+        if !visibility.is_unrestricted() && !visibility.includes_object(&definition.key) {
+            // The finding names fields of the CRD.
+            continue;
+        }
         for profile in world.kinds_of(&kind).map(PolicyKind::profile) {
             let schemas = schemas_of_rules(profile, definition);
             if schemas.is_empty() {

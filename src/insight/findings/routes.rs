@@ -3,23 +3,23 @@
 
 use std::collections::BTreeMap;
 
-use super::{ScopedFinding, finding};
+use super::{FindingPage, finding};
 use crate::api::v1;
 use entail_core::effective::World;
-use entail_core::model::{GroupKind, ObjectKey, PathErrorReason, UnknownReason, groups};
+use entail_core::model::{GroupKind, ObjectKey, PathErrorReason, Str, UnknownReason, groups};
 use entail_core::store::{Listener, Projection, route_kind};
 use v1::finding::Severity;
 
 /// Adds the findings about conflicting listeners, conflicting routes, parentRefs that do not attach, and
 /// rules that delegate.
-pub(super) fn conflicts(world: &World, findings: &mut Vec<ScopedFinding>) {
+pub(super) fn conflicts(world: &World, findings: &mut FindingPage<'_>) {
     listeners(world, findings);
     parents(world, findings);
     delegations(world, findings);
     routes(world, findings);
 }
 
-fn listeners(world: &World, findings: &mut Vec<ScopedFinding>) {
+fn listeners(world: &World, findings: &mut FindingPage<'_>) {
     let kind = GroupKind::new(groups::GATEWAY, "Gateway");
     for ((namespace, name), entry) in world.store().of_kind(&kind) {
         let Projection::Gateway(gateway) = &entry.projection else {
@@ -58,7 +58,7 @@ fn identity(listener: &Listener) -> (u16, &str, Option<&str>) {
 }
 
 /// Adds the parentRefs that do not attach, with the reason.
-fn parents(world: &World, findings: &mut Vec<ScopedFinding>) {
+fn parents(world: &World, findings: &mut FindingPage<'_>) {
     for (key, route) in world.store().routes() {
         for (index, reason) in world.topology().rejected_parents(&key) {
             let Some(parent) = route.parents.get(*index) else {
@@ -87,9 +87,13 @@ fn parents(world: &World, findings: &mut Vec<ScopedFinding>) {
 
 /// Adds the rules that delegate to other Routes where that is not followed, or not for all kinds with policies, and the
 /// Routes that they name in vain (specification 1.8).
-fn delegations(world: &World, findings: &mut Vec<ScopedFinding>) {
+fn delegations(world: &World, findings: &mut FindingPage<'_>) {
     let kinds = world.kinds_below_delegation();
+    let visibility = findings.visibility();
     for (key, route) in world.store().routes() {
+        if !findings.sees(&key) {
+            continue;
+        }
         for rule in 0..route.rules.len() {
             let Some(children) = world.topology().children_of_rule(&key, rule) else {
                 continue;
@@ -98,6 +102,11 @@ fn delegations(world: &World, findings: &mut Vec<ScopedFinding>) {
                 findings.push(finding(world, Severity::Warning, reason, &key, message));
             };
             for (child, reason) in world.topology().refused_children(world.store(), &key, rule) {
+                let reason = match visibility.includes_object(&child) {
+                    true => reason,
+                    false if visibility.is_unrestricted() => reason,
+                    false => PathErrorReason::RouteNotFound,
+                };
                 let why = match reason {
                     PathErrorReason::NotAPath => "it is the Route of the rule",
                     reason => reason.explain(),
@@ -129,44 +138,102 @@ fn delegations(world: &World, findings: &mut Vec<ScopedFinding>) {
     }
 }
 
-/// Adds conflicts between routes of a listener: an HTTPRoute and a GRPCRoute with the same hostname,
-/// or several TCPRoutes or UDPRoutes.
-fn routes(world: &World, findings: &mut Vec<ScopedFinding>) {
-    for (listener, routes) in world.topology().attached_routes() {
-        let projected: Vec<(&ObjectKey, &[entail_core::model::Str])> = routes
-            .iter()
-            .filter_map(|key| Some((*key, world.store().route(key)?.hostnames.as_slice())))
-            .collect();
-        for (at, (one, hosts)) in projected.iter().enumerate() {
-            for (other, others) in projected.iter().skip(at + 1) {
-                let kinds = (&*one.kind.kind, &*other.kind.kind);
-                let mixed = matches!(
-                    kinds,
-                    ("HTTPRoute", "GRPCRoute") | ("GRPCRoute", "HTTPRoute")
-                );
-                let streams = kinds.0 == kinds.1 && matches!(kinds.0, "TCPRoute" | "UDPRoute");
-                let shared = hosts.is_empty()
-                    || others.is_empty()
-                    || hosts.iter().any(|host| others.contains(host));
-                if !(streams || mixed && shared) {
-                    continue;
-                }
-                let served = match mixed {
-                    true => "both are served, or the older one alone, depending on the controller",
-                    false => "at most one is served",
-                };
-                let message = format!(
-                    "conflicts with `{one}` on `{}`; {served}",
-                    world.topology().describe(listener)
-                );
-                findings.push(finding(
-                    world,
-                    Severity::Warning,
-                    "RouteConflict",
-                    other,
-                    message,
-                ));
+/// The number of Routes that the finding about a conflict names.
+const MAX_NAMED_ROUTES: usize = 3;
+
+/// The Routes of a listener that come before another one, for look-ups of those that conflict with it.
+#[derive(Default)]
+struct Rivals<'w> {
+    /// By kind.
+    of_kind: BTreeMap<&'w str, Vec<&'w ObjectKey>>,
+    /// By kind and hostname; `None` for Routes without hostnames.
+    of_host: BTreeMap<(&'w str, Option<&'w str>), Vec<&'w ObjectKey>>,
+}
+
+impl<'w> Rivals<'w> {
+    fn add(&mut self, route: &'w ObjectKey, hosts: &'w [Str]) {
+        let kind = &*route.kind.kind;
+        self.of_kind.entry(kind).or_default().push(route);
+        for host in names(hosts) {
+            self.of_host.entry((kind, host)).or_default().push(route);
+        }
+    }
+
+    /// The first Routes that conflict with a Route, and one more than are named; whether both are served.
+    fn of(&self, route: &ObjectKey, hosts: &[Str]) -> (Vec<&'w ObjectKey>, bool) {
+        let most = MAX_NAMED_ROUTES + 1;
+        let other = match &*route.kind.kind {
+            kind @ ("TCPRoute" | "UDPRoute") => {
+                let same = self.of_kind.get(kind).into_iter().flatten();
+                return (same.take(most).copied().collect(), false);
             }
+            "HTTPRoute" => "GRPCRoute",
+            "GRPCRoute" => "HTTPRoute",
+            _ => return (Vec::new(), true),
+        };
+        if hosts.is_empty() {
+            let all = self.of_kind.get(other).into_iter().flatten();
+            return (all.take(most).copied().collect(), true);
+        }
+        let mut found: Vec<&ObjectKey> = Vec::new();
+        let hosts = names(hosts).chain([None]);
+        for host in hosts {
+            let with_host = self.of_host.get(&(other, host)).into_iter().flatten();
+            found.extend(with_host.take(most).copied());
+        }
+        found.sort();
+        found.dedup();
+        found.truncate(most);
+        (found, true)
+    }
+}
+
+/// The hostnames of a Route; a single `None` if it has none.
+fn names(hosts: &[Str]) -> impl Iterator<Item = Option<&str>> {
+    let none = hosts.is_empty().then_some(None);
+    hosts.iter().map(|host| Some(&**host)).chain(none)
+}
+
+/// Adds conflicts between routes of a listener: an HTTPRoute and a GRPCRoute with the same hostname,
+/// or several TCPRoutes or UDPRoutes. Each Route names the first of those before it that the caller sees, too.
+fn routes(world: &World, findings: &mut FindingPage<'_>) {
+    for (listener, routes) in world.topology().attached_routes() {
+        let mut rivals = Rivals::default();
+        for route in routes {
+            if !findings.visibility().budget().step() {
+                return;
+            }
+            let Some(projected) = world.store().route(route).filter(|_| findings.sees(route))
+            else {
+                continue;
+            };
+            let (conflicting, is_mixed) = rivals.of(route, &projected.hostnames);
+            rivals.add(route, &projected.hostnames);
+            if conflicting.is_empty() {
+                continue;
+            }
+            let named = conflicting.iter().take(MAX_NAMED_ROUTES);
+            let named: Vec<String> = named.map(|one| format!("`{one}`")).collect();
+            let more = match conflicting.len() > MAX_NAMED_ROUTES {
+                true => " and more",
+                false => "",
+            };
+            let served = match is_mixed {
+                true => "both are served, or the older one alone, depending on the controller",
+                false => "at most one is served",
+            };
+            let message = format!(
+                "conflicts with {}{more} on `{}`; {served}",
+                named.join(", "),
+                world.topology().describe(listener)
+            );
+            findings.push(finding(
+                world,
+                Severity::Warning,
+                "RouteConflict",
+                route,
+                message,
+            ));
         }
     }
 }

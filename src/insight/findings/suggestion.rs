@@ -1,13 +1,19 @@
 //! Suggests names for targets that do not exist. Names of other namespaces are never suggested.
 
+use crate::insight::Visibility;
 use entail_core::attach::ReferenceOutcome;
 use entail_core::effective::World;
-use entail_core::model::{Outcome, groups, nearest};
+use entail_core::model::{ObjectKey, Outcome, groups, nearest};
 use entail_core::profile::{Policy, ReferenceTarget};
 use entail_core::store::Projection;
 
 /// Returns a suggestion for a reference to a missing target; empty if there is none.
-pub(super) fn hint(world: &World, policy: &Policy, outcome: &ReferenceOutcome) -> String {
+pub(super) fn hint(
+    world: &World,
+    policy: &Policy,
+    outcome: &ReferenceOutcome,
+    visibility: &dyn Visibility,
+) -> String {
     if outcome.outcome != Outcome::TargetNotFound {
         return String::new();
     }
@@ -24,6 +30,10 @@ pub(super) fn hint(world: &World, policy: &Policy, outcome: &ReferenceOutcome) -
     let objects = world.store().of_kind(&reference.kind);
     let mut candidates: Vec<(&str, &Projection)> = objects
         .filter(|((namespace, _), _)| namespace == own || namespace.is_empty())
+        .filter(|((namespace, name), _)| {
+            let key = ObjectKey::new(reference.kind.clone(), namespace.clone(), name.clone());
+            visibility.includes_object(&key)
+        })
         .map(|((_, name), entry)| (&**name, &entry.projection))
         .collect();
     if reference.kind.is(groups::CORE, "Namespace") {

@@ -1,17 +1,20 @@
 //! Findings about objects of kinds without a profile (specification 2.7, 2.9).
 
-use super::{ScopedFinding, finding};
+use super::{FindingPage, finding};
 use crate::api::v1::finding::Severity;
 use crate::insight::parameters::objects;
 use entail_core::effective::{PolicyKind, World};
 use entail_core::model::GroupKind;
 
 /// Adds a finding for each object with a target reference whose kind has no profile.
-pub(super) fn policies(world: &World, findings: &mut Vec<ScopedFinding>) {
+pub(super) fn policies(world: &World, findings: &mut FindingPage<'_>) {
     let kinds: Vec<GroupKind> = world.store().kinds().cloned().collect();
     for kind in kinds.iter().filter(|kind| world.kind(kind).is_none()) {
         let profiles: Vec<_> = world.kinds_of(kind).map(PolicyKind::profile).collect();
         for (_, entry) in world.store().of_kind(kind) {
+            if !findings.visibility().budget().step() {
+                return;
+            }
             let spec = entry.object.body.get("spec");
             let field = |name: &str| spec.and_then(|s| s.get(name)).is_some();
             let is_read = profiles.iter().any(|profile| profile.reads(&entry.object));
@@ -43,7 +46,7 @@ pub(super) fn policies(world: &World, findings: &mut Vec<ScopedFinding>) {
 }
 
 /// Adds a finding for each Gateway and GatewayClass whose parameters are not read (specification 2.9).
-pub(super) fn parameters(world: &World, findings: &mut Vec<ScopedFinding>) {
+pub(super) fn parameters(world: &World, findings: &mut FindingPage<'_>) {
     for (key, reference) in objects(world) {
         let message = format!(
             "configured by {} `{}`, which is not read: it may change what all requests get",

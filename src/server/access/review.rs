@@ -1,25 +1,29 @@
 //! Access reviews: restricts replies to the objects that the caller may `get` in the cluster.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use hashbrown::HashMap;
 use tokio::runtime::Handle;
 use tonic::Status;
 use tonic::metadata::MetadataMap;
 
-use crate::insight::{AccessScope, Coverage, Visibility};
+use crate::insight::{AccessScope, Budget, Coverage, ObjectVisibility, Visibility};
 use crate::server::access::peer::Peer;
-use entail_core::model::{GroupKind, ObjectKey, PathName, Root, groups};
+use entail_core::model::{GroupKind, ObjectKey};
 
 /// Maximum number of access reviews for single objects per request; further objects are treated as
 /// not permitted. Reviews for whole namespaces and kinds do not count.
 const MAX_OBJECT_REVIEWS: usize = 256;
 /// Maximum time that one request waits for access reviews, because it occupies a thread meanwhile.
 const MAX_REVIEW_TIME: Duration = Duration::from_secs(10);
+/// Number of reviews of one request that the cluster is asked at the same time.
+const REVIEWS_AT_ONCE: usize = 16;
 
 /// The future of a review. The error is the reason why there is no answer.
 pub type ReviewFuture<'r, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'r>>;
@@ -37,7 +41,7 @@ pub trait Authorizer: Debug + Send + Sync {
 }
 
 /// The resources of an access review: a single object, a namespace, a kind, or everything.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ResourceAttributes {
     /// The kind; all kinds if `None`.
     pub kind: Option<GroupKind>,
@@ -56,6 +60,8 @@ pub(in crate::server) struct CallerVisibility {
     account: Option<Arc<dyn Authorizer>>,
     runtime: Handle,
     reviews: Mutex<ReviewCache>,
+    /// Ends when the caller is gone.
+    budget: Arc<Budget>,
 }
 
 /// The reviews of one request.
@@ -64,6 +70,8 @@ struct ReviewCache {
     results: HashMap<ResourceAttributes, bool>,
     /// Number of reviews for single objects.
     object_reviews: usize,
+    /// Whether single objects were left unchecked.
+    is_truncated: bool,
     /// Total time spent waiting.
     waited: Duration,
     /// Why a review failed, if one did.
@@ -91,7 +99,13 @@ impl CallerVisibility {
             account,
             runtime: Handle::current(),
             reviews: Mutex::default(),
+            budget: Arc::default(),
         })
+    }
+
+    /// Returns the budget of the request, to end it when the caller is gone.
+    pub fn shared_budget(&self) -> Arc<Budget> {
+        Arc::clone(&self.budget)
     }
 
     /// Returns UNAVAILABLE if any access review failed: the reply could then lack objects that the
@@ -110,33 +124,67 @@ impl CallerVisibility {
     /// Reports whether the account may get some resources, with at most one review for equal
     /// attributes. Blocks on the cluster, so it must run on a blocking thread.
     fn review(&self, account: &Arc<dyn Authorizer>, attributes: ResourceAttributes) -> bool {
-        let mut reviews = self.reviews();
-        if let Some(is_allowed) = reviews.results.get(&attributes) {
+        if let Some(is_allowed) = self.reviews().results.get(&attributes) {
             return *is_allowed;
         }
-        if reviews.failure.is_some() {
-            return false;
-        }
         if !attributes.name.is_empty() {
+            let mut reviews = self.reviews();
             if reviews.object_reviews >= MAX_OBJECT_REVIEWS {
+                reviews.is_truncated = true;
                 return false;
             }
             reviews.object_reviews += 1;
         }
-        if reviews.waited > MAX_REVIEW_TIME {
-            let why = "the request needs too many access reviews: name an object or a path";
-            reviews.failure = Some(why.to_owned());
-            return false;
+        self.review_all(account, vec![attributes.clone()]);
+        let result = self.reviews().results.get(&attributes).copied();
+        result.unwrap_or(false)
+    }
+
+    /// Reviews attributes that have no result yet, several at once, and without a lock while the cluster answers.
+    fn review_all(&self, account: &Arc<dyn Authorizer>, mut attributes: Vec<ResourceAttributes>) {
+        {
+            let mut reviews = self.reviews();
+            if reviews.failure.is_some() {
+                return;
+            }
+            if reviews.waited > MAX_REVIEW_TIME {
+                let why = "the request needs too many access reviews: name an object or a path";
+                reviews.failure = Some(why.to_owned());
+                return;
+            }
+            attributes.retain(|one| !reviews.results.contains_key(one));
         }
-        let started = Instant::now();
-        let result = self.runtime.block_on(account.may_get(attributes.clone()));
-        reviews.waited += started.elapsed();
-        let is_allowed = result.unwrap_or_else(|why| {
-            reviews.failure = Some(why);
-            false
-        });
-        reviews.results.insert(attributes, is_allowed);
-        is_allowed
+        for some in attributes.chunks(REVIEWS_AT_ONCE) {
+            if !self.budget.step() {
+                return;
+            }
+            let started = Instant::now();
+            let asked = some.iter().map(|one| account.may_get(one.clone()));
+            let results = self.runtime.block_on(join_all(asked));
+            let mut reviews = self.reviews();
+            reviews.waited += started.elapsed();
+            for (one, result) in some.iter().zip(results) {
+                match result {
+                    Ok(is_allowed) => {
+                        reviews.results.insert(one.clone(), is_allowed);
+                    }
+                    Err(why) => reviews.failure = Some(why),
+                }
+            }
+            if reviews.failure.is_some() {
+                return;
+            }
+            if reviews.waited > MAX_REVIEW_TIME {
+                let why = "the request needs too many access reviews: name an object or a path";
+                reviews.failure = Some(why.to_owned());
+                return;
+            }
+        }
+    }
+
+    /// Whether the account may get all objects with some attributes; false before they are reviewed.
+    fn is_allowed(&self, attributes: &ResourceAttributes) -> bool {
+        self.reviews().results.get(attributes) == Some(&true)
     }
 
     /// Reports whether the account may get an object. Reviews the widest attributes first: there
@@ -145,15 +193,16 @@ impl CallerVisibility {
         let Some(account) = &self.account else {
             return true;
         };
-        let attributes = |namespace: &str, name: &str| ResourceAttributes {
-            kind: Some(key.kind.clone()),
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-        };
-        self.review(account, ResourceAttributes::default())
-            || self.review(account, attributes("", ""))
-            || (!key.namespace.is_empty() && self.review(account, attributes(&key.namespace, "")))
-            || self.review(account, attributes(&key.namespace, &key.name))
+        let [all, kind, namespace, object] = attributes_of(key);
+        self.review(account, all)
+            || self.review(account, kind)
+            || (!key.namespace.is_empty() && self.review(account, namespace))
+            || self.review(account, object)
+    }
+
+    /// The paths of objects that the account may get.
+    fn of_objects(&self) -> ObjectVisibility<impl Fn(&ObjectKey) -> bool + '_> {
+        ObjectVisibility(|key: &ObjectKey| self.may_get(key))
     }
 }
 
@@ -165,24 +214,14 @@ impl Visibility for CallerVisibility {
 
     fn includes_path(&self, name: &str) -> bool {
         self.scope.has_path(name)
-            && (self.account.is_none() || object_of(name).is_some_and(|key| self.may_get(&key)))
+            && (self.account.is_none() || self.of_objects().includes_path(name))
     }
 
-    fn coverage(&self, name: &str) -> Coverage {
-        let covered = self.scope.coverage(name);
-        let is_below_route = || match PathName::parse(name) {
-            Ok(PathName::Traffic(walk)) => walk.route.is_some(),
-            _ => false,
-        };
-        match covered {
-            Coverage::Nothing => Coverage::Nothing,
-            // Whoever may get a route may see everything below it.
+    fn coverage(&self, name: &str, delegates: bool) -> Coverage {
+        match self.scope.coverage(name, delegates) {
             Coverage::All if self.account.is_none() => Coverage::All,
-            Coverage::All if is_below_route() => match self.includes_path(name) {
-                true => Coverage::All,
-                false => Coverage::Nothing,
-            },
-            Coverage::All | Coverage::Part => Coverage::Part,
+            Coverage::All => self.of_objects().coverage(name, delegates),
+            other => other,
         }
     }
 
@@ -193,38 +232,64 @@ impl Visibility for CallerVisibility {
     fn includes_object(&self, key: &ObjectKey) -> bool {
         self.scope.includes_object(key) && self.may_get(key)
     }
+
+    fn prepare(&self, objects: &[ObjectKey]) {
+        let Some(account) = &self.account else {
+            return;
+        };
+        let mut left: Vec<[ResourceAttributes; 4]> = objects
+            .iter()
+            .filter(|key| self.scope.includes_object(key))
+            .map(attributes_of)
+            .collect();
+        for width in 0..3 {
+            let asked: BTreeSet<&ResourceAttributes> =
+                left.iter().filter_map(|of| of.get(width)).collect();
+            let asked = asked.into_iter().cloned().collect();
+            self.review_all(account, asked);
+            left.retain(|of| of.get(width).is_some_and(|one| !self.is_allowed(one)));
+        }
+        let mut asked = Vec::new();
+        {
+            let mut reviews = self.reviews();
+            for [.., object] in left {
+                if reviews.results.contains_key(&object) {
+                    continue;
+                }
+                if reviews.object_reviews >= MAX_OBJECT_REVIEWS {
+                    reviews.is_truncated = true;
+                    break;
+                }
+                reviews.object_reviews += 1;
+                asked.push(object);
+            }
+        }
+        self.review_all(account, asked);
+    }
+
+    fn is_truncated(&self) -> bool {
+        self.reviews().is_truncated
+    }
+
+    fn budget(&self) -> &Budget {
+        &self.budget
+    }
 }
 
-/// Returns the object whose `get` permission covers a path: the route of a path that has one, since
-/// whoever may get a route may see its effective policies down to the backends; otherwise the
-/// ListenerSet or the root.
-fn object_of(path: &str) -> Option<ObjectKey> {
-    let gateway = |kind| GroupKind::new(groups::GATEWAY, kind);
-    let core = |kind| GroupKind::new(groups::CORE, kind);
-    let traffic = match PathName::parse(path).ok()? {
-        PathName::GatewayClass(name) => {
-            return Some(ObjectKey::new(gateway("GatewayClass"), "", name));
-        }
-        PathName::Namespace(name) => return Some(ObjectKey::new(core("Namespace"), "", name)),
-        PathName::Traffic(traffic) => traffic,
+/// The attributes of the reviews that can permit an object, the widest first: everything, its kind, its kind in its
+/// namespace, and the object itself.
+fn attributes_of(key: &ObjectKey) -> [ResourceAttributes; 4] {
+    let attributes = |namespace: &str, name: &str| ResourceAttributes {
+        kind: Some(key.kind.clone()),
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
     };
-    if let Some(route) = traffic.route {
-        let kind = GroupKind::parse_short(route.kind);
-        return Some(ObjectKey::new(kind, route.namespace, route.name));
-    }
-    if let Some(set) = traffic.listener_set {
-        return Some(ObjectKey::new(
-            gateway("ListenerSet"),
-            set.namespace,
-            set.name,
-        ));
-    }
-    Some(match traffic.root {
-        Root::Gateway { namespace, name } => ObjectKey::new(gateway("Gateway"), namespace, name),
-        Root::Mesh {
-            namespace, name, ..
-        } => ObjectKey::new(core("Service"), namespace, name),
-    })
+    [
+        ResourceAttributes::default(),
+        attributes("", ""),
+        attributes(&key.namespace, ""),
+        attributes(&key.namespace, &key.name),
+    ]
 }
 
 /// Returns the account of the bearer token of a request.
@@ -290,6 +355,7 @@ mod tests {
             account: Some(Arc::new(Arc::clone(fake))),
             runtime: runtime.handle().clone(),
             reviews: Mutex::default(),
+            budget: Arc::default(),
         }
     }
 
@@ -357,29 +423,5 @@ mod tests {
         let why = visibility.check().unwrap_err();
         assert_eq!(why.code(), tonic::Code::Unavailable);
         assert!(why.message().contains("connection refused"), "{why}");
-    }
-
-    #[test]
-    fn the_permission_for_a_path_is_that_of_its_last_object_that_is_not_a_backend() {
-        for (path, object) in [
-            ("gatewayclasses/c", "GatewayClass/c"),
-            ("namespaces/n", "Namespace/n"),
-            ("gateways/a/gw", "Gateway/a/gw"),
-            ("gateways/a/gw/listeners/l", "Gateway/a/gw"),
-            (
-                "gateways/a/gw/listenersets/b/s/listeners/l",
-                "ListenerSet/b/s",
-            ),
-            (
-                "gateways/a/gw/listeners/l/routes/GRPCRoute/b/r/rules/#0/backends/Service/c/s/ports/80",
-                "GRPCRoute/b/r",
-            ),
-            ("mesh/*/services/a/s", "Service/a/s"),
-            ("mesh/b/services/a/s/routes/HTTPRoute/b/r", "HTTPRoute/b/r"),
-        ] {
-            let key = object_of(path).unwrap();
-            assert_eq!(key.to_string(), object, "{path}");
-        }
-        assert!(object_of("gateways/a").is_none());
     }
 }

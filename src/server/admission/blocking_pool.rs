@@ -6,6 +6,8 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tonic::Status;
 
+use crate::insight::Budget;
+
 /// Runs work on blocking threads. A limited number runs concurrently and a limited number waits;
 /// more is rejected.
 #[derive(Debug)]
@@ -13,6 +15,15 @@ pub(in crate::server) struct BlockingPool {
     admitted: Arc<Semaphore>,
     running: Arc<Semaphore>,
     timeout: Duration,
+}
+
+/// Ends a budget when it is dropped.
+struct BudgetGuard(Arc<Budget>);
+
+impl Drop for BudgetGuard {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
 }
 
 impl BlockingPool {
@@ -27,6 +38,20 @@ impl BlockingPool {
             running: Arc::new(Semaphore::new(concurrency.min(max_permits))),
             timeout,
         }
+    }
+
+    /// Runs a job that asks a budget before each step. The budget ends when this future does: after the reply, after the
+    /// timeout, or when the caller is gone. So the job gives its permits back soon after its request.
+    ///
+    /// # Errors
+    /// As for [`Self::run`].
+    pub async fn run_within<T: Send + 'static>(
+        &self,
+        budget: Arc<Budget>,
+        work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+    ) -> Result<T, Status> {
+        let _ends_with_this_future = BudgetGuard(budget);
+        self.run(work).await
     }
 
     /// Runs a job, within the span of the caller. A job that has started runs to its end and keeps
@@ -116,6 +141,25 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         assert!(pool.run(|| Ok(true)).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_job_stops_when_its_caller_is_gone() {
+        let pool = BlockingPool::new(1, 0, Duration::from_millis(20));
+        let budget: Arc<Budget> = Arc::default();
+        let asked = Arc::clone(&budget);
+        let work = move || {
+            while asked.step() {
+                std::thread::yield_now();
+            }
+            Ok(())
+        };
+        let late = pool.run_within(Arc::clone(&budget), work).await;
+        assert_eq!(late.unwrap_err().code(), Code::DeadlineExceeded);
+        while pool.admitted.available_permits() == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert_eq!(budget.late_steps(), 1);
     }
 
     #[tokio::test]

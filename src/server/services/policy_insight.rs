@@ -9,8 +9,8 @@ use tonic::{Request, Response, Status};
 use crate::api::server_stubs::policy_insight_service_server::PolicyInsightService;
 use crate::api::v1;
 use crate::insight::{
-    Failure, Visibility, explain, get_topology, list_affected, list_findings, list_paths,
-    list_policies, preview_change, server_status,
+    Failure, Visibility, VisibleParts, explain, get_topology, list_affected, list_findings,
+    list_paths, list_policies, preview_change, server_status,
 };
 use crate::server::access::peer::peer_of;
 use crate::server::access::review::{CallerVisibility, TokenAuthenticator};
@@ -27,6 +27,16 @@ pub(in crate::server) struct PolicyInsightHandler {
     reply_bytes: usize,
     /// Authenticates tokens for access reviews; without it, no token is required.
     reviews: Option<Arc<dyn TokenAuthenticator>>,
+    parts: Arc<VisibleParts>,
+}
+
+/// What a query is answered from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// The whole snapshot, whose paths the query checks one by one.
+    Whole,
+    /// The part of it that the caller may see.
+    Part,
 }
 
 impl PolicyInsightHandler {
@@ -46,14 +56,16 @@ impl PolicyInsightHandler {
             pool: Arc::new(pool),
             reply_bytes: limits.reply_bytes,
             reviews,
+            parts: Arc::default(),
         }
     }
 
     /// Runs a query on the pool, over the snapshot that is current when the query starts,
-    /// restricted to what the caller may see.
+    /// restricted to what the caller may see. The query stops when the caller is gone.
     async fn answer<R, M>(
         &self,
         request: Request<R>,
+        source: Source,
         query: impl FnOnce(&Snapshot, &R, &dyn Visibility) -> Result<M, Failure> + Send + 'static,
     ) -> Result<Response<M>, Status>
     where
@@ -66,15 +78,21 @@ impl PolicyInsightHandler {
         let request = request.into_inner();
         let answers = self.answers.clone();
         let max_bytes = self.reply_bytes;
+        let parts = Arc::clone(&self.parts);
+        let budget = visibility.shared_budget();
         let work = move || {
             let Some(snapshot) = answers.subscriptions.snapshots().load() else {
                 return Err(answers.not_ready(&visibility));
             };
-            let answer = query(&snapshot, &request, &visibility);
+            let seen = match source {
+                Source::Whole => Ok(snapshot),
+                Source::Part => parts.of(&snapshot, &visibility),
+            };
+            let answer = seen.and_then(|seen| query(&seen, &request, &visibility));
             visibility.check()?;
             within(answer.map_err(status_of)?, max_bytes)
         };
-        Ok(Response::new(self.pool.run(work).await?))
+        Ok(Response::new(self.pool.run_within(budget, work).await?))
     }
 }
 
@@ -84,28 +102,28 @@ impl PolicyInsightService for PolicyInsightHandler {
         &self,
         request: Request<v1::ExplainRequest>,
     ) -> Result<Response<v1::ExplainResponse>, Status> {
-        self.answer(request, explain).await
+        self.answer(request, Source::Whole, explain).await
     }
 
     async fn list_paths(
         &self,
         request: Request<v1::ListPathsRequest>,
     ) -> Result<Response<v1::ListPathsResponse>, Status> {
-        self.answer(request, list_paths).await
+        self.answer(request, Source::Whole, list_paths).await
     }
 
     async fn list_policies(
         &self,
         request: Request<v1::ListPoliciesRequest>,
     ) -> Result<Response<v1::ListPoliciesResponse>, Status> {
-        self.answer(request, list_policies).await
+        self.answer(request, Source::Part, list_policies).await
     }
 
     async fn list_affected(
         &self,
         request: Request<v1::ListAffectedRequest>,
     ) -> Result<Response<v1::ListAffectedResponse>, Status> {
-        self.answer(request, list_affected).await
+        self.answer(request, Source::Part, list_affected).await
     }
 
     async fn preview_change(
@@ -113,9 +131,13 @@ impl PolicyInsightService for PolicyInsightHandler {
         request: Request<v1::PreviewChangeRequest>,
     ) -> Result<Response<v1::PreviewChangeResponse>, Status> {
         let change = self.answers.change;
-        self.answer(request, move |snapshot, request, visibility| {
-            preview_change(snapshot, request, change, visibility)
-        })
+        self.answer(
+            request,
+            Source::Part,
+            move |snapshot, request, visibility| {
+                preview_change(snapshot, request, change, visibility)
+            },
+        )
         .await
     }
 
@@ -123,18 +145,15 @@ impl PolicyInsightService for PolicyInsightHandler {
         &self,
         request: Request<v1::ListFindingsRequest>,
     ) -> Result<Response<v1::ListFindingsResponse>, Status> {
-        self.answer(request, |snapshot, request, visibility| {
-            Ok(list_findings(snapshot, request, visibility))
-        })
-        .await
+        self.answer(request, Source::Part, list_findings).await
     }
 
     async fn get_topology(
         &self,
         request: Request<v1::GetTopologyRequest>,
     ) -> Result<Response<v1::GetTopologyResponse>, Status> {
-        self.answer(request, |snapshot, _, visibility| {
-            Ok(get_topology(snapshot, visibility))
+        self.answer(request, Source::Whole, |snapshot, _, visibility| {
+            get_topology(snapshot, visibility)
         })
         .await
     }
@@ -144,7 +163,7 @@ impl PolicyInsightService for PolicyInsightHandler {
         request: Request<v1::GetServerStatusRequest>,
     ) -> Result<Response<v1::GetServerStatusResponse>, Status> {
         let source_problems = self.answers.source_problems.clone();
-        self.answer(request, move |snapshot, _, visibility| {
+        self.answer(request, Source::Whole, move |snapshot, _, visibility| {
             let source_problems = Arc::clone(&source_problems.borrow());
             Ok(server_status(snapshot, &source_problems, visibility))
         })

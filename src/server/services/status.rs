@@ -15,6 +15,7 @@ pub(in crate::server) fn status_of(failure: Failure) -> Status {
         FailureCode::InvalidArgument => Code::InvalidArgument,
         FailureCode::NotFound => Code::NotFound,
         FailureCode::Aborted => Code::Aborted,
+        FailureCode::Cancelled => Code::Cancelled,
     };
     let mut details = ErrorDetails::new();
     if failure.nearest.is_empty() {

@@ -24,7 +24,9 @@ pub fn compared(world: &World) -> Vec<String> {
     let snapshot = Snapshot::build(entail, version());
     let judge = Judge::new(&documents);
     let request = v1::ListFindingsRequest::default();
-    let found = list_findings(&snapshot, &request, &AccessScope::default()).findings;
+    let found = list_findings(&snapshot, &request, &AccessScope::default())
+        .unwrap()
+        .findings;
     let mut wrong = Vec::new();
     for placed in judge.kinds() {
         let scenes = scenes(&placed, &paths);

@@ -1022,7 +1022,8 @@ pub struct ExplainResponse {
     pub synced_at: ::core::option::Option<::prost_types::Timestamp>,
     #[prost(message, repeated, tag = "4")]
     pub kinds: ::prost::alloc::vec::Vec<KindState>,
-    /// Set if more paths were found than the reply contains.
+    /// Set if more paths were found than the reply contains, or rights of the caller to single objects
+    /// were left unchecked.
     #[prost(bool, tag = "5")]
     pub truncated: bool,
     /// The first 16 Gateways and classes of the paths whose parameters are not read.
@@ -1151,6 +1152,10 @@ pub struct ListPoliciesResponse {
     /// The first 16 Gateways and classes whose parameters are not read; on the first page alone.
     #[prost(message, repeated, tag = "6")]
     pub unread_parameters: ::prost::alloc::vec::Vec<UnreadParameters>,
+    /// Set if rights of the caller to single objects were left unchecked, because there are too many; these
+    /// objects are left out.
+    #[prost(bool, tag = "7")]
+    pub truncated: bool,
 }
 /// A status condition, with the types and reasons that the profile of the kind defines.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1223,6 +1228,14 @@ pub struct ListAffectedRequest {
     /// With `policy`: only this unit and the units below it; all units if empty.
     #[prost(string, tag = "3")]
     pub unit: ::prost::alloc::string::String,
+    /// Maximum number of entries of `policies`, `paths` and `objects` in the reply, together; 1 000 if 0, at
+    /// most 10 000.
+    #[prost(int32, tag = "4")]
+    pub page_size: i32,
+    /// `next_page_token` of the previous reply; empty for the first page. A token of another snapshot
+    /// fails with ABORTED: start again.
+    #[prost(string, tag = "5")]
+    pub page_token: ::prost::alloc::string::String,
     /// What to list for. Required.
     #[prost(oneof = "list_affected_request::Subject", tags = "1, 2")]
     pub subject: ::core::option::Option<list_affected_request::Subject>,
@@ -1253,18 +1266,22 @@ pub struct ListAffectedResponse {
     pub synced_at: ::core::option::Option<::prost_types::Timestamp>,
     #[prost(message, repeated, tag = "4")]
     pub kinds: ::prost::alloc::vec::Vec<KindState>,
-    /// With `policy`: its status.
+    /// With `policy`: its status; on the first page alone.
     #[prost(message, optional, tag = "5")]
     pub status: ::core::option::Option<PolicyStatus>,
     /// With `policy`: the paths at the kind's effective level that it reaches.
     #[prost(message, repeated, tag = "6")]
     pub paths: ::prost::alloc::vec::Vec<AffectedPath>,
-    /// With `policy`: the objects and sections that it affects, sorted.
+    /// With `policy`: the objects and sections that it affects, sorted; after the last path.
     #[prost(string, repeated, tag = "7")]
     pub objects: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Set if more paths were found than the reply contains.
+    /// Set if rights of the caller to single objects were left unchecked, because there are too many; these
+    /// objects are left out.
     #[prost(bool, tag = "8")]
     pub truncated: bool,
+    /// Empty on the last page.
+    #[prost(string, tag = "9")]
+    pub next_page_token: ::prost::alloc::string::String,
 }
 /// The effect of a policy on one path.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1319,6 +1336,10 @@ pub struct ListPathsResponse {
     pub synced_at: ::core::option::Option<::prost_types::Timestamp>,
     #[prost(message, repeated, tag = "5")]
     pub kinds: ::prost::alloc::vec::Vec<KindState>,
+    /// Set if rights of the caller to single objects were left unchecked, because there are too many; these
+    /// objects are left out.
+    #[prost(bool, tag = "6")]
+    pub truncated: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PreviewChangeRequest {
@@ -1352,7 +1373,8 @@ pub struct PreviewChangeResponse {
     pub synced_at: ::core::option::Option<::prost_types::Timestamp>,
     #[prost(message, repeated, tag = "8")]
     pub kinds: ::prost::alloc::vec::Vec<KindState>,
-    /// Set if more changes were found than the reply contains.
+    /// Set if more changes were found than the reply contains, or rights of the caller to single objects
+    /// were left unchecked.
     #[prost(bool, tag = "9")]
     pub truncated: bool,
 }
@@ -1395,10 +1417,17 @@ pub struct ListFindingsRequest {
     /// Kinds to check, as `Kind.group`; all if empty.
     #[prost(string, repeated, tag = "1")]
     pub kinds: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Maximum number of findings in the reply; 1 000 if 0, at most 10 000.
+    #[prost(int32, tag = "2")]
+    pub page_size: i32,
+    /// `next_page_token` of the previous reply; empty for the first page. A token of another snapshot
+    /// fails with ABORTED: start again.
+    #[prost(string, tag = "3")]
+    pub page_token: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListFindingsResponse {
-    /// Sorted by severity, then location.
+    /// Sorted by severity, then location and object.
     #[prost(message, repeated, tag = "1")]
     pub findings: ::prost::alloc::vec::Vec<Finding>,
     #[prost(message, optional, tag = "2")]
@@ -1407,6 +1436,13 @@ pub struct ListFindingsResponse {
     pub synced_at: ::core::option::Option<::prost_types::Timestamp>,
     #[prost(message, repeated, tag = "4")]
     pub kinds: ::prost::alloc::vec::Vec<KindState>,
+    /// Empty on the last page.
+    #[prost(string, tag = "5")]
+    pub next_page_token: ::prost::alloc::string::String,
+    /// Set if rights of the caller to single objects were left unchecked, because there are too many; these
+    /// objects are left out.
+    #[prost(bool, tag = "6")]
+    pub truncated: bool,
 }
 /// A problem, or a remark, about an object.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1488,6 +1524,10 @@ pub struct GetTopologyResponse {
     pub synced_at: ::core::option::Option<::prost_types::Timestamp>,
     #[prost(message, repeated, tag = "5")]
     pub kinds: ::prost::alloc::vec::Vec<KindState>,
+    /// Set if rights of the caller to single objects were left unchecked, because there are too many; these
+    /// objects are left out.
+    #[prost(bool, tag = "6")]
+    pub truncated: bool,
 }
 /// An object or section at one level. An object that appears at several levels has several nodes.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1746,7 +1786,7 @@ pub mod policy_insight_service_client {
         /// Lists the policies that affect an object, or the paths and objects that a policy affects.
         ///
         /// Errors: NOT_FOUND if the object or the policy does not exist; INVALID_ARGUMENT for a malformed
-        /// name.
+        /// name; ABORTED for a page token of another snapshot.
         pub async fn list_affected(
             &mut self,
             request: impl tonic::IntoRequest<super::ListAffectedRequest>,
@@ -1805,6 +1845,8 @@ pub mod policy_insight_service_client {
         }
         /// Lists findings: invalid policies, dangling targets, policies without effect, silent losses and
         /// common mistakes.
+        ///
+        /// Errors: ABORTED for a page token of another snapshot.
         pub async fn list_findings(
             &mut self,
             request: impl tonic::IntoRequest<super::ListFindingsRequest>,

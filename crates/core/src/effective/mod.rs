@@ -5,6 +5,7 @@
 //! engine finds the chains of all paths.
 
 pub(crate) mod acceptance;
+mod acting;
 mod answer;
 mod answer_key;
 pub(crate) mod chain;
@@ -29,6 +30,7 @@ mod status;
 mod unknown;
 pub(crate) mod waypoints;
 
+pub use acting::ActingObjects;
 pub use answer_key::AnswerKey;
 pub use controllers::{Activity, Controllers, UnknownController};
 pub use explain::{AttachedPolicy, NodeAttachments};

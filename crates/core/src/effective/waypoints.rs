@@ -519,6 +519,35 @@ impl World {
         })
     }
 
+    /// The Gateways that labels name as the waypoint of a Service, for any kind.
+    pub(crate) fn waypoints_named(&self, service: &NamespacedName) -> Vec<NamespacedName> {
+        let source = Source {
+            store: &self.store,
+            topology: &self.topology,
+            controllers: &self.controllers,
+        };
+        let object = source.object("Service", groups::CORE, service);
+        let settings = self
+            .kinds
+            .iter()
+            .filter_map(|kind| kind.profile.waypoints.as_ref());
+        let mut found = Vec::new();
+        for waypoints in settings {
+            let labels = [
+                object.map(|object| &object.labels),
+                self.topology.labels.get(&service.0),
+            ];
+            let labels = labels.into_iter().flatten();
+            found.extend(labels.filter_map(|labels| named(&waypoints.label, labels, &service.0)));
+            for inherits in [false, true] {
+                found.extend(source.canary(waypoints, object, inherits, &service.0));
+            }
+        }
+        found.sort();
+        found.dedup();
+        found
+    }
+
     /// Why a Service has no waypoint of a kind; `None` if it has one, or the kind has no waypoints.
     pub fn no_waypoint(&self, kind: &PolicyKind, service: &NamespacedName) -> Option<String> {
         let waypoints = kind.profile.waypoints.as_ref()?;

@@ -4,8 +4,9 @@
 
 use hashbrown::{HashMap, HashSet};
 
+use super::automaton::StateId;
 use super::paths::{ChainId, ChainTable, PathEngine, has_ancestor};
-use super::survey::{PathCount, PathGroup};
+use super::survey::{PathCount, PathGroup, SurveyEntry};
 use crate::effective::enforcement::EnforcementSummary;
 use crate::effective::{PolicyKind, PolicyStatus, Statuses};
 use crate::model::{
@@ -39,10 +40,20 @@ impl PathEngine {
     /// Computes the statuses of all policies. A kind for which this fails has no statuses and becomes
     /// UNKNOWN.
     pub fn statuses(&self) -> Statuses {
-        let found = self.survey().and_then(|survey| {
-            let groups = self.groups(survey.entries(), false)?;
-            Ok((groups, self.ancestors()?))
-        });
+        match self.survey() {
+            Ok(survey) => self.statuses_among(survey.entries()),
+            Err(error) => {
+                self.fail(error);
+                Statuses::default()
+            }
+        }
+    }
+
+    /// Computes the statuses of all policies as if the paths of some entries were all paths.
+    pub fn statuses_among(&self, entries: &[SurveyEntry<StateId>]) -> Statuses {
+        let found = self
+            .groups(entries, false)
+            .and_then(|groups| Ok((groups, self.ancestors()?)));
         let (groups, ancestors) = match found {
             Ok(found) => found,
             Err(error) => {

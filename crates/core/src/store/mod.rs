@@ -43,6 +43,8 @@ pub struct Store {
     declared: Arc<DeclaredRoutes>,
     /// The kinds of which all objects are known (specification 5.7).
     complete: Arc<BTreeSet<GroupKind>>,
+    /// What is known of kinds in namespaces, where that differs from what the objects tell (specification 5.7).
+    knowledge: Arc<BTreeMap<(GroupKind, Str), bool>>,
 }
 
 /// The keys of the objects that a change modified, with the kind of difference.
@@ -212,8 +214,35 @@ impl Store {
     /// Whether it is known which objects of a kind a namespace has: of a kind or in a namespace of which no object is
     /// known, only where the kind is assumed to be complete (specification 5.7).
     pub fn knows(&self, kind: &GroupKind, namespace: &str) -> bool {
+        if !self.knowledge.is_empty() {
+            let place = (kind.clone(), Str::from(namespace));
+            if let Some(is_known) = self.knowledge.get(&place) {
+                return *is_known;
+            }
+        }
         let is_seen = self.count(kind) > 0 && self.objects_in_namespace(namespace) > 0;
         is_seen || self.complete.contains(kind)
+    }
+
+    /// Returns a part of the store without some objects. Of the kinds and namespaces of the `named` objects, it knows
+    /// as much as the whole store.
+    #[must_use]
+    pub fn without<'k>(
+        &self,
+        objects: Vec<ObjectKey>,
+        named: impl Iterator<Item = &'k ObjectKey>,
+    ) -> Self {
+        let knowledge = named.map(|key| {
+            let is_known = self.knows(&key.kind, &key.namespace);
+            ((key.kind.clone(), key.namespace.clone()), is_known)
+        });
+        let mut part = self.clone();
+        part.knowledge = Arc::new(knowledge.collect());
+        part.apply(Change {
+            deletes: objects,
+            ..Change::default()
+        });
+        part
     }
 
     /// Returns the kinds that have objects.

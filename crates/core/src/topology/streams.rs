@@ -76,6 +76,12 @@ impl Topology {
         gateway.is_some_and(|gateway| gateway.serves_one_stream_route)
     }
 
+    /// The Routes that lost a listener to another Route, with the listener.
+    pub(crate) fn displaced_routes(&self) -> impl Iterator<Item = (NodeId, &ObjectKey)> {
+        let displaced = self.displaced.iter();
+        displaced.filter_map(|(listener, route)| Some((*listener, &self.routes.get(*route)?.key)))
+    }
+
     /// Whether a Route lost a listener to another Route.
     pub(super) fn is_displaced(
         &self,

@@ -180,8 +180,9 @@ impl Checker<'_> {
         let request = v1::ListAffectedRequest {
             subject: Some(subject),
             unit: String::new(),
+            ..v1::ListAffectedRequest::default()
         };
-        match self.backend.list_affected(request) {
+        match self.backend.all_affected(request) {
             Err(error) => self.differ(object, "an answer", &error.to_string()),
             Ok(found) => {
                 let name = |p: &v1::AffectingPolicy| {

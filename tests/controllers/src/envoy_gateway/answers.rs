@@ -246,10 +246,10 @@ fn shares(
         let subject = v1::list_affected_request::Subject::Policy(name.clone());
         let request = v1::ListAffectedRequest {
             subject: Some(subject),
-            unit: String::new(),
+            ..v1::ListAffectedRequest::default()
         };
         let reply = backend
-            .list_affected(request)
+            .all_affected(request)
             .map_err(|error| format!("{name}: {error}"))?;
         shares.insert(name, reply.paths);
     }

@@ -1,0 +1,179 @@
+//! The part of a snapshot that a caller may see, as a snapshot of its own.
+//!
+//! Statuses, findings, outcomes of references and suggestions depend on objects all over the world. For callers who
+//! may not see everything they are computed in a world without the objects that are hidden, so that every text and
+//! every count is the same as if these did not exist. Hidden objects that act on visible paths stay: answers on these
+//! paths contain their values and name them.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hashbrown::HashSet;
+use sha2::{Digest, Sha256};
+
+use super::visible::visible_nodes;
+use super::{Failure, Visibility};
+use crate::snapshot::Snapshot;
+use entail_core::effective::World;
+use entail_core::model::{GroupKind, InternalError, ObjectKey, groups};
+
+/// Maximum number of parts that are kept for later requests.
+const MAX_KEPT: usize = 2;
+
+/// The parts of the current snapshot that callers asked for last. Callers with the same rights share one.
+#[derive(Debug, Default)]
+pub struct VisibleParts(Mutex<VecDeque<KeptPart>>);
+
+/// A part, with what it was made of.
+#[derive(Clone, Debug)]
+struct KeptPart {
+    epoch: String,
+    generation: u64,
+    hidden: [u8; 32],
+    part: Arc<Snapshot>,
+}
+
+/// What a part lacks.
+#[derive(Debug, Default)]
+struct Hidden {
+    objects: Vec<ObjectKey>,
+    /// The objects that policies on visible paths name.
+    named: BTreeSet<ObjectKey>,
+}
+
+impl VisibleParts {
+    /// Returns the part of a snapshot that a caller may see.
+    ///
+    /// # Errors
+    /// The caller is gone.
+    pub fn of(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        visibility: &dyn Visibility,
+    ) -> Result<Arc<Snapshot>, Failure> {
+        let hidden = hidden_objects(snapshot, visibility)?;
+        if hidden.objects.is_empty() {
+            return Ok(Arc::clone(snapshot));
+        }
+        let version = snapshot.version();
+        let wanted = |kept: &KeptPart, digest: &[u8; 32]| {
+            *kept.epoch == *version.epoch
+                && kept.generation == version.generation
+                && kept.hidden == *digest
+        };
+        let digest = digest(&hidden);
+        let existing = {
+            let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.retain(|kept| kept.generation >= version.generation);
+            kept.iter()
+                .find(|kept| wanted(kept, &digest))
+                .map(|kept| Arc::clone(&kept.part))
+        };
+        if let Some(part) = existing {
+            return Ok(Arc::new(part.with_synced_at(version.synced_at)));
+        }
+        visibility.budget().check()?;
+        let part = Arc::new(without(snapshot, hidden));
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.truncate(MAX_KEPT - 1);
+        kept.push_front(KeptPart {
+            epoch: version.epoch.to_string(),
+            generation: version.generation,
+            hidden: digest,
+            part: Arc::clone(&part),
+        });
+        Ok(part)
+    }
+}
+
+/// Returns the part of a snapshot that a caller may see; `None` if that is all of it.
+///
+/// # Errors
+/// The caller is gone.
+pub fn visible_part(
+    snapshot: &Snapshot,
+    visibility: &dyn Visibility,
+) -> Result<Option<Snapshot>, Failure> {
+    let hidden = hidden_objects(snapshot, visibility)?;
+    Ok((!hidden.objects.is_empty()).then(|| without(snapshot, hidden)))
+}
+
+fn without(snapshot: &Snapshot, hidden: Hidden) -> Snapshot {
+    let world = snapshot.world();
+    let store = world.store().without(hidden.objects, hidden.named.iter());
+    let world = World::from_store(store, world.profiles());
+    Snapshot::build(world, snapshot.version().clone())
+}
+
+fn digest(hidden: &Hidden) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    for key in hidden.objects.iter().chain(&hidden.named) {
+        for text in [
+            &*key.kind.group,
+            &*key.kind.kind,
+            &*key.namespace,
+            &*key.name,
+        ] {
+            digest.update(text);
+            digest.update([0]);
+        }
+    }
+    digest.finalize().into()
+}
+
+/// Finds the objects that neither the caller may see, nor act on paths that the caller may see.
+fn hidden_objects(snapshot: &Snapshot, visibility: &dyn Visibility) -> Result<Hidden, Failure> {
+    if visibility.is_unrestricted() {
+        return Ok(Hidden::default());
+    }
+    let (engine, world) = (snapshot.engine(), snapshot.world());
+    let nodes = visible_nodes(engine, visibility).unwrap_or_else(|error: InternalError| {
+        engine.fail(error);
+        HashSet::new()
+    });
+    visibility.budget().check()?;
+    let acting = world.acting_objects(nodes, &|key| visibility.includes_object(key));
+    let mut candidates: Vec<ObjectKey> = Vec::new();
+    for object in world.store().objects() {
+        visibility.budget().check()?;
+        let key = &object.key;
+        let canonical = ObjectKey {
+            kind: key.kind.clone().canonical(),
+            ..key.clone()
+        };
+        if !acting.objects.contains(&canonical) && !decides_about_others(&key.kind) {
+            candidates.push(key.clone());
+        }
+    }
+    visibility.prepare(&candidates);
+    candidates.retain(|key| !visibility.includes_object(key));
+    visibility.budget().check()?;
+    // Namespaces and grants stay where something else does.
+    let kept = kept_namespaces(world, &candidates);
+    candidates.retain(|key| match &*key.kind.kind {
+        "Namespace" if key.kind.is(groups::CORE, "Namespace") => !kept.contains(&*key.name),
+        "ReferenceGrant" => !kept.contains(&*key.namespace),
+        _ => true,
+    });
+    Ok(Hidden {
+        objects: candidates,
+        named: acting.named,
+    })
+}
+
+/// The namespaces that still contain objects without some.
+fn kept_namespaces<'w>(world: &'w World, without: &[ObjectKey]) -> BTreeSet<&'w str> {
+    let without: HashSet<&ObjectKey> = without.iter().collect();
+    let kept = world.store().objects().map(|object| &object.key);
+    let kept = kept.filter(|key| !without.contains(key));
+    let namespaces = kept.map(|key| &*key.namespace);
+    namespaces.filter(|name| !name.is_empty()).collect()
+}
+
+/// Whether objects of a kind decide how others are read: definitions and profiles. They stay, because what they say
+/// holds for visible objects, too.
+fn decides_about_others(kind: &GroupKind) -> bool {
+    *kind == GroupKind::crd()
+        || kind.is(groups::ENTAIL, "PolicyProfile")
+        || kind.is(groups::ENTAIL, "ControllerAlias")
+}

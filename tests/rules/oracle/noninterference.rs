@@ -1,0 +1,415 @@
+//! Objects that a caller may not see are answered as if they did not exist: replies are the same, byte for byte, in a
+//! world without them, or with others in their place.
+//!
+//! What acts on the paths that a caller sees is part of the answers there. So two worlds are compared only if the
+//! explanations of these paths, and the policies attached on them, are equal in both.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+
+use entail::api::v1;
+use entail::app::change_world;
+use entail::insight::{
+    AccessScope, Budget, Failure, FailureCode, ObjectVisibility, SourceProblems, Visibility,
+    explain, get_topology, list_affected, list_findings, list_paths, list_policies, preview_change,
+    server_status, visible_part,
+};
+use entail::snapshot::Snapshot;
+use entail_core::model::{GroupKind, ObjectKey, Outcome};
+use serde_json::{Value, json};
+
+use super::follow::version;
+use super::rng::Rng;
+use super::support::{entail_of, objects_of};
+use super::worlds::World;
+
+/// Callers of each world.
+const CALLERS: u64 = 2;
+/// Other worlds for each caller.
+const OTHERS: usize = 4;
+const SALT: u64 = 0x0B5E_55ED_0C0F_FEE5;
+
+/// What a caller may see: some namespaces, kinds, and single objects.
+struct Rights {
+    namespaces: Vec<&'static str>,
+    kinds: Vec<&'static str>,
+    salt: u64,
+    chance: u64,
+}
+
+impl Rights {
+    fn random(rng: &mut Rng) -> Self {
+        let kinds = [
+            "Gateway",
+            "GatewayClass",
+            "HTTPRoute",
+            "Service",
+            "Namespace",
+        ];
+        Self {
+            namespaces: rng.some(&["a-b", "a", "shop"], 35),
+            kinds: rng.some(&kinds, 20),
+            salt: rng.next(),
+            chance: rng.below(60) as u64,
+        }
+    }
+
+    /// Depends on the name alone, so that it is the same in every world.
+    fn may_get(&self, key: &ObjectKey) -> bool {
+        let text = format!("{key}");
+        let mut hash = self.salt;
+        for byte in text.bytes() {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3);
+        }
+        self.namespaces.contains(&&*key.namespace)
+            || self.kinds.contains(&&*key.kind.kind)
+            || (hash >> 20) % 100 < self.chance
+    }
+}
+
+/// The differences of a world.
+pub fn compared(world: &World) -> Vec<String> {
+    let documents = world.documents();
+    let whole = Snapshot::build(entail_of(&documents), version());
+    let mut rng = Rng::new(world.seed ^ SALT);
+    let mut wrong = Vec::new();
+    for caller in 0..CALLERS {
+        let rights = Rights::random(&mut rng);
+        let visibility = ObjectVisibility(|key: &ObjectKey| rights.may_get(key));
+        let names = names_of(&documents);
+        let promised = promised(&whole, &visibility);
+        let told = replies(&whole, &visibility, &names);
+        for number in 0..OTHERS {
+            let (other, what) = changed(&documents, (&whole, &rights), number, &mut rng);
+            if what.is_empty() {
+                continue;
+            }
+            let other = Snapshot::build(entail_of(&other), version());
+            if self::promised(&other, &visibility) != promised {
+                continue;
+            }
+            let others = replies(&other, &visibility, &names);
+            let differ = told.iter().zip(&others).find(|(a, b)| a != b);
+            if let Some(((about, before), (_, after))) = differ {
+                let seed = world.seed;
+                wrong.push(format!(
+                    "seed {seed}, caller {caller}, {what}: {about}\n{}",
+                    first_difference(before, after)
+                ));
+            }
+        }
+    }
+    wrong
+}
+
+fn first_difference(before: &str, after: &str) -> String {
+    let same = before
+        .bytes()
+        .zip(after.bytes())
+        .take_while(|(a, b)| a == b);
+    let at = same.count().saturating_sub(160);
+    let cut = |text: &str| text.chars().skip(at).take(500).collect::<String>();
+    format!("with    ...{}\nwithout ...{}", cut(before), cut(after))
+}
+
+/// The name of each object, as requests have it.
+fn names_of(documents: &[Value]) -> Vec<String> {
+    let keys = documents
+        .iter()
+        .flat_map(objects_of)
+        .map(|object| object.key);
+    let names = keys.map(|key| match &*key.namespace {
+        "" => format!("{}/{}", key.kind, key.name),
+        namespace => format!("{}/{namespace}/{}", key.kind, key.name),
+    });
+    names.collect()
+}
+
+/// Another world, and how it differs: hidden objects are missing, or have another name or other labels.
+fn changed(
+    documents: &[Value],
+    (whole, rights): (&Snapshot, &Rights),
+    number: usize,
+    rng: &mut Rng,
+) -> (Vec<Value>, String) {
+    // Definitions and grants hold for visible objects, too, and so does what policies on visible paths name.
+    let stays = [
+        "PolicyProfile",
+        "CustomResourceDefinition",
+        "ReferenceGrant",
+        "ConfigMap",
+    ];
+    let labels: Vec<&Value> = documents.iter().map(|d| &d["metadata"]["labels"]).collect();
+    // Gateways that labels name serve the Services that have these labels.
+    let is_waypoint = |document: &Value| {
+        let name = &document["metadata"]["name"];
+        let mut values = labels.iter().filter_map(|l| l.as_object()).flatten();
+        document["kind"] == "Gateway" && values.any(|(_, value)| value == name)
+    };
+    let is_hidden = |document: &&Value| {
+        let kind = document["kind"].as_str().unwrap();
+        let mut objects = objects_of(document).into_iter();
+        !stays.contains(&kind)
+            && !is_waypoint(document)
+            && objects.all(|o| !rights.may_get(&o.key) && !is_conflicted(whole, &o.key))
+    };
+    let hidden: Vec<usize> = (0..documents.len())
+        .filter(|at| is_hidden(&&documents[*at]))
+        .collect();
+    let some: BTreeSet<usize> = match number {
+        0 if !hidden.is_empty() => [rng.choose(&hidden)].into(),
+        0 => BTreeSet::new(),
+        1 => rng.some(&hidden, 30).into_iter().collect(),
+        2 => rng.some(&hidden, 70).into_iter().collect(),
+        _ => rng.some(&hidden, 30).into_iter().collect(),
+    };
+    let mut what = Vec::new();
+    let mut other = Vec::new();
+    for (at, document) in documents.iter().enumerate() {
+        if !some.contains(&at) {
+            other.push(document.clone());
+            continue;
+        }
+        let name = document["metadata"]["name"].as_str().unwrap();
+        what.push(format!("{}/{name}", document["kind"].as_str().unwrap()));
+        if number == 3 {
+            let mut renamed = document.clone();
+            renamed["metadata"]["name"] = json!(format!("{name}-other"));
+            let keys = objects_of(&renamed);
+            if keys.iter().all(|object| !rights.may_get(&object.key)) {
+                other.push(renamed);
+            }
+        }
+    }
+    let verb = if number == 3 { "renamed" } else { "without" };
+    match what.is_empty() {
+        true => (other, String::new()),
+        false => (other, format!("{verb} {}", what.join(", "))),
+    }
+}
+
+/// Whether a policy lost a conflict. It acts on the policies that it conflicts with, which name it.
+fn is_conflicted(whole: &Snapshot, key: &ObjectKey) -> bool {
+    let kinds = whole.world().kinds().iter();
+    let references = kinds.filter_map(|kind| kind.attached(kind.policy(key)?));
+    let mut references = references.flat_map(|attached| &attached.references);
+    references
+        .any(|r| r.outcome == Outcome::Conflicted || !r.message.is_empty() && !r.nodes.is_empty())
+}
+
+/// What a caller is supposed to see: the explanations of the visible paths, and what is attached on them.
+fn promised(snapshot: &Snapshot, visibility: &dyn Visibility) -> Vec<String> {
+    let all = AccessScope::default();
+    let paths = list_paths(snapshot, &v1::ListPathsRequest::default(), visibility);
+    let paths = paths.unwrap().paths;
+    let mut promised = vec![format!("{:?}", get_topology(snapshot, visibility).unwrap())];
+    for name in paths {
+        let request = v1::ExplainRequest {
+            name,
+            ..Default::default()
+        };
+        let reply = explain(snapshot, &request, &all).unwrap();
+        promised.push(format!("{:?}", reply.paths));
+    }
+    promised
+}
+
+/// The replies to all questions of a caller, as the server gives them.
+fn replies(
+    whole: &Snapshot,
+    visibility: &dyn Visibility,
+    names: &[String],
+) -> Vec<(String, String)> {
+    let part = visible_part(whole, visibility).unwrap();
+    let part = part.as_ref().unwrap_or(whole);
+    let mut told = Vec::new();
+    let mut tell = |about: String, reply: &dyn Debug| told.push((about, format!("{reply:?}")));
+    let mut paths = v1::ListPathsRequest {
+        page_size: 7,
+        ..Default::default()
+    };
+    loop {
+        let page = list_paths(whole, &paths, visibility);
+        tell("paths".to_owned(), &page);
+        paths.page_token = page.unwrap().next_page_token;
+        if paths.page_token.is_empty() {
+            break;
+        }
+    }
+    let mut policies = v1::ListPoliciesRequest {
+        page_size: 2,
+        ..Default::default()
+    };
+    loop {
+        let page = list_policies(part, &policies, visibility);
+        tell("policies".to_owned(), &page);
+        policies.page_token = page.unwrap().next_page_token;
+        if policies.page_token.is_empty() {
+            break;
+        }
+    }
+    tell("findings".to_owned(), &pages(part, visibility));
+    tell("topology".to_owned(), &get_topology(whole, visibility));
+    let problems = SourceProblems::default();
+    tell(
+        "status".to_owned(),
+        &server_status(whole, &problems, visibility),
+    );
+    for name in names {
+        use v1::list_affected_request::Subject;
+        for subject in [Subject::Object(name.clone()), Subject::Policy(name.clone())] {
+            let request = v1::ListAffectedRequest {
+                subject: Some(subject.clone()),
+                ..Default::default()
+            };
+            let reply = list_affected(part, &request, visibility);
+            tell(format!("{subject:?}"), &reply);
+        }
+        let request = v1::ExplainRequest {
+            name: name.clone(),
+            ..Default::default()
+        };
+        tell(
+            format!("explain {name}"),
+            &explain(whole, &request, visibility),
+        );
+        let request = v1::ListPathsRequest {
+            name: name.clone(),
+            ..Default::default()
+        };
+        tell(
+            format!("paths {name}"),
+            &list_paths(whole, &request, visibility),
+        );
+    }
+    let first = names.iter().step_by(5).map(|name| vec![name.clone()]);
+    for deletes in first {
+        let about = format!("deletes {deletes:?}");
+        let request = v1::PreviewChangeRequest {
+            deletes,
+            ..Default::default()
+        };
+        let reply = preview_change(part, &request, change_world, visibility);
+        tell(about, &reply);
+    }
+    told
+}
+
+/// All findings, after a check that small pages have the same.
+fn pages(part: &Snapshot, visibility: &dyn Visibility) -> Vec<v1::Finding> {
+    let mut request = v1::ListFindingsRequest::default();
+    let whole = list_findings(part, &request, visibility).unwrap().findings;
+    request.page_size = 2;
+    let mut found = Vec::new();
+    loop {
+        let page = list_findings(part, &request, visibility).unwrap();
+        found.extend(page.findings);
+        request.page_token = page.next_page_token;
+        if request.page_token.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(found, whole);
+    whole
+}
+
+/// A caller who sees everything and goes away after some steps.
+struct Leaving(Budget);
+
+impl Visibility for Leaving {
+    fn is_unrestricted(&self) -> bool {
+        true
+    }
+
+    fn includes_path(&self, _: &str) -> bool {
+        true
+    }
+
+    fn includes_kind(&self, _: &GroupKind) -> bool {
+        true
+    }
+
+    fn includes_object(&self, _: &ObjectKey) -> bool {
+        true
+    }
+
+    fn budget(&self) -> &Budget {
+        &self.0
+    }
+}
+
+#[test]
+fn queries_stop_when_their_caller_is_gone() {
+    let routes: Vec<Value> = (0..2_000)
+        .map(|number| {
+            json!({
+                "apiVersion": "gateway.networking.k8s.io/v1", "kind": "TCPRoute",
+                "metadata": {"name": format!("r{number}"), "namespace": "a"},
+                "spec": {"parentRefs": [{"name": "gw"}], "rules": [{}]},
+            })
+        })
+        .collect();
+    let gateway = json!({
+        "apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway",
+        "metadata": {"name": "gw", "namespace": "a"},
+        "spec": {"gatewayClassName": "gc", "listeners": [{"name": "l", "port": 1, "protocol": "TCP"}]},
+    });
+    let documents: Vec<Value> = routes.into_iter().chain([gateway]).collect();
+    let snapshot = Snapshot::build(entail_of(&documents), version());
+    for steps in [1, 10, 100] {
+        let gone = |ask: &dyn Fn(&dyn Visibility) -> Option<FailureCode>, about: &str| {
+            let caller = Leaving(Budget::of_steps(steps));
+            assert_eq!(
+                ask(&caller),
+                Some(FailureCode::Cancelled),
+                "{about}: {steps}"
+            );
+            let late = caller.0.late_steps();
+            assert!(late <= 10, "{about}: {late} steps after {steps}");
+        };
+        let all = v1::ListPathsRequest {
+            page_size: 10_000,
+            ..Default::default()
+        };
+        let code = |failure: Failure| failure.code;
+        gone(&|v| list_paths(&snapshot, &all, v).err().map(code), "paths");
+        let all = v1::ListFindingsRequest::default();
+        gone(
+            &|v| list_findings(&snapshot, &all, v).err().map(code),
+            "findings",
+        );
+        gone(&|v| get_topology(&snapshot, v).err().map(code), "topology");
+        let all = v1::ExplainRequest {
+            name: "Gateway/a/gw".to_owned(),
+            ..Default::default()
+        };
+        gone(&|v| explain(&snapshot, &all, v).err().map(code), "explain");
+    }
+}
+
+#[test]
+fn conflicts_between_many_routes_are_one_finding_each_and_pages_are_the_whole() {
+    let routes = (0..300).map(|number| {
+        json!({
+            "apiVersion": "gateway.networking.k8s.io/v1", "kind": "TCPRoute",
+            "metadata": {"name": format!("r{number}"), "namespace": "a"},
+            "spec": {"parentRefs": [{"name": "gw"}], "rules": [{}]},
+        })
+    });
+    let gateway = json!({
+        "apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway",
+        "metadata": {"name": "gw", "namespace": "a"},
+        "spec": {"gatewayClassName": "gc", "listeners": [{"name": "l", "port": 1, "protocol": "TCP"}]},
+    });
+    let documents: Vec<Value> = routes.chain([gateway]).collect();
+    let snapshot = Snapshot::build(entail_of(&documents), version());
+    let found = pages(&snapshot, &AccessScope::default());
+    let conflicts = found.iter().filter(|f| f.reason == "RouteConflict");
+    assert_eq!(conflicts.count(), 299);
+    // A caller who sees two of the Routes learns of no others.
+    let sees = |key: &ObjectKey| matches!(&*key.name, "r7" | "r8");
+    let found = pages(&snapshot, &ObjectVisibility(sees));
+    let messages: Vec<&str> = found.iter().map(|f| &*f.message).collect();
+    let expected = "conflicts with `TCPRoute/a/r7` on `Gateway/a/gw#l`; at most one is served";
+    assert_eq!(messages, [expected]);
+}
