@@ -9,8 +9,12 @@ use super::oracle::{Rng, seeds};
 mod cel;
 #[path = "../../fuzz/targets/manifests.rs"]
 mod manifests;
+#[path = "../../fuzz/targets/merges.rs"]
+mod merges;
 #[path = "../../fuzz/targets/path.rs"]
 mod path;
+#[path = "../../fuzz/targets/profiles.rs"]
+mod profiles;
 
 /// Texts to insert into inputs: tokens with a meaning to the parsers.
 const PIECES: &[&str] = &[
@@ -117,6 +121,20 @@ fn texts_from(markers: &[&str], is_end: fn(char) -> bool) -> Vec<String> {
     distinct.into_iter().collect()
 }
 
+/// Cuts a text at the brace that closes its first one.
+fn balanced(text: &str) -> &str {
+    let mut depth = 0_usize;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '{' => depth += 1,
+            '}' if depth <= 1 => return &text[..=at],
+            '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    text
+}
+
 #[test]
 fn conditions_compile_or_are_rejected() {
     let lines = texts_from(&["when: ", "cel: "], |c| c == '\n');
@@ -146,4 +164,25 @@ fn invalid_manifests_do_not_affect_others() {
         })
         .collect();
     try_all(200, &texts[..texts.len().min(40)], manifests::check);
+}
+
+#[test]
+fn profiles_are_read_or_refused() {
+    let built_in = entail_core::profile::built_in_sources();
+    let texts: Vec<String> = built_in
+        .iter()
+        .flat_map(|(_, text)| text.split("\n---\n"))
+        .map(str::to_owned)
+        .collect();
+    try_all(300, &texts, profiles::check);
+}
+
+#[test]
+fn merged_blocks_are_explained_as_they_are_served() {
+    let blocks = texts_from(&["defaults: {", "overrides: {", "limits: {"], |c| c == '\n');
+    let pairs = blocks.iter().zip(blocks.iter().rev());
+    let pairs: Vec<String> = pairs
+        .map(|(upper, lower)| format!("{}\n===\n{}", balanced(upper), balanced(lower)))
+        .collect();
+    try_all(100, &pairs[..pairs.len().min(40)], merges::check);
 }
