@@ -1,0 +1,135 @@
+//! Runs attacks one after the other against one server.
+
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::observer::{self, Observer};
+use crate::report::{Quiet, Row, print_head};
+use crate::server::Server;
+use crate::target::Target;
+
+/// No attack takes longer.
+const LONGEST: Duration = Duration::from_secs(20);
+/// How long the server may take to return to its memory and to its state after an attack.
+const RECOVERY: Duration = Duration::from_secs(10);
+
+/// What an attack reports: what it did, or what it found to be wrong.
+pub type Outcome = Result<String, String>;
+/// An attack in progress.
+pub type Running = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+/// An attack: its name, and how to begin it.
+pub type Attack = (&'static str, fn(Arc<Target>) -> Running);
+
+/// Runs attacks and prints the table. Returns whether all went well.
+pub fn run(binary: &Path, attacks: &[Attack], is_strict: bool) -> bool {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (mut target, quiet) = begin(binary);
+    print_head(&quiet);
+    let mut failed = Vec::new();
+    for attack in attacks {
+        let row = runtime.block_on(one(attack, &target, &quiet));
+        row.print(&quiet, is_strict);
+        if !row.verdict(&quiet, is_strict).is_empty() {
+            failed.push(row.name);
+        }
+        // The others begin with a server that works, whatever is left of this one.
+        let is_usable = target.server.is_running()
+            && observer::resident(target.server.pid) <= quiet.most()
+            && runtime.block_on(target.edit_arrives()).is_ok();
+        if !is_usable {
+            println!("    (a new server is started)");
+            target = begin(binary).0;
+        }
+        let _between_attacks = target.neighbour.take();
+    }
+    println!(
+        "{} passed, {} failed",
+        attacks.len() - failed.len(),
+        failed.len()
+    );
+    if !failed.is_empty() {
+        println!("failed: {}", failed.join(" "));
+    }
+    failed.is_empty()
+}
+
+/// Starts a server and measures it while nobody attacks.
+fn begin(binary: &Path) -> (Arc<Target>, Quiet) {
+    let target = Target::new(Server::start(binary));
+    sleep(Duration::from_secs(1));
+    let _warm_up = target.neighbour.take();
+    target.be_quiet();
+    let quiet = Quiet {
+        resident: observer::resident(target.server.pid),
+        p99: target.neighbour.take().quantile(0.99),
+    };
+    (Arc::new(target), quiet)
+}
+
+async fn one(attack: &Attack, target: &Arc<Target>, quiet: &Quiet) -> Row {
+    let server = &target.server;
+    let (before, metrics) = (observer::resident(server.pid), observer::metrics(server));
+    let (cpu, begin) = (observer::cpu(server.pid), Instant::now());
+    let _before = target.neighbour.take();
+    let observer = Observer::start(server);
+    let (note, mut failures) = outcome_of(attack, target).await;
+    // Includes what the server still does about it.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let neighbour = target.neighbour.take();
+    let observation = observer.stop(server);
+    let used = observer::cpu(server.pid).saturating_sub(cpu);
+    let seconds = begin.elapsed().as_secs_f64();
+    if observation.is_killed {
+        failures.push("killed because of its memory".to_owned());
+    } else if server.is_running() {
+        target.server.remove_foreign_files();
+        if let Err(error) = target.edit_arrives().await {
+            failures.push(format!("afterwards, {error}"));
+        }
+    } else {
+        failures.push(format!("the server ended:\n{}", server.log_end()));
+    }
+    Row {
+        name: attack.0,
+        resident: [before, observation.peak, settled(server, quiet).await],
+        cpu: (used, seconds),
+        neighbour,
+        told: observer::told(&metrics, &observation.metrics),
+        note,
+        failures,
+    }
+}
+
+/// Runs an attack to its end, or to the end of its time.
+async fn outcome_of(attack: &Attack, target: &Arc<Target>) -> (String, Vec<String>) {
+    let mut task = tokio::spawn(attack.1(Arc::clone(target)));
+    match tokio::time::timeout(LONGEST, &mut task).await {
+        Ok(Ok(Ok(note))) => (note, Vec::new()),
+        Ok(Ok(Err(failure))) => (String::new(), vec![failure]),
+        Ok(Err(panic)) => (
+            String::new(),
+            vec![format!("the attack broke off: {panic}")],
+        ),
+        Err(_) => {
+            task.abort();
+            let _aborted = task.await;
+            let note = format!("stopped after {} s", LONGEST.as_secs());
+            (note, Vec::new())
+        }
+    }
+}
+
+/// Returns the memory of the server once it is allowed, or after a while.
+async fn settled(server: &Server, quiet: &Quiet) -> u64 {
+    let begin = Instant::now();
+    loop {
+        let resident = observer::resident(server.pid);
+        if resident <= quiet.most() || begin.elapsed() > RECOVERY {
+            return resident;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
