@@ -71,6 +71,8 @@ fn begin(binary: &Path) -> (Arc<Target>, Quiet) {
 
 async fn one(attack: &Attack, target: &Arc<Target>, quiet: &Quiet) -> Row {
     let server = &target.server;
+    // Metrics may be a quarter of a second old.
+    tokio::time::sleep(Duration::from_millis(400)).await;
     let (before, metrics) = (observer::resident(server.pid), observer::metrics(server));
     let (cpu, begin) = (observer::cpu(server.pid), Instant::now());
     let _before = target.neighbour.take();
@@ -79,22 +81,25 @@ async fn one(attack: &Attack, target: &Arc<Target>, quiet: &Quiet) -> Row {
     // Includes what the server still does about it.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let neighbour = target.neighbour.take();
-    let observation = observer.stop(server);
     let used = observer::cpu(server.pid).saturating_sub(cpu);
     let seconds = begin.elapsed().as_secs_f64();
-    if observation.is_killed {
-        failures.push("killed because of its memory".to_owned());
-    } else if server.is_running() {
-        target.server.remove_foreign_files();
+    if server.is_running() {
+        server.remove_foreign_files();
         if let Err(error) = target.edit_arrives().await {
             failures.push(format!("afterwards, {error}"));
         }
     } else {
         failures.push(format!("the server ended:\n{}", server.log_end()));
     }
+    let after = settled(server, quiet).await;
+    // Last, because it guards the machine, too.
+    let observation = observer.stop(server);
+    if observation.is_killed {
+        failures.push("killed because of its memory".to_owned());
+    }
     Row {
         name: attack.0,
-        resident: [before, observation.peak, settled(server, quiet).await],
+        resident: [before, observation.peak, after],
         cpu: (used, seconds),
         neighbour,
         told: observer::told(&metrics, &observation.metrics),

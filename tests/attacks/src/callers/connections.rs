@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -28,9 +28,12 @@ pub const ATTACKS: &[Attack] = &[
 /// One more than the server accepts.
 const CONNECTIONS: usize = 10_001;
 
+/// How many connections are opened at once.
+const PARTS: usize = 32;
+
 /// Opens connections until no more are allowed.
 async fn open(address: SocketAddr, count: usize, first: &[u8]) -> (Vec<TcpStream>, String) {
-    let end = Instant::now() + Duration::from_secs(8);
+    let end = Instant::now() + Duration::from_secs(10);
     let mut open = Vec::new();
     while open.len() < count {
         if Instant::now() > end {
@@ -51,31 +54,38 @@ async fn open(address: SocketAddr, count: usize, first: &[u8]) -> (Vec<TcpStream
 }
 
 /// The number of connections that the server has closed.
-async fn closed(streams: &mut [TcpStream]) -> usize {
-    let mut closed = 0;
+fn closed(streams: &[TcpStream]) -> usize {
     let mut bytes = [0; 1024];
-    for stream in streams {
+    let mut is_closed = |stream: &&TcpStream| {
         loop {
-            match timeout(Duration::ZERO, stream.read(&mut bytes)).await {
-                Err(_) => break,
-                Ok(Ok(length)) if length > 0 => {}
-                Ok(_) => {
-                    closed += 1;
-                    break;
-                }
+            match stream.try_read(&mut bytes) {
+                Ok(length) if length > 0 => {}
+                Ok(_) => return true,
+                Err(error) => return error.kind() != std::io::ErrorKind::WouldBlock,
             }
         }
-    }
-    closed
+    };
+    streams.iter().filter(|stream| is_closed(stream)).count()
 }
 
 async fn hold(address: SocketAddr, count: usize, first: &[u8]) -> Outcome {
-    let (mut streams, why) = open(address, count, first).await;
-    sleep(Duration::from_secs(6)).await;
-    let closed = closed(&mut streams).await;
+    let mut opening = tokio::task::JoinSet::new();
+    for part in 0..PARTS {
+        let (first, count) = (first.to_vec(), (count + part) / PARTS);
+        opening.spawn(async move { open(address, count, &first).await });
+    }
+    let (mut streams, mut reasons) = (Vec::new(), std::collections::BTreeSet::new());
+    for (part, why) in opening.join_all().await {
+        streams.extend(part);
+        reasons.insert(why);
+    }
+    sleep(Duration::from_secs(5)).await;
+    let reasons: Vec<_> = reasons.into_iter().collect();
     Ok(format!(
-        "{} connections ({why}), of which the server closed {closed}",
-        streams.len()
+        "{} of {count} connections ({}), of which the server closed {}",
+        streams.len(),
+        reasons.join(", "),
+        closed(&streams)
     ))
 }
 

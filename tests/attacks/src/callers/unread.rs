@@ -66,8 +66,7 @@ async fn send_all(connection: Requests) -> Vec<h2::client::ResponseFuture> {
     let mut open = Vec::new();
     let mut connection = connection;
     while open.len() < REQUESTS && Instant::now() < end {
-        let Ok(Ok(mut ready)) = timeout(Duration::from_secs(1), connection.clone().ready()).await
-        else {
+        let Ok(Ok(mut ready)) = timeout(Duration::from_secs(1), connection.ready()).await else {
             break;
         };
         let (method, body) = &kinds[open.len() % kinds.len()];
@@ -94,7 +93,7 @@ async fn unread(target: Arc<Target>, connections: usize) -> Outcome {
     sleep(Duration::from_secs(4)).await;
     let streams: usize = open.iter().map(Vec::len).sum();
     Ok(format!(
-        "{streams} streams with an unread reply on {connections} connections"
+        "{streams} open streams with an unread reply on {connections} connections"
     ))
 }
 
@@ -104,8 +103,7 @@ async fn then_reset(target: Arc<Target>) -> Outcome {
     let mut connection = wire::connect_with(target.addresses().data, &settings).await?;
     let (kinds, end, mut sent) = (requests(), Instant::now() + SENDING, 0_usize);
     while Instant::now() < end {
-        let Ok(Ok(mut ready)) = timeout(Duration::from_secs(1), connection.clone().ready()).await
-        else {
+        let Ok(Ok(mut ready)) = timeout(Duration::from_secs(1), connection.ready()).await else {
             break;
         };
         let (method, body) = &kinds[sent % kinds.len()];

@@ -26,7 +26,10 @@ const CHANGES: usize = 50;
 /// The selection of a stream: everything, written in a different way for each number.
 pub fn selection(number: usize) -> v1::WatchEffectivePoliciesRequest {
     v1::WatchEffectivePoliciesRequest {
-        prefixes: vec!["gateways/quiet".to_owned(), format!("gateways/no-{number}")],
+        prefixes: vec![
+            "gateways/quiet/web".to_owned(),
+            format!("gateways/quiet/no-{number}"),
+        ],
         ..Default::default()
     }
 }

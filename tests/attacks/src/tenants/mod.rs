@@ -26,7 +26,7 @@ pub const ATTACKS: &[&[Attack]] = &[
 ];
 
 /// How long one question may take before the caller gives up.
-const QUESTION: Duration = Duration::from_secs(6);
+const QUESTION: Duration = Duration::from_secs(4);
 
 /// Writes a file and edits the ordinary policy. Returns how the edit went, for the report.
 ///
