@@ -68,7 +68,12 @@ pub async fn connect_with(
         .handshake(socket)
         .await
         .map_err(|e| e.to_string())?;
-    tokio::spawn(connection);
+    tokio::spawn(async move {
+        // An attack whose connection ends is weaker than it says.
+        if let Err(error) = connection.await {
+            eprintln!("    connection ended: {error}");
+        }
+    });
     Ok(requests)
 }
 
@@ -171,7 +176,7 @@ impl Reply {
     /// The outcome in a few words.
     pub fn outcome(&self) -> String {
         match self.grpc.as_deref() {
-            Some("0") => format!("OK, {} KiB", self.body.len() / 1024),
+            Some("0") => format!("OK, {} bytes", self.body.len()),
             Some(code) => {
                 let message: String = self.message.chars().take(80).collect();
                 format!("status {code} {message}")

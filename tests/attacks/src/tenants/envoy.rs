@@ -1,6 +1,6 @@
 //! A large policy behind Envoy's checks, each of which carries it as metadata.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,8 +24,8 @@ struct CheckRequest {
 /// The part of `AttributeContext` that is needed.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Attributes {
-    #[prost(map = "string, string", tag = "10")]
-    context_extensions: HashMap<String, String>,
+    #[prost(btree_map = "string, string", tag = "10")]
+    context_extensions: BTreeMap<String, String>,
 }
 
 async fn large_policy(target: Arc<Target>) -> Outcome {
