@@ -14,7 +14,7 @@ use super::object_cache::ObjectCache;
 use super::shared_state::SharedState;
 use crate::insight::SourceProblems;
 use crate::server::{
-    BoundListener, CallerLoad, Certificates, EnvoyCounters, RequestCounters, StdListener,
+    BoundListener, CallerLoad, Certificates, EnvoyCounters, RequestCounters, Server, StdListener,
 };
 use crate::snapshot::{BuildStats, Snapshot};
 use crate::source::cluster::{ApiRequestCounts, ApiRequestRecorder};
@@ -43,6 +43,24 @@ pub(super) const LONG_BUILD: Duration = Duration::from_secs(30);
 type Labels = Vec<(&'static str, String)>;
 
 impl MetricsSource {
+    /// Reads from a server, without a cluster and certificates.
+    pub fn of(
+        server: &Server,
+        shared: SharedState,
+        source_problems: watch::Receiver<Arc<SourceProblems>>,
+    ) -> Self {
+        Self {
+            shared,
+            source_problems,
+            request_counters: server.request_counters(),
+            load: server.load(),
+            envoy: server.envoy_counters(),
+            calls: None,
+            certificates: None,
+            object_metrics: Mutex::default(),
+        }
+    }
+
     /// Collects all metrics except the histograms of [`Metrics`].
     pub fn read(&self) -> Vec<Metric> {
         let build = vec![("version", env!("CARGO_PKG_VERSION").to_owned())];

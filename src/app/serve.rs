@@ -1,8 +1,8 @@
 //! Assembles and runs the server: listeners, source and reconciler.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
@@ -109,14 +109,9 @@ pub async fn serve(
     let server =
         Server::new(context, health.clone(), settings.limits.clone(), security).with_envoy(envoy);
     let metrics_source = MetricsSource {
-        shared: shared.clone(),
-        source_problems: problems_receiver,
-        request_counters: server.request_counters(),
-        load: server.load(),
-        envoy: server.envoy_counters(),
         calls: cluster.as_ref().map(|cluster| cluster.calls.clone()),
         certificates: certificates.clone(),
-        object_metrics: Mutex::default(),
+        ..MetricsSource::of(&server, shared.clone(), problems_receiver)
     };
     let (metrics, _admin) = metrics::serve_metrics(metrics_source, sockets.admin)?;
     let reconciler = Reconciler {

@@ -68,14 +68,7 @@ pub(super) fn reach(
     let mut has_more = found.has_more;
     let mut objects: Vec<String> = Vec::new();
     if !found.has_more {
-        let affected = engine
-            .affected_by(number, index)
-            .into_iter()
-            // The node above everything is no object (specification 3.1).
-            .filter(|node| *world.topology().key(*node) != NodeKey::root())
-            .filter(|node| visibility.includes_object(&world.topology().key(*node).object))
-            .map(|node| world.topology().describe(node));
-        let affected: BTreeSet<String> = affected.collect();
+        let affected = objects_of(snapshot, (number, index), visibility);
         let first = next.saturating_sub(found.count);
         let left = range.size.saturating_sub(found.paths.len());
         let mut bytes = found.bytes;
@@ -97,6 +90,21 @@ pub(super) fn reach(
         next_page_token: token(snapshot, next, next.saturating_add(has_more.into())),
         ..v1::ListAffectedResponse::default()
     })
+}
+
+/// The visible objects that a policy affects.
+fn objects_of(
+    snapshot: &Snapshot,
+    (kind, policy): (usize, usize),
+    visibility: &dyn Visibility,
+) -> BTreeSet<String> {
+    let topology = snapshot.world().topology();
+    let affected = snapshot.engine().affected_by(kind, policy).into_iter();
+    // The node above everything is no object (specification 3.1).
+    let affected = affected
+        .filter(|node| *topology.key(*node) != NodeKey::root())
+        .filter(|node| visibility.includes_object(&topology.key(*node).object));
+    affected.map(|node| topology.describe(node)).collect()
 }
 
 /// Finds a policy by name; returns the indices of its kind and of the policy.

@@ -1,18 +1,19 @@
 //! A listener with a bounded number of connections and an idle timeout, for the admin server: its
-//! clients must not exhaust the file descriptors of the process.
+//! clients must not exhaust the file descriptors of the process, or keep probes out. The oldest connection makes room
+//! for a new one.
 
+use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
+use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOwned};
 
-/// Maximum number of connections of a listener; further ones wait to be accepted.
+/// Maximum number of connections of a listener; with more, the oldest one ends when it waits for its client.
 const MAX_CONNECTIONS: usize = 32;
 /// Time without received bytes after which a connection is closed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -21,7 +22,8 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(super) struct BoundedListener<L> {
     inner: L,
-    permits: Arc<Semaphore>,
+    /// What ends each connection, from the oldest. It is also set once the connection is closed.
+    open: VecDeque<CancellationToken>,
 }
 
 /// A connection whose reads fail after [`IDLE_TIMEOUT`] without received bytes.
@@ -29,14 +31,27 @@ pub(super) struct BoundedListener<L> {
 pub(super) struct IdleTimeoutStream<S> {
     inner: S,
     deadline: Pin<Box<Sleep>>,
-    _permit: Option<OwnedSemaphorePermit>,
+    /// Completes when the connection has to make room.
+    ended: Pin<Box<WaitForCancellationFutureOwned>>,
+    _closed: DropGuard,
 }
 
 impl<L> BoundedListener<L> {
     pub fn new(inner: L) -> Self {
         Self {
             inner,
-            permits: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
+            open: VecDeque::new(),
+        }
+    }
+}
+
+impl<S> IdleTimeoutStream<S> {
+    fn new(inner: S, timeout: Duration, end: CancellationToken) -> Self {
+        Self {
+            inner,
+            deadline: Box::pin(sleep(timeout)),
+            ended: Box::pin(end.clone().cancelled_owned()),
+            _closed: end.drop_guard(),
         }
     }
 }
@@ -46,15 +61,16 @@ impl<L: Listener> Listener for BoundedListener<L> {
     type Addr = L::Addr;
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
-        // The semaphore is never closed.
-        let permit = Arc::clone(&self.permits).acquire_owned().await.ok();
         let (inner, address) = self.inner.accept().await;
-        let io = IdleTimeoutStream {
-            inner,
-            deadline: Box::pin(sleep(IDLE_TIMEOUT)),
-            _permit: permit,
-        };
-        (io, address)
+        self.open.retain(|connection| !connection.is_cancelled());
+        if self.open.len() >= MAX_CONNECTIONS
+            && let Some(oldest) = self.open.pop_front()
+        {
+            oldest.cancel();
+        }
+        let end = CancellationToken::new();
+        self.open.push_back(end.clone());
+        (IdleTimeoutStream::new(inner, IDLE_TIMEOUT, end), address)
     }
 
     fn local_addr(&self) -> io::Result<Self::Addr> {
@@ -74,9 +90,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for IdleTimeoutStream<S> {
             self.deadline.as_mut().reset(deadline);
             return read;
         }
-        match self.deadline.as_mut().poll(context) {
-            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
-            Poll::Pending => Poll::Pending,
+        let is_over = self.deadline.as_mut().poll(context).is_ready();
+        match is_over || self.ended.as_mut().poll(context).is_ready() {
+            true => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            false => Poll::Pending,
         }
     }
 }
@@ -102,17 +119,37 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for IdleTimeoutStream<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::io::AsyncReadExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
 
     #[tokio::test]
     async fn an_idle_connection_times_out() {
         let (_idle, inner) = tokio::io::duplex(64);
-        let mut stream = IdleTimeoutStream {
-            inner,
-            deadline: Box::pin(sleep(Duration::from_millis(1))),
-            _permit: None,
-        };
+        let end = CancellationToken::new();
+        let mut stream = IdleTimeoutStream::new(inner, Duration::from_millis(1), end);
         let error = stream.read_u8().await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test]
+    async fn the_oldest_connection_makes_room() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut listener = BoundedListener::new(listener);
+        let (mut clients, mut accepted) = (Vec::new(), VecDeque::new());
+        for _ in 0..=MAX_CONNECTIONS {
+            clients.push(TcpStream::connect(address).await.unwrap());
+            accepted.push_back(listener.accept().await.0);
+        }
+        let error = accepted.pop_front().unwrap().read_u8().await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        // The next one is open, and closed connections make room, too.
+        clients.last_mut().unwrap().write_u8(7).await.unwrap();
+        assert_eq!(accepted.back_mut().unwrap().read_u8().await.unwrap(), 7);
+        accepted.clear();
+        clients.push(TcpStream::connect(address).await.unwrap());
+        let last = listener.accept().await.0;
+        assert_eq!(listener.open.len(), 1);
+        drop(last);
     }
 }

@@ -180,10 +180,9 @@ fn questions_walk_the_paths_that_a_walk_of_whole_paths_finds() {
 }
 
 #[test]
-#[ignore = "run by hand: some differences of dormant objects are not yet told apart from leaks"]
 fn hidden_objects_are_answered_as_if_they_did_not_exist() {
     // Each asks all questions of two callers in five worlds.
-    agree(20, noninterference::compared);
+    agree(10, noninterference::compared);
 }
 
 #[test]

@@ -137,7 +137,7 @@ impl Peer {
         callers: &AccessRules,
         connection: Arc<ConnectionEntry>,
     ) -> Self {
-        let by_name = chain.first().map(|certificate| caller_name(certificate));
+        let by_name = chain.first().map(caller_name);
         let caller = by_name.unwrap_or_else(|| address_name(connection.address()));
         let identity = TlsIdentity {
             access: callers.access(chain.first()),

@@ -22,6 +22,12 @@ use crate::server::transport::request_counters::RpcService;
 /// Header with the milliseconds that a client should wait before it retries (gRFC A6).
 const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 
+/// A part of the permits of the server, one in so many, is for connections with few requests at once: those with many
+/// cannot lock them out.
+const RESERVED: usize = 8;
+/// How many requests at once are few for a connection.
+const FEW_REQUESTS: usize = 16;
+
 /// A fixed number of permits.
 #[derive(Debug)]
 pub(in crate::server) struct Permits {
@@ -82,8 +88,13 @@ impl Permits {
 
     /// Acquires a permit, or returns `None` if all are in use. Does not wait.
     pub fn try_acquire(self: &Arc<Self>) -> Option<Permit> {
+        self.try_acquire_below(self.limit)
+    }
+
+    /// Acquires a permit if fewer than `most` are in use.
+    fn try_acquire_below(self: &Arc<Self>, most: usize) -> Option<Permit> {
         // Relaxed is enough: the counter does not guard other memory.
-        if self.in_use.fetch_add(1, Ordering::Relaxed) < self.limit {
+        if self.in_use.fetch_add(1, Ordering::Relaxed) < most {
             return Some(Permit(Arc::clone(self)));
         }
         self.in_use.fetch_sub(1, Ordering::Relaxed);
@@ -142,7 +153,11 @@ impl ConcurrencyLimiter {
             Some(permits) => Some(permits.try_acquire().ok_or(Overload::Caller)?),
             None => None,
         };
-        let server = server.try_acquire().ok_or(Overload::Server)?;
+        let most = match peer.requests().in_use() > FEW_REQUESTS {
+            true => server.limit - server.limit / RESERVED,
+            false => server.limit,
+        };
+        let server = server.try_acquire_below(most).ok_or(Overload::Server)?;
         Ok(RequestPermits {
             connection,
             _access_rule: access_rule,

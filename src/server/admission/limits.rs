@@ -125,8 +125,8 @@ impl Default for Limits {
             watches_per_connection: 1000,
             watch_paths: PathLimits {
                 per_watch: 100_000,
-                per_caller: 1_000_000,
-                total: 4_000_000,
+                per_caller: 250_000,
+                total: 1_000_000,
             },
             watch_bytes: ByteLimits {
                 per_caller: 256 * MIB,

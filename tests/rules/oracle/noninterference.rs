@@ -149,11 +149,18 @@ fn changed(
         let mut values = labels.iter().filter_map(|l| l.as_object()).flatten();
         document["kind"] == "Gateway" && values.any(|(_, value)| value == name)
     };
+    // A visible policy tells whether an object exists that it refers to.
+    let referring: Vec<String> = documents.iter().filter_map(references_of).collect();
+    let is_named = |document: &Value| {
+        let name = format!("\"name\":{}", document["metadata"]["name"]);
+        referring.iter().any(|text| text.contains(&name))
+    };
     let is_hidden = |document: &&Value| {
         let kind = document["kind"].as_str().unwrap();
         let mut objects = objects_of(document).into_iter();
         !stays.contains(&kind)
             && !is_waypoint(document)
+            && !is_named(document)
             && objects.all(|o| !rights.may_get(&o.key) && !is_conflicted(whole, &o.key))
     };
     let hidden: Vec<usize> = (0..documents.len())
@@ -189,6 +196,14 @@ fn changed(
         true => (other, String::new()),
         false => (other, format!("{verb} {}", what.join(", "))),
     }
+}
+
+/// The fields of a policy that can refer to objects, beside its targets, as text.
+fn references_of(document: &Value) -> Option<String> {
+    let mut spec = document["spec"].as_object()?.clone();
+    let is_policy = super::objects::group_of(document) == super::profiles::GROUP;
+    spec.retain(|field, _| !field.starts_with("target"));
+    is_policy.then(|| Value::Object(spec).to_string())
 }
 
 /// Whether a policy lost a conflict. It acts on the policies that it conflicts with, which name it.
@@ -258,6 +273,27 @@ fn replies(
         "status".to_owned(),
         &server_status(whole, &problems, visibility),
     );
+    of_names((part, whole), visibility, names, &mut tell);
+    let first = names.iter().step_by(5).map(|name| vec![name.clone()]);
+    for deletes in first {
+        let about = format!("deletes {deletes:?}");
+        let request = v1::PreviewChangeRequest {
+            deletes,
+            ..Default::default()
+        };
+        let reply = preview_change(part, &request, change_world, visibility);
+        tell(about, &reply);
+    }
+    told
+}
+
+/// The replies about each name.
+fn of_names(
+    (part, whole): (&Snapshot, &Snapshot),
+    visibility: &dyn Visibility,
+    names: &[String],
+    tell: &mut dyn FnMut(String, &dyn Debug),
+) {
     for name in names {
         use v1::list_affected_request::Subject;
         for subject in [Subject::Object(name.clone()), Subject::Policy(name.clone())] {
@@ -285,17 +321,6 @@ fn replies(
             &list_paths(whole, &request, visibility),
         );
     }
-    let first = names.iter().step_by(5).map(|name| vec![name.clone()]);
-    for deletes in first {
-        let about = format!("deletes {deletes:?}");
-        let request = v1::PreviewChangeRequest {
-            deletes,
-            ..Default::default()
-        };
-        let reply = preview_change(part, &request, change_world, visibility);
-        tell(about, &reply);
-    }
-    told
 }
 
 /// All findings, after a check that small pages have the same.

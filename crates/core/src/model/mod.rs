@@ -17,6 +17,7 @@ mod path;
 mod selector;
 mod strategy;
 mod unit;
+#[cfg(feature = "engine")]
 mod unit_tree;
 mod unknown;
 mod value;
@@ -41,6 +42,7 @@ pub use path::{
 pub use selector::LabelSelector;
 pub use strategy::{Direction, Granularity, Strategy};
 pub use unit::{Segment, Unit, item_value};
+#[cfg(feature = "engine")]
 pub(crate) use unit_tree::UnitTree;
 pub use unknown::{Unknown, UnknownReason};
 pub use value::{FieldStep, at_fields, at_path, is_unset, parse_field_path};

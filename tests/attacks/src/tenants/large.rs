@@ -44,6 +44,7 @@ async fn many_limits(target: Arc<Target>) -> Outcome {
             "LimitPolicy.quiet.example/hostile/one".to_owned(),
         )),
         unit: String::new(),
+        ..v1::ListAffectedRequest::default()
     };
     let questions = [
         (wire::insight("ListPolicies"), wire::bytes_of(&[])),
