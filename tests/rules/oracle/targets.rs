@@ -550,9 +550,15 @@ impl Resolver<'_> {
                     continue;
                 }
                 if let Some(client) = self.permitted(&group, &kind, &found.namespace, &found.name) {
-                    let mut place = whole(found.key());
-                    place.client = client;
-                    places.push(place);
+                    // The Route that is made of it can also be a backend by its reference.
+                    let made = key(&group, &kind, &found.namespace, &found.name);
+                    let is_backend = made != found.key() && self.objects.exists(&made);
+                    for node in [Some(found.key()), is_backend.then_some(made)] {
+                        places.extend(node.map(|node| Place {
+                            client: client.clone(),
+                            ..whole(node)
+                        }));
+                    }
                 }
             }
         }

@@ -6,7 +6,7 @@ use super::{AttachmentChain, PolicyKind, World, direct};
 use crate::merge::{FoldDetail, FoldResult, Loss, fold};
 use crate::model::{
     BlockName, Explanation, Level, LossReason, NodeKey, OverriddenPolicy, PolicyRef, Strategy,
-    Unit, UnitExplanation,
+    Unit, UnitExplanation, UnitTree,
 };
 use crate::profile::{Block, FoldOrder, Policy, PolicyClass, Profile, SameTarget};
 use crate::topology::NodeId;
@@ -137,20 +137,27 @@ impl PolicyKind {
             let source = folded.sources.get(loss.source);
             source.map(|s| (s.group, s.rank, s.block))
         });
+        let mut places = UnitTree::default();
+        for (index, outcome) in outcomes.iter().enumerate() {
+            places.insert(&outcome.unit.0, index);
+        }
         for loss in losses {
             let Some(overridden) = self.overridden(folded, loss) else {
                 continue;
             };
-            let meets =
-                |o: &&mut UnitExplanation| o.unit.covers(&loss.unit) || loss.unit.covers(&o.unit);
-            match outcomes.iter_mut().find(meets) {
+            let meeting = places.at_or_above(&loss.unit.0);
+            let first = meeting.chain(places.at_or_below(&loss.unit.0)).min();
+            match first.and_then(|&first| outcomes.get_mut(first)) {
                 Some(outcome) => outcome.overridden.push(overridden),
-                None => outcomes.push(UnitExplanation {
-                    unit: loss.unit.clone(),
-                    value: None,
-                    origin: None,
-                    overridden: vec![overridden],
-                }),
+                None => {
+                    places.insert(&loss.unit.0, outcomes.len());
+                    outcomes.push(UnitExplanation {
+                        unit: loss.unit.clone(),
+                        value: None,
+                        origin: None,
+                        overridden: vec![overridden],
+                    });
+                }
             }
         }
         outcomes.sort_by(|a, b| a.unit.cmp(&b.unit));
