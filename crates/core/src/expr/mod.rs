@@ -4,7 +4,7 @@
 //! Before parsing, length and nesting are checked, because the parser's time grows steeply with
 //! nesting; the parser runs on a thread with a large stack. After parsing, the size of the syntax tree
 //! is checked, and nested comprehensions are refused. Before an evaluation, what it can come to with these
-//! variables is estimated ([`cost`]), and what is too much is refused.
+//! variables is estimated, and what is too much is refused.
 
 mod convert;
 mod cost;
