@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -195,7 +195,8 @@ impl MetricsSource {
     /// Counts objects and policies, and reads the counters of the work. While the reconciler builds a snapshot, they
     /// are those of before: whoever asks does not wait for it. Blocks the reconciler for the time of counting.
     fn object_metrics(&self) -> Vec<Metric> {
-        let mut last = lock(&self.object_metrics);
+        let last = self.object_metrics.lock();
+        let mut last = last.unwrap_or_else(PoisonError::into_inner);
         let changes = self.shared.progress.changes.load(Ordering::Relaxed);
         // Before the first time there is nothing else to tell.
         let cache = match last.is_empty() {
@@ -294,10 +295,6 @@ impl MetricsSource {
             problems: problems.collect(),
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Metrics of objects and policies by kind.

@@ -4,11 +4,8 @@ use super::CliError;
 use super::render::spec::policy_name;
 use super::session::{Session, is_selected};
 use crate::api::v1;
-use crate::insight::{FailureCode, QueryError};
+use crate::insight::{FailureCode, PAGE_SIZE, QueryError};
 use v1::list_affected_request::Subject;
-
-/// Page size of the list requests.
-const PAGE: i32 = 10_000;
 
 /// Maximum number of suggestions for a name that is not found.
 const MAX_SUGGESTIONS: usize = 5;
@@ -72,7 +69,7 @@ pub(super) fn get_policy(
 pub(super) fn list_policies(session: &mut Session) -> Result<PolicyList, CliError> {
     let mut request = v1::ListPoliciesRequest {
         kinds: session.kinds.clone(),
-        page_size: PAGE,
+        page_size: PAGE_SIZE,
         page_token: String::new(),
     };
     let mut all = PolicyList {

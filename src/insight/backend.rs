@@ -11,8 +11,8 @@ use super::{
 use crate::api::v1;
 use crate::snapshot::Snapshot;
 
-/// Number of entries that commands ask for at once.
-const PAGE_SIZE: i32 = 10_000;
+/// Number of entries that commands ask for at once: the most that a page has.
+pub const PAGE_SIZE: i32 = 10_000;
 
 /// Answers the queries of commands.
 pub trait QueryBackend {

@@ -21,7 +21,7 @@ mod visibility;
 mod visible;
 mod waypoints;
 
-pub use backend::{LocalBackend, QueryBackend, QueryError};
+pub use backend::{LocalBackend, PAGE_SIZE, QueryBackend, QueryError};
 pub use budget::Budget;
 pub use compare::{ChangeFilter, PreviewFn, compare, preview_change};
 pub use explain::explain;

@@ -6,6 +6,8 @@ use serde_json::{Map, Value, json};
 
 use entail_core::model::{GroupKind, Object, ObjectKey, Str, Timestamp, groups};
 
+/// Maximum nesting of an object. None that people write reaches it; JSON readers commonly stop at 128.
+pub(super) const MAX_DEPTH: usize = 100;
 /// Maximum length of a name in bytes, as in the API server.
 const MAX_NAME: usize = 253;
 
@@ -64,6 +66,11 @@ pub(super) fn parse_object(
     }))
 }
 
+/// Why an object is refused that is nested deeper than [`MAX_DEPTH`].
+pub(super) fn too_deep() -> String {
+    format!("nested deeper than {MAX_DEPTH} levels: make it flatter")
+}
+
 fn anonymous(message: impl Into<String>) -> InvalidObject {
     InvalidObject {
         message: message.into(),
@@ -99,14 +106,8 @@ pub(super) fn secret_name(value: &Value, location: &str) -> Option<Object> {
         return None;
     };
     Some(Object {
-        key: key(&body).ok()?,
-        labels: BTreeMap::new(),
-        annotations: BTreeMap::new(),
-        created: None,
-        generation: None,
-        body: Value::Object(body),
         location: Some(location.into()),
-        unreadable: None,
+        ..Object::new(key(&body).ok()?, Value::Object(body))
     })
 }
 

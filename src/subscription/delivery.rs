@@ -25,14 +25,15 @@ pub struct StreamDelivery {
 /// What a stream holds.
 #[derive(Debug)]
 pub(super) struct StreamSlot {
-    held: Mutex<Held>,
+    held: Mutex<DeliveryState>,
     ended: OnceLock<Exceeded>,
     /// The number of the message that the caller has not read; `IDLE` if there is none.
     waiting_since: AtomicU64,
 }
 
+/// How far a stream has come, and what it sends.
 #[derive(Debug, Default)]
-struct Held {
+struct DeliveryState {
     /// Absent while a thread compares.
     state: Option<StreamState>,
     update: Option<StreamUpdate>,
@@ -52,9 +53,9 @@ impl StreamDelivery {
         caller: Arc<str>,
         state: StreamState,
     ) -> Self {
-        let held = Held {
+        let held = DeliveryState {
             state: Some(state),
-            ..Held::default()
+            ..DeliveryState::default()
         };
         let slot = Arc::new(StreamSlot {
             held: Mutex::new(held),
@@ -145,7 +146,7 @@ impl StreamDelivery {
         let _first = self.end.set(reason);
     }
 
-    fn held(&self) -> Result<MutexGuard<'_, Held>, Exceeded> {
+    fn held(&self) -> Result<MutexGuard<'_, DeliveryState>, Exceeded> {
         let held = self.slot.held();
         match self.slot.ended.get() {
             Some(exceeded) => Err(*exceeded),
@@ -184,7 +185,7 @@ impl StreamSlot {
         self.waiting_since.store(since, Ordering::Relaxed);
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, DeliveryState> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,9 +12,7 @@ use super::session::{Session, incomplete_line, incomplete_lines, unknown_states}
 use super::text::{Style, count};
 use super::{CliError, ExitStatus, Format, QueryArgs, console, get_text, json, proto_json, yaml};
 use crate::api::v1;
-
-/// Page size of the path listing.
-const PAGE: i32 = 10_000;
+use crate::insight::PAGE_SIZE;
 
 /// Arguments of `entail get`.
 #[derive(Args, Clone, Debug)]
@@ -83,7 +81,7 @@ fn print_paths<W: Write>(
             true => levels.names(),
             false => Vec::new(),
         },
-        page_size: PAGE,
+        page_size: PAGE_SIZE,
         page_token: String::new(),
     };
     let mut states = None;

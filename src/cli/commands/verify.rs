@@ -14,10 +14,8 @@ use super::session::Session;
 use super::verify_text::VerifyReport;
 use super::{CliError, ExitStatus, QueryArgs, console};
 use crate::api::v1;
+use crate::insight::PAGE_SIZE;
 use crate::verify::{Group, ProxyConfig, Verdict, Verifier, read_dump};
-
-/// Page size of the path listing.
-const PAGE: i32 = 10_000;
 
 /// Arguments of `entail verify`.
 #[derive(Args, Clone, Debug)]
@@ -161,7 +159,7 @@ fn compare(
     let mut request = v1::ListPathsRequest {
         name: name.to_owned(),
         levels: Verifier::levels(),
-        page_size: PAGE,
+        page_size: PAGE_SIZE,
         page_token: String::new(),
     };
     let mut states = None;

@@ -78,6 +78,17 @@ struct ReviewCache {
     failure: Option<String>,
 }
 
+impl ReviewCache {
+    /// Reports whether no more is asked, because a review failed or all of them took too long.
+    fn has_failed(&mut self) -> bool {
+        if self.failure.is_none() && self.waited > MAX_REVIEW_TIME {
+            let why = "the request needs too many access reviews: name an object or a path";
+            self.failure = Some(why.to_owned());
+        }
+        self.failure.is_some()
+    }
+}
+
 impl CallerVisibility {
     /// Authenticates the caller of a request. Callers over a Unix socket need no token, because the
     /// mode of the socket's file controls access.
@@ -144,12 +155,7 @@ impl CallerVisibility {
     fn review_all(&self, account: &Arc<dyn Authorizer>, mut attributes: Vec<ResourceAttributes>) {
         {
             let mut reviews = self.reviews();
-            if reviews.failure.is_some() {
-                return;
-            }
-            if reviews.waited > MAX_REVIEW_TIME {
-                let why = "the request needs too many access reviews: name an object or a path";
-                reviews.failure = Some(why.to_owned());
+            if reviews.has_failed() {
                 return;
             }
             attributes.retain(|one| !reviews.results.contains_key(one));
@@ -171,12 +177,7 @@ impl CallerVisibility {
                     Err(why) => reviews.failure = Some(why),
                 }
             }
-            if reviews.failure.is_some() {
-                return;
-            }
-            if reviews.waited > MAX_REVIEW_TIME {
-                let why = "the request needs too many access reviews: name an object or a path";
-                reviews.failure = Some(why.to_owned());
+            if reviews.has_failed() {
                 return;
             }
         }

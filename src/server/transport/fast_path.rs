@@ -146,6 +146,28 @@ impl PermitState {
     }
 }
 
+impl Shared {
+    /// Creates what serves all services, with request counters of its own.
+    fn new(
+        snapshots: Arc<SnapshotCell>,
+        limits: &Limits,
+        services: Routes,
+        (concurrency, bounds): (Arc<ConcurrencyLimiter>, Arc<BoundCounters>),
+    ) -> Self {
+        Self {
+            snapshots,
+            reply_bytes: limits.reply_bytes,
+            timeout: limits.request_timeout,
+            services,
+            request_counters: Arc::default(),
+            concurrency,
+            bounds,
+            arrival: limits.request_arrival,
+            is_health_alone: false,
+        }
+    }
+}
+
 impl FastPathService {
     /// Creates the fast path in front of the services.
     pub fn new(
@@ -156,15 +178,8 @@ impl FastPathService {
         bounds: Arc<BoundCounters>,
     ) -> Self {
         Self(Arc::new(Shared {
-            snapshots,
-            reply_bytes: limits.reply_bytes,
-            timeout: limits.request_timeout,
-            services,
             request_counters,
-            concurrency,
-            bounds,
-            arrival: limits.request_arrival,
-            is_health_alone: false,
+            ..Shared::new(snapshots, limits, services, (concurrency, bounds))
         }))
     }
 
@@ -175,17 +190,11 @@ impl FastPathService {
         health: Routes,
         bounds: Arc<BoundCounters>,
     ) -> Self {
+        let concurrency = Arc::new(ConcurrencyLimiter::new(limits));
+        // Probes are not counted among the requests of callers.
         Self(Arc::new(Shared {
-            snapshots,
-            reply_bytes: limits.reply_bytes,
-            timeout: limits.request_timeout,
-            services: health,
-            // Probes are not counted among the requests of callers.
-            request_counters: Arc::default(),
-            concurrency: Arc::new(ConcurrencyLimiter::new(limits)),
-            bounds,
-            arrival: limits.request_arrival,
             is_health_alone: true,
+            ..Shared::new(snapshots, limits, health, (concurrency, bounds))
         }))
     }
 

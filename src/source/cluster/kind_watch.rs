@@ -12,9 +12,9 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 
-use super::listed_object::{ListedObject, MAX_DEPTH};
+use super::listed_object::ListedObject;
 use super::{Cluster, WatchFilter};
-use crate::source::object::{InvalidObject, parse_object, unreadable_object};
+use crate::source::object::{InvalidObject, parse_object, too_deep, unreadable_object};
 use entail_core::model::{GroupKind, Object, ObjectKey};
 
 /// Objects per page, if the server does not stream lists.
@@ -286,7 +286,7 @@ fn parse(listed: ListedObject, resource: &ApiResource) -> Result<Option<Object>,
     match parse_object(value, None) {
         Ok(object) => Ok(object.map(|object| match is_cut {
             true => Object {
-                unreadable: Some(message(&too_deep()).into()),
+                unreadable: Some(message(&format!("it is {}", too_deep())).into()),
                 ..object
             },
             false => object,
@@ -301,8 +301,4 @@ fn parse(listed: ListedObject, resource: &ApiResource) -> Result<Option<Object>,
         ))),
         Err(invalid) => Err(format!("{name}: {}", invalid.message)),
     }
-}
-
-fn too_deep() -> String {
-    format!("it is nested deeper than {MAX_DEPTH} levels: make it flatter")
 }

@@ -13,8 +13,7 @@ use serde::de::{
 };
 use serde_json::{Map, Number, Value};
 
-/// Maximum nesting of an object. What is deeper is left out.
-pub(super) const MAX_DEPTH: usize = 100;
+use crate::source::object::MAX_DEPTH;
 
 /// An object of any kind, with whatever values it has.
 #[derive(Clone, Debug)]

@@ -18,9 +18,7 @@ use serde_saphyr::{
 
 use super::limits::Limits;
 use super::refusal::{NOT_FINITE, NOT_MERGED, NOT_TEXT, TWICE, refusal};
-
-/// Maximum nesting. No manifest reaches it; JSON readers commonly stop at 128.
-pub(super) const MAX_DEPTH: usize = 100;
+use crate::source::object::MAX_DEPTH;
 
 /// A parsed document.
 pub(super) struct Document {

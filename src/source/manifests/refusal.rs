@@ -4,8 +4,9 @@ use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::granit_parser::ErrorKind;
 use serde_saphyr::{Error, ExternalMessageSource};
 
-use super::document::{DocumentError, MAX_DEPTH};
+use super::document::DocumentError;
 use super::limits::Limits;
+use crate::source::object::too_deep;
 
 pub(super) const NOT_TEXT: &str = "a mapping key must be text: quote it";
 pub(super) const TWICE: &str = "this key is in its mapping twice: keep one of them";
@@ -62,8 +63,4 @@ fn message(error: &Error, column: u64, limits: Limits) -> String {
         // Messages of the library may contain values.
         _ => format!("not valid YAML (column {column})"),
     }
-}
-
-fn too_deep() -> String {
-    format!("nested deeper than {MAX_DEPTH} levels: make it flatter")
 }

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use h2::client::SendRequest;
+use h2::SendStream;
+use h2::client::{ResponseFuture, SendRequest};
 use http::{HeaderMap, Request};
 use prost::Message;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -93,6 +94,18 @@ pub fn request(method: &str) -> Request<()> {
         .header("te", "trailers")
         .body(())
         .unwrap()
+}
+
+/// Opens a stream for a request whose message is sent later.
+pub async fn open(
+    connection: &Requests,
+    method: &str,
+) -> Result<(ResponseFuture, SendStream<Bytes>), String> {
+    let open = async {
+        let mut ready = connection.clone().ready().await?;
+        ready.send_request(request(method), false)
+    };
+    open.await.map_err(|error| error.to_string())
 }
 
 /// The frame of a message.

@@ -27,8 +27,9 @@ struct Collector<'w> {
 impl World {
     /// Returns the objects that act on paths through some nodes: the objects of the nodes with their GatewayClasses,
     /// waypoints and Namespaces, the policies that are attached to them, accepted or not, and the objects that these
-    /// policies name. `sees` is whether paths of a Route would count, which it lost to others. Answers on these paths are the same in a world that has no others, apart from grants, CRDs,
-    /// profiles and aliases of controllers.
+    /// policies name. Also returns the Routes that keep a listener from a Route of which `sees` is true. Answers on
+    /// these paths are the same in a world that has no others, apart from grants, CRDs, profiles and aliases of
+    /// controllers.
     pub fn acting_objects(
         &self,
         nodes: impl IntoIterator<Item = NodeId>,

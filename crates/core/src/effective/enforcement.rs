@@ -121,7 +121,7 @@ impl World {
         match kind.profile.class {
             PolicyClass::Unprofiled => Contribution::default(),
             PolicyClass::Listed => Contribution {
-                contributors: contributors(&groups, |_| true),
+                contributors: contributors(&places_of(&groups), |_| true),
                 ..Contribution::default()
             },
             PolicyClass::Direct => direct_contribution(&groups),
@@ -141,12 +141,13 @@ impl World {
         let folded = fold(&kind.profile, kind.schemas(), &stack, FoldDetail::Losses);
         let index = FoldIndex::new(kind, &folded, groups);
         // A policy without rules and without `unset` has no scope.
-        let accepted = places_of(groups).into_iter();
-        let accepted = accepted.filter(|places| places.iter().any(|place| !place.is_transparent()));
-        let shares = accepted.filter_map(|places| share(kind, &index, &places));
+        let places = places_of(groups);
+        let has_scope = |places: &&Vec<&Acceptance<'_>>| places.iter().any(|p| !p.is_transparent());
+        let accepted = places.iter().filter(has_scope);
+        let shares = accepted.filter_map(|places| share(kind, &index, places));
         Contribution {
             shares: shares.collect(),
-            contributors: contributors(groups, |policy| index.contributors.contains(&policy)),
+            contributors: contributors(&places, |policy| index.contributors.contains(&policy)),
             refused: kind.refused(chain),
         }
     }
@@ -158,7 +159,8 @@ fn direct_contribution(groups: &[Vec<Acceptance<'_>>]) -> Contribution {
     let in_force = |s: &&Acceptance<'_>| s.takes_part && !direct::fails(s);
     let contributor = winner.filter(in_force).map(|s| s.index);
     let winner = winner.map(|s| s.index);
-    let taking_part = distinct_policies(groups).into_iter();
+    let places = places_of(groups);
+    let taking_part = places.iter().filter_map(|places| places.first());
     let shares = taking_part.filter(|s| s.takes_part).map(|accepted| {
         let wins = Some(accepted.index) == winner;
         Share {
@@ -176,7 +178,7 @@ fn direct_contribution(groups: &[Vec<Acceptance<'_>>]) -> Contribution {
     });
     Contribution {
         shares: shares.collect(),
-        contributors: contributors(groups, |policy| Some(policy) == contributor),
+        contributors: contributors(&places, |policy| Some(policy) == contributor),
         refused: Vec::new(),
     }
 }
@@ -198,20 +200,13 @@ fn places_of<'s, 'k>(groups: &'s [Vec<Acceptance<'k>>]) -> Vec<Vec<&'s Acceptanc
     found
 }
 
-/// The policies of all groups, each once.
-fn distinct_policies<'s, 'k>(groups: &'s [Vec<Acceptance<'k>>]) -> Vec<&'s Acceptance<'k>> {
-    let places = places_of(groups).into_iter();
-    places
-        .filter_map(|places| places.first().copied())
-        .collect()
-}
-
+/// The policies that contribute, with the nodes of their places.
 fn contributors(
-    groups: &[Vec<Acceptance<'_>>],
+    places: &[Vec<&Acceptance<'_>>],
     contributes: impl Fn(usize) -> bool,
 ) -> Vec<(usize, Vec<NodeId>)> {
-    places_of(groups)
-        .into_iter()
+    places
+        .iter()
         .filter_map(|places| {
             let policy = places.first()?.index;
             let nodes = places.iter().map(|place| place.node);

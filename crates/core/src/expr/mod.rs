@@ -94,14 +94,11 @@ impl Expression {
     /// # Errors
     /// A run-time error, such as a missing field, or a variable that is too large.
     pub fn evaluate(&self, variables: &[(&str, &Value)]) -> Result<Value, String> {
-        for (_, value) in variables {
-            guard::check_variable(value)?;
-        }
+        let converted = variables.iter();
+        let converted = converted.map(|(name, value)| Ok((*name, Variable::of(value)?)));
+        let converted = converted.collect::<Result<Vec<_>, String>>()?;
         cost::check(&self.tree.expr, variables)?;
-        let variables = variables.iter();
-        let variables = variables.map(|(name, value)| Ok((*name, Variable::of(value)?)));
-        let variables = variables.collect::<Result<Vec<_>, String>>()?;
-        let borrowed: Vec<_> = variables
+        let borrowed: Vec<_> = converted
             .iter()
             .map(|(name, value)| (*name, value))
             .collect();

@@ -114,7 +114,10 @@ impl MatchConditions {
                 non_empty_str(call, "service"),
                 non_empty_str(call, "method"),
             );
-            return Self::call_as_path(kind, service, method, patterns).with_headers(headers);
+            return Self {
+                headers,
+                ..Self::call_as_path(kind, service, method, patterns)
+            };
         }
         let mut part = |name: &str| {
             non_empty_str(call, name).map(|text| StringMatcher::new(kind, text, patterns))
@@ -124,10 +127,6 @@ impl MatchConditions {
             headers,
             ..Self::default()
         }
-    }
-
-    fn with_headers(self, headers: Vec<FieldMatcher>) -> Self {
-        Self { headers, ..self }
     }
 
     /// Reads a condition on a call as one on path and query.

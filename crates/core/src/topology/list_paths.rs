@@ -360,16 +360,8 @@ mod tests {
         } else {
             groups::GATEWAY
         };
-        Arc::new(Object {
-            key: ObjectKey::new(GroupKind::new(group, kind), namespace, name),
-            labels: Default::default(),
-            annotations: Default::default(),
-            created: None,
-            generation: None,
-            body: json!({ "spec": spec }),
-            location: None,
-            unreadable: None,
-        })
+        let key = ObjectKey::new(GroupKind::new(group, kind), namespace, name);
+        Arc::new(Object::new(key, json!({ "spec": spec })))
     }
 
     fn topology() -> Topology {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::case::{Case, ExpectedPath, ExpectedStatus};
 use super::diff::DiffLine;
 use crate::api::v1;
-use crate::insight::{QueryBackend, QueryError};
+use crate::insight::{PAGE_SIZE, QueryBackend, QueryError};
 use entail_core::model::{Unit, UnknownReason};
 
 /// A difference between an expected and an actual result.
@@ -121,7 +121,7 @@ impl Checker<'_> {
             return;
         }
         let request = v1::ListPoliciesRequest {
-            page_size: 10_000,
+            page_size: PAGE_SIZE,
             ..v1::ListPoliciesRequest::default()
         };
         match self.backend.list_policies(request) {

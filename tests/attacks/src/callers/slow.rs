@@ -66,15 +66,8 @@ async fn slow(address: SocketAddr, methods: &'static [&'static str]) -> Outcome 
     for _ in 0..connections {
         let connection = wire::connect(address).await?;
         for number in 0..REQUESTS / connections {
-            let mut ready = connection
-                .clone()
-                .ready()
-                .await
-                .map_err(|e| e.to_string())?;
-            let request = wire::request(methods[number % methods.len()]);
-            let (reply, mut sending) = ready
-                .send_request(request, false)
-                .map_err(|error| error.to_string())?;
+            let method = methods[number % methods.len()];
+            let (reply, mut sending) = wire::open(&connection, method).await?;
             sending
                 .send_data(announcement(), false)
                 .map_err(|error| error.to_string())?;
@@ -139,15 +132,8 @@ async fn nearly_whole(address: SocketAddr, methods: &'static [&'static str]) -> 
             let connection = wire::connect(address).await?;
             let mut streams = Vec::new();
             for number in 0..REQUESTS / connections {
-                let mut ready = connection
-                    .clone()
-                    .ready()
-                    .await
-                    .map_err(|e| e.to_string())?;
-                let request = wire::request(methods[number % methods.len()]);
-                let (reply, mut body) = ready
-                    .send_request(request, false)
-                    .map_err(|error| error.to_string())?;
+                let method = methods[number % methods.len()];
+                let (reply, mut body) = wire::open(&connection, method).await?;
                 let mut text = announcement().to_vec();
                 text.resize(text.len() + ANNOUNCED as usize - 1, b'\n');
                 let sent = timeout(Duration::from_secs(6), give(&mut body, text.into())).await;
