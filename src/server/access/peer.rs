@@ -1,6 +1,5 @@
 //! The caller of a connection, and what its certificate permits.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -53,7 +52,7 @@ pub(in crate::server) enum AccessError {
 impl Peer {
     /// Creates a caller over plain TCP or a Unix socket, which may call everything.
     pub fn plain(connection: Arc<ConnectionEntry>) -> Self {
-        let caller = address_name(connection.address()).into();
+        let caller = connection.address().to_string().into();
         Self::new(None, connection, caller)
     }
 
@@ -138,7 +137,7 @@ impl Peer {
         connection: Arc<ConnectionEntry>,
     ) -> Self {
         let by_name = chain.first().map(caller_name);
-        let caller = by_name.unwrap_or_else(|| address_name(connection.address()));
+        let caller = by_name.unwrap_or_else(|| connection.address().to_string());
         let identity = TlsIdentity {
             access: callers.access(chain.first()),
             certificates,
@@ -168,14 +167,6 @@ impl Peer {
         }
         let is_allowed = identity.access.covers(service);
         is_allowed.then_some(()).ok_or(AccessError::Denied)
-    }
-}
-
-fn address_name(address: ClientAddress) -> String {
-    match address {
-        ClientAddress::Ip(IpAddr::V6(network)) => format!("{network}/64"),
-        ClientAddress::Ip(address) => address.to_string(),
-        ClientAddress::UnixSocket => "unix".to_owned(),
     }
 }
 

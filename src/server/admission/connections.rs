@@ -134,6 +134,7 @@ impl ClientAddress {
 impl fmt::Display for ClientAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Ip(IpAddr::V6(network)) => write!(f, "{network}/64"),
             Self::Ip(ip) => ip.fmt(f),
             Self::UnixSocket => f.write_str("unix"),
         }
