@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::object_cache::ObjectCache;
 use super::shared_state::{ReconcilerProgress, record_now};
 use crate::config::ServeSettings;
-use crate::source::checkpoint::Checkpoint;
+use crate::source::checkpoint::{Checkpoint, CheckpointError, CheckpointSource};
 use crate::source::cluster::{Cluster, KnownObjects};
 use entail_core::model::{Change, GroupKind, KindState, SourceState};
 use entail_core::store::Store;
@@ -36,10 +36,9 @@ pub(super) struct CheckpointData {
 
 /// Writes the latest [`CheckpointData`] of a channel to a file; values that were replaced before
 /// they could be written are skipped.
-#[derive(Debug)]
 pub(super) struct CheckpointWriter {
     path: PathBuf,
-    source: String,
+    cluster: Cluster,
     /// Minimum time between checkpoints.
     interval: Duration,
     progress: Arc<ReconcilerProgress>,
@@ -63,30 +62,45 @@ pub(super) struct RestoredCheckpoint {
 impl CheckpointWriter {
     pub fn new(
         path: PathBuf,
-        source: String,
+        cluster: Cluster,
         interval: Duration,
         progress: Arc<ReconcilerProgress>,
     ) -> Self {
         Self {
             path,
-            source,
+            cluster,
             interval,
             progress,
         }
     }
 
+    /// The source, with the UID of the cluster if that is known.
+    fn source(&self, uid: Option<&str>) -> CheckpointSource {
+        CheckpointSource {
+            cluster_uid: uid.map(str::to_owned),
+            url: self.cluster.url.clone(),
+            filter: self.cluster.filter.to_string(),
+        }
+    }
+
     /// Adds the objects of the checkpoint to the object cache; kinds that were complete become
-    /// stale. Returns `None` if there is no checkpoint, or if it cannot be used, which is logged.
-    pub fn restore(&self, cache: &mut ObjectCache) -> Option<RestoredCheckpoint> {
+    /// stale. Returns `None` if there is no checkpoint, or if it cannot be used, which is logged. While the API server
+    /// does not respond, it is not known which cluster this is; the objects are then verified later.
+    pub async fn restore(&self, cache: &mut ObjectCache) -> Option<RestoredCheckpoint> {
         let path = self.path.display();
-        let read = match Checkpoint::read(&self.path, &self.source) {
+        let uid = self.cluster.uid().await;
+        let read = match Checkpoint::read(&self.path, &self.source(uid.as_deref().ok())) {
             Ok(read) => read?,
             Err(error) => {
                 tracing::warn!("ignoring checkpoint {path}: {error}");
                 return None;
             }
         };
-        let mut known: KnownObjects = BTreeMap::new();
+        let mut known = KnownObjects::default();
+        if let Err(error) = uid {
+            tracing::warn!("the cluster of checkpoint {path} is not verified yet: {error}");
+            known.unverified = read.source.cluster_uid;
+        }
         let mut states = Vec::new();
         for (kind, state) in &read.states {
             let state = match state {
@@ -94,7 +108,7 @@ impl CheckpointWriter {
                 other => *other,
             };
             if state == SourceState::Stale {
-                known.insert(kind.clone(), Default::default());
+                known.objects.insert(kind.clone(), Default::default());
             }
             states.push(KindState {
                 kind: kind.clone(),
@@ -102,7 +116,7 @@ impl CheckpointWriter {
             });
         }
         for object in &read.objects {
-            let kind = known.entry(object.key.kind.clone()).or_default();
+            let kind = known.objects.entry(object.key.kind.clone()).or_default();
             kind.insert(object.key.clone());
         }
         // The clock may have been set back since the checkpoint was written.
@@ -147,21 +161,8 @@ impl CheckpointWriter {
 
     /// Writes a checkpoint; returns whether it succeeded.
     async fn write(self: &Arc<Self>, data: CheckpointData) -> bool {
-        let this = Arc::clone(self);
-        let write = tokio::task::spawn_blocking(move || {
-            let objects = data.store.objects().cloned().collect();
-            let checkpoint = Checkpoint {
-                source: this.source.clone(),
-                synced_at: data.synced_at,
-                states: data.states,
-                objects,
-            };
-            checkpoint.write(&this.path)
-        });
         let path = self.path.display();
-        let result = write
-            .await
-            .unwrap_or_else(|error| Err(io::Error::from(error).into()));
+        let result = self.try_write(data).await;
         match result {
             Ok(()) => record_now(&self.progress.checkpoint),
             Err(ref error) => {
@@ -171,6 +172,27 @@ impl CheckpointWriter {
             }
         }
         result.is_ok()
+    }
+
+    /// Writes a checkpoint. One that does not say of which cluster it is could be taken for that of another.
+    async fn try_write(self: &Arc<Self>, data: CheckpointData) -> Result<(), CheckpointError> {
+        let uid = self.cluster.uid().await;
+        let uid = uid.map_err(CheckpointError::UnknownCluster)?;
+        let source = self.source(Some(uid));
+        let this = Arc::clone(self);
+        let write = tokio::task::spawn_blocking(move || {
+            let objects = data.store.objects().cloned().collect();
+            let checkpoint = Checkpoint {
+                source,
+                synced_at: data.synced_at,
+                states: data.states,
+                objects,
+            };
+            checkpoint.write(&this.path)
+        });
+        write
+            .await
+            .unwrap_or_else(|error| Err(io::Error::from(error).into()))
     }
 }
 
@@ -188,7 +210,7 @@ pub(super) struct CheckpointManager {
 
 impl CheckpointManager {
     /// Restores the last checkpoint and starts to write new ones, if `--checkpoint` is set.
-    pub fn start(
+    pub async fn start(
         settings: &ServeSettings,
         cluster: Option<&Cluster>,
         cache: &mut ObjectCache,
@@ -199,11 +221,11 @@ impl CheckpointManager {
         };
         let writer = CheckpointWriter::new(
             path.clone(),
-            format!("{}{}", cluster.url, cluster.filter),
+            cluster.clone(),
             settings.checkpoint_pause,
             Arc::clone(progress),
         );
-        let restored = writer.restore(cache);
+        let restored = writer.restore(cache).await;
         let (sender, receiver) = watch::channel(None);
         Self {
             synced_at: restored.as_ref().map(|restored| restored.synced_at),

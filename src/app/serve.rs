@@ -95,7 +95,7 @@ pub async fn serve(
 
     let progress = Arc::<ReconcilerProgress>::default();
     let mut checkpoints =
-        CheckpointManager::start(&settings, cluster.as_ref(), &mut cache, &progress);
+        CheckpointManager::start(&settings, cluster.as_ref(), &mut cache, &progress).await;
     let scopes = cache.scopes();
     let (desired, desired_receiver) = cluster::desired_kinds(&cache);
     let shared = SharedState::of(cache, &progress);

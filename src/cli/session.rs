@@ -271,6 +271,7 @@ fn hint(state: &v1::KindState) -> &'static str {
         "ReferenceNotChecked" => {
             ". Add the object to the manifests, or permit the server to read its kind"
         }
+        "PolicyUnreadable" => ". `entail lint` says what cannot be read",
         _ => "",
     }
 }

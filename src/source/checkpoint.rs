@@ -2,39 +2,56 @@
 //!
 //! A checkpoint is a manifest of `kind: List` with the objects, and the [`SourceState`] of each kind.
 //! The last line is a YAML comment with the checksum of everything before it; a file without a valid
-//! checksum is not used. A checkpoint is written to a temporary file in the same directory, synced,
-//! and renamed. Only the owner can read it.
+//! checksum is not used. The checksum finds torn files. It proves nothing about who wrote the file:
+//! that is up to the permissions of the directory. A checkpoint is written to a temporary file in the
+//! same directory, synced, and renamed. Only the owner can read it. Symbolic links are not followed.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::object::parse_object;
 use entail_core::model::{GroupKind, Object, SourceState};
 
-/// Prefix of the checksum line, with the version of the format.
-const CHECKSUM_PREFIX: &str = "# entail checkpoint 1 sha256:";
+/// Prefix of the checksum line.
+const CHECKSUM_PREFIX: &str = "# entail checkpoint ";
+/// Version of the format.
+const FORMAT_VERSION: &str = "2";
 /// File mode: the specs of objects may be confidential.
 const MODE: u32 = 0o600;
 
 /// The objects and states of a source at a point in time.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
-    /// Identity of the source; a checkpoint of another source is not used.
-    pub source: String,
+    /// The source; a checkpoint of another source is not used.
+    pub source: CheckpointSource,
     /// When the source was last in sync.
     pub synced_at: SystemTime,
     /// State of each kind.
     pub states: BTreeMap<GroupKind, SourceState>,
     /// All objects.
     pub objects: Vec<Arc<Object>>,
+}
+
+/// The cluster that a checkpoint was read from, and which of its objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckpointSource {
+    /// UID of the Namespace `kube-system`, which identifies a cluster: the URL of the API server is the same in the
+    /// pods of many clusters. `None` if it is not known.
+    pub cluster_uid: Option<String>,
+    /// URL of the API server.
+    pub url: String,
+    /// Which objects are read.
+    pub filter: String,
 }
 
 /// Why a checkpoint cannot be read or written.
@@ -50,8 +67,38 @@ pub enum CheckpointError {
     #[error("unsupported or malformed checkpoint: {0}")]
     InvalidFormat(String),
     /// The checkpoint belongs to another source.
-    #[error("checkpoint of another source: `{0}`")]
+    #[error("checkpoint of another source: {0}")]
     OtherSource(String),
+    /// It is not known which cluster this is.
+    #[error("the cluster cannot be identified: {0}")]
+    UnknownCluster(String),
+    /// The file is a symbolic link, a device or the like.
+    #[error("not a regular file: symbolic links are not followed")]
+    NotRegular,
+}
+
+impl CheckpointSource {
+    /// Checks whether a checkpoint of this source may be used for `expected`. As long as it is not known which cluster
+    /// that is, because the API server does not respond, the URL decides.
+    ///
+    /// # Errors
+    /// Returns [`CheckpointError::OtherSource`] with what differs.
+    fn check(&self, expected: &Self) -> Result<(), CheckpointError> {
+        let differs = |what: &str, own: &str, expected: &str| {
+            let message = format!("{what} `{own}`, expected `{expected}`");
+            Err(CheckpointError::OtherSource(message))
+        };
+        if self.filter != expected.filter {
+            return differs("filter", &self.filter, &expected.filter);
+        }
+        match (&self.cluster_uid, &expected.cluster_uid) {
+            (own, Some(expected)) if own.as_ref() != Some(expected) => {
+                differs("cluster", own.as_deref().unwrap_or_default(), expected)
+            }
+            (_, None) if self.url != expected.url => differs("URL", &self.url, &expected.url),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A writer that hashes what it writes.
@@ -97,7 +144,8 @@ impl Checkpoint {
         };
         self.content(&mut hashing)?;
         let HashingWriter { mut out, hash } = hashing;
-        writeln!(out, "{CHECKSUM_PREFIX}{}", hex(&hash.finalize()))?;
+        let checksum = hex(&hash.finalize());
+        writeln!(out, "{CHECKSUM_PREFIX}{FORMAT_VERSION} sha256:{checksum}")?;
         out.flush()?;
         drop(out);
         file.sync_all()?;
@@ -127,7 +175,9 @@ impl Checkpoint {
             })
             .collect();
         let head = json!({
-            "of": self.source,
+            "clusterUid": self.source.cluster_uid,
+            "url": self.source.url,
+            "filter": self.source.filter,
             "syncedAtMillis": u64::try_from(millis).unwrap_or(u64::MAX),
             "states": states,
             "unreadable": unreadable,
@@ -149,21 +199,22 @@ impl Checkpoint {
     /// Reads the checkpoint of a source; returns `None` if the file does not exist.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be read, is corrupt or malformed, or belongs to another
-    /// source.
-    pub fn read(path: &Path, expected_source: &str) -> Result<Option<Self>, CheckpointError> {
-        let bytes = match fs::read(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            read => read?,
+    /// Returns an error if the file cannot be read, is not a regular file, is corrupt or malformed, or belongs to
+    /// another source.
+    pub fn read(path: &Path, expected: &CheckpointSource) -> Result<Option<Self>, CheckpointError> {
+        let Some(bytes) = read_regular(path)? else {
+            return Ok(None);
         };
         let mut list: Value = serde_json::from_slice(verify_checksum(&bytes)?)
             .map_err(|error| CheckpointError::InvalidFormat(error.to_string()))?;
         let head = list.get("entail").cloned().unwrap_or_default();
-        let source = head.get("of").and_then(Value::as_str).unwrap_or_default();
-        if source != expected_source {
-            return Err(CheckpointError::OtherSource(source.to_owned()));
-        }
-        let source = source.to_owned();
+        let text = |name: &str| head.get(name).and_then(Value::as_str).map(str::to_owned);
+        let source = CheckpointSource {
+            cluster_uid: text("clusterUid"),
+            url: text("url").unwrap_or_default(),
+            filter: text("filter").unwrap_or_default(),
+        };
+        source.check(expected)?;
         let malformed = |problem: &str| CheckpointError::InvalidFormat(problem.to_owned());
         let millis = head.get("syncedAtMillis").and_then(Value::as_u64);
         let since = millis.map(Duration::from_millis);
@@ -199,6 +250,24 @@ impl Checkpoint {
     }
 }
 
+/// Reads a regular file without following a symbolic link; returns `None` if it does not exist. A pipe or device is
+/// opened without waiting for it, and not read.
+fn read_regular(path: &Path) -> Result<Option<Vec<u8>>, CheckpointError> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut file = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(opened) => File::from(opened),
+        Err(Errno::NOENT) => return Ok(None),
+        Err(Errno::LOOP) => return Err(CheckpointError::NotRegular),
+        Err(error) => return Err(CheckpointError::Io(error.into())),
+    };
+    if !file.metadata()?.is_file() {
+        return Err(CheckpointError::NotRegular);
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
+}
+
 /// Verifies the checksum line and returns the content before it.
 fn verify_checksum(bytes: &[u8]) -> Result<&[u8], CheckpointError> {
     let body = bytes.strip_suffix(b"\n").ok_or(CheckpointError::Corrupt)?;
@@ -206,10 +275,16 @@ fn verify_checksum(bytes: &[u8]) -> Result<&[u8], CheckpointError> {
     let (content, checksum) = end
         .and_then(|end| body.split_at_checked(end + 1))
         .ok_or(CheckpointError::Corrupt)?;
-    let checksum = checksum
-        .strip_prefix(CHECKSUM_PREFIX.as_bytes())
+    let checksum = std::str::from_utf8(checksum).ok();
+    let checksum = checksum.and_then(|line| line.strip_prefix(CHECKSUM_PREFIX));
+    let (version, checksum) = checksum
+        .and_then(|line| line.split_once(" sha256:"))
         .ok_or(CheckpointError::Corrupt)?;
-    if hex(&Sha256::digest(content)).as_bytes() == checksum {
+    if version != FORMAT_VERSION {
+        let message = format!("version {version}, expected {FORMAT_VERSION}");
+        return Err(CheckpointError::InvalidFormat(message));
+    }
+    if hex(&Sha256::digest(content)) == checksum {
         Ok(content)
     } else {
         Err(CheckpointError::Corrupt)

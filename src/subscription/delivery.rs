@@ -46,13 +46,14 @@ struct DeliveryState {
 const IDLE: u64 = u64::MAX;
 
 impl StreamDelivery {
-    /// Opens a stream.
+    /// Opens a stream. What it holds counts at once, although its first update may have to wait.
     pub fn new(
         ledger: &Arc<StreamLedger>,
         limits: HoldingLimits,
         caller: Arc<str>,
         state: StreamState,
     ) -> Self {
+        let objects = state.holdings(None);
         let held = DeliveryState {
             state: Some(state),
             ..DeliveryState::default()
@@ -62,8 +63,10 @@ impl StreamDelivery {
             ended: OnceLock::new(),
             waiting_since: AtomicU64::new(IDLE),
         });
+        let stream = ledger.open(&caller, Arc::downgrade(&slot));
+        ledger.hold((&caller, stream), objects, &limits);
         Self {
-            stream: ledger.open(&caller, Arc::downgrade(&slot)),
+            stream,
             ledger: Arc::clone(ledger),
             limits,
             caller,

@@ -1,6 +1,10 @@
 //! Reads requests to watch paths.
 
-use super::watch_group::PathSelector;
+use std::sync::Arc;
+
+use super::hub::SubscriptionHub;
+use super::ledger::{Cost, Holding};
+use super::watch_group::{PathSelector, WatchGroup};
 use crate::api::{etag, v1};
 use crate::insight::{AccessScope, Failure, incomplete_kinds};
 use crate::snapshot::{PathAnswer, Snapshot};
@@ -17,10 +21,9 @@ const MAX_KINDS: usize = 100;
 pub(super) type EtagBits = u128;
 
 /// What a stream follows: paths and kinds, restricted to the scope of the caller.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Subscription {
-    /// The paths.
-    pub selector: PathSelector,
+    group: Arc<WatchGroup>,
     /// The kinds; empty for all kinds.
     pub kinds: Vec<GroupKind>,
     /// The kinds that the request names, in scope or not.
@@ -33,16 +36,19 @@ pub struct Subscription {
     pub(super) selection: EtagBits,
     /// The version in the resume token, if the token belongs to the same paths and kinds.
     resume_version: Option<String>,
+    /// What the stream alone holds of the request.
+    holding: Holding,
 }
 
 impl Subscription {
-    /// Reads a request of a caller with a scope.
+    /// Reads a request of a caller with a scope. Subscriptions to the same paths share their group.
     ///
     /// # Errors
     /// The request has too many elements, a malformed prefix or an unknown level.
     pub fn read(
         request: &v1::WatchEffectivePoliciesRequest,
         scope: &AccessScope,
+        hub: &SubscriptionHub,
     ) -> Result<Self, Failure> {
         check_size(request)?;
         let prefixes = request.prefixes.iter().map(|text| {
@@ -62,15 +68,29 @@ impl Subscription {
         tag.truncate(16);
         let resume_version = request.resume_token.strip_suffix(&tag);
         let resume_version = resume_version.and_then(|version| version.strip_suffix(':'));
+        let names = kinds.iter().chain(&requested_kinds);
+        let bytes = names.map(|k| size_of::<GroupKind>() + k.group.len() + k.kind.len());
+        let bytes = request.resume_token.len() + bytes.sum::<usize>();
         Ok(Self {
             resume_version: resume_version.map(str::to_owned),
-            selector,
+            group: hub.watch_group(selector),
+            holding: Holding::new(Cost { bytes, paths: 0 }),
             kinds,
             requested_kinds,
             scope: scope.clone(),
             tag,
             selection: bits(&etag(selection.as_bytes())),
         })
+    }
+
+    /// The group of the streams that follow the same paths.
+    pub fn group(&self) -> &Arc<WatchGroup> {
+        &self.group
+    }
+
+    /// What a stream holds of its request.
+    pub(super) fn holdings(&self) -> [Holding; 2] {
+        [self.group.holding.clone(), self.holding.clone()]
     }
 
     /// Whether the caller already has the answers of a snapshot, according to its resume token.

@@ -136,7 +136,8 @@ impl StreamState {
     /// What the stream holds in memory, with an update that it sends.
     pub(super) fn holdings(&self, update: Option<&StreamUpdate>) -> Vec<Holding> {
         let plan = update.map(StreamUpdate::plan);
-        let mut held = vec![self.position.holding.clone()];
+        let mut held = Vec::from(self.subscription.holdings());
+        held.push(self.position.holding.clone());
         held.extend(self.position.paths.iter().map(|paths| paths.holding()));
         held.extend(plan.map(|plan| plan.holding().clone()));
         held

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, Weak};
 use hashbrown::HashMap;
 use tokio::sync::watch;
 
+use super::ledger::{Cost, Holding};
 use super::path_list::PathList;
 use crate::snapshot::{AnswerDelta, Snapshot};
 use entail_core::engine::StateId;
@@ -25,7 +26,9 @@ pub struct PathSelector {
 /// All streams with the same selector.
 #[derive(Debug)]
 pub struct WatchGroup {
-    pub(super) selector: PathSelector,
+    pub(super) selector: Arc<PathSelector>,
+    /// The selector, as a thing that streams hold.
+    pub(super) holding: Holding,
     /// The paths of the last topology that was listed.
     pub(super) paths: Mutex<Option<Arc<PathList>>>,
     /// The number of the last publication that affected the group.
@@ -37,7 +40,7 @@ pub struct WatchGroup {
 pub(super) struct WatchGroups {
     /// Number of publications.
     publication: u64,
-    by_selector: HashMap<PathSelector, Weak<WatchGroup>>,
+    by_selector: HashMap<Arc<PathSelector>, Weak<WatchGroup>>,
     /// The lists and slots of each state of the current topology.
     by_state: HashMap<StateId, Vec<(Weak<PathList>, u32)>>,
     /// Number of entries in `by_state`.
@@ -76,6 +79,16 @@ impl PathSelector {
         levels.dedup();
         Self { prefixes, levels }
     }
+
+    /// The memory of the selector.
+    fn cost(&self) -> Cost {
+        let prefixes = self.prefixes.iter().flatten();
+        let prefixes = prefixes.map(|prefix| size_of::<PathPrefix>() + prefix.as_str().len());
+        Cost {
+            bytes: prefixes.sum::<usize>() + self.levels.len() * size_of::<Level>(),
+            paths: 0,
+        }
+    }
 }
 
 impl WatchGroup {
@@ -91,8 +104,10 @@ impl WatchGroups {
         if let Some(group) = self.by_selector.get(&selector).and_then(Weak::upgrade) {
             return group;
         }
+        let selector = Arc::new(selector);
         let group = Arc::new(WatchGroup {
-            selector: selector.clone(),
+            holding: Holding::new(selector.cost()),
+            selector: Arc::clone(&selector),
             paths: Mutex::default(),
             publications: Arc::new(watch::Sender::new(0)),
         });

@@ -4,13 +4,18 @@
 //! buffers what the caller does not read.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicIsize, AtomicU32, AtomicUsize, Ordering};
 
 use crate::server::Limits;
 
 /// Number of bytes that a connection may hold although all connections together hold too many, so
 /// that callers who do not read cannot shut out those who do.
 const GUARANTEED: usize = 32 * 1024;
+/// A part of the bytes of all connections, one in so many, is shared out evenly among those that hold some: a
+/// connection with more than its share cannot take from it.
+const SHARED_OUT: usize = 4;
+/// Number of bytes that a caller must read of a reply, if it has as many, to have made progress.
+const MIN_PROGRESS: usize = 64 * 1024;
 /// Number of ticks without progress after which a reply counts as unread.
 pub(in crate::server) const UNREAD_TICKS: u32 = 4;
 /// Number of ticks that are told apart; more than `UNREAD_TICKS` and the two ticks that begin and
@@ -21,6 +26,8 @@ const SLOTS: usize = 8;
 #[derive(Debug)]
 pub struct HeldBytes {
     held: AtomicUsize,
+    /// Number of connections that hold bytes. Below zero for a moment if two threads change one connection.
+    connections: AtomicIsize,
     limit: usize,
     per_connection: usize,
     /// A clock that advances a few times in the time that a caller has to read a reply. Requests
@@ -44,6 +51,8 @@ pub(in crate::server) struct Hold {
     bytes: usize,
     /// The tick of the last progress, if the caller must read the bytes in time.
     progress: Option<u32>,
+    /// Number of bytes that were written since.
+    written: usize,
 }
 
 /// The limit that a message exceeds.
@@ -59,6 +68,7 @@ impl HeldBytes {
     pub(in crate::server) fn new(limits: &Limits) -> Arc<Self> {
         Arc::new(Self {
             held: AtomicUsize::new(0),
+            connections: AtomicIsize::new(0),
             limit: limits.held_bytes,
             per_connection: limits.held_bytes_per_connection,
             tick: AtomicU32::new(0),
@@ -73,6 +83,12 @@ impl HeldBytes {
     /// Advances the clock, and returns its time.
     pub(in crate::server) fn advance(&self) -> u32 {
         self.tick.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+    }
+
+    /// The even share of a connection in the part that is shared out.
+    fn share(&self) -> usize {
+        let connections = self.connections.load(Ordering::Relaxed).max(1);
+        self.limit / SHARED_OUT / connections.unsigned_abs()
     }
 
     fn tick(&self) -> u32 {
@@ -103,23 +119,36 @@ impl ConnectionBytes {
 
     /// Counts bytes without a limit.
     pub fn hold_any(self: &Arc<Self>, bytes: usize) -> Hold {
-        self.held.fetch_add(bytes, Ordering::Relaxed);
-        self.all.held.fetch_add(bytes, Ordering::Relaxed);
+        self.count(bytes);
         Hold {
             account: Arc::clone(self),
             bytes,
             progress: None,
+            written: 0,
         }
     }
 
-    fn reserve(&self, bytes: usize) -> Result<(), HeldLimit> {
+    /// Counts bytes. Returns what the connection and all connections held before.
+    fn count(&self, bytes: usize) -> (usize, usize) {
         // Relaxed is enough: the counters do not guard other memory.
         let before = self.held.fetch_add(bytes, Ordering::Relaxed);
-        let total = self.all.held.fetch_add(bytes, Ordering::Relaxed);
+        if before == 0 && bytes > 0 {
+            self.all.connections.fetch_add(1, Ordering::Relaxed);
+        }
+        (before, self.all.held.fetch_add(bytes, Ordering::Relaxed))
+    }
+
+    fn reserve(&self, bytes: usize) -> Result<(), HeldLimit> {
+        let (before, total) = self.count(bytes);
         let (after, limit) = (before.saturating_add(bytes), self.all.per_connection);
+        let all = total.saturating_add(bytes);
+        let shared_out = self.all.limit / SHARED_OUT;
+        let has_more_than_share = || after > self.all.share().max(GUARANTEED);
         let exceeded = if after > limit && before > limit / 2 {
             HeldLimit::Connection
-        } else if total.saturating_add(bytes) > self.all.limit && after > GUARANTEED {
+        } else if all > self.all.limit && after > GUARANTEED {
+            HeldLimit::Server
+        } else if all > self.all.limit - shared_out && has_more_than_share() {
             HeldLimit::Server
         } else {
             return Ok(());
@@ -129,7 +158,10 @@ impl ConnectionBytes {
     }
 
     fn release(&self, bytes: usize) {
-        self.held.fetch_sub(bytes, Ordering::Relaxed);
+        let before = self.held.fetch_sub(bytes, Ordering::Relaxed);
+        if before == bytes && bytes > 0 {
+            self.all.connections.fetch_sub(1, Ordering::Relaxed);
+        }
         self.all.held.fetch_sub(bytes, Ordering::Relaxed);
     }
 
@@ -183,11 +215,17 @@ impl Hold {
         self
     }
 
-    /// Returns bytes that were written.
+    /// Returns bytes that were written. A few are no progress: a caller that reads a byte now and then does not keep
+    /// the rest.
     pub fn written(&mut self, bytes: usize) {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
         self.account.release(bytes);
+        self.written = self.written.saturating_add(bytes);
+        if self.written < MIN_PROGRESS {
+            return;
+        }
+        self.written = 0;
         let now = self.account.all.tick();
         if let Some(last) = self.progress.filter(|last| *last != now) {
             self.account.begin(now);
@@ -241,25 +279,45 @@ mod tests {
     fn callers_that_do_not_read_do_not_shut_out_others() {
         let all = bytes(1_000_000, 1_000_000);
         let (greedy, other) = (ConnectionBytes::new(&all), ConnectionBytes::new(&all));
-        let _unread = greedy.hold(1_000_000).unwrap();
-        assert!(greedy.hold(1).is_err());
+        let unread = greedy.hold(750_000).unwrap();
+        assert_eq!(greedy.hold(1).unwrap_err(), HeldLimit::Server);
+        // The rest is shared out evenly among both.
+        let first = other.hold(125_000).unwrap();
+        assert_eq!(other.hold(1).unwrap_err(), HeldLimit::Server);
+        drop(first);
+        assert!(other.hold(125_000).is_ok());
+        drop(unread);
+        assert_eq!(all.connections.load(Ordering::Relaxed), 0);
+        assert_eq!(all.held(), 0);
+    }
+
+    #[test]
+    fn a_few_bytes_are_guaranteed_to_each_connection() {
+        let all = bytes(1_000_000, 1_000_000);
+        let crowd: Vec<_> = (0..100).map(|_| ConnectionBytes::new(&all)).collect();
+        let held: Vec<Hold> = crowd.iter().map(|one| one.hold_any(10_000)).collect();
+        let other = ConnectionBytes::new(&all);
         assert_eq!(other.hold(GUARANTEED + 1).unwrap_err(), HeldLimit::Server);
         let first = other.hold(GUARANTEED).unwrap();
         assert_eq!(other.hold(1).unwrap_err(), HeldLimit::Server);
-        drop(first);
-        assert!(other.hold(1).is_ok());
+        drop((first, held));
+        assert_eq!(all.connections.load(Ordering::Relaxed), 0);
     }
 
     #[test]
     fn a_reply_without_progress_is_found() {
-        let all = bytes(1_000, 1_000);
+        let all = bytes(1_000_000, 1_000_000);
         let connection = ConnectionBytes::new(&all);
-        let mut slow = connection.hold(10).unwrap().must_progress();
+        let (all_of_it, much) = (2 * MIN_PROGRESS, MIN_PROGRESS);
+        let mut slow = connection.hold(all_of_it).unwrap().must_progress();
         let free = connection.hold(10).unwrap();
         let advance = |ticks: u32| (0..ticks).any(|_| connection.has_unread(all.advance()));
         assert!(!advance(UNREAD_TICKS));
+        slow.written(much);
+        assert!(!advance(UNREAD_TICKS - 1));
+        // Single bytes are no progress.
         slow.written(1);
-        assert!(!advance(UNREAD_TICKS));
+        assert!(!advance(1));
         assert!(advance(1));
         // It is found once more only if it is still there after all slots were used.
         drop(slow);

@@ -124,8 +124,8 @@ impl EffectivePolicyService for EffectivePolicyHandler {
         &self,
         request: Request<v1::WatchEffectivePoliciesRequest>,
     ) -> Result<Response<Self::WatchEffectivePoliciesStream>, Status> {
-        let peer = peer_of(&request)?;
-        let body = self.watches.follow(request.get_ref(), peer).await?;
+        let peer = peer_of(&request)?.clone();
+        let body = self.watches.follow(request.into_inner(), &peer).await?;
         let mut response = Response::new(tokio_stream::empty());
         response.extensions_mut().insert(body);
         Ok(response)

@@ -90,10 +90,10 @@ impl WatchHandler {
     /// Opens a stream.
     pub async fn follow(
         &self,
-        request: &v1::WatchEffectivePoliciesRequest,
+        request: v1::WatchEffectivePoliciesRequest,
         peer: &Peer,
     ) -> Result<FramedBody, Status> {
-        let subscription = Subscription::read(request, &peer.scope()).map_err(status_of)?;
+        let subscriptions = &self.answers.subscriptions;
         let admitted = self.concurrency.admit_watch(peer);
         let admitted = admitted.map_err(|full| {
             Status::resource_exhausted(match full {
@@ -103,12 +103,13 @@ impl WatchHandler {
                 }
             })
         })?;
-        let group = self
-            .answers
-            .subscriptions
-            .watch_group(subscription.selector.clone());
+        let subscription = Subscription::read(&request, &peer.scope(), subscriptions);
+        let subscription = subscription.map_err(status_of)?;
+        // The stream waits without its request.
+        drop(request);
+        let group = Arc::clone(subscription.group());
         let delivery = Arc::new(StreamDelivery::new(
-            self.answers.subscriptions.ledger(),
+            subscriptions.ledger(),
             self.limits.watch_holdings(),
             Arc::clone(peer.caller()),
             StreamState::new(subscription),

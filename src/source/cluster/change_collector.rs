@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::KnownObjects;
 use super::kind_watch::KindUpdate;
 use entail_core::model::{Change, GroupKind, KindState, Object, ObjectKey, SourceState, Str};
 
@@ -79,7 +78,7 @@ impl TrackedKind {
 
 impl ChangeCollector {
     /// Adds the objects of a restored checkpoint as stale; they stay in use until they are listed.
-    pub fn seed(&mut self, known: KnownObjects) {
+    pub fn seed(&mut self, known: BTreeMap<GroupKind, BTreeSet<ObjectKey>>) {
         for (kind, known) in known {
             let restored = TrackedKind {
                 state: SourceState::Stale,
@@ -88,6 +87,18 @@ impl ChangeCollector {
                 ..TrackedKind::default()
             };
             self.kinds.insert(kind, restored);
+        }
+    }
+
+    /// Deletes the objects of a restored checkpoint that were not listed since, because it is of another cluster.
+    pub fn discard_restored(&mut self) {
+        let restored = self.kinds.iter().filter(|(_, kind)| kind.is_restored);
+        let restored: Vec<GroupKind> = restored.map(|(kind, _)| kind.clone()).collect();
+        for kind in &restored {
+            if let Some(previous) = self.kinds.remove(kind) {
+                self.delete_objects(previous);
+            }
+            self.start(kind);
         }
     }
 

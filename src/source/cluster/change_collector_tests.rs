@@ -134,7 +134,7 @@ fn restored_objects_stay_until_the_first_list() {
     let (a, b) = (kind("A"), kind("B"));
     let (x, y) = (object(&a, "x", 1), object(&a, "y", 1));
     let mut collector = ChangeCollector::default();
-    collector.seed(KnownObjects::from([
+    collector.seed(BTreeMap::from([
         (a.clone(), [x.key.clone(), y.key.clone()].into()),
         (b.clone(), BTreeSet::new()),
     ]));
@@ -155,10 +155,31 @@ fn restored_objects_stay_until_the_first_list() {
 }
 
 #[test]
+fn restored_objects_of_another_cluster_are_deleted_and_their_kinds_unknown() {
+    let (a, b) = (kind("A"), kind("B"));
+    let (x, y) = (object(&a, "x", 1), object(&b, "y", 1));
+    let mut collector = ChangeCollector::default();
+    collector.seed(BTreeMap::from([
+        (a.clone(), [x.key.clone()].into()),
+        (b.clone(), [y.key.clone()].into()),
+    ]));
+    // One kind was listed since.
+    collector.start(&b);
+    collector.apply(&b, KindUpdate::Listed(vec![y]));
+    collector.take_change();
+    collector.discard_restored();
+    assert!(!collector.is_restored(&a) && collector.is_complete_kind(&b));
+    let (change, _) = collector.take_change();
+    assert_eq!(names(&change), (vec![], vec!["x".into()]));
+    assert_eq!(change.states.len(), 1);
+    assert_eq!(change.states[0].state, SourceState::Unknown);
+}
+
+#[test]
 fn restored_objects_of_an_unserved_kind_are_deleted() {
     let a = kind("A");
     let mut collector = ChangeCollector::default();
-    collector.seed(KnownObjects::from([(
+    collector.seed(BTreeMap::from([(
         a.clone(),
         [object(&a, "x", 1).key.clone()].into(),
     )]));

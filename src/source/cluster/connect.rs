@@ -6,6 +6,7 @@ use std::sync::Arc;
 use kube::Client;
 use kube::client::ClientBuilder;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+use tokio::sync::OnceCell;
 
 use super::reviews::ResourceNames;
 use super::{ApiRequestRecorder, WatchFilter};
@@ -32,6 +33,8 @@ pub struct Cluster {
     pub url: String,
     /// Which objects to read.
     pub filter: Arc<WatchFilter>,
+    /// See [`Cluster::uid`].
+    pub(super) uid: Arc<OnceCell<String>>,
     /// Resource names of the desired kinds, for access reviews.
     pub(super) resources: ResourceNames,
 }
@@ -93,6 +96,7 @@ impl Cluster {
             calls,
             url,
             filter: Arc::new(access.filter.clone()),
+            uid: Arc::default(),
             resources: ResourceNames::default(),
         })
     }

@@ -9,6 +9,7 @@ mod api_requests;
 mod change_collector;
 mod connect;
 mod discovery;
+mod identity;
 mod kind_watch;
 mod listed_object;
 mod reviews;
@@ -38,8 +39,14 @@ pub struct DesiredKinds {
     pub after: u64,
 }
 
-/// The objects of a restored checkpoint, by kind.
-pub type KnownObjects = BTreeMap<GroupKind, BTreeSet<ObjectKey>>;
+/// What the receiver of updates has from a restored checkpoint.
+#[derive(Clone, Debug, Default)]
+pub struct KnownObjects {
+    /// The objects, by kind.
+    pub objects: BTreeMap<GroupKind, BTreeSet<ObjectKey>>,
+    /// UID of the cluster that the checkpoint was read from, if it is still to be compared with that of the cluster.
+    pub unverified: Option<String>,
+}
 
 /// A batch of changes of a cluster, with the state of the watches after it.
 #[derive(Clone, Debug, Default)]

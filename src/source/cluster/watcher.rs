@@ -64,6 +64,8 @@ struct ClusterWatcher {
     needs_discovery: bool,
     /// Whether discovery has run, with or without success.
     has_discovered: bool,
+    /// UID of the cluster of the restored checkpoint, until it has been compared.
+    unverified: Option<String>,
     /// Number of started watch tasks.
     started_watches: u64,
     /// Problems and completeness of the last update.
@@ -91,7 +93,7 @@ pub async fn watch(
 ) {
     let (sender, mut events) = mpsc::channel(EVENT_QUEUE_CAPACITY);
     let mut collector = ChangeCollector::default();
-    collector.seed(known);
+    collector.seed(known.objects);
     let mut watcher = ClusterWatcher {
         cluster,
         desired,
@@ -110,6 +112,7 @@ pub async fn watch(
         discover_at: Instant::now(),
         needs_discovery: false,
         has_discovered: false,
+        unverified: known.unverified,
         started_watches: 0,
         last_sent: None,
         synced_at: None,
@@ -180,6 +183,7 @@ impl ClusterWatcher {
             .copied()
             .unwrap_or(DISCOVERY_INTERVAL);
         self.discoveries += 1;
+        self.verify_checkpoint().await;
         let discovery = discovery::served_resources(&self.cluster, &desired);
         let served = match timeout(DISCOVERY_TIMEOUT, discovery).await {
             Ok(served) => served.map_err(|error| kind_watch::error_chain(&error)),
@@ -200,6 +204,24 @@ impl ClusterWatcher {
         self.has_discovered = true;
         self.discovered_for = (desired, targets_only);
         self.discover_at = Instant::now() + delay;
+    }
+
+    /// Discards the objects of the restored checkpoint if they are of another cluster. If the API server did not respond
+    /// at the start, this is known only now. Tried again at each discovery: without the API server nothing can be listed.
+    async fn verify_checkpoint(&mut self) {
+        let Some(expected) = &self.unverified else {
+            return;
+        };
+        let Ok(uid) = self.cluster.uid().await else {
+            return;
+        };
+        if uid != expected {
+            tracing::warn!(
+                "discarding the objects of the checkpoint: it is of the cluster `{expected}`, and this is `{uid}`"
+            );
+            self.collector.discard_restored();
+        }
+        self.unverified = None;
     }
 
     /// Stops the watches of kinds that are no longer desired or served, and starts the missing ones.

@@ -92,6 +92,7 @@ pub struct Unknown {
     /// policies of the kind.
     /// `ReferenceNotChecked`: a policy that fails open references an object, and it is not known
     /// whether that exists. If it does not, requests pass without what the entry says.
+    /// `PolicyUnreadable`: parts of a policy could not be read. The entry holds for all other policies.
     /// For all other reasons, the entry holds for no policy.
     #[prost(string, tag = "1")]
     pub reason: ::prost::alloc::string::String,

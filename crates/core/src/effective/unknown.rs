@@ -41,9 +41,35 @@ impl PolicyKind {
         };
         let unknown = unknown.or_else(|| self.delegated(chain, topology));
         match unknown {
-            None if chain.unknown.is_none() && !self.is_unprofiled() => self.selecting(chain),
+            None if chain.unknown.is_none() && !self.is_unprofiled() => {
+                match (self.unreadable(chain), self.selecting(chain)) {
+                    (Some(unreadable), Some(selecting)) => Some(both(unreadable, selecting)),
+                    (unreadable, selecting) => unreadable.or(selecting),
+                }
+            }
             unknown => unknown,
         }
+    }
+
+    /// The policies of which parts could not be read (specification 2.5).
+    fn unreadable(&self, chain: &AttachmentChain) -> Option<Unknown> {
+        let is_unreadable = |slot: &usize| {
+            let policy = self.required_policy(*slot);
+            policy.is_some_and(|policy| policy.object.unreadable.is_some())
+        };
+        let policies = self.references(chain, |on_node| {
+            let mut rejected = on_node.rejected(chain);
+            rejected.retain(is_unreadable);
+            rejected
+        });
+        (!policies.is_empty()).then(|| Unknown {
+            reason: UnknownReason::PolicyUnreadable,
+            message: format!(
+                "{} may apply: entail cannot read all of it, but its controller may",
+                names(&policies)
+            ),
+            policies,
+        })
     }
 
     /// The policies on the path and on the child Routes of its rule, if it delegates (specification 1.8).
@@ -212,6 +238,13 @@ impl NodePolicies {
         valid.into_iter().collect()
     }
 
+    /// The policies that are attached for the client of the chain and not accepted.
+    fn rejected(&self, chain: &AttachmentChain) -> Vec<usize> {
+        let rejected = self.rejected.iter();
+        let rejected = rejected.filter(|r| chain.includes(&r.group));
+        rejected.map(|r| r.policy).collect()
+    }
+
     /// The policies that select workloads.
     fn selecting(&self) -> Vec<usize> {
         let found = self.groups.get(&AttachmentGroup::Selecting);
@@ -296,6 +329,52 @@ mod tests {
     ) -> Arc<Object> {
         let key = ObjectKey::new(kind, namespace, name);
         Arc::new(Object::new(key, json!({ "spec": spec })))
+    }
+
+    #[test]
+    fn an_answer_names_policies_that_could_not_be_read() {
+        let gateway = GroupKind::new(groups::GATEWAY, "Gateway");
+        let listeners = json!([{"name": "http", "port": 80, "protocol": "HTTP"}]);
+        let spec = json!({"gatewayClassName": "eg", "listeners": listeners});
+        let class = json!({"controllerName": "gateway.envoyproxy.io/gatewayclass-controller"});
+        let target = json!([{"group": groups::GATEWAY, "kind": "Gateway", "name": "gw"}]);
+        let policy = |name: &str, unreadable: Option<&str>| {
+            let kind = GroupKind::parse("SecurityPolicy.gateway.envoyproxy.io");
+            let rules = json!({"targetRefs": target, "cors": {"allowOrigins": ["*"]}});
+            let policy = object(kind, "ns", name, rules);
+            Arc::new(Object {
+                unreadable: unreadable.map(Into::into),
+                ..(*policy).clone()
+            })
+        };
+        for (deep, whole) in [("a", "b"), ("b", "a")] {
+            let mut store = Store::default();
+            store.apply(Change {
+                upserts: vec![
+                    object(
+                        GroupKind::new(groups::GATEWAY, "GatewayClass"),
+                        "",
+                        "eg",
+                        class.clone(),
+                    ),
+                    object(gateway.clone(), "ns", "gw", spec.clone()),
+                    policy(deep, Some("cannot be read")),
+                    policy(whole, None),
+                ],
+                ..Change::default()
+            });
+            let world = World::from_store(store, &ProfileSources::shipped());
+            let resolved = world.locate(&PathName::parse("gateways/ns/gw").unwrap());
+            let mut kinds = world.kinds().iter();
+            let kind = kinds.find(|kind| &*kind.profile().policy.kind == "SecurityPolicy");
+            let kind = kind.unwrap();
+            let chain = world.attachment_chain(kind, &resolved.unwrap()).unwrap();
+            let answer = world.answer(kind, &chain);
+            let unknown = answer.unknown.unwrap();
+            assert_eq!(unknown.reason, UnknownReason::PolicyUnreadable);
+            assert_eq!(unknown.policies.len(), 1);
+            assert_eq!(&*unknown.policies[0].name, deep);
+        }
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub enum UnknownReason {
     /// It is not known whether an object exists that a policy references, and requests pass without what the
     /// policy asks of it (specification 5.7).
     ReferenceNotChecked,
+    /// Parts of a policy could not be read, so it is not known what it asks for (specification 2.5).
+    PolicyUnreadable,
 }
 
 /// What an answer for a kind does not know.
@@ -35,9 +37,10 @@ pub struct Unknown {
 impl UnknownReason {
     /// The reasons beside which the answer holds for all policies but those named. By all others nothing at
     /// all is known of the kind on the path.
-    pub const PARTIAL: [UnknownReason; 2] = [
+    pub const PARTIAL: [UnknownReason; 3] = [
         UnknownReason::SelectorNotEvaluated,
         UnknownReason::ReferenceNotChecked,
+        UnknownReason::PolicyUnreadable,
     ];
 
     /// Returns the name of the reason.
@@ -49,6 +52,7 @@ impl UnknownReason {
             UnknownReason::DelegationNotFollowed => "DelegationNotFollowed",
             UnknownReason::SelectorNotEvaluated => "SelectorNotEvaluated",
             UnknownReason::ReferenceNotChecked => "ReferenceNotChecked",
+            UnknownReason::PolicyUnreadable => "PolicyUnreadable",
         }
     }
 }
