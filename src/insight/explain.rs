@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
-use super::lookup::{incomplete_kinds, is_requested};
+use super::lookup::{incomplete_kinds, is_requested, requested_kinds};
 use super::paths::no_path_failure;
 use super::status::scope_levels;
 use super::subject::SubjectNodes;
@@ -16,8 +16,8 @@ use crate::snapshot::Snapshot;
 use entail_core::effective::{AttachmentChain, NodeAttachments, PolicyKind, World};
 use entail_core::engine::{ChainId, ChainKey, ChainTable, PathEngine, StateId};
 use entail_core::model::{
-    BlockName, GroupKind, InternalError, Level, OrInternal, OverriddenPolicy, PathName, PolicyRef,
-    Strategy, UnitExplanation,
+    BlockName, InternalError, Level, OrInternal, OverriddenPolicy, PathName, PolicyRef, Strategy,
+    UnitExplanation,
 };
 use entail_core::topology::{ListedPath, PathVisitor, TrieNodeId, WalkControl};
 
@@ -31,7 +31,7 @@ type PathGroups = BTreeMap<(usize, usize), (AttachmentChain, Vec<String>)>;
 /// the same explanation form one entry of the response.
 ///
 /// # Errors
-/// The name is malformed, or on no path.
+/// The name is malformed or on no path, or the request names too many kinds.
 pub fn explain(
     snapshot: &Snapshot,
     request: &v1::ExplainRequest,
@@ -39,7 +39,7 @@ pub fn explain(
 ) -> Result<v1::ExplainResponse, Failure> {
     let world = snapshot.world();
     let subject = QuerySubject::read(&request.name, world)?;
-    let requested: Vec<GroupKind> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
+    let requested = requested_kinds(&request.kinds)?;
     let kinds = world.kinds().iter().enumerate();
     let kinds: Vec<(usize, &PolicyKind)> = kinds
         .map(|(number, kind)| (number, &**kind))

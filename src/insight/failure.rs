@@ -1,11 +1,16 @@
 //! Errors of queries.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::Visibility;
 use crate::api::v1;
 use crate::snapshot::Snapshot;
 use entail_core::model::{PathErrorReason, PathName, PathSyntaxError, Root};
+
+/// Maximum number of kinds, and of levels, that a request names: each is compared with those of the
+/// world, and a reply has a state of each kind.
+const MAX_NAMED: usize = 100;
 
 /// The error of a query. Servers convert it to a gRPC status with a reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +47,18 @@ impl Failure {
             message: message.into(),
             nearest: String::new(),
         }
+    }
+
+    /// Returns an error if a request names more than [`MAX_NAMED`] of something.
+    ///
+    /// # Errors
+    /// The request names too many.
+    pub fn check_count(field: &str, count: usize) -> Result<(), Self> {
+        if count <= MAX_NAMED {
+            return Ok(());
+        }
+        let message = format!("{count} {field} in one request, maximum {MAX_NAMED}");
+        Err(Self::invalid("TooMany", message))
     }
 
     /// Creates the error of an object that does not exist.
@@ -173,14 +190,14 @@ fn nearest(snapshot: &Snapshot, text: &str, visibility: &dyn Visibility) -> Stri
     String::new()
 }
 
-/// Truncates a name of a request for error messages.
-fn shortened(text: &str) -> String {
+/// Truncates a name of a request for error messages. They are headers of HTTP/2: many clients refuse
+/// long ones, and their bytes do not count as held for the caller.
+pub fn shortened(text: &str) -> Cow<'_, str> {
     const MAX_BYTES: usize = 300;
-    if text.len() <= MAX_BYTES {
-        return text.to_owned();
+    match text.get(..text.floor_char_boundary(MAX_BYTES)) {
+        Some(kept) if kept.len() < text.len() => format!("{kept}...").into(),
+        _ => text.into(),
     }
-    let kept: String = text.chars().take(MAX_BYTES).collect();
-    format!("{kept}...")
 }
 
 impl fmt::Display for Failure {

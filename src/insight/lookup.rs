@@ -31,7 +31,7 @@ pub fn get_stored(snapshot: &Snapshot, text: &str) -> Option<EncodedGetEffective
 /// Answers a look-up.
 ///
 /// # Errors
-/// The name is malformed, or the path does not exist.
+/// The name is malformed, the path does not exist, or the request names too many kinds.
 pub fn get(
     snapshot: &Snapshot,
     request: &v1::GetEffectivePoliciesRequest,
@@ -49,7 +49,7 @@ pub fn get(
             snapshot.reply(body)
         });
     }
-    let requested = requested_kinds(&request.kinds);
+    let requested = requested_kinds(&request.kinds)?;
     let in_scope = scope.narrow(&requested);
     let policies = selected(body, &in_scope);
     let tag = body.etag_of(&in_scope);
@@ -69,7 +69,7 @@ pub fn get(
 /// Answers a batch from one snapshot. Each path has its own status; equal answers are sent once.
 ///
 /// # Errors
-/// More than [`MAX_BATCH`] paths.
+/// More than [`MAX_BATCH`] paths, or too many kinds.
 pub fn batch(
     snapshot: &Snapshot,
     request: &v1::BatchGetEffectivePoliciesRequest,
@@ -84,7 +84,7 @@ pub fn batch(
             ),
         ));
     }
-    let requested = requested_kinds(&request.kinds);
+    let requested = requested_kinds(&request.kinds)?;
     let in_scope = scope.narrow(&requested);
     let mut table = AnswerTable::default();
     let mut results = BytesMut::new();
@@ -217,8 +217,12 @@ pub(super) fn is_requested(requested: &[GroupKind], kind: &GroupKind) -> bool {
 }
 
 /// Parses the kinds of a request.
-pub(super) fn requested_kinds(kinds: &[String]) -> Vec<GroupKind> {
-    kinds.iter().map(|text| GroupKind::parse(text)).collect()
+///
+/// # Errors
+/// The request names too many kinds.
+pub(super) fn requested_kinds(kinds: &[String]) -> Result<Vec<GroupKind>, Failure> {
+    Failure::check_count("kinds", kinds.len())?;
+    Ok(kinds.iter().map(|text| GroupKind::parse(text)).collect())
 }
 
 fn selected(body: &PathAnswer, in_scope: &[GroupKind]) -> Bytes {

@@ -25,6 +25,7 @@ pub use backend::{LocalBackend, PAGE_SIZE, QueryBackend, QueryError};
 pub use budget::Budget;
 pub use compare::{ChangeFilter, PreviewFn, compare, preview_change};
 pub use explain::explain;
+pub(crate) use failure::shortened;
 pub use failure::{Failure, FailureCode};
 pub use findings::{list_findings, missing_crds};
 pub use lookup::{MAX_BATCH, batch, get, get_stored, incomplete_kinds, requested_path};

@@ -1,5 +1,6 @@
 //! Lists paths in pages.
 
+use super::failure::shortened;
 use super::lookup::incomplete_kinds;
 use super::subject::SubjectNodes;
 use super::visible::{Visible, prepare};
@@ -20,13 +21,15 @@ pub(super) const MAX_PAGE_BYTES: usize = 2 * 1024 * 1024;
 /// Lists paths in the order of the trie.
 ///
 /// # Errors
-/// The name is malformed or on no path, or the page token belongs to another snapshot.
+/// The name is malformed or on no path, the request names too many levels, or the page token belongs to
+/// another snapshot.
 pub fn list_paths(
     snapshot: &Snapshot,
     request: &v1::ListPathsRequest,
     visibility: &dyn Visibility,
 ) -> Result<v1::ListPathsResponse, Failure> {
     let engine = snapshot.engine();
+    Failure::check_count("levels", request.levels.len())?;
     let subject = QuerySubject::read(&request.name, snapshot.world())?;
     let page = page(snapshot, request.page_size, &request.page_token)?;
     let first = page.first;
@@ -249,6 +252,7 @@ pub(super) fn no_path_failure(
     visibility: &dyn Visibility,
 ) -> Failure {
     let engine = snapshot.engine();
+    let shown = shortened(name);
     let subject = QuerySubject::read(name, engine.world());
     // That a rule delegates to an object tells of Routes that the caller may not see.
     if let Ok(QuerySubject::Object(key, _)) = subject
@@ -259,7 +263,7 @@ pub(super) fn no_path_failure(
             code: FailureCode::NotFound,
             reason: PathErrorReason::DelegationNotFollowed.to_string(),
             message: format!(
-                "`{name}` is on no path: rules delegate to it or to a Route that names it, and these are not followed \
+                "`{shown}` is on no path: rules delegate to it or to a Route that names it, and these are not followed \
                  (`entail lint` says why)"
             ),
             nearest: String::new(),
@@ -275,7 +279,7 @@ pub(super) fn no_path_failure(
             code: FailureCode::NotFound,
             reason: "NotOnAPath".to_owned(),
             message: format!(
-                "`{name}` is on no path: it does not exist, or no path goes through it"
+                "`{shown}` is on no path: it does not exist, or no path goes through it"
             ),
             nearest: String::new(),
         },

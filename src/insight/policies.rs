@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use prost::Message;
 
-use super::lookup::{is_requested, unknown_kinds};
+use super::lookup::{is_requested, requested_kinds, unknown_kinds};
 use super::paths::{MAX_PAGE_BYTES, Page, page};
 use super::visible::visible_entries;
 use super::waypoints::idle_references;
@@ -13,7 +13,7 @@ use crate::api::{policy_ref, v1};
 use crate::snapshot::Snapshot;
 use entail_core::attach::{AttachmentGroup, ReferenceOutcome};
 use entail_core::effective::{PolicyKind, PolicyStatus, Statuses, World};
-use entail_core::model::{Enforcement, GroupKind, Outcome, PolicyRef, UnknownReason};
+use entail_core::model::{Enforcement, Outcome, PolicyRef, UnknownReason};
 use entail_core::profile::{Policy, Vocabulary, is_routing_filter};
 
 /// Maximum number of units in a message.
@@ -30,7 +30,7 @@ pub fn list_policies(
 ) -> Result<v1::ListPoliciesResponse, Failure> {
     let world = snapshot.world();
     let statuses = statuses(snapshot, visibility)?;
-    let requested: Vec<GroupKind> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
+    let requested = requested_kinds(&request.kinds)?;
     let mut all = Vec::new();
     for (number, kind) in world.kinds().iter().enumerate() {
         if !is_requested(&requested, &kind.profile().policy) {

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use hashbrown::HashMap;
 use prost::Message;
 
+use super::failure::shortened;
 use super::lookup::unknown_kinds;
 use super::paths::{MAX_PAGE_BYTES, Page, page, token};
 use super::policies::{message, statuses};
@@ -38,7 +39,7 @@ pub(super) fn reach(
         text => Unit::parse(text).ok_or_else(|| {
             Failure::invalid(
                 "NotAUnit",
-                format!("malformed unit `{text}`: use a dotted path"),
+                format!("malformed unit `{}`: use a dotted path", shortened(text)),
             )
         })?,
     };
@@ -48,7 +49,8 @@ pub(super) fn reach(
         .and_then(|kind| Some((kind, kind.policy_at(index)?)))
     else {
         return Err(Failure::no_such_object(format!(
-            "policy `{name}` not found"
+            "policy `{}` not found",
+            shortened(name)
         )));
     };
     let engine = snapshot.engine();
@@ -145,7 +147,8 @@ fn policy_named(
         }
     }
     Err(Failure::no_such_object(format!(
-        "policy `{name}` not found: use `kind/namespace/name`"
+        "policy `{}` not found: use `kind/namespace/name`",
+        shortened(name)
     )))
 }
 
@@ -372,7 +375,10 @@ pub(super) fn affecting(
         QuerySubject::All | QuerySubject::Path(_) => {
             return Err(Failure::invalid(
                 "NotAnObject",
-                format!("malformed object name `{object}`: use `kind/namespace/name`"),
+                format!(
+                    "malformed object name `{}`: use `kind/namespace/name`",
+                    shortened(object)
+                ),
             ));
         }
     };

@@ -1,5 +1,6 @@
 //! Finds the route rule that matches a request, and the effective policies of the rule.
 
+use super::failure::shortened;
 use super::lookup::{find, incomplete_kinds, requested_kinds};
 use super::{AccessScope, Failure, parameters};
 use crate::api::{decode_policies, v1};
@@ -87,6 +88,7 @@ fn options_of(request_message: &v1::ResolveRequestRequest) -> Result<RoutingOpti
         name => Some(Dialect::named(name).ok_or_else(|| {
             let names: Vec<&str> = Dialect::all().map(|one| &*one.name).collect();
             let names = names.join("`, `");
+            let name = shortened(name);
             let message = format!("unknown dialect `{name}`: use one of `{names}`");
             Failure::invalid("NotADialect", message)
         })?),
@@ -117,7 +119,7 @@ fn resolve(
     result
         .failures
         .retain(|failure| scope.has_path(&failure.path));
-    let kinds = requested_kinds(&request_message.kinds);
+    let kinds = requested_kinds(&request_message.kinds)?;
     let resolved = result.matched.iter();
     let resolved = resolved.map(|rule| resolved_of(snapshot, rule, &kinds, scope));
     let version = snapshot.version();
@@ -224,6 +226,7 @@ fn parse_name(text: &str) -> Result<Option<(Str, Str)>, Failure> {
     let parts =
         parts.filter(|(ns, name)| !ns.is_empty() && !name.is_empty() && !name.contains('/'));
     let (namespace, name) = parts.ok_or_else(|| {
+        let text = shortened(text);
         let message = format!("malformed name `{text}`: use `namespace/name`");
         Failure::invalid("NotAName", message)
     })?;

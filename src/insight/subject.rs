@@ -1,6 +1,7 @@
 //! The subject of a query: everything, a path, or an object.
 
 use super::Failure;
+use super::failure::shortened;
 use entail_core::effective::World;
 use entail_core::engine::PathEngine;
 use entail_core::model::{GroupKind, NodeKey, ObjectKey, PathName, Section, groups};
@@ -147,22 +148,28 @@ fn malformed(text: &str) -> Failure {
     Failure::invalid(
         "NotAName",
         format!(
-            "`{text}` is neither a path (`gateways/...`, `mesh/...`) nor an object (`kind/namespace/name`)"
+            "`{}` is neither a path (`gateways/...`, `mesh/...`) nor an object (`kind/namespace/name`)",
+            shortened(text)
         ),
     )
 }
 
 /// Finds a kind by a case-insensitive name. The group may be omitted.
 fn kind_named(text: &str, world: &World) -> GroupKind {
-    if let Some((resource, rest)) = text.split_once(':') {
-        // `Kind:section`, or `Kind:section.group` (specification 2.14).
-        let (section, group) = rest.split_once('.').unwrap_or((rest, ""));
-        let resource = match group {
-            "" => resource.to_owned(),
-            group => format!("{resource}.{group}"),
-        };
-        return kind_named(&resource, world).with_section(&section.to_ascii_lowercase());
-    }
+    let Some((resource, rest)) = text.split_once(':') else {
+        return resource_kind_named(text, world);
+    };
+    // `Kind:section`, or `Kind:section.group` (specification 2.14). A group has no section.
+    let (section, group) = rest.split_once('.').unwrap_or((rest, ""));
+    let resource = match group {
+        "" => resource.to_owned(),
+        group => format!("{resource}.{group}"),
+    };
+    resource_kind_named(&resource, world).with_section(&section.to_ascii_lowercase())
+}
+
+/// Finds a kind that is no section of another.
+fn resource_kind_named(text: &str, world: &World) -> GroupKind {
     let existing = world.store().kinds().find(|kind| {
         kind.kind.eq_ignore_ascii_case(text) || kind.to_string().eq_ignore_ascii_case(text)
     });

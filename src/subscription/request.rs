@@ -6,7 +6,7 @@ use super::hub::SubscriptionHub;
 use super::ledger::{Cost, Holding};
 use super::watch_group::{PathSelector, WatchGroup};
 use crate::api::{etag, v1};
-use crate::insight::{AccessScope, Failure, incomplete_kinds};
+use crate::insight::{AccessScope, Failure, incomplete_kinds, shortened};
 use crate::snapshot::{PathAnswer, Snapshot};
 use entail_core::model::{GroupKind, Level, PathPrefix};
 
@@ -14,8 +14,6 @@ use entail_core::model::{GroupKind, Level, PathPrefix};
 const MAX_PREFIXES: usize = 1_000;
 /// Maximum number of bytes of the prefixes and kinds of one request.
 const MAX_BYTES: usize = 256 * 1024;
-/// Maximum number of kinds, and of levels, of one request.
-const MAX_KINDS: usize = 100;
 
 /// An etag, as a number.
 pub(super) type EtagBits = u128;
@@ -123,10 +121,10 @@ fn bits(etag: &str) -> EtagBits {
 fn check_size(request: &v1::WatchEffectivePoliciesRequest) -> Result<(), Failure> {
     let texts = request.prefixes.iter().chain(&request.kinds);
     let bytes = texts.map(String::len).sum::<usize>();
+    Failure::check_count("levels", request.levels.len())?;
+    Failure::check_count("kinds", request.kinds.len())?;
     let counts = [
         ("prefixes", request.prefixes.len(), MAX_PREFIXES),
-        ("levels", request.levels.len(), MAX_KINDS),
-        ("kinds", request.kinds.len(), MAX_KINDS),
         ("bytes of prefixes and kinds", bytes, MAX_BYTES),
     ];
     match counts.iter().find(|(_, count, limit)| count > limit) {
@@ -149,7 +147,11 @@ fn parse_level(text: &str) -> Result<Level, Failure> {
     level.ok_or_else(|| {
         let levels = Level::ALL.iter().skip(1).map(|level| level.as_str());
         let levels: Vec<_> = levels.collect();
-        let message = format!("`{text}` is not a level: use one of {}", levels.join(", "));
+        let message = format!(
+            "`{}` is not a level: use one of {}",
+            shortened(text),
+            levels.join(", ")
+        );
         Failure::invalid("NotALevel", message)
     })
 }

@@ -217,3 +217,156 @@ async fn ambiguous_requests_to_resolve_are_rejected() {
     );
     running.stop().await;
 }
+
+/// The errors of requests with a name, by what has the name.
+async fn errors_of_name(running: &Running, name: &str) -> Vec<(&'static str, Status)> {
+    let mut errors = insight_errors(running, name.to_owned()).await;
+    let mut policies = running.policies();
+    let watch = v1::WatchEffectivePoliciesRequest {
+        levels: vec![name.to_owned()],
+        ..Default::default()
+    };
+    let watch = policies.watch_effective_policies(watch).await.err();
+    errors.push(("level", watch));
+    let dialect = v1::ResolveRequestRequest {
+        dialect: name.to_owned(),
+        ..Default::default()
+    };
+    let gateway = v1::ResolveRequestRequest {
+        gateway: name.to_owned(),
+        ..Default::default()
+    };
+    for (about, request) in [("dialect", dialect), ("gateway", gateway)] {
+        errors.push((about, policies.resolve_request(request).await.err()));
+    }
+    let errors = errors.into_iter();
+    errors
+        .filter_map(|(about, error)| Some((about, error?)))
+        .collect()
+}
+
+async fn insight_errors(running: &Running, name: String) -> Vec<(&'static str, Option<Status>)> {
+    use v1::list_affected_request::Subject;
+    let mut insight = running.insight();
+    let explain = v1::ExplainRequest {
+        name: name.clone(),
+        kinds: Vec::new(),
+    };
+    let paths = v1::ListPathsRequest {
+        name: name.clone(),
+        ..Default::default()
+    };
+    let preview = v1::PreviewChangeRequest {
+        deletes: vec![name.clone()],
+        ..Default::default()
+    };
+    let mut errors = vec![
+        ("explain", insight.explain(explain).await.err()),
+        ("paths", insight.list_paths(paths).await.err()),
+        ("preview", insight.preview_change(preview).await.err()),
+    ];
+    let policy = Subject::Policy("APolicy/default/p".to_owned());
+    for (about, subject, unit) in [
+        ("object", Subject::Object(name.clone()), ""),
+        ("policy", Subject::Policy(name.clone()), ""),
+        ("unit", policy, &*name),
+    ] {
+        let request = v1::ListAffectedRequest {
+            subject: Some(subject),
+            unit: unit.to_owned(),
+            ..Default::default()
+        };
+        errors.push((about, insight.list_affected(request).await.err()));
+    }
+    errors
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn errors_repeat_long_names_only_in_part() {
+    let running = start(|_| {}).await;
+    for (name, at_least) in [
+        ("é".repeat(100_000), 8),
+        (format!("a/{}", "x".repeat(100_000)), 6),
+    ] {
+        let errors = errors_of_name(&running, &name).await;
+        assert!(errors.len() >= at_least, "{errors:?}");
+        for (about, error) in errors {
+            let is_told = [Code::InvalidArgument, Code::NotFound].contains(&error.code());
+            assert!(
+                is_told && error.message().len() < 1_000,
+                "{about}: {error:?}"
+            );
+        }
+    }
+    still_answers(&running).await;
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kind_with_many_sections_is_not_a_kind() {
+    let running = start(|_| {}).await;
+    let name = format!("a{}/x", ":s.b".repeat(50_000));
+    let errors = errors_of_name(&running, &name).await;
+    assert!(
+        errors.iter().any(|(about, _)| *about == "explain"),
+        "{errors:?}"
+    );
+    still_answers(&running).await;
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_name_a_bounded_number_of_kinds_and_levels() {
+    let running = start(|_| {}).await;
+    let several = |count: usize| vec!["a".to_owned(); count];
+    let mut policies = running.policies();
+    let mut insight = running.insight();
+    for (count, expected) in [
+        (100, Code::Ok),
+        (101, Code::InvalidArgument),
+        (1_000_000, Code::InvalidArgument),
+    ] {
+        let kinds = || several(count);
+        let get = v1::GetEffectivePoliciesRequest {
+            kinds: kinds(),
+            ..by_path(PATH)
+        };
+        let batch = v1::BatchGetEffectivePoliciesRequest {
+            kinds: kinds(),
+            ..Default::default()
+        };
+        let resolve = v1::ResolveRequestRequest {
+            path: "/".to_owned(),
+            kinds: kinds(),
+            ..Default::default()
+        };
+        let explain = v1::ExplainRequest {
+            name: PATH.to_owned(),
+            kinds: kinds(),
+        };
+        let list = v1::ListPoliciesRequest {
+            kinds: kinds(),
+            ..Default::default()
+        };
+        let findings = v1::ListFindingsRequest {
+            kinds: kinds(),
+            ..Default::default()
+        };
+        let paths = v1::ListPathsRequest {
+            levels: kinds(),
+            ..Default::default()
+        };
+        let codes = [
+            policies.get_effective_policies(get).await.err(),
+            policies.batch_get_effective_policies(batch).await.err(),
+            policies.resolve_request(resolve).await.err(),
+            insight.explain(explain).await.err(),
+            insight.list_policies(list).await.err(),
+            insight.list_findings(findings).await.err(),
+            insight.list_paths(paths).await.err(),
+        ];
+        let codes = codes.map(|error| error.map_or(Code::Ok, |error| error.code()));
+        assert_eq!(codes, [expected; 7], "{count}");
+    }
+    running.stop().await;
+}

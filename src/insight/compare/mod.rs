@@ -5,7 +5,7 @@ mod walk;
 
 use self::walk::Comparison;
 use super::lookup::incomplete_kinds;
-use super::{Failure, QuerySubject, Visibility};
+use super::{Failure, QuerySubject, Visibility, shortened};
 use crate::api::v1;
 use crate::snapshot::Snapshot;
 use entail_core::effective::World;
@@ -68,12 +68,16 @@ fn object_named(
     let QuerySubject::Object(key, None) = QuerySubject::read(name, world)? else {
         return Err(Failure::invalid(
             "NotAnObject",
-            format!("malformed object name `{name}`: use `kind/namespace/name`"),
+            format!(
+                "malformed object name `{}`: use `kind/namespace/name`",
+                shortened(name)
+            ),
         ));
     };
     if world.store().get(&key).is_none() || !visibility.includes_object(&key) {
         return Err(Failure::no_such_object(format!(
-            "`{name}` not found: nothing to delete"
+            "`{}` not found: nothing to delete",
+            shortened(name)
         )));
     }
     Ok(key)

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use self::page::{FindingPage, ScopedFinding};
-use super::lookup::{is_requested, unknown_kinds};
+use super::lookup::{is_requested, requested_kinds, unknown_kinds};
 use super::policies::{statuses, unknown_message, unknown_reason};
 use super::visible::visible_entries;
 use super::waypoints::idle_references;
@@ -46,7 +46,7 @@ pub fn list_findings(
     visibility: &dyn Visibility,
 ) -> Result<v1::ListFindingsResponse, Failure> {
     let world = snapshot.world();
-    let requested: Vec<GroupKind> = request.kinds.iter().map(|k| GroupKind::parse(k)).collect();
+    let requested = requested_kinds(&request.kinds)?;
     let mut findings = FindingPage::of(snapshot, request, visibility)?;
     let budget = visibility.budget();
     let engine = snapshot.engine();
