@@ -7,6 +7,8 @@ use super::oracle::{Rng, seeds};
 
 #[path = "../../fuzz/targets/cel.rs"]
 mod cel;
+#[path = "../../fuzz/targets/frames.rs"]
+mod frames;
 #[path = "../../fuzz/targets/manifests.rs"]
 mod manifests;
 #[path = "../../fuzz/targets/merges.rs"]
@@ -15,6 +17,10 @@ mod merges;
 mod path;
 #[path = "../../fuzz/targets/profiles.rs"]
 mod profiles;
+#[path = "../../fuzz/targets/requests.rs"]
+mod requests;
+#[path = "../../fuzz/targets/server.rs"]
+mod server;
 
 /// Texts to insert into inputs: tokens with a meaning to the parsers.
 const PIECES: &[&str] = &[
@@ -106,6 +112,74 @@ fn try_all(count: u64, inputs: &[String], check: fn(&str)) {
     }
 }
 
+/// Changes bytes by a few deletions, copies, insertions and single bytes. Sometimes the end is replaced
+/// by the end of others.
+fn changed_bytes(rng: &mut Rng, bytes: &[u8], other: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for _ in 0..rng.within(1, 6) {
+        let from = rng.below(bytes.len() + 1);
+        let to = (from + rng.below(12)).min(bytes.len());
+        let byte = rng.next().to_le_bytes()[0];
+        match rng.below(8) {
+            0 => drop(bytes.drain(from..to)),
+            1 => bytes
+                .splice(from..from, bytes[from..to].to_vec())
+                .for_each(drop),
+            2 => bytes
+                .splice(from.., other[rng.below(other.len() + 1)..].to_vec())
+                .for_each(drop),
+            3 => bytes
+                .splice(from..to, rng.pick(PIECES).bytes())
+                .for_each(drop),
+            4 => {
+                let several = [byte].repeat(rng.within(1, 40));
+                bytes.splice(from..from, several).for_each(drop);
+            }
+            5 => bytes
+                .iter_mut()
+                .skip(from)
+                .take(1)
+                .for_each(|old| *old ^= 1 << (byte % 8)),
+            // Lengths and numbers are small.
+            6 => bytes
+                .iter_mut()
+                .skip(from)
+                .take(1)
+                .for_each(|old| *old = old.wrapping_add(byte % 9).wrapping_sub(4)),
+            _ => bytes
+                .iter_mut()
+                .skip(from)
+                .take(1)
+                .for_each(|old| *old = byte),
+        }
+    }
+    bytes
+}
+
+/// Checks the inputs in a folder of `fuzz/seeds`, and `count` changed inputs. A failure names the seed.
+fn try_bytes(count: u64, folder: &str, check: fn(&[u8])) {
+    let folder = format!("{}/fuzz/seeds/{folder}", env!("CARGO_MANIFEST_DIR"));
+    let files = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    let files: std::collections::BTreeSet<_> = files.collect();
+    let inputs: Vec<Vec<u8>> = files
+        .iter()
+        .map(|file| std::fs::read(file).unwrap())
+        .collect();
+    for (file, input) in files.iter().zip(&inputs) {
+        let result = std::panic::catch_unwind(|| check(input));
+        assert!(result.is_ok(), "{} fails", file.display());
+    }
+    for seed in seeds(count) {
+        let mut rng = Rng::new(seed);
+        let (one, other) = (rng.choose(&inputs), rng.choose(&inputs));
+        let bytes = changed_bytes(&mut rng, &one, &other);
+        let result = std::panic::catch_unwind(|| check(&bytes));
+        assert!(result.is_ok(), "ENTAIL_SEED={seed} fails: {bytes:?}");
+    }
+}
+
 /// Returns the distinct texts in the case files from a marker to the next end character.
 fn texts_from(markers: &[&str], is_end: fn(char) -> bool) -> Vec<String> {
     let texts = corpus::files().into_iter().map(std::fs::read_to_string);
@@ -185,4 +259,14 @@ fn merged_blocks_are_explained_as_they_are_served() {
         .map(|(upper, lower)| format!("{}\n===\n{}", balanced(upper), balanced(lower)))
         .collect();
     try_all(100, &pairs[..pairs.len().min(40)], merges::check);
+}
+
+#[test]
+fn requests_of_any_bytes_are_answered_as_the_library_answers_them() {
+    try_bytes(2_000, "requests", requests::check);
+}
+
+#[test]
+fn frames_of_any_kind_leave_the_server_answering_and_empty() {
+    try_bytes(400, "frames", frames::check);
 }
