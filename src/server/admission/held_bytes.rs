@@ -144,11 +144,10 @@ impl ConnectionBytes {
         let all = total.saturating_add(bytes);
         let shared_out = self.all.limit / SHARED_OUT;
         let has_more_than_share = || after > self.all.share().max(GUARANTEED);
+        let is_over = all > self.all.limit && after > GUARANTEED;
         let exceeded = if after > limit && before > limit / 2 {
             HeldLimit::Connection
-        } else if all > self.all.limit && after > GUARANTEED {
-            HeldLimit::Server
-        } else if all > self.all.limit - shared_out && has_more_than_share() {
+        } else if is_over || all > self.all.limit - shared_out && has_more_than_share() {
             HeldLimit::Server
         } else {
             return Ok(());
