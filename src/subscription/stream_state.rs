@@ -8,6 +8,7 @@ use super::ledger::{Cost, Holding};
 use super::path_list::{PathEntry, PathList};
 use super::request::{EtagBits, Subscription};
 use super::update::{NewAnswer, StreamUpdate, UpdatePlan};
+use super::watch_group::WatchGroup;
 use crate::api::v1;
 use crate::snapshot::{PathAnswer, Snapshot};
 
@@ -124,6 +125,11 @@ impl StreamState {
             subscription,
             position: Arc::default(),
         }
+    }
+
+    /// The group of the streams that follow the same paths.
+    pub fn group(&self) -> &Arc<WatchGroup> {
+        self.subscription.group()
     }
 
     /// The paths that were sent, if they are still the paths of a snapshot.

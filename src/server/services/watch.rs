@@ -26,7 +26,7 @@ use crate::server::transport::body::FramedBody;
 use crate::server::transport::request_counters::RpcService;
 use crate::server::{Limits, ServiceContext};
 use crate::subscription::{
-    Exceeded, StreamDelivery, StreamState, StreamUpdate, Subscription, TooManyPaths, WatchGroup,
+    Exceeded, StreamDelivery, StreamState, StreamUpdate, Subscription, TooManyPaths,
 };
 
 /// Maximum number of watch groups whose paths are listed concurrently. Listing occupies a thread.
@@ -60,7 +60,6 @@ pub(in crate::server) struct WatchHandler {
 /// One open stream.
 struct WatchStream {
     watches: WatchHandler,
-    group: Arc<WatchGroup>,
     publications: watch::Receiver<u64>,
     delivery: Arc<StreamDelivery>,
     /// The last publication that was compared.
@@ -107,7 +106,7 @@ impl WatchHandler {
         let subscription = subscription.map_err(status_of)?;
         // The stream waits without its request.
         drop(request);
-        let group = Arc::clone(subscription.group());
+        let publications = subscription.group().subscribe();
         let delivery = Arc::new(StreamDelivery::new(
             subscriptions.ledger(),
             self.limits.watch_holdings(),
@@ -115,8 +114,7 @@ impl WatchHandler {
             StreamState::new(subscription),
         ));
         let mut stream = WatchStream {
-            publications: group.subscribe(),
-            group,
+            publications,
             delivery: Arc::clone(&delivery),
             seen: 0,
             last: Instant::now(),
@@ -210,7 +208,8 @@ impl WatchStream {
         let WatchHandler {
             answers, limits, ..
         } = self.watches.clone();
-        let (group, seen, scope) = (Arc::clone(&self.group), self.seen, self.peer.scope());
+        let group = Arc::clone(stream_state.group());
+        let (seen, scope) = (self.seen, self.peer.scope());
         Ok(tokio::task::spawn_blocking(move || {
             let _permit = permit;
             let update = match answers
@@ -272,7 +271,7 @@ async fn wait_for_publication(
     let published = publications
         .wait_for(|publication| *publication > seen)
         .await;
-    // The stream owns the group, so the sender exists as long as the receiver.
+    // The state of the stream owns the group. If the stream was ended with its state, the next comparison says so.
     drop(published);
     tokio::time::sleep_until(not_before).await;
 }
