@@ -49,7 +49,7 @@ impl Failure {
         }
     }
 
-    /// Returns an error if a request names more than [`MAX_NAMED`] of something.
+    /// Returns an error if a request names too many of something.
     ///
     /// # Errors
     /// The request names too many.
