@@ -25,6 +25,7 @@ use http::Request;
 use serde_json::{from_value, json};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tonic::Status;
 
@@ -79,6 +80,9 @@ impl FuzzServer {
             .enable_all()
             .build()
             .unwrap();
+        // The main function of Rust ignores SIGPIPE, but libFuzzer has its own. A handler stays for good.
+        let handler = runtime.block_on(async { signal(SignalKind::pipe()) });
+        drop(handler.unwrap());
         let snapshot = Arc::new(snapshot());
         let subscriptions = Arc::new(SubscriptionHub::default());
         subscriptions.publish(Arc::clone(&snapshot));
