@@ -38,11 +38,8 @@ impl World {
             false => (EffectivePolicy::default(), None),
         };
         effective.inherited_only = chain.inherited_only;
-        effective.unknown = match (effective.unknown, unknown) {
-            // Both are known beside a result (specification 2.8, 5.7).
-            (Some(unchecked), Some(selecting)) => Some(super::unknown::both(unchecked, selecting)),
-            (unchecked, unknown) => unknown.or(unchecked),
-        };
+        // Both stand beside a result (specification 2.5, 2.8, 5.7).
+        effective.unknown = super::unknown::both(effective.unknown, unknown);
         if is_known && !chain.inherited_only {
             effective.rejected.extend(kind.rejected(chain));
             effective.rejected.sort();
@@ -170,8 +167,7 @@ impl PolicyKind {
         });
         let rejected = self
             .acting(chain)
-            .flat_map(|(_, on_node, _)| &on_node.rejected)
-            .filter(|rejected| chain.includes(&rejected.group))
+            .flat_map(|(_, on_node, _)| on_node.rejections(chain))
             .filter_map(|rejected| {
                 let policy = self.required_policy(rejected.policy)?;
                 Some(RejectedPolicy {

@@ -159,8 +159,7 @@ fn rejected(kind: &PolicyKind, chain: &AttachmentChain) -> Vec<(PtrEq<Object>, S
         return Vec::new();
     }
     kind.acting(chain)
-        .flat_map(|(_, on_node, _)| &on_node.rejected)
-        .filter(|rejected| chain.includes(&rejected.group))
+        .flat_map(|(_, on_node, _)| on_node.rejections(chain))
         .filter_map(|rejected| {
             let policy = kind.required_policy(rejected.policy)?;
             Some((

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{AttachmentChain, NodePolicies, PolicyKind, World};
+use super::{AttachmentChain, NodePolicies, NodeRejection, PolicyKind, World};
 use crate::attach::AttachmentGroup;
 use crate::merge::{Layer, Stack, StackGroup};
 use crate::model::{Level, Str, Strategy};
@@ -168,6 +168,15 @@ impl NodePolicies {
     pub(crate) fn all_groups(&self) -> impl Iterator<Item = &AttachmentGroup> {
         let rejected = self.rejected.iter().map(|r| &r.group);
         self.groups.keys().chain(rejected)
+    }
+
+    /// The policies that are attached for the client of a chain and not accepted.
+    pub(super) fn rejections(
+        &self,
+        chain: &AttachmentChain,
+    ) -> impl Iterator<Item = &NodeRejection> {
+        let rejected = self.rejected.iter();
+        rejected.filter(|rejected| chain.includes(&rejected.group))
     }
 
     /// Whether some policy on the node concerns the paths of all clients.

@@ -42,10 +42,7 @@ impl PolicyKind {
         let unknown = unknown.or_else(|| self.delegated(chain, topology));
         match unknown {
             None if chain.unknown.is_none() && !self.is_unprofiled() => {
-                match (self.unreadable(chain), self.selecting(chain)) {
-                    (Some(unreadable), Some(selecting)) => Some(both(unreadable, selecting)),
-                    (unreadable, selecting) => unreadable.or(selecting),
-                }
+                both(self.unreadable(chain), self.selecting(chain))
             }
             unknown => unknown,
         }
@@ -58,9 +55,8 @@ impl PolicyKind {
             policy.is_some_and(|policy| policy.object.unreadable.is_some())
         };
         let policies = self.references(chain, |on_node| {
-            let mut rejected = on_node.rejected(chain);
-            rejected.retain(is_unreadable);
-            rejected
+            let rejected = on_node.rejections(chain).map(|r| r.policy);
+            rejected.filter(is_unreadable).collect()
         });
         (!policies.is_empty()).then(|| Unknown {
             reason: UnknownReason::PolicyUnreadable,
@@ -231,18 +227,10 @@ impl NodePolicies {
     fn valid(&self, chain: &AttachmentChain) -> Vec<usize> {
         let accepted = self.applying(chain);
         let accepted = accepted.flat_map(|(_, policies)| policies.iter().copied());
-        let rejected = self.rejected.iter();
+        let rejected = self.rejections(chain);
         let rejected = rejected.filter(|r| r.reason != Outcome::Invalid.as_str());
-        let rejected = rejected.filter(|r| chain.includes(&r.group));
         let valid: BTreeSet<usize> = accepted.chain(rejected.map(|r| r.policy)).collect();
         valid.into_iter().collect()
-    }
-
-    /// The policies that are attached for the client of the chain and not accepted.
-    fn rejected(&self, chain: &AttachmentChain) -> Vec<usize> {
-        let rejected = self.rejected.iter();
-        let rejected = rejected.filter(|r| chain.includes(&r.group));
-        rejected.map(|r| r.policy).collect()
     }
 
     /// The policies that select workloads.
@@ -286,18 +274,22 @@ pub(super) fn missing_filters(profile: &Profile, store: &Store) -> Vec<Policy> {
         .collect()
 }
 
-/// Two things that are not known about one answer. The reason is that of the first.
-pub(super) fn both(first: Unknown, second: Unknown) -> Unknown {
+/// What is not known about one answer, of two things that may be known. The reason is that of the first.
+pub(super) fn both(first: Option<Unknown>, second: Option<Unknown>) -> Option<Unknown> {
+    let (first, second) = match (first, second) {
+        (Some(first), Some(second)) => (first, second),
+        (first, second) => return first.or(second),
+    };
     let mut policies = first.policies;
     policies.extend(second.policies);
     policies.sort();
     policies.dedup();
     policies.truncate(MAX_LISTED);
-    Unknown {
+    Some(Unknown {
         reason: first.reason,
         message: format!("{}; {}", first.message, second.message),
         policies,
-    }
+    })
 }
 
 /// The first names of policies.
