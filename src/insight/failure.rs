@@ -10,7 +10,7 @@ use entail_core::model::{PathErrorReason, PathName, PathSyntaxError, Root};
 
 /// Maximum number of kinds, and of levels, that a request names: each is compared with those of the
 /// world, and a reply has a state of each kind.
-const MAX_NAMED: usize = 100;
+pub(crate) const MAX_NAMED: usize = 100;
 
 /// The error of a query. Servers convert it to a gRPC status with a reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,15 +49,15 @@ impl Failure {
         }
     }
 
-    /// Returns an error if a request names too many of something.
+    /// Checks how many of something a request has.
     ///
     /// # Errors
-    /// The request names too many.
-    pub fn check_count(field: &str, count: usize) -> Result<(), Self> {
-        if count <= MAX_NAMED {
+    /// There are more than `limit`.
+    pub fn check_count(field: &str, count: usize, limit: usize) -> Result<(), Self> {
+        if count <= limit {
             return Ok(());
         }
-        let message = format!("{count} {field} in one request, maximum {MAX_NAMED}");
+        let message = format!("{count} {field} in one request, maximum {limit}");
         Err(Self::invalid("TooMany", message))
     }
 

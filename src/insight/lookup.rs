@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use prost::Message;
 
 use super::visible::visible_entries;
-use super::{AccessScope, Failure, Visibility};
+use super::{AccessScope, Failure, MAX_NAMED, Visibility};
 use crate::api::{
     EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, StateReason,
     batch_tail, field, field_header, get_tail, not_modified_field, result_field, v1,
@@ -221,7 +221,7 @@ pub(super) fn is_requested(requested: &[GroupKind], kind: &GroupKind) -> bool {
 /// # Errors
 /// The request names too many kinds.
 pub(super) fn requested_kinds(kinds: &[String]) -> Result<Vec<GroupKind>, Failure> {
-    Failure::check_count("kinds", kinds.len())?;
+    Failure::check_count("kinds", kinds.len(), MAX_NAMED)?;
     Ok(kinds.iter().map(|text| GroupKind::parse(text)).collect())
 }
 

@@ -1,6 +1,6 @@
 //! Lists paths in pages.
 
-use super::failure::shortened;
+use super::failure::{MAX_NAMED, shortened};
 use super::lookup::incomplete_kinds;
 use super::subject::SubjectNodes;
 use super::visible::{Visible, prepare};
@@ -29,7 +29,7 @@ pub fn list_paths(
     visibility: &dyn Visibility,
 ) -> Result<v1::ListPathsResponse, Failure> {
     let engine = snapshot.engine();
-    Failure::check_count("levels", request.levels.len())?;
+    Failure::check_count("levels", request.levels.len(), MAX_NAMED)?;
     let subject = QuerySubject::read(&request.name, snapshot.world())?;
     let page = page(snapshot, request.page_size, &request.page_token)?;
     let first = page.first;

@@ -6,7 +6,7 @@ use super::hub::SubscriptionHub;
 use super::ledger::{Cost, Holding};
 use super::watch_group::{PathSelector, WatchGroup};
 use crate::api::{etag, v1};
-use crate::insight::{AccessScope, Failure, incomplete_kinds, shortened};
+use crate::insight::{AccessScope, Failure, MAX_NAMED, incomplete_kinds, shortened};
 use crate::snapshot::{PathAnswer, Snapshot};
 use entail_core::model::{GroupKind, Level, PathPrefix};
 
@@ -121,19 +121,10 @@ fn bits(etag: &str) -> EtagBits {
 fn check_size(request: &v1::WatchEffectivePoliciesRequest) -> Result<(), Failure> {
     let texts = request.prefixes.iter().chain(&request.kinds);
     let bytes = texts.map(String::len).sum::<usize>();
-    Failure::check_count("levels", request.levels.len())?;
-    Failure::check_count("kinds", request.kinds.len())?;
-    let counts = [
-        ("prefixes", request.prefixes.len(), MAX_PREFIXES),
-        ("bytes of prefixes and kinds", bytes, MAX_BYTES),
-    ];
-    match counts.iter().find(|(_, count, limit)| count > limit) {
-        None => Ok(()),
-        Some((field, count, limit)) => {
-            let message = format!("{count} {field} in one request, maximum {limit}");
-            Err(Failure::invalid("TooMany", message))
-        }
-    }
+    Failure::check_count("prefixes", request.prefixes.len(), MAX_PREFIXES)?;
+    Failure::check_count("levels", request.levels.len(), MAX_NAMED)?;
+    Failure::check_count("kinds", request.kinds.len(), MAX_NAMED)?;
+    Failure::check_count("bytes of prefixes and kinds", bytes, MAX_BYTES)
 }
 
 /// The version of a snapshot as resume tokens contain it.
