@@ -142,12 +142,16 @@ impl ConnectionBytes {
         let (before, total) = self.count(bytes);
         let (after, limit) = (before.saturating_add(bytes), self.all.per_connection);
         let all = total.saturating_add(bytes);
-        let shared_out = self.all.limit / SHARED_OUT;
-        let has_more_than_share = || after > self.all.share().max(GUARANTEED);
-        let is_over = all > self.all.limit && after > GUARANTEED;
+        let permitted = if all > self.all.limit {
+            GUARANTEED
+        } else if all > self.all.limit - self.all.limit / SHARED_OUT {
+            self.all.share().max(GUARANTEED)
+        } else {
+            usize::MAX
+        };
         let exceeded = if after > limit && before > limit / 2 {
             HeldLimit::Connection
-        } else if is_over || all > self.all.limit - shared_out && has_more_than_share() {
+        } else if after > permitted {
             HeldLimit::Server
         } else {
             return Ok(());
