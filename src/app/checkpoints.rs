@@ -88,14 +88,12 @@ impl CheckpointWriter {
     /// does not respond, it is not known which cluster this is; the objects are then verified later.
     pub async fn restore(&self, cache: &mut ObjectCache) -> Option<RestoredCheckpoint> {
         let path = self.path.display();
+        let ignore = |error| tracing::warn!("ignoring checkpoint {path}: {error}");
+        let read = Checkpoint::read(&self.path).map_err(ignore).ok()??;
+        // The API server is asked only if there is something to compare.
         let uid = self.cluster.uid().await;
-        let read = match Checkpoint::read(&self.path, &self.source(uid.as_deref().ok())) {
-            Ok(read) => read?,
-            Err(error) => {
-                tracing::warn!("ignoring checkpoint {path}: {error}");
-                return None;
-            }
-        };
+        let expected = self.source(uid.as_deref().ok());
+        read.source.check(&expected).map_err(ignore).ok()?;
         let mut known = KnownObjects::default();
         if let Err(error) = uid {
             tracing::warn!("the cluster of checkpoint {path} is not verified yet: {error}");

@@ -83,7 +83,7 @@ impl CheckpointSource {
     ///
     /// # Errors
     /// Returns [`CheckpointError::OtherSource`] with what differs.
-    fn check(&self, expected: &Self) -> Result<(), CheckpointError> {
+    pub fn check(&self, expected: &Self) -> Result<(), CheckpointError> {
         let differs = |what: &str, own: &str, expected: &str| {
             let message = format!("{what} `{own}`, expected `{expected}`");
             Err(CheckpointError::OtherSource(message))
@@ -196,12 +196,12 @@ impl Checkpoint {
         Ok(())
     }
 
-    /// Reads the checkpoint of a source; returns `None` if the file does not exist.
+    /// Reads a checkpoint; returns `None` if the file does not exist. [`CheckpointSource::check`] says whether it may be
+    /// used.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be read, is not a regular file, is corrupt or malformed, or belongs to
-    /// another source.
-    pub fn read(path: &Path, expected: &CheckpointSource) -> Result<Option<Self>, CheckpointError> {
+    /// Returns an error if the file cannot be read, is not a regular file, or is corrupt or malformed.
+    pub fn read(path: &Path) -> Result<Option<Self>, CheckpointError> {
         let Some(bytes) = read_regular(path)? else {
             return Ok(None);
         };
@@ -214,7 +214,6 @@ impl Checkpoint {
             url: text("url").unwrap_or_default(),
             filter: text("filter").unwrap_or_default(),
         };
-        source.check(expected)?;
         let malformed = |problem: &str| CheckpointError::InvalidFormat(problem.to_owned());
         let millis = head.get("syncedAtMillis").and_then(Value::as_u64);
         let since = millis.map(Duration::from_millis);

@@ -24,6 +24,17 @@ fn source(cluster_uid: Option<&str>, url: &str, filter: &str) -> CheckpointSourc
     }
 }
 
+/// Reads a checkpoint that may be used for a source.
+fn read_for(
+    path: &Path,
+    expected: &CheckpointSource,
+) -> Result<Option<Checkpoint>, CheckpointError> {
+    let read = Checkpoint::read(path)?;
+    let checked = read.as_ref().map(|read| read.source.check(expected));
+    checked.transpose()?;
+    Ok(read)
+}
+
 fn written() -> (tempfile::TempDir, PathBuf, Checkpoint) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("checkpoint.yaml");
@@ -35,9 +46,7 @@ fn written() -> (tempfile::TempDir, PathBuf, Checkpoint) {
 #[test]
 fn a_written_checkpoint_is_read_back() {
     let (folder, path, checkpoint) = written();
-    let read = Checkpoint::read(&path, &checkpoint.source)
-        .unwrap()
-        .unwrap();
+    let read = read_for(&path, &checkpoint.source).unwrap().unwrap();
     assert_eq!(read.objects[0].body, checkpoint.objects[0].body);
     assert_eq!(read.objects[0].key, checkpoint.objects[0].key);
     assert_eq!(read.states, checkpoint.states);
@@ -58,9 +67,7 @@ fn a_second_checkpoint_replaces_the_first() {
     fs::write(temporary_path(&path), "half").unwrap();
     checkpoint.objects.clear();
     checkpoint.write(&path).unwrap();
-    let read = Checkpoint::read(&path, &checkpoint.source)
-        .unwrap()
-        .unwrap();
+    let read = read_for(&path, &checkpoint.source).unwrap().unwrap();
     assert!(read.objects.is_empty());
 }
 
@@ -70,7 +77,7 @@ fn truncated_and_changed_files_are_rejected() {
     let whole = fs::read(&path).unwrap();
     for end in 0..whole.len() {
         fs::write(&path, &whole[..end]).unwrap();
-        let read = Checkpoint::read(&path, &checkpoint.source);
+        let read = read_for(&path, &checkpoint.source);
         assert!(
             matches!(read, Err(CheckpointError::Corrupt)),
             "{end} of {}",
@@ -81,7 +88,7 @@ fn truncated_and_changed_files_are_rejected() {
         let mut changed = whole.clone();
         changed[at] ^= 1;
         fs::write(&path, &changed).unwrap();
-        assert!(Checkpoint::read(&path, &checkpoint.source).is_err(), "{at}");
+        assert!(read_for(&path, &checkpoint.source).is_err(), "{at}");
     }
 }
 
@@ -97,7 +104,7 @@ fn a_checkpoint_of_another_source_is_rejected_and_a_missing_file_is_none() {
         (None, "https://other", "", false),
         (Some("one"), "https://cluster", "namespace a", false),
     ] {
-        let read = Checkpoint::read(&path, &source(uid, url, filter));
+        let read = read_for(&path, &source(uid, url, filter));
         match read {
             Ok(Some(_)) => assert!(is_used, "{uid:?} {url} {filter}"),
             Err(CheckpointError::OtherSource(_)) => assert!(!is_used, "{uid:?} {url} {filter}"),
@@ -105,11 +112,7 @@ fn a_checkpoint_of_another_source_is_rejected_and_a_missing_file_is_none() {
         }
     }
     fs::remove_file(&path).unwrap();
-    assert!(
-        Checkpoint::read(&path, &checkpoint.source)
-            .unwrap()
-            .is_none()
-    );
+    assert!(read_for(&path, &checkpoint.source).unwrap().is_none());
 }
 
 #[test]
@@ -117,7 +120,7 @@ fn a_checkpoint_without_a_cluster_is_not_used_for_a_known_one() {
     let (_folder, path, mut checkpoint) = written();
     checkpoint.source.cluster_uid = None;
     checkpoint.write(&path).unwrap();
-    let read = Checkpoint::read(&path, &source(Some("one"), "https://cluster", ""));
+    let read = read_for(&path, &source(Some("one"), "https://cluster", ""));
     assert!(
         matches!(read, Err(CheckpointError::OtherSource(_))),
         "{read:?}"
@@ -139,7 +142,7 @@ fn links_and_pipes_are_not_followed() {
     )
     .unwrap();
     for other in [&link, &pipe, &folder.path().to_owned()] {
-        let read = Checkpoint::read(other, &checkpoint.source);
+        let read = read_for(other, &checkpoint.source);
         assert!(matches!(read, Err(CheckpointError::NotRegular)), "{read:?}");
     }
     // Writing replaces a link, and not the file that it names. Neither is a link at the temporary path followed.
@@ -150,9 +153,7 @@ fn links_and_pipes_are_not_followed() {
     checkpoint.write(&link).unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_file());
     assert_eq!(fs::read_to_string(&victim).unwrap(), "as it was");
-    let kept = Checkpoint::read(&path, &checkpoint.source)
-        .unwrap()
-        .unwrap();
+    let kept = read_for(&path, &checkpoint.source).unwrap().unwrap();
     assert_eq!(kept.objects.len(), 1);
 }
 
@@ -161,7 +162,7 @@ fn a_checkpoint_of_another_format_is_named_as_such() {
     let (_folder, path, checkpoint) = written();
     let whole = fs::read_to_string(&path).unwrap();
     fs::write(&path, whole.replace("checkpoint 2 sha", "checkpoint 1 sha")).unwrap();
-    let error = Checkpoint::read(&path, &checkpoint.source).unwrap_err();
+    let error = read_for(&path, &checkpoint.source).unwrap_err();
     assert!(
         error.to_string().contains("version 1, expected 2"),
         "{error}"

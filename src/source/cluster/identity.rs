@@ -1,5 +1,5 @@
-//! The identity of a cluster: the UID of its Namespace `kube-system`. The URL of the API server is none, because it is
-//! the same in the pods of many clusters.
+//! The identity of a cluster: the UID of its Namespace `kube-system`. The URL of the API server does not identify a
+//! cluster, because pods of different clusters use the same URL.
 
 use std::time::Duration;
 
