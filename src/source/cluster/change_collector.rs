@@ -94,12 +94,7 @@ impl ChangeCollector {
     pub fn discard_restored(&mut self) {
         let restored = self.kinds.iter().filter(|(_, kind)| kind.is_restored);
         let restored: Vec<GroupKind> = restored.map(|(kind, _)| kind.clone()).collect();
-        for kind in &restored {
-            if let Some(previous) = self.kinds.remove(kind) {
-                self.delete_objects(previous);
-            }
-            self.start(kind);
-        }
+        restored.iter().for_each(|kind| self.start_anew(kind));
     }
 
     /// Reports whether the objects of a kind are those of a restored checkpoint.
@@ -114,9 +109,13 @@ impl ChangeCollector {
 
     /// Starts to track a kind, as unknown unless it is restored.
     pub fn start(&mut self, kind: &GroupKind) {
-        if self.is_restored(kind) {
-            return;
+        if !self.is_restored(kind) {
+            self.start_anew(kind);
         }
+    }
+
+    /// Starts to track a kind as unknown, without the objects that it had.
+    fn start_anew(&mut self, kind: &GroupKind) {
         let new = TrackedKind::default();
         if let Some(previous) = self.kinds.insert(kind.clone(), new) {
             self.delete_objects(previous);
@@ -126,10 +125,7 @@ impl ChangeCollector {
 
     /// Tracks a kind that is not served: it has no objects, and its state is complete.
     pub fn mark_not_served(&mut self, kind: &GroupKind) {
-        if let Some(previous) = self.kinds.remove(kind) {
-            self.delete_objects(previous);
-        }
-        self.start(kind);
+        self.start_anew(kind);
         self.set_state(kind, SourceState::Complete, None);
     }
 
