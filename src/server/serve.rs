@@ -93,8 +93,10 @@ impl Server {
     ) -> Self {
         let concurrency = Arc::new(ConcurrencyLimiter::new(&limits));
         let (held_bytes, bounds) = (HeldBytes::new(&limits), Arc::<BoundCounters>::default());
-        let table =
-            |sizes: ConnectionLimits| ConnectionTable::new(sizes, &limits, (&held_bytes, &bounds));
+        let table = |sizes: ConnectionLimits| {
+            let shared = (&held_bytes, concurrency.busy());
+            ConnectionTable::new(sizes, &limits, shared, &bounds)
+        };
         let connections = table(ConnectionLimits {
             total: limits.connections,
             per_client: limits.connections_per_client,

@@ -22,10 +22,10 @@ use crate::server::transport::request_counters::RpcService;
 /// Header with the milliseconds that a client should wait before it retries (gRFC A6).
 const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 
-/// A part of the permits of the server, one in so many, is for connections with few requests at once: those with many
-/// cannot lock them out.
-const RESERVED: usize = 8;
-/// How many requests at once are few for a connection.
+/// A part of the permits of the server, one in so many, is shared out evenly among the connections with requests in
+/// progress: a connection with more than its share cannot take from it.
+const SHARED_OUT: usize = 2;
+/// The share of a connection is at least so many requests.
 const FEW_REQUESTS: usize = 16;
 
 /// A fixed number of permits.
@@ -33,7 +33,13 @@ const FEW_REQUESTS: usize = 16;
 pub(in crate::server) struct Permits {
     limit: usize,
     in_use: AtomicUsize,
+    /// Counts the connection as busy while some are in use.
+    busy: Option<Arc<BusyConnections>>,
 }
+
+/// The number of connections with requests in progress.
+#[derive(Debug, Default)]
+pub(in crate::server) struct BusyConnections(AtomicUsize);
 
 /// A permit; dropping it returns it.
 #[derive(Debug)]
@@ -49,6 +55,7 @@ pub struct ConcurrencyLimiter {
     insight: Arc<Permits>,
     /// Permits for streams of `WatchEffectivePolicies`.
     watches: Arc<Permits>,
+    busy: Arc<BusyConnections>,
 }
 
 /// The permits of a request: one of its connection, one of its access rule if the rule has a limit,
@@ -82,8 +89,20 @@ impl RequestPermits {
 impl Permits {
     /// Creates `limit` permits.
     pub fn new(limit: usize) -> Arc<Self> {
-        let in_use = AtomicUsize::new(0);
-        Arc::new(Self { limit, in_use })
+        Arc::new(Self {
+            limit,
+            in_use: AtomicUsize::new(0),
+            busy: None,
+        })
+    }
+
+    /// Creates `limit` permits of a connection, which is busy while some are in use.
+    pub fn of_connection(limit: usize, busy: &Arc<BusyConnections>) -> Arc<Self> {
+        Arc::new(Self {
+            limit,
+            in_use: AtomicUsize::new(0),
+            busy: Some(Arc::clone(busy)),
+        })
     }
 
     /// Acquires a permit, or returns `None` if all are in use. Does not wait.
@@ -93,12 +112,24 @@ impl Permits {
 
     /// Acquires a permit if fewer than `most` are in use.
     fn try_acquire_below(self: &Arc<Self>, most: usize) -> Option<Permit> {
-        // Relaxed is enough: the counter does not guard other memory.
-        if self.in_use.fetch_add(1, Ordering::Relaxed) < most {
-            return Some(Permit(Arc::clone(self)));
+        // Relaxed is enough: the counters do not guard other memory.
+        let before = self.in_use.fetch_add(1, Ordering::Relaxed);
+        if before >= most {
+            self.release();
+            return None;
         }
-        self.in_use.fetch_sub(1, Ordering::Relaxed);
-        None
+        if let (0, Some(busy)) = (before, &self.busy) {
+            busy.0.fetch_add(1, Ordering::Relaxed);
+        }
+        Some(Permit(Arc::clone(self)))
+    }
+
+    /// Returns a permit. A rejected attempt does the same, and may be the last to do so.
+    fn release(&self) {
+        let before = self.in_use.fetch_sub(1, Ordering::Relaxed);
+        if let (1, Some(busy)) = (before, &self.busy) {
+            busy.0.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     /// Returns the number of permits in use.
@@ -110,7 +141,7 @@ impl Permits {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.0.in_use.fetch_sub(1, Ordering::Relaxed);
+        self.0.release();
     }
 }
 
@@ -124,6 +155,23 @@ impl ConcurrencyLimiter {
                     .saturating_add(limits.insight_queue),
             ),
             watches: Permits::new(limits.watches),
+            busy: Arc::default(),
+        }
+    }
+
+    /// Returns the counter of connections with requests in progress.
+    pub(in crate::server) fn busy(&self) -> &Arc<BusyConnections> {
+        &self.busy
+    }
+
+    /// Returns how many permits of the server may be in use for a connection with some requests to get another.
+    fn most(&self, server: &Permits, of_connection: usize) -> usize {
+        let shared_out = server.limit / SHARED_OUT;
+        let connections = self.busy.0.load(Ordering::Relaxed).max(1);
+        let share = (shared_out / connections).max(FEW_REQUESTS);
+        match of_connection > share {
+            true => server.limit - shared_out,
+            false => server.limit,
         }
     }
 
@@ -153,10 +201,7 @@ impl ConcurrencyLimiter {
             Some(permits) => Some(permits.try_acquire().ok_or(Overload::Caller)?),
             None => None,
         };
-        let most = match peer.requests().in_use() > FEW_REQUESTS {
-            true => server.limit - server.limit / RESERVED,
-            false => server.limit,
-        };
+        let most = self.most(server, peer.requests().in_use());
         let server = server.try_acquire_below(most).ok_or(Overload::Server)?;
         Ok(RequestPermits {
             connection,
@@ -308,5 +353,32 @@ mod tests {
             Overload::Probes
         );
         assert!(admit(RpcService::Health, &other).is_ok());
+    }
+
+    #[test]
+    fn many_connections_with_many_requests_leave_another_its_share() {
+        let limits = Limits {
+            requests: 200,
+            requests_per_connection: 100,
+            ..Limits::default()
+        };
+        let limiter = ConcurrencyLimiter::new(&limits);
+        let peer = || Peer::plain(ConnectionEntry::busy(&limits, limiter.busy()));
+        let admit = |peer: &Peer| limiter.admit(RpcService::Policies, peer);
+        let (greedy, other) = ([peer(), peer(), peer()], peer());
+        // Each takes what it gets: the first two have half of all together.
+        let mut held: Vec<_> = greedy
+            .iter()
+            .map(|peer| std::iter::from_fn(|| admit(peer).ok()).collect::<Vec<_>>())
+            .collect();
+        let counts: Vec<usize> = held.iter().map(Vec::len).collect();
+        assert_eq!(counts, [100, 50, 33]);
+        let shares: Vec<_> = std::iter::from_fn(|| admit(&other).ok()).collect();
+        assert_eq!(shares.len(), 17);
+        assert_eq!(admit(&other).unwrap_err(), Overload::Server);
+        // Connections without requests have no share.
+        held.truncate(1);
+        let more: Vec<_> = std::iter::from_fn(|| admit(&other).ok()).collect();
+        assert_eq!(shares.len() + more.len(), 50);
     }
 }

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use crate::server::Limits;
 use crate::server::admission::bounds::{Bound, BoundCounters};
-use crate::server::admission::concurrency::Permits;
+use crate::server::admission::concurrency::{BusyConnections, Permits};
 use crate::server::admission::held_bytes::{ConnectionBytes, HeldBytes};
 
 /// The number of connections of one listener or of several.
@@ -34,6 +34,7 @@ pub struct ConnectionTable {
     sizes: ConnectionLimits,
     limits: Limits,
     bytes: Arc<HeldBytes>,
+    busy: Arc<BusyConnections>,
     bounds: Arc<BoundCounters>,
     table: Mutex<Table>,
 }
@@ -156,7 +157,12 @@ impl EndReason {
 }
 
 impl ConnectionEntry {
-    fn new(id: u64, address: ClientAddress, limits: &Limits, bytes: &Arc<HeldBytes>) -> Arc<Self> {
+    fn new(
+        (id, address): (u64, ClientAddress),
+        limits: &Limits,
+        bytes: &Arc<HeldBytes>,
+        busy: &Arc<BusyConnections>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             id,
             address,
@@ -165,7 +171,7 @@ impl ConnectionEntry {
             reason: AtomicU8::new(0),
             end: Notify::new(),
             bytes: ConnectionBytes::new(bytes),
-            requests: Permits::new(limits.requests_per_connection),
+            requests: Permits::of_connection(limits.requests_per_connection, busy),
             watches: Permits::new(limits.watches_per_connection),
             probes: Permits::new(limits.probes_per_connection),
         })
@@ -174,12 +180,14 @@ impl ConnectionEntry {
     /// Creates an entry that is in no table.
     #[cfg(test)]
     pub fn detached(limits: &Limits) -> Arc<Self> {
-        Self::new(
-            0,
-            ClientAddress::UnixSocket,
-            limits,
-            &HeldBytes::new(limits),
-        )
+        Self::busy(limits, &Arc::default())
+    }
+
+    /// Creates an entry that is in no table, and counts as busy somewhere.
+    #[cfg(test)]
+    pub fn busy(limits: &Limits, busy: &Arc<BusyConnections>) -> Arc<Self> {
+        let of = (0, ClientAddress::UnixSocket);
+        Self::new(of, limits, &HeldBytes::new(limits), busy)
     }
 
     /// Returns where the connection comes from.
@@ -237,12 +245,14 @@ impl ConnectionTable {
     pub(in crate::server) fn new(
         sizes: ConnectionLimits,
         limits: &Limits,
-        (bytes, bounds): (&Arc<HeldBytes>, &Arc<BoundCounters>),
+        (bytes, busy): (&Arc<HeldBytes>, &Arc<BusyConnections>),
+        bounds: &Arc<BoundCounters>,
     ) -> Arc<Self> {
         Arc::new(Self {
             sizes,
             limits: limits.clone(),
             bytes: Arc::clone(bytes),
+            busy: Arc::clone(busy),
             bounds: Arc::clone(bounds),
             table: Mutex::default(),
         })
@@ -273,7 +283,8 @@ impl ConnectionTable {
                 return None;
             }
         }
-        let entry = ConnectionEntry::new(table.next_id, address, &self.limits, &self.bytes);
+        let of = (table.next_id, address);
+        let entry = ConnectionEntry::new(of, &self.limits, &self.bytes, &self.busy);
         table.next_id += 1;
         table.count += 1;
         let of_address = table.addresses.entry(address).or_default();
@@ -442,9 +453,9 @@ mod tests {
 
     fn table(total: usize, per_client: usize) -> Arc<ConnectionTable> {
         let limits = Limits::default();
-        let (bytes, bounds) = (HeldBytes::new(&limits), Arc::default());
+        let held = (&HeldBytes::new(&limits), &Arc::default());
         let sizes = ConnectionLimits { total, per_client };
-        ConnectionTable::new(sizes, &limits, (&bytes, &bounds))
+        ConnectionTable::new(sizes, &limits, held, &Arc::default())
     }
 
     fn address(text: &str) -> ClientAddress {
