@@ -56,7 +56,7 @@ pub fn explained() -> Vec<Row> {
     let explain_path = |name: &String| {
         let request = v1::ExplainRequest {
             name: name.clone(),
-            kinds: Vec::new(),
+            ..Default::default()
         };
         black_box(explain(&snapshot, &request, &AccessScope::default())).unwrap()
     };

@@ -66,7 +66,7 @@ pub fn check(input: &[u8]) {
         }
         4 => envoy(message),
         5 => {
-            let expected = ask(message, |request| explain(snapshot, request, all));
+            let expected = pages(message, |request| explain(snapshot, request, all));
             compare(&insight("Explain"), message, &expected);
         }
         6 => {
@@ -76,9 +76,7 @@ pub fn check(input: &[u8]) {
             compare(&insight("PreviewChange"), message, &expected);
         }
         7 => {
-            let expected = ask(message, |_: &v1::GetTopologyRequest| {
-                get_topology(snapshot, all)
-            });
+            let expected = pages(message, |request| get_topology(snapshot, request, all));
             compare(&insight("GetTopology"), message, &expected);
         }
         8 => {
@@ -274,6 +272,9 @@ listing!(
     objects
 );
 listing!(ListFindingsRequest, ListFindingsResponse, findings);
+listing!(ExplainRequest, ExplainResponse, paths);
+// Edges are between the nodes of several pages.
+listing!(GetTopologyRequest, GetTopologyResponse, nodes);
 
 /// Asks for a list. The pages that follow a reply make up the list from there on.
 fn pages<R: Listing>(message: &[u8], query: impl Fn(&R) -> Result<R::Reply, Failure>) -> Expected {

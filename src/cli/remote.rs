@@ -185,9 +185,12 @@ impl QueryBackend for RemoteBackend {
         self.wait(client.list_findings(request))
     }
 
-    fn get_topology(&mut self) -> Result<v1::GetTopologyResponse, QueryError> {
+    fn get_topology(
+        &mut self,
+        request: v1::GetTopologyRequest,
+    ) -> Result<v1::GetTopologyResponse, QueryError> {
         let mut client = self.insight.clone();
-        self.wait(client.get_topology(v1::GetTopologyRequest {}))
+        self.wait(client.get_topology(request))
     }
 
     fn server_status(&mut self) -> Result<v1::GetServerStatusResponse, QueryError> {

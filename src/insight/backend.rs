@@ -90,20 +90,21 @@ pub trait QueryBackend {
     /// # Errors
     /// The query failed, or the server is not reachable, or the snapshot changed between two pages.
     fn all_findings(&mut self, kinds: Vec<String>) -> Result<v1::ListFindingsResponse, QueryError> {
-        let mut request = v1::ListFindingsRequest {
-            kinds,
-            page_size: PAGE_SIZE,
-            page_token: String::new(),
+        let ask = |page_token| {
+            self.list_findings(v1::ListFindingsRequest {
+                kinds: kinds.clone(),
+                page_size: PAGE_SIZE,
+                page_token,
+            })
         };
-        let mut all = self.list_findings(request.clone())?;
-        while !all.next_page_token.is_empty() {
-            request.page_token = std::mem::take(&mut all.next_page_token);
-            let page = self.list_findings(request.clone())?;
-            all.findings.extend(page.findings);
-            all.next_page_token = page.next_page_token;
-            all.truncated |= page.truncated;
-        }
-        Ok(all)
+        all_pages(
+            ask,
+            |page| &mut page.next_page_token,
+            |all, page| {
+                all.findings.extend(page.findings);
+                all.truncated |= page.truncated;
+            },
+        )
     }
 
     /// Returns all pages of the policies that affect an object, or of what a policy affects, as one.
@@ -115,24 +116,86 @@ pub trait QueryBackend {
         mut request: v1::ListAffectedRequest,
     ) -> Result<v1::ListAffectedResponse, QueryError> {
         request.page_size = PAGE_SIZE;
-        let mut all = self.list_affected(request.clone())?;
-        while !all.next_page_token.is_empty() {
-            request.page_token = std::mem::take(&mut all.next_page_token);
-            let page = self.list_affected(request.clone())?;
-            all.policies.extend(page.policies);
-            all.paths.extend(page.paths);
-            all.objects.extend(page.objects);
-            all.next_page_token = page.next_page_token;
-            all.truncated |= page.truncated;
-        }
+        let ask = |page_token| {
+            request.page_token = page_token;
+            self.list_affected(request.clone())
+        };
+        all_pages(
+            ask,
+            |page| &mut page.next_page_token,
+            |all, page| {
+                all.policies.extend(page.policies);
+                all.paths.extend(page.paths);
+                all.objects.extend(page.objects);
+                all.truncated |= page.truncated;
+            },
+        )
+    }
+
+    /// Returns all pages of an explanation as one.
+    ///
+    /// # Errors
+    /// The query failed, or the server is not reachable, or the snapshot changed between two pages.
+    fn all_explained(
+        &mut self,
+        mut request: v1::ExplainRequest,
+    ) -> Result<v1::ExplainResponse, QueryError> {
+        request.page_size = PAGE_SIZE;
+        let ask = |page_token| {
+            request.page_token = page_token;
+            self.explain(request.clone())
+        };
+        let mut all = all_pages(
+            ask,
+            |page| &mut page.next_page_token,
+            |all, page| {
+                all.paths.extend(page.paths);
+                all.unread_parameters.extend(page.unread_parameters);
+                all.truncated |= page.truncated;
+            },
+        )?;
+        // Each page has those of its own paths.
+        let mut seen = Vec::new();
+        all.unread_parameters.retain(|unread| {
+            let is_new = !seen.contains(unread);
+            if is_new {
+                seen.push(unread.clone());
+            }
+            is_new
+        });
         Ok(all)
     }
 
-    /// Returns the topology with the policies attached to it.
+    /// Returns a page of the topology with the policies attached to it.
     ///
     /// # Errors
     /// The query failed, or the server is not reachable.
-    fn get_topology(&mut self) -> Result<v1::GetTopologyResponse, QueryError>;
+    fn get_topology(
+        &mut self,
+        request: v1::GetTopologyRequest,
+    ) -> Result<v1::GetTopologyResponse, QueryError>;
+
+    /// Returns all pages of the topology as one.
+    ///
+    /// # Errors
+    /// The query failed, or the server is not reachable, or the snapshot changed between two pages.
+    fn whole_topology(&mut self) -> Result<v1::GetTopologyResponse, QueryError> {
+        let ask = |page_token| {
+            self.get_topology(v1::GetTopologyRequest {
+                page_size: PAGE_SIZE,
+                page_token,
+            })
+        };
+        all_pages(
+            ask,
+            |page| &mut page.next_page_token,
+            |all, page| {
+                all.nodes.extend(page.nodes);
+                all.edges.extend(page.edges);
+                all.truncated |= page.truncated;
+            },
+        )
+    }
 
     /// Returns the status of the server.
     ///
@@ -243,8 +306,15 @@ impl QueryBackend for LocalBackend {
         )?)
     }
 
-    fn get_topology(&mut self) -> Result<v1::GetTopologyResponse, QueryError> {
-        Ok(get_topology(&self.snapshot, &AccessScope::default())?)
+    fn get_topology(
+        &mut self,
+        request: v1::GetTopologyRequest,
+    ) -> Result<v1::GetTopologyResponse, QueryError> {
+        Ok(get_topology(
+            &self.snapshot,
+            &request,
+            &AccessScope::default(),
+        )?)
     }
 
     fn server_status(&mut self) -> Result<v1::GetServerStatusResponse, QueryError> {
@@ -253,6 +323,24 @@ impl QueryBackend for LocalBackend {
             &self.source_problems,
             &AccessScope::default(),
         ))
+    }
+}
+
+/// Asks for all pages by their tokens, and joins them.
+fn all_pages<P>(
+    mut ask: impl FnMut(String) -> Result<P, QueryError>,
+    token: impl Fn(&mut P) -> &mut String,
+    add: impl Fn(&mut P, P),
+) -> Result<P, QueryError> {
+    let mut all = ask(String::new())?;
+    loop {
+        let next = std::mem::take(token(&mut all));
+        if next.is_empty() {
+            return Ok(all);
+        }
+        let mut page = ask(next)?;
+        *token(&mut all) = std::mem::take(token(&mut page));
+        add(&mut all, page);
     }
 }
 

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
+use prost::Message;
 
 use super::lookup::{incomplete_kinds, is_requested, requested_kinds};
-use super::paths::no_path_failure;
+use super::paths::{MAX_PAGE_BYTES, Page, no_path_failure, page, token};
 use super::status::scope_levels;
 use super::subject::SubjectNodes;
 use super::visible::Visible;
@@ -31,7 +32,8 @@ type PathGroups = BTreeMap<(usize, usize), (AttachmentChain, Vec<String>)>;
 /// the same explanation form one entry of the response.
 ///
 /// # Errors
-/// The name is malformed or on no path, or the request names too many kinds.
+/// The name is malformed or on no path, the request names too many kinds, or the page token is
+/// invalid or belongs to another snapshot.
 pub fn explain(
     snapshot: &Snapshot,
     request: &v1::ExplainRequest,
@@ -52,27 +54,40 @@ pub fn explain(
             explain_object(snapshot, &kinds, (&subject, &request.name), visibility)?
         }
     };
-    let paths: Vec<v1::PathExplanation> = groups
-        .into_iter()
-        .take_while(|_| visibility.budget().step())
-        .filter_map(|((kind, _), (chain, paths))| {
-            let (_, kind) = kinds.get(kind)?;
-            let explained = explanation(world, kind, &chain);
-            let silent = explained.units.is_empty() && explained.nodes.is_empty();
-            let policy = explained.policy.as_ref();
-            let has_more = policy.is_some_and(|p| !p.rejected.is_empty() || p.unknown.is_some());
-            (!silent || has_more).then(|| v1::PathExplanation {
-                paths,
+    let Page { first, size } = page(snapshot, request.page_size, &request.page_token)?;
+    let (count, mut next, mut bytes) = (groups.len(), first, 0);
+    let mut paths: Vec<v1::PathExplanation> = Vec::new();
+    for ((kind, _), (chain, names)) in groups.into_iter().skip(first) {
+        if paths.len() >= size || !visibility.budget().step() {
+            break;
+        }
+        next += 1;
+        let Some((_, kind)) = kinds.get(kind) else {
+            continue;
+        };
+        let explained = explanation(world, kind, &chain);
+        let policy = explained.policy.as_ref();
+        let has_more = policy.is_some_and(|p| !p.rejected.is_empty() || p.unknown.is_some());
+        if !explained.units.is_empty() || !explained.nodes.is_empty() || has_more {
+            let entry = v1::PathExplanation {
+                paths: names,
                 kinds: vec![explained],
-            })
-        })
-        .collect();
+            };
+            bytes += entry.encoded_len();
+            if bytes > MAX_PAGE_BYTES && !paths.is_empty() {
+                next -= 1;
+                break;
+            }
+            paths.push(entry);
+        }
+    }
     visibility.budget().check()?;
     let version = snapshot.version();
     let states = incomplete_kinds(snapshot, &requested, visibility);
     let names = paths.iter().flat_map(|path| &path.paths);
     let unread_parameters = parameters::of_paths(snapshot, names, visibility);
     Ok(v1::ExplainResponse {
+        next_page_token: token(snapshot, next, count),
         paths,
         unread_parameters,
         version: Some(version.message()),

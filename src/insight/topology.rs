@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::{HashMap, HashSet};
+use prost::Message;
 
 use super::lookup::incomplete_kinds;
+use super::paths::{MAX_PAGE_BYTES, Page, page, token};
 use super::visible::{Visible, prepare};
 use super::{Failure, Visibility};
 use crate::api::{policy_ref, v1};
@@ -17,14 +19,16 @@ use entail_core::topology::{ListedPath, NodeId, PathVisitor, TrieNodeId, WalkCon
 /// A node at a level. A Service can be a mesh root and a backend (specification 1.3).
 type Role = (NodeId, Level);
 
-/// Returns the visible topology with the policies attached to it.
+/// Returns a page of the visible topology with the policies attached to it.
 ///
 /// # Errors
-/// The caller is gone.
+/// The caller is gone, or the page token is invalid or belongs to another snapshot.
 pub fn get_topology(
     snapshot: &Snapshot,
+    request: &v1::GetTopologyRequest,
     visibility: &dyn Visibility,
 ) -> Result<v1::GetTopologyResponse, Failure> {
+    let page = page(snapshot, request.page_size, &request.page_token)?;
     let engine = snapshot.engine();
     let world = engine.world();
     if !visibility.is_unrestricted() {
@@ -45,14 +49,13 @@ pub fn get_topology(
     }
     graph.add_namespaces(world, &attached);
     visibility.budget().check()?;
+    let count = graph.nodes.len();
+    let (nodes, edges) = graph.page(&page);
     let version = snapshot.version();
     Ok(v1::GetTopologyResponse {
-        nodes: graph.nodes,
-        edges: graph
-            .edges
-            .into_iter()
-            .map(|(from, to)| v1::TopologyEdge { from, to })
-            .collect(),
+        next_page_token: token(snapshot, page.first.saturating_add(nodes.len()), count),
+        nodes,
+        edges,
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
         kinds: incomplete_kinds(snapshot, &[], visibility),
@@ -143,6 +146,28 @@ impl PathVisitor<()> for Drawer<'_> {
 type AttachedTo = BTreeMap<NodeId, Vec<v1::TopologyPolicy>>;
 
 impl Graph {
+    /// Returns the nodes of a page, and their edges among themselves and to those of earlier pages.
+    fn page(self, page: &Page) -> (Vec<v1::TopologyNode>, Vec<v1::TopologyEdge>) {
+        let mut edges: BTreeMap<u32, Vec<v1::TopologyEdge>> = BTreeMap::new();
+        for (from, to) in self.edges {
+            let later = edges.entry(from.max(to)).or_default();
+            later.push(v1::TopologyEdge { from, to });
+        }
+        let mut taken = (Vec::new(), Vec::new());
+        let mut bytes = 0;
+        for node in self.nodes.into_iter().skip(page.first).take(page.size) {
+            let edges = edges.remove(&node.id).unwrap_or_default();
+            bytes += node.encoded_len();
+            bytes += edges.iter().map(Message::encoded_len).sum::<usize>();
+            if bytes > MAX_PAGE_BYTES && !taken.0.is_empty() {
+                break;
+            }
+            taken.0.push(node);
+            taken.1.extend(edges);
+        }
+        taken
+    }
+
     fn node(&mut self, world: &World, role: Role, attached: &AttachedTo) -> u32 {
         if let Some(&number) = self.numbers.get(&role) {
             return number;

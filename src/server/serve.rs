@@ -29,6 +29,9 @@ use crate::server::{
     TokenAuthenticator,
 };
 
+/// How long a new connection may be silent before it gives way to others first.
+const ARRIVAL: Duration = Duration::from_secs(1);
+
 /// Error that stops the server before its shutdown.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
@@ -100,10 +103,12 @@ impl Server {
         let connections = table(ConnectionLimits {
             total: limits.connections,
             per_client: limits.connections_per_client,
+            arrival: ARRIVAL,
         });
         let probes = table(ConnectionLimits {
             total: limits.health_connections,
             per_client: limits.health_connections.div_ceil(2),
+            arrival: ARRIVAL,
         });
         Self {
             answers,

@@ -174,7 +174,7 @@ async fn call_every_method(running: &Running) {
         .await
         .unwrap();
     insight
-        .get_topology(v1::GetTopologyRequest {})
+        .get_topology(v1::GetTopologyRequest::default())
         .await
         .unwrap();
     insight
@@ -196,7 +196,7 @@ async fn call_every_method(running: &Running) {
     client.ready().await.unwrap();
     let path = http::uri::PathAndQuery::from_static("/entail.v1.EffectivePolicyService/Nope");
     let codec = ProstCodec::<v1::GetTopologyRequest, v1::GetTopologyRequest>::default();
-    let unknown = client.unary(Request::new(v1::GetTopologyRequest {}), path, codec);
+    let unknown = client.unary(Request::new(v1::GetTopologyRequest::default()), path, codec);
     assert_eq!(unknown.await.unwrap_err().code(), Code::Unimplemented);
 }
 
@@ -342,7 +342,7 @@ async fn a_request_has_a_span_with_its_method_its_peer_and_its_code() {
     running.get(by_path(PATH)).await.unwrap();
     running.get(by_path("gateways/no/such")).await.unwrap_err();
     insight
-        .get_topology(v1::GetTopologyRequest {})
+        .get_topology(v1::GetTopologyRequest::default())
         .await
         .unwrap();
     let expected = [

@@ -250,7 +250,7 @@ async fn insight_errors(running: &Running, name: String) -> Vec<(&'static str, O
     let mut insight = running.insight();
     let explain = v1::ExplainRequest {
         name: name.clone(),
-        kinds: Vec::new(),
+        ..Default::default()
     };
     let paths = v1::ListPathsRequest {
         name: name.clone(),
@@ -343,6 +343,7 @@ async fn requests_name_a_bounded_number_of_kinds_and_levels() {
         let explain = v1::ExplainRequest {
             name: PATH.to_owned(),
             kinds: kinds(),
+            ..Default::default()
         };
         let list = v1::ListPoliciesRequest {
             kinds: kinds(),

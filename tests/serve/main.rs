@@ -102,7 +102,7 @@ async fn invalid_requests_get_statuses_with_details() {
     let mut insight = running.insight();
     let unknown = insight.explain(v1::ExplainRequest {
         name: "gateway/default/none".to_owned(),
-        kinds: Vec::new(),
+        ..Default::default()
     });
     assert_eq!(unknown.await.unwrap_err().code(), Code::NotFound);
     running.stop().await;
@@ -337,7 +337,7 @@ async fn the_remote_backend_answers_as_the_local_one() {
         assert!(paths[0].iter().any(|path| path == PATH), "{:?}", paths[0]);
         let explain = || v1::ExplainRequest {
             name: PATH.to_owned(),
-            kinds: Vec::new(),
+            ..Default::default()
         };
         let explained = [local.explain(explain()), remote.explain(explain())];
         let explained = explained.map(|reply| reply.unwrap().paths);

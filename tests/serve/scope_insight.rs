@@ -28,7 +28,11 @@ async fn explain(
     kinds: &[&str],
 ) -> Result<v1::ExplainResponse, Status> {
     let (name, kinds) = (name.to_owned(), to_strings(kinds));
-    let request = v1::ExplainRequest { name, kinds };
+    let request = v1::ExplainRequest {
+        name,
+        kinds,
+        ..Default::default()
+    };
     body(insight_of(channel).explain(request).await)
 }
 
@@ -72,7 +76,12 @@ async fn list_affected(channel: &Channel, name: &str) -> Result<v1::ListAffected
 
 async fn topology(channel: &Channel) -> v1::GetTopologyResponse {
     let mut insight = insight_of(channel);
-    body(insight.get_topology(v1::GetTopologyRequest {}).await).unwrap()
+    body(
+        insight
+            .get_topology(v1::GetTopologyRequest::default())
+            .await,
+    )
+    .unwrap()
 }
 
 async fn status(channel: &Channel) -> v1::GetServerStatusResponse {

@@ -42,7 +42,7 @@ async fn insight_codes(channel: &Channel) -> Vec<Code> {
     let mut client = insight_of(channel);
     let explain = v1::ExplainRequest {
         name: PATH.to_owned(),
-        kinds: Vec::new(),
+        ..Default::default()
     };
     vec![
         code(client.explain(explain)).await,
@@ -50,7 +50,7 @@ async fn insight_codes(channel: &Channel) -> Vec<Code> {
         code(client.list_affected(v1::ListAffectedRequest::default())).await,
         code(client.preview_change(v1::PreviewChangeRequest::default())).await,
         code(client.list_findings(v1::ListFindingsRequest::default())).await,
-        code(client.get_topology(v1::GetTopologyRequest {})).await,
+        code(client.get_topology(v1::GetTopologyRequest::default())).await,
         code(client.list_paths(v1::ListPathsRequest::default())).await,
         code(client.get_server_status(v1::GetServerStatusRequest {})).await,
     ]

@@ -348,3 +348,48 @@ async fn a_certificate_has_a_share_of_connections() {
     server.get(&ca, Some(&other)).await.unwrap();
     server.stop().await;
 }
+
+/// Handshakes that do not end, and such that send a byte now and then, take no place for longer than
+/// the time for a handshake, and no newcomer's place meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn handshakes_that_do_not_end_are_ended() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let ca = Ca::new();
+    let server = TlsServer::start(&ca, |settings| {
+        settings.limits.connections_per_client = 100;
+        settings.limits.connection_setup = Duration::from_secs(2);
+    })
+    .await;
+    let caller = ca.sign(&["caller.svc"]);
+    server.until(&ca, &caller, true).await;
+    // The begin of a record with a ClientHello of 508 bytes.
+    let begin = [0x16, 3, 1, 2, 0, 1, 0, 1, 0xFC, 3, 3];
+    let mut held = Vec::new();
+    for number in 0..300 {
+        let mut stream = tokio::net::TcpStream::connect(&server.address)
+            .await
+            .unwrap();
+        let sent = begin.get(..number % begin.len()).unwrap();
+        stream.write_all(sent).await.unwrap();
+        held.push(stream);
+        if number % 50 == 0 {
+            server.get(&ca, Some(&caller)).await.unwrap();
+        }
+    }
+    let end = Instant::now() + PATIENCE;
+    for stream in &mut held {
+        // An end or an error: the server has closed the connection although bytes arrive.
+        loop {
+            assert!(Instant::now() < end, "a handshake is still under way");
+            let _sent = stream.write_all(&[0]).await;
+            let wait = Duration::from_millis(300);
+            match tokio::time::timeout(wait, stream.read(&mut [0; 64])).await {
+                Ok(Ok(length)) if length > 0 => {}
+                Ok(_) => break,
+                Err(_) => {}
+            }
+        }
+    }
+    server.get(&ca, Some(&caller)).await.unwrap();
+    server.stop().await;
+}

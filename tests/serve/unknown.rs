@@ -73,7 +73,7 @@ async fn every_interface_tells_what_is_not_known_on_a_path() {
         .insight()
         .explain(v1::ExplainRequest {
             name: PATH.to_owned(),
-            kinds: Vec::new(),
+            ..Default::default()
         })
         .await
         .unwrap()
@@ -196,7 +196,7 @@ async fn parameters_are_reported() {
     let mut insight = running.insight();
     let explain = |name: &str| v1::ExplainRequest {
         name: name.to_owned(),
-        kinds: Vec::new(),
+        ..Default::default()
     };
     let explained = insight.explain(explain(OWN)).await.unwrap().into_inner();
     assert_eq!(parameters(&explained.unread_parameters), both);

@@ -428,7 +428,8 @@ pub mod policy_insight_service_server {
         /// Explains each unit of the effective policies: its value, the policy that set it, the policies
         /// that it overrode, and why.
         ///
-        /// Errors: NOT_FOUND and INVALID_ARGUMENT as for GetEffectivePolicies.
+        /// Errors: NOT_FOUND and INVALID_ARGUMENT as for GetEffectivePolicies; ABORTED for a page token of
+        /// another snapshot.
         async fn explain(
             &self,
             request: tonic::Request<::entail_client::v1::ExplainRequest>,
@@ -481,6 +482,8 @@ pub mod policy_insight_service_server {
             tonic::Status,
         >;
         /// Returns the topology with the policies that are attached to it.
+        ///
+        /// Errors: ABORTED for a page token of another snapshot.
         async fn get_topology(
             &self,
             request: tonic::Request<::entail_client::v1::GetTopologyRequest>,

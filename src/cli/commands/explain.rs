@@ -48,8 +48,9 @@ pub(in crate::cli) fn run(args: ExplainArgs) -> Result<ExitStatus, CliError> {
     let request = v1::ExplainRequest {
         name: name.clone(),
         kinds: session.kinds.clone(),
+        ..Default::default()
     };
-    let response = session.backend.explain(request);
+    let response = session.backend.all_explained(request);
     let response = response.map_err(|error| session.failure(error))?;
     let explained = response.paths.iter().flat_map(|path| &path.kinds);
     let policies = explained.filter_map(|kind| kind.policy.as_ref());

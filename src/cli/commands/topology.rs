@@ -83,7 +83,7 @@ pub(in crate::cli) fn run(args: TopologyArgs) -> Result<ExitStatus, CliError> {
         output: Format::Table,
     };
     let mut session = Session::open(&query)?;
-    let mut reply = session.backend.get_topology()?;
+    let mut reply = session.backend.whole_topology()?;
     keep_kinds(&mut reply, &session.kinds);
     if args.output != TopologyFormat::Json {
         drop_empty_namespaces(&mut reply);

@@ -9,6 +9,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use tokio::sync::Notify;
@@ -26,6 +27,9 @@ pub(in crate::server) struct ConnectionLimits {
     pub total: usize,
     /// Maximum number of connections from one address, and with one client certificate.
     pub per_client: usize,
+    /// How long a new connection may be silent before it gives way to others first: callers in the
+    /// midst of their handshake must not lose their place to connections that ask nothing.
+    pub arrival: Duration,
 }
 
 /// The open connections of listeners that share their limits.
@@ -229,12 +233,13 @@ impl ConnectionEntry {
 
     /// Returns the place in the order in which connections give way. Requests for health do not
     /// count: streams of them never end.
-    fn rank(&self) -> Progress {
+    fn rank(&self, arrival: Duration) -> Progress {
         if self.requests.in_use() + self.watches.in_use() > 0 {
             return Progress::Busy;
         }
         match self.progress.load(Ordering::Relaxed) {
-            0 => Progress::Silent,
+            0 if self.accepted.elapsed() >= arrival => Progress::Silent,
+            0 => Progress::Ready,
             1 => Progress::Ready,
             _ => Progress::Called,
         }
@@ -343,13 +348,16 @@ impl Table {
         let own = self.addresses.get(&address);
         let own_count = own.map_or(0, BTreeMap::len);
         if own_count >= sizes.per_client && address != ClientAddress::UnixSocket {
-            let victim = own.and_then(|entries| first_to_go(entries, Progress::Called));
+            let victim =
+                own.and_then(|entries| first_to_go(entries, Progress::Called, sizes.arrival));
             return victim.map(Some).ok_or(Bound::ConnectionsOfClient);
         }
         if self.count < sizes.total {
             return Ok(None);
         }
-        if let Some((_, oldest)) = self.silent.first_key_value() {
+        if let Some((_, oldest)) = self.silent.first_key_value()
+            && oldest.rank(sizes.arrival) == Progress::Silent
+        {
             return Ok(Some(Arc::clone(oldest)));
         }
         let largest = self.addresses.values().max_by_key(|entries| entries.len());
@@ -360,7 +368,7 @@ impl Table {
                 true => Progress::Busy,
                 false => Progress::Called,
             };
-            first_to_go(entries, most)
+            first_to_go(entries, most, sizes.arrival)
         });
         victim.map(Some).ok_or(Bound::Connections)
     }
@@ -387,10 +395,14 @@ impl Table {
 }
 
 /// Returns the connection that gives way first: the oldest of the lowest rank up to `most`.
-fn first_to_go(entries: &Entries, most: Progress) -> Option<Arc<ConnectionEntry>> {
+fn first_to_go(
+    entries: &Entries,
+    most: Progress,
+    arrival: Duration,
+) -> Option<Arc<ConnectionEntry>> {
     let mut found: Option<(Progress, &Arc<ConnectionEntry>)> = None;
     for entry in entries.values() {
-        let rank = entry.rank();
+        let rank = entry.rank(arrival);
         if rank <= most && found.is_none_or(|(lowest, _)| rank < lowest) {
             found = Some((rank, entry));
         }
@@ -454,7 +466,11 @@ mod tests {
     fn table(total: usize, per_client: usize) -> Arc<ConnectionTable> {
         let limits = Limits::default();
         let held = (&HeldBytes::new(&limits), &Arc::default());
-        let sizes = ConnectionLimits { total, per_client };
+        let sizes = ConnectionLimits {
+            total,
+            per_client,
+            arrival: Duration::ZERO,
+        };
         ConnectionTable::new(sizes, &limits, held, &Arc::default())
     }
 
@@ -483,6 +499,29 @@ mod tests {
         drop((busy, new));
         let table = table.lock();
         assert!(table.addresses.is_empty() && table.silent.is_empty());
+    }
+
+    #[test]
+    fn a_new_caller_does_not_give_way_before_its_preface() {
+        let limits = Limits::default();
+        let held = (&HeldBytes::new(&limits), &Arc::default());
+        for (total, per_client) in [(3, 10), (10, 3)] {
+            let sizes = ConnectionLimits {
+                total,
+                per_client,
+                arrival: Duration::from_secs(60),
+            };
+            let table = ConnectionTable::new(sizes, &limits, held, &Arc::default());
+            let flood = |()| {
+                let ticket = table.admit(address("10.0.0.1")).unwrap();
+                ticket.ready();
+                ticket
+            };
+            let idle = [(), (), ()].map(flood);
+            let caller = table.admit(address("10.0.0.1")).unwrap();
+            let more = [(), ()].map(flood);
+            assert!(idle.iter().all(is_ended) && !is_ended(&caller) && !is_ended(&more[1]));
+        }
     }
 
     #[test]

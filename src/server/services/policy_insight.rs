@@ -152,10 +152,7 @@ impl PolicyInsightService for PolicyInsightHandler {
         &self,
         request: Request<v1::GetTopologyRequest>,
     ) -> Result<Response<v1::GetTopologyResponse>, Status> {
-        self.answer(request, Source::Whole, |snapshot, _, visibility| {
-            get_topology(snapshot, visibility)
-        })
-        .await
+        self.answer(request, Source::Whole, get_topology).await
     }
 
     async fn get_server_status(

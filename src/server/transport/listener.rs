@@ -12,6 +12,9 @@ use tokio::net::{TcpListener, UnixListener};
 
 /// Mode of a Unix socket's file: its owner and group may connect.
 const SOCKET_MODE: u32 = 0o660;
+/// Number of connections that may wait to be accepted, at most what the system allows. With the 128
+/// of the standard library, a burst makes callers wait for a second until they try again.
+const BACKLOG: i32 = 4_096;
 
 /// An address to listen on, or to connect to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -108,6 +111,7 @@ impl BoundListener {
         match address {
             Address::Tcp(requested) => {
                 let listener = TcpListener::bind(requested).await?;
+                rustix::net::listen(&listener, BACKLOG)?;
                 let address = Address::Tcp(listener.local_addr()?);
                 let socket = Socket::Tcp(listener);
                 Ok(Self { socket, address })
@@ -149,6 +153,7 @@ fn bind_file(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
         fs::remove_file(&temporary)?;
     }
     let listener = UnixListener::bind(&temporary)?;
+    rustix::net::listen(&listener, BACKLOG)?;
     let file = SocketFile::of(temporary)?;
     fs::set_permissions(&file.path, fs::Permissions::from_mode(SOCKET_MODE))?;
     fs::rename(&file.path, path)?;

@@ -353,7 +353,7 @@ fn replies(snapshot: &Snapshot) -> Vec<String> {
             "{:?}",
             explain(snapshot, &v1::ExplainRequest::default(), &all)
         ),
-        format!("{:?}", get_topology(snapshot, &all)),
+        format!("{:?}", get_topology(snapshot, &Default::default(), &all)),
         format!(
             "{:?}",
             list_findings(snapshot, &v1::ListFindingsRequest::default(), &all)

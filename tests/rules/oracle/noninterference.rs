@@ -218,9 +218,16 @@ fn is_conflicted(whole: &Snapshot, key: &ObjectKey) -> bool {
 /// What a caller is supposed to see: the explanations of the visible paths, and what is attached on them.
 fn promised(snapshot: &Snapshot, visibility: &dyn Visibility) -> Vec<String> {
     let all = AccessScope::default();
+    let whole = v1::GetTopologyRequest {
+        page_size: 10_000,
+        ..Default::default()
+    };
     let paths = list_paths(snapshot, &v1::ListPathsRequest::default(), visibility);
     let paths = paths.unwrap().paths;
-    let mut promised = vec![format!("{:?}", get_topology(snapshot, visibility).unwrap())];
+    let mut promised = vec![format!(
+        "{:?}",
+        get_topology(snapshot, &whole, visibility).unwrap()
+    )];
     for name in paths {
         let request = v1::ExplainRequest {
             name,
@@ -267,7 +274,7 @@ fn replies(
         }
     }
     tell("findings".to_owned(), &pages(part, visibility));
-    tell("topology".to_owned(), &get_topology(whole, visibility));
+    tell("topology".to_owned(), &topology_pages(whole, visibility));
     let problems = SourceProblems::default();
     tell(
         "status".to_owned(),
@@ -310,7 +317,7 @@ fn of_names(
         };
         tell(
             format!("explain {name}"),
-            &explain(whole, &request, visibility),
+            &explanation_pages(whole, &request, visibility),
         );
         let request = v1::ListPathsRequest {
             name: name.clone(),
@@ -339,6 +346,58 @@ fn pages(part: &Snapshot, visibility: &dyn Visibility) -> Vec<v1::Finding> {
     }
     assert_eq!(found, whole);
     whole
+}
+
+/// The topology, after a check that small pages have the same.
+fn topology_pages(whole: &Snapshot, visibility: &dyn Visibility) -> v1::GetTopologyResponse {
+    let mut request = v1::GetTopologyRequest {
+        page_size: 10_000,
+        ..Default::default()
+    };
+    let all = get_topology(whole, &request, visibility).unwrap();
+    request.page_size = 3;
+    let (mut nodes, mut edges) = (Vec::new(), Vec::new());
+    loop {
+        let page = get_topology(whole, &request, visibility).unwrap();
+        nodes.extend(page.nodes);
+        let known = |id: u32| (id as usize) < nodes.len();
+        assert!(page.edges.iter().all(|e| known(e.from) && known(e.to)));
+        edges.extend(page.edges);
+        request.page_token = page.next_page_token;
+        if request.page_token.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(nodes, all.nodes);
+    edges.sort_by_key(|edge| (edge.from, edge.to));
+    let mut expected = all.edges.clone();
+    expected.sort_by_key(|edge| (edge.from, edge.to));
+    assert_eq!(edges, expected);
+    all
+}
+
+/// An explanation, after a check that small pages have the same.
+fn explanation_pages(
+    whole: &Snapshot,
+    request: &v1::ExplainRequest,
+    visibility: &dyn Visibility,
+) -> Result<v1::ExplainResponse, Failure> {
+    let all = explain(whole, request, visibility)?;
+    assert_eq!(all.next_page_token, "");
+    let mut request = request.clone();
+    request.page_size = 1;
+    let mut paths = Vec::new();
+    loop {
+        let page = explain(whole, &request, visibility).unwrap();
+        assert!(page.paths.len() <= 1);
+        paths.extend(page.paths);
+        request.page_token = page.next_page_token;
+        if request.page_token.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(paths, all.paths);
+    Ok(all)
 }
 
 /// A caller who sees everything and goes away after some steps.
@@ -406,7 +465,11 @@ fn queries_stop_when_their_caller_is_gone() {
             &|v| list_findings(&snapshot, &all, v).err().map(code),
             "findings",
         );
-        gone(&|v| get_topology(&snapshot, v).err().map(code), "topology");
+        let graph = v1::GetTopologyRequest::default();
+        gone(
+            &|v| get_topology(&snapshot, &graph, v).err().map(code),
+            "topology",
+        );
     }
 }
 

@@ -1012,6 +1012,13 @@ pub struct ExplainRequest {
     /// Kinds to explain, as `Kind.group`; all if empty.
     #[prost(string, repeated, tag = "2")]
     pub kinds: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Maximum number of explanations in the reply; 1 000 if 0, at most 10 000.
+    #[prost(int32, tag = "3")]
+    pub page_size: i32,
+    /// `next_page_token` of the previous reply; empty for the first page. A token of another snapshot
+    /// fails with ABORTED: start again.
+    #[prost(string, tag = "4")]
+    pub page_token: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ExplainResponse {
@@ -1030,6 +1037,9 @@ pub struct ExplainResponse {
     /// The first 16 Gateways and classes of the paths whose parameters are not read.
     #[prost(message, repeated, tag = "6")]
     pub unread_parameters: ::prost::alloc::vec::Vec<UnreadParameters>,
+    /// Empty on the last page.
+    #[prost(string, tag = "7")]
+    pub next_page_token: ::prost::alloc::string::String,
 }
 /// The explanation of one answer. Paths through an object with equal explanations share one entry.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1511,12 +1521,21 @@ pub mod finding {
         }
     }
 }
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct GetTopologyRequest {}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetTopologyRequest {
+    /// Maximum number of nodes in the reply; 1 000 if 0, at most 10 000.
+    #[prost(int32, tag = "1")]
+    pub page_size: i32,
+    /// `next_page_token` of the previous reply; empty for the first page. A token of another snapshot
+    /// fails with ABORTED: start again.
+    #[prost(string, tag = "2")]
+    pub page_token: ::prost::alloc::string::String,
+}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GetTopologyResponse {
     #[prost(message, repeated, tag = "1")]
     pub nodes: ::prost::alloc::vec::Vec<TopologyNode>,
+    /// The edges between the nodes of this page, and from or to a node of this page and one of an earlier page.
     #[prost(message, repeated, tag = "2")]
     pub edges: ::prost::alloc::vec::Vec<TopologyEdge>,
     #[prost(message, optional, tag = "3")]
@@ -1529,11 +1548,14 @@ pub struct GetTopologyResponse {
     /// objects are left out.
     #[prost(bool, tag = "6")]
     pub truncated: bool,
+    /// Empty on the last page.
+    #[prost(string, tag = "7")]
+    pub next_page_token: ::prost::alloc::string::String,
 }
 /// An object or section at one level. An object that appears at several levels has several nodes.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct TopologyNode {
-    /// Index of the node in `nodes`; edges refer to it.
+    /// Index of the node in the `nodes` of all pages; edges refer to it.
     #[prost(uint32, tag = "1")]
     pub id: u32,
     /// `Kind/namespace/name\[#section\]`.
@@ -1729,7 +1751,8 @@ pub mod policy_insight_service_client {
         /// Explains each unit of the effective policies: its value, the policy that set it, the policies
         /// that it overrode, and why.
         ///
-        /// Errors: NOT_FOUND and INVALID_ARGUMENT as for GetEffectivePolicies.
+        /// Errors: NOT_FOUND and INVALID_ARGUMENT as for GetEffectivePolicies; ABORTED for a page token of
+        /// another snapshot.
         pub async fn explain(
             &mut self,
             request: impl tonic::IntoRequest<super::ExplainRequest>,
@@ -1875,6 +1898,8 @@ pub mod policy_insight_service_client {
             self.inner.unary(req, path, codec).await
         }
         /// Returns the topology with the policies that are attached to it.
+        ///
+        /// Errors: ABORTED for a page token of another snapshot.
         pub async fn get_topology(
             &mut self,
             request: impl tonic::IntoRequest<super::GetTopologyRequest>,

@@ -202,8 +202,9 @@ impl Checker<'_> {
         let request = v1::ExplainRequest {
             name: path.to_owned(),
             kinds: vec![kind.to_owned()],
+            ..Default::default()
         };
-        match self.backend.explain(request) {
+        match self.backend.all_explained(request) {
             Err(error) => self.differ(path, "an answer", &error.to_string()),
             Ok(found) => {
                 let kinds = found.paths.into_iter().flat_map(|p| p.kinds);

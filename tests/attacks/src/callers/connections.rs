@@ -1,11 +1,11 @@
 //! Connections that say nothing.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::run::{Attack, Outcome};
@@ -18,6 +18,9 @@ pub const ATTACKS: &[Attack] = &[
     }),
     ("d-preface-only", |target| {
         Box::pin(preface_only(target.addresses().data))
+    }),
+    ("d-preface-from-everywhere", |target| {
+        Box::pin(preface_from_everywhere(target.addresses().data))
     }),
     ("d-silent-health", |target| {
         Box::pin(silent(target.addresses().health))
@@ -32,14 +35,23 @@ const CONNECTIONS: usize = 10_001;
 const PARTS: usize = 32;
 
 /// Opens connections until no more are allowed.
-async fn open(address: SocketAddr, count: usize, first: &[u8]) -> (Vec<TcpStream>, String) {
+async fn open(
+    (from, address): (Ipv4Addr, SocketAddr),
+    count: usize,
+    first: &[u8],
+) -> (Vec<TcpStream>, String) {
     let end = Instant::now() + Duration::from_secs(10);
+    let connect = async || {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind((from, 0).into())?;
+        socket.connect(address).await
+    };
     let mut open = Vec::new();
     while open.len() < count {
         if Instant::now() > end {
             return (open, "the time was over".to_owned());
         }
-        match timeout(Duration::from_secs(2), TcpStream::connect(address)).await {
+        match timeout(Duration::from_secs(2), connect()).await {
             Ok(Ok(mut stream)) => {
                 if !first.is_empty() && stream.write_all(first).await.is_err() {
                     return (open, "the server closes connections".to_owned());
@@ -69,10 +81,17 @@ fn closed(streams: &[TcpStream]) -> usize {
 }
 
 async fn hold(address: SocketAddr, count: usize, first: &[u8]) -> Outcome {
+    hold_from(1, address, count, first).await
+}
+
+/// Opens connections from so many addresses, one of which is that of the neighbour.
+async fn hold_from(sources: usize, address: SocketAddr, count: usize, first: &[u8]) -> Outcome {
     let mut opening = tokio::task::JoinSet::new();
     for part in 0..PARTS {
         let (first, count) = (first.to_vec(), (count + part) / PARTS);
-        opening.spawn(async move { open(address, count, &first).await });
+        let source = u8::try_from(part % sources).unwrap();
+        let from = Ipv4Addr::new(127, 0, source, 1);
+        opening.spawn(async move { open((from, address), count, &first).await });
     }
     let (mut streams, mut reasons) = (Vec::new(), std::collections::BTreeSet::new());
     for (part, why) in opening.join_all().await {
@@ -95,9 +114,18 @@ async fn silent(address: SocketAddr) -> Outcome {
 
 /// Connections of callers that know HTTP/2 and ask nothing.
 async fn preface_only(address: SocketAddr) -> Outcome {
+    hold(address, CONNECTIONS, &preface()).await
+}
+
+/// Likewise from many addresses: as many as the server accepts in all.
+async fn preface_from_everywhere(address: SocketAddr) -> Outcome {
+    hold_from(8, address, CONNECTIONS, &preface()).await
+}
+
+fn preface() -> Vec<u8> {
     let mut preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
     preface.extend(crate::wire::frame(4, 0, 0, &[]));
-    hold(address, CONNECTIONS, &preface).await
+    preface
 }
 
 async fn silent_admin(target: Arc<Target>) -> Outcome {

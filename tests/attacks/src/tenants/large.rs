@@ -37,7 +37,7 @@ async fn many_limits(target: Arc<Target>) -> Outcome {
     let explain = v1::ExplainRequest {
         name: "gateways/hostile/own/listeners/http/routes/HTTPRoute/hostile/many/rules/#0"
             .to_owned(),
-        kinds: Vec::new(),
+        ..Default::default()
     };
     let affected = v1::ListAffectedRequest {
         subject: Some(Subject::Policy(
