@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hashbrown::HashSet;
 use sha2::{Digest, Sha256};
 
-use super::visible::visible_nodes;
+use super::visible::{prepare, visible_paths};
 use super::{Failure, Visibility};
 use crate::snapshot::Snapshot;
-use entail_core::effective::World;
+use entail_core::effective::{ActingObjects, World};
 use entail_core::model::{GroupKind, InternalError, ObjectKey, groups};
 
 /// Maximum number of parts that are kept for later requests.
@@ -127,12 +127,17 @@ fn hidden_objects(snapshot: &Snapshot, visibility: &dyn Visibility) -> Result<Hi
         return Ok(Hidden::default());
     }
     let (engine, world) = (snapshot.engine(), snapshot.world());
-    let nodes = visible_nodes(engine, visibility).unwrap_or_else(|error: InternalError| {
-        engine.fail(error);
-        HashSet::new()
-    });
+    prepare(engine, visibility);
+    let paths = visible_paths(engine, visibility);
     visibility.budget().check()?;
-    let acting = world.acting_objects(nodes, &|key| visibility.includes_object(key));
+    let acting = paths.and_then(|paths| {
+        let sees = |key: &ObjectKey| visibility.includes_object(key);
+        engine.acting_objects(&paths.unwrap_or_default(), &sees)
+    });
+    let acting = acting.unwrap_or_else(|error: InternalError| {
+        engine.fail(error);
+        ActingObjects::default()
+    });
     let mut candidates: Vec<ObjectKey> = Vec::new();
     for object in world.store().objects() {
         visibility.budget().check()?;

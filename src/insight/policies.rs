@@ -6,7 +6,7 @@ use prost::Message;
 
 use super::lookup::{is_requested, requested_kinds, unknown_kinds};
 use super::paths::{MAX_PAGE_BYTES, Page, page};
-use super::visible::visible_entries;
+use super::visible::visible_paths;
 use super::waypoints::idle_references;
 use super::{Failure, Visibility, parameters};
 use crate::api::{policy_ref, v1};
@@ -95,14 +95,12 @@ pub(super) fn statuses(
     visibility: &dyn Visibility,
 ) -> Result<Arc<Statuses>, Failure> {
     visibility.budget().check()?;
-    if visibility.is_unrestricted() {
-        return Ok(snapshot.statuses());
-    }
     let engine = snapshot.engine();
-    let entries = visible_entries(engine, visibility);
+    let paths = visible_paths(engine, visibility);
     visibility.budget().check()?;
-    Ok(Arc::new(match entries {
-        Ok(entries) => engine.statuses_among(&entries),
+    Ok(Arc::new(match paths {
+        Ok(None) => return Ok(snapshot.statuses()),
+        Ok(Some(paths)) => engine.statuses_among(&paths),
         Err(error) => {
             engine.fail(error);
             Statuses::default()

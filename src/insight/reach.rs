@@ -10,12 +10,12 @@ use super::failure::shortened;
 use super::lookup::unknown_kinds;
 use super::paths::{MAX_PAGE_BYTES, Page, page, token};
 use super::policies::{message, statuses};
-use super::visible::Visible;
+use super::visible::{Visible, visible_paths};
 use super::{Failure, QuerySubject, Visibility};
 use crate::api::{policy_ref, v1};
 use crate::snapshot::Snapshot;
 use entail_core::effective::{AttachmentChain, PolicyKind, World};
-use entail_core::engine::{ChainId, ChainTable, PathEngine, StateId};
+use entail_core::engine::{ChainId, ChainTable, PathEngine, PathSelection, StateId};
 use entail_core::model::{InternalError, NodeKey, ObjectKey, OrInternal, PolicyRef, Unit};
 use entail_core::topology::{ListedPath, PathVisitor, TrieNodeId, WalkControl};
 
@@ -70,7 +70,7 @@ pub(super) fn reach(
     let mut has_more = found.has_more;
     let mut objects: Vec<String> = Vec::new();
     if !found.has_more {
-        let affected = objects_of(snapshot, (number, index), visibility);
+        let affected = objects_of(snapshot, (number, index), visibility)?;
         let first = next.saturating_sub(found.count);
         let left = range.size.saturating_sub(found.paths.len());
         let mut bytes = found.bytes;
@@ -94,19 +94,35 @@ pub(super) fn reach(
     })
 }
 
-/// The visible objects that a policy affects.
+/// The visible objects that a policy affects on visible paths.
 fn objects_of(
     snapshot: &Snapshot,
     (kind, policy): (usize, usize),
     visibility: &dyn Visibility,
-) -> BTreeSet<String> {
+) -> Result<BTreeSet<String>, Failure> {
     let topology = snapshot.world().topology();
-    let affected = snapshot.engine().affected_by(kind, policy).into_iter();
+    let paths = selected_paths(snapshot, visibility)?;
+    let affected = snapshot.engine().affected_by(kind, policy, paths.as_ref());
+    let affected = affected.into_iter();
     // The node above everything is no object (specification 3.1).
     let affected = affected
         .filter(|node| *topology.key(*node) != NodeKey::root())
         .filter(|node| visibility.includes_object(&topology.key(*node).object));
-    affected.map(|node| topology.describe(node)).collect()
+    Ok(affected.map(|node| topology.describe(node)).collect())
+}
+
+/// The paths that a caller sees; `None` if these are all.
+fn selected_paths(
+    snapshot: &Snapshot,
+    visibility: &dyn Visibility,
+) -> Result<Option<PathSelection>, Failure> {
+    let engine = snapshot.engine();
+    let paths = visible_paths(engine, visibility).unwrap_or_else(|error| {
+        engine.fail(error);
+        Some(PathSelection::default())
+    });
+    visibility.budget().check()?;
+    Ok(paths)
 }
 
 /// Finds a policy by name; returns the indices of its kind and of the policy.
@@ -382,7 +398,9 @@ pub(super) fn affecting(
             ));
         }
     };
-    let affecting = snapshot.engine().affecting(&key, section.as_deref());
+    let paths = selected_paths(snapshot, visibility)?;
+    let engine = snapshot.engine();
+    let affecting = engine.affecting(&key, section.as_deref(), paths.as_ref());
     let affecting = affecting.into_iter();
     let all: Vec<_> = affecting
         .filter(|(kind, _)| visibility.includes_kind(kind))

@@ -4,9 +4,9 @@ use hashbrown::HashSet;
 
 use super::Visibility;
 use super::visibility::Coverage;
-use entail_core::engine::{PathEngine, StateId, SurveyEntry, SurveyStart};
+use entail_core::engine::{PathEngine, PathSelection, StateId, SurveyEntry, SurveyStart};
 use entail_core::model::{GroupKind, InternalError, ObjectKey, groups};
-use entail_core::topology::{ListedPath, NodeId, PathVisitor, TrieNodeId, WalkControl};
+use entail_core::topology::{ListedPath, PathVisitor, TrieNodeId, WalkControl};
 
 /// The visibility of paths during a walk. Below a path whose subtree is visible as a whole, no more
 /// checks are made.
@@ -141,30 +141,29 @@ pub(super) fn visible_entries(
     if visibility.is_unrestricted() {
         return Ok(engine.survey()?.into_entries());
     }
+    Ok(selection(engine, visibility)?.into_entries())
+}
+
+/// Returns the visible paths; `None` if that is all of them.
+pub(super) fn visible_paths(
+    engine: &PathEngine,
+    visibility: &dyn Visibility,
+) -> Result<Option<PathSelection>, InternalError> {
+    match visibility.is_unrestricted() {
+        true => Ok(None),
+        false => selection(engine, visibility).map(Some),
+    }
+}
+
+fn selection(
+    engine: &PathEngine,
+    visibility: &dyn Visibility,
+) -> Result<PathSelection, InternalError> {
     let finder = Finder::find(engine, visibility)?;
     let survey = engine.survey_from(finder.starts.into_iter())?;
     let mut entries = survey.into_entries();
     entries.extend(finder.single);
-    Ok(entries)
-}
-
-/// Returns the nodes on visible paths, with the GatewayClasses above them.
-pub(super) fn visible_nodes(
-    engine: &PathEngine,
-    visibility: &dyn Visibility,
-) -> Result<HashSet<NodeId>, InternalError> {
-    prepare(engine, visibility);
-    let finder = Finder::find(engine, visibility)?;
-    let survey = engine.survey_from(finder.starts.into_iter())?;
-    let below = survey.into_entries().into_iter().map(|entry| entry.node);
-    let trie = engine.trie();
-    let mut nodes = HashSet::new();
-    for id in below.chain(finder.above) {
-        nodes.insert(trie.node(id)?.node);
-        nodes.extend(trie.reference(id));
-        nodes.extend(trie.root(id).and_then(|root| root.class));
-    }
-    Ok(nodes)
+    Ok(PathSelection::new(entries, finder.above))
 }
 
 /// Finds out all at once which objects of paths a caller sees.

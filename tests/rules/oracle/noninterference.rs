@@ -15,6 +15,7 @@ use entail::insight::{
     server_status, visible_part,
 };
 use entail::snapshot::Snapshot;
+use entail::source::manifests::read_objects;
 use entail_core::model::{GroupKind, ObjectKey, Outcome};
 use serde_json::{Value, json};
 
@@ -132,16 +133,23 @@ fn changed(
     number: usize,
     rng: &mut Rng,
 ) -> (Vec<Value>, String) {
-    // Definitions and grants hold for visible objects, too, and so do labels of Namespaces, and what
-    // policies on visible paths name.
+    // Definitions and grants hold for visible objects, too.
     let stays = [
         "PolicyProfile",
         "CustomResourceDefinition",
         "ReferenceGrant",
-        "ConfigMap",
-        "Namespace",
-        "GatewayClass",
     ];
+    // So do labels of Namespaces, for the objects in them.
+    let namespaces: BTreeSet<String> = documents
+        .iter()
+        .flat_map(objects_of)
+        .filter(|object| rights.may_get(&object.key))
+        .map(|object| object.key.namespace.to_string())
+        .collect();
+    let holds = |document: &Value| {
+        let name = document["metadata"]["name"].as_str().unwrap();
+        document["kind"] == "Namespace" && namespaces.contains(name)
+    };
     let labels: Vec<&Value> = documents.iter().map(|d| &d["metadata"]["labels"]).collect();
     // Gateways that labels name serve the Services that have these labels.
     let is_waypoint = |document: &Value| {
@@ -159,6 +167,7 @@ fn changed(
         let kind = document["kind"].as_str().unwrap();
         let mut objects = objects_of(document).into_iter();
         !stays.contains(&kind)
+            && !holds(document)
             && !is_waypoint(document)
             && !is_named(document)
             && objects.all(|o| !rights.may_get(&o.key) && !is_conflicted(whole, &o.key))
@@ -398,6 +407,149 @@ fn explanation_pages(
     }
     assert_eq!(paths, all.paths);
     Ok(all)
+}
+
+/// Worlds that once told what they hide.
+const TOLD: [u64; 13] = [
+    9_000_541, 9_000_748, 9_001_384, 9_001_388, 9_001_522, 9_001_532, 9_001_799, 9_001_856,
+    9_002_089, 9_002_446, 9_002_594, 9_003_315, 9_003_947,
+];
+
+#[test]
+fn worlds_that_once_told_what_they_hide_do_not() {
+    let found = TOLD.map(|seed| compared(&World::new(seed)));
+    assert_eq!(found.concat(), Vec::<String>::new());
+}
+
+/// A kind that no Route changes, one that does not follow delegation, and the objects that the cases share.
+const SHARED: &str = "
+apiVersion: entail.dev/v1alpha1
+kind: PolicyProfile
+metadata: {name: above}
+spec: {policy: {group: p.example, kind: Above}, class: Inherited, effectiveTarget: Gateway, targets: null, controllers: []}
+---
+apiVersion: entail.dev/v1alpha1
+kind: PolicyProfile
+metadata: {name: below}
+spec:
+  policy: {group: p.example, kind: Below}
+  class: Inherited
+  effectiveTarget: BackendPort
+  targets: null
+  controllers: []
+  mesh: true
+  delegation: {}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: gc}
+spec: {controllerName: CONTROLLER}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: gw, namespace: a}
+spec:
+  gatewayClassName: gc
+  listeners: [{name: http, port: 80, protocol: HTTP}, {name: tcp, port: 81, protocol: TCP}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: svc, namespace: a}
+spec: {ports: [{port: 80}]}
+---
+apiVersion: p.example/v1
+kind: Below
+metadata: {name: p, namespace: a}
+spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}], defaults: {x: 1}}
+---
+apiVersion: p.example/v1
+kind: Above
+metadata: {name: p, namespace: a}
+spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: child}], defaults: {x: 1}}
+---
+";
+
+/// The documents of a text, beside the shared ones.
+fn documents_of(text: &str, controller: &str) -> Vec<Value> {
+    let shared = SHARED.replace("CONTROLLER", controller);
+    let parsed = read_objects(&format!("{shared}{text}"), "case");
+    assert!(parsed.problems.is_empty(), "{:?}", parsed.problems);
+    let objects = parsed.objects.into_iter();
+    objects.map(|read| read.object.body.clone()).collect()
+}
+
+/// Checks that callers who do not see the objects with some names get the same replies in a world without them.
+fn assert_hidden(documents: &[Value], hidden: &[&str]) {
+    let is_hidden = |name: &str| hidden.contains(&name);
+    let visibility = ObjectVisibility(|key: &ObjectKey| !is_hidden(&key.name));
+    let mut others = documents.to_vec();
+    others.retain(|document| !is_hidden(document["metadata"]["name"].as_str().unwrap()));
+    assert!(others.len() < documents.len());
+    let [with, without] =
+        [documents, &others].map(|documents| Snapshot::build(entail_of(documents), version()));
+    assert_eq!(
+        promised(&with, &visibility),
+        promised(&without, &visibility)
+    );
+    let names = names_of(documents);
+    let [with, without] = [&with, &without].map(|snapshot| replies(snapshot, &visibility, &names));
+    for (with, without) in with.iter().zip(&without) {
+        assert_eq!(with, without);
+    }
+}
+
+#[test]
+fn a_hidden_route_that_a_rule_delegates_to_does_not_exist() {
+    // The path ends at the rule: below a Gateway because the kind does not follow, in the mesh because no kind does.
+    let rule = "{backendRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: child}]}";
+    let child = "
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: child, namespace: a}
+spec: {rules: [{backendRefs: [{name: svc, port: 80}]}]}
+";
+    for parent in [
+        "{name: gw, sectionName: http}",
+        "{group: '', kind: Service, name: svc}",
+    ] {
+        let text = format!(
+            "
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {{name: r, namespace: a}}
+spec: {{parentRefs: [{parent}], rules: [{rule}]}}
+---{child}"
+        );
+        assert_hidden(&documents_of(&text, "example.com/one"), &["child"]);
+        let unfollowed = text.replace(
+            &format!("rules: [{rule}]"),
+            &format!("rules: [{{}}, {rule}]"),
+        );
+        let mut documents = documents_of(&unfollowed, "example.com/one");
+        for document in &mut documents {
+            if document["metadata"]["name"] == "below" {
+                document["spec"]["delegation"] = json!({"prefer": "NotFollowed"});
+            }
+        }
+        assert_hidden(&documents, &["child"]);
+    }
+}
+
+#[test]
+fn a_hidden_gateway_does_not_exist_for_a_route_that_lost_its_listener() {
+    let route = |name: &str, day: u8| {
+        format!(
+            "
+apiVersion: gateway.networking.k8s.io/v1alpha2
+kind: TCPRoute
+metadata: {{name: {name}, namespace: a, creationTimestamp: 2026-01-0{day}T00:00:00Z}}
+spec: {{parentRefs: [{{name: gw, sectionName: tcp}}], rules: [{{backendRefs: [{{name: svc, port: 80}}]}}]}}
+---"
+        )
+    };
+    let text = route("older", 1) + &route("newer", 2);
+    let documents = documents_of(&text, "gateway.envoyproxy.io/gatewayclass-controller");
+    assert_hidden(&documents, &["gw", "older"]);
 }
 
 /// A caller who sees everything and goes away after some steps.

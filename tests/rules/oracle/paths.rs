@@ -89,7 +89,7 @@ fn statuses(engine: &PathEngine, wrong: &mut Vec<String>) {
             if statuses.0 != statuses.1 {
                 wrong.push(format!("{}: {statuses:?}", policy.key));
             }
-            let nodes = engine.affected_by(number, slot);
+            let nodes = engine.affected_by(number, slot, None);
             let affecting = affected
                 .iter()
                 .filter(|(_, by)| by.contains(&(number, slot)));
@@ -119,7 +119,7 @@ fn statuses(engine: &PathEngine, wrong: &mut Vec<String>) {
             continue;
         }
         let section = text.split_once('#').map(|(_, section)| section);
-        let mut found = engine.affecting(&key.object, section);
+        let mut found = engine.affecting(&key.object, section, None);
         let mut expected = world.judged_affecting(&affected, &text);
         // Which policies they are is compared here, not their order: that follows the slots of an engine, and
         // one that follows changes fills them in the order of arrival.

@@ -63,7 +63,7 @@ fn affecting(engine: &PathEngine) -> BTreeMap<String, BTreeMap<String, BTreeSet<
         let text = topology.describe(topology.node(key).unwrap());
         let section = text.split_once('#').map(|(_, section)| section);
         let mut kinds: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for (kind, policy) in engine.affecting(&key.object, section) {
+        for (kind, policy) in engine.affecting(&key.object, section, None) {
             kinds
                 .entry(kind.to_string())
                 .or_default()

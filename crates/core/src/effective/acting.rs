@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use hashbrown::HashSet;
+
 use super::World;
 use crate::model::{GroupKind, Level, NodeKey, ObjectKey, Section, groups};
 use crate::store::Projection;
-use crate::topology::{NodeId, PathStep};
+use crate::topology::delegation::is_route_reference;
+use crate::topology::{NodeId, NotFollowed, PathStep};
 
 /// The objects that act on paths.
 #[derive(Clone, Debug, Default)]
@@ -27,12 +30,13 @@ struct Collector<'w> {
 impl World {
     /// Returns the objects that act on paths through some nodes: the objects of the nodes with their GatewayClasses,
     /// waypoints and Namespaces, the policies that are attached to them, accepted or not, and the objects that these
-    /// policies name. Also returns the Routes that keep a listener from a Route of which `sees` is true. Answers on
-    /// these paths are the same in a world that has no others, apart from grants, CRDs, profiles and aliases of
-    /// controllers.
-    pub fn acting_objects(
+    /// policies name. Also returns the Routes that decide where these paths lead: those that keep a listener from a
+    /// Route of which `sees` is true, and those for which a rule that delegates is not followed. Other Routes that a
+    /// rule delegates to are not among them, unless the paths go through them: answers name their policies (specification
+    /// 1.8), but neither values nor paths depend on them.
+    pub(crate) fn acting_objects(
         &self,
-        nodes: impl IntoIterator<Item = NodeId>,
+        nodes: &HashSet<PathStep>,
         sees: &dyn Fn(&ObjectKey) -> bool,
     ) -> ActingObjects {
         let mut collector = Collector {
@@ -42,8 +46,16 @@ impl World {
             named: BTreeSet::new(),
         };
         let root = self.topology.node(&NodeKey::root());
-        for node in root.into_iter().chain(nodes) {
-            collector.add(node);
+        collector.extend(root);
+        let stands_for_route = |step: &&PathStep| {
+            let kind = &self.topology.key(step.node).object.kind;
+            step.level >= Level::Backend && is_route_reference(kind)
+        };
+        let (backends, others): (Vec<&PathStep>, Vec<&PathStep>) =
+            nodes.iter().partition(stands_for_route);
+        collector.extend(others.into_iter().map(|step| step.node));
+        for step in backends {
+            collector.add_reference(step.node);
         }
         collector.add_rivals(sees);
         collector.add_policies();
@@ -55,9 +67,18 @@ impl World {
 }
 
 impl Collector<'_> {
-    /// Adds a node, and all others that stand above it or decide about it.
-    fn add(&mut self, node: NodeId) {
-        let mut pending = vec![node];
+    /// Adds a backend that stands for a Route. The path has it because a backendRef names it, whether the Route exists
+    /// or not.
+    fn add_reference(&mut self, backend: NodeId) {
+        let topology = &self.world.topology;
+        let namespace = topology.namespace(&topology.key(backend).object.namespace);
+        self.extend(namespace);
+        self.nodes.insert(backend);
+    }
+
+    /// Adds nodes, and all others that stand above them or decide about them.
+    fn extend(&mut self, nodes: impl IntoIterator<Item = NodeId>) {
+        let mut pending: Vec<NodeId> = nodes.into_iter().collect();
         while let Some(node) = pending.pop() {
             if !self.nodes.insert(node) {
                 continue;
@@ -72,7 +93,7 @@ impl Collector<'_> {
                     let whole = NodeKey::whole(key.object.clone());
                     pending.extend(topology.node(&whole));
                     if let Section::Rule(_) = section {
-                        pending.extend(self.delegated(node));
+                        self.add_unfollowed(node);
                     }
                 }
             }
@@ -116,32 +137,35 @@ impl Collector<'_> {
         nodes
     }
 
-    /// The nodes below a rule that delegates to them without being followed: answers name the policies there
-    /// (specification 1.8).
-    fn delegated(&self, rule: NodeId) -> Vec<NodeId> {
+    /// Adds the child Routes for which a rule is not followed: paths below the rule would be others without them.
+    fn add_unfollowed(&mut self, rule: NodeId) {
         let topology = &self.world.topology;
         let delegations = &topology.delegations;
-        let Some(delegation) = delegations.of_rule(rule).and_then(|id| delegations.get(id)) else {
-            return Vec::new();
+        let Some(why) = delegations.why_not_followed(rule) else {
+            return;
         };
-        let step = PathStep {
-            node: rule,
-            level: Level::RouteRule,
-        };
-        let mut kinds = self.world.kinds.iter();
-        let is_unknown = !delegations.is_followed(rule)
-            || kinds.any(|kind| self.world.delegation_at(kind, step).is_some());
-        let steps = delegation.steps.iter().filter(|_| is_unknown);
-        steps.map(|step| step.node).collect()
+        let own = topology.node(&NodeKey::whole(topology.key(rule).object.clone()));
+        let found = delegations.of_rule(rule).and_then(|id| delegations.get(id));
+        let steps = found.into_iter().flat_map(|found| found.steps.iter());
+        let routes = steps.filter(|step| step.level == Level::Route);
+        let routes = routes.map(|step| &topology.key(step.node).object);
+        let routes = routes.filter(|route| match why {
+            NotFollowed::Circle => own.is_some_and(|own| topology.delegates_to(route, own)),
+            NotFollowed::TooMany => true,
+            NotFollowed::OtherKind => false,
+        });
+        self.objects.extend(routes.cloned());
     }
 
-    /// Adds the Routes that took a listener from a Route of which `sees` is true.
+    /// Adds the Routes that took a listener from a Route of which `sees` is true. Where the listener itself is not among
+    /// the objects, nothing can attach to it, so it and its Routes stay hidden.
     fn add_rivals(&mut self, sees: &dyn Fn(&ObjectKey) -> bool) {
         let topology = &self.world.topology;
         let displaced = topology.displaced_routes();
         let lost: BTreeSet<NodeId> = displaced
             .filter(|(_, route)| sees(route))
             .map(|(listener, _)| listener)
+            .filter(|listener| self.objects.contains(&topology.key(*listener).object))
             .collect();
         if lost.is_empty() {
             return;
@@ -152,7 +176,6 @@ impl Collector<'_> {
                 .filter(|route| matches!(&*route.kind.kind, "TLSRoute" | "TCPRoute" | "UDPRoute"));
             if lost.contains(&listener) {
                 self.objects.extend(streams.cloned());
-                self.objects.insert(topology.key(listener).object.clone());
             }
         }
     }

@@ -8,6 +8,7 @@ use hashbrown::{HashMap, HashSet};
 use super::automaton::StateId;
 use super::kind_survey::KindSurvey;
 use super::paths::{ChainId, ChainTable, PathEngine};
+use super::selection::PathSelection;
 use super::survey::Survey;
 use crate::effective::{AttachmentChain, PolicyKind};
 use crate::model::{GroupKind, InternalError, NodeKey, ObjectKey, OrInternal, PolicyRef, Section};
@@ -25,12 +26,18 @@ struct Contributors<'e> {
 }
 
 impl PathEngine {
-    /// The nodes that a policy affects, sorted. A kind for which this fails becomes UNKNOWN.
-    pub fn affected_by(&self, number: usize, slot: usize) -> Vec<NodeId> {
+    /// The nodes that a policy affects on the paths of a selection, or on all paths, sorted. A kind for which this fails
+    /// becomes UNKNOWN.
+    pub fn affected_by(
+        &self,
+        number: usize,
+        slot: usize,
+        selection: Option<&PathSelection>,
+    ) -> Vec<NodeId> {
         let Some(kind) = self.world.kinds().get(number) else {
             return Vec::new();
         };
-        self.try_affected_by(number, kind, slot)
+        self.try_affected_by(number, kind, slot, selection)
             .unwrap_or_else(|error| {
                 kind.fail(error);
                 Vec::new()
@@ -42,13 +49,21 @@ impl PathEngine {
         number: usize,
         kind: &PolicyKind,
         slot: usize,
+        selection: Option<&PathSelection>,
     ) -> Result<Vec<NodeId>, InternalError> {
         let mut chains = ChainTable::new(self, number, kind);
         let mut contributors = Contributors::new(self);
         let mut found = BTreeSet::new();
         if kind.profile().class == PolicyClass::Direct {
-            let survey = self.survey()?;
-            for group in self.groups(survey.entries(), false)? {
+            let survey;
+            let entries = match selection {
+                Some(selection) => selection.entries(),
+                None => {
+                    survey = self.survey()?;
+                    survey.entries()
+                }
+            };
+            for group in self.groups(entries, false)? {
                 let Some(chain) = chains.at_scope(group.state, group.object)? else {
                     continue;
                 };
@@ -62,6 +77,9 @@ impl PathEngine {
         }
         let kind_survey = KindSurvey::new(self, kind)?;
         let first_step = |state, node| {
+            if selection.is_some_and(|selection| !selection.ends_at(node, state)) {
+                return Ok(None);
+            }
             let object = self.object_kind(node)?;
             let Some(chain) = chains.at_scope(state, object)? else {
                 return Ok(None);
@@ -79,6 +97,7 @@ impl PathEngine {
             Ok(chain.map(|chain| chain.steps).unwrap_or_default())
         })?;
         let entries = kind_survey.survey.entries().iter().zip(first_steps);
+        let entries = entries.filter(|(entry, _)| is_selected(selection, entry.node));
         for (entry, first_steps) in entries.filter(|(_, steps)| !steps.is_empty()) {
             let Some(chain) = self.chain(number, entry.state.0)? else {
                 continue;
@@ -105,12 +124,13 @@ impl PathEngine {
         }
     }
 
-    /// The policies that affect an object or section, by its key as in specification 11.16. A kind for
-    /// which this fails becomes UNKNOWN.
+    /// The policies that affect an object or section on the paths of a selection, or on all paths, by its key as in
+    /// specification 11.16. A kind for which this fails becomes UNKNOWN.
     pub fn affecting(
         &self,
         object: &ObjectKey,
         section: Option<&str>,
+        selection: Option<&PathSelection>,
     ) -> Vec<(GroupKind, PolicyRef)> {
         let survey = match self.survey() {
             Ok(survey) => survey,
@@ -126,7 +146,7 @@ impl PathEngine {
                 parts.extend(self.sections(object));
             }
             for (number, kind) in self.world.kinds().iter().enumerate() {
-                let policies = self.affecting_of(number, kind, &parts, &survey);
+                let policies = self.affecting_of((number, kind), &parts, &survey, selection);
                 let policies = policies.unwrap_or_else(|error| {
                     kind.fail(error);
                     BTreeMap::new()
@@ -141,10 +161,10 @@ impl PathEngine {
     /// The policies of a kind that affect at least one of `parts`, sorted by name.
     fn affecting_of(
         &self,
-        number: usize,
-        kind: &PolicyKind,
+        (number, kind): (usize, &PolicyKind),
         parts: &[NodeId],
         survey: &Survey<StateId>,
+        selection: Option<&PathSelection>,
     ) -> Result<BTreeMap<NamespacedName, PolicyRef>, InternalError> {
         let mut found = BTreeMap::new();
         if kind.nodes.is_empty() {
@@ -159,7 +179,8 @@ impl PathEngine {
             Ok(())
         };
         if kind.profile().class == PolicyClass::Direct {
-            for group in self.groups(survey.entries(), false)? {
+            let entries = selection.map_or(survey.entries(), PathSelection::entries);
+            for group in self.groups(entries, false)? {
                 let Some(chain) = chains.at_scope(group.state, group.object)? else {
                     continue;
                 };
@@ -173,7 +194,7 @@ impl PathEngine {
         }
         for (prefix, starts) in self.prefixes(number, kind, parts, survey)? {
             let mut scopes: HashSet<ChainId> = HashSet::new();
-            self.below(&starts, |state, node| {
+            self.below(&starts, selection, |state, node| {
                 let object = self.object_kind(node)?;
                 scopes.extend(chains.at_scope(state, object)?);
                 Ok(())
@@ -251,19 +272,22 @@ impl PathEngine {
         Ok(found)
     }
 
-    /// Visits the trie nodes at and below `starts`, each once in each state.
+    /// Visits the trie nodes at and below `starts` where paths of a selection end, each once in each state.
     fn below(
         &self,
         starts: &[(TrieNodeId, StateId)],
+        selection: Option<&PathSelection>,
         mut visit: impl FnMut(StateId, TrieNodeId) -> Result<(), InternalError>,
     ) -> Result<(), InternalError> {
         let mut pending = starts.to_vec();
         let mut visited: HashSet<(TrieNodeId, StateId)> = HashSet::new();
         while let Some((id, state)) = pending.pop() {
-            if !visited.insert((id, state)) {
+            if !is_selected(selection, id) || !visited.insert((id, state)) {
                 continue;
             }
-            visit(state, id)?;
+            if selection.is_none_or(|selection| selection.ends_at(id, state)) {
+                visit(state, id)?;
+            }
             let node = self.trie.node(id)?;
             for child in self.trie.below(node) {
                 pending.push((child, self.after(state, child)?));
@@ -297,6 +321,11 @@ impl PathEngine {
         };
         self.world.topology().sections(whole)
     }
+}
+
+/// Whether a path of a selection goes through a trie node.
+fn is_selected(selection: Option<&PathSelection>, node: TrieNodeId) -> bool {
+    selection.is_none_or(|selection| selection.goes_through(node))
 }
 
 impl<'e> Contributors<'e> {

@@ -6,6 +6,7 @@
 //! [`AnswerKey`](crate::effective::AnswerKey) can be reused. Tests compare each update with
 //! [`World::from_store`].
 
+mod acting;
 mod affected;
 mod attachment_index;
 mod automaton;
@@ -14,11 +15,13 @@ mod change_impact;
 mod explore;
 mod kind_survey;
 mod paths;
+mod selection;
 mod statuses;
 mod survey;
 
 pub use automaton::{Automaton, ChainStateId, StateId, Transitions};
 pub use paths::{ChainId, ChainKey, ChainTable, PathEnd, PathEngine};
+pub use selection::PathSelection;
 pub use survey::{PathCount, PathGroup, SAMPLE_SIZE, Survey, SurveyEntry, SurveyStart};
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,6 +6,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::automaton::StateId;
 use super::paths::{ChainId, ChainTable, PathEngine, has_ancestor};
+use super::selection::PathSelection;
 use super::survey::{PathCount, PathGroup, SurveyEntry};
 use crate::effective::enforcement::EnforcementSummary;
 use crate::effective::{PolicyKind, PolicyStatus, Statuses};
@@ -41,7 +42,7 @@ impl PathEngine {
     /// UNKNOWN.
     pub fn statuses(&self) -> Statuses {
         match self.survey() {
-            Ok(survey) => self.statuses_among(survey.entries()),
+            Ok(survey) => self.statuses_from(survey.entries(), None),
             Err(error) => {
                 self.fail(error);
                 Statuses::default()
@@ -49,11 +50,19 @@ impl PathEngine {
         }
     }
 
-    /// Computes the statuses of all policies as if the paths of some entries were all paths.
-    pub fn statuses_among(&self, entries: &[SurveyEntry<StateId>]) -> Statuses {
+    /// Computes the statuses of all policies as if the paths of a selection were all paths.
+    pub fn statuses_among(&self, selection: &PathSelection) -> Statuses {
+        self.statuses_from(selection.entries(), Some(selection))
+    }
+
+    fn statuses_from(
+        &self,
+        entries: &[SurveyEntry<StateId>],
+        selection: Option<&PathSelection>,
+    ) -> Statuses {
         let found = self
             .groups(entries, false)
-            .and_then(|groups| Ok((groups, self.ancestors()?)));
+            .and_then(|groups| Ok((groups, self.ancestors(selection)?)));
         let (groups, ancestors) = match found {
             Ok(found) => found,
             Err(error) => {
@@ -215,8 +224,12 @@ impl PathEngine {
         any.then_some(found)
     }
 
-    /// Finds the roots above nodes with policies; `None` if no status needs them.
-    fn ancestors(&self) -> Result<Option<Ancestors>, InternalError> {
+    /// Finds the roots above nodes with policies, on the paths of a selection; `None` if no status needs them.
+    fn ancestors(
+        &self,
+        selection: Option<&PathSelection>,
+    ) -> Result<Option<Ancestors>, InternalError> {
+        let is_selected = |id| selection.is_none_or(|selection| selection.goes_through(id));
         let Some(policy_nodes) = self.attached_below_gateways() else {
             return Ok(None);
         };
@@ -231,7 +244,7 @@ impl PathEngine {
         };
         let top = topology.node(&NodeKey::root());
         for (number, (node, root)) in (0..).zip(self.trie.roots()) {
-            if has_ancestor(root.kind) {
+            if has_ancestor(root.kind) && is_selected(*node) {
                 let set = found.sets.id(vec![number]);
                 *above.get_mut(node.index()).or_internal("a trie node")? = set;
                 let class = root.class.map(|class| (class, Level::GatewayClass));
@@ -243,7 +256,7 @@ impl PathEngine {
         }
         for id in self.trie.ids().rev() {
             let set = *above.get(id.index()).or_internal("a trie node")?;
-            if set == 0 {
+            if set == 0 || !is_selected(id) {
                 continue;
             }
             let node = self.trie.node(id)?;

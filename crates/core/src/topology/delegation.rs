@@ -150,7 +150,7 @@ impl Children {
 }
 
 /// Whether backendRefs of a kind name Routes.
-fn is_route_reference(kind: &GroupKind) -> bool {
+pub(crate) fn is_route_reference(kind: &GroupKind) -> bool {
     route_kind(kind).is_some() || is_label(kind)
 }
 
@@ -219,6 +219,11 @@ impl Delegations {
         self.followed.contains(&rule)
     }
 
+    /// Why a rule that delegates is not followed; `None` if it is.
+    pub(crate) fn why_not_followed(&self, rule: NodeId) -> Option<NotFollowed> {
+        self.not_followed.get(&rule).copied()
+    }
+
     /// Whether paths lead from some rule of a Route to a child Route.
     pub(crate) fn leads(&self, parent: NodeId, child: NodeId) -> bool {
         self.pairs.contains(&(parent, child))
@@ -243,7 +248,17 @@ impl Topology {
     /// Why a rule that delegates is not followed; `None` if it is.
     pub fn not_followed(&self, route: &ObjectKey, rule: usize) -> Option<NotFollowed> {
         let rule = self.rule_node(route, rule)?;
-        self.delegations.not_followed.get(&rule.node).copied()
+        self.delegations.why_not_followed(rule.node)
+    }
+
+    /// Whether a rule of a route delegates to a Route, directly or through others.
+    pub(crate) fn delegates_to(&self, route: &ObjectKey, child: NodeId) -> bool {
+        let route = self.route_index.get(route);
+        let route = route.and_then(|&number| self.routes.get(number));
+        let rules = route.into_iter().flat_map(|route| &route.rules);
+        let delegations = rules.filter_map(|rule| self.delegations.of_rule(rule.node));
+        let mut delegations = delegations.filter_map(|id| self.delegations.get(id));
+        delegations.any(|found| found.steps.iter().any(|step| step.node == child))
     }
 
     /// A rule of a route.
