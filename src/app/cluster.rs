@@ -9,7 +9,9 @@ use super::AppError;
 use super::object_cache::ObjectCache;
 use crate::config::{ClusterSettings, Inputs};
 use crate::insight::SourceProblems;
-use crate::source::cluster::{Cluster, ClusterConfig, DesiredKinds, KnownObjects, WatchFilter};
+use crate::source::cluster::{
+    ApiTimeouts, Cluster, ClusterConfig, DesiredKinds, KnownObjects, WatchFilter,
+};
 use entail_core::model::Str;
 
 pub(super) use crate::source::cluster::watch;
@@ -38,6 +40,12 @@ async fn connect(access: &ClusterSettings) -> Result<Cluster, AppError> {
                 .map(|(ns, name)| (ns.as_str().into(), name.as_str().into()))
                 .collect(),
             classes: names(&access.classes),
+        },
+        timeouts: ApiTimeouts {
+            request: access.timeouts.request,
+            stale_after: access.timeouts.stale_after,
+            forbidden_after: access.timeouts.forbidden_after,
+            ..ApiTimeouts::default()
         },
     };
     let connected = Cluster::connect(&access).await;

@@ -97,8 +97,24 @@ impl MetricsSource {
             .map(ApiRequestRecorder::counts)
             .unwrap_or_default();
         metrics.extend(api_metrics(&counts));
+        metrics.push(self.unread_kinds());
         metrics.extend(self.source_metrics());
         metrics
+    }
+
+    /// Kinds of a cluster whose first read takes long.
+    fn unread_kinds(&self) -> Metric {
+        let unread = self.calls.as_ref().map(ApiRequestRecorder::unread);
+        let unread = unread.unwrap_or_default().into_iter();
+        let unread = unread.map(|(kind, time)| {
+            let labels: Labels = vec![("kind", kind.to_string())];
+            (labels, time.as_secs_f64())
+        });
+        Metric::gauges(
+            "entail_kind_unread_seconds",
+            "For how long a kind has been waited for that has not been read within 10 s",
+            unread.collect(),
+        )
     }
 
     /// Latencies of requests, by service and method.
@@ -458,8 +474,13 @@ fn api_metrics(counts: &BTreeMap<String, ApiRequestCounts>) -> Vec<Metric> {
             of(|c| c.opened),
         ),
         Metric::counters(
+            "entail_api_failures",
+            "Lists and watches that failed, were denied, or ended early",
+            of(|c| c.failures),
+        ),
+        Metric::counters(
             "entail_api_reviews",
-            "TokenReview and SubjectAccessReview requests",
+            "TokenReview, SubjectAccessReview and SelfSubjectAccessReview requests",
             of(|c| c.reviews),
         ),
         Metric::counters(

@@ -12,6 +12,7 @@ mod reviews;
 mod serve;
 mod shared_state;
 mod sockets;
+mod sync_time;
 mod values;
 
 use crate::server::ServeError;

@@ -16,6 +16,7 @@ use super::metrics::LONG_BUILD;
 use super::object_cache::epoch;
 use super::problem_log::ProblemLog;
 use super::shared_state::{SharedState, record_now};
+use super::sync_time::SyncTime;
 use crate::insight::SourceProblems;
 use crate::server::Health;
 use crate::snapshot::{Snapshot, Version};
@@ -26,6 +27,8 @@ use entail_core::model::{Change, Str};
 
 /// How often a checkpoint is written if only the sync time changes.
 const CHECKPOINT_REFRESH_INTERVAL: Duration = Duration::from_secs(600);
+/// How often `synced_at` is compared with the clock.
+const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// One update of a source.
 pub(super) struct SourceUpdate {
@@ -41,7 +44,7 @@ pub(super) struct SourceUpdate {
     /// if partial answers are allowed.
     is_loading: bool,
     /// When the source was last in sync, if it reports that.
-    synced_at: Option<SystemTime>,
+    synced_at: Option<Instant>,
 }
 
 impl From<Scan> for SourceUpdate {
@@ -53,7 +56,7 @@ impl From<Scan> for SourceUpdate {
             problems: source_problems(&scan.problems),
             change: scan.change,
             // A completed scan is in sync with the files.
-            synced_at: Some(SystemTime::now()),
+            synced_at: Some(Instant::now()),
         }
     }
 }
@@ -68,7 +71,7 @@ impl From<cluster::ClusterUpdate> for SourceUpdate {
                 problems: update.problems,
             },
             change: update.change,
-            synced_at: update.synced_at,
+            synced_at: update.synced_at.map(Into::into),
         }
     }
 }
@@ -101,7 +104,7 @@ struct ReconcilerState {
     epoch: Str,
     generation: u64,
     /// When the source was last in sync.
-    synced_at: Option<SystemTime>,
+    synced_at: SyncTime,
     /// Number of changed objects that no snapshot contains yet.
     pending: usize,
     problem_log: ProblemLog,
@@ -127,7 +130,7 @@ impl Reconciler {
     /// Processes updates until the source closes the channel.
     pub async fn run<S: Into<SourceUpdate>>(self, mut updates: mpsc::Receiver<S>) {
         let mut running = ReconcilerState {
-            synced_at: self.restored_at,
+            synced_at: SyncTime::restored(self.restored_at),
             reconciler: self,
             epoch: epoch(),
             generation: 0,
@@ -138,7 +141,18 @@ impl Reconciler {
         if running.reconciler.restored_at.is_some() {
             running.publish_restored().await;
         }
-        while let Some(first) = updates.recv().await {
+        let mut clock_check = tokio::time::interval(CLOCK_CHECK_INTERVAL);
+        loop {
+            let first = tokio::select! {
+                first = updates.recv() => match first {
+                    Some(first) => first,
+                    None => break,
+                },
+                _ = clock_check.tick() => {
+                    running.follow_clock();
+                    continue;
+                }
+            };
             // Updates that arrived while the last snapshot was built are applied together.
             let mut changes = Vec::new();
             let mut last: SourceUpdate = first.into();
@@ -175,7 +189,7 @@ impl ReconcilerState {
         Version {
             epoch: Arc::clone(&self.epoch),
             generation: self.generation + 1,
-            synced_at: self.synced_at.map(Into::into).unwrap_or_default(),
+            synced_at: self.synced_at.shown().map(Into::into).unwrap_or_default(),
         }
     }
 
@@ -184,10 +198,7 @@ impl ReconcilerState {
     async fn reconcile(&mut self, changes: Vec<Change>, update: &SourceUpdate) {
         let started = Instant::now();
         self.report_problems(update);
-        // The clock may have been set back: `synced_at` must not stay in the future.
-        let before = self.synced_at.map(|at| at.min(SystemTime::now()));
-        let is_later = update.synced_at > before;
-        self.synced_at = update.synced_at.max(before);
+        let is_later = self.synced_at.advance(update.synced_at);
         let is_first = self.generation == 0;
         let must_be_complete = update.is_loading || !self.reconciler.allow_partial;
         let hold = is_first && update.is_partial && must_be_complete;
@@ -228,7 +239,7 @@ impl ReconcilerState {
 
     /// Publishes the current answers again with the new `synced_at`.
     fn publish_sync_time(&self) {
-        let at = self.synced_at.map(Into::into).unwrap_or_default();
+        let at = self.synced_at.shown().map(Into::into).unwrap_or_default();
         if let Some(snapshot) = self
             .reconciler
             .shared
@@ -243,11 +254,18 @@ impl ReconcilerState {
         }
     }
 
+    /// Publishes `synced_at` again if the clock was set back.
+    fn follow_clock(&mut self) {
+        if self.synced_at.follow_clock() && self.generation > 0 {
+            self.publish_sync_time();
+        }
+    }
+
     /// Sends the current objects to the checkpoint writer, if they are complete and differ from the
     /// last checkpoint.
     fn save_checkpoint(&mut self, update: &SourceUpdate) {
         let (Some(channel), Some(synced_at)) =
-            (&self.reconciler.checkpoint_channel, self.synced_at)
+            (&self.reconciler.checkpoint_channel, self.synced_at.shown())
         else {
             return;
         };

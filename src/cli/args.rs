@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::CliError;
-use crate::config::{ClusterSettings, ControllerSettings};
+use crate::config::{ClusterSettings, ClusterTimeouts, ControllerSettings};
 use entail_client::ClientTls;
 use entail_core::model::{GroupKind, groups};
 use entail_core::store::ControllerAlias;
@@ -293,6 +293,7 @@ impl ClusterArgs {
             namespaces: self.namespaces.clone(),
             gateways: self.gateways.clone(),
             classes: self.classes.clone(),
+            timeouts: ClusterTimeouts::default(),
         })
     }
 }

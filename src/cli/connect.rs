@@ -138,7 +138,7 @@ pub(super) fn serve(args: &ServeArgs) -> Result<ExitStatus, CliError> {
             controllers: args.controllers.settings(),
             allow_partial: args.allow_partial,
             max_manifest_mib: args.manifest.max_manifest_size,
-            cluster: args.cluster.access(&args.manifests),
+            cluster: args.cluster_settings(),
         },
         listen: args.listen.clone(),
         health_listen: args.health_listen.clone(),

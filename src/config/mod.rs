@@ -27,6 +27,12 @@ pub const DEFAULT_DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 pub const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(10);
 /// Default of `--checkpoint-interval`.
 pub const DEFAULT_CHECKPOINT_INTERVAL: Duration = Duration::from_secs(10);
+/// Default of `--api-timeout`.
+pub const DEFAULT_API_TIMEOUT: Duration = Duration::from_secs(30);
+/// Default of `--stale-after`. An API server sends something about each kind once a minute.
+pub const DEFAULT_STALE_AFTER: Duration = Duration::from_secs(75);
+/// Default of `--forbidden-after`. An API server that starts denies everything for up to half a minute.
+pub const DEFAULT_FORBIDDEN_AFTER: Duration = Duration::from_secs(60);
 /// Maximum drain timeout; a longer one is probably given in the wrong unit.
 const MAX_DRAIN: Duration = Duration::from_secs(3600);
 
@@ -73,6 +79,29 @@ pub struct ClusterSettings {
     pub gateways: Vec<(String, String)>,
     /// Only these GatewayClasses and their Gateways; all if empty.
     pub classes: Vec<String>,
+    /// How long to wait for the API server.
+    pub timeouts: ClusterTimeouts,
+}
+
+/// How long to wait for the API server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClusterTimeouts {
+    /// Maximum time until a watch, or a part of a list, is answered.
+    pub request: Duration,
+    /// How long nothing is heard of a kind until it is STALE.
+    pub stale_after: Duration,
+    /// How long a kind is denied by a ready server until it is FORBIDDEN without a review.
+    pub forbidden_after: Duration,
+}
+
+impl Default for ClusterTimeouts {
+    fn default() -> Self {
+        Self {
+            request: DEFAULT_API_TIMEOUT,
+            stale_after: DEFAULT_STALE_AFTER,
+            forbidden_after: DEFAULT_FORBIDDEN_AFTER,
+        }
+    }
 }
 
 /// Authorization for PolicyInsightService.
@@ -255,6 +284,7 @@ impl ServeSettings {
             ));
         }
         errors.extend(self.zero_limit_problems());
+        errors.extend(self.zero_timeout_problems());
         errors.extend(self.log.check().err());
         if errors.is_empty() {
             Ok(ListenConfig {
@@ -351,6 +381,20 @@ impl ServeSettings {
         .into_iter()
         .filter(move |(is_set, _)| *is_set && !has_cluster)
         .map(|(_, message)| message.to_owned())
+    }
+
+    /// Returns an error for each timeout of the API server that is zero.
+    fn zero_timeout_problems(&self) -> impl Iterator<Item = String> {
+        let timeouts = self.inputs.cluster.as_ref().map(|cluster| cluster.timeouts);
+        let timeouts = timeouts.unwrap_or_default();
+        [
+            ("--api-timeout", timeouts.request),
+            ("--stale-after", timeouts.stale_after),
+            ("--forbidden-after", timeouts.forbidden_after),
+        ]
+        .into_iter()
+        .filter(|(_, time)| time.is_zero())
+        .map(|(option, _)| format!("`{option}` must be greater than 0"))
     }
 
     /// Returns an error for each limit that is zero, with which no request could be served.

@@ -1,15 +1,17 @@
 //! `entail serve`: the arguments of the server.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
 use super::args::{ClusterArgs, ControllerArgs, ManifestArgs};
 use super::connect::DEFAULT_SERVER;
 use crate::config::{
-    DEFAULT_CHECKPOINT_INTERVAL, DEFAULT_DRAIN_TIMEOUT, DEFAULT_MAX_CONCURRENCY,
+    ClusterSettings, ClusterTimeouts, DEFAULT_API_TIMEOUT, DEFAULT_CHECKPOINT_INTERVAL,
+    DEFAULT_DRAIN_TIMEOUT, DEFAULT_FORBIDDEN_AFTER, DEFAULT_MAX_CONCURRENCY,
     DEFAULT_MAX_CONCURRENCY_PER_CLIENT, DEFAULT_MAX_CONNECTIONS,
-    DEFAULT_MAX_CONNECTIONS_PER_CLIENT, Limits, TlsFiles,
+    DEFAULT_MAX_CONNECTIONS_PER_CLIENT, DEFAULT_STALE_AFTER, Limits, TlsFiles,
 };
 
 /// Log format.
@@ -130,6 +132,16 @@ pub struct ServeArgs {
     /// Minimum number of seconds between checkpoints.
     #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_CHECKPOINT_INTERVAL.as_secs())]
     pub checkpoint_pause: u64,
+    /// Seconds without anything from the API server about a kind until its state is STALE.
+    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_STALE_AFTER.as_secs())]
+    pub stale_after: u64,
+    /// Seconds for which a ready API server denies a kind until its state is FORBIDDEN, even if no
+    /// access review confirms it.
+    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_FORBIDDEN_AFTER.as_secs())]
+    pub forbidden_after: u64,
+    /// Seconds to wait until the API server answers a watch, or sends the next part of a list.
+    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_API_TIMEOUT.as_secs())]
+    pub api_timeout: u64,
     /// File to write the address of the first TCP listener to.
     #[arg(long, value_name = "FILE")]
     pub port_file: Option<PathBuf>,
@@ -160,6 +172,19 @@ impl ServeArgs {
             watches_per_connection: self.max_watches_per_client,
             ..Limits::default()
         }
+    }
+
+    /// How to read from a cluster, if the input is one.
+    pub(in crate::cli) fn cluster_settings(&self) -> Option<ClusterSettings> {
+        let access = self.cluster.access(&self.manifests)?;
+        Some(ClusterSettings {
+            timeouts: ClusterTimeouts {
+                request: Duration::from_secs(self.api_timeout),
+                stale_after: Duration::from_secs(self.stale_after),
+                forbidden_after: Duration::from_secs(self.forbidden_after),
+            },
+            ..access
+        })
     }
 
     /// The TLS files, if a certificate is configured.

@@ -1,23 +1,27 @@
 //! A layer of the Kubernetes client that records the requests to the API server: how often each
 //! resource is listed and watched, how many watches were accepted, and when a resource last received
-//! data.
+//! data. Times are those of the monotonic clock.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
-use std::time::SystemTime;
+use std::time::Duration;
 
+use entail_core::model::GroupKind;
 use http::{Method, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
-use tokio::sync::Notify;
+use tokio::time::Instant;
 use tower::{Layer, Service};
 
 /// URL paths of access reviews.
-const REVIEW_PATHS: [&str; 2] = [
+const REVIEW_PATHS: [&str; 3] = [
     "/apis/authentication.k8s.io/v1/tokenreviews",
+    "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
     "/apis/authorization.k8s.io/v1/subjectaccessreviews",
 ];
+/// URL paths of discovery and probes, which read no objects.
+const UNCOUNTED_PATHS: [&str; 3] = ["/api", "/apis", "/readyz"];
 
 /// Counts requests by URL path, such as `/api/v1/services`. Clones share the counts.
 #[derive(Clone, Debug, Default)]
@@ -29,9 +33,9 @@ pub struct ApiRequestRecorder {
 struct Inner {
     counts: Mutex<BTreeMap<String, ApiRequestCounts>>,
     /// When the server last sent data of a resource: an event, a bookmark, or response headers.
-    last_contact: Mutex<BTreeMap<String, SystemTime>>,
-    /// Notified when the server accepts a watch.
-    opened: Notify,
+    last_contact: Mutex<BTreeMap<String, Instant>>,
+    /// The kinds that have been waited for for long, and since when.
+    unread: Mutex<BTreeMap<GroupKind, Instant>>,
 }
 
 /// Number of requests for a resource.
@@ -43,7 +47,9 @@ pub struct ApiRequestCounts {
     pub watches: u64,
     /// Watch requests that the server accepted, except those that stream the initial list.
     pub opened: u64,
-    /// TokenReviews and SubjectAccessReviews, which are posted but change nothing.
+    /// Lists and watches that failed, were denied, or ended early.
+    pub failures: u64,
+    /// Reviews of tokens and access, which are posted but change nothing.
     pub reviews: u64,
     /// All other requests that are not GET or HEAD; entail sends none.
     pub writes: u64,
@@ -78,32 +84,32 @@ impl ApiRequestRecorder {
         lock(&self.inner.counts).clone()
     }
 
-    /// Returns the number of accepted watches of a path.
-    pub(super) fn opened(&self, path: &str) -> u64 {
-        let counts = lock(&self.inner.counts);
-        counts.get(path).map_or(0, |count| count.opened)
+    /// Returns for how long each kind has been waited for that has not been read for long.
+    pub fn unread(&self) -> BTreeMap<GroupKind, Duration> {
+        let unread = lock(&self.inner.unread);
+        let unread = unread.iter();
+        unread
+            .map(|(kind, since)| (kind.clone(), since.elapsed()))
+            .collect()
     }
 
-    /// Waits until the server has accepted more than `count` watches of a path.
-    pub(super) async fn wait_for_watch(&self, path: &str, count: u64) {
-        loop {
-            let notified = self.inner.opened.notified();
-            tokio::pin!(notified);
-            notified.as_mut().enable();
-            if self.opened(path) > count {
-                return;
-            }
-            notified.await;
-        }
+    /// Replaces the kinds that [`unread`](Self::unread) reports.
+    pub(super) fn set_unread(&self, unread: BTreeMap<GroupKind, Instant>) {
+        *lock(&self.inner.unread) = unread;
     }
 
     /// Returns when the server last sent data of a path.
-    pub(super) fn last_contact(&self, path: &str) -> Option<SystemTime> {
+    pub(super) fn last_contact(&self, path: &str) -> Option<Instant> {
         lock(&self.inner.last_contact).get(path).copied()
     }
 
+    /// Counts a list or a watch that failed, was denied, or ended early.
+    pub(super) fn record_failure(&self, path: &str) {
+        self.count(path, |count| count.failures += 1);
+    }
+
     fn record_contact(&self, path: &str) {
-        lock(&self.inner.last_contact).insert(path.to_owned(), SystemTime::now());
+        lock(&self.inner.last_contact).insert(path.to_owned(), Instant::now());
     }
 
     fn count(&self, path: &str, add: impl FnOnce(&mut ApiRequestCounts)) {
@@ -147,8 +153,7 @@ where
         let is_watch = has_any(&["watch=true", "watch=1"]);
         let resumes = is_watch && !has_any(&["sendInitialEvents=true"]);
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-        // Discovery requests list no objects.
-        if !matches!(path, "/api" | "/apis") || !reads {
+        if !UNCOUNTED_PATHS.contains(&path) || !reads {
             self.calls.count(path, |count| {
                 if !reads && REVIEW_PATHS.contains(&path) {
                     count.reviews += 1;
@@ -183,7 +188,6 @@ where
             self.calls.record_contact(&path);
             if self.resumes {
                 self.calls.count(&path, |count| count.opened += 1);
-                self.calls.inner.opened.notify_waiters();
             }
         }
         let calls = self.calls.clone();

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::kind_watch::KindUpdate;
 use entail_core::model::{Change, GroupKind, KindState, Object, ObjectKey, SourceState, Str};
@@ -41,6 +42,14 @@ struct TrackedKind {
     is_restored: bool,
     /// Whether a list is in progress: events may have been missed.
     is_listing: bool,
+    /// Whether the kind is stale only because nothing has been heard of it for long.
+    is_silent: bool,
+    /// Whether the problem is a denial that is not confirmed.
+    is_denied: bool,
+    /// Since when the kind has been waited for.
+    since: Instant,
+    /// What the first read has been waiting for, if it takes long.
+    waits_for: Option<&'static str>,
 }
 
 impl Default for TrackedKind {
@@ -54,11 +63,29 @@ impl Default for TrackedKind {
             unreadable: BTreeMap::new(),
             is_restored: false,
             is_listing: false,
+            is_silent: false,
+            is_denied: false,
+            since: Instant::now(),
+            waits_for: None,
         }
     }
 }
 
 impl TrackedKind {
+    /// Reports whether the kind has not been read since the start, although it may be readable.
+    fn is_unread(&self) -> bool {
+        self.state == SourceState::Unknown || self.is_restored
+    }
+
+    /// Why the kind is not known, or is out of sync.
+    fn problem(&self) -> Option<String> {
+        match (&self.problem, self.waits_for) {
+            (Some(problem), _) => Some(problem.clone()),
+            (None, Some(reason)) => Some(format!("not read for a long time: {reason}")),
+            (None, None) => None,
+        }
+    }
+
     fn note_unreadable(&mut self, object: &Object) {
         match &object.unreadable {
             Some(reason) => self.unreadable.insert(object.key.clone(), reason.clone()),
@@ -193,15 +220,13 @@ impl ChangeCollector {
             KindUpdate::Forbidden(message) => {
                 self.set_state(kind, SourceState::Forbidden, Some(message));
             }
-            KindUpdate::Error(message) => {
-                // After the first list, the last known objects stay in use.
-                let state = match self.kinds.get(kind).map(|kind| kind.state) {
-                    Some(SourceState::Complete | SourceState::Stale) => SourceState::Stale,
-                    Some(state) => state,
-                    None => return,
-                };
-                self.set_state(kind, state, Some(message));
+            KindUpdate::Denied(message) => {
+                self.fail(kind, message);
+                if let Some(kind) = self.kinds.get_mut(kind) {
+                    kind.is_denied = kind.state != SourceState::Forbidden;
+                }
             }
+            KindUpdate::Error(message) => self.fail(kind, message),
             KindUpdate::Resumed => {
                 let state = self.kinds.get(kind).map(|kind| kind.state);
                 if state.is_some_and(|state| state != SourceState::Unknown) {
@@ -213,6 +238,48 @@ impl ChangeCollector {
                     kind.malformed = Some(format!("skipped an object: {message}"));
                 }
             }
+        }
+    }
+
+    /// Marks a kind as unreadable at the moment. After the first list, the last known objects stay in use.
+    fn fail(&mut self, kind: &GroupKind, message: String) {
+        let state = match self.kinds.get(kind).map(|kind| kind.state) {
+            Some(SourceState::Complete | SourceState::Stale) => SourceState::Stale,
+            Some(state) => state,
+            None => return,
+        };
+        self.set_state(kind, state, Some(message));
+    }
+
+    /// Marks a complete kind as stale if nothing has been heard of it for long, and as complete when something is heard
+    /// again.
+    pub fn set_silent(&mut self, kind: &GroupKind, message: Option<String>) {
+        let Some(tracked) = self.kinds.get(kind) else {
+            return;
+        };
+        match (message, tracked.state, tracked.is_silent) {
+            (Some(message), SourceState::Complete, _) => {
+                self.set_state(kind, SourceState::Stale, Some(message));
+                if let Some(tracked) = self.kinds.get_mut(kind) {
+                    tracked.is_silent = true;
+                }
+            }
+            (None, _, true) => self.set_state(kind, SourceState::Complete, None),
+            _ => {}
+        }
+    }
+
+    /// The kinds that have not been read since the start, and since when they have been waited for.
+    pub fn unread(&self) -> impl Iterator<Item = (&GroupKind, Instant)> {
+        let kinds = self.kinds.iter();
+        let unread = kinds.filter(|(_, tracked)| tracked.is_unread());
+        unread.map(|(kind, tracked)| (kind, tracked.since))
+    }
+
+    /// Sets what the first read of a kind has been waiting for.
+    pub fn set_waits_for(&mut self, kind: &GroupKind, reason: &'static str) {
+        if let Some(tracked) = self.kinds.get_mut(kind) {
+            tracked.waits_for = Some(reason);
         }
     }
 
@@ -252,7 +319,12 @@ impl ChangeCollector {
             return;
         };
         tracked.problem = problem;
+        tracked.is_silent = false;
+        tracked.is_denied = false;
         tracked.is_restored &= state == SourceState::Stale;
+        if !tracked.is_unread() || state == SourceState::Complete {
+            tracked.waits_for = None;
+        }
         if tracked.state != state {
             tracked.state = state;
             self.states.insert(kind.clone(), state);
@@ -271,10 +343,14 @@ impl ChangeCollector {
         kinds.any(|kind| kind.state == SourceState::Stale || kind.is_listing)
     }
 
-    /// Reports whether the first read of a kind is in progress, without an error so far.
+    /// Reports whether the first read of a kind is in progress, without an error so far and not for long. A denial that
+    /// is not confirmed is no error.
     pub fn is_loading(&self) -> bool {
         let mut kinds = self.kinds.values();
-        kinds.any(|kind| kind.state == SourceState::Unknown && kind.problem.is_none())
+        kinds.any(|kind| {
+            let has_failed = kind.problem.is_some() && !kind.is_denied;
+            kind.state == SourceState::Unknown && !has_failed && kind.waits_for.is_none()
+        })
     }
 
     /// Marks a complete kind as stale, because its watch was stopped.
@@ -290,7 +366,14 @@ impl ChangeCollector {
         self.mark_stale(kind);
         if let Some(tracked) = self.kinds.get_mut(kind) {
             tracked.is_restored |= tracked.state == SourceState::Stale;
+            tracked.since = Instant::now();
         }
+    }
+
+    /// Reports whether objects of a kind are in use.
+    pub fn was_read(&self, kind: &GroupKind) -> bool {
+        let state = self.kinds.get(kind).map(|kind| kind.state);
+        matches!(state, Some(SourceState::Complete | SourceState::Stale))
     }
 
     /// Reports whether a kind is tracked and complete.
@@ -326,12 +409,13 @@ impl ChangeCollector {
         let problems = kinds.flat_map(|(kind, tracked)| {
             let hint = match tracked.state {
                 SourceState::Stale => " (the last known objects stay in use)",
+                SourceState::Unknown if tracked.is_denied => ": to be confirmed",
                 SourceState::Forbidden => {
                     ": grant `get`, `list` and `watch`; the state of this kind is FORBIDDEN"
                 }
                 _ => "",
             };
-            let problem = tracked.problem.iter();
+            let problem = tracked.problem().into_iter();
             let problem = problem.map(move |message| format!("{message}{hint}"));
             let messages = problem.chain(tracked.malformed.clone());
             let messages = messages.chain(tracked.unreadable_objects());

@@ -243,3 +243,77 @@ fn objects_of_which_other_parts_are_needed_stay_until_they_are_listed() {
     assert!(collector.is_complete() && !collector.has_stale_kinds());
     assert_eq!(names(&collector.take_change().0).0, ["x"]);
 }
+
+#[test]
+fn a_denial_of_a_kind_that_was_read_makes_it_stale() {
+    let (a, b) = (kind("A"), kind("B"));
+    let mut collector = ChangeCollector::default();
+    collector.seed(BTreeMap::from([(
+        b.clone(),
+        [object(&b, "x", 1).key.clone()].into(),
+    )]));
+    collector.start(&a);
+    collector.apply(&a, KindUpdate::Listed(Vec::new()));
+    collector.take_change();
+    for kind in [&a, &b] {
+        collector.apply(kind, KindUpdate::Denied("denied".to_owned()));
+    }
+    let (change, _) = collector.take_change();
+    assert_eq!(change.states.len(), 1, "B was stale before");
+    assert_eq!(change.states[0].state, SourceState::Stale);
+    assert!(collector.is_restored(&b) && change.deletes.is_empty());
+    collector.apply(&a, KindUpdate::Forbidden("denied".to_owned()));
+    assert_eq!(
+        collector.take_change().0.states[0].state,
+        SourceState::Forbidden
+    );
+    // A further denial changes nothing.
+    collector.apply(&a, KindUpdate::Denied("denied".to_owned()));
+    assert!(collector.is_empty() && !collector.is_loading());
+}
+
+#[test]
+fn a_denial_of_a_kind_that_was_not_read_is_no_error_yet() {
+    let (a, mut collector) = (kind("A"), ChangeCollector::default());
+    collector.start(&a);
+    collector.apply(&a, KindUpdate::Denied("denied".to_owned()));
+    assert!(collector.is_loading() && !collector.is_complete());
+    assert_eq!(collector.problems()[0].1, "denied: to be confirmed");
+    collector.set_waits_for(&a, "the test");
+    assert!(!collector.is_loading(), "it takes long");
+    collector.apply(&a, KindUpdate::Listed(Vec::new()));
+    assert!(collector.is_complete() && collector.problems().is_empty());
+}
+
+#[test]
+fn a_kind_that_has_not_been_read_for_long_has_a_reason() {
+    let (a, mut collector) = (kind("A"), ChangeCollector::default());
+    collector.start(&a);
+    assert_eq!(collector.unread().count(), 1);
+    assert!(collector.problems().is_empty() && collector.is_loading());
+    collector.set_waits_for(&a, "the test");
+    assert!(collector.problems()[0].1.contains("the test") && !collector.is_loading());
+    collector.apply(&a, KindUpdate::Listed(Vec::new()));
+    assert_eq!(collector.unread().count(), 0);
+    assert!(collector.problems().is_empty());
+}
+
+#[test]
+fn a_silent_kind_is_stale_until_something_is_heard() {
+    let (a, mut collector) = (kind("A"), ChangeCollector::default());
+    collector.start(&a);
+    let silent = || Some("silent".to_owned());
+    collector.set_silent(&a, silent());
+    assert!(!collector.has_stale_kinds(), "it has not been read");
+    collector.apply(&a, KindUpdate::Listed(Vec::new()));
+    collector.take_change();
+    collector.set_silent(&a, silent());
+    assert!(collector.has_stale_kinds() && collector.problems()[0].1.starts_with("silent"));
+    collector.set_silent(&a, None);
+    assert!(!collector.has_stale_kinds() && collector.problems().is_empty());
+    // An error is not over when something is heard.
+    collector.apply(&a, KindUpdate::Error("refused".to_owned()));
+    collector.set_silent(&a, silent());
+    collector.set_silent(&a, None);
+    assert!(collector.has_stale_kinds() && collector.problems()[0].1.starts_with("refused"));
+}

@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube::Client;
-use kube::client::ClientBuilder;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use tokio::sync::OnceCell;
 
+use super::connections::{self, WatchConnections};
 use super::reviews::ResourceNames;
+use super::server_health::ServerHealth;
 use super::{ApiRequestRecorder, WatchFilter};
 
 /// How to connect to a cluster, and which of its objects to read.
@@ -21,12 +23,58 @@ pub struct ClusterConfig {
     pub context: Option<String>,
     /// Which objects to read.
     pub filter: WatchFilter,
+    /// How long to wait for the API server.
+    pub timeouts: ApiTimeouts,
 }
+
+/// How long to wait for the API server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ApiTimeouts {
+    /// Maximum time until the headers of a watch and each part of a list arrive.
+    pub request: Duration,
+    /// A kind of which nothing was heard for this long is STALE.
+    pub stale_after: Duration,
+    /// A kind that is denied for this long by a server that is ready is FORBIDDEN, even if no review confirms it.
+    pub forbidden_after: Duration,
+    /// A kind that has not been read after this time is reported, with what it waits for.
+    pub long_read: Duration,
+}
+
+impl Default for ApiTimeouts {
+    fn default() -> Self {
+        Self {
+            request: Duration::from_secs(30),
+            stale_after: Duration::from_secs(75),
+            forbidden_after: Duration::from_secs(60),
+            long_read: Duration::from_secs(10),
+        }
+    }
+}
+
+impl ApiTimeouts {
+    /// Maximum silence of a watch. Then it is opened again, which a server that is well answers before the kind is STALE:
+    /// not every server sends something each minute.
+    pub(super) fn watch_silence(&self) -> Duration {
+        self.stale_after.mul_f64(0.85).min(MAX_WATCH_SILENCE)
+    }
+
+    /// Maximum time of one page of a list. An API server itself ends a list after 60 s.
+    pub(super) fn page(&self) -> Duration {
+        self.request * 2 + Duration::from_secs(5)
+    }
+}
+
+/// Upper bound of [`ApiTimeouts::watch_silence`].
+const MAX_WATCH_SILENCE: Duration = Duration::from_secs(150);
 
 /// The client of a cluster.
 #[derive(Clone)]
 pub struct Cluster {
+    /// The client of discovery and reviews.
     pub(super) client: Client,
+    /// The clients of watches.
+    pub(super) connections: WatchConnections,
+    pub(super) health: ServerHealth,
     /// Records the requests to the API server.
     pub calls: ApiRequestRecorder,
     /// URL of the API server.
@@ -35,6 +83,7 @@ pub struct Cluster {
     pub filter: Arc<WatchFilter>,
     /// See [`Cluster::uid`].
     pub(super) uid: Arc<OnceCell<String>>,
+    pub(super) timeouts: ApiTimeouts,
     /// Resource names of the desired kinds, for access reviews.
     pub(super) resources: ResourceNames,
 }
@@ -56,6 +105,9 @@ pub enum ClusterError {
     /// The settings are not valid for a client.
     #[error("failed to create the API client: {0}")]
     Client(#[from] kube::Error),
+    /// The name for the certificate of the server is not valid.
+    #[error("kubeconfig: `{0}` is not a valid `tls-server-name`")]
+    ServerName(String),
 }
 
 fn place(file: &Option<PathBuf>) -> String {
@@ -90,8 +142,11 @@ impl Cluster {
         };
         let url = config.cluster_url.to_string();
         let calls = ApiRequestRecorder::default();
-        let client = ClientBuilder::try_from(config)?.with_layer(&calls).build();
+        let client = connections::control_client(&config, &calls)?;
         Ok(Self {
+            health: ServerHealth::new(client.clone()),
+            connections: WatchConnections::new(config, &calls, client.clone()),
+            timeouts: access.timeouts,
             client,
             calls,
             url,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::Cluster;
-use super::kind_watch::error_chain;
+use super::errors::error_chain;
 
 /// URL path of the Namespace whose UID identifies the cluster.
 const PATH: &str = "/api/v1/namespaces/kube-system";

@@ -3,22 +3,41 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::core::ApiResource;
-use kube::runtime::utils::Backoff;
-use kube::runtime::watcher::{self, DefaultBackoff, Event};
-use kube::runtime::{WatchStreamExt, watcher as watch};
-use kube::{Api, Error, ResourceExt};
-use serde_json::Value;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use kube::api::{ListParams, VersionMatch, WatchParams};
+use kube::core::{ApiResource, Status, WatchEvent as ApiEvent};
+use kube::{Api, Error, Resource};
 use tokio::sync::mpsc;
-use tokio_stream::StreamExt;
+use tokio::time::{Instant, sleep, timeout};
 
+use super::Cluster;
+use super::backoff::{RetryBackoff, random_up_to};
+use super::connections::WatchConnection;
+use super::denial::Denials;
+use super::errors::{error_chain, status_message};
 use super::listed_object::ListedObject;
-use super::{Cluster, WatchFilter};
-use crate::source::object::{InvalidObject, parse_object, too_deep, unreadable_object};
+use super::object_decoder::ObjectDecoder;
+use super::server_health::PauseEnd;
 use entail_core::model::{GroupKind, Object, ObjectKey};
 
 /// Objects per page, if the server does not stream lists.
 const PAGE_SIZE: u32 = 500;
+/// The first lists of the kinds begin within this time.
+const START_JITTER: Duration = Duration::from_millis(30);
+/// A watch that ended after its time is opened again within this time.
+const RENEWAL_JITTER: Duration = Duration::from_millis(100);
+/// A watch that lives for this long is stable: if it ends then, it did not end early.
+const STABLE_AFTER: Duration = Duration::from_secs(10);
+/// After a failure, a watch counts as open if no error arrives within this time: an expired resource version is an event
+/// of an accepted watch.
+const SETTLE_TIME: Duration = Duration::from_millis(250);
+/// The longest delay while a denial is not confirmed.
+const MAX_DENIED_DELAY: Duration = Duration::from_secs(2);
+/// The server ends a watch after this many seconds, and up to a quarter more.
+const WATCH_SECONDS: u32 = 240;
+/// Annotation of the bookmark that ends a streamed list.
+const END_OF_LIST: &str = "k8s.io/initial-events-end";
 
 /// An event of the watch of a kind.
 #[derive(Debug)]
@@ -31,6 +50,8 @@ pub(super) enum KindUpdate {
     Applied(Arc<Object>),
     /// An object was deleted.
     Deleted(ObjectKey),
+    /// The API server denies access to the kind, which is not confirmed: a starting server denies everything.
+    Denied(String),
     /// The API server denies access to the kind.
     Forbidden(String),
     /// The kind cannot be read at the moment.
@@ -62,165 +83,375 @@ pub(super) struct WatchEventSender {
 }
 
 impl WatchEventSender {
-    /// Sends an event; returns false if the receiver is gone.
-    async fn send(&self, update: KindUpdate) -> bool {
+    async fn send(&self, update: KindUpdate) -> Result<(), Interruption> {
         let event = WatchEvent {
             kind: self.kind.clone(),
             number: self.number,
             update,
         };
-        self.tx.send(event).await.is_ok()
+        let sent = self.tx.send(event).await;
+        sent.map_err(|_| Interruption::ReceiverGone)
     }
 }
 
-/// Lists and watches a kind until the receiver of its events is gone.
-pub(super) async fn watch_kind(cluster: Cluster, resource: ApiResource, sender: WatchEventSender) {
-    let path = url_path(&resource);
-    let api: Api<ListedObject> = Api::all_with(cluster.client.clone(), &resource);
-    let paged = watcher::Config::default()
-        .page_size(PAGE_SIZE)
-        .any_semantic();
-    let streaming = paged.clone().streaming_lists();
-    let mut events = Box::pin(watch(api.clone(), streaming).backoff(ReconnectBackoff::default()));
-    let mut is_streaming = true;
-    let mut decoder = WatchDecoder {
-        filter: Arc::clone(&cluster.filter),
-        kind: sender.kind.clone(),
-        targets_only: sender.targets_only,
-        resource,
-        listing: None,
-        malformed: Vec::new(),
+/// Why a list or a watch ended.
+#[derive(Debug)]
+enum Interruption {
+    /// The receiver of the events is gone.
+    ReceiverGone,
+    /// The watch ended after its time, or was silent for long: it is opened again at once.
+    Renewal,
+    /// The server no longer has the events since the last one: a new list is needed.
+    Expired,
+    /// The server does not stream lists.
+    NoStreaming,
+    /// The server denies the verb.
+    Denied(&'static str, String),
+    /// The list or watch ended early, or failed.
+    Failed(String),
+}
+
+type Events = BoxStream<'static, kube::Result<ApiEvent<ListedObject>>>;
+
+/// The state of the watch of a kind.
+struct KindWatcher {
+    cluster: Cluster,
+    api: Api<ListedObject>,
+    /// Counts for its connection.
+    _connection: WatchConnection,
+    path: String,
+    sender: WatchEventSender,
+    decoder: ObjectDecoder,
+    backoff: RetryBackoff,
+    denials: Denials,
+    /// Whether lists are streamed.
+    is_streaming: bool,
+    /// Version of the last event; without it, the kind is listed.
+    version: Option<String>,
+    /// Whether the objects of the kind are known.
+    was_read: bool,
+    /// Whether a failure was reported since the kind was last read.
+    has_failed: bool,
+}
+
+/// Lists and watches a kind until the receiver of its events is gone. `was_read` is whether the receiver has objects of
+/// the kind, from a checkpoint or another watch.
+pub(super) async fn watch_kind(
+    cluster: Cluster,
+    resource: ApiResource,
+    sender: WatchEventSender,
+    was_read: bool,
+) {
+    sleep(random_up_to(START_JITTER)).await;
+    let connection = cluster.connections.acquire();
+    let mut watcher = KindWatcher {
+        api: Api::all_with(connection.client.clone(), &resource),
+        _connection: connection,
+        path: url_path(&resource),
+        decoder: ObjectDecoder {
+            filter: Arc::clone(&cluster.filter),
+            kind: sender.kind.clone(),
+            targets_only: sender.targets_only,
+            resource,
+            listing: Vec::new(),
+            malformed: Vec::new(),
+        },
+        sender,
+        backoff: RetryBackoff::default(),
+        denials: Denials::new(cluster.timeouts.forbidden_after),
+        is_streaming: true,
+        version: None,
+        was_read,
+        has_failed: false,
+        cluster,
     };
-    // After an error: the number of accepted watches at that time.
-    let mut opened_at_error: Option<u64> = None;
     loop {
-        let event = match opened_at_error {
-            None => events.next().await,
-            Some(opened) => tokio::select! {
-                event = events.next() => event,
-                () = cluster.calls.wait_for_watch(&path, opened) => {
-                    opened_at_error = None;
-                    // During a list, the end of the list marks the recovery.
-                    if decoder.listing.is_none() && !sender.send(KindUpdate::Resumed).await {
-                        return;
+        let read = match watcher.version.clone() {
+            Some(version) => watcher.resume(&version).await,
+            None if watcher.is_streaming => watcher.stream_list().await,
+            None => watcher.list_pages().await,
+        };
+        let recovered = match read {
+            Ok(()) => Ok(()),
+            Err(interruption) => watcher.recover(interruption).await,
+        };
+        if recovered.is_err() {
+            return;
+        }
+    }
+}
+
+impl KindWatcher {
+    /// Opens a watch that begins with all objects, and follows it.
+    async fn stream_list(&mut self) -> Result<(), Interruption> {
+        let params = WatchParams::streaming_lists().timeout(watch_seconds());
+        let mut events = match self.open(&params, "0").await {
+            // The server rejects the parameters: list in pages instead.
+            Ok(Err(Error::Api(status))) if matches!(status.code, 400 | 422) => {
+                return Err(Interruption::NoStreaming);
+            }
+            opened => opened?.map_err(|error| interruption(error, "watch"))?,
+        };
+        self.begin_list().await?;
+        loop {
+            let Ok(next) = timeout(self.cluster.timeouts.request, events.next()).await else {
+                return Err(no_answer(self.cluster.timeouts.request));
+            };
+            match next {
+                Some(Ok(ApiEvent::Added(object) | ApiEvent::Modified(object))) => {
+                    self.decoder.list(object);
+                }
+                Some(Ok(ApiEvent::Bookmark(bookmark))) => {
+                    if bookmark.metadata.annotations.contains_key(END_OF_LIST) {
+                        self.end_list(bookmark.metadata.resource_version).await?;
+                        return self.follow(events).await;
                     }
+                }
+                // A list has no deleted objects.
+                Some(Ok(ApiEvent::Deleted(_))) => {}
+                Some(Ok(ApiEvent::Error(status))) => {
+                    return Err(denial_or_failure(&status, "watch"));
+                }
+                Some(Err(error)) => return Err(interruption(error, "watch")),
+                None => return Err(Interruption::Failed("the list ended early".to_owned())),
+            }
+        }
+    }
+
+    /// Lists all objects in pages.
+    async fn list_pages(&mut self) -> Result<(), Interruption> {
+        self.begin_list().await?;
+        let limit = self.cluster.timeouts.page();
+        let mut params = ListParams {
+            limit: Some(PAGE_SIZE),
+            version_match: Some(VersionMatch::NotOlderThan),
+            resource_version: Some("0".to_owned()),
+            ..ListParams::default()
+        };
+        loop {
+            let Ok(page) = timeout(limit, self.api.list(&params)).await else {
+                return Err(no_answer(limit));
+            };
+            let page = page.map_err(|error| interruption(error, "list"))?;
+            page.items
+                .into_iter()
+                .for_each(|item| self.decoder.list(item));
+            params.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
+            if params.continue_token.is_none() {
+                let version = page.metadata.resource_version.unwrap_or_default();
+                return self.end_list(version).await;
+            }
+        }
+    }
+
+    /// Opens the watch again after the last event, and follows it.
+    async fn resume(&mut self, version: &str) -> Result<(), Interruption> {
+        let params = WatchParams {
+            bookmarks: true,
+            timeout: Some(watch_seconds()),
+            ..WatchParams::default()
+        };
+        let opened = self.open(&params, version).await;
+        let events = opened?.map_err(|error| interruption(error, "watch"))?;
+        self.denials.clear();
+        self.follow(events).await
+    }
+
+    /// Opens a watch: waits for the headers of the reply.
+    async fn open(
+        &self,
+        params: &WatchParams,
+        version: &str,
+    ) -> Result<Result<Events, Error>, Interruption> {
+        let limit = self.cluster.timeouts.request;
+        match timeout(limit, self.api.watch(params, version)).await {
+            Ok(opened) => Ok(opened.map(StreamExt::boxed)),
+            Err(_) => Err(no_answer(limit)),
+        }
+    }
+
+    /// Follows a watch until it ends.
+    async fn follow(&mut self, events: Events) -> Result<(), Interruption> {
+        let opened = Instant::now();
+        let ended = self.follow_events(events).await;
+        let is_stable = opened.elapsed() >= STABLE_AFTER;
+        if is_stable {
+            self.backoff.reset();
+        }
+        match ended {
+            Ok(()) if is_stable => Err(Interruption::Renewal),
+            Ok(()) => Err(Interruption::Failed(format!(
+                "the watch ended within {} s",
+                STABLE_AFTER.as_secs()
+            ))),
+            Err(interruption) => Err(interruption),
+        }
+    }
+
+    /// Follows a watch; returns `Ok` if the server ends it.
+    async fn follow_events(&mut self, mut events: Events) -> Result<(), Interruption> {
+        let silence = self.cluster.timeouts.watch_silence();
+        loop {
+            let limit = if self.has_failed {
+                SETTLE_TIME
+            } else {
+                silence
+            };
+            let event = match timeout(limit, events.next()).await {
+                Err(_) if self.has_failed => {
+                    self.resumed().await?;
                     continue;
                 }
-            },
-        };
-        let updates = match event {
-            None => return,
-            Some(Ok(event)) => decoder.decode(event),
-            // Not every API server streams lists: list in pages instead.
-            Some(Err(error)) if is_streaming && rejects_streaming(&error) => {
-                is_streaming = false;
-                decoder.listing = None;
-                events = Box::pin(
-                    watch(api.clone(), paged.clone()).backoff(ReconnectBackoff::default()),
-                );
-                continue;
+                Err(_) => return Err(Interruption::Renewal),
+                Ok(None) => return Ok(()),
+                Ok(Some(event)) => event.map_err(|error| interruption(error, "watch"))?,
+            };
+            let update = match event {
+                ApiEvent::Error(status) => return Err(denial_or_failure(&status, "watch")),
+                ApiEvent::Bookmark(bookmark) => {
+                    self.version = Some(bookmark.metadata.resource_version);
+                    None
+                }
+                ApiEvent::Added(object) | ApiEvent::Modified(object) => {
+                    self.follow_version(&object)?;
+                    self.decoder.applied(object)
+                }
+                ApiEvent::Deleted(object) => {
+                    self.follow_version(&object)?;
+                    Some(self.decoder.deleted(&object))
+                }
+            };
+            if self.has_failed {
+                self.resumed().await?;
             }
-            Some(Err(error)) => {
-                opened_at_error = Some(cluster.calls.opened(&path));
-                update_of_error(&error).into_iter().collect()
-            }
-        };
-        for update in updates {
-            if !sender.send(update).await {
-                return;
+            if let Some(update) = update {
+                self.sender.send(update).await?;
             }
         }
     }
-}
 
-/// Converts the events of a watch to [`KindUpdate`]s.
-struct WatchDecoder {
-    filter: Arc<WatchFilter>,
-    kind: GroupKind,
-    /// Whether only the target references of objects are kept.
-    targets_only: bool,
-    resource: ApiResource,
-    /// The objects of the current list so far.
-    listing: Option<Vec<Arc<Object>>>,
-    /// Malformed objects of the current list, which are reported after it.
-    malformed: Vec<KindUpdate>,
-}
-
-impl WatchDecoder {
-    /// Converts one event.
-    fn decode(&mut self, event: Event<ListedObject>) -> Vec<KindUpdate> {
-        let mut updates = Vec::new();
-        match event {
-            Event::Init => {
-                self.listing = Some(Vec::new());
-                self.malformed.clear();
-                updates.push(KindUpdate::Listing);
-            }
-            Event::InitApply(object) => match (self.parse(object), &mut self.listing) {
-                (Ok(Some(object)), Some(listing)) if self.filter.matches(&object) => {
-                    listing.push(object);
-                }
-                (Ok(_), _) => {}
-                (Err(message), _) => self.malformed.push(KindUpdate::Malformed(message)),
-            },
-            Event::InitDone => {
-                updates.extend(self.listing.take().map(KindUpdate::Listed));
-                updates.append(&mut self.malformed);
-            }
-            Event::Apply(object) => match self.parse(object) {
-                // The object may have matched the filter before.
-                Ok(Some(object)) if !self.filter.matches(&object) => {
-                    updates.push(KindUpdate::Deleted(object.key.clone()));
-                }
-                Ok(object) => updates.extend(object.map(KindUpdate::Applied)),
-                Err(message) => updates.push(KindUpdate::Malformed(message)),
-            },
-            Event::Delete(object) => updates.push(KindUpdate::Deleted(ObjectKey::new(
-                self.kind.clone(),
-                &*object.namespace().unwrap_or_default(),
-                &*object.name_any(),
-            ))),
+    fn follow_version(&mut self, object: &ListedObject) -> Result<(), Interruption> {
+        self.version.clone_from(&object.meta().resource_version);
+        match &self.version {
+            Some(_) => Ok(()),
+            None => Err(Interruption::Failed(
+                "an event has no resource version".to_owned(),
+            )),
         }
-        updates
     }
 
-    /// Parses an object and drops what is not needed of it.
-    fn parse(&self, object: ListedObject) -> Result<Option<Arc<Object>>, String> {
-        let object = parse(object, &self.resource)?;
-        let reduced = object.map(|object| match self.targets_only {
-            true => object.targets_only(),
-            false => object,
-        });
-        Ok(reduced.map(Arc::new))
+    async fn begin_list(&mut self) -> Result<(), Interruption> {
+        self.decoder.begin_list();
+        self.sender.send(KindUpdate::Listing).await
+    }
+
+    async fn end_list(&mut self, version: String) -> Result<(), Interruption> {
+        if version.is_empty() {
+            let message = "the list has no resource version";
+            return Err(Interruption::Failed(message.to_owned()));
+        }
+        self.version = Some(version);
+        self.was_read = true;
+        self.has_failed = false;
+        self.denials.clear();
+        for update in self.decoder.end_list() {
+            self.sender.send(update).await?;
+        }
+        Ok(())
+    }
+
+    async fn resumed(&mut self) -> Result<(), Interruption> {
+        self.has_failed = false;
+        self.sender.send(KindUpdate::Resumed).await
+    }
+
+    /// Reports an interruption, and waits until the next attempt is due. Returns an error if there shall be none.
+    async fn recover(&mut self, interruption: Interruption) -> Result<(), Interruption> {
+        tracing::debug!(kind = %self.sender.kind, ?interruption, "list or watch interrupted");
+        let mut max_delay = Duration::MAX;
+        match interruption {
+            Interruption::ReceiverGone => return Err(Interruption::ReceiverGone),
+            Interruption::NoStreaming => {
+                self.is_streaming = false;
+                return Ok(());
+            }
+            Interruption::Renewal => {
+                sleep(random_up_to(RENEWAL_JITTER)).await;
+                return Ok(());
+            }
+            Interruption::Expired => {
+                self.version = None;
+                self.sender.send(KindUpdate::Listing).await?;
+            }
+            Interruption::Denied(verb, message) => {
+                self.begin_recovery();
+                if !self.report_denial(verb, message).await? {
+                    max_delay = MAX_DENIED_DELAY;
+                }
+            }
+            Interruption::Failed(message) => {
+                self.begin_recovery();
+                self.sender.send(KindUpdate::Error(message)).await?;
+            }
+        }
+        let delay = self.backoff.next_delay().min(max_delay);
+        if self.cluster.health.pause(delay).await == PauseEnd::Recovered {
+            self.backoff.reset();
+        }
+        Ok(())
+    }
+
+    fn begin_recovery(&mut self) {
+        self.has_failed = true;
+        self.cluster.calls.record_failure(&self.path);
+        self.cluster.health.suspect();
+    }
+
+    /// Reports a denial, and whether it is confirmed.
+    async fn report_denial(
+        &mut self,
+        verb: &'static str,
+        message: String,
+    ) -> Result<bool, Interruption> {
+        let denied = KindUpdate::Denied(message.clone());
+        self.sender.send(denied).await?;
+        let (health, resource) = (&self.cluster.health, &self.decoder.resource);
+        let confirmed = self
+            .denials
+            .is_confirmed(health, resource, verb, self.was_read);
+        let is_confirmed = confirmed.await;
+        if is_confirmed {
+            self.sender.send(KindUpdate::Forbidden(message)).await?;
+        }
+        Ok(is_confirmed)
     }
 }
 
-/// The default backoff of kube, with jitter, divided by six: a server that is available again is
-/// reconnected to within ten seconds.
-#[derive(Default)]
-struct ReconnectBackoff(DefaultBackoff);
-
-impl Iterator for ReconnectBackoff {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
-        self.0.next().map(|delay| delay / 6)
-    }
+fn no_answer(limit: Duration) -> Interruption {
+    Interruption::Failed(format!(
+        "the API server did not answer within {} s",
+        limit.as_secs_f32()
+    ))
 }
 
-impl Backoff for ReconnectBackoff {
-    fn reset(&mut self) {
-        self.0.reset();
-    }
+/// A time after which the server ends a watch. It differs between kinds, so that they are not all resumed at once.
+fn watch_seconds() -> u32 {
+    let extra = random_up_to(Duration::from_secs(u64::from(WATCH_SECONDS / 4)));
+    WATCH_SECONDS.saturating_add(u32::try_from(extra.as_secs()).unwrap_or_default())
 }
 
-/// Reports whether the server does not support streaming lists: it rejects the parameters of the
-/// request.
-fn rejects_streaming(error: &watcher::Error) -> bool {
-    let is_invalid = |code: u16| matches!(code, 400 | 422);
+fn interruption(error: Error, verb: &'static str) -> Interruption {
     match error {
-        watcher::Error::WatchStartFailed(Error::Api(status)) => is_invalid(status.code),
-        _ => false,
+        Error::Api(status) => denial_or_failure(&status, verb),
+        error => Interruption::Failed(error_chain(&error)),
+    }
+}
+
+fn denial_or_failure(status: &Status, verb: &'static str) -> Interruption {
+    match status.code {
+        403 => Interruption::Denied(verb, status.message.clone()),
+        410 => Interruption::Expired,
+        _ => Interruption::Failed(status_message(status)),
     }
 }
 
@@ -232,73 +463,4 @@ pub(super) fn url_path(resource: &ApiResource) -> String {
         "/apis"
     };
     format!("{root}/{}/{}", resource.api_version, resource.plural)
-}
-
-/// Converts an error of a watch; `None` if the watch recovers from it by itself.
-fn update_of_error(error: &watcher::Error) -> Option<KindUpdate> {
-    use watcher::Error::{
-        InitialListFailed, NoResourceVersion, WatchError, WatchFailed, WatchStartFailed,
-    };
-    match error {
-        InitialListFailed(Error::Api(status)) | WatchStartFailed(Error::Api(status))
-            if status.is_forbidden() =>
-        {
-            Some(KindUpdate::Forbidden(status.message.clone()))
-        }
-        // The resource version has expired: a new list follows.
-        WatchError(status) if status.code == 410 => None,
-        WatchError(status) if status.code == 403 => {
-            Some(KindUpdate::Forbidden(status.message.clone()))
-        }
-        WatchError(status) => Some(KindUpdate::Error(status.message.clone())),
-        InitialListFailed(error) | WatchStartFailed(error) | WatchFailed(error) => {
-            Some(KindUpdate::Error(error_chain(error)))
-        }
-        NoResourceVersion => Some(KindUpdate::Error(error.to_string())),
-    }
-}
-
-/// Formats an error with its causes; a cause that its parent already includes is omitted.
-pub(super) fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(error) = next {
-        let cause = error.to_string();
-        if !text.contains(&cause) {
-            text = format!("{text}: {cause}");
-        }
-        next = error.source();
-    }
-    text
-}
-
-/// Parses an object. Items of lists have no `apiVersion` and `kind`, so these are added first. One that cannot be read is
-/// known by its name, if it has one.
-fn parse(listed: ListedObject, resource: &ApiResource) -> Result<Option<Object>, String> {
-    let is_cut = listed.is_cut;
-    let name = listed.name_any();
-    let mut value = listed.value;
-    if let Value::Object(fields) = &mut value {
-        fields.insert("apiVersion".to_owned(), resource.api_version.clone().into());
-        fields.insert("kind".to_owned(), resource.kind.clone().into());
-    }
-    let message = |reason: &str| format!("cannot be read: {reason}");
-    match parse_object(value, None) {
-        Ok(object) => Ok(object.map(|object| match is_cut {
-            true => Object {
-                unreadable: Some(message(&format!("it is {}", too_deep())).into()),
-                ..object
-            },
-            false => object,
-        })),
-        Err(InvalidObject {
-            key: Some(key),
-            message: reason,
-        }) => Ok(Some(unreadable_object(
-            key,
-            &resource.api_version,
-            &message(&reason),
-        ))),
-        Err(invalid) => Err(format!("{name}: {}", invalid.message)),
-    }
 }

@@ -6,23 +6,35 @@
 //! its watch is retried.
 
 mod api_requests;
+mod backoff;
 mod change_collector;
 mod connect;
+mod connections;
+mod denial;
 mod discovery;
+mod errors;
+mod freshness;
 mod identity;
 mod kind_watch;
 mod listed_object;
+mod object_decoder;
 mod reviews;
+mod server_health;
 mod watch_filter;
 mod watcher;
 
+#[cfg(test)]
+mod fake_api_server;
+#[cfg(test)]
+mod outage_tests;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::SystemTime;
 
 use entail_core::model::{Change, GroupKind, ObjectKey};
+use tokio::time::Instant;
 
 pub use api_requests::{ApiRequestCounts, ApiRequestRecorder};
-pub use connect::{Cluster, ClusterConfig, ClusterError};
+pub use connect::{ApiTimeouts, Cluster, ClusterConfig, ClusterError};
 pub use reviews::{AuthenticatedUser, ReviewClient};
 pub use watch_filter::WatchFilter;
 pub use watcher::watch;
@@ -63,5 +75,5 @@ pub struct ClusterUpdate {
     pub is_loading: bool,
     /// When all readable kinds were last in sync: the oldest of the times at which each kind last
     /// received data. The API server sends a bookmark about every minute if nothing changes.
-    pub synced_at: Option<SystemTime>,
+    pub synced_at: Option<Instant>,
 }

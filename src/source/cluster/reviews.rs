@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::Cluster;
-use super::kind_watch::error_chain;
+use super::errors::error_chain;
 use entail_core::model::{GroupKind, groups};
 
 /// Timeout of one review.

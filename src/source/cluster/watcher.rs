@@ -2,80 +2,73 @@
 //! batches.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::{self, BoxFuture, OptionFuture};
 use kube::core::ApiResource;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use super::change_collector::ChangeCollector;
+use super::discovery::{DiscoverySchedule, Served};
+use super::freshness::FreshnessClock;
 use super::kind_watch::{self, WatchEvent, WatchEventSender};
-use super::{Cluster, ClusterUpdate, DesiredKinds, KnownObjects, discovery};
+use super::{Cluster, ClusterUpdate, DesiredKinds, KnownObjects};
 use entail_core::model::GroupKind;
 
 /// Maximum number of events that wait to be collected.
 const EVENT_QUEUE_CAPACITY: usize = 1_024;
-/// Timeout of discovery, during which no events are collected.
-const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often an update is sent if only `synced_at` changes.
 const SYNC_REPORT_INTERVAL: Duration = Duration::from_secs(10);
+/// How often the age of what was heard of each kind is checked.
+const FRESHNESS_INTERVAL: Duration = Duration::from_secs(1);
 /// How long events are collected for one update.
 const BATCH_WINDOW: Duration = Duration::from_millis(10);
-/// Delays between the first discoveries after a CRD has changed: the server takes a while to serve
-/// the kind.
-const DISCOVERY_BACKOFF: [Duration; 5] = [
-    Duration::from_millis(100),
-    Duration::from_millis(400),
-    Duration::from_secs(1),
-    Duration::from_secs(3),
-    Duration::from_secs(10),
-];
-/// Delay between discoveries after those of [`DISCOVERY_BACKOFF`].
-const DISCOVERY_INTERVAL: Duration = Duration::from_secs(60);
+/// A deadline that is not reached.
+const NEVER: Duration = Duration::from_secs(3600);
+
+/// What a discovery has found out.
+struct Discovered {
+    /// The UID of the cluster, if it was asked for and is known.
+    uid: Option<String>,
+    served: Served,
+}
 
 /// The state of all watches of a cluster.
-struct ClusterWatcher {
-    cluster: Cluster,
+pub(super) struct ClusterWatcher {
+    pub(super) cluster: Cluster,
     desired: watch::Receiver<DesiredKinds>,
-    /// The desired kinds at the last discovery, and those of which only the target references are kept.
-    discovered_for: (BTreeSet<GroupKind>, BTreeSet<GroupKind>),
+    discovery: DiscoverySchedule,
     events: mpsc::Sender<WatchEvent>,
     tasks: JoinSet<()>,
-    watches: BTreeMap<GroupKind, KindWatch>,
+    pub(super) watches: BTreeMap<GroupKind, KindWatch>,
     /// Desired kinds that are not served.
     unserved: BTreeSet<GroupKind>,
     /// Desired kinds with an established CRD that discovery does not return yet.
     awaiting_discovery: BTreeSet<GroupKind>,
     /// Kinds that had a CRD at some discovery.
     kinds_with_crd: BTreeSet<GroupKind>,
-    collector: ChangeCollector,
-    /// Why the last discovery failed.
-    discovery_error: Option<String>,
+    pub(super) collector: ChangeCollector,
     /// Number of the last update.
     number: u64,
     /// Number of the last update that can change the desired kinds.
     last_deciding_update: u64,
-    /// Number of discoveries since a CRD changed.
-    discoveries: usize,
-    /// When the next discovery is due.
-    discover_at: Instant,
-    /// Whether a CRD has changed since the last discovery.
-    needs_discovery: bool,
-    /// Whether discovery has run, with or without success.
-    has_discovered: bool,
     /// UID of the cluster of the restored checkpoint, until it has been compared.
     unverified: Option<String>,
     /// Number of started watch tasks.
     started_watches: u64,
     /// Problems and completeness of the last update.
     last_sent: Option<(Vec<(String, String)>, bool)>,
-    synced_at: Option<SystemTime>,
+    pub(super) synced_at: Option<Instant>,
 }
 
 /// The watch of a kind.
-struct KindWatch {
+pub(super) struct KindWatch {
     resource: ApiResource,
+    /// URL path of the resource.
+    pub(super) path: String,
     /// Whether only the target references of objects are kept.
     targets_only: bool,
     task: AbortHandle,
@@ -92,46 +85,36 @@ pub async fn watch(
     updates: mpsc::Sender<ClusterUpdate>,
 ) {
     let (sender, mut events) = mpsc::channel(EVENT_QUEUE_CAPACITY);
-    let mut collector = ChangeCollector::default();
-    collector.seed(known.objects);
-    let mut watcher = ClusterWatcher {
-        cluster,
-        desired,
-        discovered_for: Default::default(),
-        events: sender,
-        tasks: JoinSet::new(),
-        watches: BTreeMap::new(),
-        unserved: BTreeSet::new(),
-        awaiting_discovery: BTreeSet::new(),
-        kinds_with_crd: BTreeSet::new(),
-        collector,
-        discovery_error: Some("API discovery has not run yet".to_owned()),
-        number: 0,
-        last_deciding_update: 0,
-        discoveries: 0,
-        discover_at: Instant::now(),
-        needs_discovery: false,
-        has_discovered: false,
-        unverified: known.unverified,
-        started_watches: 0,
-        last_sent: None,
-        synced_at: None,
-    };
+    let mut recoveries = cluster.health.recoveries();
+    let mut watcher = ClusterWatcher::new(cluster, desired, known, sender);
+    let mut discovering: Option<BoxFuture<'static, Discovered>> = None;
     // When the collected changes are sent, if there are any.
     let mut flush_at: Option<Instant> = None;
-    let mut sync_report = tokio::time::interval(SYNC_REPORT_INTERVAL);
+    let mut sync_report = interval(SYNC_REPORT_INTERVAL);
+    let mut freshness = FreshnessClock::default();
+    let mut freshness_check = interval(FRESHNESS_INTERVAL);
+    freshness_check.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        let flush = flush_at.unwrap_or_else(|| Instant::now() + DISCOVERY_INTERVAL);
+        let flush = flush_at.unwrap_or_else(|| Instant::now() + NEVER);
+        let is_discovering = discovering.is_some();
         tokio::select! {
             () = updates.closed() => return,
             changed = watcher.desired.changed() => {
                 if changed.is_err() {
                     return;
                 }
-                watcher.update_desired().await;
+                watcher.follow_desired();
             }
-            () = sleep_until(watcher.discover_at) => watcher.discover().await,
+            () = sleep_until(watcher.discovery.due_at), if !is_discovering => {
+                discovering = Some(watcher.begin_discovery());
+            }
+            Some(discovered) = OptionFuture::from(discovering.as_mut()), if is_discovering => {
+                discovering = None;
+                watcher.finish_discovery(discovered);
+            }
+            Ok(()) = recoveries.changed() => watcher.discovery.retry(),
             Some(event) = events.recv() => watcher.handle(event),
+            _ = freshness_check.tick() => watcher.check_freshness(&mut freshness),
             _ = sync_report.tick() => {
                 // While events wait, the sent objects are not in sync.
                 let is_later = flush_at.is_none() && events.is_empty() && watcher.has_later_sync();
@@ -154,65 +137,84 @@ pub async fn watch(
 }
 
 impl ClusterWatcher {
-    /// Applies changed desired kinds: runs discovery at once.
-    async fn update_desired(&mut self) {
-        let differs = {
-            let desired = self.desired.borrow_and_update();
-            let (kinds, targets_only) = &self.discovered_for;
-            desired.kinds != *kinds || desired.targets_only != *targets_only
-        };
-        if differs {
-            self.discoveries = 0;
-            self.discover().await;
+    fn new(
+        cluster: Cluster,
+        desired: watch::Receiver<DesiredKinds>,
+        known: KnownObjects,
+        events: mpsc::Sender<WatchEvent>,
+    ) -> Self {
+        let mut collector = ChangeCollector::default();
+        collector.seed(known.objects);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(cluster.health.clone().run());
+        Self {
+            cluster,
+            desired,
+            discovery: DiscoverySchedule::new(),
+            events,
+            tasks,
+            watches: BTreeMap::new(),
+            unserved: BTreeSet::new(),
+            awaiting_discovery: BTreeSet::new(),
+            kinds_with_crd: BTreeSet::new(),
+            collector,
+            number: 0,
+            last_deciding_update: 0,
+            unverified: known.unverified,
+            started_watches: 0,
+            last_sent: None,
+            synced_at: None,
         }
     }
 
-    /// Runs discovery and watches the desired kinds that are served.
-    async fn discover(&mut self) {
-        let (desired, targets_only) = {
-            let desired = self.desired.borrow_and_update();
-            (desired.kinds.clone(), desired.targets_only.clone())
-        };
-        self.needs_discovery = false;
-        let with_crd = desired
-            .iter()
-            .filter(|kind| self.collector.crd(kind).is_some());
+    /// Applies changed desired kinds: runs discovery at once.
+    fn follow_desired(&mut self) {
+        self.discovery.follow(&self.desired.borrow_and_update());
+    }
+
+    /// Begins the discovery of the desired kinds, and of the UID of the cluster if a checkpoint is to be compared with it:
+    /// if the API server did not respond at the start, it is asked again with each discovery.
+    fn begin_discovery(&mut self) -> BoxFuture<'static, Discovered> {
+        let desired = self.desired.borrow_and_update().clone();
+        let with_crd = desired.kinds.iter();
+        let with_crd = with_crd.filter(|kind| self.collector.crd(kind).is_some());
         self.kinds_with_crd.extend(with_crd.cloned());
-        let delay = DISCOVERY_BACKOFF
-            .get(self.discoveries)
-            .copied()
-            .unwrap_or(DISCOVERY_INTERVAL);
-        self.discoveries += 1;
-        self.verify_checkpoint().await;
-        let discovery = discovery::served_resources(&self.cluster, &desired);
-        let served = match timeout(DISCOVERY_TIMEOUT, discovery).await {
-            Ok(served) => served.map_err(|error| kind_watch::error_chain(&error)),
-            Err(_) => Err("API discovery timed out".to_owned()),
+        let served = self.discovery.begin(&self.cluster, desired);
+        let has_checkpoint = self.unverified.is_some();
+        let cluster = self.cluster.clone();
+        let uid = async move {
+            match has_checkpoint {
+                true => cluster.uid().await.map(str::to_owned).ok(),
+                false => None,
+            }
         };
+        future::join(uid, served)
+            .map(|(uid, served)| Discovered { uid, served })
+            .boxed()
+    }
+
+    /// Watches the desired kinds that are served.
+    fn finish_discovery(&mut self, Discovered { uid, served }: Discovered) {
+        if let Some(uid) = uid {
+            self.verify_checkpoint(&uid);
+        }
         match served {
             Ok(served) => {
-                self.discovery_error = None;
+                self.discovery.finish(None);
                 self.cluster.resources.update(&served);
-                self.update_watches(&desired, &targets_only, served);
+                let desired = self.discovery.asked_for.clone();
+                self.update_watches(&desired.kinds, &desired.targets_only, served);
             }
             Err(error) => {
-                // Without discovery no watch can be started, so the delay stays short.
-                self.discoveries = self.discoveries.min(DISCOVERY_BACKOFF.len() - 2);
-                self.discovery_error = Some(error);
+                self.cluster.health.suspect();
+                self.discovery.finish(Some(error));
             }
         }
-        self.has_discovered = true;
-        self.discovered_for = (desired, targets_only);
-        self.discover_at = Instant::now() + delay;
     }
 
-    /// Discards the objects of the restored checkpoint if they are of another cluster. If the API server did not respond
-    /// at the start, this is known only now. Tried again at each discovery: without the API server nothing can be listed.
-    async fn verify_checkpoint(&mut self) {
-        let Some(expected) = &self.unverified else {
-            return;
-        };
-        let Ok(uid) = self.cluster.uid().await else {
+    /// Discards the objects of the restored checkpoint if they are of another cluster than the one with this UID.
+    fn verify_checkpoint(&mut self, uid: &str) {
+        let Some(expected) = self.unverified.take() else {
             return;
         };
         if uid != expected {
@@ -221,7 +223,6 @@ impl ClusterWatcher {
             );
             self.collector.discard_restored();
         }
-        self.unverified = None;
     }
 
     /// Stops the watches of kinds that are no longer desired or served, and starts the missing ones.
@@ -324,9 +325,12 @@ impl ClusterWatcher {
             number,
             tx: self.events.clone(),
         };
-        let task = kind_watch::watch_kind(self.cluster.clone(), resource.clone(), sender);
+        let was_read = self.collector.was_read(kind);
+        let cluster = self.cluster.clone();
+        let task = kind_watch::watch_kind(cluster, resource.clone(), sender, was_read);
         let watch = KindWatch {
             resource: resource.clone(),
+            path: kind_watch::url_path(resource),
             targets_only,
             task: self.tasks.spawn(task),
             number,
@@ -356,28 +360,22 @@ impl ClusterWatcher {
             return;
         }
         if kind.is_crd() {
-            self.discoveries = 0;
-            self.needs_discovery = true;
-            let soon = Instant::now() + DISCOVERY_BACKOFF[0];
-            self.discover_at = self.discover_at.min(soon);
+            self.discovery.follow_crds();
         }
         self.collector.apply(&kind, update);
     }
 
     /// See [`ClusterUpdate::is_complete`].
-    fn is_complete(&self) -> bool {
-        self.discovery_error.is_none()
-            && !self.needs_discovery
+    pub(super) fn is_complete(&self) -> bool {
+        self.discovery.error.is_none()
+            && !self.discovery.is_pending()
             && self.collector.is_complete()
             && !self.awaits_desired_kinds()
     }
 
     /// See [`ClusterUpdate::is_loading`].
     fn is_loading(&self) -> bool {
-        !self.has_discovered
-            || self.needs_discovery
-            || self.awaits_desired_kinds()
-            || self.collector.is_loading()
+        self.discovery.is_pending() || self.awaits_desired_kinds() || self.collector.is_loading()
     }
 
     /// Reports whether the desired kinds do not yet reflect all updates that can change them.
@@ -388,7 +386,7 @@ impl ClusterWatcher {
     fn problems(&self) -> Vec<(String, String)> {
         let mut problems = self.collector.problems();
         let url = &self.cluster.url;
-        let discovery = self.discovery_error.iter();
+        let discovery = self.discovery.error.iter();
         problems.extend(discovery.map(|error| (url.clone(), error.clone())));
         problems
     }
@@ -396,26 +394,6 @@ impl ClusterWatcher {
     fn has_changes(&self) -> bool {
         let current = (self.problems(), self.is_complete());
         !self.collector.is_empty() || self.last_sent.as_ref() != Some(&current)
-    }
-
-    /// Returns when all readable kinds were last in sync; `None` if they are not in sync now.
-    fn last_sync(&self) -> Option<SystemTime> {
-        if !self.is_complete() || self.collector.has_stale_kinds() {
-            return None;
-        }
-        let readable = self.watches.iter();
-        let readable = readable.filter(|(kind, _)| self.collector.is_complete_kind(kind));
-        let calls = &self.cluster.calls;
-        let contacts =
-            readable.map(|(_, watch)| calls.last_contact(&kind_watch::url_path(&watch.resource)));
-        // `None` is the minimum: a kind without any contact is not in sync.
-        contacts.min().flatten()
-    }
-
-    /// Reports whether all kinds were in sync later than the last update says.
-    fn has_later_sync(&self) -> bool {
-        let last_sync = self.last_sync();
-        last_sync.is_some() && last_sync > self.synced_at
     }
 
     /// Takes the collected changes as the next update.
