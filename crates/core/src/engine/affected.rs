@@ -51,30 +51,12 @@ impl PathEngine {
         slot: usize,
         selection: Option<&PathSelection>,
     ) -> Result<Vec<NodeId>, InternalError> {
+        if kind.profile().class == PolicyClass::Direct {
+            return self.affected_directly(number, kind, slot, selection);
+        }
         let mut chains = ChainTable::new(self, number, kind);
         let mut contributors = Contributors::new(self);
         let mut found = BTreeSet::new();
-        if kind.profile().class == PolicyClass::Direct {
-            let survey;
-            let entries = match selection {
-                Some(selection) => selection.entries(),
-                None => {
-                    survey = self.survey()?;
-                    survey.entries()
-                }
-            };
-            for group in self.groups(entries, false)? {
-                let Some(chain) = chains.at_scope(group.state, group.object)? else {
-                    continue;
-                };
-                for (policy, nodes) in contributors.of(kind, chain, &chains)? {
-                    if *policy == slot {
-                        nodes.iter().for_each(|node| self.affect(*node, &mut found));
-                    }
-                }
-            }
-            return Ok(found.into_iter().collect());
-        }
         let kind_survey = KindSurvey::new(self, kind)?;
         let first_step = |state, node| {
             if selection.is_some_and(|selection| !selection.ends_at(node, state)) {
@@ -108,6 +90,38 @@ impl PathEngine {
             for (node, prefix) in kind_survey.nodes(entry, &chain)? {
                 if first < prefix {
                     self.affect(node, &mut found);
+                }
+            }
+        }
+        Ok(found.into_iter().collect())
+    }
+
+    /// The nodes that a policy of a direct kind affects: those that it is attached to, on paths where it contributes.
+    fn affected_directly(
+        &self,
+        number: usize,
+        kind: &PolicyKind,
+        slot: usize,
+        selection: Option<&PathSelection>,
+    ) -> Result<Vec<NodeId>, InternalError> {
+        let mut chains = ChainTable::new(self, number, kind);
+        let mut contributors = Contributors::new(self);
+        let mut found = BTreeSet::new();
+        let survey;
+        let entries = match selection {
+            Some(selection) => selection.entries(),
+            None => {
+                survey = self.survey()?;
+                survey.entries()
+            }
+        };
+        for group in self.groups(entries, false)? {
+            let Some(chain) = chains.at_scope(group.state, group.object)? else {
+                continue;
+            };
+            for (policy, nodes) in contributors.of(kind, chain, &chains)? {
+                if *policy == slot {
+                    nodes.iter().for_each(|node| self.affect(*node, &mut found));
                 }
             }
         }
