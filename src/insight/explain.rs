@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use prost::Message;
 
 use super::lookup::{incomplete_kinds, is_requested, requested_kinds};
-use super::paths::{MAX_PAGE_BYTES, Page, no_path_failure, page, token};
+use super::paths::{no_path_failure, page, token};
 use super::status::scope_levels;
 use super::subject::SubjectNodes;
 use super::visible::Visible;
@@ -54,32 +54,30 @@ pub fn explain(
             explain_object(snapshot, &kinds, (&subject, &request.name), visibility)?
         }
     };
-    let Page { first, size } = page(snapshot, request.page_size, &request.page_token)?;
-    let (count, mut next, mut bytes) = (groups.len(), first, 0);
+    let page = page(snapshot, request.page_size, &request.page_token)?;
+    let count = groups.len();
+    let explained = groups
+        .into_iter()
+        .enumerate()
+        .skip(page.first)
+        .take_while(|_| visibility.budget().step())
+        .filter_map(|(number, ((kind, _), (chain, paths)))| {
+            let (_, kind) = kinds.get(kind)?;
+            let explained = explanation(world, kind, &chain);
+            let silent = explained.units.is_empty() && explained.nodes.is_empty();
+            let policy = explained.policy.as_ref();
+            let has_more = policy.is_some_and(|p| !p.rejected.is_empty() || p.unknown.is_some());
+            let kinds = vec![explained];
+            (!silent || has_more).then_some((number, v1::PathExplanation { paths, kinds }))
+        });
+    let (mut room, mut next) = (page.room(), count);
     let mut paths: Vec<v1::PathExplanation> = Vec::new();
-    for ((kind, _), (chain, names)) in groups.into_iter().skip(first) {
-        if paths.len() >= size || !visibility.budget().step() {
+    for (number, explained) in explained {
+        if !room.take(explained.encoded_len()) {
+            next = number;
             break;
         }
-        next += 1;
-        let Some((_, kind)) = kinds.get(kind) else {
-            continue;
-        };
-        let explained = explanation(world, kind, &chain);
-        let policy = explained.policy.as_ref();
-        let has_more = policy.is_some_and(|p| !p.rejected.is_empty() || p.unknown.is_some());
-        if !explained.units.is_empty() || !explained.nodes.is_empty() || has_more {
-            let entry = v1::PathExplanation {
-                paths: names,
-                kinds: vec![explained],
-            };
-            bytes += entry.encoded_len();
-            if bytes > MAX_PAGE_BYTES && !paths.is_empty() {
-                next -= 1;
-                break;
-            }
-            paths.push(entry);
-        }
+        paths.push(explained);
     }
     visibility.budget().check()?;
     let version = snapshot.version();

@@ -38,10 +38,10 @@ pub fn list_paths(
         counts: Counts::of(engine, &subject_nodes, &request.levels),
         levels: &request.levels,
         visible: Visible::new(engine, visibility),
-        page,
+        first,
+        room: page.room(),
         listed: 0,
         paths: Vec::new(),
-        bytes: 0,
         more: false,
     };
     if subject == QuerySubject::All && !visibility.is_unrestricted() {
@@ -130,11 +130,12 @@ struct PageLister<'s> {
     counts: Counts,
     levels: &'s [String],
     visible: Visible<'s>,
-    page: Page,
+    /// Number of paths before the page.
+    first: usize,
+    room: PageRoom,
     /// Number of listed paths so far, on this page or before it.
     listed: usize,
     paths: Vec<String>,
-    bytes: usize,
     /// Whether there are paths after the page.
     more: bool,
 }
@@ -148,7 +149,7 @@ impl PathVisitor<bool> for PageLister<'_> {
         }
         // A subtree is skipped only if all of it is visible: otherwise its count is not known.
         let after = self.listed.saturating_add(count);
-        let before_page = self.visible.is_covered(depth) && after <= self.page.first;
+        let before_page = self.visible.is_covered(depth) && after <= self.first;
         if before_page {
             self.listed = after;
         }
@@ -162,10 +163,8 @@ impl PathVisitor<bool> for PageLister<'_> {
         let depth = path.resolved.len().saturating_sub(1);
         let (visible, below) = self.visible.look(path.name, depth);
         if visible && path.state && is_at(self.levels, path.node.level) {
-            if self.listed >= self.page.first {
-                self.bytes += path.name.len();
-                let is_full = self.bytes > MAX_PAGE_BYTES && !self.paths.is_empty();
-                if is_full || self.paths.len() >= self.page.size {
+            if self.listed >= self.first {
+                if !self.room.take(path.name.len()) {
                     self.more = true;
                     return WalkControl::Stop;
                 }
@@ -184,6 +183,38 @@ impl PathVisitor<bool> for PageLister<'_> {
 pub(super) struct Page {
     pub first: usize,
     pub size: usize,
+}
+
+/// The room that is left on a page.
+pub(super) struct PageRoom {
+    entries: usize,
+    bytes: usize,
+    is_empty: bool,
+}
+
+impl Page {
+    /// Returns the room of the whole page.
+    pub fn room(&self) -> PageRoom {
+        PageRoom {
+            entries: self.size,
+            bytes: MAX_PAGE_BYTES,
+            is_empty: true,
+        }
+    }
+}
+
+impl PageRoom {
+    /// Takes the place of an entry of a number of bytes; returns `false` if there is none. The first
+    /// entry has a place whatever its size.
+    pub fn take(&mut self, bytes: usize) -> bool {
+        let fits = self.is_empty || (self.entries > 0 && bytes <= self.bytes);
+        if fits {
+            self.entries = self.entries.saturating_sub(1);
+            self.bytes = self.bytes.saturating_sub(bytes);
+            self.is_empty = false;
+        }
+        fits
+    }
 }
 
 /// Reads the page of a request.

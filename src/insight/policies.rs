@@ -5,7 +5,7 @@ use std::sync::Arc;
 use prost::Message;
 
 use super::lookup::{is_requested, requested_kinds, unknown_kinds};
-use super::paths::{MAX_PAGE_BYTES, Page, page};
+use super::paths::page;
 use super::visible::visible_paths;
 use super::waypoints::idle_references;
 use super::{Failure, Visibility, parameters};
@@ -55,10 +55,10 @@ pub fn list_policies(
         }
     }
     all.sort();
-    let Page { first, size } = page(snapshot, request.page_size, &request.page_token)?;
+    let page = page(snapshot, request.page_size, &request.page_token)?;
+    let mut room = page.room();
     let mut policies: Vec<v1::PolicyStatus> = Vec::new();
-    let mut bytes = 0;
-    for (.., (number, index)) in all.iter().skip(first).take(size) {
+    for (.., (number, index)) in all.iter().skip(page.first).take(page.size) {
         visibility.budget().check()?;
         let kind = world.kinds().get(*number);
         let Some((kind, policy)) = kind.and_then(|kind| Some((kind, kind.policy_at(*index)?)))
@@ -67,13 +67,12 @@ pub fn list_policies(
         };
         let status = statuses.of(*number, *index).cloned().unwrap_or_default();
         let listed = message(world, kind, (*index, policy), &status, visibility);
-        bytes += listed.encoded_len();
-        if bytes > MAX_PAGE_BYTES && !policies.is_empty() {
+        if !room.take(listed.encoded_len()) {
             break;
         }
         policies.push(listed);
     }
-    let next = first.saturating_add(policies.len());
+    let next = page.first.saturating_add(policies.len());
     let version = snapshot.version();
     Ok(v1::ListPoliciesResponse {
         next_page_token: super::paths::token(snapshot, next, all.len()),

@@ -8,7 +8,7 @@ use prost::Message;
 
 use super::failure::shortened;
 use super::lookup::unknown_kinds;
-use super::paths::{MAX_PAGE_BYTES, Page, page, token};
+use super::paths::{Page, PageRoom, page, token};
 use super::policies::{message, statuses};
 use super::visible::{Visible, visible_paths};
 use super::{Failure, QuerySubject, Visibility};
@@ -56,7 +56,7 @@ pub(super) fn reach(
     let engine = snapshot.engine();
     let named = PolicyRef::of(&policy.key);
     let of = (number, &**kind, index);
-    let found = paths(engine, of, (&named, &requested), range, visibility);
+    let mut found = paths(engine, of, (&named, &requested), range, visibility);
     visibility.budget().check()?;
     let status = match range.first {
         0 => {
@@ -72,12 +72,8 @@ pub(super) fn reach(
     if !found.has_more {
         let affected = objects_of(snapshot, (number, index), visibility)?;
         let first = next.saturating_sub(found.count);
-        let left = range.size.saturating_sub(found.paths.len());
-        let mut bytes = found.bytes;
-        has_more = affected.len() > first.saturating_add(left);
-        for object in affected.into_iter().skip(first).take(left) {
-            bytes += object.len();
-            if bytes > MAX_PAGE_BYTES && next > range.first {
+        for object in affected.into_iter().skip(first) {
+            if !found.room.take(object.len()) {
                 has_more = true;
                 break;
             }
@@ -185,12 +181,12 @@ struct Reach<'e> {
 }
 
 /// The paths of a page.
-#[derive(Default)]
 struct FoundPaths {
     /// Number of paths so far, on this page or before it.
     count: usize,
     paths: Vec<v1::AffectedPath>,
-    bytes: usize,
+    /// The room that the paths leave.
+    room: PageRoom,
     has_more: bool,
 }
 
@@ -252,9 +248,7 @@ impl Reach<'_> {
             effective_units: shares.0.clone(),
             overridden_units: shares.1.clone(),
         };
-        found.bytes += affected.encoded_len();
-        let is_full = found.bytes > MAX_PAGE_BYTES && !found.paths.is_empty();
-        if is_full || found.paths.len() >= self.range.size {
+        if !found.room.take(affected.encoded_len()) {
             found.has_more = true;
             return Ok(WalkControl::Stop);
         }
@@ -321,7 +315,12 @@ fn paths(
         shares_by_chain: HashMap::new(),
         reaches: HashMap::new(),
         range,
-        found: FoundPaths::default(),
+        found: FoundPaths {
+            count: 0,
+            paths: Vec::new(),
+            room: range.room(),
+            has_more: false,
+        },
         failed: None,
     };
     let walked = engine.visit(None, 0, |state, node| engine.after(state, node), &mut reach);

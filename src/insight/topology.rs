@@ -6,7 +6,7 @@ use hashbrown::{HashMap, HashSet};
 use prost::Message;
 
 use super::lookup::incomplete_kinds;
-use super::paths::{MAX_PAGE_BYTES, Page, page, token};
+use super::paths::{Page, page, token};
 use super::visible::{Visible, prepare};
 use super::{Failure, Visibility};
 use crate::api::{policy_ref, v1};
@@ -154,12 +154,11 @@ impl Graph {
             later.push(v1::TopologyEdge { from, to });
         }
         let mut taken = (Vec::new(), Vec::new());
-        let mut bytes = 0;
-        for node in self.nodes.into_iter().skip(page.first).take(page.size) {
+        let mut room = page.room();
+        for node in self.nodes.into_iter().skip(page.first) {
             let edges = edges.remove(&node.id).unwrap_or_default();
-            bytes += node.encoded_len();
-            bytes += edges.iter().map(Message::encoded_len).sum::<usize>();
-            if bytes > MAX_PAGE_BYTES && !taken.0.is_empty() {
+            let bytes: usize = edges.iter().map(Message::encoded_len).sum();
+            if !room.take(node.encoded_len() + bytes) {
                 break;
             }
             taken.0.push(node);
