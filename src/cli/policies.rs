@@ -4,7 +4,7 @@ use super::CliError;
 use super::render::spec::policy_name;
 use super::session::{Session, is_selected};
 use crate::api::v1;
-use crate::insight::{FailureCode, PAGE_SIZE, QueryError};
+use crate::insight::{FailureCode, QueryError};
 use v1::list_affected_request::Subject;
 
 /// Maximum number of suggestions for a name that is not found.
@@ -65,30 +65,16 @@ pub(super) fn get_policy(
     Ok(NamedPolicy { status, reply })
 }
 
-/// Queries all policies, page by page.
+/// Queries all policies.
 pub(super) fn list_policies(session: &mut Session) -> Result<PolicyList, CliError> {
-    let mut request = v1::ListPoliciesRequest {
-        kinds: session.kinds.clone(),
-        page_size: PAGE_SIZE,
-        page_token: String::new(),
-    };
-    let mut all = PolicyList {
-        policies: Vec::new(),
-        kinds: Vec::new(),
-        parameters: Vec::new(),
-    };
-    loop {
-        let page = session.backend.list_policies(request.clone());
-        let page = page.map_err(|error| session.failure(error))?;
-        session.check_version(page.version.as_ref())?;
-        all.policies.extend(page.policies);
-        all.kinds = page.kinds;
-        all.parameters.extend(page.unread_parameters);
-        if page.next_page_token.is_empty() {
-            return Ok(all);
-        }
-        request.page_token = page.next_page_token;
-    }
+    let all = session.backend.all_policies(session.kinds.clone());
+    let all = all.map_err(|error| session.failure(error))?;
+    session.check_version(all.version.as_ref())?;
+    Ok(PolicyList {
+        policies: all.policies,
+        kinds: all.kinds,
+        parameters: all.unread_parameters,
+    })
 }
 
 /// `kind/namespace/name` of a policy, the form that commands accept.

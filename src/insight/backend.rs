@@ -49,6 +49,21 @@ pub trait QueryBackend {
         request: v1::ListPoliciesRequest,
     ) -> Result<v1::ListPoliciesResponse, QueryError>;
 
+    /// Returns all pages of policies as one.
+    ///
+    /// # Errors
+    /// The query failed, or the server is not reachable, or the snapshot changed between two pages.
+    fn all_policies(&mut self, kinds: Vec<String>) -> Result<v1::ListPoliciesResponse, QueryError> {
+        let ask = |page_token| {
+            self.list_policies(v1::ListPoliciesRequest {
+                kinds: kinds.clone(),
+                page_size: PAGE_SIZE,
+                page_token,
+            })
+        };
+        all_pages(ask)
+    }
+
     /// Returns the policies that affect an object, or what a policy affects.
     ///
     /// # Errors
@@ -97,14 +112,7 @@ pub trait QueryBackend {
                 page_token,
             })
         };
-        all_pages(
-            ask,
-            |page| &mut page.next_page_token,
-            |all, page| {
-                all.findings.extend(page.findings);
-                all.truncated |= page.truncated;
-            },
-        )
+        all_pages(ask)
     }
 
     /// Returns all pages of the policies that affect an object, or of what a policy affects, as one.
@@ -120,16 +128,7 @@ pub trait QueryBackend {
             request.page_token = page_token;
             self.list_affected(request.clone())
         };
-        all_pages(
-            ask,
-            |page| &mut page.next_page_token,
-            |all, page| {
-                all.policies.extend(page.policies);
-                all.paths.extend(page.paths);
-                all.objects.extend(page.objects);
-                all.truncated |= page.truncated;
-            },
-        )
+        all_pages(ask)
     }
 
     /// Returns all pages of an explanation as one.
@@ -145,25 +144,7 @@ pub trait QueryBackend {
             request.page_token = page_token;
             self.explain(request.clone())
         };
-        let mut all = all_pages(
-            ask,
-            |page| &mut page.next_page_token,
-            |all, page| {
-                all.paths.extend(page.paths);
-                all.unread_parameters.extend(page.unread_parameters);
-                all.truncated |= page.truncated;
-            },
-        )?;
-        // Each page has those of its own paths.
-        let mut seen = Vec::new();
-        all.unread_parameters.retain(|unread| {
-            let is_new = !seen.contains(unread);
-            if is_new {
-                seen.push(unread.clone());
-            }
-            is_new
-        });
-        Ok(all)
+        all_pages(ask)
     }
 
     /// Returns a page of the topology with the policies attached to it.
@@ -186,15 +167,7 @@ pub trait QueryBackend {
                 page_token,
             })
         };
-        all_pages(
-            ask,
-            |page| &mut page.next_page_token,
-            |all, page| {
-                all.nodes.extend(page.nodes);
-                all.edges.extend(page.edges);
-                all.truncated |= page.truncated;
-            },
-        )
+        all_pages(ask)
     }
 
     /// Returns the status of the server.
@@ -326,21 +299,66 @@ impl QueryBackend for LocalBackend {
     }
 }
 
+/// A reply that is one page of several.
+trait Paged {
+    /// The token of the next page; empty on the last one.
+    fn next(&mut self) -> &mut String;
+
+    /// Adds the entries of the page after this one.
+    fn add(&mut self, page: Self);
+}
+
+/// Implements [`Paged`] by the fields with entries.
+macro_rules! paged {
+    ($reply:ident, $($field:ident),+) => {
+        impl Paged for v1::$reply {
+            fn next(&mut self) -> &mut String {
+                &mut self.next_page_token
+            }
+
+            fn add(&mut self, page: Self) {
+                $(self.$field.extend(page.$field);)+
+                self.truncated |= page.truncated;
+            }
+        }
+    };
+}
+
+paged!(ListFindingsResponse, findings);
+paged!(ListPoliciesResponse, policies, unread_parameters);
+paged!(ListAffectedResponse, policies, paths, objects);
+paged!(GetTopologyResponse, nodes, edges);
+
+impl Paged for v1::ExplainResponse {
+    fn next(&mut self) -> &mut String {
+        &mut self.next_page_token
+    }
+
+    fn add(&mut self, page: Self) {
+        self.paths.extend(page.paths);
+        // Each page has those of its own paths.
+        for unread in page.unread_parameters {
+            if !self.unread_parameters.contains(&unread) {
+                self.unread_parameters.push(unread);
+            }
+        }
+        self.truncated |= page.truncated;
+    }
+}
+
 /// Asks for all pages by their tokens, and joins them.
-fn all_pages<P>(
+fn all_pages<P: Paged>(
     mut ask: impl FnMut(String) -> Result<P, QueryError>,
-    token: impl Fn(&mut P) -> &mut String,
-    add: impl Fn(&mut P, P),
 ) -> Result<P, QueryError> {
     let mut all = ask(String::new())?;
     loop {
-        let next = std::mem::take(token(&mut all));
+        let next = std::mem::take(all.next());
         if next.is_empty() {
             return Ok(all);
         }
         let mut page = ask(next)?;
-        *token(&mut all) = std::mem::take(token(&mut page));
-        add(&mut all, page);
+        *all.next() = std::mem::take(page.next());
+        all.add(page);
     }
 }
 
