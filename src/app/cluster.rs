@@ -45,7 +45,7 @@ async fn connect(access: &ClusterSettings) -> Result<Cluster, AppError> {
             request: access.timeouts.request,
             stale_after: access.timeouts.stale_after,
             forbidden_after: access.timeouts.forbidden_after,
-            ..ApiTimeouts::default()
+            long_read: ApiTimeouts::LONG_READ,
         },
     };
     let connected = Cluster::connect(&access).await;

@@ -14,7 +14,7 @@ use super::server_health::ServerHealth;
 use super::{ApiRequestRecorder, WatchFilter};
 
 /// How to connect to a cluster, and which of its objects to read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterConfig {
     /// Path of the kubeconfig. Default: `KUBECONFIG`, then `~/.kube/config`, then the service
     /// account of the pod.
@@ -40,18 +40,10 @@ pub struct ApiTimeouts {
     pub long_read: Duration,
 }
 
-impl Default for ApiTimeouts {
-    fn default() -> Self {
-        Self {
-            request: Duration::from_secs(30),
-            stale_after: Duration::from_secs(75),
-            forbidden_after: Duration::from_secs(60),
-            long_read: Duration::from_secs(10),
-        }
-    }
-}
-
 impl ApiTimeouts {
+    /// The usual value of [`long_read`](Self::long_read).
+    pub const LONG_READ: Duration = Duration::from_secs(10);
+
     /// Maximum silence of a watch. Then it is opened again, which a server that is well answers before the kind is STALE:
     /// not every server sends something each minute.
     pub(super) fn watch_silence(&self) -> Duration {

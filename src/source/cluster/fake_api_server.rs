@@ -17,7 +17,9 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
 
-use super::{ApiTimeouts, Cluster, ClusterConfig, ClusterUpdate, DesiredKinds, KnownObjects};
+use super::{
+    ApiTimeouts, Cluster, ClusterConfig, ClusterUpdate, DesiredKinds, KnownObjects, WatchFilter,
+};
 use entail_core::model::{GroupKind, SourceState};
 
 /// The URL path of the kind that the server serves.
@@ -139,7 +141,8 @@ impl FakeApiServer {
         let config = ClusterConfig {
             kubeconfig: Some(kubeconfig),
             timeouts,
-            ..ClusterConfig::default()
+            context: None,
+            filter: WatchFilter::default(),
         };
         Self {
             cluster: Cluster::connect(&config).await.unwrap(),

@@ -20,7 +20,8 @@ fn timeouts() -> ApiTimeouts {
     ApiTimeouts {
         request: SECOND / 2,
         long_read: SECOND / 5,
-        ..ApiTimeouts::default()
+        stale_after: SECOND * 75,
+        forbidden_after: SECOND * 60,
     }
 }
 
