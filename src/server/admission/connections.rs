@@ -464,12 +464,16 @@ mod tests {
     use super::*;
 
     fn table(total: usize, per_client: usize) -> Arc<ConnectionTable> {
+        arriving(total, per_client, Duration::ZERO)
+    }
+
+    fn arriving(total: usize, per_client: usize, arrival: Duration) -> Arc<ConnectionTable> {
         let limits = Limits::default();
         let held = (&HeldBytes::new(&limits), &Arc::default());
         let sizes = ConnectionLimits {
             total,
             per_client,
-            arrival: Duration::ZERO,
+            arrival,
         };
         ConnectionTable::new(sizes, &limits, held, &Arc::default())
     }
@@ -503,15 +507,8 @@ mod tests {
 
     #[test]
     fn a_new_caller_does_not_give_way_before_its_preface() {
-        let limits = Limits::default();
-        let held = (&HeldBytes::new(&limits), &Arc::default());
         for (total, per_client) in [(3, 10), (10, 3)] {
-            let sizes = ConnectionLimits {
-                total,
-                per_client,
-                arrival: Duration::from_secs(60),
-            };
-            let table = ConnectionTable::new(sizes, &limits, held, &Arc::default());
+            let table = arriving(total, per_client, Duration::from_secs(60));
             let flood = |()| {
                 let ticket = table.admit(address("10.0.0.1")).unwrap();
                 ticket.ready();

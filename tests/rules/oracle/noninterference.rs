@@ -254,25 +254,23 @@ fn replies(
         page_size: 7,
         ..Default::default()
     };
-    loop {
-        let page = list_paths(whole, &paths, visibility);
+    let ask = |page_token| {
+        paths.page_token = page_token;
+        list_paths(whole, &paths, visibility).unwrap()
+    };
+    for page in each_page(ask, |page| &page.next_page_token) {
         tell("paths".to_owned(), &page);
-        paths.page_token = page.unwrap().next_page_token;
-        if paths.page_token.is_empty() {
-            break;
-        }
     }
     let mut policies = v1::ListPoliciesRequest {
         page_size: 2,
         ..Default::default()
     };
-    loop {
-        let page = list_policies(part, &policies, visibility);
+    let ask = |page_token| {
+        policies.page_token = page_token;
+        list_policies(part, &policies, visibility).unwrap()
+    };
+    for page in each_page(ask, |page| &page.next_page_token) {
         tell("policies".to_owned(), &page);
-        policies.page_token = page.unwrap().next_page_token;
-        if policies.page_token.is_empty() {
-            break;
-        }
     }
     tell("findings".to_owned(), &pages(part, visibility));
     tell("topology".to_owned(), &topology_pages(whole, visibility));
@@ -331,20 +329,27 @@ fn of_names(
     }
 }
 
+/// All pages from the first one on.
+fn each_page<P>(mut ask: impl FnMut(String) -> P, next: impl Fn(&P) -> &str) -> Vec<P> {
+    let mut pages = vec![ask(String::new())];
+    while let Some(token) = pages.last().map(&next).filter(|token| !token.is_empty()) {
+        let page = ask(token.to_owned());
+        pages.push(page);
+    }
+    pages
+}
+
 /// All findings, after a check that small pages have the same.
 fn pages(part: &Snapshot, visibility: &dyn Visibility) -> Vec<v1::Finding> {
     let mut request = v1::ListFindingsRequest::default();
     let whole = list_findings(part, &request, visibility).unwrap().findings;
     request.page_size = 2;
-    let mut found = Vec::new();
-    loop {
-        let page = list_findings(part, &request, visibility).unwrap();
-        found.extend(page.findings);
-        request.page_token = page.next_page_token;
-        if request.page_token.is_empty() {
-            break;
-        }
-    }
+    let ask = |page_token| {
+        request.page_token = page_token;
+        list_findings(part, &request, visibility).unwrap()
+    };
+    let pages = each_page(ask, |page| &page.next_page_token);
+    let found: Vec<_> = pages.into_iter().flat_map(|page| page.findings).collect();
     assert_eq!(found, whole);
     whole
 }
@@ -357,17 +362,16 @@ fn topology_pages(whole: &Snapshot, visibility: &dyn Visibility) -> v1::GetTopol
     };
     let all = get_topology(whole, &request, visibility).unwrap();
     request.page_size = 3;
+    let ask = |page_token| {
+        request.page_token = page_token;
+        get_topology(whole, &request, visibility).unwrap()
+    };
     let (mut nodes, mut edges) = (Vec::new(), Vec::new());
-    loop {
-        let page = get_topology(whole, &request, visibility).unwrap();
+    for page in each_page(ask, |page| &page.next_page_token) {
         nodes.extend(page.nodes);
         let known = |id: u32| (id as usize) < nodes.len();
         assert!(page.edges.iter().all(|e| known(e.from) && known(e.to)));
         edges.extend(page.edges);
-        request.page_token = page.next_page_token;
-        if request.page_token.is_empty() {
-            break;
-        }
     }
     assert_eq!(nodes, all.nodes);
     edges.sort_by_key(|edge| (edge.from, edge.to));
@@ -387,16 +391,13 @@ fn explanation_pages(
     assert_eq!(all.next_page_token, "");
     let mut request = request.clone();
     request.page_size = 1;
-    let mut paths = Vec::new();
-    loop {
-        let page = explain(whole, &request, visibility).unwrap();
-        assert!(page.paths.len() <= 1);
-        paths.extend(page.paths);
-        request.page_token = page.next_page_token;
-        if request.page_token.is_empty() {
-            break;
-        }
-    }
+    let ask = |page_token| {
+        request.page_token = page_token;
+        explain(whole, &request, visibility).unwrap()
+    };
+    let pages = each_page(ask, |page| &page.next_page_token);
+    assert!(pages.iter().all(|page| page.paths.len() <= 1));
+    let paths: Vec<_> = pages.into_iter().flat_map(|page| page.paths).collect();
     assert_eq!(paths, all.paths);
     Ok(all)
 }
