@@ -33,7 +33,9 @@ pub use part::{VisibleParts, visible_part};
 pub use paths::list_paths;
 pub use policies::list_policies;
 pub use reach::list_affected;
-pub use resolve::{matching_rule_paths, path_ref, resolve_request, try_resolve_request};
+pub use resolve::{
+    MAX_REQUEST_BYTES, matching_rule_paths, path_ref, resolve_request, try_resolve_request,
+};
 pub use rule_ref::{RuleName, RuleRef, rule_paths};
 pub use status::{SourceProblems, server_status};
 pub use subject::QuerySubject;

@@ -14,6 +14,15 @@ use entail_core::routing::{
 };
 use v1::resolve_request_request::{HostnamePrecedence as WirePrecedence, Protocol as WireProtocol};
 
+/// Maximum size of a request to resolve, in bytes: four times what Envoy accepts by default. Each regular expression of
+/// the routes at a listener may read all of it.
+pub const MAX_REQUEST_BYTES: usize = 256 * 1024;
+/// A request up to this size, in bytes, is resolved where it was received. Matching a larger one takes long enough to be
+/// noticed by the other requests of that thread.
+const SMALL_REQUEST: usize = 8 * 1024;
+/// What a header counts beside its name and value, as in HTTP/2 (RFC 9113, section 6.5.2).
+const HEADER_OVERHEAD: usize = 32;
+
 /// Resolves a request.
 ///
 /// # Errors
@@ -26,7 +35,8 @@ pub fn resolve_request(
     Ok(resolve(snapshot, request_message, scope, false)?.unwrap_or_default())
 }
 
-/// Resolves a request if the router of its listener is ready; `None` if it has to be built first.
+/// Resolves a request if that is quick; `None` if the router of its listener has to be built first, or if the request is
+/// large.
 ///
 /// # Errors
 /// The request is malformed.
@@ -38,8 +48,8 @@ pub fn try_resolve_request(
     resolve(snapshot, request_message, scope, true)
 }
 
-/// Returns the paths of the rules that match a request. With `fast_only`, returns `None` if the router
-/// of the listener has to be built first.
+/// Returns the paths of the rules that match a request. With `fast_only`, returns `None` if the router of the listener
+/// has to be built first, or if the request is large.
 ///
 /// # Errors
 /// The request is malformed.
@@ -57,6 +67,16 @@ fn find_rules(
     request_message: &v1::ResolveRequestRequest,
     fast_only: bool,
 ) -> Result<Option<RoutingResult>, Failure> {
+    let size = size_of(request_message);
+    if size > MAX_REQUEST_BYTES {
+        let message = format!(
+            "the host, path, method and headers of the request have {size} bytes, maximum {MAX_REQUEST_BYTES}"
+        );
+        return Err(Failure::invalid("RequestTooLarge", message));
+    }
+    if fast_only && size > SMALL_REQUEST {
+        return Ok(None);
+    }
     let headers = request_message.headers.iter();
     let headers = headers.map(|header| (header.name.clone(), header.value.clone()));
     let (path, headers) = (path_of(request_message), headers.collect::<Vec<_>>());
@@ -80,6 +100,21 @@ fn find_rules(
         }
         _ => Ok(Some(result)),
     }
+}
+
+/// The size of what routes are matched with, in bytes.
+fn size_of(request_message: &v1::ResolveRequestRequest) -> usize {
+    let texts = [
+        &request_message.host,
+        &request_message.sni,
+        &request_message.method,
+        &request_message.path,
+        &request_message.grpc_service,
+        &request_message.grpc_method,
+    ];
+    let headers = request_message.headers.iter();
+    let headers = headers.map(|header| header.name.len() + header.value.len() + HEADER_OVERHEAD);
+    texts.into_iter().map(String::len).sum::<usize>() + headers.sum::<usize>()
 }
 
 fn options_of(request_message: &v1::ResolveRequestRequest) -> Result<RoutingOptions, Failure> {

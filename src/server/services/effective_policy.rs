@@ -109,7 +109,7 @@ impl EffectivePolicyService for EffectivePolicyHandler {
         if let Some(reply) = try_resolve_request(&snapshot, &request, &scope).map_err(status_of)? {
             return Ok(Response::new(within(reply, max_bytes)?));
         }
-        // The first request at a listener builds its route index, which would block the worker.
+        // Would block the worker: the first request at a listener builds its route index, and a large request takes long.
         let answer = move || {
             let reply = resolve_request(&snapshot, &request, &scope);
             within(reply.map_err(status_of)?, max_bytes)

@@ -78,7 +78,8 @@ pub fn healthy(request: &str) -> Answer {
             ),
         ),
         WIDGETS if is_list(request) => Answer::Watch(vec![added("one"), end_of_list()]),
-        WIDGETS => Answer::Watch(Vec::new()),
+        WIDGETS if request.contains("watch=true") => Answer::Watch(Vec::new()),
+        WIDGETS => list_at("7"),
         _ => status(404),
     }
 }
@@ -114,9 +115,21 @@ pub fn object(name: &str) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name, "namespace": "ns", "resourceVersion": "5"}})
 }
 
+/// A page of a list of a version, which is not streamed.
+pub fn list_at(version: &str) -> Answer {
+    Answer::Json(
+        200,
+        json!({"kind": "WidgetList", "apiVersion": "example.com/v1", "metadata": {"resourceVersion": version}, "items": []}),
+    )
+}
+
 pub fn end_of_list() -> Value {
+    end_of_list_at("7")
+}
+
+pub fn end_of_list_at(version: &str) -> Value {
     json!({"type": "BOOKMARK", "object": {"kind": "Widget", "apiVersion": "example.com/v1", "metadata": {
-        "resourceVersion": "7", "annotations": {"k8s.io/initial-events-end": "true"}}}})
+        "resourceVersion": version, "annotations": {"k8s.io/initial-events-end": "true"}}}})
 }
 
 impl FakeApiServer {

@@ -39,6 +39,9 @@ const WATCH_SECONDS: u32 = 240;
 /// Annotation of the bookmark that ends a streamed list.
 const END_OF_LIST: &str = "k8s.io/initial-events-end";
 
+/// Reason of the error of a server whose state is older than the version that a list asks for.
+const TOO_LARGE_VERSION: &str = "ResourceVersionTooLarge";
+
 /// An event of the watch of a kind.
 #[derive(Debug)]
 pub(super) enum KindUpdate {
@@ -99,16 +102,57 @@ impl WatchEventSender {
 enum Interruption {
     /// The receiver of the events is gone.
     ReceiverGone,
-    /// The watch ended after its time, or was silent for long: it is opened again at once.
+    /// The watch ended after its time: it is opened again at once.
     Renewal,
+    /// The watch was silent for long.
+    Silence,
     /// The server no longer has the events since the last one: a new list is needed.
     Expired,
+    /// A list cannot be as new as what was read before: the server lags behind another one, or its storage was restored.
+    TooOld(String),
     /// The server does not stream lists.
     NoStreaming,
     /// The server denies the verb.
     Denied(&'static str, String),
     /// The list or watch ended early, or failed.
     Failed(String),
+}
+
+/// Which states of a kind a list may show. Servers behind one address may lag behind each other, and what was read once
+/// must not be taken back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ListedState {
+    /// Any that the server has at hand.
+    Any,
+    /// None before a version.
+    NotOlderThan(String),
+    /// The newest, which the server asks its storage for. Its version may be lower than what was read before: a storage
+    /// that was restored from a backup counts anew.
+    Newest,
+}
+
+impl ListedState {
+    /// The parameter `resourceVersion` of a list.
+    fn version(&self) -> &str {
+        match self {
+            Self::Any => "0",
+            Self::NotOlderThan(version) => version,
+            Self::Newest => "",
+        }
+    }
+
+    /// The parameter `resourceVersionMatch` of a list.
+    fn version_match(&self) -> Option<VersionMatch> {
+        (*self != Self::Newest).then_some(VersionMatch::NotOlderThan)
+    }
+
+    /// Whether a list of a version is acceptable.
+    fn accepts(&self, version: &str) -> bool {
+        match self {
+            Self::NotOlderThan(known) => !is_older(version, known),
+            Self::Any | Self::Newest => true,
+        }
+    }
 }
 
 type Events = BoxStream<'static, kube::Result<ApiEvent<ListedObject>>>;
@@ -128,6 +172,8 @@ struct KindWatcher {
     is_streaming: bool,
     /// Version of the last event; without it, the kind is listed.
     version: Option<String>,
+    /// What the next list may show.
+    listed_state: ListedState,
     /// Whether the objects of the kind are known.
     was_read: bool,
     /// Whether a failure was reported since the kind was last read.
@@ -161,6 +207,7 @@ pub(super) async fn watch_kind(
         denials: Denials::new(cluster.timeouts.forbidden_after),
         is_streaming: true,
         version: None,
+        listed_state: ListedState::Any,
         was_read,
         has_failed: false,
         cluster,
@@ -185,12 +232,12 @@ impl KindWatcher {
     /// Opens a watch that begins with all objects, and follows it.
     async fn stream_list(&mut self) -> Result<(), Interruption> {
         let params = WatchParams::streaming_lists().timeout(watch_seconds());
-        let mut events = match self.open(&params, "0").await {
+        let mut events = match self.open(&params, self.listed_state.version()).await {
             // The server rejects the parameters: list in pages instead.
             Ok(Err(Error::Api(status))) if matches!(status.code, 400 | 422) => {
                 return Err(Interruption::NoStreaming);
             }
-            opened => opened?.map_err(|error| interruption(error, "watch"))?,
+            opened => opened?.map_err(|error| list_interruption(error, "watch"))?,
         };
         self.begin_list().await?;
         loop {
@@ -210,7 +257,7 @@ impl KindWatcher {
                 // A list has no deleted objects.
                 Some(Ok(ApiEvent::Deleted(_))) => {}
                 Some(Ok(ApiEvent::Error(status))) => {
-                    return Err(denial_or_failure(&status, "watch"));
+                    return Err(list_interruption(Error::Api(status), "watch"));
                 }
                 Some(Err(error)) => return Err(interruption(error, "watch")),
                 None => return Err(Interruption::Failed("the list ended early".to_owned())),
@@ -224,15 +271,15 @@ impl KindWatcher {
         let limit = self.cluster.timeouts.page();
         let mut params = ListParams {
             limit: Some(PAGE_SIZE),
-            version_match: Some(VersionMatch::NotOlderThan),
-            resource_version: Some("0".to_owned()),
+            version_match: self.listed_state.version_match(),
+            resource_version: Some(self.listed_state.version().to_owned()),
             ..ListParams::default()
         };
         loop {
             let Ok(page) = timeout(limit, self.api.list(&params)).await else {
                 return Err(no_answer(limit));
             };
-            let page = page.map_err(|error| interruption(error, "list"))?;
+            let page = page.map_err(|error| list_interruption(error, "list"))?;
             page.items
                 .into_iter()
                 .for_each(|item| self.decoder.list(item));
@@ -302,7 +349,7 @@ impl KindWatcher {
                     self.resumed().await?;
                     continue;
                 }
-                Err(_) => return Err(Interruption::Renewal),
+                Err(_) => return Err(Interruption::Silence),
                 Ok(None) => return Ok(()),
                 Ok(Some(event)) => event.map_err(|error| interruption(error, "watch"))?,
             };
@@ -350,6 +397,11 @@ impl KindWatcher {
             let message = "the list has no resource version";
             return Err(Interruption::Failed(message.to_owned()));
         }
+        if !self.listed_state.accepts(&version) {
+            let known = self.listed_state.version();
+            let message = format!("the list has version {version}, and {known} was read before");
+            return Err(Interruption::TooOld(message));
+        }
         self.version = Some(version);
         self.was_read = true;
         self.has_failed = false;
@@ -379,9 +431,15 @@ impl KindWatcher {
                 sleep(random_up_to(RENEWAL_JITTER)).await;
                 return Ok(());
             }
+            Interruption::Silence => return self.compare_version().await,
             Interruption::Expired => {
-                self.version = None;
+                self.forget_version();
                 self.sender.send(KindUpdate::Listing).await?;
+            }
+            Interruption::TooOld(message) => {
+                self.listed_state = ListedState::Newest;
+                self.begin_recovery();
+                self.sender.send(KindUpdate::Error(message)).await?;
             }
             Interruption::Denied(verb, message) => {
                 self.begin_recovery();
@@ -397,6 +455,31 @@ impl KindWatcher {
         let delay = self.backoff.next_delay().min(max_delay);
         if self.cluster.health.pause(delay).await == PauseEnd::Recovered {
             self.backoff.reset();
+        }
+        Ok(())
+    }
+
+    /// Lists the kind next, and not an older state than is known.
+    fn forget_version(&mut self) {
+        if let Some(version) = self.version.take() {
+            self.listed_state = ListedState::NotOlderThan(version);
+        }
+    }
+
+    /// Asks for the newest version after a silence: if the storage of the server was restored from a backup, a watch that
+    /// follows a version of before is accepted and remains silent until its count is as high again.
+    async fn compare_version(&mut self) -> Result<(), Interruption> {
+        let limit = self.cluster.timeouts.request;
+        let params = ListParams::default().limit(1);
+        let newest = match timeout(limit, self.api.list(&params)).await {
+            Ok(Ok(list)) => list.metadata.resource_version.unwrap_or_default(),
+            Ok(Err(error)) => return Box::pin(self.recover(interruption(error, "list"))).await,
+            Err(_) => return Box::pin(self.recover(no_answer(limit))).await,
+        };
+        if let Some(version) = self.version.take_if(|version| is_older(&newest, version)) {
+            tracing::warn!(kind = %self.sender.kind, version, newest, "the API server counts anew: listing again");
+            self.listed_state = ListedState::Newest;
+            self.sender.send(KindUpdate::Listing).await?;
         }
         Ok(())
     }
@@ -444,6 +527,31 @@ fn interruption(error: Error, verb: &'static str) -> Interruption {
     match error {
         Error::Api(status) => denial_or_failure(&status, verb),
         error => Interruption::Failed(error_chain(&error)),
+    }
+}
+
+/// Like [`interruption`], of a request for a list.
+fn list_interruption(error: Error, verb: &'static str) -> Interruption {
+    match error {
+        Error::Api(status) if is_ahead(&status) => Interruption::TooOld(status_message(&status)),
+        error => interruption(error, verb),
+    }
+}
+
+/// Whether a server says that it is not as new as the version that was asked for.
+fn is_ahead(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    causes
+        .into_iter()
+        .any(|cause| cause.reason == TOO_LARGE_VERSION)
+}
+
+/// Whether a version is older than another one. Versions are numbers that grow with each change (Kubernetes 1.35); others
+/// cannot be compared.
+fn is_older(version: &str, than: &str) -> bool {
+    match (version.parse::<u64>(), than.parse::<u64>()) {
+        (Ok(version), Ok(than)) => version < than,
+        _ => false,
     }
 }
 

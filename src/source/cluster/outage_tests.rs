@@ -1,15 +1,15 @@
 //! How watches behave while the API server fails, starts, or falls silent.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
 
 use super::fake_api_server::{
-    Answer, FakeApiServer, WIDGETS, added, denies, end_of_list, healthy, is_list, object, status,
-    widget,
+    Answer, FakeApiServer, WIDGETS, added, denies, end_of_list, end_of_list_at, healthy, is_list,
+    list_at, object, status, widget,
 };
 use super::{ApiTimeouts, KnownObjects};
 use entail_core::model::SourceState::{Complete, Forbidden, Stale, Unknown};
@@ -257,6 +257,105 @@ async fn an_expired_version_is_listed_again() {
         .await;
     follower.until_state(Complete).await;
     assert!(follower.is_complete);
+}
+
+/// The versions that lists were asked for.
+type AskedVersions = Arc<Mutex<Vec<String>>>;
+
+/// Records the versions that lists of the kind are asked for.
+fn recording(
+    mut answer: impl FnMut(&str) -> Answer + Send + 'static,
+) -> (impl FnMut(&str) -> Answer + Send + 'static, AskedVersions) {
+    let asked = AskedVersions::default();
+    let record = Arc::clone(&asked);
+    let recorded = move |request: &str| {
+        if is_list(request) {
+            let parameters = request.split(['?', '&']);
+            let version = parameters.filter_map(|each| each.strip_prefix("resourceVersion="));
+            record.lock().unwrap().extend(version.map(str::to_owned));
+        }
+        answer(request)
+    };
+    (recorded, asked)
+}
+
+/// A list of a version without objects, and the end of each watch that follows.
+fn lists_only(version: &'static str) -> impl Fn(&str) -> Answer {
+    move |request| match request.split('?').next() {
+        Some(WIDGETS) if is_list(request) => Answer::Watch(vec![end_of_list_at(version)]),
+        Some(WIDGETS) if request.contains("watch=true") => status(410),
+        _ => healthy(request),
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_lags_behind_does_not_take_back_what_was_read() {
+    let too_large = || {
+        let causes =
+            json!([{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]);
+        json!({"kind": "Status", "status": "Failure", "code": 504, "message": "Timeout: Too large resource version: 7, current: 6",
+            "reason": "Timeout", "details": {"causes": causes, "retryAfterSeconds": 1}})
+    };
+    let refuses =
+        move |request: &str| match is_list(request) && request.contains("resourceVersion=7") {
+            true => Answer::Json(504, too_large()),
+            false => lists_only("8")(request),
+        };
+    let refuses_later =
+        move |request: &str| match is_list(request) && request.contains("resourceVersion=7") {
+            true => Answer::Watch(vec![json!({"type": "ERROR", "object": too_large()})]),
+            false => lists_only("8")(request),
+        };
+    // This one does not compare, and shows its old state.
+    let ignores = |request: &str| match request.contains("resourceVersion=7") {
+        true => lists_only("6")(request),
+        false => lists_only("8")(request),
+    };
+    let lagging: [Box<dyn FnMut(&str) -> Answer + Send>; 3] = [
+        Box::new(refuses),
+        Box::new(refuses_later),
+        Box::new(ignores),
+    ];
+    for lagging in lagging {
+        let server = FakeApiServer::start(timeouts(), healthy).await;
+        let mut follower = server.follow(KnownObjects::default());
+        follower.until_state(Complete).await;
+        let (lagging, asked) = recording(lagging);
+        server.restart(lagging);
+        follower
+            .until("the newest state", |_| asked.lock().unwrap().len() >= 2)
+            .await;
+        follower.until_state(Complete).await;
+        // First what is not older than what was read, then the newest, whatever its version is.
+        assert_eq!(asked.lock().unwrap()[..2], ["7", ""]);
+        assert!(follower.states.contains(&Stale));
+    }
+}
+
+#[tokio::test]
+async fn a_storage_that_was_restored_is_noticed_by_a_silent_watch() {
+    let short = ApiTimeouts {
+        stale_after: SECOND,
+        ..timeouts()
+    };
+    let server = FakeApiServer::start(short, healthy).await;
+    let mut follower = server.follow(KnownObjects::default());
+    follower.until_state(Complete).await;
+    // Watches of a version that does not exist any more are accepted and silent.
+    let (restored, asked) = recording(|request| match request.split('?').next() {
+        Some(WIDGETS) if is_list(request) => Answer::Watch(vec![end_of_list_at("3")]),
+        Some(WIDGETS) if !request.contains("watch=true") => list_at("3"),
+        _ => healthy(request),
+    });
+    server.answer(restored);
+    follower
+        .until("a new list", |_| !asked.lock().unwrap().is_empty())
+        .await;
+    assert_eq!(*asked.lock().unwrap(), [""]);
+    follower.run(SECOND * 3).await;
+    // Once is enough: the version counts from the restored state now.
+    assert_eq!(asked.lock().unwrap().len(), 1);
+    assert_eq!(follower.states.last(), Some(&Complete));
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ mod guard;
 mod order;
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
 
 use cel::{Context, IdedExpr, Program};
@@ -109,7 +110,7 @@ impl Expression {
     /// on the size of variables that the expression does not walk.
     ///
     /// # Errors
-    /// A run-time error, such as a missing field.
+    /// A run-time error, such as a missing field, or a panic of the interpreter.
     pub fn evaluate_variables(&self, variables: &[(&str, &Variable)]) -> Result<Value, String> {
         let functions = FUNCTIONS.as_ref().map_err(Clone::clone)?;
         let mut context = functions.new_inner_scope();
@@ -117,8 +118,16 @@ impl Expression {
             // Clones share lists, maps and strings.
             context.add_variable_from_value(*name, value.0.clone());
         }
-        let value = cel::Value::resolve(&self.tree, &context).map_err(|e| e.to_string())?;
-        convert::from_cel(&value)
+        self.interpret(&context)
+    }
+
+    /// Runs the interpreter. It is not ours: a panic in it costs this evaluation alone.
+    fn interpret(&self, context: &Context) -> Result<Value, String> {
+        // The interpreter changes nothing but its own values.
+        let resolve = AssertUnwindSafe(|| cel::Value::resolve(&self.tree, context));
+        let value = catch_unwind(resolve)
+            .map_err(|_| "cannot be evaluated: the interpreter failed".to_owned())?;
+        convert::from_cel(&value.map_err(|e| e.to_string())?)
     }
 
     /// Reports whether the expression evaluates to `true`. Any other value and an error count as false
@@ -226,5 +235,19 @@ mod tests {
     fn large_variables_are_refused() {
         let large = json!({"text": "x".repeat(300_000)});
         assert!(eval("size(self.text) > 0", large).is_err());
+    }
+
+    #[test]
+    fn a_panic_of_the_interpreter_is_an_error() {
+        fn broken() -> Result<i64, cel::ExecutionError> {
+            panic!("as a defect of the interpreter")
+        }
+        let mut context = order::context().unwrap();
+        context.add_function("broken", broken).unwrap();
+        let failed = Expression::compile("broken() == 1").unwrap();
+        let failed = failed.interpret(&context);
+        assert!(failed.unwrap_err().contains("the interpreter failed"));
+        let next = Expression::compile("1 == 1").unwrap();
+        assert_eq!(next.interpret(&context), Ok(json!(true)));
     }
 }
