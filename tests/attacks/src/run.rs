@@ -13,8 +13,9 @@ use crate::target::Target;
 
 /// No attack takes longer.
 const LONGEST: Duration = Duration::from_secs(20);
-/// How long the server may take to return to its memory and to its state after an attack.
-const RECOVERY: Duration = Duration::from_secs(10);
+/// How long the server may take to return to its memory and to its state after an attack. Its allocator gives back what
+/// has been free for ten seconds.
+const RECOVERY: Duration = Duration::from_secs(12);
 
 /// What an attack reports: what it did, or what it found to be wrong.
 pub type Outcome = Result<String, String>;

@@ -50,8 +50,6 @@ impl Server {
         fs::write(at("envoy.yaml"), "dialects: [envoy-gateway]\n").unwrap();
         let (data, health, admin) = (free_port(), free_port(), free_port());
         let mut command = Command::new(binary);
-        // As in the image: memory is given back at once.
-        command.env("MIMALLOC_PURGE_DELAY", "10");
         command.arg("serve").arg("--manifests").arg(at("manifests"));
         command.args(["--listen", &data.to_string()]);
         command.args(["--health-listen", &health.to_string()]);
