@@ -1,5 +1,6 @@
 //! [`RemoteBackend`]: a [`QueryBackend`] that calls a running server.
 
+use std::error::Error;
 use std::future::Future;
 use std::net::IpAddr;
 use std::path::Path;
@@ -18,6 +19,7 @@ use tonic_types::StatusExt;
 
 use crate::api::v1;
 use crate::insight::{Failure, FailureCode, QueryBackend, QueryError};
+use entail_client::failure::{TlsFailure, code_name, root_cause};
 use entail_client::stubs::effective_policy_service_client::EffectivePolicyServiceClient;
 use entail_client::stubs::policy_insight_service_client::PolicyInsightServiceClient;
 use entail_client::{ClientTls, ConnectError, MAX_REPLY_BYTES};
@@ -231,7 +233,8 @@ pub fn health(
         match tokio::time::timeout(timeout, check).await {
             Ok(result) => result,
             Err(_) => Err(QueryError::Unreachable(format!(
-                "the server at {address} does not answer within {timeout:?}"
+                "the server at {address} does not answer within {} s",
+                timeout.as_secs_f32()
             ))),
         }
     })
@@ -250,7 +253,11 @@ async fn connect(address: &str, tls: &ClientTls, timeout: Duration) -> Result<Ch
     let endpoint = entail_client::endpoint(address, tls)?
         .connect_timeout(timeout)
         .timeout(timeout);
-    Ok(entail_client::connect(&endpoint, address).await?)
+    let connected = endpoint.connect().await;
+    connected.map_err(|error| match TlsFailure::of(&error) {
+        Some(failure) => QueryError::Unreachable(tls_message(address, &failure)),
+        None => ConnectError::of(&error, address).into(),
+    })
 }
 
 impl From<ConnectError> for QueryError {
@@ -265,9 +272,7 @@ fn query_error(address: &str, status: &Status) -> QueryError {
         Code::InvalidArgument => FailureCode::InvalidArgument,
         Code::NotFound => FailureCode::NotFound,
         Code::Aborted => FailureCode::Aborted,
-        code => {
-            return QueryError::Unreachable(unreachable_message(address, code, status.message()));
-        }
+        code => return QueryError::Unreachable(unreachable_message(address, code, status)),
     };
     let info = status.get_details_error_info();
     let nearest = info
@@ -281,7 +286,15 @@ fn query_error(address: &str, status: &Status) -> QueryError {
     })
 }
 
-fn unreachable_message(address: &str, code: Code, message: &str) -> String {
+fn unreachable_message(address: &str, code: Code, status: &Status) -> String {
+    // The message of an error of the transport is generic: its cause tells what happened.
+    let message = match status.source() {
+        Some(error) => match TlsFailure::of(error) {
+            Some(failure) => return tls_message(address, &failure),
+            None => root_cause(error),
+        },
+        None => status.message().to_owned(),
+    };
     match code {
         Code::Unavailable => format!("the server at {address} is not available: {message}"),
         Code::Unimplemented => {
@@ -289,14 +302,46 @@ fn unreachable_message(address: &str, code: Code, message: &str) -> String {
                 "the server at {address} is not an entail server, or has another version: {message}"
             )
         }
-        Code::DeadlineExceeded | Code::Cancelled => {
+        Code::DeadlineExceeded => {
             format!("the server at {address} did not answer in time: {message}")
         }
         Code::ResourceExhausted | Code::OutOfRange => {
             format!("the server at {address} rejected the request because of its limits: {message}")
         }
-        _ => format!("the server at {address} failed ({code:?}): {message}"),
+        // The alert of a server that rejects the client can be lost, because the connection is closed at once.
+        _ if status.source().is_some() && address.starts_with("https://") => {
+            format!(
+                "the server at {address} closed the connection ({message}), as it does if it \
+                 requires a client certificate of its client CA: set `--tls-cert` and `--tls-key`"
+            )
+        }
+        _ if status.source().is_some() => {
+            format!(
+                "the connection to the server at {address} failed: {message}; use `https://` if it \
+                 serves with TLS"
+            )
+        }
+        _ => format!(
+            "the server at {address} failed ({}): {message}",
+            code_name(code)
+        ),
     }
+}
+
+/// Describes a TLS connection that failed, with the options that help.
+fn tls_message(address: &str, failure: &TlsFailure) -> String {
+    let hint = match failure {
+        failure if failure.concerns_client() => {
+            "set `--tls-cert` and `--tls-key` to a certificate of its client CA"
+        }
+        TlsFailure::UnknownServerCa => "set `--tls-ca` to the CA of its certificate",
+        TlsFailure::InvalidServerCertificate(_) => {
+            "set `--tls-server-name` if its certificate has another name"
+        }
+        TlsFailure::NotTls => "use an address without `https://` if it serves without TLS",
+        _ => "the log of the server tells more",
+    };
+    format!("the connection to {address} failed: {failure}; {hint}")
 }
 
 #[cfg(test)]
