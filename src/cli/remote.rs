@@ -11,7 +11,7 @@ use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
-use tonic::{Code, Request, Response, Status};
+use tonic::{Code, Request, Response, Status, TimeoutExpired};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
@@ -302,7 +302,7 @@ fn unreachable_message(address: &str, code: Code, status: &Status) -> String {
                 "the server at {address} is not an entail server, or has another version: {message}"
             )
         }
-        Code::DeadlineExceeded => {
+        _ if code == Code::DeadlineExceeded || status.source().is_some_and(is_timeout) => {
             format!("the server at {address} did not answer in time: {message}")
         }
         Code::ResourceExhausted | Code::OutOfRange => {
@@ -311,8 +311,8 @@ fn unreachable_message(address: &str, code: Code, status: &Status) -> String {
         // The alert of a server that rejects the client can be lost, because the connection is closed at once.
         _ if status.source().is_some() && address.starts_with("https://") => {
             format!(
-                "the server at {address} closed the connection ({message}), as it does if it \
-                 requires a client certificate of its client CA: set `--tls-cert` and `--tls-key`"
+                "the connection to the server at {address} was closed ({message}): if the server requires \
+                 a client certificate, set `--tls-cert` and `--tls-key` to one of its client CA"
             )
         }
         _ if status.source().is_some() => {
@@ -326,6 +326,12 @@ fn unreachable_message(address: &str, code: Code, status: &Status) -> String {
             code_name(code)
         ),
     }
+}
+
+/// Reports whether the timeout of the client is among the causes of an error.
+fn is_timeout(error: &(dyn Error + 'static)) -> bool {
+    let mut causes = std::iter::successors(Some(error), |error| error.source());
+    causes.any(|cause| cause.is::<TimeoutExpired>())
 }
 
 /// Describes a TLS connection that failed, with the options that help.
@@ -363,6 +369,28 @@ mod tests {
         ] {
             assert_eq!(is_private(address), is_sent, "{address}");
         }
+    }
+
+    #[test]
+    fn a_late_answer_is_not_a_connection_that_ended() {
+        let told = |address: &str, error: Box<dyn Error + Send + Sync>| {
+            query_error(address, &Status::from_error(error)).to_string()
+        };
+        for address in ["https://a.example:1", "a.example:1"] {
+            let late = told(address, Box::new(TimeoutExpired(())));
+            assert!(late.contains("did not answer in time"), "{late}");
+        }
+        let io = |text: &str| Box::new(std::io::Error::other(text.to_owned()));
+        let closed = told("https://a.example:1", io("connection closed"));
+        assert!(closed.contains("--tls-cert"), "{closed}");
+        let plain = told("a.example:1", io("connection closed"));
+        assert!(plain.contains("use `https://`"), "{plain}");
+        let alert = "received fatal alert: CertificateRequired";
+        let required = told("https://a.example:1", io(alert));
+        assert!(
+            required.contains("requires a client certificate; set `--tls-cert`"),
+            "{required}"
+        );
     }
 
     #[test]

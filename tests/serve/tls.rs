@@ -225,7 +225,7 @@ async fn commands_name_what_is_wrong_with_certificates() {
             "ca.crt",
             None,
             "localhost",
-            ["requires a client certificate", "--tls-cert"],
+            ["a client certificate", "--tls-cert"],
         ),
         (
             "ca.crt",

@@ -74,7 +74,8 @@ impl TlsFailure {
     fn parse(message: &str) -> Option<Self> {
         if let Some((_, reason)) = message.split_once("invalid peer certificate: ") {
             return Some(match reason {
-                "UnknownIssuer" => Self::UnknownServerCa,
+                // The second is of another CA with the same name.
+                "UnknownIssuer" | "BadSignature" => Self::UnknownServerCa,
                 _ => Self::InvalidServerCertificate(reason.to_owned()),
             });
         }
