@@ -330,8 +330,14 @@ fn unreachable_message(address: &str, code: Code, status: &Status) -> String {
 
 /// Reports whether the timeout of the client is among the causes of an error.
 fn is_timeout(error: &(dyn Error + 'static)) -> bool {
-    let mut causes = std::iter::successors(Some(error), |error| error.source());
-    causes.any(|cause| cause.is::<TimeoutExpired>())
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.is::<TimeoutExpired>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 /// Describes a TLS connection that failed, with the options that help.
