@@ -1,7 +1,9 @@
 //! States of kinds that are not complete, with their reasons (specification 2.5).
 
 use super::v1;
-use entail_core::model::SourceState;
+use entail_core::model::{GroupKind, SourceState};
+use entail_core::store::Projection;
+use v1::kind_state::State;
 
 /// Why the data of a kind is not complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +44,35 @@ impl StateReason {
 
     /// Creates the state of a kind, given as `Kind.group`.
     pub fn kind_state(self, kind: String) -> v1::KindState {
+        let message = match self {
+            StateReason::Forbidden if Projection::may_affect_topology(&GroupKind::parse(&kind)) => {
+                "the server is not allowed to read it; what it read before stays in use"
+            }
+            _ => self.message(),
+        };
         v1::KindState {
             kind,
             state: self.state().into(),
             reason: self.as_str().to_owned(),
-            message: self.message().to_owned(),
+            message: message.to_owned(),
+        }
+    }
+
+    /// Creates the state of a kind, given as `Kind.group`, that has no profile in a snapshot with these incomplete kinds.
+    /// If the objects that define profiles could not be read, the profile may be among them.
+    pub fn without_profile(kind: String, incomplete: &[v1::KindState]) -> v1::KindState {
+        let mut incomplete = incomplete.iter();
+        let unread = incomplete.find(|other| {
+            let is_unread = matches!(other.state(), State::Unknown | State::Forbidden);
+            is_unread && GroupKind::parse(&other.kind).defines_kinds()
+        });
+        let Some(unread) = unread else {
+            return StateReason::NoProfile.kind_state(kind);
+        };
+        let (name, state) = (&unread.kind, unread.state().as_str_name());
+        v1::KindState {
+            message: format!("its profile is not known: {name} is {state}, and may define it"),
+            ..StateReason::NotRead.kind_state(kind)
         }
     }
 
@@ -72,7 +98,7 @@ impl StateReason {
             }
             StateReason::NotRead => "its objects have not been read yet",
             StateReason::Forbidden => {
-                "the server is not allowed to read it, so its policies are missing here"
+                "the server is not allowed to read it, so answers contain nothing of it"
             }
             StateReason::SourceUnavailable => {
                 "its source is not available; this is the last known state"

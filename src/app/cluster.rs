@@ -105,7 +105,10 @@ pub(super) fn read(
         if cache.objects() == 0 {
             let problems = source_problems.problems.iter();
             let problems = problems.map(|(location, message)| format!("{location}: {message}"));
-            let mut messages = vec![format!("the API server {url} does not respond")];
+            let mut messages = vec![format!(
+                "nothing could be read from the API server {url} within {} s",
+                READ_TIMEOUT.as_secs()
+            )];
             messages.extend(problems);
             return Err(AppError::Input(messages));
         }

@@ -20,6 +20,7 @@ use crate::snapshot::{BuildStats, Snapshot};
 use crate::source::cluster::{ApiRequestCounts, ApiRequestRecorder};
 use crate::telemetry::{
     AdminServer, AdminState, HistogramValue, Metric, Metrics, Readiness, log_control,
+    process_metrics,
 };
 use entail_core::model::InternalError;
 use entail_core::routing::PatternStats;
@@ -99,6 +100,8 @@ impl MetricsSource {
         metrics.extend(api_metrics(&counts));
         metrics.push(self.unread_kinds());
         metrics.extend(self.source_metrics());
+        metrics.extend(self.certificate_metrics());
+        metrics.extend(process_metrics());
         metrics
     }
 
@@ -233,7 +236,32 @@ impl MetricsSource {
         metrics
     }
 
-    /// Metrics of sources, checkpoints and certificates.
+    /// Reloads and expiry of certificates.
+    fn certificate_metrics(&self) -> [Metric; 3] {
+        let certificates = self.certificates.as_ref();
+        // Reported as 0 without certificates, so that alerts can refer to them.
+        let (reloads, failures) = certificates.map_or((0, 0), |c| c.reloads());
+        let expiries = certificates.map(|c| c.expiries()).unwrap_or_default();
+        let expiries = expiries.into_iter().map(|(name, at)| {
+            let labels: Labels = vec![("certificate", name.to_owned())];
+            (labels, at as f64)
+        });
+        [
+            Metric::counter("entail_tls_reloads", "Certificate reloads", reloads),
+            Metric::counter(
+                "entail_tls_reload_failures",
+                "Failed certificate reloads",
+                failures,
+            ),
+            Metric::gauges(
+                "entail_certificate_expiry_timestamp_seconds",
+                "Unix time at which the first certificate of a file expires",
+                expiries.collect(),
+            ),
+        ]
+    }
+
+    /// Metrics of sources and checkpoints.
     fn source_metrics(&self) -> Vec<Metric> {
         let problems = self.source_problems.borrow().problems.len();
         let mut metrics = vec![Metric::gauge(
@@ -256,18 +284,6 @@ impl MetricsSource {
             "entail_internal_errors",
             "Internal errors that made policy kinds UNKNOWN",
             InternalError::count(),
-        ));
-        // Reported as 0 without certificates, so that alerts can refer to them.
-        let (reloads, failures) = self.certificates.as_ref().map_or((0, 0), |c| c.reloads());
-        metrics.push(Metric::counter(
-            "entail_tls_reloads",
-            "Certificate reloads",
-            reloads,
-        ));
-        metrics.push(Metric::counter(
-            "entail_tls_reload_failures",
-            "Failed certificate reloads",
-            failures,
         ));
         let published = seconds(&progress.published);
         metrics.push(Metric::gauge(

@@ -15,7 +15,7 @@ use super::load::source_problems;
 use super::metrics::LONG_BUILD;
 use super::object_cache::epoch;
 use super::problem_log::ProblemLog;
-use super::shared_state::{SharedState, record_now};
+use super::shared_state::{SharedState, record_now, whole_millis};
 use super::sync_time::SyncTime;
 use crate::insight::SourceProblems;
 use crate::server::Health;
@@ -298,13 +298,19 @@ impl ReconcilerState {
         let is_cluster = self.reconciler.desired_kinds.is_some();
         let is_needed = version.generation == 1 || self.pending > 0;
         let started = Instant::now();
+        let metrics = Arc::clone(&self.reconciler.metrics);
         let task = tokio::task::spawn_blocking(move || {
             let _building = shared.progress.begin_build();
             let mut cache = shared.cache();
+            let begun = Instant::now();
             let changed = changes.into_iter().map(|change| cache.apply(change)).sum();
             let must_build = !hold && (is_needed || changed > 0);
+            let snapshot = must_build.then(|| cache.snapshot(version));
+            if snapshot.is_some() {
+                metrics.observe_build(begun.elapsed());
+            }
             BuildResult {
-                snapshot: must_build.then(|| cache.snapshot(version)),
+                snapshot,
                 profile_problems: cache.problems(),
                 changed,
                 objects: cache.objects(),
@@ -336,7 +342,7 @@ impl ReconcilerState {
         drop(tokio::task::spawn_blocking(move || drop(old)));
         self.reconciler.metrics.observe_publish(started.elapsed());
         record_now(&self.reconciler.shared.progress.published);
-        let millis = started.elapsed().as_millis();
+        let millis = whole_millis(started.elapsed());
         let changed = std::mem::take(&mut self.pending);
         let generation = self.generation;
         tracing::info!(
@@ -350,7 +356,7 @@ impl ReconcilerState {
         );
         if generation == 1 {
             self.reconciler.health.ready().await;
-            let millis = self.reconciler.started.elapsed().as_millis();
+            let millis = whole_millis(self.reconciler.started.elapsed());
             tracing::info!(objects, paths, answers, millis, "ready");
         }
     }

@@ -90,6 +90,10 @@ impl SharedState {
 /// Stores the current time in milliseconds since the Unix epoch.
 pub(super) fn record_now(time: &AtomicU64) {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let millis = since.as_ref().map_or(0, Duration::as_millis);
-    time.store(u64::try_from(millis).unwrap_or(u64::MAX), Ordering::Relaxed);
+    time.store(since.map_or(0, whole_millis), Ordering::Relaxed);
+}
+
+/// Converts a duration to milliseconds. Logs get 64 bits: JSON lines have wider integers as strings.
+pub(super) fn whole_millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -109,7 +109,8 @@ async fn request(authority: &str, parts: &SyncSender<io::Result<Bytes>>) -> io::
     };
     let late = || {
         io::Error::other(format!(
-            "the admin interface at {authority} does not answer within {TIMEOUT:?}"
+            "the admin interface at {authority} does not answer within {} s",
+            TIMEOUT.as_secs()
         ))
     };
     let stream = timeout(TIMEOUT, TcpStream::connect(authority))

@@ -1,5 +1,6 @@
 //! [`RemoteBackend`]: a [`QueryBackend`] that calls a running server.
 
+use std::error::Error;
 use std::future::Future;
 use std::net::IpAddr;
 use std::path::Path;
@@ -10,7 +11,7 @@ use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
-use tonic::{Code, Request, Response, Status};
+use tonic::{Code, Request, Response, Status, TimeoutExpired};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
@@ -18,6 +19,7 @@ use tonic_types::StatusExt;
 
 use crate::api::v1;
 use crate::insight::{Failure, FailureCode, QueryBackend, QueryError};
+use entail_client::failure::{TlsFailure, code_name, root_cause};
 use entail_client::stubs::effective_policy_service_client::EffectivePolicyServiceClient;
 use entail_client::stubs::policy_insight_service_client::PolicyInsightServiceClient;
 use entail_client::{ClientTls, ConnectError, MAX_REPLY_BYTES};
@@ -231,7 +233,8 @@ pub fn health(
         match tokio::time::timeout(timeout, check).await {
             Ok(result) => result,
             Err(_) => Err(QueryError::Unreachable(format!(
-                "the server at {address} does not answer within {timeout:?}"
+                "the server at {address} does not answer within {} s",
+                timeout.as_secs_f32()
             ))),
         }
     })
@@ -250,7 +253,11 @@ async fn connect(address: &str, tls: &ClientTls, timeout: Duration) -> Result<Ch
     let endpoint = entail_client::endpoint(address, tls)?
         .connect_timeout(timeout)
         .timeout(timeout);
-    Ok(entail_client::connect(&endpoint, address).await?)
+    let connected = endpoint.connect().await;
+    connected.map_err(|error| match TlsFailure::of(&error) {
+        Some(failure) => QueryError::Unreachable(tls_message(address, &failure)),
+        None => ConnectError::of(&error, address).into(),
+    })
 }
 
 impl From<ConnectError> for QueryError {
@@ -265,9 +272,7 @@ fn query_error(address: &str, status: &Status) -> QueryError {
         Code::InvalidArgument => FailureCode::InvalidArgument,
         Code::NotFound => FailureCode::NotFound,
         Code::Aborted => FailureCode::Aborted,
-        code => {
-            return QueryError::Unreachable(unreachable_message(address, code, status.message()));
-        }
+        code => return QueryError::Unreachable(unreachable_message(address, code, status)),
     };
     let info = status.get_details_error_info();
     let nearest = info
@@ -281,7 +286,15 @@ fn query_error(address: &str, status: &Status) -> QueryError {
     })
 }
 
-fn unreachable_message(address: &str, code: Code, message: &str) -> String {
+fn unreachable_message(address: &str, code: Code, status: &Status) -> String {
+    // The message of an error of the transport is generic: its cause tells what happened.
+    let message = match status.source() {
+        Some(error) => match TlsFailure::of(error) {
+            Some(failure) => return tls_message(address, &failure),
+            None => root_cause(error),
+        },
+        None => status.message().to_owned(),
+    };
     match code {
         Code::Unavailable => format!("the server at {address} is not available: {message}"),
         Code::Unimplemented => {
@@ -289,14 +302,58 @@ fn unreachable_message(address: &str, code: Code, message: &str) -> String {
                 "the server at {address} is not an entail server, or has another version: {message}"
             )
         }
-        Code::DeadlineExceeded | Code::Cancelled => {
+        _ if code == Code::DeadlineExceeded || status.source().is_some_and(is_timeout) => {
             format!("the server at {address} did not answer in time: {message}")
         }
         Code::ResourceExhausted | Code::OutOfRange => {
             format!("the server at {address} rejected the request because of its limits: {message}")
         }
-        _ => format!("the server at {address} failed ({code:?}): {message}"),
+        // The alert of a server that rejects the client can be lost, because the connection is closed at once.
+        _ if status.source().is_some() && address.starts_with("https://") => {
+            format!(
+                "the connection to the server at {address} was closed ({message}): if the server requires \
+                 a client certificate, set `--tls-cert` and `--tls-key` to one of its client CA"
+            )
+        }
+        _ if status.source().is_some() => {
+            format!(
+                "the connection to the server at {address} failed: {message}; use `https://` if it \
+                 serves with TLS"
+            )
+        }
+        _ => format!(
+            "the server at {address} failed ({}): {message}",
+            code_name(code)
+        ),
     }
+}
+
+/// Reports whether the timeout of the client is among the causes of an error.
+fn is_timeout(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.is::<TimeoutExpired>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// Describes a TLS connection that failed, with the options that help.
+fn tls_message(address: &str, failure: &TlsFailure) -> String {
+    let hint = match failure {
+        failure if failure.concerns_client() => {
+            "set `--tls-cert` and `--tls-key` to a certificate of its client CA"
+        }
+        TlsFailure::UnknownServerCa => "set `--tls-ca` to the CA of its certificate",
+        TlsFailure::InvalidServerCertificate(_) => {
+            "set `--tls-server-name` if its certificate has another name"
+        }
+        TlsFailure::NotTls => "use an address without `https://` if it serves without TLS",
+        _ => "the log of the server tells more",
+    };
+    format!("the connection to {address} failed: {failure}; {hint}")
 }
 
 #[cfg(test)]
@@ -318,6 +375,28 @@ mod tests {
         ] {
             assert_eq!(is_private(address), is_sent, "{address}");
         }
+    }
+
+    #[test]
+    fn a_late_answer_is_not_a_connection_that_ended() {
+        let told = |address: &str, error: Box<dyn Error + Send + Sync>| {
+            query_error(address, &Status::from_error(error)).to_string()
+        };
+        for address in ["https://a.example:1", "a.example:1"] {
+            let late = told(address, Box::new(TimeoutExpired(())));
+            assert!(late.contains("did not answer in time"), "{late}");
+        }
+        let io = |text: &str| Box::new(std::io::Error::other(text.to_owned()));
+        let closed = told("https://a.example:1", io("connection closed"));
+        assert!(closed.contains("--tls-cert"), "{closed}");
+        let plain = told("a.example:1", io("connection closed"));
+        assert!(plain.contains("use `https://`"), "{plain}");
+        let alert = "received fatal alert: CertificateRequired";
+        let required = told("https://a.example:1", io(alert));
+        assert!(
+            required.contains("requires a client certificate; set `--tls-cert`"),
+            "{required}"
+        );
     }
 
     #[test]

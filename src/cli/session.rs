@@ -5,6 +5,7 @@ use super::render::text::{Style, printable, wrapped};
 use super::{CliError, ExitStatus, QueryArgs, connect};
 use crate::api::{StateReason, unknown_state, v1};
 use crate::insight::{QueryBackend, QueryError};
+use crate::snapshot::Snapshot;
 use entail_core::model::GroupKind;
 use v1::get_effective_policies_request::Target;
 use v1::kind_state::State;
@@ -41,28 +42,51 @@ impl Session {
         })
     }
 
-    /// Returns the selected kinds whose state is not COMPLETE. A selected kind that the backend does
-    /// not list, or that has no profile, is UNKNOWN.
+    /// Returns the kinds whose state is not COMPLETE: of the selected ones, and of those that all answers depend on. A
+    /// selected kind that the backend does not list is UNKNOWN.
     pub(super) fn incomplete(&self, reported: &[v1::KindState]) -> Vec<v1::KindState> {
-        let mut states: Vec<v1::KindState> = reported
+        let concerns = |kind: &str| {
+            is_selected(&self.kinds, kind) || Snapshot::affects_topology(&GroupKind::parse(kind))
+        };
+        let incomplete = reported
             .iter()
-            .filter(|state| {
-                is_selected(&self.kinds, &state.kind) && state.state() != State::Complete
-            })
-            .cloned()
-            .collect();
+            .filter(|state| state.state() != State::Complete && concerns(&state.kind));
+        let mut states: Vec<v1::KindState> = incomplete.cloned().collect();
         for kind in &self.kinds {
-            let mut listed = self.status.kinds.iter();
             let named = std::slice::from_ref(kind);
-            let is_known =
-                listed.any(|one| is_selected(named, &one.kind) && one.state() != State::Unknown);
-            if !is_known && !states.iter().any(|state| is_selected(named, &state.kind)) {
-                states.push(StateReason::NoProfile.kind_state(kind.clone()));
+            if states.iter().any(|state| is_selected(named, &state.kind)) {
+                continue;
+            }
+            let listed = self.status.kinds.iter();
+            let listed: Vec<State> = listed
+                .filter(|listed| is_selected(named, &listed.kind))
+                .map(v1::KindStatus::state)
+                .collect();
+            if listed.is_empty() {
+                states.push(StateReason::without_profile(kind.clone(), reported));
+            } else if listed.iter().all(|state| *state == State::Unknown) {
+                states.push(StateReason::NotRead.kind_state(kind.clone()));
             }
         }
         states.sort_by(|a, b| a.kind.cmp(&b.kind));
         states.dedup();
+        for state in &mut states {
+            self.explain(state);
+        }
         states
+    }
+
+    /// Adds to the state of a kind that could not be read what the backend reports as its problem.
+    fn explain(&self, state: &mut v1::KindState) {
+        let mut problems = self.status.problems.iter();
+        let problem = problems.find(|problem| problem.location == state.kind);
+        let is_of_source = matches!(
+            &*state.reason,
+            "NotRead" | "Forbidden" | "SourceUnavailable"
+        );
+        if let Some(problem) = problem.filter(|_| is_of_source) {
+            state.message = format!("{}: {}", state.message, problem.message);
+        }
     }
 
     /// Returns the selected kinds whose state is not COMPLETE, and those that are not fully known in some
@@ -101,8 +125,8 @@ impl Session {
             return CliError::NotFound(message);
         }
         CliError::Unreadable(
-            "the name is not in the input that could be read: correct the files that the warnings \
-             name, or set `--allow-partial`"
+            "the name is not in the input that could be read: correct what the warnings name, or set \
+             `--allow-partial`"
                 .to_owned(),
         )
     }
@@ -291,6 +315,75 @@ mod tests {
                 })
                 .collect(),
             ..v1::GetServerStatusResponse::default()
+        }
+    }
+
+    /// A session with these selected kinds and this status.
+    fn session(kinds: &[&str], status: v1::GetServerStatusResponse) -> Session {
+        let folder = tempfile::tempdir().unwrap();
+        let inputs = crate::app::Inputs {
+            manifests: vec![folder.path().to_owned()],
+            ..crate::app::Inputs::default()
+        };
+        Session {
+            backend: Box::new(crate::app::load(&inputs).unwrap().local),
+            status,
+            kinds: kinds.iter().map(|&kind| kind.to_owned()).collect(),
+            is_partial: false,
+        }
+    }
+
+    fn told(states: &[v1::KindState]) -> Vec<(&str, State, &str)> {
+        let told = states.iter();
+        told.map(|state| (&*state.kind, state.state(), &*state.reason))
+            .collect()
+    }
+
+    #[test]
+    fn kinds_that_all_answers_depend_on_are_reported() {
+        const ROUTES: &str = "HTTPRoute.gateway.networking.k8s.io";
+        let session = session(&["A.x"], status(&[("A.x", 0), ("B.x", 0)]));
+        let reported = [ROUTES, "B.x"].map(|kind| StateReason::Forbidden.kind_state(kind.into()));
+        let states = session.incomplete(&reported);
+        assert_eq!(told(&states), [(ROUTES, State::Forbidden, "Forbidden")]);
+        assert_eq!(session.exit(&states), ExitStatus::Incomplete);
+    }
+
+    #[test]
+    fn a_kind_whose_profile_could_not_be_read_is_not_one_without_a_profile() {
+        const PROFILES: &str = "PolicyProfile.entail.dev";
+        let session = session(&["A.x"], status(&[]));
+        let unread = StateReason::NotRead.kind_state(PROFILES.to_owned());
+        let states = session.incomplete(&[unread]);
+        assert_eq!(
+            told(&states),
+            [
+                ("A.x", State::Unknown, "NotRead"),
+                (PROFILES, State::Unknown, "NotRead")
+            ]
+        );
+        assert!(states[0].message.contains(PROFILES), "{states:?}");
+        let states = session.incomplete(&[]);
+        assert_eq!(told(&states), [("A.x", State::Unknown, "NoProfile")]);
+    }
+
+    #[test]
+    fn why_a_kind_could_not_be_read_is_told() {
+        let mut status = status(&[("A.x", 0)]);
+        status.kinds[0].state = State::Unknown.into();
+        status.problems.push(v1::Problem {
+            location: "A.x".to_owned(),
+            message: "no route to host".to_owned(),
+        });
+        let session = session(&["A.x"], status);
+        let reported = [StateReason::NotRead.kind_state("A.x".to_owned())];
+        for reported in [&reported[..], &[]] {
+            let states = session.incomplete(reported);
+            assert_eq!(told(&states), [("A.x", State::Unknown, "NotRead")]);
+            assert!(
+                states[0].message.ends_with(": no route to host"),
+                "{states:?}"
+            );
         }
     }
 

@@ -299,7 +299,7 @@ fn unknown(
     requested
         .iter()
         .filter(|kind| !is_known(kind) || !visibility.includes_kind(kind))
-        .map(|kind| StateReason::NoProfile.kind_state(kind.to_string()))
+        .map(|kind| StateReason::without_profile(kind.to_string(), snapshot.kinds()))
         .collect()
 }
 

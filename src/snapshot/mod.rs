@@ -239,9 +239,8 @@ impl Snapshot {
     /// Whether objects of a kind determine the paths or the profiles, so that all answers depend on
     /// the kind.
     pub fn affects_topology(kind: &GroupKind) -> bool {
-        // Snapshots of different times declare different kinds of Routes (specification 1.9): that a kind is one
-        // is told by its name.
-        Projection::affects_topology(kind) || kind.kind.ends_with("Route")
+        // Snapshots of different times declare different kinds of Routes.
+        Projection::may_affect_topology(kind)
     }
 
     /// Whether a kind has a profile.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Registry, reload};
@@ -16,6 +16,9 @@ const DEFAULT_FILTER: &str = "info";
 const BASE_DIRECTIVES: &str = "kube_client=off";
 /// The environment variable with the filter, if `--log` is not set.
 const FILTER_VARIABLE: &str = "ENTAIL_LOG";
+
+/// The levels of a filter.
+const LEVELS: &str = "off, error, warn, info, debug, trace";
 
 /// The control of the log of this process.
 static CONTROL: OnceLock<LogControl> = OnceLock::new();
@@ -82,14 +85,48 @@ impl LogSettings {
     }
 }
 
-fn parse(text: &str) -> Result<EnvFilter, ParseError> {
-    EnvFilter::try_new(format!("{BASE_DIRECTIVES},{text}"))
+/// Parses a filter: levels, and levels by target.
+///
+/// # Errors
+/// Returns what is wrong. [`EnvFilter`] itself takes a misspelled level for the name of a target, and then logs nothing
+/// else.
+fn parse(text: &str) -> Result<EnvFilter, String> {
+    let mut filter = BASE_DIRECTIVES.to_owned();
+    for directive in text.split(',').map(str::trim) {
+        check_directive(directive)?;
+        filter.extend([",", directive]);
+    }
+    EnvFilter::try_new(filter).map_err(|error| error.to_string())
 }
 
-fn invalid_filter(source: &str, text: &str, error: &dyn fmt::Display) -> String {
+/// Checks that a directive is a level, or ends with `=` and a level.
+fn check_directive(directive: &str) -> Result<(), String> {
+    let (target, level) = match directive.rsplit_once('=') {
+        Some((target, level)) => (Some(target), level),
+        None => (None, directive),
+    };
+    if directive.is_empty() {
+        return Err("a directive is empty".to_owned());
+    }
+    if level.parse::<LevelFilter>().is_err() {
+        return Err(format!("`{level}` is not a level ({LEVELS})"));
+    }
+    // Spans are checked by the parser.
+    let module = target.map(|target| target.split('[').next().unwrap_or_default());
+    let is_module_character = |c: char| c.is_ascii_alphanumeric() || "_:-.".contains(c);
+    match (target, module) {
+        (Some(""), _) => Err(format!("`{directive}` has no module before `=`")),
+        (_, Some(module)) if !module.chars().all(is_module_character) => {
+            Err(format!("`{module}` is not the name of a module"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn invalid_filter(source: &str, text: &str, error: &str) -> String {
     format!(
         "{source} is not a valid log filter, `{text}`: {error}; for example `debug` or \
-         `entail=debug`"
+         `info,entail::source=debug`"
     )
 }
 
@@ -112,7 +149,10 @@ impl LogControl {
     /// Returns a message if the filter is invalid.
     pub fn set(&self, filter: &str) -> Result<(), String> {
         if filter.is_empty() {
-            return Err("the filter is empty; for example `debug` or `entail=debug`".to_owned());
+            return Err(
+                "the filter is empty; for example `debug` or `info,entail::source=debug`"
+                    .to_owned(),
+            );
         }
         let directives =
             parse(filter).map_err(|error| invalid_filter("the filter", filter, &error))?;
@@ -158,4 +198,36 @@ pub fn init(settings: &LogSettings) -> Result<(), String> {
 fn use_color() -> bool {
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     !no_color && std::io::stderr().is_terminal()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_are_levels_and_levels_by_target() {
+        for valid in [
+            "debug",
+            "INFO",
+            "info,entail::source=debug",
+            "info, entail=trace",
+            "warn,[request{method=Explain}]=debug",
+            "entail[request]=debug",
+        ] {
+            assert_eq!(parse(valid).map(drop), Ok(()), "{valid}");
+        }
+        for (invalid, expected) in [
+            ("debgu", "`debgu` is not a level (off, error, warn"),
+            ("entail::source", "`entail::source` is not a level"),
+            ("entail=loud", "`loud` is not a level"),
+            ("info,,debug", "a directive is empty"),
+            ("info,", "a directive is empty"),
+            ("=debug", "no module before `=`"),
+            ("a b=debug", "`a b` is not the name of a module"),
+            ("{\"level\": \"debug\"}", "is not a level"),
+        ] {
+            let error = parse(invalid).map(drop).unwrap_err();
+            assert!(error.contains(expected), "{invalid}: {error}");
+        }
+    }
 }

@@ -15,9 +15,9 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-/// Upper bounds of the buckets of `entail_publish_seconds`.
-const PUBLISH_BUCKETS: [f64; 12] = [
-    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
+/// Upper bounds of the buckets of `entail_publish_seconds` and `entail_build_seconds`.
+const PUBLISH_BUCKETS: [f64; 14] = [
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 30.0,
 ];
 
 /// How long a rendered text is served again.
@@ -42,6 +42,8 @@ type Labels = Vec<(&'static str, String)>;
 pub enum MetricValues {
     /// Values that only increase.
     Counter(Vec<(Labels, u64)>),
+    /// Times that only increase, in seconds.
+    Seconds(Vec<(Labels, f64)>),
     /// Values that can increase and decrease.
     Gauge(Vec<(Labels, f64)>),
     /// Distributions of observed values.
@@ -63,6 +65,7 @@ pub struct HistogramValue {
 pub struct Metrics {
     registry: Registry,
     publish: Histogram,
+    build: Histogram,
     /// The last rendered text and its time, so that frequent scrapes do not block the reconciler.
     cached: Mutex<Option<(Instant, String)>>,
 }
@@ -81,10 +84,17 @@ impl Metrics {
             "Seconds from the first change to the published snapshot",
             publish.clone(),
         );
+        let build = Histogram::new(PUBLISH_BUCKETS);
+        registry.register(
+            "entail_build_seconds",
+            "Seconds to apply changes and to compute a snapshot from them",
+            build.clone(),
+        );
         registry.register_collector(Box::new(MetricSource(Arc::new(read))));
         Self {
             registry,
             publish,
+            build,
             cached: Mutex::new(None),
         }
     }
@@ -92,6 +102,11 @@ impl Metrics {
     /// Records the time from the first change to the published snapshot.
     pub fn observe_publish(&self, duration: Duration) {
         self.publish.observe(duration.as_secs_f64());
+    }
+
+    /// Records how long a snapshot has been computed.
+    pub fn observe_build(&self, duration: Duration) {
+        self.build.observe(duration.as_secs_f64());
     }
 
     /// Renders all metrics as OpenMetrics text, which is at most `CACHE_TTL` old. May block while
@@ -118,6 +133,12 @@ impl Metric {
     /// A counter with labels.
     pub fn counters(name: &'static str, help: &'static str, values: Vec<(Labels, u64)>) -> Self {
         let values = MetricValues::Counter(values);
+        Self { name, help, values }
+    }
+
+    /// A counter of seconds without labels.
+    pub fn seconds(name: &'static str, help: &'static str, value: f64) -> Self {
+        let values = MetricValues::Seconds(vec![(Vec::new(), value)]);
         Self { name, help, values }
     }
 
@@ -156,13 +177,19 @@ where
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         for metric in (self.0)() {
             let kind = match metric.values {
-                MetricValues::Counter(_) => MetricType::Counter,
+                MetricValues::Counter(_) | MetricValues::Seconds(_) => MetricType::Counter,
                 MetricValues::Gauge(_) => MetricType::Gauge,
                 MetricValues::Histogram(_) => MetricType::Histogram,
             };
             let mut encoder = encoder.encode_descriptor(metric.name, metric.help, None, kind)?;
             match &metric.values {
                 MetricValues::Counter(values) => {
+                    for (labels, value) in values {
+                        let mut one = encoder.encode_family(labels)?;
+                        one.encode_counter::<NoLabelSet, _, u64>(value, None)?;
+                    }
+                }
+                MetricValues::Seconds(values) => {
                     for (labels, value) in values {
                         let mut one = encoder.encode_family(labels)?;
                         one.encode_counter::<NoLabelSet, _, u64>(value, None)?;
@@ -200,6 +227,7 @@ mod tests {
                     vec![(vec![("kind", "a\"b".into())], 3)],
                 ),
                 Metric::gauge("entail_y", "Others", 1.5),
+                Metric::seconds("entail_w_seconds", "Times", 2.5),
                 Metric::histograms(
                     "entail_z_seconds",
                     "Durations",
@@ -214,14 +242,19 @@ mod tests {
             ]
         });
         metrics.observe_publish(Duration::from_millis(2));
+        metrics.observe_build(Duration::from_secs(20));
         let text = metrics.text();
         for line in [
             "# TYPE entail_publish_seconds histogram",
             "entail_publish_seconds_bucket{le=\"0.001\"} 0",
             "entail_publish_seconds_bucket{le=\"0.0025\"} 1",
+            "entail_build_seconds_bucket{le=\"5.0\"} 0",
+            "entail_build_seconds_bucket{le=\"30.0\"} 1",
             "# HELP entail_x Things",
             "# TYPE entail_x counter",
             "entail_x_total{kind=\"a\\\"b\"} 3",
+            "# TYPE entail_w_seconds counter",
+            "entail_w_seconds_total{} 2.5",
             "# TYPE entail_y gauge",
             "entail_y{} 1.5",
             "# TYPE entail_z_seconds histogram",

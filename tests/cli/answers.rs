@@ -322,7 +322,7 @@ fn a_document_that_cannot_be_read_costs_no_other_and_ends_with_its_place() {
             assert_eq!(code(&torn), 3, "{}", stderr(&torn));
             assert!(stderr(&torn).contains(place), "{}", stderr(&torn));
             assert!(
-                stderr(&torn).contains("correct the files"),
+                stderr(&torn).contains("correct what the warnings name"),
                 "{}",
                 stderr(&torn)
             );

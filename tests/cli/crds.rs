@@ -222,3 +222,33 @@ fn patterns_that_match_no_field_of_the_schema_are_findings() {
     let (_, printed, _) = entail(right.path(), &["lint", "--manifests", "m"]);
     assert!(!printed.contains("PatternMatchesNothing"), "{printed}");
 }
+
+/// The names of the CRDs in the files of a folder.
+fn crds_in(folder: &str) -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let files = std::fs::read_dir(folder).unwrap();
+    let texts = files.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
+    let text: String = texts.map(|text| format!("\n---\n{text}")).collect();
+    let crds = text.split("\n---\n");
+    let crds = crds.filter(|document| document.contains("\nkind: CustomResourceDefinition\n"));
+    let name = |document: &str| {
+        let mut lines = document.lines();
+        let name = lines.find_map(|line| line.strip_prefix("  name: "));
+        name.unwrap().to_owned()
+    };
+    crds.map(name).collect()
+}
+
+#[test]
+fn an_example_replaces_no_crd_of_the_installation() {
+    let (ours, examples) = (crds_in("deploy/crd"), crds_in("examples/bakery/crds"));
+    assert!(
+        ours.contains(&"policyprofiles.entail.dev".to_owned()),
+        "{ours:?}"
+    );
+    assert_eq!(examples.len(), 4, "{examples:?}");
+    assert!(
+        examples.iter().all(|name| !ours.contains(name)),
+        "{examples:?}"
+    );
+}

@@ -94,12 +94,40 @@ async fn metrics_and_readiness_are_served() {
             "{line}\n{metrics}"
         );
     }
+    every_metric_is_described(&metrics);
     // Labels contain no names of objects.
     assert!(
         !metrics.contains("default") && !metrics.contains("\"gw\""),
         "{metrics}"
     );
     running.stop().await;
+}
+
+/// Checks that docs/operations.md has a row for each metric of a server.
+fn every_metric_is_described(metrics: &str) {
+    let docs = include_str!("../../docs/operations.md");
+    for family in metrics
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE "))
+    {
+        let (name, kind) = family.split_once(' ').unwrap();
+        let end = if kind == "counter" { "_total" } else { "" };
+        let row = format!("| `{name}{end}` |");
+        assert!(
+            docs.contains(&row),
+            "{row} is missing in docs/operations.md"
+        );
+    }
+    for name in [
+        "process_open_fds",
+        "process_cpu_seconds",
+        "entail_build_seconds",
+    ] {
+        assert!(
+            metrics.contains(&format!("# TYPE {name} ")),
+            "{name}\n{metrics}"
+        );
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

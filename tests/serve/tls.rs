@@ -211,6 +211,61 @@ async fn only_clients_with_a_certificate_of_the_ca_are_accepted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn commands_name_what_is_wrong_with_certificates() {
+    let (ca, other) = (Ca::new(), Ca::new());
+    let server = TlsServer::start(&ca, |_| {}).await;
+    server.until(&ca, &ca.sign(&["a"]), true).await;
+    let stranger = other.sign(&["a"]);
+    server.write("other.crt", &other.pem());
+    server.write("stranger.crt", &stranger.cert);
+    server.write("stranger.key", &stranger.key);
+    let strange = (server.file("stranger.crt"), server.file("stranger.key"));
+    let cases = [
+        (
+            "ca.crt",
+            None,
+            "localhost",
+            ["a client certificate", "--tls-cert"],
+        ),
+        (
+            "ca.crt",
+            Some(strange),
+            "localhost",
+            ["client certificate", "--tls-cert"],
+        ),
+        (
+            "other.crt",
+            None,
+            "localhost",
+            ["not signed by a known CA", "--tls-ca"],
+        ),
+        (
+            "ca.crt",
+            None,
+            "elsewhere",
+            ["certificate of the server is not valid", "elsewhere"],
+        ),
+    ];
+    for (ca, identity, name, expected) in cases {
+        let tls = ClientTls {
+            ca: Some(server.file(ca)),
+            identity,
+            server_name: Some(name.to_owned()),
+        };
+        // The alert of the server arrives during the first call, or before it, or is lost.
+        for _ in 0..8 {
+            let (address, tls) = (format!("https://{}", server.address), tls.clone());
+            let failed = tokio::task::spawn_blocking(move || health(&address, &tls, "", PATIENCE));
+            let error = failed.await.unwrap().unwrap_err().to_string();
+            for expected in expected {
+                assert!(error.contains(expected), "{error}");
+            }
+        }
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn names_in_certificates_select_the_permitted_services() {
     let ca = Ca::new();
     let server = TlsServer::start(&ca, |settings| {

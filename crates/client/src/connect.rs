@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
+use crate::failure::{TlsFailure, root_cause};
+
 /// TLS settings for addresses that begin with `https://`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientTls {
@@ -27,12 +29,19 @@ pub struct ConnectError(pub(crate) String);
 /// # Errors
 /// Returns an error if the connection or the TLS handshake fails.
 pub async fn connect(endpoint: &Endpoint, address: &str) -> Result<Channel, ConnectError> {
-    endpoint.connect().await.map_err(|error| {
-        ConnectError(format!(
-            "failed to connect to {address}: {}; is `entail serve` running there?",
-            root_cause(&error)
-        ))
-    })
+    let connected = endpoint.connect().await;
+    connected.map_err(|error| ConnectError::of(&error, address))
+}
+
+impl ConnectError {
+    /// Describes why [`Endpoint::connect`] failed for an address.
+    pub fn of(error: &tonic::transport::Error, address: &str) -> Self {
+        let reason = match TlsFailure::of(error) {
+            Some(failure) => failure.to_string(),
+            None => format!("{}; is `entail serve` running there?", root_cause(error)),
+        };
+        Self(format!("failed to connect to {address}: {reason}"))
+    }
 }
 
 /// Returns the endpoint of an address: `host:port`, `http://host:port`, `https://host:port` or
@@ -95,15 +104,6 @@ impl ClientTls {
         }
         Ok(config)
     }
-}
-
-/// Returns the message of the innermost cause: the outer errors of a transport are generic.
-fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut cause = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
 }
 
 #[cfg(test)]

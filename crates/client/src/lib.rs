@@ -50,6 +50,7 @@
 //! ```
 
 mod connect;
+pub mod failure;
 mod generated;
 mod mirror;
 

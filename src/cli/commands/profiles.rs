@@ -8,8 +8,7 @@ use super::document::Document;
 use super::text::{Style, text_width, wrapped};
 use super::{CliError, ExitStatus, Format, console, json};
 use entail_core::profile::{
-    Checked, CheckedBy, EffectiveTarget, PolicyClass, Profile, ProfileOrigin, built_in_sources,
-    parse_documents,
+    Checked, CheckedBy, EffectiveTarget, Profile, ProfileOrigin, built_in_sources, parse_documents,
 };
 
 /// Arguments of `entail profiles`.
@@ -114,7 +113,7 @@ fn document(profile: &Profile) -> Document {
     Document::map([
         ("name", Document::text(&profile.name)),
         ("kind", Document::Text(profile.policy.to_string())),
-        ("class", Document::text(class(profile))),
+        ("class", Document::text(profile.class.name())),
         ("effectiveTarget", Document::text(effective(profile))),
         (
             "strategies",
@@ -172,7 +171,7 @@ fn table(
         let profile = &one.profile;
         let strategies: Vec<String> = profile.strategies.iter().map(ToString::to_string).collect();
         let strategies = wrapped(&strategies.join(" "), at);
-        let (class, effective) = (class(profile), effective(profile));
+        let (class, effective) = (profile.class.name(), effective(profile));
         let first = strategies.first().map_or("", String::as_str);
         let line = format!("{kind:wide$}  {class:9}  {effective:12}  {first}");
         writeln!(out, "{}", line.trim_end())?;
@@ -206,15 +205,6 @@ fn check(out: &mut dyn Write, checked: &Checked, style: Style) -> std::io::Resul
         }
     }
     Ok(())
-}
-
-fn class(profile: &Profile) -> &'static str {
-    match profile.class {
-        PolicyClass::Direct => "Direct",
-        PolicyClass::Inherited => "Inherited",
-        PolicyClass::Listed => "Listed",
-        PolicyClass::Unprofiled => "Unprofiled",
-    }
 }
 
 fn effective(profile: &Profile) -> &'static str {

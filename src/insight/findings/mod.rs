@@ -445,8 +445,9 @@ fn profiles(world: &World, visibility: &dyn Visibility, findings: &mut FindingPa
                     false => "its profile".to_owned(),
                 };
                 let message = format!(
-                    "label {label_class:?} contradicts {name} ({:?}); the profile applies",
-                    profile.class
+                    "label {} contradicts {name} ({}); the profile applies",
+                    label_class.name(),
+                    profile.class.name()
                 );
                 let key = &entry.object.key;
                 findings.push(finding(

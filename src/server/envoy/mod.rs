@@ -292,7 +292,8 @@ impl AuthorizationHandler {
         }
         if !check_state.failures.is_empty() {
             let failures = check_state.failures.iter();
-            let failures = failures.map(|(failure, why)| text(&format!("{failure:?}: {why}")));
+            let failures =
+                failures.map(|(failure, why)| text(&format!("{}: {why}", failure.as_str())));
             fields.insert("failures".to_owned(), list(failures.collect()));
         }
         if let Some(rule) = denied {
@@ -328,8 +329,9 @@ impl Authorization for AuthorizationHandler {
         let denied = rule.map(|rule| (rule.status, rule.body.clone(), rule.name.clone()));
         let denied = denied.or_else(|| {
             let (failure, message) = self.fatal(&check_state)?;
-            tracing::debug!(?failure, message, "request denied");
-            Some((503, String::new(), format!("{failure:?}")))
+            let failure = failure.as_str();
+            tracing::debug!(failure, message, "request denied");
+            Some((503, String::new(), failure.to_owned()))
         });
         let by = denied.as_ref().map(|(_, _, by)| by.as_str());
         let dynamic_metadata = Some(self.metadata(&snapshot, &check_state, by));

@@ -104,6 +104,20 @@ pub(in crate::server) enum CheckFailure {
     RuleError,
 }
 
+impl CheckFailure {
+    /// The name in settings, metadata and replies.
+    pub(in crate::server) fn as_str(self) -> &'static str {
+        match self {
+            Self::Unidentified => "Unidentified",
+            Self::NotFound => "NotFound",
+            Self::Incomplete => "Incomplete",
+            Self::Stale => "Stale",
+            Self::TooLarge => "TooLarge",
+            Self::RuleError => "RuleError",
+        }
+    }
+}
+
 /// Validated settings.
 #[derive(Clone, Debug)]
 pub struct EnvoySettings {

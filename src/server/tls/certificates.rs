@@ -15,6 +15,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 use tokio_rustls::rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use tokio_rustls::rustls::{CertificateError, Error, RootCertStore, ServerConfig};
+use webpki::{EndEntityCert, KeyUsage};
 
 /// Interval at which the files are read.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -72,6 +73,7 @@ pub(in crate::server) struct TlsContext {
     pub generation: u64,
     pub config: Arc<ServerConfig>,
     verifier: Option<Arc<dyn ClientCertVerifier>>,
+    expiries: Vec<(&'static str, u64)>,
     contents: TlsFileContents,
 }
 
@@ -107,6 +109,12 @@ impl Certificates {
     pub fn reloads(&self) -> (u64, u64) {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         (read(&self.reloads), read(&self.failures))
+    }
+
+    /// Returns when the first certificate expires of those that the server presents (`server`), and of the CAs of clients
+    /// (`client_ca`), in seconds since the Unix epoch.
+    pub fn expiries(&self) -> Vec<(&'static str, u64)> {
+        self.current.load().expiries.clone()
     }
 
     /// Reloads the files whenever they change, until the task is aborted. Changed files are loaded
@@ -171,6 +179,7 @@ impl TlsFileContents {
 impl TlsContext {
     fn of(files: &TlsFiles, contents: TlsFileContents, generation: u64) -> Result<Self, TlsError> {
         let provider = Arc::new(ring::default_provider());
+        let expiries = expiries(files, &contents)?;
         let chain = certificates(&files.cert, &contents.cert)?;
         let key = PrivateKeyDer::from_pem_slice(&contents.key)
             .map_err(|error| content_error(&files.key, &format!("no private key: {error}")))?;
@@ -197,6 +206,7 @@ impl TlsContext {
             generation,
             config: Arc::new(config),
             verifier,
+            expiries,
             contents,
         })
     }
@@ -236,6 +246,39 @@ impl TlsContext {
     }
 }
 
+/// Returns the first expiry of each file. A certificate whose time cannot be read is left out.
+fn expiries(
+    files: &TlsFiles,
+    contents: &TlsFileContents,
+) -> Result<Vec<(&'static str, u64)>, TlsError> {
+    let mut read = vec![("server", certificates(&files.cert, &contents.cert)?)];
+    if let (Some(path), Some(bytes)) = (&files.client_ca, &contents.client_ca) {
+        read.push(("client_ca", certificates(path, bytes)?));
+    }
+    let first = |(name, chain): (_, Vec<_>)| Some((name, chain.iter().filter_map(expiry).min()?));
+    Ok(read.into_iter().filter_map(first).collect())
+}
+
+/// Returns when a certificate expires, in seconds since the Unix epoch.
+fn expiry(certificate: &CertificateDer<'static>) -> Option<u64> {
+    // The parser tells the time of expiry only in the error of a verification after it, which it checks before anything
+    // else.
+    let certificate = EndEntityCert::try_from(certificate).ok()?;
+    let verified = certificate.verify_for_usage(
+        &[],
+        &[],
+        &[],
+        UnixTime::since_unix_epoch(Duration::from_secs(END_OF_TIME)),
+        KeyUsage::server_auth(),
+        None,
+        None,
+    );
+    match verified.map(drop) {
+        Err(webpki::Error::CertExpired { not_after, .. }) => Some(not_after.as_secs()),
+        _ => None,
+    }
+}
+
 fn verifier(
     path: &Path,
     bytes: &[u8],
@@ -266,5 +309,59 @@ fn content_error(path: &Path, why: &str) -> TlsError {
     TlsError::Content {
         path: path.display().to_string(),
         why: why.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
+
+    use super::*;
+
+    /// A certificate that expires on the first day of a year, and its key.
+    fn certificate(year: i32, is_ca: bool) -> (String, String) {
+        let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        params.not_after = date_time_ymd(year, 1, 1);
+        if is_ca {
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        }
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.self_signed(&key).unwrap();
+        (certificate.pem(), key.serialize_pem())
+    }
+
+    #[test]
+    fn the_first_expiry_of_each_file_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| folder.path().join(name);
+        let (own, key) = certificate(2040, false);
+        let cas = [2050, 2045].map(|year| certificate(year, true).0);
+        fs::write(file("tls.crt"), own).unwrap();
+        fs::write(file("tls.key"), key).unwrap();
+        fs::write(file("ca.crt"), cas.concat()).unwrap();
+        let mut files = TlsFiles {
+            cert: file("tls.crt"),
+            key: file("tls.key"),
+            client_ca: Some(file("ca.crt")),
+        };
+        let year_2040 = 2_208_988_800;
+        let year_2045 = 2_366_841_600;
+        let certificates = Certificates::load(files.clone()).unwrap();
+        assert_eq!(
+            certificates.expiries(),
+            [("server", year_2040), ("client_ca", year_2045)]
+        );
+        // Others are loaded.
+        let (own, key) = certificate(2045, false);
+        fs::write(file("tls.crt"), own).unwrap();
+        fs::write(file("tls.key"), key).unwrap();
+        let contents = TlsFileContents::read(&files).unwrap();
+        assert_eq!(certificates.reload(contents), Ok(true));
+        assert_eq!(certificates.expiries()[0], ("server", year_2045));
+        files.client_ca = None;
+        let certificates = Certificates::load(files).unwrap();
+        assert_eq!(certificates.expiries(), [("server", year_2045)]);
     }
 }

@@ -34,10 +34,9 @@ use crate::server::transport::body::{
     Arriving, BufferedBody, ForwardedReply, FramedBody, ReplayBody, ReplyBody, ReplyBytes,
     RequestDrain,
 };
-use crate::server::transport::request_counters::{
-    RequestCounters, RpcMethod, RpcService, code, code_name,
-};
+use crate::server::transport::request_counters::{RequestCounters, RpcMethod, RpcService, code};
 use crate::snapshot::SnapshotCell;
+use entail_client::failure::code_name;
 
 type RoutesFuture = <Routes as Service<Request<Body>>>::Future;
 

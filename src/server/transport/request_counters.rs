@@ -6,26 +6,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderValue};
 use tonic::Code;
 
-/// The names of the gRPC codes, in the order of their numbers.
-const CODES: [&str; 17] = [
-    "OK",
-    "CANCELLED",
-    "UNKNOWN",
-    "INVALID_ARGUMENT",
-    "DEADLINE_EXCEEDED",
-    "NOT_FOUND",
-    "ALREADY_EXISTS",
-    "PERMISSION_DENIED",
-    "RESOURCE_EXHAUSTED",
-    "FAILED_PRECONDITION",
-    "ABORTED",
-    "OUT_OF_RANGE",
-    "UNIMPLEMENTED",
-    "INTERNAL",
-    "UNAVAILABLE",
-    "DATA_LOSS",
-    "UNAUTHENTICATED",
-];
+use entail_client::failure::CODES;
 
 /// The methods with a histogram of their own, by service. Each service has one named `other` for
 /// methods that it does not have, so that clients cannot create metrics.
@@ -275,11 +256,6 @@ pub(in crate::server) fn code(headers: &HeaderMap) -> Code {
     code.map_or(Code::Ok, Code::from_bytes)
 }
 
-/// Returns the name of a gRPC code, such as `NOT_FOUND`.
-pub(in crate::server) fn code_name(code: Code) -> &'static str {
-    CODES.get(code as usize).copied().unwrap_or("UNKNOWN")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -372,15 +348,5 @@ mod tests {
     #[test]
     fn the_bounds_are_sorted() {
         assert!(BOUNDS.is_sorted());
-    }
-
-    #[test]
-    fn codes_have_their_numbers() {
-        for (number, name) in CODES.iter().enumerate() {
-            let code = Code::from_i32(i32::try_from(number).unwrap());
-            let debug = format!("{code:?}").to_uppercase();
-            assert_eq!(debug, name.replace('_', ""), "{number}");
-            assert_eq!(code_name(code), *name);
-        }
     }
 }

@@ -1,5 +1,6 @@
 //! An API server for tests, over loopback and HTTP/1: a function answers the requests, and can fail in many ways.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -20,7 +21,7 @@ use tokio::time::{Instant, timeout};
 use super::{
     ApiTimeouts, Cluster, ClusterConfig, ClusterUpdate, DesiredKinds, KnownObjects, WatchFilter,
 };
-use entail_core::model::{GroupKind, SourceState};
+use entail_core::model::{GroupKind, ObjectKey, SourceState};
 
 /// The URL path of the kind that the server serves.
 pub const WIDGETS: &str = "/apis/example.com/v1/widgets";
@@ -50,6 +51,8 @@ pub struct Follower {
     pub updates: mpsc::Receiver<ClusterUpdate>,
     /// Every state of the kind, in order.
     pub states: Vec<SourceState>,
+    /// The current objects.
+    pub objects: BTreeSet<ObjectKey>,
     pub problems: Vec<String>,
     pub is_complete: bool,
     pub is_loading: bool,
@@ -188,6 +191,7 @@ impl FakeApiServer {
         Follower {
             updates,
             states: Vec::new(),
+            objects: BTreeSet::new(),
             problems: Vec::new(),
             is_complete: false,
             is_loading: true,
@@ -223,6 +227,12 @@ impl Follower {
     pub async fn run(&mut self, time: Duration) {
         let end = Instant::now() + time;
         while let Ok(Some(update)) = timeout(end - Instant::now(), self.updates.recv()).await {
+            for key in &update.change.deletes {
+                self.objects.remove(key);
+            }
+            let upserts = update.change.upserts.iter();
+            self.objects
+                .extend(upserts.map(|object| object.key.clone()));
             self.states
                 .extend(update.change.states.iter().map(|new| new.state));
             self.problems = update.problems.into_iter().map(|(_, text)| text).collect();

@@ -55,7 +55,7 @@ pub(super) enum KindUpdate {
     Deleted(ObjectKey),
     /// The API server denies access to the kind, which is not confirmed: a starting server denies everything.
     Denied(String),
-    /// The API server denies access to the kind.
+    /// The API server denies access to the kind, which is confirmed. The next read is a list.
     Forbidden(String),
     /// The kind cannot be read at the moment.
     Error(String),
@@ -98,23 +98,31 @@ impl WatchEventSender {
 }
 
 /// Why a list or a watch ended.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 enum Interruption {
     /// The receiver of the events is gone.
+    #[error("the receiver of the events is gone")]
     ReceiverGone,
     /// The watch ended after its time: it is opened again at once.
+    #[error("the watch is renewed")]
     Renewal,
     /// The watch was silent for long.
+    #[error("the watch was silent for long")]
     Silence,
     /// The server no longer has the events since the last one: a new list is needed.
+    #[error("the version of the last event has expired")]
     Expired,
     /// A list cannot be as new as what was read before: the server lags behind another one, or its storage was restored.
+    #[error("{0}")]
     TooOld(String),
     /// The server does not stream lists.
+    #[error("the server does not stream lists")]
     NoStreaming,
     /// The server denies the verb.
+    #[error("{0} is denied: {1}")]
     Denied(&'static str, String),
     /// The list or watch ended early, or failed.
+    #[error("{0}")]
     Failed(String),
 }
 
@@ -419,7 +427,7 @@ impl KindWatcher {
 
     /// Reports an interruption, and waits until the next attempt is due. Returns an error if there shall be none.
     async fn recover(&mut self, interruption: Interruption) -> Result<(), Interruption> {
-        tracing::debug!(kind = %self.sender.kind, ?interruption, "list or watch interrupted");
+        tracing::debug!(kind = %self.sender.kind, reason = %interruption, "list or watch interrupted");
         let mut max_delay = Duration::MAX;
         match interruption {
             Interruption::ReceiverGone => return Err(Interruption::ReceiverGone),
@@ -504,6 +512,8 @@ impl KindWatcher {
             .is_confirmed(health, resource, verb, self.was_read);
         let is_confirmed = confirmed.await;
         if is_confirmed {
+            // The receiver drops objects of policies, so the kind is listed once it may be read again.
+            self.version = None;
             self.sender.send(KindUpdate::Forbidden(message)).await?;
         }
         Ok(is_confirmed)

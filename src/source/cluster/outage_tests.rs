@@ -86,6 +86,7 @@ async fn a_review_of_a_ready_server_confirms_a_denial() {
     server.answer(healthy);
     follower.until_state(Complete).await;
     assert!(follower.problems.is_empty());
+    assert_eq!(follower.objects.len(), 1);
     // A revoked right shows when the watch is opened again, after two reviews.
     server.restart(|request| denies(request, true));
     follower.until_state(Forbidden).await;
@@ -93,6 +94,11 @@ async fn a_review_of_a_ready_server_confirms_a_denial() {
         follower.states,
         [Unknown, Forbidden, Complete, Stale, Forbidden]
     );
+    // What may not be read is not served any more; with the right, the kind is listed and not only watched.
+    assert!(follower.objects.is_empty(), "{:?}", follower.objects);
+    server.answer(healthy);
+    follower.until_state(Complete).await;
+    assert_eq!(follower.objects.len(), 1);
     // The API server counts no review as a write.
     let counts = server.cluster.calls.counts();
     assert_eq!(counts.values().map(|each| each.writes).sum::<u64>(), 0);

@@ -14,9 +14,10 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use super::change_collector::ChangeCollector;
 use super::discovery::{DiscoverySchedule, Served};
 use super::freshness::FreshnessClock;
-use super::kind_watch::{self, WatchEvent, WatchEventSender};
+use super::kind_watch::{self, KindUpdate, WatchEvent, WatchEventSender};
 use super::{Cluster, ClusterUpdate, DesiredKinds, KnownObjects};
 use entail_core::model::GroupKind;
+use entail_core::store::Projection;
 
 /// Maximum number of events that wait to be collected.
 const EVENT_QUEUE_CAPACITY: usize = 1_024;
@@ -362,7 +363,7 @@ impl ClusterWatcher {
         if kind.is_crd() {
             self.discovery.follow_crds();
         }
-        self.collector.apply(&kind, update);
+        collect(&mut self.collector, &kind, update);
     }
 
     /// See [`ClusterUpdate::is_complete`].
@@ -413,6 +414,55 @@ impl ClusterWatcher {
             is_complete,
             is_loading: self.is_loading(),
             synced_at: self.synced_at,
+        }
+    }
+}
+
+/// Collects an event of the watch of a kind. A policy kind that must not be read any more loses its objects with the
+/// same change that makes it FORBIDDEN: whoever revokes the right does not want them to be served. The objects that
+/// determine paths and profiles stay. Without them paths would not be found, grants would be missing, and policies would
+/// be read by another profile, which a caller can take for "no policy".
+fn collect(collector: &mut ChangeCollector, kind: &GroupKind, update: KindUpdate) {
+    let is_lost = matches!(update, KindUpdate::Forbidden(_)) && collector.was_read(kind);
+    if is_lost && !Projection::may_affect_topology(kind) {
+        collector.apply(kind, KindUpdate::Listed(Vec::new()));
+    }
+    collector.apply(kind, update);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use entail_core::model::{Object, ObjectKey, SourceState};
+
+    #[test]
+    fn a_forbidden_kind_loses_its_objects_unless_all_answers_depend_on_them() {
+        let kinds = [
+            (GroupKind::new("example.com", "Widget"), 1),
+            (GroupKind::crd(), 0),
+            (GroupKind::new("entail.dev", "PolicyProfile"), 0),
+            (GroupKind::new("gateway.networking.k8s.io", "HTTPRoute"), 0),
+            (GroupKind::new("example.com", "RedisRoute"), 0),
+        ];
+        for (kind, deleted) in kinds {
+            let key = ObjectKey::new(kind.clone(), "", "one");
+            let object = Arc::new(Object::new(key, serde_json::json!({})));
+            let mut collector = ChangeCollector::default();
+            collector.start(&kind);
+            collect(&mut collector, &kind, KindUpdate::Listed(vec![object]));
+            collector.take_change();
+            collect(
+                &mut collector,
+                &kind,
+                KindUpdate::Forbidden("denied".to_owned()),
+            );
+            // Both are one change: there is no snapshot in which the kind is complete and has no objects.
+            let (change, _) = collector.take_change();
+            let states: Vec<SourceState> = change.states.iter().map(|new| new.state).collect();
+            assert_eq!(states, [SourceState::Forbidden], "{kind}");
+            assert_eq!(change.deletes.len(), deleted, "{kind}");
         }
     }
 }

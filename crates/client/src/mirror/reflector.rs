@@ -10,6 +10,7 @@ use super::decoder::{CompileFn, StreamDecoder};
 use super::path_map::PathSelector;
 use super::{CurrentCopy, MirrorSettings, Shared, SnapshotInfo};
 use crate::connect::{connect, endpoint};
+use crate::failure::{TlsFailure, code_name, root_cause};
 use crate::stubs::effective_policy_service_client::EffectivePolicyServiceClient;
 use crate::v1;
 use crate::{ConnectError, MAX_REPLY_BYTES};
@@ -91,7 +92,12 @@ impl<T> Reflector<T> {
             kinds: self.settings.kinds.clone(),
             resume_token: self.resume_token.clone(),
         };
-        let timed_out = |_| format!("no message from the server within {timeout:?}");
+        let timed_out = |_| {
+            format!(
+                "no message from the server within {} s",
+                timeout.as_secs_f32()
+            )
+        };
         let response =
             tokio::time::timeout(timeout, client.watch_effective_policies(request)).await;
         let mut messages = response
@@ -167,14 +173,18 @@ fn parse_all<V>(
 
 fn status_message(status: &Status) -> String {
     use std::error::Error;
-    match status.code() {
-        // A status with a source does not come from the server, but from the transport.
-        Code::Unknown | Code::Internal if status.source().is_some() => {
-            format!("connection failed: {}", status.message())
+    match (status.source(), status.code()) {
+        // A status with a source does not come from the server, but from the transport, whose own message is generic.
+        (Some(error), _) => match TlsFailure::of(error) {
+            Some(failure) => format!("connection failed: {failure}"),
+            None => format!("connection failed: {}", root_cause(error)),
+        },
+        (None, Code::Unavailable) => {
+            format!("the server is not available: {}", status.message())
         }
-        Code::Unavailable => format!("the server is not available: {}", status.message()),
-        code => format!(
-            "the server rejected the request ({code:?}): {}",
+        (None, code) => format!(
+            "the server rejected the request ({}): {}",
+            code_name(code),
             status.message()
         ),
     }

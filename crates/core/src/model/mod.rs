@@ -45,4 +45,4 @@ pub use unit::{Segment, Unit, item_value};
 #[cfg(feature = "engine")]
 pub(crate) use unit_tree::UnitTree;
 pub use unknown::{Unknown, UnknownReason};
-pub use value::{FieldStep, at_fields, at_path, is_unset, parse_field_path};
+pub use value::{FieldStep, at_fields, at_path, field_path_text, is_unset, parse_field_path};

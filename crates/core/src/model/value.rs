@@ -42,6 +42,21 @@ pub fn parse_field_path(text: &str) -> Option<Vec<FieldStep>> {
     Some(steps)
 }
 
+/// Formats a field path as [`parse_field_path`] reads it.
+pub fn field_path_text(path: &[FieldStep]) -> String {
+    let mut text = String::new();
+    for step in path {
+        match step {
+            FieldStep::Field(name) if text.is_empty() => text.push_str(name),
+            FieldStep::Field(name) => text.extend([".", name]),
+            FieldStep::Index(index) => text.extend(["[", &index.to_string(), "]"]),
+            FieldStep::Any => text.push_str("[*]"),
+            FieldStep::With(field, value) => text.extend(["[", field, "=", value, "]"]),
+        }
+    }
+    text
+}
+
 /// Returns the value at a field path. `[*]` selects the item with index `any`.
 pub fn at_path<'v>(root: &'v Value, path: &[FieldStep], any: Option<usize>) -> Option<&'v Value> {
     path.iter().try_fold(root, |value, step| match step {
@@ -95,6 +110,10 @@ mod tests {
             json!({"l": [{"t": "a", "v": 1}, {"v": 2}, {"t": "b", "v": 3}, {"t": "b", "v": 4}]});
         assert_eq!(at_path(&list, &chosen, None), Some(&json!(3)));
         assert_eq!(at_path(&json!({"l": {"t": "b"}}), &chosen, None), None);
+        for text in ["spec.rules[0].x", "spec.rules[*].x", "l[t=b].v"] {
+            let path = parse_field_path(text).unwrap();
+            assert_eq!(field_path_text(&path), text);
+        }
         for bad in ["", "a..b", "a[", "a[x]", "a[=x]", "[0]"] {
             assert_eq!(parse_field_path(bad), None, "{bad}");
         }

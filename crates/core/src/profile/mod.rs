@@ -184,6 +184,18 @@ pub enum PolicyClass {
     Unprofiled,
 }
 
+impl PolicyClass {
+    /// The name in profiles.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Direct => "Direct",
+            Self::Inherited => "Inherited",
+            Self::Listed => "Listed",
+            Self::Unprofiled => "Unprofiled",
+        }
+    }
+}
+
 /// The kinds that references can name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TargetKinds {

@@ -46,7 +46,8 @@ pub(super) fn expand(mut spec: Spec) -> Result<Spec, String> {
     }
     if spec.class.is_some_and(|given| given != class) {
         return Err(format!(
-            "class contradicts preset `{name}`, which fixes it to {class:?}"
+            "class contradicts preset `{name}`, which fixes it to {}",
+            class.name()
         ));
     }
     spec.class = Some(class);

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{Profile, StrategyField, StrategyValue};
-use crate::model::{BlockName, Direction, Granularity, Strategy, at_path};
+use crate::model::{BlockName, Direction, Granularity, Strategy, at_path, field_path_text};
 
 /// Returns the strategy that a policy names for a block, or the default.
 ///
@@ -75,7 +75,7 @@ fn strategy_field<'v>(
         let value = match field {
             StrategyField::Name(name) => container.get(name).map(|v| (name.clone(), v)),
             StrategyField::Path(path) => {
-                at_path(object, path, None).map(|v| (format!("{path:?}"), v))
+                at_path(object, path, None).map(|v| (field_path_text(path), v))
             }
         };
         let Some((name, value)) = value.filter(|(_, v)| !v.is_null()) else {

@@ -72,6 +72,12 @@ impl Projection {
             _ => false,
         }
     }
+
+    /// Reports whether all answers can depend on a kind, also where it is not known which kinds of Routes are declared
+    /// (specification 1.9): that a kind is one is told by its name.
+    pub fn may_affect_topology(kind: &GroupKind) -> bool {
+        Self::affects_topology(kind) || kind.kind.ends_with("Route")
+    }
 }
 
 impl ServicePorts {
