@@ -39,6 +39,15 @@ struct Hidden {
     objects: Vec<ObjectKey>,
     /// The objects that policies on visible paths name.
     named: BTreeSet<ObjectKey>,
+    /// The objects that stay because they act on visible paths, if it matters that the caller does not see them.
+    acting: Vec<ObjectKey>,
+}
+
+impl Hidden {
+    /// Whether the part is the whole.
+    fn is_empty(&self) -> bool {
+        self.objects.is_empty() && self.acting.is_empty()
+    }
 }
 
 impl VisibleParts {
@@ -52,7 +61,7 @@ impl VisibleParts {
         visibility: &dyn Visibility,
     ) -> Result<Arc<Snapshot>, Failure> {
         let hidden = hidden_objects(snapshot, visibility)?;
-        if hidden.objects.is_empty() {
+        if hidden.is_empty() {
             return Ok(Arc::clone(snapshot));
         }
         let version = snapshot.version();
@@ -95,29 +104,37 @@ pub fn visible_part(
     visibility: &dyn Visibility,
 ) -> Result<Option<Snapshot>, Failure> {
     let hidden = hidden_objects(snapshot, visibility)?;
-    Ok((!hidden.objects.is_empty()).then(|| without(snapshot, hidden)))
+    Ok((!hidden.is_empty()).then(|| without(snapshot, hidden)))
 }
 
 fn without(snapshot: &Snapshot, hidden: Hidden) -> Snapshot {
     let world = snapshot.world();
-    let store = world.store().without(hidden.objects, hidden.named.iter());
+    let store = world.store();
+    let store = store.without(hidden.objects, &hidden.named, &hidden.acting);
     let world = World::from_store(store, world.profiles());
     Snapshot::build(world, snapshot.version().clone())
 }
 
 fn digest(hidden: &Hidden) -> [u8; 32] {
     let mut digest = Sha256::new();
-    for key in hidden.objects.iter().chain(&hidden.named) {
-        for text in [
-            &*key.kind.group,
-            &*key.kind.kind,
-            &*key.namespace,
-            &*key.name,
-        ] {
-            digest.update(text);
-            digest.update([0]);
+    let mut add = |keys: &mut dyn Iterator<Item = &ObjectKey>| {
+        for key in keys {
+            for text in [
+                &*key.kind.group,
+                &*key.kind.kind,
+                &*key.namespace,
+                &*key.name,
+            ] {
+                digest.update(text);
+                digest.update([0]);
+            }
         }
-    }
+        // No kind is empty, so this is the end of a list.
+        digest.update([0; 4]);
+    };
+    add(&mut hidden.objects.iter());
+    add(&mut hidden.acting.iter());
+    add(&mut hidden.named.iter());
     digest.finalize().into()
 }
 
@@ -161,9 +178,30 @@ fn hidden_objects(snapshot: &Snapshot, visibility: &dyn Visibility) -> Result<Hi
         _ => true,
     });
     Ok(Hidden {
+        acting: hidden_acting(world, &candidates, visibility),
         objects: candidates,
         named: acting.named,
     })
+}
+
+/// The objects in namespaces that stay although the caller does not see them, in a world where policies refer to
+/// objects: whether it is known that these exist depends on the others of their kind and namespace.
+fn hidden_acting(
+    world: &World,
+    without: &[ObjectKey],
+    visibility: &dyn Visibility,
+) -> Vec<ObjectKey> {
+    let mut kinds = world.kinds().iter();
+    if !kinds.any(|kind| !kind.profile().references.is_empty()) {
+        return Vec::new();
+    }
+    let without: HashSet<&ObjectKey> = without.iter().collect();
+    let kept = world.store().objects().map(|object| &object.key);
+    let kept = kept.filter(|key| !without.contains(key) && !key.namespace.is_empty());
+    let mut kept: Vec<ObjectKey> = kept.cloned().collect();
+    visibility.prepare(&kept);
+    kept.retain(|key| !visibility.includes_object(key));
+    kept
 }
 
 /// The namespaces that still contain objects without some.

@@ -43,8 +43,19 @@ pub struct Store {
     declared: Arc<DeclaredRoutes>,
     /// The kinds of which all objects are known (specification 5.7).
     complete: Arc<BTreeSet<GroupKind>>,
-    /// What is known of kinds in namespaces, where that differs from what the objects tell (specification 5.7).
-    knowledge: Arc<BTreeMap<(GroupKind, Str), bool>>,
+    /// What differs from the whole store in a part of it; `None` in a whole store.
+    part: Option<Arc<PartKnowledge>>,
+}
+
+/// What a part of a store knows (specification 5.7). Its objects that were hidden tell nothing.
+#[derive(Debug, Default)]
+struct PartKnowledge {
+    /// The objects of which only the whole store knows if they exist.
+    known: BTreeSet<ObjectKey>,
+    /// The number of hidden objects of each kind.
+    hidden_kinds: BTreeMap<GroupKind, usize>,
+    /// The number of hidden objects in each namespace.
+    hidden_namespaces: BTreeMap<Str, usize>,
 }
 
 /// The keys of the objects that a change modified, with the kind of difference.
@@ -211,37 +222,52 @@ impl Store {
         self.complete = Arc::clone(kinds);
     }
 
-    /// Whether it is known which objects of a kind a namespace has: of a kind or in a namespace of which no object is
-    /// known, only where the kind is assumed to be complete (specification 5.7).
-    pub fn knows(&self, kind: &GroupKind, namespace: &str) -> bool {
-        if !self.knowledge.is_empty() {
-            let place = (kind.clone(), Str::from(namespace));
-            if let Some(is_known) = self.knowledge.get(&place) {
-                return *is_known;
+    /// Whether it is known if an object exists: of a kind or in a namespace of which no object is known, only where the
+    /// kind is assumed to be complete (specification 5.7).
+    pub fn knows(&self, object: &ObjectKey) -> bool {
+        let (kind, namespace) = (&object.kind, &object.namespace);
+        let (of_kind, inside) = (self.count(kind), self.objects_in_namespace(namespace));
+        let is_seen = match &self.part {
+            None => of_kind > 0 && inside > 0,
+            Some(part) => {
+                let hidden_of_kind = part.hidden_kinds.get(kind).copied();
+                let hidden_inside = part.hidden_namespaces.get(namespace).copied();
+                part.known.contains(object)
+                    || of_kind > hidden_of_kind.unwrap_or_default()
+                        && inside > hidden_inside.unwrap_or_default()
             }
-        }
-        let is_seen = self.count(kind) > 0 && self.objects_in_namespace(namespace) > 0;
+        };
         is_seen || self.complete.contains(kind)
     }
 
-    /// Returns a part of the store without some objects. Of the kinds and namespaces of the `named` objects, it knows
-    /// as much as the whole store.
+    /// Returns a part of the store without some objects. The part knows whether the `named` objects exist if the whole
+    /// store does. Otherwise it knows only what objects tell that are not `hidden`: these stay, but it must not be seen
+    /// that they do.
     #[must_use]
-    pub fn without<'k>(
+    pub fn without(
         &self,
         objects: Vec<ObjectKey>,
-        named: impl Iterator<Item = &'k ObjectKey>,
+        named: &BTreeSet<ObjectKey>,
+        hidden: &[ObjectKey],
     ) -> Self {
-        let knowledge = named.map(|key| {
-            let is_known = self.knows(&key.kind, &key.namespace);
-            ((key.kind.clone(), key.namespace.clone()), is_known)
-        });
+        let mut knowledge = PartKnowledge::default();
+        for key in hidden {
+            let kind = key.kind.clone().canonical();
+            *knowledge.hidden_kinds.entry(kind).or_default() += 1;
+            let namespaces = &mut knowledge.hidden_namespaces;
+            *namespaces.entry(key.namespace.clone()).or_default() += 1;
+        }
         let mut part = self.clone();
-        part.knowledge = Arc::new(knowledge.collect());
         part.apply(Change {
             deletes: objects,
             ..Change::default()
         });
+        part.part = Some(Arc::new(knowledge));
+        let mut known = named.clone();
+        known.retain(|key| self.knows(key) && !part.knows(key));
+        if let Some(knowledge) = part.part.as_mut().and_then(Arc::get_mut) {
+            knowledge.known = known;
+        }
         part
     }
 
