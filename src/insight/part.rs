@@ -16,6 +16,7 @@ use super::{Failure, Visibility};
 use crate::snapshot::Snapshot;
 use entail_core::effective::{ActingObjects, World};
 use entail_core::model::{GroupKind, InternalError, ObjectKey, groups};
+use entail_core::store::PartContext;
 
 /// Maximum number of parts that are kept for later requests.
 const MAX_KEPT: usize = 2;
@@ -33,20 +34,17 @@ struct KeptPart {
     part: Arc<Snapshot>,
 }
 
-/// What a part lacks.
+/// What a part lacks, and what it keeps of that.
 #[derive(Debug, Default)]
 struct Hidden {
     objects: Vec<ObjectKey>,
-    /// The objects that policies on visible paths name.
-    named: BTreeSet<ObjectKey>,
-    /// The objects that stay because they act on visible paths, if it matters that the caller does not see them.
-    acting: Vec<ObjectKey>,
+    context: PartContext,
 }
 
 impl Hidden {
     /// Whether the part is the whole.
     fn is_empty(&self) -> bool {
-        self.objects.is_empty() && self.acting.is_empty()
+        self.objects.is_empty() && self.context.hidden.is_empty()
     }
 }
 
@@ -109,8 +107,7 @@ pub fn visible_part(
 
 fn without(snapshot: &Snapshot, hidden: Hidden) -> Snapshot {
     let world = snapshot.world();
-    let store = world.store();
-    let store = store.without(hidden.objects, &hidden.named, &hidden.acting);
+    let store = world.store().without(hidden.objects, hidden.context);
     let world = World::from_store(store, world.profiles());
     Snapshot::build(world, snapshot.version().clone())
 }
@@ -133,8 +130,20 @@ fn digest(hidden: &Hidden) -> [u8; 32] {
         digest.update([0; 4]);
     };
     add(&mut hidden.objects.iter());
-    add(&mut hidden.acting.iter());
-    add(&mut hidden.named.iter());
+    let PartContext {
+        named,
+        hidden,
+        holders,
+    } = &hidden.context;
+    add(&mut hidden.iter());
+    add(&mut named.iter());
+    add(&mut holders
+        .iter()
+        .flat_map(|(listener, route)| [&listener.object, route]));
+    for (listener, _) in holders {
+        digest.update(listener.to_string());
+        digest.update([0]);
+    }
     digest.finalize().into()
 }
 
@@ -178,9 +187,12 @@ fn hidden_objects(snapshot: &Snapshot, visibility: &dyn Visibility) -> Result<Hi
         _ => true,
     });
     Ok(Hidden {
-        acting: hidden_acting(world, &candidates, visibility),
+        context: PartContext {
+            named: acting.named,
+            hidden: hidden_acting(world, &candidates, visibility),
+            holders: acting.holders,
+        },
         objects: candidates,
-        named: acting.named,
     })
 }
 

@@ -557,6 +557,18 @@ spec: {{parentRefs: [{{name: gw, sectionName: tcp}}], rules: [{{backendRefs: [{{
     let text = route("older", 1) + &route("newer", 2);
     let documents = documents_of(&text, "gateway.envoyproxy.io/gatewayclass-controller");
     assert_hidden(&documents, &["gw", "older"]);
+    // Where the listener is visible, the Route that has it may have any name.
+    let on_rival = "
+apiVersion: p.example/v1
+kind: Above
+metadata: {name: on-rival, namespace: a}
+spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: TCPRoute, name: older}], defaults: {x: 1}}
+";
+    let [documents, others] = ["older", "other"].map(|name| {
+        let text = route(name, 1) + &route("newer", 2) + on_rival;
+        documents_of(&text, "gateway.envoyproxy.io/gatewayclass-controller")
+    });
+    assert_same_replies(&documents, &others, &["older", "other"]);
 }
 
 const ROUTE: &str = "

@@ -17,6 +17,8 @@ pub struct ActingObjects {
     pub objects: BTreeSet<ObjectKey>,
     /// Those that policies that act on the paths name in their rules, whether they exist or not.
     pub named: BTreeSet<ObjectKey>,
+    /// The Routes that keep a listener from others, with the listener. That they do is all that acts on the paths.
+    pub holders: BTreeSet<(NodeKey, ObjectKey)>,
 }
 
 /// Collects the objects that act on paths through some nodes.
@@ -57,11 +59,12 @@ impl World {
             collector.add_reference(step.node);
         }
         collector.add_waypoint_classes();
-        collector.add_rivals(sees);
+        let holders = collector.rivals(sees);
         collector.add_policies();
         ActingObjects {
             objects: collector.objects,
             named,
+            holders,
         }
     }
 }
@@ -188,9 +191,9 @@ impl Collector<'_> {
         self.objects.extend(routes.cloned());
     }
 
-    /// Adds the Routes that took a listener from a Route of which `sees` is true. Where the listener itself is not among
-    /// the objects, nothing can attach to it, so it and its Routes stay hidden.
-    fn add_rivals(&mut self, sees: &dyn Fn(&ObjectKey) -> bool) {
+    /// Finds the Routes that took a listener from a Route of which `sees` is true. Where the listener itself is not
+    /// among the objects, nothing can attach to it, so it and its Routes stay hidden.
+    fn rivals(&self, sees: &dyn Fn(&ObjectKey) -> bool) -> BTreeSet<(NodeKey, ObjectKey)> {
         let topology = &self.world.topology;
         let displaced = topology.displaced_routes();
         let lost: BTreeSet<NodeId> = displaced
@@ -198,17 +201,11 @@ impl Collector<'_> {
             .map(|(listener, _)| listener)
             .filter(|listener| self.objects.contains(&topology.key(*listener).object))
             .collect();
-        if lost.is_empty() {
-            return;
-        }
-        for (listener, routes) in topology.attached_routes() {
-            let streams = routes
-                .into_iter()
-                .filter(|route| matches!(&*route.kind.kind, "TLSRoute" | "TCPRoute" | "UDPRoute"));
-            if lost.contains(&listener) {
-                self.objects.extend(streams.cloned());
-            }
-        }
+        let holders = topology.stream_holders();
+        holders
+            .filter(|(listener, _)| lost.contains(listener))
+            .map(|(listener, route)| (topology.key(listener).clone(), route.clone()))
+            .collect()
     }
 
     /// Adds the policies on the nodes.

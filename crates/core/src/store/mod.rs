@@ -27,7 +27,9 @@ use std::sync::Arc;
 use rpds::RedBlackTreeMapSync;
 use serde_json::Value;
 
-use crate::model::{Change, GroupKind, KindState, Object, ObjectKey, SourceState, Str, groups};
+use crate::model::{
+    Change, GroupKind, KindState, NodeKey, Object, ObjectKey, SourceState, Str, Timestamp, groups,
+};
 
 /// Namespace and name of an object of a known kind.
 pub type NamespacedName = (Str, Str);
@@ -56,6 +58,26 @@ struct PartKnowledge {
     hidden_kinds: BTreeMap<GroupKind, usize>,
     /// The number of hidden objects in each namespace.
     hidden_namespaces: BTreeMap<Str, usize>,
+    holders: Vec<HiddenHolder>,
+}
+
+/// What a part of a store keeps of the whole one, besides objects.
+#[derive(Clone, Debug, Default)]
+pub struct PartContext {
+    /// The objects that the part knows of if the whole store does, whether they exist or not.
+    pub named: BTreeSet<ObjectKey>,
+    /// The objects that stay although nothing else may depend on them.
+    pub hidden: Vec<ObjectKey>,
+    /// The listeners that keep their Route, and the Route. It does not stay.
+    pub holders: BTreeSet<(NodeKey, ObjectKey)>,
+}
+
+/// A Route that a part of a store lacks and that has a listener which serves no other.
+#[derive(Clone, Debug)]
+pub(crate) struct HiddenHolder {
+    pub listener: NodeKey,
+    pub route: ObjectKey,
+    pub created: Option<Timestamp>,
 }
 
 /// The keys of the objects that a change modified, with the kind of difference.
@@ -240,18 +262,16 @@ impl Store {
         is_seen || self.complete.contains(kind)
     }
 
-    /// Returns a part of the store without some objects. The part knows whether the `named` objects exist if the whole
-    /// store does. Otherwise it knows only what objects tell that are not `hidden`: these stay, but it must not be seen
-    /// that they do.
+    /// The Routes that a part of a store lacks and that have listeners nevertheless.
+    pub(crate) fn hidden_holders(&self) -> &[HiddenHolder] {
+        self.part.as_ref().map_or(&[], |part| &part.holders)
+    }
+
+    /// Returns a part of the store without some objects.
     #[must_use]
-    pub fn without(
-        &self,
-        objects: Vec<ObjectKey>,
-        named: &BTreeSet<ObjectKey>,
-        hidden: &[ObjectKey],
-    ) -> Self {
+    pub fn without(&self, objects: Vec<ObjectKey>, context: PartContext) -> Self {
         let mut knowledge = PartKnowledge::default();
-        for key in hidden {
+        for key in context.hidden {
             let kind = key.kind.clone().canonical();
             *knowledge.hidden_kinds.entry(kind).or_default() += 1;
             let namespaces = &mut knowledge.hidden_namespaces;
@@ -262,8 +282,17 @@ impl Store {
             deletes: objects,
             ..Change::default()
         });
+        let holders = context.holders.into_iter();
+        let holders = holders.filter(|(_, route)| part.get(route).is_none());
+        knowledge.holders = holders
+            .map(|(listener, route)| HiddenHolder {
+                listener,
+                created: self.get(&route).and_then(|entry| entry.object.created),
+                route,
+            })
+            .collect();
         part.part = Some(Arc::new(knowledge));
-        let mut known = named.clone();
+        let mut known = context.named;
         known.retain(|key| self.knows(key) && !part.knows(key));
         if let Some(knowledge) = part.part.as_mut().and_then(Arc::get_mut) {
             knowledge.known = known;
