@@ -126,13 +126,8 @@ fn names_of(documents: &[Value]) -> Vec<String> {
     names.collect()
 }
 
-/// Another world, and how it differs: hidden objects are missing, or have another name or other labels.
-fn changed(
-    documents: &[Value],
-    (whole, rights): (&Snapshot, &Rights),
-    number: usize,
-    rng: &mut Rng,
-) -> (Vec<Value>, String) {
+/// The documents that may differ for a caller: of hidden objects on which nothing depends that the caller sees.
+fn hidden_documents(documents: &[Value], whole: &Snapshot, rights: &Rights) -> Vec<usize> {
     // Definitions and grants hold for visible objects, too.
     let stays = [
         "PolicyProfile",
@@ -172,9 +167,19 @@ fn changed(
             && !is_named(document)
             && objects.all(|o| !rights.may_get(&o.key) && !is_conflicted(whole, &o.key))
     };
-    let hidden: Vec<usize> = (0..documents.len())
+    (0..documents.len())
         .filter(|at| is_hidden(&&documents[*at]))
-        .collect();
+        .collect()
+}
+
+/// Another world, and how it differs: hidden objects are missing, or have another name or other labels.
+fn changed(
+    documents: &[Value],
+    (whole, rights): (&Snapshot, &Rights),
+    number: usize,
+    rng: &mut Rng,
+) -> (Vec<Value>, String) {
+    let hidden = hidden_documents(documents, whole, rights);
     let some: BTreeSet<usize> = match number {
         0 if !hidden.is_empty() => [rng.choose(&hidden)].into(),
         0 => BTreeSet::new(),

@@ -58,6 +58,7 @@ struct PartKnowledge {
     hidden_kinds: BTreeMap<GroupKind, usize>,
     /// The number of hidden objects in each namespace.
     hidden_namespaces: BTreeMap<Str, usize>,
+    /// The Routes that are gone and keep their listeners.
     holders: Vec<HiddenHolder>,
 }
 
@@ -66,9 +67,9 @@ struct PartKnowledge {
 pub struct PartContext {
     /// The objects that the part knows of if the whole store does, whether they exist or not.
     pub named: BTreeSet<ObjectKey>,
-    /// The objects that stay although nothing else may depend on them.
+    /// The objects that stay although they are hidden: that they do must not be seen elsewhere.
     pub hidden: Vec<ObjectKey>,
-    /// The listeners that keep their Route, and the Route. It does not stay.
+    /// The listeners that a Route keeps, with the Route, which does not stay itself.
     pub holders: BTreeSet<(NodeKey, ObjectKey)>,
 }
 
