@@ -16,6 +16,7 @@ use super::{Failure, Visibility};
 use crate::snapshot::Snapshot;
 use entail_core::effective::{ActingObjects, World};
 use entail_core::model::{GroupKind, InternalError, ObjectKey, groups};
+use entail_core::store::PartContext;
 
 /// Maximum number of parts that are kept for later requests.
 const MAX_KEPT: usize = 2;
@@ -33,12 +34,18 @@ struct KeptPart {
     part: Arc<Snapshot>,
 }
 
-/// What a part lacks.
+/// What a part lacks, and what it keeps of that.
 #[derive(Debug, Default)]
 struct Hidden {
     objects: Vec<ObjectKey>,
-    /// The objects that policies on visible paths name.
-    named: BTreeSet<ObjectKey>,
+    context: PartContext,
+}
+
+impl Hidden {
+    /// Whether the part is the whole.
+    fn is_empty(&self) -> bool {
+        self.objects.is_empty() && self.context.hidden.is_empty()
+    }
 }
 
 impl VisibleParts {
@@ -52,7 +59,7 @@ impl VisibleParts {
         visibility: &dyn Visibility,
     ) -> Result<Arc<Snapshot>, Failure> {
         let hidden = hidden_objects(snapshot, visibility)?;
-        if hidden.objects.is_empty() {
+        if hidden.is_empty() {
             return Ok(Arc::clone(snapshot));
         }
         let version = snapshot.version();
@@ -95,28 +102,47 @@ pub fn visible_part(
     visibility: &dyn Visibility,
 ) -> Result<Option<Snapshot>, Failure> {
     let hidden = hidden_objects(snapshot, visibility)?;
-    Ok((!hidden.objects.is_empty()).then(|| without(snapshot, hidden)))
+    Ok((!hidden.is_empty()).then(|| without(snapshot, hidden)))
 }
 
 fn without(snapshot: &Snapshot, hidden: Hidden) -> Snapshot {
     let world = snapshot.world();
-    let store = world.store().without(hidden.objects, hidden.named.iter());
+    let store = world.store().without(hidden.objects, hidden.context);
     let world = World::from_store(store, world.profiles());
     Snapshot::build(world, snapshot.version().clone())
 }
 
 fn digest(hidden: &Hidden) -> [u8; 32] {
     let mut digest = Sha256::new();
-    for key in hidden.objects.iter().chain(&hidden.named) {
-        for text in [
-            &*key.kind.group,
-            &*key.kind.kind,
-            &*key.namespace,
-            &*key.name,
-        ] {
-            digest.update(text);
-            digest.update([0]);
+    let mut add = |keys: &mut dyn Iterator<Item = &ObjectKey>| {
+        for key in keys {
+            for text in [
+                &*key.kind.group,
+                &*key.kind.kind,
+                &*key.namespace,
+                &*key.name,
+            ] {
+                digest.update(text);
+                digest.update([0]);
+            }
         }
+        // No kind is empty, so this is the end of a list.
+        digest.update([0; 4]);
+    };
+    add(&mut hidden.objects.iter());
+    let PartContext {
+        named,
+        hidden,
+        holders,
+    } = &hidden.context;
+    add(&mut hidden.iter());
+    add(&mut named.iter());
+    add(&mut holders
+        .iter()
+        .flat_map(|(listener, route)| [&listener.object, route]));
+    for (listener, _) in holders {
+        digest.update(listener.to_string());
+        digest.update([0]);
     }
     digest.finalize().into()
 }
@@ -161,9 +187,33 @@ fn hidden_objects(snapshot: &Snapshot, visibility: &dyn Visibility) -> Result<Hi
         _ => true,
     });
     Ok(Hidden {
+        context: PartContext {
+            named: acting.named,
+            hidden: hidden_acting(world, &candidates, visibility),
+            holders: acting.holders,
+        },
         objects: candidates,
-        named: acting.named,
     })
+}
+
+/// The objects in namespaces that stay although the caller does not see them, in a world where policies refer to
+/// objects: whether it is known that these exist depends on the others of their kind and namespace.
+fn hidden_acting(
+    world: &World,
+    without: &[ObjectKey],
+    visibility: &dyn Visibility,
+) -> Vec<ObjectKey> {
+    let mut kinds = world.kinds().iter();
+    if !kinds.any(|kind| !kind.profile().references.is_empty()) {
+        return Vec::new();
+    }
+    let without: HashSet<&ObjectKey> = without.iter().collect();
+    let kept = world.store().objects().map(|object| &object.key);
+    let kept = kept.filter(|key| !without.contains(key) && !key.namespace.is_empty());
+    let mut kept: Vec<ObjectKey> = kept.cloned().collect();
+    visibility.prepare(&kept);
+    kept.retain(|key| !visibility.includes_object(key));
+    kept
 }
 
 /// The namespaces that still contain objects without some.

@@ -126,23 +126,25 @@ fn names_of(documents: &[Value]) -> Vec<String> {
     names.collect()
 }
 
-/// Another world, and how it differs: hidden objects are missing, or have another name or other labels.
-fn changed(
-    documents: &[Value],
-    (whole, rights): (&Snapshot, &Rights),
-    number: usize,
-    rng: &mut Rng,
-) -> (Vec<Value>, String) {
-    // Definitions and grants hold for visible objects, too, and so do labels of Namespaces, and what
-    // policies on visible paths name.
+/// The documents that may differ for a caller: of hidden objects on which nothing depends that the caller sees.
+fn hidden_documents(documents: &[Value], whole: &Snapshot, rights: &Rights) -> Vec<usize> {
+    // Definitions and grants hold for visible objects, too.
     let stays = [
         "PolicyProfile",
         "CustomResourceDefinition",
         "ReferenceGrant",
-        "ConfigMap",
-        "Namespace",
-        "GatewayClass",
     ];
+    // So do labels of Namespaces, for the objects in them.
+    let namespaces: BTreeSet<String> = documents
+        .iter()
+        .flat_map(objects_of)
+        .filter(|object| rights.may_get(&object.key))
+        .map(|object| object.key.namespace.to_string())
+        .collect();
+    let holds = |document: &Value| {
+        let name = document["metadata"]["name"].as_str().unwrap();
+        document["kind"] == "Namespace" && namespaces.contains(name)
+    };
     let labels: Vec<&Value> = documents.iter().map(|d| &d["metadata"]["labels"]).collect();
     // Gateways that labels name serve the Services that have these labels.
     let is_waypoint = |document: &Value| {
@@ -160,13 +162,24 @@ fn changed(
         let kind = document["kind"].as_str().unwrap();
         let mut objects = objects_of(document).into_iter();
         !stays.contains(&kind)
+            && !holds(document)
             && !is_waypoint(document)
             && !is_named(document)
             && objects.all(|o| !rights.may_get(&o.key) && !is_conflicted(whole, &o.key))
     };
-    let hidden: Vec<usize> = (0..documents.len())
+    (0..documents.len())
         .filter(|at| is_hidden(&&documents[*at]))
-        .collect();
+        .collect()
+}
+
+/// Another world, and how it differs: hidden objects are missing, or have another name or other labels.
+fn changed(
+    documents: &[Value],
+    (whole, rights): (&Snapshot, &Rights),
+    number: usize,
+    rng: &mut Rng,
+) -> (Vec<Value>, String) {
+    let hidden = hidden_documents(documents, whole, rights);
     let some: BTreeSet<usize> = match number {
         0 if !hidden.is_empty() => [rng.choose(&hidden)].into(),
         0 => BTreeSet::new(),
@@ -403,9 +416,11 @@ fn explanation_pages(
 }
 
 /// Worlds that once told what they hide.
-const TOLD: [u64; 11] = [
-    9_000_541, 9_000_748, 9_001_384, 9_001_388, 9_001_532, 9_001_799, 9_001_856, 9_002_089,
-    9_002_446, 9_002_594, 9_003_947,
+const TOLD: [u64; 25] = [
+    9_000_541, 9_000_748, 9_001_384, 9_001_388, 9_001_522, 9_001_532, 9_001_799, 9_001_856,
+    9_002_089, 9_002_446, 9_002_594, 9_003_315, 9_003_947, 20_000_163, 20_000_189, 20_000_259,
+    20_001_110, 20_001_207, 20_001_898, 20_002_670, 20_002_927, 20_003_093, 20_003_124, 20_003_154,
+    20_003_186,
 ];
 
 #[test]
@@ -473,13 +488,17 @@ fn documents_of(text: &str, controller: &str) -> Vec<Value> {
 
 /// Checks that callers who do not see the objects with some names get the same replies in a world without them.
 fn assert_hidden(documents: &[Value], hidden: &[&str]) {
-    let is_hidden = |name: &str| hidden.contains(&name);
-    let visibility = ObjectVisibility(|key: &ObjectKey| !is_hidden(&key.name));
     let mut others = documents.to_vec();
-    others.retain(|document| !is_hidden(document["metadata"]["name"].as_str().unwrap()));
+    others.retain(|document| !hidden.contains(&document["metadata"]["name"].as_str().unwrap()));
     assert!(others.len() < documents.len());
+    assert_same_replies(documents, &others, hidden);
+}
+
+/// Checks that callers who do not see the objects with some names get the same replies in two worlds.
+fn assert_same_replies(documents: &[Value], others: &[Value], hidden: &[&str]) {
+    let visibility = ObjectVisibility(|key: &ObjectKey| !hidden.contains(&&*key.name));
     let [with, without] =
-        [documents, &others].map(|documents| Snapshot::build(entail_of(documents), version()));
+        [documents, others].map(|documents| Snapshot::build(entail_of(documents), version()));
     assert_eq!(
         promised(&with, &visibility),
         promised(&without, &visibility)
@@ -543,6 +562,140 @@ spec: {{parentRefs: [{{name: gw, sectionName: tcp}}], rules: [{{backendRefs: [{{
     let text = route("older", 1) + &route("newer", 2);
     let documents = documents_of(&text, "gateway.envoyproxy.io/gatewayclass-controller");
     assert_hidden(&documents, &["gw", "older"]);
+    // Where the listener is visible, the Route that has it may have any name.
+    let on_rival = "
+apiVersion: p.example/v1
+kind: Above
+metadata: {name: on-rival, namespace: a}
+spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: TCPRoute, name: older}], defaults: {x: 1}}
+";
+    let [documents, others] = ["older", "other"].map(|name| {
+        let text = route(name, 1) + &route("newer", 2) + on_rival;
+        documents_of(&text, "gateway.envoyproxy.io/gatewayclass-controller")
+    });
+    assert_same_replies(&documents, &others, &["older", "other"]);
+}
+
+const ROUTE: &str = "
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: r, namespace: a}
+spec: {parentRefs: [{name: gw, sectionName: http}], rules: [{backendRefs: [{name: svc, port: 80}]}]}
+---";
+
+#[test]
+fn a_hidden_object_does_not_tell_that_objects_of_its_kind_are_known() {
+    // The first policy acts on a visible path and names a hidden object; the other one names an object beside it.
+    let text = "
+apiVersion: entail.dev/v1alpha1
+kind: PolicyProfile
+metadata: {name: referring}
+spec:
+  policy: {group: p.example, kind: Referring}
+  preset: direct
+  targets: null
+  controllers: []
+  references: [{path: ref, group: '', kind: ConfigMap}]
+---
+apiVersion: p.example/v1
+kind: Referring
+metadata: {name: on-path, namespace: a}
+spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}], ref: {name: cm}}
+---
+apiVersion: p.example/v1
+kind: Referring
+metadata: {name: elsewhere, namespace: a}
+spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: gone}], ref: {name: gone}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: cm, namespace: a}
+";
+    let documents = documents_of(&(ROUTE.to_owned() + text), "example.com/one");
+    assert_hidden(&documents, &["cm"]);
+}
+
+#[test]
+fn a_hidden_class_of_a_waypoint_does_not_exist_where_nothing_depends_on_it() {
+    let text = "
+apiVersion: entail.dev/v1alpha1
+kind: PolicyProfile
+metadata: {name: waypoints}
+spec:
+  policy: {group: p.example, kind: AtWaypoint}
+  class: Inherited
+  effectiveTarget: BackendPort
+  targets: null
+  controllers: []
+  mesh: true
+  waypoints: {label: way, controllers: [example.com/two]}
+  status: {ancestor: None}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: meshed, namespace: a, labels: {way: waypoint}}
+spec: {ports: [{port: 80}]}
+---
+apiVersion: p.example/v1
+kind: AtWaypoint
+metadata: {name: p, namespace: a}
+spec: {targetRefs: [{group: '', kind: Service, name: meshed}], defaults: {x: 1}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: waypoint, namespace: a}
+spec: {gatewayClassName: hidden, listeners: []}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: hidden}
+spec: {controllerName: example.com/two}
+---
+apiVersion: p.example/v1
+kind: Above
+metadata: {name: on-class, namespace: a}
+spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: GatewayClass, name: hidden}], defaults: {x: 1}}
+";
+    let documents = documents_of(text, "example.com/one");
+    let is_class = |document: &&Value| {
+        document["kind"] == "GatewayClass" && document["metadata"]["name"] == "hidden"
+    };
+    let others: Vec<Value> = documents.iter().filter(|d| !is_class(d)).cloned().collect();
+    assert_same_replies(&documents, &others, &["waypoint", "hidden"]);
+}
+
+#[test]
+fn a_hidden_backend_does_not_exist_where_a_path_names_it() {
+    let route = ROUTE.replace(
+        "{name: svc, port: 80}",
+        "{group: other.example, kind: Bucket, namespace: b, name: bucket}",
+    );
+    let text = "
+apiVersion: other.example/v1
+kind: Bucket
+metadata: {name: bucket, namespace: b}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ReferenceGrant
+metadata: {name: all, namespace: b}
+spec:
+  from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: a}]
+  to: [{group: other.example, kind: Bucket}]
+---
+apiVersion: p.example/v1
+kind: Above
+metadata: {name: on-namespace, namespace: b}
+spec: {targetRefs: [{group: '', kind: Namespace, name: b}], defaults: {x: 1}}
+---
+apiVersion: p.example/v1
+kind: Above
+metadata: {name: on-bucket, namespace: b}
+spec: {targetRefs: [{group: other.example, kind: Bucket, name: bucket}], defaults: {x: 1}}
+";
+    assert_hidden(
+        &documents_of(&(route + text), "example.com/one"),
+        &["bucket"],
+    );
 }
 
 /// A caller who sees everything and goes away after some steps.

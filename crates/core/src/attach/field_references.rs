@@ -157,7 +157,7 @@ fn existence(
     (target, value): (&ObjectKey, &Value),
     store: &Store,
 ) -> Existence {
-    if !store.knows(&target.kind, &target.namespace) {
+    if !store.knows(target) {
         return Existence::NotKnown;
     }
     let own = &policy.key.namespace;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use hashbrown::HashSet;
 
-use super::World;
+use super::{PolicyKind, World};
 use crate::model::{GroupKind, Level, NodeKey, ObjectKey, Section, groups};
 use crate::store::Projection;
 use crate::topology::delegation::is_route_reference;
@@ -15,8 +15,10 @@ use crate::topology::{NodeId, NotFollowed, PathStep};
 pub struct ActingObjects {
     /// The objects.
     pub objects: BTreeSet<ObjectKey>,
-    /// Those that policies name in their rules, whether they exist or not.
+    /// Those that policies that act on the paths name in their rules, whether they exist or not.
     pub named: BTreeSet<ObjectKey>,
+    /// The Routes that keep a listener from others, with the listener. That they do is all that acts on the paths.
+    pub holders: BTreeSet<(NodeKey, ObjectKey)>,
 }
 
 /// Collects the objects that act on paths through some nodes.
@@ -24,26 +26,25 @@ struct Collector<'w> {
     world: &'w World,
     nodes: BTreeSet<NodeId>,
     objects: BTreeSet<ObjectKey>,
-    named: BTreeSet<ObjectKey>,
 }
 
 impl World {
     /// Returns the objects that act on paths through some nodes: the objects of the nodes with their GatewayClasses,
-    /// waypoints and Namespaces, the policies that are attached to them, accepted or not, and the objects that these
-    /// policies name. Also returns the Routes that decide where these paths lead: those that keep a listener from a
-    /// Route of which `sees` is true, and those for which a rule that delegates is not followed. Other Routes that a
-    /// rule delegates to are not among them, unless the paths go through them: answers name their policies (specification
-    /// 1.8), but neither values nor paths depend on them.
+    /// waypoints and Namespaces, the policies that are attached to them, accepted or not, and the objects that are
+    /// `named` by policies that act there. Also returns the Routes that decide where these paths lead: those that keep
+    /// a listener from a Route of which `sees` is true, and those for which a rule that delegates is not followed. Other
+    /// Routes that a rule delegates to are not among them, unless the paths go through them: answers name their policies
+    /// (specification 1.8), but neither values nor paths depend on them.
     pub(crate) fn acting_objects(
         &self,
         nodes: &HashSet<PathStep>,
+        named: BTreeSet<ObjectKey>,
         sees: &dyn Fn(&ObjectKey) -> bool,
     ) -> ActingObjects {
         let mut collector = Collector {
             world: self,
             nodes: BTreeSet::new(),
-            objects: BTreeSet::new(),
-            named: BTreeSet::new(),
+            objects: named.clone(),
         };
         let root = self.topology.node(&NodeKey::root());
         collector.extend(root);
@@ -57,11 +58,13 @@ impl World {
         for step in backends {
             collector.add_reference(step.node);
         }
-        collector.add_rivals(sees);
+        collector.add_waypoint_classes();
+        let holders = collector.rivals(sees);
         collector.add_policies();
         ActingObjects {
             objects: collector.objects,
-            named: collector.named,
+            named,
+            holders,
         }
     }
 }
@@ -100,30 +103,23 @@ impl Collector<'_> {
         }
     }
 
-    /// The GatewayClass of a Gateway, the Gateway of a ListenerSet, and the Gateways that may be waypoints of a
-    /// Service. Adds those that have no node to the objects.
+    /// The Gateway of a ListenerSet, and the Gateways that may be waypoints of a Service. Adds those that have no node
+    /// to the objects.
     fn above(&mut self, object: &ObjectKey) -> Vec<NodeId> {
-        let gateway = |kind| GroupKind::new(groups::GATEWAY, kind);
+        let gateway = || GroupKind::new(groups::GATEWAY, "Gateway");
         let projection = self.world.store.get(object).map(|entry| &entry.projection);
         let above: Vec<ObjectKey> = match projection {
-            Some(Projection::Gateway(found)) => {
-                vec![ObjectKey::new(
-                    gateway("GatewayClass"),
-                    "",
-                    found.class.clone(),
-                )]
-            }
             Some(Projection::ListenerSet(set)) => {
                 let names = set.gateway.iter();
                 names
-                    .map(|(ns, name)| ObjectKey::new(gateway("Gateway"), ns.clone(), name.clone()))
+                    .map(|(ns, name)| ObjectKey::new(gateway(), ns.clone(), name.clone()))
                     .collect()
             }
             _ if object.kind.is(groups::CORE, "Service") => {
                 let service = (object.namespace.clone(), object.name.clone());
                 let names = self.world.waypoints_named(&service).into_iter();
                 names
-                    .map(|(ns, name)| ObjectKey::new(gateway("Gateway"), ns, name))
+                    .map(|(ns, name)| ObjectKey::new(gateway(), ns, name))
                     .collect()
             }
             _ => Vec::new(),
@@ -135,6 +131,44 @@ impl Collector<'_> {
         let nodes = nodes.collect();
         self.objects.extend(above);
         nodes
+    }
+
+    /// Adds the GatewayClasses of waypoints that answers on the paths depend on: those with policies that act there, and
+    /// those that decide whether policies do. Answers do not tell of others, in contrast to the classes of Gateways that
+    /// paths go through.
+    fn add_waypoint_classes(&mut self) {
+        let world = self.world;
+        let topology = &world.topology;
+        let kinds = world.kinds.iter();
+        let kinds: Vec<(&PolicyKind, bool)> = kinds
+            .filter(|kind| kind.profile.waypoints.is_some())
+            .map(|kind| {
+                let mut nodes = self.nodes.iter();
+                let acts = nodes.any(|node| kind.nodes.contains_key(node));
+                (&**kind, acts)
+            })
+            .collect();
+        let mut found: Vec<NodeId> = Vec::new();
+        for node in self.nodes.iter().filter(|_| !kinds.is_empty()) {
+            let NodeKey { object, section } = topology.key(*node);
+            if section.is_some() || !object.kind.is(groups::CORE, "Service") {
+                continue;
+            }
+            let service = (object.namespace.clone(), object.name.clone());
+            // A Service without a path in the mesh must not get one.
+            let is_root = topology.roots.contains_key(&service);
+            for name in world.waypoint_classes(&service) {
+                let class = topology.classes.get(&name).map(|class| class.node);
+                let matters = |kind: &PolicyKind, acts: bool, class: NodeId| {
+                    let counts = kind.nodes.contains_key(&class);
+                    counts && kind.has_waypoint_of_class(*node, class)
+                        || (acts || !is_root) && world.decides_waypoint(kind, &service, &name)
+                };
+                let mut kinds = kinds.iter();
+                found.extend(class.filter(|c| kinds.any(|(kind, acts)| matters(kind, *acts, *c))));
+            }
+        }
+        self.extend(found);
     }
 
     /// Adds the child Routes for which a rule is not followed: paths below the rule would be others without them.
@@ -157,9 +191,9 @@ impl Collector<'_> {
         self.objects.extend(routes.cloned());
     }
 
-    /// Adds the Routes that took a listener from a Route of which `sees` is true. Where the listener itself is not among
-    /// the objects, nothing can attach to it, so it and its Routes stay hidden.
-    fn add_rivals(&mut self, sees: &dyn Fn(&ObjectKey) -> bool) {
+    /// Finds the Routes that took a listener from a Route of which `sees` is true. Where the listener itself is not
+    /// among the objects, nothing can attach to it, so it and its Routes stay hidden.
+    fn rivals(&self, sees: &dyn Fn(&ObjectKey) -> bool) -> BTreeSet<(NodeKey, ObjectKey)> {
         let topology = &self.world.topology;
         let displaced = topology.displaced_routes();
         let lost: BTreeSet<NodeId> = displaced
@@ -167,20 +201,14 @@ impl Collector<'_> {
             .map(|(listener, _)| listener)
             .filter(|listener| self.objects.contains(&topology.key(*listener).object))
             .collect();
-        if lost.is_empty() {
-            return;
-        }
-        for (listener, routes) in topology.attached_routes() {
-            let streams = routes
-                .into_iter()
-                .filter(|route| matches!(&*route.kind.kind, "TLSRoute" | "TCPRoute" | "UDPRoute"));
-            if lost.contains(&listener) {
-                self.objects.extend(streams.cloned());
-            }
-        }
+        let holders = topology.stream_holders();
+        holders
+            .filter(|(listener, _)| lost.contains(listener))
+            .map(|(listener, route)| (topology.key(listener).clone(), route.clone()))
+            .collect()
     }
 
-    /// Adds the policies on the nodes, and the objects that they name.
+    /// Adds the policies on the nodes.
     fn add_policies(&mut self) {
         for kind in &self.world.kinds {
             for (slot, policy) in kind.policies() {
@@ -195,8 +223,6 @@ impl Collector<'_> {
                 };
                 if attached.any(acts) || points.any(|point| acts(&point.0)) {
                     self.objects.insert(policy.key.clone());
-                    self.objects.extend(policy.named_objects.iter().cloned());
-                    self.named.extend(policy.named_objects.iter().cloned());
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Finds the waypoints of Services: the Gateways that serve their mesh paths (specification 2.12).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -94,6 +94,17 @@ struct Source<'s> {
     store: &'s Store,
     topology: &'s Topology,
     controllers: &'s Controllers,
+    /// A GatewayClass that counts as missing.
+    without_class: Option<&'s Str>,
+}
+
+/// What the waypoint of a Service means for a kind, apart from the policies that are attached to the waypoint.
+#[derive(PartialEq)]
+struct WaypointEffect {
+    /// Without controllers and classes.
+    waypoint: Waypoint,
+    activity: Option<Activity>,
+    met: MetConditions,
 }
 
 impl ServiceAttachments {
@@ -120,6 +131,7 @@ pub(super) fn services_behind_waypoints<'p>(
         store,
         topology,
         controllers,
+        without_class: None,
     };
     let mut settings: Vec<(&Profile, &Waypoints)> = Vec::new();
     for profile in profiles {
@@ -162,6 +174,7 @@ impl WaypointTable {
             store,
             topology,
             controllers,
+            without_class: None,
         };
         let mut tables: Vec<(Arc<Profile>, Arc<WaypointTable>)> = Vec::new();
         for kind in kinds {
@@ -280,7 +293,9 @@ impl<'s> Source<'s> {
                 candidates: Vec::new(),
             };
         };
+        let is_there = self.without_class != Some(&node.class);
         let class = self.topology.classes.get(&node.class);
+        let class = class.filter(|_| is_there);
         if !self.admits(waypoints, name, namespace) {
             return Waypoint::Absent(NoWaypoint::NotAdmitted(text));
         }
@@ -330,8 +345,11 @@ impl<'s> Source<'s> {
             return true;
         };
         let key = ("".into(), class.clone());
+        let is_there = self.without_class != Some(class);
         let class = self.object("GatewayClass", groups::GATEWAY, &key);
-        let objects = [Some(gateway), class].into_iter().flatten();
+        let objects = [Some(gateway), class.filter(|_| is_there)]
+            .into_iter()
+            .flatten();
         let mut values = objects.filter_map(|object| object.labels.get(&traffic.name));
         values.next().is_none_or(|value| traffic.has(value))
     }
@@ -389,6 +407,18 @@ impl<'r> PathRoot<'r> {
 }
 
 impl PolicyKind {
+    /// Whether policies on a GatewayClass count on the mesh paths of a Service, as the class of its waypoint.
+    pub(crate) fn has_waypoint_of_class(&self, service: NodeId, class: NodeId) -> bool {
+        let table = self.waypoints.as_ref();
+        let gateways = match table.and_then(|table| table.0.get(&service)) {
+            Some(Waypoint::Gateway(gateway)) => std::slice::from_ref(gateway),
+            Some(Waypoint::Unknown { candidates, .. }) => candidates,
+            Some(Waypoint::Absent(_)) | None => &[],
+        };
+        let mut classes = gateways.iter().map(|gateway| gateway.class);
+        self.sees(Level::GatewayClass) && classes.any(|other| other == Some(class))
+    }
+
     /// The waypoint of a mesh root, if the kind has waypoints.
     fn waypoint(&self, root: PathRoot<'_>) -> Option<&Waypoint> {
         let table = self.waypoints.as_ref()?;
@@ -481,18 +511,86 @@ impl World {
                     .activity(profile, root.kind, root.controller)
             }
             Some(Waypoint::Unknown { why, .. }) => Activity::Unknown(why.clone()),
-            Some(Waypoint::Gateway(gateway)) => {
-                let controller = &gateway.controller;
-                match self
-                    .controllers
-                    .activity(profile, RootKind::Gateway, controller)
-                {
-                    Activity::Unknown(unknown) => {
-                        Activity::Unknown(unknown.of_waypoint(&gateway.name))
-                    }
-                    known => known,
-                }
+            Some(Waypoint::Gateway(gateway)) => self.activity_at_waypoint(profile, gateway),
+        }
+    }
+
+    /// Whether a kind acts on the paths that a waypoint serves.
+    fn activity_at_waypoint(&self, profile: &Profile, gateway: &WaypointGateway) -> Activity {
+        let controller = &gateway.controller;
+        let activity = self
+            .controllers
+            .activity(profile, RootKind::Gateway, controller);
+        match activity {
+            Activity::Unknown(unknown) => Activity::Unknown(unknown.of_waypoint(&gateway.name)),
+            known => known,
+        }
+    }
+
+    fn waypoint_source<'s>(&'s self, without_class: Option<&'s Str>) -> Source<'s> {
+        Source {
+            store: &self.store,
+            topology: &self.topology,
+            controllers: &self.controllers,
+            without_class,
+        }
+    }
+
+    /// The GatewayClasses of the Gateways that labels name as the waypoint of a Service.
+    pub(crate) fn waypoint_classes(&self, service: &NamespacedName) -> BTreeSet<Str> {
+        let named = self.waypoints_named(service);
+        let gateways = named
+            .iter()
+            .filter_map(|name| self.topology.gateways.get(name));
+        gateways.map(|gateway| gateway.class.clone()).collect()
+    }
+
+    /// Whether a GatewayClass decides what the waypoint of a Service is to a kind, or whether the kind acts there. If
+    /// not, the kind has the same answers without the class.
+    pub(crate) fn decides_waypoint(
+        &self,
+        kind: &PolicyKind,
+        service: &NamespacedName,
+        class: &Str,
+    ) -> bool {
+        let Some(waypoints) = &kind.profile.waypoints else {
+            return false;
+        };
+        let effect = |without| {
+            let source = self.waypoint_source(without);
+            self.waypoint_effect(
+                &kind.profile,
+                source.waypoint(&kind.profile, waypoints, service),
+            )
+        };
+        effect(None) != effect(Some(class))
+    }
+
+    fn waypoint_effect(&self, profile: &Profile, mut waypoint: Waypoint) -> WaypointEffect {
+        let mut activity = None;
+        let mut met = MetConditions::default();
+        let gateways = match &mut waypoint {
+            Waypoint::Absent(_) => &mut [],
+            Waypoint::Unknown { candidates, .. } => candidates.as_mut_slice(),
+            Waypoint::Gateway(gateway) => {
+                activity = Some(self.activity_at_waypoint(profile, gateway));
+                met = profile.limits.met_by_root(RootTraits {
+                    class: Some(&gateway.class_name),
+                    controllers: self.controllers.identities(&gateway.controller),
+                    mesh: true,
+                    waypoint: Some(gateway.namespace),
+                });
+                std::slice::from_mut(gateway)
             }
+        };
+        for gateway in gateways {
+            gateway.class = None;
+            gateway.controller = RootController::None;
+        }
+        WaypointEffect {
+            waypoint,
+            activity,
+            met,
         }
     }
 
@@ -521,11 +619,7 @@ impl World {
 
     /// The Gateways that labels name as the waypoint of a Service, for any kind.
     pub(crate) fn waypoints_named(&self, service: &NamespacedName) -> Vec<NamespacedName> {
-        let source = Source {
-            store: &self.store,
-            topology: &self.topology,
-            controllers: &self.controllers,
-        };
+        let source = self.waypoint_source(None);
         let object = source.object("Service", groups::CORE, service);
         let settings = self
             .kinds
@@ -551,11 +645,7 @@ impl World {
     /// Why a Service has no waypoint of a kind; `None` if it has one, or the kind has no waypoints.
     pub fn no_waypoint(&self, kind: &PolicyKind, service: &NamespacedName) -> Option<String> {
         let waypoints = kind.profile.waypoints.as_ref()?;
-        let source = Source {
-            store: &self.store,
-            topology: &self.topology,
-            controllers: &self.controllers,
-        };
+        let source = self.waypoint_source(None);
         match source.waypoint(&kind.profile, waypoints, service) {
             Waypoint::Absent(why) => Some(why.message(waypoints)),
             Waypoint::Gateway(_) | Waypoint::Unknown { .. } => None,

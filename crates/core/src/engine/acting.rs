@@ -1,8 +1,10 @@
 //! Finds the objects that act on a selection of paths.
 
+use std::collections::BTreeSet;
+
 use hashbrown::HashSet;
 
-use super::paths::PathEngine;
+use super::paths::{ChainId, ChainTable, PathEngine};
 use super::selection::PathSelection;
 use crate::effective::ActingObjects;
 use crate::model::{InternalError, Level, ObjectKey};
@@ -30,6 +32,49 @@ impl PathEngine {
                 level: Level::GatewayClass,
             }));
         }
-        Ok(self.world.acting_objects(&steps, sees))
+        let named = self.named_objects(selection)?;
+        Ok(self.world.acting_objects(&steps, named, sees))
+    }
+
+    /// The objects that policies name in their rules and that the answers on the paths of a selection depend on.
+    fn named_objects(
+        &self,
+        selection: &PathSelection,
+    ) -> Result<BTreeSet<ObjectKey>, InternalError> {
+        let mut named = BTreeSet::new();
+        for (number, kind) in self.world.kinds().iter().enumerate() {
+            let naming = kind.policies();
+            let mut naming: Vec<_> = naming
+                .filter(|(_, policy)| !policy.named_objects.is_empty())
+                .collect();
+            if naming.is_empty() {
+                continue;
+            }
+            let mut chains = ChainTable::new(self, number, kind);
+            let mut visited: HashSet<ChainId> = HashSet::new();
+            for entry in selection.entries() {
+                let (root, end) = self.automaton.end(entry.state)?;
+                if !kind.reaches_effective_level(root, end) {
+                    continue;
+                }
+                let chain = chains.at(entry.state)?;
+                let Some(chain) = chain.filter(|chain| visited.insert(*chain)) else {
+                    continue;
+                };
+                // What policies say counts nowhere on a path of which it is not known whether they act.
+                if chains.chain(chain)?.is_unknown() {
+                    continue;
+                }
+                let mut others = Vec::with_capacity(naming.len());
+                for (slot, policy) in naming {
+                    match chains.has(chain, slot)? {
+                        true => named.extend(policy.named_objects.iter().cloned()),
+                        false => others.push((slot, policy)),
+                    }
+                }
+                naming = others;
+            }
+        }
+        Ok(named)
     }
 }

@@ -27,7 +27,9 @@ use std::sync::Arc;
 use rpds::RedBlackTreeMapSync;
 use serde_json::Value;
 
-use crate::model::{Change, GroupKind, KindState, Object, ObjectKey, SourceState, Str, groups};
+use crate::model::{
+    Change, GroupKind, KindState, NodeKey, Object, ObjectKey, SourceState, Str, Timestamp, groups,
+};
 
 /// Namespace and name of an object of a known kind.
 pub type NamespacedName = (Str, Str);
@@ -43,8 +45,40 @@ pub struct Store {
     declared: Arc<DeclaredRoutes>,
     /// The kinds of which all objects are known (specification 5.7).
     complete: Arc<BTreeSet<GroupKind>>,
-    /// What is known of kinds in namespaces, where that differs from what the objects tell (specification 5.7).
-    knowledge: Arc<BTreeMap<(GroupKind, Str), bool>>,
+    /// What differs from the whole store in a part of it; `None` in a whole store.
+    part: Option<Arc<PartKnowledge>>,
+}
+
+/// What a part of a store knows (specification 5.7). Its objects that were hidden tell nothing.
+#[derive(Debug, Default)]
+struct PartKnowledge {
+    /// The objects of which only the whole store knows if they exist.
+    known: BTreeSet<ObjectKey>,
+    /// The number of hidden objects of each kind.
+    hidden_kinds: BTreeMap<GroupKind, usize>,
+    /// The number of hidden objects in each namespace.
+    hidden_namespaces: BTreeMap<Str, usize>,
+    /// The Routes that are gone and keep their listeners.
+    holders: Vec<HiddenHolder>,
+}
+
+/// What a part of a store keeps of the whole one, besides objects.
+#[derive(Clone, Debug, Default)]
+pub struct PartContext {
+    /// The objects that the part knows of if the whole store does, whether they exist or not.
+    pub named: BTreeSet<ObjectKey>,
+    /// The objects that stay although they are hidden: that they do must not be seen elsewhere.
+    pub hidden: Vec<ObjectKey>,
+    /// The listeners that a Route keeps, with the Route, which does not stay itself.
+    pub holders: BTreeSet<(NodeKey, ObjectKey)>,
+}
+
+/// A Route that a part of a store lacks and that has a listener which serves no other.
+#[derive(Clone, Debug)]
+pub(crate) struct HiddenHolder {
+    pub listener: NodeKey,
+    pub route: ObjectKey,
+    pub created: Option<Timestamp>,
 }
 
 /// The keys of the objects that a change modified, with the kind of difference.
@@ -211,37 +245,59 @@ impl Store {
         self.complete = Arc::clone(kinds);
     }
 
-    /// Whether it is known which objects of a kind a namespace has: of a kind or in a namespace of which no object is
-    /// known, only where the kind is assumed to be complete (specification 5.7).
-    pub fn knows(&self, kind: &GroupKind, namespace: &str) -> bool {
-        if !self.knowledge.is_empty() {
-            let place = (kind.clone(), Str::from(namespace));
-            if let Some(is_known) = self.knowledge.get(&place) {
-                return *is_known;
+    /// Whether it is known if an object exists: of a kind or in a namespace of which no object is known, only where the
+    /// kind is assumed to be complete (specification 5.7).
+    pub fn knows(&self, object: &ObjectKey) -> bool {
+        let (kind, namespace) = (&object.kind, &object.namespace);
+        let (of_kind, inside) = (self.count(kind), self.objects_in_namespace(namespace));
+        let is_seen = match &self.part {
+            None => of_kind > 0 && inside > 0,
+            Some(part) => {
+                let hidden_of_kind = part.hidden_kinds.get(kind).copied();
+                let hidden_inside = part.hidden_namespaces.get(namespace).copied();
+                part.known.contains(object)
+                    || of_kind > hidden_of_kind.unwrap_or_default()
+                        && inside > hidden_inside.unwrap_or_default()
             }
-        }
-        let is_seen = self.count(kind) > 0 && self.objects_in_namespace(namespace) > 0;
+        };
         is_seen || self.complete.contains(kind)
     }
 
-    /// Returns a part of the store without some objects. Of the kinds and namespaces of the `named` objects, it knows
-    /// as much as the whole store.
+    /// The Routes that a part of a store lacks and that have listeners nevertheless.
+    pub(crate) fn hidden_holders(&self) -> &[HiddenHolder] {
+        self.part.as_ref().map_or(&[], |part| &part.holders)
+    }
+
+    /// Returns a part of the store without some objects.
     #[must_use]
-    pub fn without<'k>(
-        &self,
-        objects: Vec<ObjectKey>,
-        named: impl Iterator<Item = &'k ObjectKey>,
-    ) -> Self {
-        let knowledge = named.map(|key| {
-            let is_known = self.knows(&key.kind, &key.namespace);
-            ((key.kind.clone(), key.namespace.clone()), is_known)
-        });
+    pub fn without(&self, objects: Vec<ObjectKey>, context: PartContext) -> Self {
+        let mut knowledge = PartKnowledge::default();
+        for key in context.hidden {
+            let kind = key.kind.clone().canonical();
+            *knowledge.hidden_kinds.entry(kind).or_default() += 1;
+            let namespaces = &mut knowledge.hidden_namespaces;
+            *namespaces.entry(key.namespace.clone()).or_default() += 1;
+        }
         let mut part = self.clone();
-        part.knowledge = Arc::new(knowledge.collect());
         part.apply(Change {
             deletes: objects,
             ..Change::default()
         });
+        let holders = context.holders.into_iter();
+        let holders = holders.filter(|(_, route)| part.get(route).is_none());
+        knowledge.holders = holders
+            .map(|(listener, route)| HiddenHolder {
+                listener,
+                created: self.get(&route).and_then(|entry| entry.object.created),
+                route,
+            })
+            .collect();
+        part.part = Some(Arc::new(knowledge));
+        let mut known = context.named;
+        known.retain(|key| self.knows(key) && !part.knows(key));
+        if let Some(knowledge) = part.part.as_mut().and_then(Arc::get_mut) {
+            knowledge.known = known;
+        }
         part
     }
 

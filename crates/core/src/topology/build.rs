@@ -2,7 +2,7 @@
 
 use super::mesh::{MeshRoot, MeshRoute};
 use super::parent_ref::{AttachingRoute, ListenerContext, admits, check_parent_ref};
-use super::streams::{StreamFamily, StreamListeners};
+use super::streams::{StreamListeners, stream_order};
 use super::{
     BackendNode, ClassNode, GatewayNode, ListenerNode, ListenerSetNode, NodeId, RootController,
     RouteNode, RoutingTraits, RuleNode, Topology,
@@ -230,7 +230,7 @@ impl Topology {
 
     /// Attaches every route to the listeners and Services that its parentRefs name.
     fn attach_routes(&mut self, store: &Store) {
-        let mut streams = StreamListeners::default();
+        let mut streams = StreamListeners::of(store, self);
         for index in self.attachment_order(store) {
             let Some(key) = self.routes.get(index).map(|r| r.key.clone()) else {
                 continue;
@@ -254,6 +254,9 @@ impl Topology {
             }
         }
         self.displaced = streams.displaced;
+        let holders = streams.taken.into_iter();
+        let holders = holders.filter_map(|((listener, _), route)| Some((listener, route?)));
+        self.stream_holders = holders.collect();
     }
 
     /// The Routes in the order in which they take listeners: stream Routes from the oldest.
@@ -262,10 +265,7 @@ impl Topology {
         if self.gateways.values().any(|g| g.serves_one_stream_route) {
             order.sort_by_cached_key(|&index| {
                 let key = self.routes.get(index).map(|route| &route.key)?;
-                let family = StreamFamily::of(store.route_kind(&key.kind)?)?;
-                let created = store.get(key)?.object.created;
-                let age = (created.is_none(), created);
-                Some((family, age, key.namespace.clone(), key.name.clone()))
+                stream_order(store, key, store.get(key)?.object.created)
             });
         }
         order
@@ -304,7 +304,7 @@ impl Topology {
         let mut attached = Vec::new();
         for (listener, node) in listeners.iter().zip(nodes) {
             match check_parent_ref(parent, &attaching, listener, &context) {
-                Ok(()) if one_stream && !streams.take(&attaching, node, index) => {
+                Ok(()) if one_stream && !streams.take(store, &attaching, (node, index)) => {
                     furthest = furthest.max(PathErrorReason::RouteNotServed);
                 }
                 Ok(()) => attached.push(node),

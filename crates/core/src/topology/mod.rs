@@ -24,7 +24,7 @@ pub use child_routes::NotFollowed;
 pub use list_paths::{ListedPath, NamedStep, PathStart, PathVisitor, WalkControl};
 pub use trie::{PathTrie, TrieNode, TrieNodeId, TrieRoot};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::{HashMap, HashSet};
 
@@ -53,6 +53,8 @@ pub struct Topology {
     pub(crate) port_hostnames: HashMap<NamespacedName, ports::PortHostnames>,
     /// Listeners with stream Routes that they do not serve, because they serve another (specification 1.4).
     displaced: HashSet<(NodeId, usize)>,
+    /// The stream Routes that these listeners serve, in the order of listeners.
+    stream_holders: BTreeSet<(NodeId, usize)>,
     pub(crate) delegations: delegation::Delegations,
 }
 

@@ -26,7 +26,7 @@ pub(super) struct ListenerContext<'a> {
 
 /// A Route whose parentRefs are checked.
 pub(super) struct AttachingRoute<'a> {
-    key: &'a ObjectKey,
+    pub(super) key: &'a ObjectKey,
     pub(super) route: &'a Route,
     pub(super) kind: &'static RouteKind,
     /// The Route that the controller makes of it (specification 1.9).
