@@ -65,6 +65,11 @@ impl ObjectCache {
         &self.kinds.targets_only
     }
 
+    /// The kinds that are no policies and of whose objects no answer depends on the status.
+    pub fn without_status(&self) -> &BTreeSet<GroupKind> {
+        &self.kinds.without_status
+    }
+
     /// Sets the state of desired kinds without a state to unknown.
     fn mark_unknown_kinds(&mut self) {
         if !self.has_kind_states {
@@ -198,6 +203,13 @@ impl ObjectCache {
         Snapshot::build(self.world(), version)
     }
 
+    /// Whether the next snapshot can say something else than the last one. Most changes in a cluster are of statuses, on
+    /// which nothing depends; they wait for a change that has an effect.
+    pub fn has_effect(&mut self) -> bool {
+        let snapshot_builder = self.snapshot_builder.as_ref();
+        snapshot_builder.is_none_or(|builder| builder.depends_on(&self.store, &mut self.pending))
+    }
+
     /// Builds the next snapshot, which shares everything that did not change with the previous one.
     pub fn snapshot(&mut self, version: Version) -> Snapshot {
         let changed = std::mem::take(&mut self.pending);
@@ -254,6 +266,9 @@ struct KindsToRead {
     desired: BTreeSet<GroupKind>,
     /// Those of them of which only the target references are needed.
     targets_only: BTreeSet<GroupKind>,
+    /// Those of which no status is needed. Statuses of policies are kept: a profile that trusts them may be added, or
+    /// previewed.
+    without_status: BTreeSet<GroupKind>,
 }
 
 impl KindsToRead {
@@ -278,12 +293,21 @@ impl KindsToRead {
             .filter(|kind| !desired.contains(kind))
             .collect();
         desired.extend(targets_only.iter().cloned());
+        let profiles = || registry.profiles.values();
+        let is_policy = |kind: &GroupKind| profiles().any(|profile| profile.resource() == kind);
+        // The status of a CRD tells when its kind is served.
+        let can_do_without = |kind: &&GroupKind| !kind.is_crd() && !is_policy(kind);
+        let without_status = match profiles().any(|profile| profile.reads_target_status()) {
+            true => BTreeSet::new(),
+            false => desired.iter().filter(can_do_without).cloned().collect(),
+        };
         // Secrets are never read, not even if a profile allows them as targets.
         desired.remove(&GroupKind::secret());
         Self {
             cluster_scoped,
             desired,
             targets_only,
+            without_status,
         }
     }
 }

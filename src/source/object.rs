@@ -51,8 +51,10 @@ pub(super) fn parse_object(
     let created = created(metadata).map_err(with_key)?;
     let generation = metadata.get("generation").and_then(Value::as_i64);
     if let Some(Value::Object(metadata)) = body.get_mut("metadata") {
-        // Only the API server uses these, and they are often half of an exported object.
+        // Only the API server uses these. The first are often half of an exported object, and the second changes with
+        // each write.
         metadata.remove("managedFields");
+        metadata.remove("resourceVersion");
     }
     Ok(Some(Object {
         key,
@@ -221,12 +223,12 @@ mod tests {
     }
 
     #[test]
-    fn metadata_is_parsed_and_managed_fields_are_dropped() {
+    fn metadata_is_parsed_and_fields_of_the_server_are_dropped() {
         let object = read(json!({
             "apiVersion": "g.io/v1", "kind": "P",
             "metadata": {
                 "name": "p", "namespace": "ns", "labels": {"a": "b", "c": null}, "generation": 3,
-                "creationTimestamp": "1970-01-01T00:00:01Z", "managedFields": [{}],
+                "creationTimestamp": "1970-01-01T00:00:01Z", "managedFields": [{}], "resourceVersion": "7",
             },
             "spec": {}, "status": {"conditions": []},
         }));
@@ -235,7 +237,9 @@ mod tests {
         assert_eq!(object.labels.len(), 2);
         assert_eq!(object.created, Some(Timestamp(1)));
         assert_eq!(object.generation, Some(3));
-        assert!(object.body.pointer("/metadata/managedFields").is_none());
+        for field in ["managedFields", "resourceVersion"] {
+            assert!(object.body["metadata"].get(field).is_none(), "{field}");
+        }
         assert!(object.body.get("status").is_some());
     }
 
