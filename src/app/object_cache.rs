@@ -403,6 +403,89 @@ mod tests {
         assert!(keys(&cache).is_empty());
     }
 
+    /// The world of the tests of effects: a Gateway, a Route and a policy.
+    fn written(status: &str, annotation: &str, attempts: u64, profile: &str) -> Change {
+        let status = format!("status: {{conditions: [{{type: Accepted, status: '{status}'}}]}}");
+        let metadata = format!("namespace: x, annotations: {{{annotation}: written}}");
+        change(&format!(
+            "{profile}\n---\napiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {{name: gw, {metadata}}}\n\
+             spec: {{gatewayClassName: c, listeners: [{{name: l, port: 80, protocol: HTTP}}]}}\n{status}\n---\n\
+             apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {{name: r, {metadata}}}\n\
+             spec: {{parentRefs: [{{name: gw}}], rules: [{{}}]}}\n{status}\n---\n\
+             apiVersion: p.io/v1\nkind: P\nmetadata: {{name: a, {metadata}}}\n\
+             spec: {{targetRefs: [{{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}}], attempts: {attempts}}}\n\
+             {status}\n"
+        ))
+    }
+
+    fn snapshot(cache: &mut ObjectCache, generation: u64) -> Snapshot {
+        cache.snapshot(Version {
+            epoch: "test".into(),
+            generation,
+            synced_at: prost_types::Timestamp::default(),
+        })
+    }
+
+    #[test]
+    fn only_changes_that_something_depends_on_have_an_effect() {
+        let profile = |settings: &str| {
+            format!(
+                "apiVersion: entail.dev/v1alpha1\nkind: PolicyProfile\nmetadata: {{name: ps.p.io}}\n\
+                 spec: {{preset: most-specific-field, policy: {{group: p.io, kind: P}}, {settings}}}"
+            )
+        };
+        let (plain, trusting) = (profile("trustStatus: false"), profile("trustStatus: true"));
+        let mut cache = ObjectCache::new(ProfileSources::shipped());
+        assert!(cache.has_effect(), "the first snapshot is needed");
+        cache.apply(written("True", "unread", 1, &plain));
+        snapshot(&mut cache, 1);
+        assert!(!cache.has_effect());
+        cache.apply(written("Unknown", "unread", 1, &plain));
+        assert!(!cache.has_effect(), "statuses");
+        cache.apply(written("Unknown", "other", 1, &plain));
+        assert!(!cache.has_effect(), "an annotation");
+        cache.apply(written(
+            "Unknown",
+            "delegation.x.io/inherit-parent-matcher",
+            1,
+            &plain,
+        ));
+        assert!(cache.has_effect(), "an annotation that routing reads");
+        cache.apply(written("Unknown", "other", 2, &plain));
+        assert!(cache.has_effect(), "a policy");
+        cache.apply(written("True", "other", 1, &plain));
+        assert!(!cache.has_effect(), "what is changed back");
+        // What waited is not lost: a profile that trusts statuses reads the latest.
+        cache.apply(written("False", "other", 1, &plain));
+        assert!(!cache.has_effect());
+        cache.apply(written("False", "other", 1, &trusting));
+        assert!(cache.has_effect(), "a profile");
+        snapshot(&mut cache, 2);
+        let outcomes = cache.outcomes();
+        let outcomes: Vec<Outcome> = outcomes.keys().map(|(_, outcome)| *outcome).collect();
+        assert_eq!(outcomes, [Outcome::Untrusted]);
+        cache.apply(written("True", "other", 1, &trusting));
+        assert!(cache.has_effect(), "a status that is trusted");
+    }
+
+    #[test]
+    fn statuses_are_kept_of_policies_and_where_a_profile_reads_them() {
+        let mut cache = ObjectCache::new(ProfileSources::shipped());
+        let is_without = |cache: &ObjectCache, kind: &str| {
+            cache.without_status().contains(&GroupKind::parse(kind))
+        };
+        let route = "HTTPRoute.gateway.networking.k8s.io";
+        cache.apply(change(PROFILE));
+        assert!(is_without(&cache, route) && is_without(&cache, "Service"));
+        for kept in ["P.p.io", "CustomResourceDefinition.apiextensions.k8s.io"] {
+            assert!(!is_without(&cache, kept), "{kept}");
+        }
+        let reading = "preset: most-specific-field, ownFields: [{object: status.x, policy: x}]";
+        let reading = PROFILE.replace("scope: Cluster", reading);
+        cache.apply(change(&reading));
+        assert!(!is_without(&cache, route));
+    }
+
     #[test]
     fn epochs_differ() {
         let first = epoch();

@@ -170,7 +170,12 @@ mod tests {
     fn tokens_are_read_as_they_are_written() {
         assert_eq!(parse_token(&token(7, "tag"), "tag"), Some(7));
         assert_eq!(parse_token(&token(7, "tag"), "other"), None);
-        for malformed in ["", ":tag", "epoch:1:tag", "+0000000000000000000000000000007:tag"] {
+        for malformed in [
+            "",
+            ":tag",
+            "epoch:1:tag",
+            "+0000000000000000000000000000007:tag",
+        ] {
             assert_eq!(parse_token(malformed, "tag"), None, "{malformed}");
         }
     }

@@ -320,7 +320,9 @@ impl ChangeCollector {
             return;
         };
         let digests = &self.digests;
-        let listed = objects.iter().map(|object| (object.key.clone(), digests.digest(object)));
+        let listed = objects
+            .iter()
+            .map(|object| (object.key.clone(), digests.digest(object)));
         let listed = listed.collect();
         tracked.malformed = None;
         tracked.unreadable.clear();

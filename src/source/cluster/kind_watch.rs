@@ -11,7 +11,6 @@ use kube::{Api, Error, Resource};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Cluster, ObjectParts};
 use super::backoff::{RetryBackoff, random_up_to};
 use super::connections::WatchConnection;
 use super::denial::Denials;
@@ -19,6 +18,7 @@ use super::errors::{error_chain, status_message};
 use super::listed_object::ListedObject;
 use super::object_decoder::ObjectDecoder;
 use super::server_health::PauseEnd;
+use super::{Cluster, ObjectParts};
 use entail_core::model::{GroupKind, Object, ObjectKey};
 
 /// Objects per page, if the server does not stream lists.

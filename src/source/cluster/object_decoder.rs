@@ -6,9 +6,9 @@ use kube::ResourceExt;
 use kube::core::ApiResource;
 use serde_json::Value;
 
-use super::{ObjectParts, WatchFilter};
 use super::kind_watch::KindUpdate;
 use super::listed_object::ListedObject;
+use super::{ObjectParts, WatchFilter};
 use crate::source::object::{InvalidObject, parse_object, too_deep, unreadable_object};
 use entail_core::model::{GroupKind, Object, ObjectKey};
 
@@ -77,6 +77,7 @@ impl ObjectDecoder {
             ObjectParts::WithoutStatus => object.without_status(),
             ObjectParts::Targets => object.targets_only(),
         });
+        let reduced = reduced.map(|object| self.filter.reduce(object));
         Ok(reduced.map(Arc::new))
     }
 }

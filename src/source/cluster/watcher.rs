@@ -226,11 +226,7 @@ impl ClusterWatcher {
     }
 
     /// Stops the watches of kinds that are no longer desired or served, and starts the missing ones.
-    fn update_watches(
-        &mut self,
-        desired: &DesiredKinds,
-        served: BTreeMap<GroupKind, ApiResource>,
-    ) {
+    fn update_watches(&mut self, desired: &DesiredKinds, served: BTreeMap<GroupKind, ApiResource>) {
         self.stop_watches(&desired.kinds, &served);
         for kind in &desired.kinds {
             match served.get(kind) {

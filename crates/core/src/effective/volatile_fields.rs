@@ -19,7 +19,10 @@ impl World {
             ChangeKind::Whole => true,
             ChangeKind::Metadata => {
                 self.reads_status(key)
-                    || self.kinds().iter().any(|kind| kind.profile.reads_metadata())
+                    || self
+                        .kinds()
+                        .iter()
+                        .any(|kind| kind.profile.reads_metadata())
                     || self.reads_changed_annotation(before, now)
             }
             ChangeKind::Status => self.reads_status(key),

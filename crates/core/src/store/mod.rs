@@ -16,7 +16,8 @@ pub use parameters::ParametersRef;
 pub use projection::{Projection, ServicePorts};
 pub use registry::{ControllerAlias, ProfileRegistry, ProfileSources};
 pub use route::{
-    BackendRef, ExtensionRef, ParentRef, ROUTE_KINDS, Route, RouteKind, Rule, route_kind,
+    BackendRef, ExtensionRef, ParentRef, ROUTE_KINDS, Route, RouteKind, Rule,
+    reduce_detached_route, route_kind,
 };
 
 use self::declared_routes::DeclaredRoutes;
@@ -375,7 +376,9 @@ fn equal_without(one: Option<&Value>, other: Option<&Value>, names: &[&str]) -> 
     };
     let counts = |name: &&String| !names.contains(&name.as_str());
     one.keys().filter(counts).count() == other.keys().filter(counts).count()
-        && one.iter().all(|(name, value)| !counts(&name) || other.get(name) == Some(value))
+        && one
+            .iter()
+            .all(|(name, value)| !counts(&name) || other.get(name) == Some(value))
 }
 
 #[cfg(test)]
@@ -415,16 +418,25 @@ mod tests {
         let cases = [
             (object("1", "2", "1", "1", &none), None),
             (object("1", "2", "2", "1", &none), Some(ChangeKind::Status)),
-            (object("2", "2", "2", "1", &none), Some(ChangeKind::Metadata)),
+            (
+                object("2", "2", "2", "1", &none),
+                Some(ChangeKind::Metadata),
+            ),
             (object("1", "1", "1", "2", &none), Some(ChangeKind::Whole)),
-            (object("1", "1", "1", "1", &json!("now")), Some(ChangeKind::Whole)),
+            (
+                object("1", "1", "1", "1", &json!("now")),
+                Some(ChangeKind::Whole),
+            ),
         ];
         for (now, expected) in cases {
             assert_eq!(difference(&before, &now), expected, "{:?}", now.body);
         }
         let without_status = Object::new(before.key.clone(), json!({"spec": "1"}));
         let with_status = Object::new(before.key.clone(), json!({"spec": "1", "status": {}}));
-        assert_eq!(difference(&without_status, &with_status), Some(ChangeKind::Status));
+        assert_eq!(
+            difference(&without_status, &with_status),
+            Some(ChangeKind::Status)
+        );
     }
 
     #[test]
