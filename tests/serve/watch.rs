@@ -260,6 +260,34 @@ async fn a_stream_resumes_on_another_server_with_the_same_content() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn tokens_follow_the_content_of_many_paths() {
+    let running = start(|_| {}).await;
+    let routes: Vec<String> = (0..400).map(|n| route(&format!("n{n}"))).collect();
+    put(&running, "routes.yaml", &routes.join("---\n"));
+    let request = watch_request("gateways/default/gw");
+    let mut follower = begin(&running, request.clone()).await;
+    let mut all = update(&mut follower).await;
+    while !names(&all).iter().any(|name| name.contains("/n399/")) {
+        all = update(&mut follower).await;
+    }
+    // A change of some paths, and one of the list of paths: a new stream computes its token from all paths.
+    for (file, text) in [
+        ("extra.yaml", extra(&["n7", "n300"])),
+        ("extra.yaml", extra(&["n7"])),
+        ("routes.yaml", routes[..398].join("---\n")),
+    ] {
+        put(&running, file, &text);
+        let changed = update(&mut follower).await;
+        assert!(!changed[0].reset && names(&changed).len() < 10);
+        let mut fresh = begin(&running, request.clone()).await;
+        assert_eq!(token(&changed), token(&update(&mut fresh).await), "{file}");
+        let resumed = resume(&running, &token(&all)).await;
+        assert!(!resumed[0].reset && names(&resumed).len() < 10);
+    }
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_status_publishes_nothing() {
     let running = start(|_| {}).await;
     let mut follower = begin(&running, watch_request("gateways/default/gw")).await;

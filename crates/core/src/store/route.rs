@@ -217,7 +217,7 @@ impl Rule {
     }
 }
 
-/// Reduces a Route that is on no path, because none of its parents is read: what remains is what [`Route::read`] reads, so
+/// Reduces a Route that is on no path, because none of its parents is read: what remains is what `Route::read` reads, so
 /// that policies and other Routes that name it mean the same as before. Its matches, which only requests need, and
 /// other fields that only answers on its paths need are dropped.
 ///
