@@ -67,6 +67,7 @@ pub(super) fn desired_after(cache: &ObjectCache, after: u64) -> DesiredKinds {
     DesiredKinds {
         kinds: cache.desired_kinds().clone(),
         targets_only: cache.targets_only().clone(),
+        without_status: cache.without_status().clone(),
         after,
     }
 }

@@ -65,6 +65,11 @@ impl ObjectCache {
         &self.kinds.targets_only
     }
 
+    /// The kinds that are no policies and of whose objects no answer depends on the status.
+    pub fn without_status(&self) -> &BTreeSet<GroupKind> {
+        &self.kinds.without_status
+    }
+
     /// Sets the state of desired kinds without a state to unknown.
     fn mark_unknown_kinds(&mut self) {
         if !self.has_kind_states {
@@ -198,6 +203,13 @@ impl ObjectCache {
         Snapshot::build(self.world(), version)
     }
 
+    /// Whether the next snapshot can say something else than the last one. Most changes in a cluster are of statuses, on
+    /// which nothing depends; they wait for a change that has an effect.
+    pub fn has_effect(&mut self) -> bool {
+        let snapshot_builder = self.snapshot_builder.as_ref();
+        snapshot_builder.is_none_or(|builder| builder.depends_on(&self.store, &mut self.pending))
+    }
+
     /// Builds the next snapshot, which shares everything that did not change with the previous one.
     pub fn snapshot(&mut self, version: Version) -> Snapshot {
         let changed = std::mem::take(&mut self.pending);
@@ -254,6 +266,9 @@ struct KindsToRead {
     desired: BTreeSet<GroupKind>,
     /// Those of them of which only the target references are needed.
     targets_only: BTreeSet<GroupKind>,
+    /// Those of which no status is needed. Statuses of policies are kept: a profile that trusts them may be added, or
+    /// previewed.
+    without_status: BTreeSet<GroupKind>,
 }
 
 impl KindsToRead {
@@ -278,12 +293,21 @@ impl KindsToRead {
             .filter(|kind| !desired.contains(kind))
             .collect();
         desired.extend(targets_only.iter().cloned());
+        let profiles = || registry.profiles.values();
+        let is_policy = |kind: &GroupKind| profiles().any(|profile| profile.resource() == kind);
+        // The status of a CRD tells when its kind is served.
+        let can_do_without = |kind: &&GroupKind| !kind.is_crd() && !is_policy(kind);
+        let without_status = match profiles().any(|profile| profile.reads_target_status()) {
+            true => BTreeSet::new(),
+            false => desired.iter().filter(can_do_without).cloned().collect(),
+        };
         // Secrets are never read, not even if a profile allows them as targets.
         desired.remove(&GroupKind::secret());
         Self {
             cluster_scoped,
             desired,
             targets_only,
+            without_status,
         }
     }
 }
@@ -377,6 +401,89 @@ mod tests {
         };
         assert_eq!(cache.apply(gone), 1);
         assert!(keys(&cache).is_empty());
+    }
+
+    /// The world of the tests of effects: a Gateway, a Route and a policy.
+    fn written(status: &str, annotation: &str, attempts: u64, profile: &str) -> Change {
+        let status = format!("status: {{conditions: [{{type: Accepted, status: '{status}'}}]}}");
+        let metadata = format!("namespace: x, annotations: {{{annotation}: written}}");
+        change(&format!(
+            "{profile}\n---\napiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {{name: gw, {metadata}}}\n\
+             spec: {{gatewayClassName: c, listeners: [{{name: l, port: 80, protocol: HTTP}}]}}\n{status}\n---\n\
+             apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {{name: r, {metadata}}}\n\
+             spec: {{parentRefs: [{{name: gw}}], rules: [{{}}]}}\n{status}\n---\n\
+             apiVersion: p.io/v1\nkind: P\nmetadata: {{name: a, {metadata}}}\n\
+             spec: {{targetRefs: [{{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}}], attempts: {attempts}}}\n\
+             {status}\n"
+        ))
+    }
+
+    fn snapshot(cache: &mut ObjectCache, generation: u64) -> Snapshot {
+        cache.snapshot(Version {
+            epoch: "test".into(),
+            generation,
+            synced_at: prost_types::Timestamp::default(),
+        })
+    }
+
+    #[test]
+    fn only_changes_that_something_depends_on_have_an_effect() {
+        let profile = |settings: &str| {
+            format!(
+                "apiVersion: entail.dev/v1alpha1\nkind: PolicyProfile\nmetadata: {{name: ps.p.io}}\n\
+                 spec: {{preset: most-specific-field, policy: {{group: p.io, kind: P}}, {settings}}}"
+            )
+        };
+        let (plain, trusting) = (profile("trustStatus: false"), profile("trustStatus: true"));
+        let mut cache = ObjectCache::new(ProfileSources::shipped());
+        assert!(cache.has_effect(), "the first snapshot is needed");
+        cache.apply(written("True", "unread", 1, &plain));
+        snapshot(&mut cache, 1);
+        assert!(!cache.has_effect());
+        cache.apply(written("Unknown", "unread", 1, &plain));
+        assert!(!cache.has_effect(), "statuses");
+        cache.apply(written("Unknown", "other", 1, &plain));
+        assert!(!cache.has_effect(), "an annotation");
+        cache.apply(written(
+            "Unknown",
+            "delegation.x.io/inherit-parent-matcher",
+            1,
+            &plain,
+        ));
+        assert!(cache.has_effect(), "an annotation that routing reads");
+        cache.apply(written("Unknown", "other", 2, &plain));
+        assert!(cache.has_effect(), "a policy");
+        cache.apply(written("True", "other", 1, &plain));
+        assert!(!cache.has_effect(), "what is changed back");
+        // What waited is not lost: a profile that trusts statuses reads the latest.
+        cache.apply(written("False", "other", 1, &plain));
+        assert!(!cache.has_effect());
+        cache.apply(written("False", "other", 1, &trusting));
+        assert!(cache.has_effect(), "a profile");
+        snapshot(&mut cache, 2);
+        let outcomes = cache.outcomes();
+        let outcomes: Vec<Outcome> = outcomes.keys().map(|(_, outcome)| *outcome).collect();
+        assert_eq!(outcomes, [Outcome::Untrusted]);
+        cache.apply(written("True", "other", 1, &trusting));
+        assert!(cache.has_effect(), "a status that is trusted");
+    }
+
+    #[test]
+    fn statuses_are_kept_of_policies_and_where_a_profile_reads_them() {
+        let mut cache = ObjectCache::new(ProfileSources::shipped());
+        let is_without = |cache: &ObjectCache, kind: &str| {
+            cache.without_status().contains(&GroupKind::parse(kind))
+        };
+        let route = "HTTPRoute.gateway.networking.k8s.io";
+        cache.apply(change(PROFILE));
+        assert!(is_without(&cache, route) && is_without(&cache, "Service"));
+        for kept in ["P.p.io", "CustomResourceDefinition.apiextensions.k8s.io"] {
+            assert!(!is_without(&cache, kept), "{kept}");
+        }
+        let reading = "preset: most-specific-field, ownFields: [{object: status.x, policy: x}]";
+        let reading = PROFILE.replace("scope: Cluster", reading);
+        cache.apply(change(&reading));
+        assert!(!is_without(&cache, route));
     }
 
     #[test]

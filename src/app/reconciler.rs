@@ -107,6 +107,8 @@ struct ReconcilerState {
     synced_at: SyncTime,
     /// Number of changed objects that no snapshot contains yet.
     pending: usize,
+    /// Whether the last snapshot could not be built.
+    has_failed: bool,
     problem_log: ProblemLog,
     /// Generation and sync time of the data that was last sent to the checkpoint writer.
     last_checkpoint: Option<(u64, SystemTime)>,
@@ -135,6 +137,7 @@ impl Reconciler {
             epoch: epoch(),
             generation: 0,
             pending: 0,
+            has_failed: false,
             problem_log: ProblemLog::default(),
             last_checkpoint: None,
         };
@@ -194,7 +197,7 @@ impl ReconcilerState {
     }
 
     /// Applies the changes of one or more updates, the last of which is `update`, and publishes a
-    /// snapshot if something changed.
+    /// snapshot if something that it says may have changed.
     async fn reconcile(&mut self, changes: Vec<Change>, update: &SourceUpdate) {
         let started = Instant::now();
         self.report_problems(update);
@@ -208,7 +211,7 @@ impl ReconcilerState {
                 tracing::error!(%error, "failed to build a snapshot; the last one stays in use");
                 // Some changes may have been applied: the next update builds a snapshot even if
                 // it changes nothing.
-                self.pending += 1;
+                self.has_failed = true;
                 return;
             }
         };
@@ -286,7 +289,7 @@ impl ReconcilerState {
         }));
     }
 
-    /// Applies changes, and builds a snapshot if something changed or there is none yet. With
+    /// Applies changes, and builds a snapshot if something that it says may have changed or there is none yet. With
     /// `hold` no snapshot is built.
     async fn build(
         &self,
@@ -296,7 +299,7 @@ impl ReconcilerState {
     ) -> Result<BuildResult, tokio::task::JoinError> {
         let shared = self.reconciler.shared.clone();
         let is_cluster = self.reconciler.desired_kinds.is_some();
-        let is_needed = version.generation == 1 || self.pending > 0;
+        let is_needed = version.generation == 1 || self.has_failed;
         let started = Instant::now();
         let metrics = Arc::clone(&self.reconciler.metrics);
         let task = tokio::task::spawn_blocking(move || {
@@ -304,7 +307,7 @@ impl ReconcilerState {
             let mut cache = shared.cache();
             let begun = Instant::now();
             let changed = changes.into_iter().map(|change| cache.apply(change)).sum();
-            let must_build = !hold && (is_needed || changed > 0);
+            let must_build = !hold && (is_needed || cache.has_effect());
             let snapshot = must_build.then(|| cache.snapshot(version));
             if snapshot.is_some() {
                 metrics.observe_build(begun.elapsed());
@@ -344,6 +347,7 @@ impl ReconcilerState {
         record_now(&self.reconciler.shared.progress.published);
         let millis = whole_millis(started.elapsed());
         let changed = std::mem::take(&mut self.pending);
+        self.has_failed = false;
         let generation = self.generation;
         tracing::info!(
             generation,

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use super::{AnswerEncoder, BuildStats, ReplyTail, Snapshot, Version};
 use entail_core::effective::World;
 use entail_core::engine::{Engine, EngineUpdate, PathEngine, StateId};
-use entail_core::model::{GroupKind, Outcome, PathErrorReason, PathName};
+use entail_core::model::{GroupKind, ObjectKey, Outcome, PathErrorReason, PathName};
 use entail_core::routing::RequestRouter;
 use entail_core::store::{ChangeKind, ChangeSet, Store};
 
@@ -65,8 +65,8 @@ impl SnapshotBuilder {
         let is_same = Arc::ptr_eq(&before, self.engine.world().topology());
         // A changed route may match other requests without changing any path.
         let routes = self.engine.world().store();
-        let mut whole = changed.iter().filter(|(_, how)| **how == ChangeKind::Whole);
-        if !is_same || whole.any(|(key, _)| routes.route_kind(&key.kind).is_some()) {
+        let mut matching = changed.iter().filter(|(_, how)| **how > ChangeKind::Status);
+        if !is_same || matching.any(|(key, _)| routes.route_kind(&key.kind).is_some()) {
             self.router = Arc::new(self.router.successor());
         }
         match update {
@@ -86,6 +86,24 @@ impl SnapshotBuilder {
                 true
             }
         }
+    }
+
+    /// Whether anything that a snapshot says can depend on the changes of a store: an answer, a status, a finding or the
+    /// rule of a request. Removes the changes that were changed back.
+    pub fn depends_on(&self, store: &Store, changed: &mut ChangeSet) -> bool {
+        let before = self.world().store();
+        changed.retain(|key, change| {
+            let difference = store.difference(before, key);
+            *change = difference.unwrap_or(*change);
+            difference.is_some()
+        });
+        let mut changed = changed.iter();
+        let depends = |(key, change): (&ObjectKey, &ChangeKind)| {
+            let versions = (before.get(key), store.get(key));
+            self.world()
+                .depends_on(key, *change, versions.0, versions.1)
+        };
+        changed.any(depends) || !before.states().eq(store.states())
     }
 
     /// The current world.

@@ -11,6 +11,9 @@ pub(super) const MAX_DEPTH: usize = 100;
 /// Maximum length of a name in bytes, as in the API server.
 const MAX_NAME: usize = 253;
 
+/// The annotation in which `kubectl apply` keeps a copy of the object for itself.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
 type Fields = Map<String, Value>;
 
 /// Why a value is not a valid object.
@@ -47,12 +50,18 @@ pub(super) fn parse_object(
     };
     let metadata = fields_of(&body, "metadata").map_err(with_key)?;
     let labels = strings(metadata, "labels").map_err(with_key)?;
-    let annotations = strings(metadata, "annotations").map_err(with_key)?;
+    let mut annotations = strings(metadata, "annotations").map_err(with_key)?;
+    annotations.remove(LAST_APPLIED);
     let created = created(metadata).map_err(with_key)?;
     let generation = metadata.get("generation").and_then(Value::as_i64);
     if let Some(Value::Object(metadata)) = body.get_mut("metadata") {
-        // Only the API server uses these, and they are often half of an exported object.
+        // Only the API server and kubectl use these, and they are often more than half of an object. The version changes
+        // with each write.
         metadata.remove("managedFields");
+        metadata.remove("resourceVersion");
+        if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
+            annotations.remove(LAST_APPLIED);
+        }
     }
     Ok(Some(Object {
         key,
@@ -221,12 +230,13 @@ mod tests {
     }
 
     #[test]
-    fn metadata_is_parsed_and_managed_fields_are_dropped() {
+    fn metadata_is_parsed_and_fields_of_the_server_are_dropped() {
         let object = read(json!({
             "apiVersion": "g.io/v1", "kind": "P",
             "metadata": {
                 "name": "p", "namespace": "ns", "labels": {"a": "b", "c": null}, "generation": 3,
-                "creationTimestamp": "1970-01-01T00:00:01Z", "managedFields": [{}],
+                "creationTimestamp": "1970-01-01T00:00:01Z", "managedFields": [{}], "resourceVersion": "7",
+                "annotations": {LAST_APPLIED: "{}", "d": "e"},
             },
             "spec": {}, "status": {"conditions": []},
         }));
@@ -235,7 +245,11 @@ mod tests {
         assert_eq!(object.labels.len(), 2);
         assert_eq!(object.created, Some(Timestamp(1)));
         assert_eq!(object.generation, Some(3));
-        assert!(object.body.pointer("/metadata/managedFields").is_none());
+        assert_eq!(object.annotations.keys().collect::<Vec<_>>(), ["d"]);
+        assert_eq!(object.body["metadata"]["annotations"], json!({"d": "e"}));
+        for field in ["managedFields", "resourceVersion"] {
+            assert!(object.body["metadata"].get(field).is_none(), "{field}");
+        }
         assert!(object.body.get("status").is_some());
     }
 

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::ledger::StreamLedger;
 use super::path_list::{PathList, TooManyPaths};
+use super::resume::ResumeHistory;
 use super::watch_group::{PathSelector, WatchGroup, WatchGroups};
 use crate::snapshot::{Snapshot, SnapshotCell};
 
@@ -14,6 +15,7 @@ pub struct SubscriptionHub {
     snapshots: Arc<SnapshotCell>,
     groups: Mutex<WatchGroups>,
     ledger: Arc<StreamLedger>,
+    resume_history: Arc<ResumeHistory>,
 }
 
 /// The paths of a watch group, and the snapshot that they were listed for.
@@ -97,6 +99,11 @@ impl SubscriptionHub {
     /// The ledger of what streams hold.
     pub fn ledger(&self) -> &Arc<StreamLedger> {
         &self.ledger
+    }
+
+    /// The positions that streams can resume from.
+    pub(super) fn resume_history(&self) -> &Arc<ResumeHistory> {
+        &self.resume_history
     }
 
     fn groups(&self) -> MutexGuard<'_, WatchGroups> {

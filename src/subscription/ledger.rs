@@ -112,6 +112,11 @@ impl Holding {
     pub fn id(&self) -> u64 {
         self.id
     }
+
+    /// Its memory, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.cost.bytes
+    }
 }
 
 impl Exceeded {

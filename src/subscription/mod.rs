@@ -11,6 +11,7 @@ mod hub;
 mod ledger;
 mod path_list;
 mod request;
+mod resume;
 mod stream_state;
 mod update;
 mod watch_group;

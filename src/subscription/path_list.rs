@@ -7,8 +7,11 @@ use hashbrown::HashMap;
 use tokio::sync::watch;
 
 use super::ledger::{Cost, Holding};
+use super::request::bits;
+use super::resume::EtagBits;
 use super::stream_state::SharedSteps;
 use super::watch_group::PathSelector;
+use crate::api::etag;
 use crate::snapshot::{PathAnswer, Snapshot};
 use entail_core::engine::{StateId, Transitions};
 use entail_core::model::{Level, PathName, PathPrefix, Root};
@@ -25,6 +28,8 @@ pub struct PathList {
     slots: Vec<Slot>,
     /// The indices of entries, grouped by slot.
     entries_by_slot: Vec<u32>,
+    /// The digests of the names in each block of [`BLOCK`] entries.
+    name_digests: Vec<EtagBits>,
     client_roots: Vec<String>,
     /// The last publication that marked a slot.
     last_mark: AtomicU64,
@@ -58,6 +63,9 @@ pub struct PathEntry {
     /// The slot of its answer.
     pub slot: u32,
 }
+
+/// Number of entries whose content has one digest: a changed answer costs the digests of the blocks with its paths.
+pub(super) const BLOCK: usize = 256;
 
 /// A state that one or more paths share.
 #[derive(Debug)]
@@ -118,12 +126,14 @@ impl PathList {
             bytes: names
                 + indexes.sum::<usize>()
                 + (size_of::<PathEntry>() + 4) * entries.len()
-                + size_of::<Slot>() * slots.len(),
+                + size_of::<Slot>() * slots.len()
+                + size_of::<EtagBits>() * entries.len().div_ceil(BLOCK),
             paths: entries.len(),
         };
         Ok(Self {
             trie: Arc::downgrade(snapshot.trie()),
             transitions: Arc::downgrade(snapshot.transitions()),
+            name_digests: entries.chunks(BLOCK).map(name_digest).collect(),
             entries,
             slots,
             entries_by_slot,
@@ -171,6 +181,20 @@ impl PathList {
         let until = self.slots.get(index).map_or(0, end);
         let entries = self.entries_by_slot.get(before.map_or(0, end)..until);
         entries.unwrap_or_default()
+    }
+
+    /// Number of blocks of entries.
+    pub(super) fn blocks(&self) -> usize {
+        self.name_digests.len()
+    }
+
+    /// The digest of a block of entries with their answers, of which `etags` are the etags by slot. It depends on names
+    /// and answers alone, so that it is the same on every replica.
+    pub(super) fn content_digest(&self, block: usize, etags: &[EtagBits]) -> EtagBits {
+        let names = self.name_digests.get(block).copied().unwrap_or_default();
+        let entries = self.entries.iter().skip(block * BLOCK).take(BLOCK);
+        let etags = entries.filter_map(|entry| etags.get(entry.slot as usize));
+        digest(std::iter::once(&names).chain(etags))
     }
 
     /// The slots whose answers changed after a publication.
@@ -270,6 +294,26 @@ impl<'l> Lister<'l> {
             control
         }
     }
+}
+
+/// The digest of the names of entries and of their rule indexes.
+fn name_digest(entries: &[PathEntry]) -> EtagBits {
+    let mut bytes = Vec::new();
+    for entry in entries {
+        // Names contain no zero, and the number of indexes ends them.
+        bytes.extend_from_slice(entry.name.as_bytes());
+        bytes.push(0);
+        bytes.extend((entry.rule_indexes.len() as u64).to_be_bytes());
+        let indexes = entry.rule_indexes.iter();
+        bytes.extend(indexes.flat_map(|index| index.to_be_bytes()));
+    }
+    bits(&etag(&bytes))
+}
+
+/// The digest of a sequence of digests.
+pub(super) fn digest<'d>(digests: impl Iterator<Item = &'d EtagBits>) -> EtagBits {
+    let bytes: Vec<u8> = digests.flat_map(|digest| digest.to_be_bytes()).collect();
+    bits(&etag(&bytes))
 }
 
 /// Converts a number of paths, which the limits keep far below 4 billion.

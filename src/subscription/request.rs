@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use super::hub::SubscriptionHub;
 use super::ledger::{Cost, Holding};
+use super::resume::{self, EtagBits, ResumeHistory, ResumePoint};
+use super::stream_state::Position;
 use super::watch_group::{PathSelector, WatchGroup};
 use crate::api::{etag, v1};
 use crate::insight::{AccessScope, Failure, MAX_NAMED, incomplete_kinds, shortened};
@@ -14,9 +16,6 @@ use entail_core::model::{GroupKind, Level, PathPrefix};
 const MAX_PREFIXES: usize = 1_000;
 /// Maximum number of bytes of the prefixes and kinds of one request.
 const MAX_BYTES: usize = 256 * 1024;
-
-/// An etag, as a number.
-pub(super) type EtagBits = u128;
 
 /// What a stream follows: paths and kinds, restricted to the scope of the caller.
 #[derive(Clone, Debug)]
@@ -32,8 +31,9 @@ pub struct Subscription {
     /// Identifies everything that updates depend on besides the snapshot: streams with the same
     /// selection share them.
     pub(super) selection: EtagBits,
-    /// The version in the resume token, if the token belongs to the same paths and kinds.
-    resume_version: Option<String>,
+    /// What the caller has according to its resume token, if the token belongs to the same paths and kinds.
+    resume_point: Option<ResumePoint>,
+    history: Arc<ResumeHistory>,
     /// What the stream alone holds of the request.
     holding: Holding,
 }
@@ -64,13 +64,18 @@ impl Subscription {
         let selection = format!("{selector:?} {kinds:?} {requested_kinds:?} {scope:?}");
         let mut tag = etag(format!("{selector:?} {kinds:?}").as_bytes());
         tag.truncate(16);
-        let resume_version = request.resume_token.strip_suffix(&tag);
-        let resume_version = resume_version.and_then(|version| version.strip_suffix(':'));
+        let history = Arc::clone(hub.resume_history());
+        let content = resume::parse_token(&request.resume_token, &tag);
+        let resume_point = content.map(|content| ResumePoint {
+            content,
+            position: history.find(bits(&tag), content),
+        });
         let names = kinds.iter().chain(&requested_kinds);
         let bytes = names.map(|k| size_of::<GroupKind>() + k.group.len() + k.kind.len());
-        let bytes = request.resume_token.len() + bytes.sum::<usize>();
+        let bytes = bytes.sum::<usize>();
         Ok(Self {
-            resume_version: resume_version.map(str::to_owned),
+            resume_point,
+            history,
             group: hub.watch_group(selector),
             holding: Holding::new(Cost { bytes, paths: 0 }),
             kinds,
@@ -87,13 +92,22 @@ impl Subscription {
     }
 
     /// What a stream holds of its request.
-    pub(super) fn holdings(&self) -> [Holding; 2] {
-        [self.group.holding.clone(), self.holding.clone()]
+    pub(super) fn holdings(&self) -> impl Iterator<Item = Holding> {
+        let own = [self.group.holding.clone(), self.holding.clone()];
+        let resumed = self.resume_point.iter().flat_map(ResumePoint::holdings);
+        own.into_iter().chain(resumed)
     }
 
-    /// Whether the caller already has the answers of a snapshot, according to its resume token.
-    pub fn is_resumed_at(&self, snapshot: &Snapshot) -> bool {
-        self.resume_version.as_deref() == Some(&*version_token(snapshot))
+    /// What the caller has according to its resume token.
+    pub(super) fn resume_point(&self) -> Option<&ResumePoint> {
+        self.resume_point.as_ref()
+    }
+
+    /// Records that a stream has sent the content of a position, so that later streams can resume from it. The resume
+    /// token of the request is not needed any longer.
+    pub(super) fn reached(&mut self, position: &Arc<Position>) {
+        self.resume_point = None;
+        self.history.remember(bits(&self.tag), position);
     }
 
     /// The followed kinds whose state is not complete.
@@ -106,14 +120,14 @@ impl Subscription {
         bits(&answer.etag_of(&self.kinds))
     }
 
-    /// The resume token of callers that have the answers of a snapshot.
-    pub(super) fn token(&self, snapshot: &Snapshot) -> String {
-        format!("{}:{}", version_token(snapshot), self.tag)
+    /// The resume token of callers that have a content.
+    pub(super) fn token(&self, content: EtagBits) -> String {
+        resume::token(content, &self.tag)
     }
 }
 
 /// Etags are 128 bits in hexadecimal; the only other one is that of an internal error.
-fn bits(etag: &str) -> EtagBits {
+pub(super) fn bits(etag: &str) -> EtagBits {
     EtagBits::from_str_radix(etag, 16).unwrap_or_default()
 }
 
@@ -125,12 +139,6 @@ fn check_size(request: &v1::WatchEffectivePoliciesRequest) -> Result<(), Failure
     Failure::check_count("levels", request.levels.len(), MAX_NAMED)?;
     Failure::check_count("kinds", request.kinds.len(), MAX_NAMED)?;
     Failure::check_count("bytes of prefixes and kinds", bytes, MAX_BYTES)
-}
-
-/// The version of a snapshot as resume tokens contain it.
-fn version_token(snapshot: &Snapshot) -> String {
-    let version = snapshot.version();
-    format!("{}:{}", version.epoch, version.generation)
 }
 
 fn parse_level(text: &str) -> Result<Level, Failure> {

@@ -1,12 +1,14 @@
 //! What one stream has sent, and its difference to a snapshot.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
 use hashbrown::{HashMap, HashSet};
 
 use super::ledger::{Cost, Holding};
-use super::path_list::{PathEntry, PathList};
-use super::request::{EtagBits, Subscription};
+use super::path_list::{BLOCK, PathEntry, PathList, digest};
+use super::request::Subscription;
+use super::resume::EtagBits;
 use super::update::{NewAnswer, StreamUpdate, UpdatePlan};
 use super::watch_group::WatchGroup;
 use crate::api::v1;
@@ -32,6 +34,10 @@ pub(super) struct Position {
     answers: HashMap<EtagBits, SentAnswer>,
     /// The number of the last new answer.
     last_number: u32,
+    /// The digests of the blocks of `paths` with their answers.
+    blocks: Vec<EtagBits>,
+    /// The digest of all blocks, by which a stream resumes.
+    content: EtagBits,
     /// The states of kinds that were sent.
     kinds: Vec<v1::KindState>,
     /// The mesh roots with policies for their own clients that were sent.
@@ -55,7 +61,8 @@ pub(super) struct SharedSteps {
 struct StepKey {
     selection: EtagBits,
     from: u64,
-    is_resumed: bool,
+    /// The content in the resume token of a stream that has sent nothing, and the position that is known for it.
+    resumed: Option<(EtagBits, u64)>,
     generation: u64,
     synced_at: (i64, i32),
 }
@@ -142,7 +149,7 @@ impl StreamState {
     /// What the stream holds in memory, with an update that it sends.
     pub(super) fn holdings(&self, update: Option<&StreamUpdate>) -> Vec<Holding> {
         let plan = update.map(StreamUpdate::plan);
-        let mut held = Vec::from(self.subscription.holdings());
+        let mut held: Vec<Holding> = self.subscription.holdings().collect();
         held.push(self.position.holding.clone());
         held.extend(self.position.paths.iter().map(|paths| paths.holding()));
         held.extend(plan.map(|plan| plan.holding().clone()));
@@ -165,7 +172,11 @@ impl StreamState {
         let key = StepKey {
             selection: self.subscription.selection,
             from: self.position.holding.id(),
-            is_resumed: is_first && self.subscription.is_resumed_at(snapshot),
+            resumed: self.subscription.resume_point().map(|point| {
+                let position = point.position.as_ref();
+                let known = position.map_or(0, |position| position.holding.id());
+                (point.content, known)
+            }),
             generation: version.generation,
             synced_at: (version.synced_at.seconds, version.synced_at.nanos),
         };
@@ -184,6 +195,7 @@ impl StreamState {
         });
         drop(steps);
         self.position = step.position;
+        self.subscription.reached(&self.position);
         (is_due || is_first || step.has_changes).then(|| StreamUpdate::of(step.plan))
     }
 
@@ -196,20 +208,21 @@ impl StreamState {
         kinds: Vec<v1::KindState>,
     ) -> Step {
         let mut plan = UpdatePlan::of(Arc::clone(paths));
-        let before = self.position.paths.as_ref();
+        let is_first = self.position.paths.is_none();
         let has_new_roots = self.position.client_roots != paths.client_roots();
-        let is_same_list = before.is_some_and(|before| Arc::ptr_eq(before, paths));
-        let has_new_tail = has_new_roots || self.position.kinds != kinds || before.is_none();
-        if is_same_list && !has_new_tail && !self.has_changed_answers(snapshot, paths, seen) {
-            let token = self.subscription.token(snapshot);
+        let has_new_tail = has_new_roots || self.position.kinds != kinds || is_first;
+        if !has_new_tail && !self.has_changes(snapshot, paths, seen) {
+            let token = self.subscription.token(self.position.content);
             return Step {
                 position: Arc::clone(&self.position),
                 plan: Arc::new(plan.complete(token, snapshot, &kinds)),
                 has_changes: false,
             };
         }
-        let mut next = Position::clone(&self.position);
-        next.paths = Some(Arc::clone(paths));
+        let mut next = self.start(snapshot, paths);
+        let before = next.paths.replace(Arc::clone(paths));
+        let before = before.as_ref();
+        let is_same_list = before.is_some_and(|before| Arc::ptr_eq(before, paths));
         let mut builder = StepBuilder {
             subscription: &self.subscription,
             position: &mut next,
@@ -221,14 +234,16 @@ impl StreamState {
             }
             Some(before) => builder.add_changed_paths(snapshot, before, paths, &mut plan),
         }
+        next.set_content(paths, is_same_list.then_some(plan.paths.as_slice()));
         let has_changes = !plan.is_empty() || has_new_tail;
-        if before.is_none() || has_new_roots {
+        if is_first || has_new_roots {
             next.client_roots = paths.client_roots().to_vec();
             plan.client_roots = Some(next.client_roots.clone());
         }
         next.kinds = kinds;
         next.holding = Holding::new(next.cost());
-        let plan = plan.complete(self.subscription.token(snapshot), snapshot, &next.kinds);
+        let token = self.subscription.token(next.content);
+        let plan = plan.complete(token, snapshot, &next.kinds);
         Step {
             position: Arc::new(next),
             plan: Arc::new(plan),
@@ -236,22 +251,119 @@ impl StreamState {
         }
     }
 
-    fn has_changed_answers(&self, snapshot: &Snapshot, paths: &PathList, seen: u64) -> bool {
-        paths.changed_after(seen).any(|slot| {
-            let etag = self.subscription.etag(paths.answer(snapshot, slot));
-            self.position.sent.get(slot as usize) != Some(&etag)
-        })
+    /// Whether the paths may have changed since the last update, or an answer has.
+    fn has_changes(&self, snapshot: &Snapshot, paths: &Arc<PathList>, seen: u64) -> bool {
+        let before = self.position.paths.as_ref();
+        let is_same_list = before.is_some_and(|before| Arc::ptr_eq(before, paths));
+        let mut changed = paths.changed_after(seen);
+        !is_same_list
+            || changed.any(|slot| {
+                let etag = self.subscription.etag(paths.answer(snapshot, slot));
+                self.position.sent.get(slot as usize) != Some(&etag)
+            })
+    }
+
+    /// The position from which the next update leads: the last one, or that of the resume token if nothing was sent. The
+    /// default position if the caller has nothing, or something unknown.
+    fn start(&self, snapshot: &Snapshot, paths: &Arc<PathList>) -> Position {
+        let Some(point) = self.subscription.resume_point() else {
+            return Position::clone(&self.position);
+        };
+        let current = Position::of(&self.subscription, snapshot, paths);
+        if current.content == point.content {
+            return current;
+        }
+        let known = point.position.as_deref();
+        known.map(Position::without_numbers).unwrap_or_default()
     }
 }
 
 impl Position {
+    /// The position of a caller that has the paths and answers of a snapshot from an earlier stream.
+    fn of(subscription: &Subscription, snapshot: &Snapshot, paths: &Arc<PathList>) -> Self {
+        let mut position = Self {
+            paths: Some(Arc::clone(paths)),
+            ..Self::default()
+        };
+        for slot in (0..).take(paths.slots()) {
+            let etag = subscription.etag(paths.answer(snapshot, slot));
+            position.sent.push(etag);
+            position.answers.entry(etag).or_default().uses += 1;
+        }
+        position.set_content(paths, None);
+        position
+    }
+
+    /// The position of a caller that has the same from an earlier stream.
+    fn without_numbers(&self) -> Self {
+        let answers = self.answers.iter();
+        let unnumbered = |(etag, answer): (&EtagBits, &SentAnswer)| {
+            let uses = answer.uses;
+            (*etag, SentAnswer { number: None, uses })
+        };
+        Self {
+            paths: self.paths.clone(),
+            sent: self.sent.clone(),
+            answers: answers.map(unnumbered).collect(),
+            blocks: self.blocks.clone(),
+            content: self.content,
+            ..Self::default()
+        }
+    }
+
+    /// Computes the digest of the content; `changed` are the entries whose answers differ from before, with the numbers
+    /// of their answers, if the paths are the same as before.
+    fn set_content(&mut self, paths: &PathList, changed: Option<&[(u32, u32)]>) {
+        match changed {
+            None => {
+                let blocks = 0..paths.blocks();
+                let digests = blocks.map(|block| paths.content_digest(block, &self.sent));
+                self.blocks = digests.collect();
+            }
+            Some(changed) => {
+                let blocks = changed.iter().map(|(index, _)| *index as usize / BLOCK);
+                let blocks: BTreeSet<usize> = blocks.collect();
+                for block in blocks {
+                    if let Some(digest) = self.blocks.get_mut(block) {
+                        *digest = paths.content_digest(block, &self.sent);
+                    }
+                }
+            }
+        }
+        self.content = digest(self.blocks.iter());
+    }
+
+    /// The digest of the paths and their answers.
+    pub fn content(&self) -> EtagBits {
+        self.content
+    }
+
+    /// What the position costs those who hold it, without its list of paths.
+    pub fn holding(&self) -> &Holding {
+        &self.holding
+    }
+
+    /// What the list of its paths costs.
+    pub fn list_holding(&self) -> Option<Holding> {
+        self.paths.as_ref().map(|paths| paths.holding())
+    }
+
+    #[cfg(test)]
+    pub fn with_content(content: EtagBits, bytes: usize) -> Self {
+        Self {
+            content,
+            holding: Holding::new(Cost { bytes, paths: 0 }),
+            ..Self::default()
+        }
+    }
+
     /// The memory of the position without its list of paths.
     fn cost(&self) -> Cost {
         let entry = size_of::<(EtagBits, SentAnswer)>() + 1;
         let roots = self.client_roots.iter().map(|root| root.len() + 24);
         Cost {
             bytes: 256
-                + size_of::<EtagBits>() * self.sent.capacity()
+                + size_of::<EtagBits>() * (self.sent.capacity() + self.blocks.capacity())
                 + entry * self.answers.capacity()
                 + roots.sum::<usize>(),
             paths: 0,
@@ -266,16 +378,8 @@ struct StepBuilder<'s> {
 }
 
 impl StepBuilder<'_> {
-    /// Adds all paths, unless the caller has them already from an earlier stream.
+    /// Adds all paths.
     fn add_first(&mut self, snapshot: &Snapshot, paths: &PathList, update: &mut UpdatePlan) {
-        if self.subscription.is_resumed_at(snapshot) {
-            for slot in (0..).take(paths.slots()) {
-                let etag = self.subscription.etag(paths.answer(snapshot, slot));
-                self.position.sent.push(etag);
-                self.position.answers.entry(etag).or_default().uses += 1;
-            }
-            return;
-        }
         update.reset = true;
         let numbers = self.add_all_answers(snapshot, paths, update);
         let entries = (0..).zip(paths.entries());

@@ -22,6 +22,7 @@ mod limits;
 mod lint;
 mod losses;
 mod mirror;
+mod narrowed;
 mod noninterference;
 mod objects;
 mod paths;
@@ -108,6 +109,11 @@ fn profiles_of_random_worlds_are_valid() {
 #[test]
 fn answers_and_origins_are_those_of_the_second_evaluator() {
     all_agree(compare::answers);
+}
+
+#[test]
+fn a_chosen_gateway_has_the_answers_of_the_whole_world() {
+    all_agree(narrowed::compared);
 }
 
 #[test]

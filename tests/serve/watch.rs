@@ -168,7 +168,141 @@ async fn a_stream_resumes_if_nothing_has_changed() {
     let changed = update(&mut resumed_stream).await;
     assert_eq!((names(&changed).len(), bodies(&changed).len()), (3, 1));
     let mut late = begin(&running, resumed(PATH)).await;
-    assert!(update(&mut late).await[0].reset);
+    let late = update(&mut late).await;
+    assert!(!late[0].reset, "the earlier content is known");
+    assert_eq!((names(&late).len(), bodies(&late).len()), (3, 1));
+    running.stop().await;
+}
+
+/// The token of a complete update.
+fn token(update: &Update) -> String {
+    update.last().unwrap().resume_token.clone()
+}
+
+/// The first update of a stream that resumes the whole Gateway.
+async fn resume(running: &Running, token: &str) -> Update {
+    let request = v1::WatchEffectivePoliciesRequest {
+        resume_token: token.to_owned(),
+        ..watch_request("gateways/default/gw")
+    };
+    let mut messages = begin(running, request).await;
+    update(&mut messages).await
+}
+
+fn route(name: &str) -> String {
+    format!(
+        "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {{name: {name}}}\nspec: {{parentRefs: \
+         [{{name: gw}}], rules: [{{}}]}}\n"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_resumes_by_content_across_generations() {
+    let running = start(|_| {}).await;
+    let mut follower = begin(&running, watch_request("gateways/default/gw")).await;
+    let all = update(&mut follower).await;
+    let first = token(&all);
+    // A route comes, a policy changes many times, another route comes.
+    put(&running, "route.yaml", &route("a"));
+    let added = update(&mut follower).await;
+    for marker in 2..10 {
+        put(&running, "policies.yaml", &policies(marker));
+        update(&mut follower).await;
+    }
+    put(&running, "policies.yaml", &policies(1));
+    assert_eq!(token(&update(&mut follower).await), token(&added));
+    put(&running, "route.yaml", &route("b"));
+    let now = update(&mut follower).await;
+    assert!(now.last().unwrap().version.as_ref().unwrap().generation > 10);
+
+    let resumed = resume(&running, &first).await;
+    assert!(!resumed[0].reset);
+    let is_new = |path: &&str| path.contains("/HTTPRoute/default/b");
+    assert_eq!(names(&resumed).len(), names(&added).len());
+    assert!(names(&resumed).iter().all(is_new), "{resumed:?}");
+    assert!(resumed[0].removed_paths.is_empty());
+    let resumed = resume(&running, &token(&added)).await;
+    assert_eq!(resumed[0].removed_paths.len(), names(&added).len());
+    assert_eq!(token(&resumed), token(&now));
+    let resumed = resume(&running, &token(&now)).await;
+    assert!(!resumed[0].reset && names(&resumed).is_empty());
+    // A content that no stream has had is sent as a whole.
+    let (_, tag) = first.rsplit_once(':').unwrap();
+    let unknown = format!("{}:{tag}", "0".repeat(32));
+    assert!(resume(&running, &unknown).await[0].reset);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_resumes_on_another_server_with_the_same_content() {
+    let (one, other) = (start(|_| {}).await, start(|_| {}).await);
+    let mut follower = begin(&one, watch_request("gateways/default/gw")).await;
+    let first = token(&update(&mut follower).await);
+    let resumed = resume(&other, &first).await;
+    assert!(!resumed[0].reset && names(&resumed).is_empty());
+    assert_eq!(token(&resumed), first);
+    // The changes of one server lead to the content of the other, which has a topology of its own.
+    for running in [&one, &other] {
+        put(running, "policies.yaml", &policies(2));
+    }
+    let second = token(&update(&mut follower).await);
+    put(&one, "route.yaml", &route("a"));
+    update(&mut follower).await;
+    std::fs::remove_file(one.manifests().join("route.yaml")).unwrap();
+    assert_eq!(token(&update(&mut follower).await), second);
+    let mut resumed = resume(&other, &second).await;
+    while token(&resumed) != second {
+        resumed = resume(&other, &second).await;
+    }
+    assert!(!resumed[0].reset && names(&resumed).is_empty());
+    one.stop().await;
+    other.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_follow_the_content_of_many_paths() {
+    let running = start(|_| {}).await;
+    let routes: Vec<String> = (0..400).map(|n| route(&format!("n{n}"))).collect();
+    put(&running, "routes.yaml", &routes.join("---\n"));
+    let request = watch_request("gateways/default/gw");
+    let mut follower = begin(&running, request.clone()).await;
+    let mut all = update(&mut follower).await;
+    while !names(&all).iter().any(|name| name.contains("/n399/")) {
+        all = update(&mut follower).await;
+    }
+    // A change of some paths, and one of the list of paths: a new stream computes its token from all paths.
+    for (file, text) in [
+        ("extra.yaml", extra(&["n7", "n300"])),
+        ("extra.yaml", extra(&["n7"])),
+        ("routes.yaml", routes[..398].join("---\n")),
+    ] {
+        put(&running, file, &text);
+        let changed = update(&mut follower).await;
+        assert!(!changed[0].reset && names(&changed).len() < 10);
+        let mut fresh = begin(&running, request.clone()).await;
+        assert_eq!(token(&changed), token(&update(&mut fresh).await), "{file}");
+        let resumed = resume(&running, &token(&all)).await;
+        assert!(!resumed[0].reset && names(&resumed).len() < 10);
+    }
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_status_publishes_nothing() {
+    let running = start(|_| {}).await;
+    let mut follower = begin(&running, watch_request("gateways/default/gw")).await;
+    update(&mut follower).await;
+    put(&running, "route.yaml", &route("a"));
+    update(&mut follower).await;
+    for number in 0..5 {
+        let status = format!("status: {{parents: [], observed: {number}}}\n");
+        put(&running, "route.yaml", &(route("a") + &status));
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    put(&running, "policies.yaml", &policies(2));
+    let changed = update(&mut follower).await;
+    let version = changed.last().unwrap().version.as_ref().unwrap();
+    assert_eq!(version.generation, 3);
     running.stop().await;
 }
 

@@ -1,6 +1,7 @@
 //! Collects the events of all watches into one change, and tracks the state of each kind.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -21,6 +22,35 @@ pub(super) struct ChangeCollector {
     decides: bool,
     /// For each CRD, the kind that it defines and whether it is established.
     crds: BTreeMap<ObjectKey, (GroupKind, bool)>,
+    digests: ObjectDigests,
+}
+
+/// Computes digests of objects with a secret key, so that nobody can make two objects with one digest.
+#[derive(Debug, Default)]
+struct ObjectDigests(RandomState);
+
+/// Writes into a hasher.
+struct HashWriter<H>(H);
+
+impl ObjectDigests {
+    /// The digest of everything of an object that is kept; `None` if it cannot be computed.
+    fn digest(&self, object: &Object) -> Option<u64> {
+        let mut writer = HashWriter(self.0.build_hasher());
+        serde_json::to_writer(&mut writer, &object.body).ok()?;
+        object.unreadable.hash(&mut writer.0);
+        Some(writer.0.finish())
+    }
+}
+
+impl<H: Hasher> std::io::Write for HashWriter<H> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The most objects of a kind that problems name.
@@ -30,8 +60,8 @@ const MAX_NAMED: usize = 8;
 #[derive(Debug)]
 struct TrackedKind {
     state: SourceState,
-    /// Keys of the objects.
-    known: BTreeSet<ObjectKey>,
+    /// The objects, each with the digest of what was collected last; `None` for those of a restored checkpoint.
+    known: BTreeMap<ObjectKey, Option<u64>>,
     /// Why the kind cannot be read.
     problem: Option<String>,
     /// The last problem of an object without a valid name.
@@ -57,7 +87,7 @@ impl Default for TrackedKind {
     fn default() -> Self {
         Self {
             state: SourceState::Unknown,
-            known: BTreeSet::new(),
+            known: BTreeMap::new(),
             problem: None,
             malformed: None,
             unreadable: BTreeMap::new(),
@@ -107,6 +137,7 @@ impl ChangeCollector {
     /// Adds the objects of a restored checkpoint as stale; they stay in use until they are listed.
     pub fn seed(&mut self, known: BTreeMap<GroupKind, BTreeSet<ObjectKey>>) {
         for (kind, known) in known {
+            let known = known.into_iter().map(|key| (key, None)).collect();
             let restored = TrackedKind {
                 state: SourceState::Stale,
                 known,
@@ -166,7 +197,7 @@ impl ChangeCollector {
     }
 
     fn delete_objects(&mut self, kind: TrackedKind) {
-        let deleted = kind.known.into_iter();
+        let deleted = kind.known.into_keys();
         self.objects.extend(deleted.map(|key| (key, None)));
     }
 
@@ -213,7 +244,7 @@ impl ChangeCollector {
                     kind.unreadable.remove(&key);
                 }
                 // An object that was filtered out was never added.
-                if kind.is_some_and(|kind| kind.known.remove(&key)) {
+                if kind.is_some_and(|kind| kind.known.remove(&key).is_some()) {
                     self.record(key, None);
                 }
             }
@@ -288,7 +319,11 @@ impl ChangeCollector {
         let Some(tracked) = self.kinds.get_mut(kind) else {
             return;
         };
-        let listed = objects.iter().map(|object| object.key.clone()).collect();
+        let digests = &self.digests;
+        let listed = objects
+            .iter()
+            .map(|object| (object.key.clone(), digests.digest(object)));
+        let listed = listed.collect();
         tracked.malformed = None;
         tracked.unreadable.clear();
         objects
@@ -296,20 +331,32 @@ impl ChangeCollector {
             .for_each(|object| tracked.note_unreadable(object));
         tracked.is_listing = false;
         let previous = std::mem::replace(&mut tracked.known, listed);
-        let deleted: Vec<ObjectKey> = previous.difference(&tracked.known).cloned().collect();
+        let known = &tracked.known;
+        let deleted = previous.keys().filter(|key| !known.contains_key(*key));
+        let deleted: Vec<ObjectKey> = deleted.cloned().collect();
+        let is_known = |object: &Arc<Object>| {
+            let digest = known.get(&object.key).copied().flatten();
+            digest.is_some() && previous.get(&object.key) == Some(&digest)
+        };
+        let changed: Vec<Arc<Object>> = objects.into_iter().filter(|o| !is_known(o)).collect();
         for key in deleted {
             self.record(key, None);
         }
-        for object in objects {
+        for object in changed {
             self.record(object.key.clone(), Some(object));
         }
         self.set_state(kind, SourceState::Complete, None);
     }
 
+    /// Adds or replaces an object, unless nothing of it has changed that is kept.
     fn put(&mut self, kind: &GroupKind, object: Arc<Object>) {
         if let Some(kind) = self.kinds.get_mut(kind) {
-            kind.known.insert(object.key.clone());
+            let digest = self.digests.digest(&object);
             kind.note_unreadable(&object);
+            let previous = kind.known.insert(object.key.clone(), digest);
+            if digest.is_some() && previous == Some(digest) {
+                return;
+            }
         }
         self.record(object.key.clone(), Some(object));
     }

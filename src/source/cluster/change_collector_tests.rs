@@ -219,6 +219,35 @@ fn an_unreadable_kind_is_not_loading() {
 }
 
 #[test]
+fn an_object_that_is_repeated_is_not_a_change() {
+    let (a, mut collector) = (kind("A"), ChangeCollector::default());
+    collector.start(&a);
+    let list = |number| KindUpdate::Listed(vec![object(&a, "x", number), object(&a, "y", 1)]);
+    collector.apply(&a, list(1));
+    collector.take_change();
+    collector.apply(&a, KindUpdate::Applied(object(&a, "x", 1)));
+    assert!(collector.is_empty());
+    collector.apply(&a, KindUpdate::Listing);
+    collector.apply(&a, list(1));
+    assert!(collector.is_empty() && !collector.has_stale_kinds());
+    collector.apply(&a, list(2));
+    assert_eq!(names(&collector.take_change().0).0, ["x"]);
+    // What was deleted is new when it comes back.
+    collector.apply(&a, KindUpdate::Deleted(object(&a, "x", 2).key.clone()));
+    collector.apply(&a, KindUpdate::Applied(object(&a, "x", 2)));
+    assert_eq!(
+        names(&collector.take_change().0),
+        (vec!["x".into()], vec![])
+    );
+    // Of the objects of a checkpoint only the keys are known.
+    let mut restored = ChangeCollector::default();
+    let keys = [object(&a, "x", 1).key.clone()];
+    restored.seed([(a.clone(), keys.into())].into());
+    restored.apply(&a, list(1));
+    assert_eq!(names(&restored.take_change().0).0, ["x", "y"]);
+}
+
+#[test]
 fn deleting_an_unknown_object_is_not_a_change() {
     let (a, mut collector) = (kind("A"), ChangeCollector::default());
     collector.start(&a);

@@ -64,8 +64,7 @@ impl DiscoverySchedule {
 
     /// Makes discovery due at once if the desired kinds differ from those of the last one.
     pub fn follow(&mut self, desired: &DesiredKinds) {
-        let asked_for = &self.asked_for;
-        if desired.kinds != asked_for.kinds || desired.targets_only != asked_for.targets_only {
+        if desired.differ_from(&self.asked_for) {
             self.attempts = 0;
             self.is_needed = true;
             self.due_at = Instant::now();

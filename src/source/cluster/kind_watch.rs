@@ -11,7 +11,6 @@ use kube::{Api, Error, Resource};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::Cluster;
 use super::backoff::{RetryBackoff, random_up_to};
 use super::connections::WatchConnection;
 use super::denial::Denials;
@@ -19,6 +18,7 @@ use super::errors::{error_chain, status_message};
 use super::listed_object::ListedObject;
 use super::object_decoder::ObjectDecoder;
 use super::server_health::PauseEnd;
+use super::{Cluster, ObjectParts};
 use entail_core::model::{GroupKind, Object, ObjectKey};
 
 /// Objects per page, if the server does not stream lists.
@@ -78,8 +78,8 @@ pub(super) struct WatchEvent {
 #[derive(Clone, Debug)]
 pub(super) struct WatchEventSender {
     pub kind: GroupKind,
-    /// Whether only the target references of objects are kept.
-    pub targets_only: bool,
+    /// The parts of objects that are kept.
+    pub parts: ObjectParts,
     /// Number of the task.
     pub number: u64,
     pub tx: mpsc::Sender<WatchEvent>,
@@ -205,7 +205,7 @@ pub(super) async fn watch_kind(
         decoder: ObjectDecoder {
             filter: Arc::clone(&cluster.filter),
             kind: sender.kind.clone(),
-            targets_only: sender.targets_only,
+            parts: sender.parts,
             resource,
             listing: Vec::new(),
             malformed: Vec::new(),

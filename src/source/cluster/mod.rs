@@ -46,9 +46,42 @@ pub struct DesiredKinds {
     pub kinds: BTreeSet<GroupKind>,
     /// Those of which only the target references are kept.
     pub targets_only: BTreeSet<GroupKind>,
+    /// Those whose statuses are not kept, because nothing depends on them.
+    pub without_status: BTreeSet<GroupKind>,
     /// The number of the last [`ClusterUpdate`] from which `kinds` was computed: CRDs and
     /// PolicyProfiles in an update can change the desired kinds.
     pub after: u64,
+}
+
+/// The parts of the objects of a kind that are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ObjectParts {
+    /// Everything that rules can read.
+    Whole,
+    /// All but the status.
+    WithoutStatus,
+    /// The target references.
+    Targets,
+}
+
+impl DesiredKinds {
+    /// The parts that are kept of the objects of a kind.
+    fn parts_of(&self, kind: &GroupKind) -> ObjectParts {
+        if self.targets_only.contains(kind) {
+            ObjectParts::Targets
+        } else if self.without_status.contains(kind) {
+            ObjectParts::WithoutStatus
+        } else {
+            ObjectParts::Whole
+        }
+    }
+
+    /// Reports whether other kinds, or other parts of objects, are desired than in `other`.
+    fn differ_from(&self, other: &Self) -> bool {
+        self.kinds != other.kinds
+            || self.targets_only != other.targets_only
+            || self.without_status != other.without_status
+    }
 }
 
 /// What the receiver of updates has from a restored checkpoint.

@@ -6,9 +6,9 @@ use kube::ResourceExt;
 use kube::core::ApiResource;
 use serde_json::Value;
 
-use super::WatchFilter;
 use super::kind_watch::KindUpdate;
 use super::listed_object::ListedObject;
+use super::{ObjectParts, WatchFilter};
 use crate::source::object::{InvalidObject, parse_object, too_deep, unreadable_object};
 use entail_core::model::{GroupKind, Object, ObjectKey};
 
@@ -16,8 +16,8 @@ use entail_core::model::{GroupKind, Object, ObjectKey};
 pub(super) struct ObjectDecoder {
     pub filter: Arc<WatchFilter>,
     pub kind: GroupKind,
-    /// Whether only the target references of objects are kept.
-    pub targets_only: bool,
+    /// The parts of objects that are kept.
+    pub parts: ObjectParts,
     pub resource: ApiResource,
     /// The objects of the current list so far.
     pub listing: Vec<Arc<Object>>,
@@ -72,10 +72,12 @@ impl ObjectDecoder {
     /// Parses an object and drops what is not needed of it.
     fn parse(&self, object: ListedObject) -> Result<Option<Arc<Object>>, String> {
         let object = parse(object, &self.resource)?;
-        let reduced = object.map(|object| match self.targets_only {
-            true => object.targets_only(),
-            false => object,
+        let reduced = object.map(|object| match self.parts {
+            ObjectParts::Whole => object,
+            ObjectParts::WithoutStatus => object.without_status(),
+            ObjectParts::Targets => object.targets_only(),
         });
+        let reduced = reduced.map(|object| self.filter.reduce(object));
         Ok(reduced.map(Arc::new))
     }
 }

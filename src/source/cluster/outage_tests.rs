@@ -265,6 +265,9 @@ async fn an_expired_version_is_listed_again() {
     assert!(follower.is_complete);
 }
 
+/// A function that answers requests.
+type BoxedAnswers = Box<dyn FnMut(&str) -> Answer + Send>;
+
 /// The versions that lists were asked for.
 type AskedVersions = Arc<Mutex<Vec<String>>>;
 
@@ -317,7 +320,7 @@ async fn a_server_that_lags_behind_does_not_take_back_what_was_read() {
         true => lists_only("6")(request),
         false => lists_only("8")(request),
     };
-    let lagging: [Box<dyn FnMut(&str) -> Answer + Send>; 3] = [
+    let lagging: [BoxedAnswers; 3] = [
         Box::new(refuses),
         Box::new(refuses_later),
         Box::new(ignores),

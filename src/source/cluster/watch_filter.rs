@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use entail_core::model::{Object, Str, groups};
+use entail_core::store::reduce_detached_route;
 
 /// Which objects of a cluster to read. An empty set matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +35,20 @@ impl WatchFilter {
                 }
                 _ => true,
             }
+    }
+
+    /// Drops what is not needed of an object that matches: of a Route whose parents are other Gateways than the chosen
+    /// ones, the fields that only requests and its own paths need. An event carries the whole object, so that a Route
+    /// that changes its parents is whole again.
+    #[must_use]
+    pub fn reduce(&self, object: Object) -> Object {
+        if self.gateways.is_empty() {
+            return object;
+        }
+        reduce_detached_route(object, |parent| {
+            let name = (parent.namespace.clone(), parent.name.clone());
+            !parent.kind.is(groups::GATEWAY, "Gateway") || self.gateways.contains(&name)
+        })
     }
 
     fn has_class(&self, name: &str) -> bool {
@@ -75,6 +90,26 @@ mod tests {
         crate::source::object::parse_object(body, None)
             .unwrap()
             .unwrap()
+    }
+
+    #[test]
+    fn routes_of_other_gateways_are_reduced() {
+        let filter = WatchFilter {
+            gateways: BTreeSet::from([("a".into(), "g".into())]),
+            ..WatchFilter::default()
+        };
+        let route = |gateway: &str| {
+            let mut route = object("HTTPRoute", "a", "r", "");
+            let rules = json!([{"matches": [{"path": {"value": "/"}}]}]);
+            route.body["spec"] = json!({"parentRefs": [{"name": gateway}], "rules": rules});
+            route
+        };
+        let is_whole = |filter: &WatchFilter, gateway: &str| {
+            let reduced = filter.reduce(route(gateway));
+            reduced.body.pointer("/spec/rules/0/matches").is_some()
+        };
+        assert!(is_whole(&filter, "g") && !is_whole(&filter, "other"));
+        assert!(is_whole(&WatchFilter::default(), "other"));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::change_collector::ChangeCollector;
 use super::discovery::{DiscoverySchedule, Served};
 use super::freshness::FreshnessClock;
 use super::kind_watch::{self, KindUpdate, WatchEvent, WatchEventSender};
-use super::{Cluster, ClusterUpdate, DesiredKinds, KnownObjects};
+use super::{Cluster, ClusterUpdate, DesiredKinds, KnownObjects, ObjectParts};
 use entail_core::model::GroupKind;
 use entail_core::store::Projection;
 
@@ -70,8 +70,8 @@ pub(super) struct KindWatch {
     resource: ApiResource,
     /// URL path of the resource.
     pub(super) path: String,
-    /// Whether only the target references of objects are kept.
-    targets_only: bool,
+    /// The parts of objects that are kept.
+    parts: ObjectParts,
     task: AbortHandle,
     /// Number of the task: events of an aborted task may still be in the queue.
     number: u64,
@@ -204,7 +204,7 @@ impl ClusterWatcher {
                 self.discovery.finish(None);
                 self.cluster.resources.update(&served);
                 let desired = self.discovery.asked_for.clone();
-                self.update_watches(&desired.kinds, &desired.targets_only, served);
+                self.update_watches(&desired, served);
             }
             Err(error) => {
                 self.cluster.health.suspect();
@@ -227,14 +227,9 @@ impl ClusterWatcher {
     }
 
     /// Stops the watches of kinds that are no longer desired or served, and starts the missing ones.
-    fn update_watches(
-        &mut self,
-        desired: &BTreeSet<GroupKind>,
-        targets_only: &BTreeSet<GroupKind>,
-        served: BTreeMap<GroupKind, ApiResource>,
-    ) {
-        self.stop_watches(desired, &served);
-        for kind in desired {
+    fn update_watches(&mut self, desired: &DesiredKinds, served: BTreeMap<GroupKind, ApiResource>) {
+        self.stop_watches(&desired.kinds, &served);
+        for kind in &desired.kinds {
             match served.get(kind) {
                 None if self.watches.contains_key(kind) => {}
                 // Restored objects stay in use until the kind is known to be deleted.
@@ -252,9 +247,9 @@ impl ClusterWatcher {
                 }
                 Some(resource) => {
                     let current = self.watches.get(kind);
-                    let targets_only = targets_only.contains(kind);
+                    let parts = desired.parts_of(kind);
                     let is_current = |current: &KindWatch| {
-                        current.resource == *resource && current.targets_only == targets_only
+                        current.resource == *resource && current.parts == parts
                     };
                     if current.is_some_and(is_current) {
                         continue;
@@ -266,14 +261,14 @@ impl ClusterWatcher {
                         // use until the new list.
                         Some(current) => {
                             current.task.abort();
-                            match current.targets_only == targets_only {
+                            match current.parts == parts {
                                 true => self.collector.mark_stale(kind),
                                 false => self.collector.mark_outdated(kind),
                             }
                         }
                         None => self.collector.start(kind),
                     }
-                    self.start_watch(kind, resource, targets_only);
+                    self.start_watch(kind, resource, parts);
                 }
                 None => {}
             }
@@ -317,12 +312,12 @@ impl ClusterWatcher {
     }
 
     /// Starts the watch of a kind.
-    fn start_watch(&mut self, kind: &GroupKind, resource: &ApiResource, targets_only: bool) {
+    fn start_watch(&mut self, kind: &GroupKind, resource: &ApiResource, parts: ObjectParts) {
         self.started_watches += 1;
         let number = self.started_watches;
         let sender = WatchEventSender {
             kind: kind.clone(),
-            targets_only,
+            parts,
             number,
             tx: self.events.clone(),
         };
@@ -332,7 +327,7 @@ impl ClusterWatcher {
         let watch = KindWatch {
             resource: resource.clone(),
             path: kind_watch::url_path(resource),
-            targets_only,
+            parts,
             task: self.tasks.spawn(task),
             number,
         };

@@ -31,6 +31,11 @@ pub fn objects_of(document: &Value) -> Vec<Object> {
 
 /// entail's world of these documents, in this order.
 pub fn entail_of(documents: &[Value]) -> Entail {
+    world_of(scoped_objects(documents))
+}
+
+/// The objects of these documents, in this order.
+pub fn scoped_objects(documents: &[Value]) -> Vec<Object> {
     let mut objects: Vec<Object> = documents.iter().flat_map(objects_of).collect();
     let profiles = documents.iter().filter(|d| d["kind"] == "PolicyProfile");
     let cluster = profiles.filter(|d| d["spec"]["scope"] == "Cluster");
@@ -44,6 +49,11 @@ pub fn entail_of(documents: &[Value]) -> Entail {
     for object in &mut objects {
         scopes.assign_namespace(object);
     }
+    objects
+}
+
+/// entail's world of objects.
+pub fn world_of(objects: Vec<Object>) -> Entail {
     let mut store = Store::default();
     store.apply(Change {
         upserts: objects.into_iter().map(Arc::new).collect(),

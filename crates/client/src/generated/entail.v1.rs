@@ -408,8 +408,9 @@ pub struct WatchEffectivePoliciesRequest {
     #[prost(string, repeated, tag = "3")]
     pub kinds: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// The last resume token that the caller received, if it still holds the answers of that stream.
-    /// If version and request are the same as then, nothing is sent again; otherwise the stream starts
-    /// with a reset.
+    /// If the request, the paths and their answers are the same as then, nothing is sent again, also
+    /// after a restart of the server and on another replica. Otherwise the stream starts with the
+    /// difference, or with a reset if the server does not remember what was sent.
     #[prost(string, tag = "4")]
     pub resume_token: ::prost::alloc::string::String,
 }

@@ -28,6 +28,7 @@ mod schemas;
 mod stack;
 mod status;
 mod unknown;
+mod volatile_fields;
 pub(crate) mod waypoints;
 
 pub use acting::ActingObjects;

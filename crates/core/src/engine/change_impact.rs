@@ -29,10 +29,11 @@ impl Engine {
             .filter(|(_, kind)| *kind.profile.resource() == key.kind)
             .map(|(number, _)| number)
             .collect();
-        if change == ChangeKind::Status && !self.reads_status(&numbers) {
+        let now = self.world().store();
+        let versions = (before.get(key), now.get(key));
+        if !self.world().depends_on(key, change, versions.0, versions.1) {
             return Some(ChangeImpact::Nothing);
         }
-        let now = self.world().store();
         // A kind without a profile becomes a kind of the world with its first policy. Filters may reference
         // objects that do not exist.
         if self.belongs_to_no_kind(&numbers, key) {
@@ -145,15 +146,6 @@ impl Engine {
             Some(_) => is_reduced(now),
             None => false,
         }
-    }
-
-    /// Whether answers may depend on the status of the object: because its profile reads the status of
-    /// its policies, or because some profile reads the status of targets.
-    fn reads_status(&self, numbers: &[usize]) -> bool {
-        let mut own = numbers.iter().filter_map(|&n| self.world().kinds().get(n));
-        let mut kinds = self.world().kinds().iter();
-        own.any(|kind| kind.profile.reads_own_status())
-            || kinds.any(|kind| kind.profile.reads_target_status())
     }
 
     /// Whether two versions of an object that is not a policy are equal for all answers. For example, a

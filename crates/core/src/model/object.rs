@@ -255,6 +255,15 @@ impl Object {
         }
     }
 
+    /// Drops the status.
+    #[must_use]
+    pub fn without_status(mut self) -> Self {
+        if let Value::Object(fields) = &mut self.body {
+            fields.remove("status");
+        }
+        self
+    }
+
     /// Whether the object was reduced to its target references.
     pub fn is_targets_only(&self) -> bool {
         self.body.get(TARGETS_ONLY).is_some()

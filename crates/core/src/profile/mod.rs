@@ -13,7 +13,6 @@ mod limits;
 mod policy;
 mod preset;
 mod read;
-mod reads_status;
 mod references;
 mod resolve;
 mod route_kinds;
@@ -22,6 +21,7 @@ mod section;
 mod settings;
 mod strategy;
 mod validate;
+mod volatile_fields;
 mod waypoints;
 
 pub use builtin::{built_in, built_in_sources};

@@ -204,13 +204,18 @@ fn matches_of<'v>(route_ref: &RouteRef<'v>, rule: usize) -> &'v [Value] {
         .map_or(&NONE, Vec::as_slice)
 }
 
+/// Reports whether an annotation of a Route says how it matches.
+pub(crate) fn reads_annotation(name: &str) -> bool {
+    name.starts_with("delegation.") && name.ends_with(INHERITS)
+}
+
 /// The match of a child Route below a match of its parent: its own, if it is within that of the parent, or one that
 /// adds to it. `None` if no request takes it.
 fn merged(child: &RouteRef<'_>, parent: &Value, own: &Value) -> Result<Option<Value>, NotDecided> {
     let mut annotations = child.object.annotations.iter();
     let inherits = annotations.any(|(name, value)| {
         let is_set = ["true", "yes", "enabled"].contains(&value.to_lowercase().as_str());
-        name.starts_with("delegation.") && name.ends_with(INHERITS) && is_set
+        reads_annotation(name) && is_set
     });
     if inherits {
         return join(parent, own).map(Some);

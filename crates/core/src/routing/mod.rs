@@ -15,6 +15,7 @@ mod result;
 mod router;
 mod search;
 
+pub(crate) use child_routes::reads_annotation;
 pub use dialect::{Dialect, HostnamePrecedence, ListenerIsolation, Refusal, StreamRoutes};
 pub use patterns::{PatternCache, PatternStats};
 pub use request::{BadRequest, EntryPoint, Protocol, Request, RequestParts};

@@ -16,7 +16,8 @@ pub use parameters::ParametersRef;
 pub use projection::{Projection, ServicePorts};
 pub use registry::{ControllerAlias, ProfileRegistry, ProfileSources};
 pub use route::{
-    BackendRef, ExtensionRef, ParentRef, ROUTE_KINDS, Route, RouteKind, Rule, route_kind,
+    BackendRef, ExtensionRef, ParentRef, ROUTE_KINDS, Route, RouteKind, Rule,
+    reduce_detached_route, route_kind,
 };
 
 use self::declared_routes::DeclaredRoutes;
@@ -87,8 +88,10 @@ pub type ChangeSet = BTreeMap<ObjectKey, ChangeKind>;
 /// How an object differs from its previous version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChangeKind {
-    /// Only the status and `resourceVersion` differ, which few answers depend on.
+    /// Only the status differs, which few answers depend on.
     Status,
+    /// Only the status and fields of `metadata` differ that few answers depend on: annotations, owners, finalizers.
+    Metadata,
     /// Other fields differ, or the object is new or deleted.
     Whole,
 }
@@ -317,6 +320,16 @@ impl Store {
         self.kinds.get(&key.kind)?.get(&name).map(|entry| &**entry)
     }
 
+    /// Returns how an object differs from its version in another store; `None` if it does not.
+    pub fn difference(&self, other: &Self, key: &ObjectKey) -> Option<ChangeKind> {
+        match (other.get(key), self.get(key)) {
+            (Some(old), Some(new)) if Arc::ptr_eq(&old.object, &new.object) => None,
+            (Some(old), Some(new)) => difference(&old.object, &new.object),
+            (None, None) => None,
+            _ => Some(ChangeKind::Whole),
+        }
+    }
+
     /// Returns the number of objects.
     pub fn len(&self) -> usize {
         self.kinds.values().map(ObjectMap::size).sum()
@@ -385,39 +398,43 @@ fn normalize_key(key: ObjectKey) -> ObjectKey {
     }
 }
 
-/// Returns how two versions of an object differ. `None` if they are equal; the location does not
-/// matter.
+/// Returns how two versions of an object differ. `None` if they are equal but for the `resourceVersion`, which changes
+/// with each write; the location does not matter.
 fn difference(old: &Object, new: &Object) -> Option<ChangeKind> {
     let same = old.labels == new.labels
-        && old.annotations == new.annotations
         && old.created == new.created
-        && old.generation == new.generation;
-    if same && old.body == new.body {
-        return None;
+        && old.generation == new.generation
+        && old.unreadable == new.unreadable;
+    let (before, now) = (Some(&old.body), Some(&new.body));
+    if !same || !equal_without(before, now, &["status", "metadata"]) {
+        return Some(ChangeKind::Whole);
     }
-    let essence = |object: &Object| -> Vec<(String, Value)> {
-        let fields = object.body.as_object().into_iter().flatten();
-        let kept = fields.filter(|(name, _)| *name != "status");
-        kept.map(|(name, value)| (name.clone(), without_version(name, value)))
-            .collect()
+    let metadata = (old.body.get("metadata"), new.body.get("metadata"));
+    let deletion = |metadata: Option<&Value>| {
+        let time = metadata.and_then(|metadata| metadata.get("deletionTimestamp"));
+        time.is_some_and(|time| !time.is_null())
     };
-    let status_only = same && essence(old) == essence(new);
-    Some(if status_only {
-        ChangeKind::Status
+    if deletion(metadata.0) != deletion(metadata.1) {
+        Some(ChangeKind::Whole)
+    } else if !equal_without(metadata.0, metadata.1, &["resourceVersion"])
+        || old.annotations != new.annotations
+    {
+        Some(ChangeKind::Metadata)
     } else {
-        ChangeKind::Whole
-    })
+        (old.body.get("status") != new.body.get("status")).then_some(ChangeKind::Status)
+    }
 }
 
-/// Removes `metadata.resourceVersion`, which changes with each write.
-fn without_version(name: &str, value: &Value) -> Value {
-    let mut value = value.clone();
-    if name == "metadata"
-        && let Some(metadata) = value.as_object_mut()
-    {
-        metadata.remove("resourceVersion");
-    }
-    value
+/// Reports whether two values are equal without some of their fields.
+fn equal_without(one: Option<&Value>, other: Option<&Value>, names: &[&str]) -> bool {
+    let (Some(Value::Object(one)), Some(Value::Object(other))) = (one, other) else {
+        return one == other;
+    };
+    let counts = |name: &&String| !names.contains(&name.as_str());
+    one.keys().filter(counts).count() == other.keys().filter(counts).count()
+        && one
+            .iter()
+            .all(|(name, value)| !counts(&name) || other.get(name) == Some(value))
 }
 
 #[cfg(test)]
@@ -438,6 +455,44 @@ mod tests {
             ..Change::default()
         });
         changed.len()
+    }
+
+    #[test]
+    fn what_controllers_write_often_is_told_apart() {
+        let object = |annotation: &str, version: &str, status: &str, spec: &str, time: &Value| {
+            let key = ObjectKey::new(GroupKind::new("g", "K"), "a", "x");
+            let metadata = json!({
+                "name": "x", "resourceVersion": version, "annotations": {"a": annotation}, "deletionTimestamp": time,
+            });
+            let body = json!({"metadata": metadata, "spec": spec, "status": status});
+            let mut object = Object::new(key, body);
+            object.annotations = BTreeMap::from([("a".to_owned(), annotation.to_owned())]);
+            object
+        };
+        let none = Value::Null;
+        let before = object("1", "1", "1", "1", &none);
+        let cases = [
+            (object("1", "2", "1", "1", &none), None),
+            (object("1", "2", "2", "1", &none), Some(ChangeKind::Status)),
+            (
+                object("2", "2", "2", "1", &none),
+                Some(ChangeKind::Metadata),
+            ),
+            (object("1", "1", "1", "2", &none), Some(ChangeKind::Whole)),
+            (
+                object("1", "1", "1", "1", &json!("now")),
+                Some(ChangeKind::Whole),
+            ),
+        ];
+        for (now, expected) in cases {
+            assert_eq!(difference(&before, &now), expected, "{:?}", now.body);
+        }
+        let without_status = Object::new(before.key.clone(), json!({"spec": "1"}));
+        let with_status = Object::new(before.key.clone(), json!({"spec": "1", "status": {}}));
+        assert_eq!(
+            difference(&without_status, &with_status),
+            Some(ChangeKind::Status)
+        );
     }
 
     #[test]

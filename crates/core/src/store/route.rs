@@ -1,9 +1,9 @@
 //! The projection of routes of all kinds, and a table of the differences between kinds.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::projection::{is_name, list, number, text};
-use crate::model::{GroupKind, Str, groups};
+use crate::model::{GroupKind, Object, Str, groups};
 
 /// The properties of a route kind.
 #[derive(Debug, PartialEq)]
@@ -217,6 +217,96 @@ impl Rule {
     }
 }
 
+/// Reduces a Route that is on no path, because none of its parents is read: what remains is what `Route::read` reads, so
+/// that policies and other Routes that name it mean the same as before. Its matches, which only requests need, and
+/// other fields that only answers on its paths need are dropped.
+///
+/// Returns the object as it is if `is_read` is true for one of its parents, if it names none, or if it is no Route.
+#[must_use]
+pub fn reduce_detached_route(object: Object, is_read: impl Fn(&ParentRef) -> bool) -> Object {
+    let Some(spec) = object
+        .body
+        .get("spec")
+        .filter(|_| route_kind(&object.key.kind).is_some())
+    else {
+        return object;
+    };
+    let mut parents = list(spec, "parentRefs").iter();
+    let is_detached = parents.all(|value| {
+        let parent = parent(value, &object.key.namespace);
+        parent.is_some_and(|parent| !is_read(&parent))
+    });
+    if !is_detached || list(spec, "parentRefs").is_empty() {
+        return object;
+    }
+    let metadata = [
+        "name",
+        "namespace",
+        "labels",
+        "creationTimestamp",
+        "generation",
+        "deletionTimestamp",
+    ];
+    let mut reduced = picked(&object.body, &["apiVersion", "kind"]);
+    if let Value::Object(fields) = &mut reduced {
+        let all = object.body.get("metadata").unwrap_or(&Value::Null);
+        fields.insert("metadata".to_owned(), picked(all, &metadata));
+        fields.insert("spec".to_owned(), reduced_spec(spec));
+    }
+    Object {
+        body: reduced,
+        annotations: std::collections::BTreeMap::new(),
+        ..object
+    }
+}
+
+/// The fields of a Route's spec that are read as such.
+fn reduced_spec(spec: &Value) -> Value {
+    let backend = |value: &Value| {
+        with_extensions(
+            value,
+            picked(value, &["group", "kind", "namespace", "name", "port"]),
+        )
+    };
+    let rule = |value: &Value| {
+        let mut rule = with_extensions(value, picked(value, &["name"]));
+        let backends = list(value, "backendRefs");
+        if let Some(fields) = rule.as_object_mut().filter(|_| !backends.is_empty()) {
+            let backends = backends.iter().map(backend).collect();
+            fields.insert("backendRefs".to_owned(), backends);
+        }
+        rule
+    };
+    let mut reduced = picked(spec, &["hostnames", "parentRefs", "rules"]);
+    if let Some(Value::Array(rules)) = reduced.get_mut("rules") {
+        rules.iter_mut().for_each(|value| *value = rule(value));
+    }
+    reduced
+}
+
+/// Adds the ExtensionRef filters of a rule or of a backendRef to what is kept of it.
+fn with_extensions(value: &Value, mut kept: Value) -> Value {
+    let filters = list(value, "filters").iter();
+    let filters: Vec<Value> = filters
+        .filter(|f| extension(f).is_some())
+        .cloned()
+        .collect();
+    if let Some(fields) = kept.as_object_mut().filter(|_| !filters.is_empty()) {
+        fields.insert("filters".to_owned(), Value::Array(filters));
+    }
+    kept
+}
+
+/// Some fields of a value, or the value itself if it is no object.
+fn picked(value: &Value, names: &[&str]) -> Value {
+    let Value::Object(fields) = value else {
+        return value.clone();
+    };
+    let kept = names.iter().filter_map(|name| fields.get_key_value(*name));
+    let kept: Map<String, Value> = kept.map(|(name, v)| (name.clone(), v.clone())).collect();
+    Value::Object(kept)
+}
+
 fn parent(value: &Value, namespace: &str) -> Option<ParentRef> {
     let group = value.get("group").and_then(Value::as_str);
     let kind = text(value, "kind").unwrap_or("Gateway");
@@ -267,4 +357,78 @@ fn extension(value: &Value) -> Option<ExtensionRef> {
         kind: GroupKind::new(group, text(reference, "kind")?),
         name: text(reference, "name")?.into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ObjectKey;
+    use serde_json::json;
+
+    fn route(parents: Value) -> Object {
+        let extension = |name: &str| json!({"type": "ExtensionRef", "extensionRef": {"group": "f.io", "kind": "F", "name": name}});
+        let kind = GroupKind::new(groups::GATEWAY, "HTTPRoute");
+        let body = json!({
+            "apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
+            "metadata": {"name": "r", "namespace": "ns", "labels": {"a": "b"}, "annotations": {"c": "d"}, "uid": "1"},
+            "spec": {
+                "parentRefs": parents, "hostnames": ["a.example"],
+                "rules": [
+                    {
+                        "name": "one", "matches": [{"path": {"value": "/a"}}], "timeouts": {"request": "1s"},
+                        "filters": [{"type": "RequestMirror"}, extension("x")],
+                        "backendRefs": [
+                            {"name": "s", "port": 80, "weight": 3, "filters": [extension("y")]},
+                            {"kind": "T", "group": "t.io", "namespace": "other", "name": "t"},
+                            "malformed",
+                        ],
+                    },
+                    {"name": "one"}, null, {"backendRefs": null},
+                ],
+            },
+            "status": {"parents": []},
+        });
+        Object::new(ObjectKey::new(kind, "ns", "r"), body)
+    }
+
+    fn read(object: &Object) -> Route {
+        let service = GroupKind::new(groups::CORE, "Service");
+        Route::read(&ROUTE_KINDS[0], &object.body["spec"], "ns", &service)
+    }
+
+    #[test]
+    fn a_reduced_route_is_read_as_before() {
+        let is_read = |parent: &ParentRef| {
+            &*parent.kind.kind != "Gateway" || (&*parent.namespace, &*parent.name) == ("ns", "gw")
+        };
+        let whole = route(json!([{"name": "other"}, {"name": "gw", "namespace": "elsewhere"}]));
+        let reduced = reduce_detached_route(whole.clone(), is_read);
+        assert_eq!(read(&reduced), read(&whole));
+        assert_eq!((&reduced.key, &reduced.labels), (&whole.key, &whole.labels));
+        let text = reduced.body.to_string();
+        for dropped in [
+            "matches",
+            "timeouts",
+            "RequestMirror",
+            "weight",
+            "status",
+            "annotations",
+            "uid",
+        ] {
+            assert!(!text.contains(dropped), "{dropped} in {text}");
+        }
+        assert_eq!(reduce_detached_route(reduced.clone(), is_read), reduced);
+        // Those that may be on a path, or below a rule that delegates, stay whole.
+        for parents in [
+            json!([{"name": "other"}, {"name": "gw"}]),
+            json!([{"name": "other", "kind": "ListenerSet"}]),
+            json!([{"name": "s", "kind": "Service", "group": ""}]),
+            json!([{"name": "other"}, {}]),
+            json!([]),
+            Value::Null,
+        ] {
+            let whole = route(parents);
+            assert_eq!(reduce_detached_route(whole.clone(), is_read), whole);
+        }
+    }
 }
