@@ -33,8 +33,12 @@ struct ObjectDigests(RandomState);
 struct HashWriter<H>(H);
 
 impl ObjectDigests {
-    /// The digest of everything of an object that is kept; `None` if it cannot be computed.
+    /// The digest of everything of an object that is kept; `None` if it cannot be computed, and for an object that must
+    /// be sent each time: the store keeps an XListenerSet only while there is no ListenerSet with its name.
     fn digest(&self, object: &Object) -> Option<u64> {
+        if object.key.kind.clone().canonical() != object.key.kind {
+            return None;
+        }
         let mut writer = HashWriter(self.0.build_hasher());
         serde_json::to_writer(&mut writer, &object.body).ok()?;
         object.unreadable.hash(&mut writer.0);

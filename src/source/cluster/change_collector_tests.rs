@@ -239,6 +239,17 @@ fn an_object_that_is_repeated_is_not_a_change() {
         names(&collector.take_change().0),
         (vec!["x".into()], vec![])
     );
+    // The store may have dropped an XListenerSet for the ListenerSet with its name.
+    let experimental = GroupKind::new("gateway.networking.x-k8s.io", "XListenerSet");
+    collector.start(&experimental);
+    for _ in 0..2 {
+        let set = Arc::new(Object {
+            key: ObjectKey::new(experimental.clone(), "ns", "x"),
+            ..Object::clone(&object(&a, "x", 1))
+        });
+        collector.apply(&experimental, KindUpdate::Applied(set));
+        assert_eq!(names(&collector.take_change().0).0, ["x"]);
+    }
     // Of the objects of a checkpoint only the keys are known.
     let mut restored = ChangeCollector::default();
     let keys = [object(&a, "x", 1).key.clone()];
