@@ -253,17 +253,19 @@ impl KindWatcher {
                 return Err(no_answer(self.cluster.timeouts.request));
             };
             match next {
-                Some(Ok(ApiEvent::Added(object) | ApiEvent::Modified(object))) => {
+                Some(Ok(ApiEvent::Added(object))) => self.decoder.list(object),
+                // The server sends what changes while it lists, too.
+                Some(Ok(ApiEvent::Modified(object))) => {
+                    self.decoder.unlist(&object);
                     self.decoder.list(object);
                 }
+                Some(Ok(ApiEvent::Deleted(object))) => self.decoder.unlist(&object),
                 Some(Ok(ApiEvent::Bookmark(bookmark))) => {
                     if bookmark.metadata.annotations.contains_key(END_OF_LIST) {
                         self.end_list(bookmark.metadata.resource_version).await?;
                         return self.follow(events).await;
                     }
                 }
-                // A list has no deleted objects.
-                Some(Ok(ApiEvent::Deleted(_))) => {}
                 Some(Ok(ApiEvent::Error(status))) => {
                     return Err(list_interruption(Error::Api(status), "watch"));
                 }

@@ -41,6 +41,12 @@ impl ObjectDecoder {
         }
     }
 
+    /// Removes an object that was deleted or changed while the list was sent.
+    pub fn unlist(&mut self, object: &ListedObject) {
+        let key = self.key_of(object);
+        self.listing.retain(|listed| listed.key != key);
+    }
+
     /// Ends the current list.
     pub fn end_list(&mut self) -> Vec<KindUpdate> {
         let mut updates = vec![KindUpdate::Listed(std::mem::take(&mut self.listing))];
@@ -62,11 +68,15 @@ impl ObjectDecoder {
 
     /// Converts a deleted object.
     pub fn deleted(&self, object: &ListedObject) -> KindUpdate {
-        KindUpdate::Deleted(ObjectKey::new(
+        KindUpdate::Deleted(self.key_of(object))
+    }
+
+    fn key_of(&self, object: &ListedObject) -> ObjectKey {
+        ObjectKey::new(
             self.kind.clone(),
             &*object.namespace().unwrap_or_default(),
             &*object.name_any(),
-        ))
+        )
     }
 
     /// Parses an object and drops what is not needed of it.

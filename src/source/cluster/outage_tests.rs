@@ -265,6 +265,27 @@ async fn an_expired_version_is_listed_again() {
     assert!(follower.is_complete);
 }
 
+#[tokio::test]
+async fn objects_that_are_deleted_while_they_are_listed_are_gone() {
+    let deleted = || json!({"type": "DELETED", "object": object("one")});
+    let modified = || json!({"type": "MODIFIED", "object": object("two")});
+    let changing = move |request: &str| match is_list(request) {
+        true => Answer::Watch(vec![
+            added("one"),
+            added("two"),
+            deleted(),
+            modified(),
+            end_of_list(),
+        ]),
+        false => healthy(request),
+    };
+    let server = FakeApiServer::start(timeouts(), changing).await;
+    let mut follower = server.follow(KnownObjects::default());
+    follower.until_state(Complete).await;
+    let names = follower.objects.iter().map(|key| &*key.name);
+    assert_eq!(names.collect::<Vec<_>>(), ["two"]);
+}
+
 /// A function that answers requests.
 type BoxedAnswers = Box<dyn FnMut(&str) -> Answer + Send>;
 
