@@ -515,7 +515,7 @@ impl KindWatcher {
         let is_confirmed = confirmed.await;
         if is_confirmed {
             // The receiver drops objects of policies, so the kind is listed once it may be read again.
-            self.version = None;
+            self.forget_version();
             self.sender.send(KindUpdate::Forbidden(message)).await?;
         }
         Ok(is_confirmed)

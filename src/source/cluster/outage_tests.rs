@@ -96,8 +96,11 @@ async fn a_review_of_a_ready_server_confirms_a_denial() {
     );
     // What may not be read is not served any more; with the right, the kind is listed and not only watched.
     assert!(follower.objects.is_empty(), "{:?}", follower.objects);
-    server.answer(healthy);
+    let (allowing, asked) = recording(healthy);
+    server.answer(allowing);
     follower.until_state(Complete).await;
+    // A server that lags behind must not show an older state than the one that was read before.
+    assert_eq!(*asked.lock().unwrap(), ["7"]);
     assert_eq!(follower.objects.len(), 1);
     // The API server counts no review as a write.
     let counts = server.cluster.calls.counts();
