@@ -393,7 +393,7 @@ impl ChangeCollector {
         let mut kinds = self.kinds.values();
         kinds.any(|kind| match kind.state {
             SourceState::Stale => true,
-            // Its lists are denied. Not to know it is told by its state.
+            // Its lists are denied, and replies contain that state.
             SourceState::Forbidden => false,
             SourceState::Unknown | SourceState::Complete => kind.is_listing,
         })
