@@ -192,7 +192,7 @@ mod tests {
         for content in 0..3 {
             history.remember(1, &position(content));
         }
-        // What is told again does not count again, and is used last.
+        // To remember a position again adds no memory and makes it the latest one.
         for _ in 0..1_000 {
             history.remember(1, &position(0));
         }

@@ -35,10 +35,10 @@ struct Collector<'w> {
 impl World {
     /// Returns the objects that act on paths through some nodes: the objects of the nodes with their GatewayClasses,
     /// waypoints and Namespaces, the policies that are attached to them, accepted or not (at waypoints those of kinds that
-    /// follow them), and the objects that are `named` by policies that act there. Also returns the Routes that decide where these paths lead: those that keep
-    /// a listener from a Route of which `sees` is true, and those for which a rule that delegates is not followed. Other
-    /// Routes that a rule delegates to are not among them, unless the paths go through them: answers name their policies
-    /// (specification 1.8), but neither values nor paths depend on them.
+    /// follow them), and the objects that are `named` by policies that act there. Also returns the Routes that decide where
+    /// these paths lead: those that keep a listener from a Route of which `sees` is true, and those for which a rule that
+    /// delegates is not followed. Other Routes that a rule delegates to are not among them, unless the paths go through
+    /// them: answers name their policies (specification 1.8), but neither values nor paths depend on them.
     pub(crate) fn acting_objects(
         &self,
         nodes: &HashSet<PathStep>,

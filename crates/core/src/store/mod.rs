@@ -304,6 +304,7 @@ impl Store {
             })
             .collect();
         part.part = Some(Arc::new(knowledge));
+        // Without those that the part knows by itself: a preview can delete the objects by which it does.
         let mut known = context.named;
         known.retain(|key| self.knows(key) && !part.knows(key));
         if let Some(knowledge) = part.part.as_mut().and_then(Arc::get_mut) {
