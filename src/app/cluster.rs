@@ -45,6 +45,7 @@ async fn connect(access: &ClusterSettings) -> Result<Cluster, AppError> {
             request: access.timeouts.request,
             stale_after: access.timeouts.stale_after,
             forbidden_after: access.timeouts.forbidden_after,
+            start_jitter: access.timeouts.start_jitter,
             long_read: ApiTimeouts::LONG_READ,
         },
     };

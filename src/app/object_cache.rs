@@ -88,6 +88,25 @@ impl ObjectCache {
         });
     }
 
+    /// Sets complete kinds to stale of which statuses are needed that were not needed before: they are missing until the
+    /// source has read the kind again.
+    fn mark_kinds_without_status(&mut self, before: &KindsToRead) {
+        if !self.has_kind_states {
+            return;
+        }
+        let needed = before.without_status.difference(&self.kinds.without_status);
+        let needed = needed.filter(|kind| self.store.state(kind) == Some(SourceState::Complete));
+        let states = needed.map(|kind| KindState {
+            kind: kind.clone(),
+            state: SourceState::Stale,
+        });
+        let states = states.collect();
+        self.store.apply(Change {
+            states,
+            ..Change::default()
+        });
+    }
+
     /// The scopes of the kinds, by profiles and CRDs.
     pub fn scopes(&self) -> KindScopes {
         self.scopes.clone()
@@ -168,8 +187,10 @@ impl ObjectCache {
     /// Objects whose kind became namespaced keep their keys until the source sends them again,
     /// because their original namespace is not stored.
     fn update_scopes(&mut self) -> usize {
-        self.kinds = KindsToRead::of(&self.profiles, &self.store);
+        let kinds = KindsToRead::of(&self.profiles, &self.store);
+        let before = std::mem::replace(&mut self.kinds, kinds);
         self.mark_unknown_kinds();
+        self.mark_kinds_without_status(&before);
         self.scopes = scopes_of(&self.kinds.cluster_scoped, &self.store);
         let mut moves = Change::default();
         let kinds: Vec<GroupKind> = self.store.kinds().cloned().collect();
@@ -484,6 +505,27 @@ mod tests {
         let reading = PROFILE.replace("scope: Cluster", reading);
         cache.apply(change(&reading));
         assert!(!is_without(&cache, route));
+    }
+
+    #[test]
+    fn a_kind_is_stale_until_statuses_that_a_new_profile_reads_are_there() {
+        let mut cache = ObjectCache::new(ProfileSources::shipped()).with_kind_states();
+        let route = GroupKind::parse("HTTPRoute.gateway.networking.k8s.io");
+        let complete = || Change {
+            states: vec![KindState {
+                kind: route.clone(),
+                state: SourceState::Complete,
+            }],
+            ..Change::default()
+        };
+        cache.apply(change(PROFILE));
+        cache.apply(complete());
+        assert_eq!(cache.store().state(&route), Some(SourceState::Complete));
+        let reading = "preset: most-specific-field, ownFields: [{object: status.x, policy: x}]";
+        cache.apply(change(&PROFILE.replace("scope: Cluster", reading)));
+        assert_eq!(cache.store().state(&route), Some(SourceState::Stale));
+        cache.apply(complete());
+        assert_eq!(cache.store().state(&route), Some(SourceState::Complete));
     }
 
     #[test]

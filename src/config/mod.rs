@@ -33,6 +33,8 @@ pub const DEFAULT_API_TIMEOUT: Duration = Duration::from_secs(30);
 pub const DEFAULT_STALE_AFTER: Duration = Duration::from_secs(75);
 /// Default of `--forbidden-after`. An API server that starts denies everything for up to half a minute.
 pub const DEFAULT_FORBIDDEN_AFTER: Duration = Duration::from_secs(60);
+/// Default of [`ClusterTimeouts::start_jitter`] of a server.
+pub const DEFAULT_START_JITTER: Duration = Duration::from_secs(1);
 /// Maximum drain timeout; a longer one is probably given in the wrong unit.
 const MAX_DRAIN: Duration = Duration::from_secs(3600);
 
@@ -92,6 +94,8 @@ pub struct ClusterTimeouts {
     pub stale_after: Duration,
     /// How long a kind is denied by a ready server until it is FORBIDDEN without a review.
     pub forbidden_after: Duration,
+    /// The first request is sent after a random part of this time. A server that is one of a fleet waits; a command does not.
+    pub start_jitter: Duration,
 }
 
 impl Default for ClusterTimeouts {
@@ -100,6 +104,7 @@ impl Default for ClusterTimeouts {
             request: DEFAULT_API_TIMEOUT,
             stale_after: DEFAULT_STALE_AFTER,
             forbidden_after: DEFAULT_FORBIDDEN_AFTER,
+            start_jitter: Duration::ZERO,
         }
     }
 }

@@ -134,10 +134,12 @@ fn digest(hidden: &Hidden) -> [u8; 32] {
         named,
         hidden,
         namespaces,
+        grants,
         holders,
     } = &hidden.context;
     add(&mut hidden.iter());
     add(&mut named.iter());
+    add(&mut grants.iter());
     add(&mut holders
         .iter()
         .flat_map(|(listener, route)| [&listener.object, route]));
@@ -185,9 +187,13 @@ fn hidden_objects(snapshot: &Snapshot, visibility: &dyn Visibility) -> Result<Hi
     // Namespaces and grants stay where something else does, and above visible paths.
     let mut kept = kept_namespaces(world, &candidates);
     kept.extend(acting.namespaces.iter().map(|name| &**name));
+    let mut grants = Vec::new();
     candidates.retain(|key| match &*key.kind.kind {
         "Namespace" if key.kind.is(groups::CORE, "Namespace") => !kept.contains(&*key.name),
-        "ReferenceGrant" => !kept.contains(&*key.namespace),
+        "ReferenceGrant" if kept.contains(&*key.namespace) => {
+            grants.push(key.clone());
+            false
+        }
         _ => true,
     });
     Ok(Hidden {
@@ -195,6 +201,7 @@ fn hidden_objects(snapshot: &Snapshot, visibility: &dyn Visibility) -> Result<Hi
             named: acting.named,
             hidden: hidden_acting(world, &candidates, visibility),
             namespaces: acting.namespaces.clone(),
+            grants,
             holders: acting.holders,
         },
         objects: candidates,

@@ -11,7 +11,8 @@ use crate::config::{
     ClusterSettings, ClusterTimeouts, DEFAULT_API_TIMEOUT, DEFAULT_CHECKPOINT_INTERVAL,
     DEFAULT_DRAIN_TIMEOUT, DEFAULT_FORBIDDEN_AFTER, DEFAULT_MAX_CONCURRENCY,
     DEFAULT_MAX_CONCURRENCY_PER_CLIENT, DEFAULT_MAX_CONNECTIONS,
-    DEFAULT_MAX_CONNECTIONS_PER_CLIENT, DEFAULT_STALE_AFTER, Limits, TlsFiles,
+    DEFAULT_MAX_CONNECTIONS_PER_CLIENT, DEFAULT_STALE_AFTER, DEFAULT_START_JITTER, Limits,
+    TlsFiles,
 };
 
 /// Log format.
@@ -139,6 +140,10 @@ pub struct ServeArgs {
     /// access review confirms it.
     #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_FORBIDDEN_AFTER.as_secs())]
     pub forbidden_after: u64,
+    /// Maximum number of seconds until the first request to the API server. Each process waits for a random part
+    /// of them, so that a fleet that starts does not ask all at once.
+    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_START_JITTER.as_secs())]
+    pub start_jitter: u64,
     /// Seconds to wait until the API server answers a watch, or sends the next part of a list.
     #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_API_TIMEOUT.as_secs())]
     pub api_timeout: u64,
@@ -182,6 +187,7 @@ impl ServeArgs {
                 request: Duration::from_secs(self.api_timeout),
                 stale_after: Duration::from_secs(self.stale_after),
                 forbidden_after: Duration::from_secs(self.forbidden_after),
+                start_jitter: Duration::from_secs(self.start_jitter),
             },
             ..access
         })

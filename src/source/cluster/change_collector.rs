@@ -465,7 +465,7 @@ impl ChangeCollector {
         let problems = kinds.flat_map(|(kind, tracked)| {
             let hint = match tracked.state {
                 SourceState::Stale => " (the last known objects stay in use)",
-                SourceState::Unknown if tracked.is_denied => ": to be confirmed",
+                SourceState::Unknown if tracked.is_denied => "; it is FORBIDDEN once that is confirmed",
                 SourceState::Forbidden => {
                     ": grant `get`, `list` and `watch`; the state of this kind is FORBIDDEN"
                 }

@@ -321,7 +321,7 @@ fn a_denial_of_a_kind_that_was_not_read_is_no_error_yet() {
     collector.start(&a);
     collector.apply(&a, KindUpdate::Denied("denied".to_owned()));
     assert!(collector.is_loading() && !collector.is_complete());
-    assert_eq!(collector.problems()[0].1, "denied: to be confirmed");
+    assert_eq!(collector.problems()[0].1, "denied; it is FORBIDDEN once that is confirmed");
     collector.set_waits_for(&a, "the test");
     assert!(!collector.is_loading(), "it takes long");
     collector.apply(&a, KindUpdate::Listed(Vec::new()));

@@ -36,6 +36,8 @@ pub struct ApiTimeouts {
     pub stale_after: Duration,
     /// A kind that is denied for this long by a server that is ready is FORBIDDEN, even if no review confirms it.
     pub forbidden_after: Duration,
+    /// The first request to the server is sent within this time, so that the starts of many processes are spread.
+    pub start_jitter: Duration,
     /// A kind that has not been read after this time is reported, with what it waits for.
     pub long_read: Duration,
 }

@@ -49,12 +49,12 @@ pub(super) struct DiscoverySchedule {
 }
 
 impl DiscoverySchedule {
-    /// A schedule whose first discovery is due.
-    pub fn new() -> Self {
+    /// A schedule whose first discovery is due after a delay.
+    pub fn new(delay: Duration) -> Self {
         Self {
             asked_for: DesiredKinds::default(),
             error: Some("API discovery has not run yet".to_owned()),
-            due_at: Instant::now(),
+            due_at: Instant::now() + delay,
             attempts: 0,
             is_needed: false,
             is_awaited: false,

@@ -57,7 +57,7 @@ pub struct Follower {
     pub is_complete: bool,
     pub is_loading: bool,
     pub synced_at: Option<Instant>,
-    _desired: watch::Sender<DesiredKinds>,
+    pub desired: watch::Sender<DesiredKinds>,
 }
 
 pub fn widget() -> GroupKind {
@@ -196,7 +196,7 @@ impl FakeApiServer {
             is_complete: false,
             is_loading: true,
             synced_at: None,
-            _desired: desired,
+            desired,
         }
     }
 }

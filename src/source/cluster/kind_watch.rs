@@ -17,7 +17,7 @@ use super::connections::WatchConnection;
 use super::denial::Denials;
 use super::errors::{error_chain, status_message};
 use super::listed_object::ListedObject;
-use super::listed_state::{ListedState, is_ahead, is_older};
+use super::listed_state::{ListedState, ReadVersion, is_ahead, is_older};
 use super::object_decoder::ObjectDecoder;
 use super::server_health::PauseEnd;
 use super::{Cluster, ObjectParts};
@@ -25,7 +25,7 @@ use entail_core::model::{GroupKind, Object, ObjectKey};
 
 /// Objects per page, if the server does not stream lists.
 const PAGE_SIZE: u32 = 500;
-/// The first lists of the kinds begin within this time.
+/// The first lists of the kinds of a process begin within this time.
 const START_JITTER: Duration = Duration::from_millis(30);
 /// A watch that ended after its time is opened again within this time.
 const RENEWAL_JITTER: Duration = Duration::from_millis(100);
@@ -139,6 +139,8 @@ struct KindWatcher {
     is_streaming: bool,
     /// Version of the last event; without it, the kind is listed.
     version: Option<String>,
+    /// The version of the objects that the receiver has.
+    read_version: ReadVersion,
     /// What the next list may show.
     listed_state: ListedState,
     /// Whether the objects of the kind are known.
@@ -147,13 +149,21 @@ struct KindWatcher {
     has_failed: bool,
 }
 
-/// Lists and watches a kind until the receiver of its events is gone. `was_read` is whether the receiver has objects of
-/// the kind, from a checkpoint or another watch.
+/// What is known of a kind before it is watched.
+#[derive(Clone, Debug)]
+pub(super) struct KnownState {
+    /// Whether the receiver of the events has objects of the kind, from a checkpoint or another watch.
+    pub was_read: bool,
+    /// The version of these objects; the watch keeps it up to date.
+    pub version: ReadVersion,
+}
+
+/// Lists and watches a kind until the receiver of its events is gone.
 pub(super) async fn watch_kind(
     cluster: Cluster,
     resource: ApiResource,
     sender: WatchEventSender,
-    was_read: bool,
+    known: KnownState,
 ) {
     sleep(random_up_to(START_JITTER)).await;
     let connection = cluster.connections.acquire();
@@ -174,8 +184,9 @@ pub(super) async fn watch_kind(
         denials: Denials::new(cluster.timeouts.forbidden_after),
         is_streaming: true,
         version: None,
-        listed_state: ListedState::Any,
-        was_read,
+        listed_state: known.version.listed_state(),
+        read_version: known.version,
+        was_read: known.was_read,
         has_failed: false,
         cluster,
     };
@@ -323,7 +334,9 @@ impl KindWatcher {
             let update = match event {
                 ApiEvent::Error(status) => return Err(denial_or_failure(&status, "watch")),
                 ApiEvent::Bookmark(bookmark) => {
-                    self.version = Some(bookmark.metadata.resource_version);
+                    let version = bookmark.metadata.resource_version;
+                    self.read_version.set(&version);
+                    self.version = Some(version);
                     None
                 }
                 ApiEvent::Added(object) | ApiEvent::Modified(object) => {
@@ -347,7 +360,10 @@ impl KindWatcher {
     fn follow_version(&mut self, object: &ListedObject) -> Result<(), Interruption> {
         self.version.clone_from(&object.meta().resource_version);
         match &self.version {
-            Some(_) => Ok(()),
+            Some(version) => {
+                self.read_version.set(version);
+                Ok(())
+            }
             None => Err(Interruption::Failed(
                 "an event has no resource version".to_owned(),
             )),
@@ -369,6 +385,7 @@ impl KindWatcher {
             let message = format!("the list has version {version}, and {known} was read before");
             return Err(Interruption::TooOld(message));
         }
+        self.read_version.set(&version);
         self.version = Some(version);
         self.was_read = true;
         self.has_failed = false;

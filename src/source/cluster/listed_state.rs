@@ -1,5 +1,8 @@
 //! Which state of a kind a list may show, by resource versions.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use kube::api::VersionMatch;
 use kube::core::Status;
 
@@ -39,6 +42,27 @@ impl ListedState {
         match self {
             Self::NotOlderThan(known) => !is_older(version, known),
             Self::Any | Self::Newest => true,
+        }
+    }
+}
+
+/// The last version that was read of a kind. Watches of the kind share it: one that replaces another must not begin with an
+/// older state.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ReadVersion(Arc<AtomicU64>);
+
+impl ReadVersion {
+    /// Records a version. Versions that are no numbers cannot be compared and count as none.
+    pub fn set(&self, version: &str) {
+        self.0
+            .store(version.parse().unwrap_or_default(), Ordering::Relaxed);
+    }
+
+    /// What the next list may show.
+    pub fn listed_state(&self) -> ListedState {
+        match self.0.load(Ordering::Relaxed) {
+            0 => ListedState::Any,
+            version => ListedState::NotOlderThan(version.to_string()),
         }
     }
 }

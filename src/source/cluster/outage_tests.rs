@@ -11,7 +11,7 @@ use super::fake_api_server::{
     Answer, FakeApiServer, WIDGETS, added, denies, end_of_list, end_of_list_at, healthy, is_list,
     list_at, object, status, widget,
 };
-use super::{ApiTimeouts, KnownObjects};
+use super::{ApiTimeouts, DesiredKinds, KnownObjects};
 use entail_core::model::SourceState::{Complete, Forbidden, Stale, Unknown};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -22,6 +22,7 @@ fn timeouts() -> ApiTimeouts {
         long_read: SECOND / 5,
         stale_after: SECOND * 75,
         forbidden_after: SECOND * 60,
+        start_jitter: Duration::ZERO,
     }
 }
 
@@ -201,6 +202,53 @@ async fn silence_makes_a_kind_stale_until_something_is_heard() {
     server.restart(healthy);
     follower.until_state(Complete).await;
     assert_eq!(follower.states, [Unknown, Complete, Stale, Complete]);
+}
+
+#[tokio::test]
+async fn a_watch_that_replaces_another_begins_with_no_older_state() {
+    let lists = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&lists);
+    let recording = move |request: &str| {
+        if is_list(request) {
+            seen.lock().unwrap().push(request.to_owned());
+        }
+        healthy(request)
+    };
+    let server = FakeApiServer::start(timeouts(), recording).await;
+    let mut follower = server.follow(KnownObjects::default());
+    follower.until_state(Complete).await;
+    // Other parts of the objects are needed, so another watch lists them.
+    let status = |desired: &mut DesiredKinds| {
+        desired.without_status.insert(widget());
+    };
+    follower.desired.send_modify(status);
+    follower
+        .until("listed again", |follower| {
+            follower.states == [Unknown, Complete, Stale, Complete]
+                || follower.states == [Unknown, Complete, Complete]
+        })
+        .await;
+    let lists = lists.lock().unwrap();
+    let floors = lists.iter().map(|request| {
+        let has = |text: &str| request.contains(text);
+        (has("resourceVersion=0"), has("resourceVersion=7"))
+    });
+    let floors: Vec<(bool, bool)> = floors.collect();
+    assert_eq!(floors, [(true, false), (false, true)], "{lists:?}");
+}
+
+#[tokio::test]
+async fn a_start_waits_for_a_random_part_of_its_jitter() {
+    let spread = ApiTimeouts {
+        // A random part of it is not over while the test runs.
+        start_jitter: SECOND * 3_600 * 24 * 365,
+        ..timeouts()
+    };
+    let (answer, lists) = counting(healthy);
+    let server = FakeApiServer::start(spread, answer).await;
+    let mut follower = server.follow(KnownObjects::default());
+    follower.run(SECOND).await;
+    assert!(lists.load(Ordering::Relaxed) == 0 && follower.is_loading);
 }
 
 #[tokio::test]

@@ -11,10 +11,12 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
+use super::backoff::random_up_to;
 use super::change_collector::ChangeCollector;
 use super::discovery::{DiscoverySchedule, Served};
 use super::freshness::FreshnessClock;
-use super::kind_watch::{self, KindUpdate, WatchEvent, WatchEventSender};
+use super::kind_watch::{self, KindUpdate, KnownState, WatchEvent, WatchEventSender};
+use super::listed_state::ReadVersion;
 use super::{Cluster, ClusterUpdate, DesiredKinds, KnownObjects, ObjectParts};
 use entail_core::model::GroupKind;
 use entail_core::store::Projection;
@@ -72,6 +74,8 @@ pub(super) struct KindWatch {
     pub(super) path: String,
     /// The parts of objects that are kept.
     parts: ObjectParts,
+    /// The last version that was read of the kind.
+    version: ReadVersion,
     task: AbortHandle,
     /// Number of the task: events of an aborted task may still be in the queue.
     number: u64,
@@ -146,12 +150,13 @@ impl ClusterWatcher {
     ) -> Self {
         let mut collector = ChangeCollector::default();
         collector.seed(known.objects);
+        let start_delay = random_up_to(cluster.timeouts.start_jitter);
         let mut tasks = JoinSet::new();
         tasks.spawn(cluster.health.clone().run());
         Self {
             cluster,
             desired,
-            discovery: DiscoverySchedule::new(),
+            discovery: DiscoverySchedule::new(start_delay),
             events,
             tasks,
             watches: BTreeMap::new(),
@@ -321,13 +326,22 @@ impl ClusterWatcher {
             number,
             tx: self.events.clone(),
         };
-        let was_read = self.collector.was_read(kind);
+        let known = KnownState {
+            was_read: self.collector.was_read(kind),
+            version: self
+                .watches
+                .get(kind)
+                .map(|watch| watch.version.clone())
+                .unwrap_or_default(),
+        };
+        let version = known.version.clone();
         let cluster = self.cluster.clone();
-        let task = kind_watch::watch_kind(cluster, resource.clone(), sender, was_read);
+        let task = kind_watch::watch_kind(cluster, resource.clone(), sender, known);
         let watch = KindWatch {
             resource: resource.clone(),
             path: kind_watch::url_path(resource),
             parts,
+            version,
             task: self.tasks.spawn(task),
             number,
         };

@@ -128,12 +128,8 @@ fn names_of(documents: &[Value]) -> Vec<String> {
 
 /// The documents that may differ for a caller: of hidden objects on which nothing depends that the caller sees.
 fn hidden_documents(documents: &[Value], whole: &Snapshot, rights: &Rights) -> Vec<usize> {
-    // Definitions and grants hold for visible objects, too.
-    let stays = [
-        "PolicyProfile",
-        "CustomResourceDefinition",
-        "ReferenceGrant",
-    ];
+    // Definitions hold for visible objects, too.
+    let stays = ["PolicyProfile", "CustomResourceDefinition"];
     // So do labels of Namespaces, for the objects in them.
     let namespaces: BTreeSet<String> = documents
         .iter()
@@ -158,6 +154,12 @@ fn hidden_documents(documents: &[Value], whole: &Snapshot, rights: &Rights) -> V
         let name = format!("\"name\":{}", document["metadata"]["name"]);
         referring.iter().any(|text| text.contains(&name))
     };
+    // So does it of a grant that it needs.
+    let crossing: BTreeSet<&str> = documents.iter().flat_map(namespaces_of_targets).collect();
+    let is_needed = |document: &Value| {
+        let namespace = document["metadata"]["namespace"].as_str();
+        document["kind"] == "ReferenceGrant" && namespace.is_some_and(|ns| crossing.contains(ns))
+    };
     let is_hidden = |document: &&Value| {
         let kind = document["kind"].as_str().unwrap();
         let mut objects = objects_of(document).into_iter();
@@ -165,6 +167,7 @@ fn hidden_documents(documents: &[Value], whole: &Snapshot, rights: &Rights) -> V
             && !holds(document)
             && !is_waypoint(document)
             && !is_named(document)
+            && !is_needed(document)
             && objects.all(|o| !rights.may_get(&o.key) && !is_conflicted(whole, &o.key))
     };
     (0..documents.len())
@@ -218,6 +221,22 @@ fn references_of(document: &Value) -> Option<String> {
     let is_policy = super::objects::group_of(document) == super::profiles::GROUP;
     spec.retain(|field, _| !field.starts_with("target"));
     is_policy.then(|| Value::Object(spec).to_string())
+}
+
+/// The other namespaces in which a policy has targets.
+fn namespaces_of_targets(document: &Value) -> Vec<&str> {
+    let own = document["metadata"]["namespace"].as_str();
+    let spec = document["spec"].as_object().into_iter().flatten();
+    let targets = spec.filter(|(field, _)| field.starts_with("target"));
+    let targets = targets.flat_map(|(_, value)| match value.as_array() {
+        Some(list) => list.iter().collect(),
+        None => vec![value],
+    });
+    let names = targets.filter_map(|target| {
+        let is_namespace = target["kind"] == "Namespace";
+        target[if is_namespace { "name" } else { "namespace" }].as_str()
+    });
+    names.filter(|name| Some(*name) != own).collect()
 }
 
 /// Whether a policy lost a conflict. It acts on the policies that it conflicts with, which name it.

@@ -54,7 +54,7 @@ impl Engine {
         {
             return Some(ChangeImpact::Nothing);
         }
-        let lives = |store: &Store| store.objects_in_namespace(&key.namespace) > 0;
+        let lives = |store: &Store| store.is_inhabited(&key.namespace);
         let namespace_stays = key.namespace.is_empty() || (lives(before) && lives(now));
         if !namespace_stays
             || now.affects_topology(&key.kind)

@@ -59,6 +59,8 @@ struct PartKnowledge {
     hidden_kinds: BTreeMap<GroupKind, usize>,
     /// The number of hidden objects in each namespace.
     hidden_namespaces: BTreeMap<Str, usize>,
+    /// The number of hidden ReferenceGrants in each namespace.
+    hidden_grants: BTreeMap<Str, usize>,
     /// The namespaces that exist although all objects in them may be gone.
     namespaces: BTreeSet<Str>,
     /// The Routes that are gone and keep their listeners.
@@ -75,6 +77,8 @@ pub struct PartContext {
     /// The namespaces that exist in the part, too, because they act on what is seen there: a namespace exists if an
     /// object is in it, also if none of these objects stays.
     pub namespaces: BTreeSet<Str>,
+    /// The ReferenceGrants that stay although they are hidden: no namespace exists because of them.
+    pub grants: Vec<ObjectKey>,
     /// The listeners that a Route keeps, with the Route, which does not stay itself.
     pub holders: BTreeSet<(NodeKey, ObjectKey)>,
 }
@@ -213,6 +217,13 @@ impl Store {
             .unwrap_or_default()
     }
 
+    /// Whether a namespace exists because an object is in it (specification 1.2). Hidden grants in a part are none.
+    pub fn is_inhabited(&self, namespace: &str) -> bool {
+        let part = self.part.as_ref();
+        let grants = part.and_then(|part| part.hidden_grants.get(namespace));
+        self.objects_in_namespace(namespace) > grants.copied().unwrap_or_default()
+    }
+
     /// Returns the objects of a kind, ordered by namespace and name.
     pub fn of_kind(
         &self,
@@ -288,6 +299,9 @@ impl Store {
             *knowledge.hidden_kinds.entry(kind).or_default() += 1;
             let namespaces = &mut knowledge.hidden_namespaces;
             *namespaces.entry(key.namespace.clone()).or_default() += 1;
+        }
+        for key in context.grants {
+            *knowledge.hidden_grants.entry(key.namespace).or_default() += 1;
         }
         let mut part = self.clone();
         part.apply(Change {
@@ -365,7 +379,9 @@ impl Store {
         let kind = GroupKind::new(groups::CORE, "Namespace");
         let mut namespaces: BTreeMap<Str, BTreeMap<String, String>> = BTreeMap::new();
         let kept = self.part.iter().flat_map(|part| &part.namespaces);
-        for namespace in self.object_counts.keys().chain(kept) {
+        let inhabited = self.object_counts.keys();
+        let inhabited = inhabited.filter(|namespace| self.is_inhabited(namespace));
+        for namespace in inhabited.chain(kept) {
             namespaces.insert(namespace.clone(), BTreeMap::new());
         }
         for ((_, name), entry) in self.of_kind(&kind) {
