@@ -193,6 +193,13 @@ pub fn mark(policy: &mut Value, number: usize) {
     rules.insert("edited".to_owned(), number.into());
 }
 
+/// Gives a route another hostname, which its listener admits.
+pub fn move_route(route: &mut Object) {
+    let hostname = &mut route.body["spec"]["hostnames"][0];
+    let moved = format!("moved-{}", hostname.as_str().unwrap());
+    *hostname = moved.into();
+}
+
 /// Returns the request for a path.
 pub fn request(path: &str) -> v1::GetEffectivePoliciesRequest {
     v1::GetEffectivePoliciesRequest {
