@@ -88,10 +88,7 @@ fn main() {
     let profile = option("--heap-profile");
     let builder = dhat::Profiler::builder();
     let profiler = match &profile {
-        Some(file) => builder
-            .file_name(file)
-            .trim_backtraces(Some(40))
-            .build(),
+        Some(file) => builder.file_name(file).trim_backtraces(Some(40)).build(),
         None => builder.testing().build(),
     };
     let mut steps = Steps {

@@ -117,7 +117,11 @@ fn failed(what: &str, path: &Path) -> impl FnOnce(std::io::Error) -> String {
 }
 
 /// Distributes documents over files `stem-000.yaml` and so on.
-pub(super) fn chunk(files: &mut Vec<File>, stem: &str, documents: impl IntoIterator<Item = String>) {
+pub(super) fn chunk(
+    files: &mut Vec<File>,
+    stem: &str,
+    documents: impl IntoIterator<Item = String>,
+) {
     for (number, document) in documents.into_iter().enumerate() {
         if number % DOCUMENTS == 0 {
             let name = format!("{stem}-{:03}.yaml", number / DOCUMENTS);
@@ -173,7 +177,13 @@ fn rfc3339(seconds: u64) -> String {
 }
 
 /// Formats an object; `spec` is JSON. Cluster-scoped without a namespace.
-pub(super) fn object(kind: (&str, &str), namespace: Option<usize>, name: &str, at: u64, spec: &str) -> String {
+pub(super) fn object(
+    kind: (&str, &str),
+    namespace: Option<usize>,
+    name: &str,
+    at: u64,
+    spec: &str,
+) -> String {
     let (version, kind) = kind;
     let place = namespace
         .map(|number| format!(r#""namespace":"{}","#, namespace_name(number)))

@@ -127,7 +127,8 @@ fn parse(args: &[String]) -> Result<Invocation, String> {
     }
     let mut shape = preset.map_or(Ok(Shape::default()), |(_, name)| {
         let known = Shape::PRESETS.join(", ");
-        Shape::preset(name).ok_or_else(|| format!("unknown shape `{name}`, known are {known}, teams"))
+        Shape::preset(name)
+            .ok_or_else(|| format!("unknown shape `{name}`, known are {known}, teams"))
     })?;
     let mut out = None;
     for (name, value) in given {

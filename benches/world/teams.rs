@@ -56,10 +56,7 @@ impl Teams {
 
     /// Number of policies.
     pub fn policies(&self) -> usize {
-        2 * self.gateways
-            + self.gateways * self.listeners
-            + self.routes
-            + self.routes.div_ceil(2)
+        2 * self.gateways + self.gateways * self.listeners + self.routes + self.routes.div_ceil(2)
     }
 
     /// Number of paths that end at a rule.
