@@ -58,7 +58,7 @@ fn the_last_event_of_an_object_applies() {
     collector.apply(&a, KindUpdate::Deleted(object(&a, "y", 1).key.clone()));
     let (change, decides) = collector.take_change();
     assert_eq!(names(&change), (vec!["x".into()], vec!["y".into()]));
-    assert_eq!(change.upserts[0].body["spec"]["number"], 2);
+    assert_eq!(change.upserts[0].body.value()["spec"]["number"], 2);
     assert!(!decides);
 }
 

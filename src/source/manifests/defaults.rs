@@ -107,13 +107,17 @@ fn apply(
     object: &Arc<Object>,
     left: &mut usize,
 ) -> Result<Arc<Object>, TooManyDefaults> {
-    let version = object.body.get("apiVersion").and_then(Value::as_str);
+    let version = object.body.get("apiVersion");
+    let version = version.as_ref().and_then(Value::as_str);
     let version = version.and_then(|version| version.rsplit('/').next());
-    let schemas = schemas_of(definition, version.unwrap_or_default());
+    let Some(spec) = definition.body.get("spec") else {
+        return Ok(Arc::clone(object));
+    };
+    let schemas = schemas_of(&spec, version.unwrap_or_default());
     if schemas.is_empty() {
         return Ok(Arc::clone(object));
     }
-    let mut body = object.body.clone();
+    let mut body = object.body.value();
     let limit = MAX_ADDED.min(*left);
     let mut defaulter = Defaulter {
         left: limit,
@@ -131,18 +135,15 @@ fn apply(
         return Ok(Arc::clone(object));
     }
     Ok(Arc::new(Object {
-        body,
+        body: body.into(),
         ..Object::clone(object)
     }))
 }
 
-/// The schemas whose defaults an API server applies to an object that is written in a version: that of
+/// The schemas of a CRD with a spec whose defaults an API server applies to an object that is written in a version: that of
 /// the version, and when it reads the object from its storage, that of the storage version. With a
 /// conversion webhook the object has other fields there.
-fn schemas_of<'d>(definition: &'d Object, version: &str) -> Vec<&'d Value> {
-    let Some(spec) = definition.body.get("spec") else {
-        return Vec::new();
-    };
+fn schemas_of<'d>(spec: &'d Value, version: &str) -> Vec<&'d Value> {
     if spec.get("preserveUnknownFields") == Some(&Value::Bool(true)) {
         return Vec::new();
     }

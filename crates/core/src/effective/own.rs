@@ -23,7 +23,7 @@ impl World {
     /// object sets none of them.
     pub(crate) fn own_rules(&self, kind: &PolicyKind, chain: &AttachmentChain) -> Option<OwnRules> {
         let object = self.topology().key(chain.own?).clone();
-        let body = &self.store().get(&object.object)?.object.body;
+        let body = &self.store().get(&object.object)?.object.body.value();
         let rule = match object.section {
             Some(Section::Rule(index)) => Some(index as usize),
             _ => None,

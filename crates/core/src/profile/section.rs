@@ -42,13 +42,14 @@ pub struct SectionCondition {
 impl PolicySection {
     /// Whether an object has the section.
     pub fn holds(&self, object: &Object) -> bool {
+        let body = object.body.value();
         let is_met = |condition: &SectionCondition| {
-            let value = at_path(&object.body, &condition.field, None);
+            let value = at_path(&body, &condition.field, None);
             let text = value.and_then(Value::as_str);
             let is_listed = text.is_some_and(|text| condition.values.iter().any(|v| v == text));
             is_listed == condition.is_one_of
         };
-        at_path(&object.body, &self.field, None).is_some_and(|value| !value.is_null())
+        at_path(&body, &self.field, None).is_some_and(|value| !value.is_null())
             && self.condition.iter().all(is_met)
     }
 }

@@ -137,7 +137,7 @@ impl<'r, 's> Expansion<'_, 'r, 's> {
         }
         for child in &rule.children {
             for index in 0..child.route.rules.len() {
-                for (at, own) in (0..).zip(matches_of(child, index)) {
+                for (at, own) in (0..).zip(&matches_of(child, index)) {
                     if let Some(merged) = merged(child, parent, own)? {
                         self.add(child, index, at, &merged)?;
                     }
@@ -191,17 +191,12 @@ impl<'r, 's> Expansion<'_, 'r, 's> {
 }
 
 /// The matches of a rule; without any, one without conditions.
-fn matches_of<'v>(route_ref: &RouteRef<'v>, rule: usize) -> &'v [Value] {
-    static NONE: [Value; 1] = [Value::Null];
+fn matches_of(route_ref: &RouteRef<'_>, rule: usize) -> Vec<Value> {
     let pointer = format!("/spec/rules/{rule}/matches");
-    let matches = route_ref
-        .object
-        .body
-        .pointer(&pointer)
-        .and_then(Value::as_array);
-    matches
-        .filter(|list| !list.is_empty())
-        .map_or(&NONE, Vec::as_slice)
+    match route_ref.object.body.pointer(&pointer) {
+        Some(Value::Array(list)) if !list.is_empty() => list,
+        _ => vec![Value::Null],
+    }
 }
 
 /// Reports whether an annotation of a Route says how it matches.

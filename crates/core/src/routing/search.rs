@@ -534,6 +534,7 @@ impl<'a> DialectSearch<'_, 'a> {
     fn backends(&self, route: &ObjectKey, rule: u32) -> Vec<(BackendRef, u32)> {
         let body = self.search.store.get(route).map(|entry| &entry.object.body);
         let rule = body.and_then(|body| body.pointer(&format!("/spec/rules/{rule}")));
+        let rule = rule.as_ref();
         let list = rule.and_then(|rule| rule.get("backendRefs")?.as_array());
         let default = self.search.store.default_backend(&route.kind);
         let weight = |value: &Value| value.get("weight").map_or(Some(1), Value::as_u64);
