@@ -22,7 +22,7 @@ mod world;
 
 use std::sync::Arc;
 
-use entail::snapshot::SnapshotBuilder;
+use entail::snapshot::{Snapshot, SnapshotBuilder};
 use entail_core::effective::World as Entail;
 use entail_core::engine::Engine;
 use entail_core::model::{Change, Object};
@@ -84,22 +84,26 @@ fn main() {
         ..Teams::default()
     };
     print!("{teams}");
-    let files = teams.manifests();
-    let profile = option("--heap-profile");
     let builder = dhat::Profiler::builder();
-    let profiler = match &profile {
+    let profiler = match option("--heap-profile") {
         Some(file) => builder.file_name(file).trim_backtraces(Some(40)).build(),
         None => builder.testing().build(),
     };
+    measure(&teams, profiler);
+}
+
+/// Loads the world and edits some of its routes; prints the growth of each step. The profiler ends while all is in
+/// memory.
+fn measure(teams: &Teams, profiler: dhat::Profiler) {
+    let files = teams.manifests();
+    let start = dhat::HeapStats::get().curr_bytes;
     let mut steps = Steps {
-        before: dhat::HeapStats::get().curr_bytes,
+        before: start,
         policies: teams.policies(),
         answers: teams.answers(),
         paths: teams.rule_paths(),
     };
     steps.print_title();
-    let start = steps.before;
-
     let objects = files.iter().flat_map(|file| read(&file.text, &file.name));
     let objects: Vec<Arc<Object>> = objects.map(Arc::new).collect();
     let routes = objects.iter();
@@ -120,15 +124,33 @@ fn main() {
     steps.before = dhat::HeapStats::get().curr_bytes;
     let mut builder = SnapshotBuilder::new(world);
     steps.step("paths, automaton, answers");
-    let mut snapshot = builder.snapshot(version());
+    let snapshot = builder.snapshot(version());
     assert_eq!(snapshot.distinct_answers(), teams.answers());
     steps.step("snapshot");
     drop(snapshot.statuses());
     steps.step("statuses");
     let started = dhat::HeapStats::get().curr_bytes;
     steps.print("all", started as i64 - start as i64);
-    for route in edited {
-        let mut route = Object::clone(&route);
+    let snapshot = edit(&edited, &mut store, &mut builder, snapshot);
+    let stats = dhat::HeapStats::get();
+    println!(
+        "after {EDITS} edits of routes: {:+.1} %, {} bytes at most",
+        (stats.curr_bytes as f64 - started as f64) / (started - start) as f64 * 100.0,
+        stats.max_bytes - start
+    );
+    drop(profiler);
+    drop((snapshot, builder, store));
+}
+
+/// Edits routes one by one, each with a snapshot that replaces the one before.
+fn edit(
+    routes: &[Arc<Object>],
+    store: &mut Store,
+    builder: &mut SnapshotBuilder,
+    mut snapshot: Snapshot,
+) -> Snapshot {
+    for route in routes {
+        let mut route = Object::clone(route);
         bench_world::move_route(&mut route);
         let changed = store.apply(Change {
             upserts: vec![Arc::new(route)],
@@ -138,12 +160,5 @@ fn main() {
         builder.update(store.clone(), &changed);
         snapshot = builder.snapshot(version());
     }
-    let stats = dhat::HeapStats::get();
-    println!(
-        "after {EDITS} edits of routes: {:+.1} %, {} bytes at most",
-        (stats.curr_bytes as f64 - started as f64) / (started - start) as f64 * 100.0,
-        stats.max_bytes - start
-    );
-    drop(profiler);
-    drop((snapshot, builder, store));
+    snapshot
 }
