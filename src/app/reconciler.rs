@@ -289,8 +289,8 @@ impl ReconcilerState {
         }));
     }
 
-    /// Applies changes, and builds a snapshot if something that it says may have changed or there is none yet. With
-    /// `hold` no snapshot is built.
+    /// Applies changes, and builds a snapshot if there is none yet or if its content may have changed. With `hold` no
+    /// snapshot is built.
     async fn build(
         &self,
         changes: Vec<Change>,

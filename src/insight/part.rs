@@ -133,6 +133,7 @@ fn digest(hidden: &Hidden) -> [u8; 32] {
     let PartContext {
         named,
         hidden,
+        namespaces,
         holders,
     } = &hidden.context;
     add(&mut hidden.iter());
@@ -140,8 +141,10 @@ fn digest(hidden: &Hidden) -> [u8; 32] {
     add(&mut holders
         .iter()
         .flat_map(|(listener, route)| [&listener.object, route]));
-    for (listener, _) in holders {
-        digest.update(listener.to_string());
+    let holders = holders.iter().map(|(listener, _)| listener.to_string());
+    let namespaces = namespaces.iter().map(ToString::to_string);
+    for text in holders.chain(["".to_owned()]).chain(namespaces) {
+        digest.update(text);
         digest.update([0]);
     }
     digest.finalize().into()
@@ -179,8 +182,9 @@ fn hidden_objects(snapshot: &Snapshot, visibility: &dyn Visibility) -> Result<Hi
     visibility.prepare(&candidates);
     candidates.retain(|key| !visibility.includes_object(key));
     visibility.budget().check()?;
-    // Namespaces and grants stay where something else does.
-    let kept = kept_namespaces(world, &candidates);
+    // Namespaces and grants stay where something else does, and above visible paths.
+    let mut kept = kept_namespaces(world, &candidates);
+    kept.extend(acting.namespaces.iter().map(|name| &**name));
     candidates.retain(|key| match &*key.kind.kind {
         "Namespace" if key.kind.is(groups::CORE, "Namespace") => !kept.contains(&*key.name),
         "ReferenceGrant" => !kept.contains(&*key.namespace),
@@ -190,6 +194,7 @@ fn hidden_objects(snapshot: &Snapshot, visibility: &dyn Visibility) -> Result<Hi
         context: PartContext {
             named: acting.named,
             hidden: hidden_acting(world, &candidates, visibility),
+            namespaces: acting.namespaces.clone(),
             holders: acting.holders,
         },
         objects: candidates,

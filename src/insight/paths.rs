@@ -204,8 +204,7 @@ impl Page {
 }
 
 impl PageRoom {
-    /// Takes the place of an entry of a number of bytes; returns `false` if there is none. The first
-    /// entry has a place whatever its size.
+    /// Reserves room for an entry of so many bytes; returns `false` if the page is full. The first entry always fits.
     pub fn take(&mut self, bytes: usize) -> bool {
         let fits = self.is_empty || (self.entries > 0 && bytes <= self.bytes);
         if fits {

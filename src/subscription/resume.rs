@@ -69,8 +69,13 @@ impl ResumeHistory {
         }
     }
 
-    /// Keeps a position, or marks it as used. Forgets those whose last use is longest ago if all exceed the bound.
+    /// Keeps a position, or marks it as used. Forgets those whose last use is longest ago if all exceed the bound. A
+    /// position that exceeds it alone is not kept, so that it does not cost the others.
     pub fn remember(&self, tag: EtagBits, position: &Arc<Position>) {
+        let list = position.list_holding().map_or(0, |list| list.bytes());
+        if position.holding().bytes().saturating_add(list) > self.max_bytes {
+            return;
+        }
         let mut positions = self.positions();
         let key = (tag, position.content());
         // The later one has the list of paths that other streams have now.
@@ -187,7 +192,7 @@ mod tests {
         for content in 0..3 {
             history.remember(1, &position(content));
         }
-        // What is told again does not count again, and is used last.
+        // To remember a position again adds no memory and makes it the latest one.
         for _ in 0..1_000 {
             history.remember(1, &position(0));
         }
@@ -197,5 +202,8 @@ mod tests {
         assert!(history.find(2, 0).is_none(), "a tag has its own positions");
         let positions = history.positions();
         assert_eq!((positions.bytes, positions.by_use.len()), (3_000, 3));
+        drop(positions);
+        history.remember(1, &Arc::new(Position::with_content(4, 3_501)));
+        assert_eq!([0, 2, 3, 4].map(found), [true, true, true, false]);
     }
 }

@@ -361,11 +361,17 @@ impl Position {
     fn cost(&self) -> Cost {
         let entry = size_of::<(EtagBits, SentAnswer)>() + 1;
         let roots = self.client_roots.iter().map(|root| root.len() + 24);
+        // The names of requested kinds without a profile are among them, as long as the caller likes.
+        let kinds = self.kinds.iter().map(|state| {
+            let texts = [&state.kind, &state.reason, &state.message];
+            size_of::<v1::KindState>() + texts.map(String::len).iter().sum::<usize>()
+        });
         Cost {
             bytes: 256
                 + size_of::<EtagBits>() * (self.sent.capacity() + self.blocks.capacity())
                 + entry * self.answers.capacity()
-                + roots.sum::<usize>(),
+                + roots.sum::<usize>()
+                + kinds.sum::<usize>(),
             paths: 0,
         }
     }
@@ -515,4 +521,22 @@ fn number_of(numbers: &[u32], entry: &PathEntry) -> u32 {
         .get(entry.slot as usize)
         .copied()
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_kinds_count_as_memory() {
+        let state = v1::KindState {
+            kind: "k".repeat(100_000),
+            ..v1::KindState::default()
+        };
+        let position = Position {
+            kinds: vec![state],
+            ..Position::default()
+        };
+        assert!(position.cost().bytes > 100_000);
+    }
 }

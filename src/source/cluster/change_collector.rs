@@ -377,7 +377,12 @@ impl ChangeCollector {
     /// Reports whether the objects of a kind may be out of sync.
     pub fn has_stale_kinds(&self) -> bool {
         let mut kinds = self.kinds.values();
-        kinds.any(|kind| kind.state == SourceState::Stale || kind.is_listing)
+        kinds.any(|kind| match kind.state {
+            SourceState::Stale => true,
+            // Its lists are denied, and replies contain that state.
+            SourceState::Forbidden => false,
+            SourceState::Unknown | SourceState::Complete => kind.is_listing,
+        })
     }
 
     /// Reports whether the first read of a kind is in progress, without an error so far and not for long. A denial that

@@ -95,6 +95,9 @@ fn a_forbidden_kind_is_complete_and_a_problem() {
         SourceState::Forbidden
     );
     assert!(collector.problems()[0].1.contains("grant"));
+    // Lists in pages are announced before they are denied.
+    collector.apply(&a, KindUpdate::Listing);
+    assert!(!collector.has_stale_kinds());
     collector.apply(&a, KindUpdate::Listed(Vec::new()));
     assert_eq!(
         collector.take_change().0.states[0].state,

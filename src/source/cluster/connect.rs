@@ -44,8 +44,8 @@ impl ApiTimeouts {
     /// The usual value of [`long_read`](Self::long_read).
     pub const LONG_READ: Duration = Duration::from_secs(10);
 
-    /// Maximum silence of a watch. Then it is opened again, which a server that is well answers before the kind is STALE:
-    /// not every server sends something each minute.
+    /// Maximum silence of a watch. Then the server is asked for its newest version and the watch is opened again, which a
+    /// server that is well answers before the kind is STALE: not every server sends something each minute.
     pub(super) fn watch_silence(&self) -> Duration {
         self.stale_after.mul_f64(0.85).min(MAX_WATCH_SILENCE)
     }

@@ -1,11 +1,12 @@
 //! Lists and watches one kind.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
-use kube::api::{ListParams, VersionMatch, WatchParams};
+use kube::api::{ListParams, WatchParams};
 use kube::core::{ApiResource, Status, WatchEvent as ApiEvent};
 use kube::{Api, Error, Resource};
 use tokio::sync::mpsc;
@@ -16,6 +17,7 @@ use super::connections::WatchConnection;
 use super::denial::Denials;
 use super::errors::{error_chain, status_message};
 use super::listed_object::ListedObject;
+use super::listed_state::{ListedState, is_ahead, is_older};
 use super::object_decoder::ObjectDecoder;
 use super::server_health::PauseEnd;
 use super::{Cluster, ObjectParts};
@@ -38,9 +40,6 @@ const MAX_DENIED_DELAY: Duration = Duration::from_secs(2);
 const WATCH_SECONDS: u32 = 240;
 /// Annotation of the bookmark that ends a streamed list.
 const END_OF_LIST: &str = "k8s.io/initial-events-end";
-
-/// Reason of the error of a server whose state is older than the version that a list asks for.
-const TOO_LARGE_VERSION: &str = "ResourceVersionTooLarge";
 
 /// An event of the watch of a kind.
 #[derive(Debug)]
@@ -103,12 +102,9 @@ enum Interruption {
     /// The receiver of the events is gone.
     #[error("the receiver of the events is gone")]
     ReceiverGone,
-    /// The watch ended after its time: it is opened again at once.
+    /// The watch ended after its time, or was silent for long: it is opened again at once.
     #[error("the watch is renewed")]
     Renewal,
-    /// The watch was silent for long.
-    #[error("the watch was silent for long")]
-    Silence,
     /// The server no longer has the events since the last one: a new list is needed.
     #[error("the version of the last event has expired")]
     Expired,
@@ -124,43 +120,6 @@ enum Interruption {
     /// The list or watch ended early, or failed.
     #[error("{0}")]
     Failed(String),
-}
-
-/// Which states of a kind a list may show. Servers behind one address may lag behind each other, and what was read once
-/// must not be taken back.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum ListedState {
-    /// Any that the server has at hand.
-    Any,
-    /// None before a version.
-    NotOlderThan(String),
-    /// The newest, which the server asks its storage for. Its version may be lower than what was read before: a storage
-    /// that was restored from a backup counts anew.
-    Newest,
-}
-
-impl ListedState {
-    /// The parameter `resourceVersion` of a list.
-    fn version(&self) -> &str {
-        match self {
-            Self::Any => "0",
-            Self::NotOlderThan(version) => version,
-            Self::Newest => "",
-        }
-    }
-
-    /// The parameter `resourceVersionMatch` of a list.
-    fn version_match(&self) -> Option<VersionMatch> {
-        (*self != Self::Newest).then_some(VersionMatch::NotOlderThan)
-    }
-
-    /// Whether a list of a version is acceptable.
-    fn accepts(&self, version: &str) -> bool {
-        match self {
-            Self::NotOlderThan(known) => !is_older(version, known),
-            Self::Any | Self::Newest => true,
-        }
-    }
 }
 
 type Events = BoxStream<'static, kube::Result<ApiEvent<ListedObject>>>;
@@ -207,7 +166,7 @@ pub(super) async fn watch_kind(
             kind: sender.kind.clone(),
             parts: sender.parts,
             resource,
-            listing: Vec::new(),
+            listing: BTreeMap::new(),
             malformed: Vec::new(),
         },
         sender,
@@ -253,17 +212,17 @@ impl KindWatcher {
                 return Err(no_answer(self.cluster.timeouts.request));
             };
             match next {
+                // The server sends what changes while it lists, too.
                 Some(Ok(ApiEvent::Added(object) | ApiEvent::Modified(object))) => {
                     self.decoder.list(object);
                 }
+                Some(Ok(ApiEvent::Deleted(object))) => self.decoder.unlist(&object),
                 Some(Ok(ApiEvent::Bookmark(bookmark))) => {
                     if bookmark.metadata.annotations.contains_key(END_OF_LIST) {
                         self.end_list(bookmark.metadata.resource_version).await?;
                         return self.follow(events).await;
                     }
                 }
-                // A list has no deleted objects.
-                Some(Ok(ApiEvent::Deleted(_))) => {}
                 Some(Ok(ApiEvent::Error(status))) => {
                     return Err(list_interruption(Error::Api(status), "watch"));
                 }
@@ -357,7 +316,7 @@ impl KindWatcher {
                     self.resumed().await?;
                     continue;
                 }
-                Err(_) => return Err(Interruption::Silence),
+                Err(_) => return Err(self.after_silence().await),
                 Ok(None) => return Ok(()),
                 Ok(Some(event)) => event.map_err(|error| interruption(error, "watch"))?,
             };
@@ -439,7 +398,6 @@ impl KindWatcher {
                 sleep(random_up_to(RENEWAL_JITTER)).await;
                 return Ok(());
             }
-            Interruption::Silence => return self.compare_version().await,
             Interruption::Expired => {
                 self.forget_version();
                 self.sender.send(KindUpdate::Listing).await?;
@@ -474,22 +432,24 @@ impl KindWatcher {
         }
     }
 
-    /// Asks for the newest version after a silence: if the storage of the server was restored from a backup, a watch that
-    /// follows a version of before is accepted and remains silent until its count is as high again.
-    async fn compare_version(&mut self) -> Result<(), Interruption> {
+    /// How to go on after a silence, by the newest version of the server: if its storage was restored from a backup, a watch
+    /// that follows a version of before is accepted and remains silent until its count is as high again.
+    async fn after_silence(&mut self) -> Interruption {
         let limit = self.cluster.timeouts.request;
         let params = ListParams::default().limit(1);
         let newest = match timeout(limit, self.api.list(&params)).await {
             Ok(Ok(list)) => list.metadata.resource_version.unwrap_or_default(),
-            Ok(Err(error)) => return Box::pin(self.recover(interruption(error, "list"))).await,
-            Err(_) => return Box::pin(self.recover(no_answer(limit))).await,
+            Ok(Err(error)) => return interruption(error, "list"),
+            Err(_) => return no_answer(limit),
         };
-        if let Some(version) = self.version.take_if(|version| is_older(&newest, version)) {
-            tracing::warn!(kind = %self.sender.kind, version, newest, "the API server counts anew: listing again");
-            self.listed_state = ListedState::Newest;
-            self.sender.send(KindUpdate::Listing).await?;
+        match self.version.take_if(|version| is_older(&newest, version)) {
+            Some(version) => {
+                tracing::warn!(kind = %self.sender.kind, version, newest, "the API server counts anew: listing again");
+                self.listed_state = ListedState::Newest;
+                Interruption::Expired
+            }
+            None => Interruption::Renewal,
         }
-        Ok(())
     }
 
     fn begin_recovery(&mut self) {
@@ -513,7 +473,7 @@ impl KindWatcher {
         let is_confirmed = confirmed.await;
         if is_confirmed {
             // The receiver drops objects of policies, so the kind is listed once it may be read again.
-            self.version = None;
+            self.forget_version();
             self.sender.send(KindUpdate::Forbidden(message)).await?;
         }
         Ok(is_confirmed)
@@ -545,23 +505,6 @@ fn list_interruption(error: Error, verb: &'static str) -> Interruption {
     match error {
         Error::Api(status) if is_ahead(&status) => Interruption::TooOld(status_message(&status)),
         error => interruption(error, verb),
-    }
-}
-
-/// Whether a server says that it is not as new as the version that was asked for.
-fn is_ahead(status: &Status) -> bool {
-    let causes = status.details.iter().flat_map(|details| &details.causes);
-    causes
-        .into_iter()
-        .any(|cause| cause.reason == TOO_LARGE_VERSION)
-}
-
-/// Whether a version is older than another one. Versions are numbers that grow with each change (Kubernetes 1.35); others
-/// cannot be compared.
-fn is_older(version: &str, than: &str) -> bool {
-    match (version.parse::<u64>(), than.parse::<u64>()) {
-        (Ok(version), Ok(than)) => version < than,
-        _ => false,
     }
 }
 

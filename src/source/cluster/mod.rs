@@ -17,6 +17,7 @@ mod freshness;
 mod identity;
 mod kind_watch;
 mod listed_object;
+mod listed_state;
 mod object_decoder;
 mod reviews;
 mod server_health;

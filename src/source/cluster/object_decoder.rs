@@ -1,5 +1,6 @@
 //! Converts what the API server sends of a kind to objects.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::ResourceExt;
@@ -20,7 +21,7 @@ pub(super) struct ObjectDecoder {
     pub parts: ObjectParts,
     pub resource: ApiResource,
     /// The objects of the current list so far.
-    pub listing: Vec<Arc<Object>>,
+    pub listing: BTreeMap<ObjectKey, Arc<Object>>,
     /// Malformed objects of the current list, which are reported after it.
     pub malformed: Vec<KindUpdate>,
 }
@@ -32,18 +33,31 @@ impl ObjectDecoder {
         self.malformed.clear();
     }
 
-    /// Adds an object to the current list.
+    /// Adds an object to the current list, or replaces it.
     pub fn list(&mut self, object: ListedObject) {
         match self.parse(object) {
-            Ok(Some(object)) if self.filter.matches(&object) => self.listing.push(object),
-            Ok(_) => {}
+            Ok(Some(object)) if self.filter.matches(&object) => {
+                self.listing.insert(object.key.clone(), object);
+            }
+            // The object may have matched the filter before.
+            Ok(Some(object)) => {
+                self.listing.remove(&object.key);
+            }
+            Ok(None) => {}
             Err(message) => self.malformed.push(KindUpdate::Malformed(message)),
         }
     }
 
+    /// Removes an object that was deleted while the list was sent.
+    pub fn unlist(&mut self, object: &ListedObject) {
+        let key = self.key_of(object);
+        self.listing.remove(&key);
+    }
+
     /// Ends the current list.
     pub fn end_list(&mut self) -> Vec<KindUpdate> {
-        let mut updates = vec![KindUpdate::Listed(std::mem::take(&mut self.listing))];
+        let listed = std::mem::take(&mut self.listing).into_values();
+        let mut updates = vec![KindUpdate::Listed(listed.collect())];
         updates.append(&mut self.malformed);
         updates
     }
@@ -62,11 +76,15 @@ impl ObjectDecoder {
 
     /// Converts a deleted object.
     pub fn deleted(&self, object: &ListedObject) -> KindUpdate {
-        KindUpdate::Deleted(ObjectKey::new(
+        KindUpdate::Deleted(self.key_of(object))
+    }
+
+    fn key_of(&self, object: &ListedObject) -> ObjectKey {
+        ObjectKey::new(
             self.kind.clone(),
             &*object.namespace().unwrap_or_default(),
             &*object.name_any(),
-        ))
+        )
     }
 
     /// Parses an object and drops what is not needed of it.

@@ -96,8 +96,11 @@ async fn a_review_of_a_ready_server_confirms_a_denial() {
     );
     // What may not be read is not served any more; with the right, the kind is listed and not only watched.
     assert!(follower.objects.is_empty(), "{:?}", follower.objects);
-    server.answer(healthy);
+    let (allowing, asked) = recording(healthy);
+    server.answer(allowing);
     follower.until_state(Complete).await;
+    // A server that lags behind must not show an older state than the one that was read before.
+    assert_eq!(*asked.lock().unwrap(), ["7"]);
     assert_eq!(follower.objects.len(), 1);
     // The API server counts no review as a write.
     let counts = server.cluster.calls.counts();
@@ -263,6 +266,27 @@ async fn an_expired_version_is_listed_again() {
         .await;
     follower.until_state(Complete).await;
     assert!(follower.is_complete);
+}
+
+#[tokio::test]
+async fn objects_that_are_deleted_while_they_are_listed_are_gone() {
+    let deleted = || json!({"type": "DELETED", "object": object("one")});
+    let modified = || json!({"type": "MODIFIED", "object": object("two")});
+    let changing = move |request: &str| match is_list(request) {
+        true => Answer::Watch(vec![
+            added("one"),
+            added("two"),
+            deleted(),
+            modified(),
+            end_of_list(),
+        ]),
+        false => healthy(request),
+    };
+    let server = FakeApiServer::start(timeouts(), changing).await;
+    let mut follower = server.follow(KnownObjects::default());
+    follower.until_state(Complete).await;
+    let names = follower.objects.iter().map(|key| &*key.name);
+    assert_eq!(names.collect::<Vec<_>>(), ["two"]);
 }
 
 /// A function that answers requests.

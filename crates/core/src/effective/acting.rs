@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use hashbrown::HashSet;
 
 use super::{PolicyKind, World};
-use crate::model::{GroupKind, Level, NodeKey, ObjectKey, Section, groups};
+use crate::model::{GroupKind, Level, NodeKey, ObjectKey, Section, Str, groups};
 use crate::store::Projection;
 use crate::topology::delegation::is_route_reference;
 use crate::topology::{NodeId, NotFollowed, PathStep};
@@ -17,6 +17,8 @@ pub struct ActingObjects {
     pub objects: BTreeSet<ObjectKey>,
     /// Those that policies that act on the paths name in their rules, whether they exist or not.
     pub named: BTreeSet<ObjectKey>,
+    /// The namespaces above the paths that exist, also where no object in them is among the others.
+    pub namespaces: BTreeSet<Str>,
     /// The Routes that keep a listener from others, with the listener. That they do is all that acts on the paths.
     pub holders: BTreeSet<(NodeKey, ObjectKey)>,
 }
@@ -25,16 +27,18 @@ pub struct ActingObjects {
 struct Collector<'w> {
     world: &'w World,
     nodes: BTreeSet<NodeId>,
+    /// The nodes that only stand above waypoints. Of kinds that do not follow waypoints nothing acts from there.
+    waypoints: BTreeSet<NodeId>,
     objects: BTreeSet<ObjectKey>,
 }
 
 impl World {
     /// Returns the objects that act on paths through some nodes: the objects of the nodes with their GatewayClasses,
-    /// waypoints and Namespaces, the policies that are attached to them, accepted or not, and the objects that are
-    /// `named` by policies that act there. Also returns the Routes that decide where these paths lead: those that keep
-    /// a listener from a Route of which `sees` is true, and those for which a rule that delegates is not followed. Other
-    /// Routes that a rule delegates to are not among them, unless the paths go through them: answers name their policies
-    /// (specification 1.8), but neither values nor paths depend on them.
+    /// waypoints and Namespaces, the policies that are attached to them, accepted or not (at waypoints those of kinds that
+    /// follow them), and the objects that are `named` by policies that act there. Also returns the Routes that decide where
+    /// these paths lead: those that keep a listener from a Route of which `sees` is true, and those for which a rule that
+    /// delegates is not followed. Other Routes that a rule delegates to are not among them, unless the paths go through
+    /// them: answers name their policies (specification 1.8), but neither values nor paths depend on them.
     pub(crate) fn acting_objects(
         &self,
         nodes: &HashSet<PathStep>,
@@ -44,6 +48,7 @@ impl World {
         let mut collector = Collector {
             world: self,
             nodes: BTreeSet::new(),
+            waypoints: BTreeSet::new(),
             objects: named.clone(),
         };
         let root = self.topology.node(&NodeKey::root());
@@ -62,6 +67,7 @@ impl World {
         let holders = collector.rivals(sees);
         collector.add_policies();
         ActingObjects {
+            namespaces: collector.namespaces(),
             objects: collector.objects,
             named,
             holders,
@@ -103,11 +109,12 @@ impl Collector<'_> {
         }
     }
 
-    /// The Gateway of a ListenerSet, and the Gateways that may be waypoints of a Service. Adds those that have no node
-    /// to the objects.
+    /// The Gateway of a ListenerSet. Adds it to the objects if it has no node, and the Gateways that may be waypoints of
+    /// a Service.
     fn above(&mut self, object: &ObjectKey) -> Vec<NodeId> {
         let gateway = || GroupKind::new(groups::GATEWAY, "Gateway");
         let projection = self.world.store.get(object).map(|entry| &entry.projection);
+        let is_service = object.kind.is(groups::CORE, "Service");
         let above: Vec<ObjectKey> = match projection {
             Some(Projection::ListenerSet(set)) => {
                 let names = set.gateway.iter();
@@ -115,7 +122,7 @@ impl Collector<'_> {
                     .map(|(ns, name)| ObjectKey::new(gateway(), ns.clone(), name.clone()))
                     .collect()
             }
-            _ if object.kind.is(groups::CORE, "Service") => {
+            _ if is_service => {
                 let service = (object.namespace.clone(), object.name.clone());
                 let names = self.world.waypoints_named(&service).into_iter();
                 names
@@ -128,9 +135,34 @@ impl Collector<'_> {
         let nodes = above
             .iter()
             .filter_map(|key| topology.node(&NodeKey::whole(key.clone())));
-        let nodes = nodes.collect();
+        let nodes: Vec<NodeId> = nodes.collect();
         self.objects.extend(above);
+        if is_service {
+            self.add_waypoints(nodes);
+            return Vec::new();
+        }
         nodes
+    }
+
+    /// Adds Gateways or GatewayClasses of waypoints, with their Namespaces.
+    fn add_waypoints(&mut self, nodes: impl IntoIterator<Item = NodeId>) {
+        let topology = &self.world.topology;
+        for node in nodes {
+            let object = &topology.key(node).object;
+            let namespace = topology.namespace(&object.namespace);
+            for node in [Some(node), namespace].into_iter().flatten() {
+                self.objects.insert(topology.key(node).object.clone());
+                self.waypoints.insert(node);
+            }
+        }
+    }
+
+    /// The names of the Namespaces among the nodes.
+    fn namespaces(&self) -> BTreeSet<Str> {
+        let nodes = self.nodes.iter().chain(&self.waypoints);
+        let objects = nodes.map(|node| &self.world.topology.key(*node).object);
+        let namespaces = objects.filter(|object| object.kind.is(groups::CORE, "Namespace"));
+        namespaces.map(|object| object.name.clone()).collect()
     }
 
     /// Adds the GatewayClasses of waypoints that answers on the paths depend on: those with policies that act there, and
@@ -143,7 +175,7 @@ impl Collector<'_> {
         let kinds: Vec<(&PolicyKind, bool)> = kinds
             .filter(|kind| kind.profile.waypoints.is_some())
             .map(|kind| {
-                let mut nodes = self.nodes.iter();
+                let mut nodes = self.nodes.iter().chain(&self.waypoints);
                 let acts = nodes.any(|node| kind.nodes.contains_key(node));
                 (&**kind, acts)
             })
@@ -168,7 +200,7 @@ impl Collector<'_> {
                 found.extend(class.filter(|c| kinds.any(|(kind, acts)| matters(kind, *acts, *c))));
             }
         }
-        self.extend(found);
+        self.add_waypoints(found);
     }
 
     /// Adds the child Routes for which a rule is not followed: paths below the rule would be others without them.
@@ -219,7 +251,11 @@ impl Collector<'_> {
                 let topology = &self.world.topology;
                 let acts = |key: &NodeKey| {
                     let node = topology.node(key);
-                    node.is_some_and(|node| self.nodes.contains(&node))
+                    let stands_above = |node| {
+                        let follows = kind.profile.waypoints.is_some();
+                        self.nodes.contains(&node) || follows && self.waypoints.contains(&node)
+                    };
+                    node.is_some_and(stands_above)
                 };
                 if attached.any(acts) || points.any(|point| acts(&point.0)) {
                     self.objects.insert(policy.key.clone());

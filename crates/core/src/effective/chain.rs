@@ -114,6 +114,17 @@ impl PolicyKind {
         found
     }
 
+    /// The slots of the policies that act on a chain; those that are attached to several of its nodes more than once.
+    pub(crate) fn acting_slots(&self, chain: &AttachmentChain) -> Vec<usize> {
+        let mut slots = Vec::new();
+        for (_, on_node, _) in self.acting(chain) {
+            for (_, policies) in on_node.applying(chain) {
+                slots.extend_from_slice(policies);
+            }
+        }
+        slots
+    }
+
     /// The number of slots for policies; some may be free.
     pub fn slots(&self) -> usize {
         self.table.policies.len()

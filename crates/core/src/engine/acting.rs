@@ -43,15 +43,13 @@ impl PathEngine {
     ) -> Result<BTreeSet<ObjectKey>, InternalError> {
         let mut named = BTreeSet::new();
         for (number, kind) in self.world.kinds().iter().enumerate() {
-            let naming = kind.policies();
-            let mut naming: Vec<_> = naming
-                .filter(|(_, policy)| !policy.named_objects.is_empty())
-                .collect();
-            if naming.is_empty() {
+            let mut policies = kind.policies();
+            if policies.all(|(_, policy)| policy.named_objects.is_empty()) {
                 continue;
             }
             let mut chains = ChainTable::new(self, number, kind);
             let mut visited: HashSet<ChainId> = HashSet::new();
+            let mut slots: HashSet<usize> = HashSet::new();
             for entry in selection.entries() {
                 let (root, end) = self.automaton.end(entry.state)?;
                 if !kind.reaches_effective_level(root, end) {
@@ -65,15 +63,12 @@ impl PathEngine {
                 if chains.chain(chain)?.is_unknown() {
                     continue;
                 }
-                let mut others = Vec::with_capacity(naming.len());
-                for (slot, policy) in naming {
-                    match chains.has(chain, slot)? {
-                        true => named.extend(policy.named_objects.iter().cloned()),
-                        false => others.push((slot, policy)),
-                    }
-                }
-                naming = others;
+                // By the policies of each chain, because chains times policies are too many in a large world.
+                let acting = kind.acting_slots(chains.chain(chain)?);
+                slots.extend(acting);
             }
+            let policies = slots.iter().filter_map(|slot| kind.policy_at(*slot));
+            named.extend(policies.flat_map(|policy| policy.named_objects.iter().cloned()));
         }
         Ok(named)
     }

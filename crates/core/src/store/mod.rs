@@ -59,6 +59,8 @@ struct PartKnowledge {
     hidden_kinds: BTreeMap<GroupKind, usize>,
     /// The number of hidden objects in each namespace.
     hidden_namespaces: BTreeMap<Str, usize>,
+    /// The namespaces that exist although all objects in them may be gone.
+    namespaces: BTreeSet<Str>,
     /// The Routes that are gone and keep their listeners.
     holders: Vec<HiddenHolder>,
 }
@@ -70,6 +72,9 @@ pub struct PartContext {
     pub named: BTreeSet<ObjectKey>,
     /// The objects that stay although they are hidden: that they do must not be seen elsewhere.
     pub hidden: Vec<ObjectKey>,
+    /// The namespaces that exist in the part, too, because they act on what is seen there: a namespace exists if an
+    /// object is in it, also if none of these objects stays.
+    pub namespaces: BTreeSet<Str>,
     /// The listeners that a Route keeps, with the Route, which does not stay itself.
     pub holders: BTreeSet<(NodeKey, ObjectKey)>,
 }
@@ -274,7 +279,10 @@ impl Store {
     /// Returns a part of the store without some objects.
     #[must_use]
     pub fn without(&self, objects: Vec<ObjectKey>, context: PartContext) -> Self {
-        let mut knowledge = PartKnowledge::default();
+        let mut knowledge = PartKnowledge {
+            namespaces: context.namespaces,
+            ..PartKnowledge::default()
+        };
         for key in context.hidden {
             let kind = key.kind.clone().canonical();
             *knowledge.hidden_kinds.entry(kind).or_default() += 1;
@@ -296,6 +304,7 @@ impl Store {
             })
             .collect();
         part.part = Some(Arc::new(knowledge));
+        // Without those that the part knows by itself: a preview can delete the objects by which it does.
         let mut known = context.named;
         known.retain(|key| self.knows(key) && !part.knows(key));
         if let Some(knowledge) = part.part.as_mut().and_then(Arc::get_mut) {
@@ -355,7 +364,8 @@ impl Store {
     pub fn namespaces(&self) -> BTreeMap<Str, BTreeMap<String, String>> {
         let kind = GroupKind::new(groups::CORE, "Namespace");
         let mut namespaces: BTreeMap<Str, BTreeMap<String, String>> = BTreeMap::new();
-        for namespace in self.object_counts.keys() {
+        let kept = self.part.iter().flat_map(|part| &part.namespaces);
+        for namespace in self.object_counts.keys().chain(kept) {
             namespaces.insert(namespace.clone(), BTreeMap::new());
         }
         for ((_, name), entry) in self.of_kind(&kind) {

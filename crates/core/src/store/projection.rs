@@ -73,8 +73,8 @@ impl Projection {
         }
     }
 
-    /// Reports whether all answers can depend on a kind, also where it is not known which kinds of Routes are declared
-    /// (specification 1.9): that a kind is one is told by its name.
+    /// Reports whether all answers can depend on a kind. A kind counts as one of Routes by its name, because it may not
+    /// be known which kinds of Routes are declared (specification 1.9).
     pub fn may_affect_topology(kind: &GroupKind) -> bool {
         Self::affects_topology(kind) || kind.kind.ends_with("Route")
     }
