@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde_json::{Map, Number, Value};
 
+use super::FieldStep;
+
 /// The body of an object: a JSON value as bytes, decoded when it is asked for.
 ///
 /// A [`Value`] takes 600 bytes and more for each map, however small: twenty times the text of a typical object. Equal
@@ -46,6 +48,30 @@ impl Body {
     /// Decodes the value at a JSON pointer without escapes, such as `/spec/rules/0`.
     pub fn pointer(&self, pointer: &str) -> Option<Value> {
         self.reader().descend(pointer.split('/').skip(1))?.value()
+    }
+
+    /// Decodes the value at a field path of a profile, like [`at_path`](super::at_path).
+    pub fn at_path(&self, path: &[FieldStep], any: Option<usize>) -> Option<Value> {
+        self.reader().follow(path, any)?.value()
+    }
+
+    /// Reports whether there is a value at a field path of a profile, and it is not null. Decodes nothing.
+    pub fn is_set(&self, path: &[FieldStep]) -> bool {
+        let found = self.reader().follow(path, None);
+        found.is_some_and(Reader::is_not_null)
+    }
+
+    /// Reports whether there is a value at a path of fields, and it is not null. Decodes nothing.
+    pub fn is_set_at<'p>(&self, path: impl IntoIterator<Item = &'p str>) -> bool {
+        let found = self.reader().descend(path);
+        found.is_some_and(Reader::is_not_null)
+    }
+
+    /// Reports whether a field is missing in both values or equal in both. Decodes nothing.
+    pub fn has_same(&self, other: &Self, field: &str) -> bool {
+        let mine = self.reader().descend([field]).and_then(Reader::encoded);
+        let others = other.reader().descend([field]).and_then(Reader::encoded);
+        mine == others
     }
 
     /// Reports whether there is a field. Decodes nothing.
@@ -238,6 +264,50 @@ impl<'b> Reader<'b> {
         Some(self)
     }
 
+    /// Goes to the value at a field path of a profile.
+    fn follow(self, path: &[FieldStep], any: Option<usize>) -> Option<Self> {
+        path.iter().try_fold(self, |value, step| match step {
+            FieldStep::Field(name) => value.content(tag::MAP)?.field(name),
+            FieldStep::Index(index) => value.content(tag::LIST)?.item(*index),
+            FieldStep::Any => value.content(tag::LIST)?.item(any?),
+            FieldStep::With(field, text) => value.content(tag::LIST)?.item_with(field, text),
+        })
+    }
+
+    fn is_not_null(mut self) -> bool {
+        self.byte().is_some_and(|tag| tag != tag::NULL)
+    }
+
+    /// Goes into a list or a map.
+    fn content(mut self, tag: u8) -> Option<Self> {
+        (self.byte()? == tag).then_some(())?;
+        Some(Reader(self.sized()?))
+    }
+
+    /// The bytes of the value here.
+    fn encoded(self) -> Option<&'b [u8]> {
+        let mut rest = self;
+        rest.skip()?;
+        self.0.get(..self.0.len() - rest.0.len())
+    }
+
+    /// Goes to the first item of a list with this text in this field.
+    fn item_with(mut self, field: &str, text: &str) -> Option<Self> {
+        loop {
+            let item = self;
+            let found = item
+                .content(tag::MAP)
+                .and_then(|fields| fields.field(field));
+            let is_text = found.is_some_and(|mut found| {
+                found.byte() == Some(tag::STRING) && found.sized() == Some(text.as_bytes())
+            });
+            if is_text {
+                return Some(item);
+            }
+            self.skip()?;
+        }
+    }
+
     /// Goes to an item of a list.
     fn item(mut self, index: usize) -> Option<Self> {
         for _ in 0..index {
@@ -258,6 +328,7 @@ impl<'b> Reader<'b> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{at_path, parse_field_path};
     use serde_json::json;
 
     #[test]
@@ -312,5 +383,44 @@ mod tests {
         }
         assert_eq!(body.get("spec"), value.get("spec").cloned());
         assert!(body.has("spec") && !body.has("none"));
+    }
+
+    #[test]
+    fn field_paths_lead_where_they_lead_in_values() {
+        let value = json!({
+            "spec": {"rules": [{"name": "one", "x": 1}, {"x": null}, {"name": "two", "x": [7]}], "text": "t"},
+        });
+        let body = Body::new(&value);
+        for path in [
+            "spec",
+            "spec.text",
+            "spec.text.none",
+            "spec.text[0]",
+            "spec.rules[0].name",
+            "spec.rules[3]",
+            "spec.rules[*].x",
+            "spec.rules[name=two].x[0]",
+            "spec.rules[name=three]",
+            "spec.rules.name",
+            "spec[name=two]",
+            "none",
+        ] {
+            let steps = parse_field_path(path).unwrap();
+            for any in [None, Some(0), Some(1), Some(2), Some(3)] {
+                let expected = at_path(&value, &steps, any);
+                assert_eq!(body.at_path(&steps, any).as_ref(), expected, "{path}");
+            }
+            let expected = at_path(&value, &steps, None).is_some_and(|value| !value.is_null());
+            assert_eq!(body.is_set(&steps), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn fields_are_compared_as_bytes() {
+        let one = Body::new(&json!({"a": [1, {"b": 2}], "c": 1}));
+        let other = Body::new(&json!({"a": [1, {"b": 2}], "c": 2}));
+        assert!(one.has_same(&other, "a") && one.has_same(&other, "none"));
+        assert!(!one.has_same(&other, "c"));
+        assert!(!one.has_same(&Body::new(&json!({})), "a"));
     }
 }

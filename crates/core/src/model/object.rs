@@ -217,12 +217,9 @@ impl Object {
 
     /// Whether the object has a target reference as policies have (specification 2.7).
     pub fn has_target_reference(&self) -> bool {
-        let spec = self.body.get("spec");
-        let spec = spec.as_ref();
-        TARGET_FIELDS.iter().any(|field| {
-            spec.and_then(|spec| spec.get(field))
-                .is_some_and(|value| !value.is_null())
-        })
+        TARGET_FIELDS
+            .iter()
+            .any(|field| self.body.is_set_at(["spec", field]))
     }
 
     /// Reduces the object to what is read of a policy without a profile: identity, creation time, and target

@@ -395,7 +395,7 @@ fn first<'c>(
 /// Reports whether two versions of a route have the same matches: only their status may differ. Labels select child
 /// Routes, and annotations say how these match.
 fn has_same_matches(one: &Arc<Object>, other: &Arc<Object>) -> bool {
-    let same_spec = || one.body == other.body || one.body.get("spec") == other.body.get("spec");
+    let same_spec = || one.body.has_same(&other.body, "spec");
     let same_metadata = || one.labels == other.labels && one.annotations == other.annotations;
     Arc::ptr_eq(one, other) || (one.created == other.created && same_metadata() && same_spec())
 }
