@@ -217,3 +217,27 @@ fn malformed_crds_have_no_defaults() {
         assert_eq!(spec_with_defaults(&crd, "v1", json!({})), json!({}));
     }
 }
+
+#[test]
+fn a_crd_is_decoded_once_for_all_objects_of_its_kind() {
+    let schema = json!({"properties": {"a": {"default": 1}}});
+    let crd = crd(json!({"versions": [version("v1", true, &schema)]}));
+    let mut schemas = CrdSchemas::of([&crd]);
+    let kind = GroupKind::new("g", "P");
+    let is_decoded = |schemas: &CrdSchemas| {
+        let definition = schemas.definition(&kind).unwrap();
+        definition.spec.get().is_some()
+    };
+    assert!(!is_decoded(&schemas));
+    let expected = json!({"a": 1});
+    for _ in 0..2 {
+        let object = with_defaults(&schemas, &policy("v1", json!({})));
+        assert_eq!(object.body.get("spec").as_ref(), Some(&expected));
+        assert!(is_decoded(&schemas));
+    }
+    // They are not kept in memory.
+    schemas.forget_decoded();
+    assert!(!is_decoded(&schemas));
+    let object = with_defaults(&schemas, &policy("v1", json!({})));
+    assert_eq!(object.body.get("spec"), Some(expected));
+}
