@@ -340,7 +340,7 @@ fn numbers_are_kept_as_api_servers_keep_them() {
     ] {
         let parsed = read_objects(&service("a", number), "a");
         assert_eq!(
-            parsed.objects[0].object.body["spec"]["v"].to_string(),
+            parsed.objects[0].object.body.value()["spec"]["v"].to_string(),
             number
         );
     }

@@ -28,7 +28,7 @@ pub fn write(shape: &'static str, file: &Path) {
                 "labels": labels,
                 "annotations": annotations,
                 "created": created.map(|at| at.0),
-                "body": body,
+                "body": body.value(),
             }));
         }
     }
@@ -53,7 +53,7 @@ pub fn read(shape: &'static str, file: &Path) -> BenchWorld {
             annotations: serde_json::from_value(take("annotations")).unwrap(),
             created: take("created").as_i64().map(Timestamp),
             generation: None,
-            body: take("body"),
+            body: take("body").into(),
             location: None,
             unreadable: None,
         }

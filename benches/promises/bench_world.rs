@@ -155,11 +155,11 @@ impl BenchWorld {
             .filter(|kind| kind.group.contains("bench"))
             .find_map(|kind| {
                 let mut policies = self.store.of_kind(kind);
-                policies.find(|(_, entry)| is_on(&entry.object.body, target))
+                policies.find(|(_, entry)| is_on(&entry.object.body.value(), target))
             });
         let (_, entry) = found.unwrap_or_else(|| panic!("no policy on a {target}"));
         let mut object = Object::clone(&entry.object);
-        mark(&mut object.body, number);
+        object.body.edit(|body| mark(body, number));
         let key = object.key.clone();
         (object, key)
     }
@@ -191,6 +191,14 @@ pub fn mark(policy: &mut Value, number: usize) {
         None => spec,
     };
     rules.insert("edited".to_owned(), number.into());
+}
+
+/// Gives a route another hostname, which its listener admits.
+pub fn move_route(route: &mut Object) {
+    route.body.edit(|body| {
+        let hostname = &mut body["spec"]["hostnames"][0];
+        *hostname = format!("moved-{}", hostname.as_str().unwrap()).into();
+    });
 }
 
 /// Returns the request for a path.

@@ -63,21 +63,7 @@ impl World {
     /// exist and must be empty, so that files of another world are not mixed with these. Returns the
     /// number of bytes written.
     pub fn write(&self, out: &Path) -> Result<usize, String> {
-        let manifests = out.join("manifests");
-        std::fs::create_dir_all(out).map_err(failed("create", out))?;
-        if std::fs::read_dir(out)
-            .map_err(failed("read", out))?
-            .next()
-            .is_some()
-        {
-            return Err(format!("the directory `{}` is not empty", out.display()));
-        }
-        std::fs::create_dir(&manifests).map_err(failed("create", &manifests))?;
-        let mut bytes = write_file(out, &self.shape.profiles())?;
-        for file in self.manifests() {
-            bytes += write_file(&manifests, &file)?;
-        }
-        Ok(bytes)
+        write_files(out, Some(&self.shape.profiles()), &self.manifests())
     }
 }
 
@@ -90,6 +76,32 @@ impl Shape {
             text: profiles.concat(),
         }
     }
+}
+
+/// Writes a file of profiles and the directory `manifests` to `out`, see [`World::write`].
+pub(super) fn write_files(
+    out: &Path,
+    profiles: Option<&File>,
+    files: &[File],
+) -> Result<usize, String> {
+    let manifests = out.join("manifests");
+    std::fs::create_dir_all(out).map_err(failed("create", out))?;
+    if std::fs::read_dir(out)
+        .map_err(failed("read", out))?
+        .next()
+        .is_some()
+    {
+        return Err(format!("the directory `{}` is not empty", out.display()));
+    }
+    std::fs::create_dir(&manifests).map_err(failed("create", &manifests))?;
+    let mut bytes = 0;
+    if let Some(file) = profiles {
+        bytes += write_file(out, file)?;
+    }
+    for file in files {
+        bytes += write_file(&manifests, file)?;
+    }
+    Ok(bytes)
 }
 
 /// Writes one file; returns its size in bytes.
@@ -105,7 +117,11 @@ fn failed(what: &str, path: &Path) -> impl FnOnce(std::io::Error) -> String {
 }
 
 /// Distributes documents over files `stem-000.yaml` and so on.
-fn chunk(files: &mut Vec<File>, stem: &str, documents: impl IntoIterator<Item = String>) {
+pub(super) fn chunk(
+    files: &mut Vec<File>,
+    stem: &str,
+    documents: impl IntoIterator<Item = String>,
+) {
     for (number, document) in documents.into_iter().enumerate() {
         if number % DOCUMENTS == 0 {
             let name = format!("{stem}-{:03}.yaml", number / DOCUMENTS);
@@ -136,7 +152,7 @@ pub(super) fn policy_created(shape: &Shape, age: usize) -> u64 {
 
 /// Returns the creationTimestamp of the object at a position in the order class, namespaces,
 /// gateways, services, routes, policies.
-fn created(place: usize) -> u64 {
+pub(super) fn created(place: usize) -> u64 {
     EPOCH + STEP * place as u64
 }
 
@@ -161,7 +177,13 @@ fn rfc3339(seconds: u64) -> String {
 }
 
 /// Formats an object; `spec` is JSON. Cluster-scoped without a namespace.
-fn object(kind: (&str, &str), namespace: Option<usize>, name: &str, at: u64, spec: &str) -> String {
+pub(super) fn object(
+    kind: (&str, &str),
+    namespace: Option<usize>,
+    name: &str,
+    at: u64,
+    spec: &str,
+) -> String {
     let (version, kind) = kind;
     let place = namespace
         .map(|number| format!(r#""namespace":"{}","#, namespace_name(number)))
@@ -185,7 +207,7 @@ fn class() -> String {
 }
 
 /// Formats a Namespace, with the label that the API server sets.
-fn namespace(number: usize) -> String {
+pub(super) fn namespace(number: usize) -> String {
     let name = namespace_name(number);
     let at = rfc3339(created(1 + number));
     format!(
@@ -321,6 +343,6 @@ pub(super) fn target_ref(target: Target) -> String {
 }
 
 /// Joins items with commas.
-fn joined(items: impl Iterator<Item = String>) -> String {
+pub(super) fn joined(items: impl Iterator<Item = String>) -> String {
     items.collect::<Vec<_>>().join(",")
 }

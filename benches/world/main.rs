@@ -6,7 +6,7 @@ mod world;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use world::{Join, Shape, World};
+use world::{Join, Shape, Teams, World};
 
 /// What to do, as parsed from the command line.
 enum Invocation {
@@ -14,6 +14,8 @@ enum Invocation {
     Help,
     /// Generate a world, and write it to a directory if there is one.
     World(Box<Shape>, Option<PathBuf>),
+    /// Generate the world of teams, and write it to a directory if there is one.
+    Teams(Teams, Option<PathBuf>),
 }
 
 /// An error with its exit code and message.
@@ -24,7 +26,9 @@ Write a generated world as manifests and print its counts.
 
 Usage: world [OPTIONS]
 
-  --shape NAME         small, medium (default) or fanout; other options override it
+  --shape NAME         small, medium (default), fanout or teams; other options override it.
+                       teams has policies of Kuadrant, no profiles.yaml, and only the
+                       options --gateways, --listeners, --namespaces, --routes and --rules
   --out DIR            write DIR/profiles.yaml and DIR/manifests/*.yaml; DIR must be
                        missing or empty; without it only the counts are printed
   --seed N             seed of every random choice [1]
@@ -65,6 +69,7 @@ fn run(args: Vec<String>) -> Result<(), Stop> {
     let usage = |message| Stop(2, message);
     let (shape, out) = match parse(&args).map_err(usage)? {
         Invocation::Help => return print(HELP),
+        Invocation::Teams(teams, out) => return run_teams(teams, out),
         Invocation::World(shape, out) => (shape, out),
     };
     let world = World::generate(&shape).map_err(usage)?;
@@ -72,6 +77,17 @@ fn run(args: Vec<String>) -> Result<(), Stop> {
         world.write(&out).map_err(|message| Stop(3, message))?;
     }
     print(&format!("seed{:>24}\n{}", shape.seed, world.counts()))
+}
+
+/// Writes the world of teams and prints its counts.
+fn run_teams(teams: Teams, out: Option<PathBuf>) -> Result<(), Stop> {
+    teams.check().map_err(|message| Stop(2, message))?;
+    let mut text = teams.to_string();
+    if let Some(out) = out {
+        let bytes = teams.write(&out).map_err(|message| Stop(3, message))?;
+        text.push_str(&format!("{:<18}{bytes:>10}\n", "bytes"));
+    }
+    print(&text)
 }
 
 /// Prints to standard output; a closed pipe is an error, not a panic.
@@ -106,9 +122,13 @@ fn parse(args: &[String]) -> Result<Invocation, String> {
     }
     // The preset is applied first, independent of its position.
     let preset = given.iter().rev().find(|(name, _)| *name == "--shape");
+    if preset.is_some_and(|(_, name)| *name == "teams") {
+        return parse_teams(&given);
+    }
     let mut shape = preset.map_or(Ok(Shape::default()), |(_, name)| {
         let known = Shape::PRESETS.join(", ");
-        Shape::preset(name).ok_or_else(|| format!("unknown shape `{name}`, known are {known}"))
+        Shape::preset(name)
+            .ok_or_else(|| format!("unknown shape `{name}`, known are {known}, teams"))
     })?;
     let mut out = None;
     for (name, value) in given {
@@ -119,6 +139,25 @@ fn parse(args: &[String]) -> Result<Invocation, String> {
         }
     }
     Ok(Invocation::World(Box::new(shape), out))
+}
+
+/// Reads the options of the world of teams.
+fn parse_teams(given: &[(&str, &str)]) -> Result<Invocation, String> {
+    let mut teams = Teams::default();
+    let mut out = None;
+    for &(name, value) in given {
+        match name {
+            "--shape" => {}
+            "--out" => out = Some(PathBuf::from(value)),
+            "--gateways" => teams.gateways = number(name, value)?,
+            "--listeners" => teams.listeners = number(name, value)?,
+            "--namespaces" => teams.namespaces = number(name, value)?,
+            "--routes" => teams.routes = number(name, value)?,
+            "--rules" => teams.rules = number(name, value)?,
+            _ => return Err(format!("`{name}` is no option of the shape `teams`")),
+        }
+    }
+    Ok(Invocation::Teams(teams, out))
 }
 
 /// Sets one option of the shape.

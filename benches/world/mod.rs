@@ -18,6 +18,8 @@
 //! a quarter both; below, seven eighths have defaults and the others overrides. Age is independent of
 //! level.
 //!
+//! [`Teams`] is another world, with the policies of a real controller.
+//!
 //! Standard library only; use it with `#[path = "../benches/world/mod.rs"] mod world;`.
 #![allow(
     dead_code,
@@ -35,6 +37,7 @@ mod place;
 mod rng;
 mod shape;
 mod spec;
+mod teams;
 
 pub use count::Counts;
 pub use emit::File;
@@ -42,6 +45,7 @@ pub use place::{Policy, Target};
 pub use rng::Rng;
 pub use shape::{Join, Level, Shape};
 pub use spec::Kind;
+pub use teams::Teams;
 
 /// A generated world. Only routes and policies are stored; the other objects follow from the shape.
 #[derive(Debug, Clone)]

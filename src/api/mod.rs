@@ -23,7 +23,7 @@ pub use generated::envoy;
 pub(crate) use generated::server_stubs;
 pub use reply::{
     batch_tail, decode_policies, field, field_header, get_tail, not_modified_field, policies_field,
-    result_field,
+    result_field, result_header,
 };
 pub use request::path_only_request;
 pub use state::StateReason;

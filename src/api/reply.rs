@@ -35,6 +35,15 @@ pub fn decode_policies<'p>(fields: impl Iterator<Item = &'p Bytes>) -> Vec<v1::E
     body.unwrap_or_default().policies
 }
 
+/// Returns the length of what precedes the policies in [`result_field`].
+pub fn result_header(policies: usize, etag: &str) -> usize {
+    let rest = v1::PathPolicies {
+        etag: etag.to_owned(),
+        ..v1::PathPolicies::default()
+    };
+    field_header(1, policies + rest.encoded_len()).len()
+}
+
 /// Encodes field `result` of a Get reply from encoded `policies` fields and their etag.
 pub fn result_field<'p>(policies: impl Iterator<Item = &'p [u8]> + Clone, etag: &str) -> Vec<u8> {
     let rest = v1::PathPolicies {

@@ -9,7 +9,9 @@ use bytes::Bytes;
 use hashbrown::{DefaultHashBuilder, HashMap};
 
 use super::{KindAnswer, PathAnswer};
-use crate::api::{combined_etag, effective_policy_with_spec, policies_field, result_field};
+use crate::api::{
+    combined_etag, effective_policy_with_spec, policies_field, result_field, result_header, v1,
+};
 use entail_core::effective::{AnswerKey, World};
 use entail_core::engine::{Automaton, ChainStateId, StateId};
 use entail_core::model::{ChunkedVec, InternalError};
@@ -179,9 +181,15 @@ impl AnswerEncoder {
             return known;
         }
         let tag = combined_etag(parts.iter().map(|part| &*part.etag));
-        let policies = parts.iter().map(|part| part.bytes.as_ref());
-        let result = super::shared_bytes(result_field(policies, &tag));
-        self.work.encoded += result.len() as u64;
+        let result = match parts.as_slice() {
+            [part] => part.alone.clone(),
+            _ => {
+                let policies = parts.iter().map(|part| part.bytes.as_ref());
+                let result = super::shared_bytes(result_field(policies, &tag));
+                self.work.encoded += result.len() as u64;
+                result
+            }
+        };
         let body = Arc::new(PathAnswer {
             result,
             etag: tag.into(),
@@ -267,9 +275,11 @@ impl AnswerEncoder {
         let policy = &kind.profile().policy;
         let part = (spec.is_some() || !effective.is_empty()).then(|| {
             let message = effective_policy_with_spec(policy, &effective, spec);
+            let (alone, bytes) = encode(&message);
             KindAnswer {
                 kind: policy.clone(),
-                bytes: Bytes::from(policies_field(&message)),
+                alone,
+                bytes,
                 etag: message.etag,
                 unknown: message.unknown.map(Box::new),
             }
@@ -317,6 +327,17 @@ impl AnswerEncoder {
             });
         }
     }
+}
+
+/// Encodes the answer of a kind: the field `result` of a path that has no other, and the field `policies` in it.
+fn encode(message: &v1::EffectivePolicy) -> (Bytes, Bytes) {
+    let policies = policies_field(message);
+    let tag = combined_etag([&*message.etag].into_iter());
+    let result = result_field([policies.as_slice()].into_iter(), &tag);
+    let start = result_header(policies.len(), &tag);
+    let result = super::shared_bytes(result);
+    let bytes = result.slice(start..start + policies.len());
+    (result, bytes)
 }
 
 /// Records an internal error, which makes all kinds UNKNOWN; returns an empty value.

@@ -90,10 +90,13 @@ pub struct PathAnswer {
     parts: Vec<Arc<KindAnswer>>,
 }
 
-/// The encoded effective policy of one kind: the field `policies`, with its tag and length.
+/// The encoded effective policy of one kind.
 #[derive(Debug, PartialEq)]
 struct KindAnswer {
     kind: GroupKind,
+    /// The field `result` of the reply for a path that has only this answer, so that most answers are kept once.
+    alone: Bytes,
+    /// The field `policies`, with its tag and length: a part of `alone`.
     bytes: Bytes,
     etag: String,
     /// What the answer does not know.

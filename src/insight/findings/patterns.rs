@@ -42,8 +42,9 @@ pub(super) fn unmatched_patterns(
             // The finding names fields of the CRD.
             continue;
         }
+        let body = definition.body.value();
         for profile in world.kinds_of(&kind).map(PolicyKind::profile) {
-            let schemas = schemas_of_rules(profile, definition);
+            let schemas = schemas_of_rules(profile, &body);
             if schemas.is_empty() {
                 continue;
             }
@@ -126,8 +127,8 @@ fn patterns(profile: &Profile) -> Vec<Pattern<'_>> {
 }
 
 /// The schemas of the rules in all versions of a CRD: those of bare rules and those of blocks.
-fn schemas_of_rules<'d>(profile: &Profile, definition: &'d Object) -> Vec<&'d Value> {
-    let versions = definition.body.pointer("/spec/versions");
+fn schemas_of_rules<'d>(profile: &Profile, definition: &'d Value) -> Vec<&'d Value> {
+    let versions = definition.pointer("/spec/versions");
     let versions = versions.and_then(Value::as_array).into_iter().flatten();
     let rules = versions.filter_map(|version| {
         let root = version.pointer("/schema/openAPIV3Schema")?;

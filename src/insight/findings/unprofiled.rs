@@ -16,7 +16,7 @@ pub(super) fn policies(world: &World, findings: &mut FindingPage<'_>) {
                 return;
             }
             let spec = entry.object.body.get("spec");
-            let field = |name: &str| spec.and_then(|s| s.get(name)).is_some();
+            let field = |name: &str| spec.as_ref().and_then(|s| s.get(name)).is_some();
             let is_read = profiles.iter().any(|profile| profile.reads(&entry.object));
             if !is_read
                 && ["targetRef", "targetRefs", "targetSelectors"]

@@ -29,31 +29,17 @@ pub(super) struct ChangeCollector {
 #[derive(Debug, Default)]
 struct ObjectDigests(RandomState);
 
-/// Writes into a hasher.
-struct HashWriter<H>(H);
-
 impl ObjectDigests {
-    /// The digest of everything of an object that is kept; `None` if it cannot be computed, and for an object that must
-    /// be sent each time: the store keeps an XListenerSet only while there is no ListenerSet with its name.
+    /// The digest of everything of an object that is kept; `None` for an object that must be sent each
+    /// time: the store keeps an XListenerSet only while there is no ListenerSet with its name.
     fn digest(&self, object: &Object) -> Option<u64> {
         if object.key.kind.clone().canonical() != object.key.kind {
             return None;
         }
-        let mut writer = HashWriter(self.0.build_hasher());
-        serde_json::to_writer(&mut writer, &object.body).ok()?;
-        object.unreadable.hash(&mut writer.0);
-        Some(writer.0.finish())
-    }
-}
-
-impl<H: Hasher> std::io::Write for HashWriter<H> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.write(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
+        let mut hasher = self.0.build_hasher();
+        object.body.hash(&mut hasher);
+        object.unreadable.hash(&mut hasher);
+        Some(hasher.finish())
     }
 }
 
@@ -465,7 +451,9 @@ impl ChangeCollector {
         let problems = kinds.flat_map(|(kind, tracked)| {
             let hint = match tracked.state {
                 SourceState::Stale => " (the last known objects stay in use)",
-                SourceState::Unknown if tracked.is_denied => "; it is FORBIDDEN once that is confirmed",
+                SourceState::Unknown if tracked.is_denied => {
+                    "; it is FORBIDDEN once that is confirmed"
+                }
                 SourceState::Forbidden => {
                     ": grant `get`, `list` and `watch`; the state of this kind is FORBIDDEN"
                 }
@@ -485,7 +473,8 @@ impl ChangeCollector {
 fn crd_status(crd: &Object) -> Option<(GroupKind, bool)> {
     let kind = crd.defined_kind()?;
     let conditions = crd.body.pointer("/status/conditions");
-    let mut conditions = conditions.and_then(Value::as_array).into_iter().flatten();
+    let conditions = conditions.as_ref().and_then(Value::as_array);
+    let mut conditions = conditions.into_iter().flatten();
     let is_established = conditions
         .any(|condition| condition["type"] == "Established" && condition["status"] == "True");
     Some((kind, is_established))

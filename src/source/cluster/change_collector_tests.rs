@@ -58,7 +58,7 @@ fn the_last_event_of_an_object_applies() {
     collector.apply(&a, KindUpdate::Deleted(object(&a, "y", 1).key.clone()));
     let (change, decides) = collector.take_change();
     assert_eq!(names(&change), (vec!["x".into()], vec!["y".into()]));
-    assert_eq!(change.upserts[0].body["spec"]["number"], 2);
+    assert_eq!(change.upserts[0].body.value()["spec"]["number"], 2);
     assert!(!decides);
 }
 
@@ -321,7 +321,10 @@ fn a_denial_of_a_kind_that_was_not_read_is_no_error_yet() {
     collector.start(&a);
     collector.apply(&a, KindUpdate::Denied("denied".to_owned()));
     assert!(collector.is_loading() && !collector.is_complete());
-    assert_eq!(collector.problems()[0].1, "denied; it is FORBIDDEN once that is confirmed");
+    assert_eq!(
+        collector.problems()[0].1,
+        "denied; it is FORBIDDEN once that is confirmed"
+    );
     collector.set_waits_for(&a, "the test");
     assert!(!collector.is_loading(), "it takes long");
     collector.apply(&a, KindUpdate::Listed(Vec::new()));

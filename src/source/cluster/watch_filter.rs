@@ -31,7 +31,8 @@ impl WatchFilter {
                     let class = object.body.pointer("/spec/gatewayClassName");
                     let name = (key.namespace.clone(), key.name.clone());
                     (self.gateways.is_empty() || self.gateways.contains(&name))
-                        && self.has_class(class.and_then(|c| c.as_str()).unwrap_or_default())
+                        && self
+                            .has_class(class.as_ref().and_then(|c| c.as_str()).unwrap_or_default())
                 }
                 _ => true,
             }
@@ -101,7 +102,8 @@ mod tests {
         let route = |gateway: &str| {
             let mut route = object("HTTPRoute", "a", "r", "");
             let rules = json!([{"matches": [{"path": {"value": "/"}}]}]);
-            route.body["spec"] = json!({"parentRefs": [{"name": gateway}], "rules": rules});
+            let spec = json!({"parentRefs": [{"name": gateway}], "rules": rules});
+            route.body.edit(|body| body["spec"] = spec);
             route
         };
         let is_whole = |filter: &WatchFilter, gateway: &str| {

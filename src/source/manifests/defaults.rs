@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
@@ -17,7 +17,14 @@ type Fields = Map<String, Value>;
 /// The CRDs by the kinds that they define.
 #[derive(Clone, Debug, Default)]
 pub struct CrdSchemas {
-    by_kind: BTreeMap<GroupKind, Arc<Object>>,
+    by_kind: BTreeMap<GroupKind, Definition>,
+}
+
+/// A CRD. Its spec is decoded for the first object of the kind, and kept for the others: it is large.
+#[derive(Clone, Debug)]
+pub(super) struct Definition {
+    crd: Arc<Object>,
+    spec: OnceLock<Option<Value>>,
 }
 
 /// An object with the defaults of its CRD, and what it was computed from.
@@ -43,15 +50,28 @@ struct Defaulter {
 impl CrdSchemas {
     /// Collects the CRDs among objects. Of two CRDs of one kind, the later one applies.
     pub fn of<'o>(objects: impl IntoIterator<Item = &'o Arc<Object>>) -> Self {
-        let defined = |object: &'o Arc<Object>| Some((object.defined_kind()?, Arc::clone(object)));
+        let defined = |object: &'o Arc<Object>| {
+            let definition = Definition {
+                crd: Arc::clone(object),
+                spec: OnceLock::new(),
+            };
+            Some((object.defined_kind()?, definition))
+        };
         Self {
             by_kind: objects.into_iter().filter_map(defined).collect(),
         }
     }
 
     /// Returns the CRD of a kind.
-    pub(super) fn definition(&self, kind: &GroupKind) -> Option<&Arc<Object>> {
+    pub(super) fn definition(&self, kind: &GroupKind) -> Option<&Definition> {
         self.by_kind.get(kind)
+    }
+
+    /// Drops the decoded specs. The next object of a kind decodes its own again.
+    pub(super) fn forget_decoded(&mut self) {
+        for definition in self.by_kind.values_mut() {
+            definition.spec = OnceLock::new();
+        }
     }
 
     /// Returns an object with the defaults of its CRD: the same object if nothing differs. `left` is how
@@ -68,6 +88,13 @@ impl CrdSchemas {
             Some(definition) => apply(definition, object, left),
             None => Ok(Arc::clone(object)),
         }
+    }
+}
+
+impl Definition {
+    fn spec(&self) -> Option<&Value> {
+        let decoded = self.spec.get_or_init(|| self.crd.body.get("spec"));
+        decoded.as_ref()
     }
 }
 
@@ -91,29 +118,33 @@ impl DefaultedObject {
     ) -> Option<Self> {
         let definition = schemas.definition(&written.key.kind)?;
         let is_current = |known: &Self| {
-            Arc::ptr_eq(&known.written, written) && Arc::ptr_eq(&known.definition, definition)
+            Arc::ptr_eq(&known.written, written) && Arc::ptr_eq(&known.definition, &definition.crd)
         };
         Some(previous.filter(is_current).unwrap_or_else(|| Self {
             result: apply(definition, written, &mut { usize::MAX }),
             written: Arc::clone(written),
-            definition: Arc::clone(definition),
+            definition: Arc::clone(&definition.crd),
         }))
     }
 }
 
 /// Applies the defaults of a CRD to an object.
 fn apply(
-    definition: &Object,
+    definition: &Definition,
     object: &Arc<Object>,
     left: &mut usize,
 ) -> Result<Arc<Object>, TooManyDefaults> {
-    let version = object.body.get("apiVersion").and_then(Value::as_str);
+    let version = object.body.get("apiVersion");
+    let version = version.as_ref().and_then(Value::as_str);
     let version = version.and_then(|version| version.rsplit('/').next());
-    let schemas = schemas_of(definition, version.unwrap_or_default());
+    let Some(spec) = definition.spec() else {
+        return Ok(Arc::clone(object));
+    };
+    let schemas = schemas_of(spec, version.unwrap_or_default());
     if schemas.is_empty() {
         return Ok(Arc::clone(object));
     }
-    let mut body = object.body.clone();
+    let mut body = object.body.value();
     let limit = MAX_ADDED.min(*left);
     let mut defaulter = Defaulter {
         left: limit,
@@ -131,18 +162,15 @@ fn apply(
         return Ok(Arc::clone(object));
     }
     Ok(Arc::new(Object {
-        body,
+        body: body.into(),
         ..Object::clone(object)
     }))
 }
 
-/// The schemas whose defaults an API server applies to an object that is written in a version: that of
-/// the version, and when it reads the object from its storage, that of the storage version. With a
+/// The schemas of the spec of a CRD whose defaults an API server applies to an object that is written in a
+/// version: that of the version, and when it reads the object from its storage, that of the storage version. With a
 /// conversion webhook the object has other fields there.
-fn schemas_of<'d>(definition: &'d Object, version: &str) -> Vec<&'d Value> {
-    let Some(spec) = definition.body.get("spec") else {
-        return Vec::new();
-    };
+fn schemas_of<'d>(spec: &'d Value, version: &str) -> Vec<&'d Value> {
     if spec.get("preserveUnknownFields") == Some(&Value::Bool(true)) {
         return Vec::new();
     }

@@ -42,7 +42,7 @@ fn with_defaults(schemas: &CrdSchemas, object: &Arc<Object>) -> Arc<Object> {
 
 fn spec_with_defaults(crd: &Arc<Object>, version: &str, spec: Value) -> Value {
     let schemas = CrdSchemas::of([crd]);
-    with_defaults(&schemas, &policy(version, spec)).body["spec"].clone()
+    with_defaults(&schemas, &policy(version, spec)).body.value()["spec"].clone()
 }
 
 #[track_caller]
@@ -154,10 +154,12 @@ fn common_fields_of_objects_get_no_defaults() {
     properties["kind"] = json!({"default": "Q"});
     let crd = crd(json!({"versions": [with_metadata]}));
     let mut object = Object::clone(&policy("v1", json!({})));
-    object.body.as_object_mut().unwrap().remove("spec");
+    object.body.edit(|body| {
+        body.as_object_mut().unwrap().remove("spec");
+    });
     let body = with_defaults(&CrdSchemas::of([&crd]), &Arc::new(object))
         .body
-        .clone();
+        .value();
     assert_eq!(
         body,
         json!({
@@ -214,4 +216,28 @@ fn malformed_crds_have_no_defaults() {
         let crd = crd(json!({"versions": versions}));
         assert_eq!(spec_with_defaults(&crd, "v1", json!({})), json!({}));
     }
+}
+
+#[test]
+fn a_crd_is_decoded_once_for_all_objects_of_its_kind() {
+    let schema = json!({"properties": {"a": {"default": 1}}});
+    let crd = crd(json!({"versions": [version("v1", true, &schema)]}));
+    let mut schemas = CrdSchemas::of([&crd]);
+    let kind = GroupKind::new("g", "P");
+    let is_decoded = |schemas: &CrdSchemas| {
+        let definition = schemas.definition(&kind).unwrap();
+        definition.spec.get().is_some()
+    };
+    assert!(!is_decoded(&schemas));
+    let expected = json!({"a": 1});
+    for _ in 0..2 {
+        let object = with_defaults(&schemas, &policy("v1", json!({})));
+        assert_eq!(object.body.get("spec").as_ref(), Some(&expected));
+        assert!(is_decoded(&schemas));
+    }
+    // They are not kept in memory.
+    schemas.forget_decoded();
+    assert!(!is_decoded(&schemas));
+    let object = with_defaults(&schemas, &policy("v1", json!({})));
+    assert_eq!(object.body.get("spec"), Some(expected));
 }

@@ -112,6 +112,7 @@ impl Published {
         }
         self.is_clean &= problems.is_empty();
         self.schemas = schemas;
+        self.schemas.forget_decoded();
         (self.replace(now), problems)
     }
 
@@ -136,6 +137,7 @@ impl Published {
                 return None;
             }
         }
+        self.schemas.forget_decoded();
         if before.iter().any(|key| key.kind.defines_kinds()) {
             return None;
         }

@@ -359,7 +359,7 @@ mod tests {
                 ]
             );
             assert_eq!(loaded.items.len(), 1);
-            assert_eq!(loaded.items[0].object.body["spec"]["v"], 1);
+            assert_eq!(loaded.items[0].object.body.value()["spec"]["v"], 1);
         }
         // The file has a valid version of the same object, which is used.
         assert_eq!(
@@ -394,7 +394,7 @@ mod tests {
         let changed = torn.replace("v: 1", "v: 2");
         assert_eq!(taken(&mut loaded, &changed), [(ProblemKind::Broken, true)]);
         assert_eq!(names(&loaded), ["a", "b"]);
-        assert_eq!(loaded.items[0].object.body["spec"]["v"], 2);
+        assert_eq!(loaded.items[0].object.body.value()["spec"]["v"], 2);
         assert_eq!(taken(&mut loaded, GOOD), []);
         assert_eq!(names(&loaded), ["a"]);
     }

@@ -72,21 +72,23 @@ impl KindScopes {
 }
 
 fn move_to(object: &mut Object, namespace: Str) {
-    if let Some(Value::Object(metadata)) = object.body.get_mut("metadata") {
-        if namespace.is_empty() {
-            metadata.remove("namespace");
-        } else {
-            metadata.insert("namespace".to_owned(), Value::from(&*namespace));
+    object.body.edit(|body| {
+        if let Some(Value::Object(metadata)) = body.get_mut("metadata") {
+            if namespace.is_empty() {
+                metadata.remove("namespace");
+            } else {
+                metadata.insert("namespace".to_owned(), Value::from(&*namespace));
+            }
         }
-    }
+    });
     object.key.namespace = namespace;
 }
 
 /// Returns the kind that a CRD declares, and whether it is cluster-scoped.
 fn crd_scope(object: &Object) -> Option<(GroupKind, bool)> {
     let kind = object.defined_kind()?;
-    let scope = object.body.pointer("/spec/scope")?.as_str()?;
-    Some((kind, scope == "Cluster"))
+    let scope = object.body.pointer("/spec/scope")?;
+    Some((kind, scope.as_str()? == "Cluster"))
 }
 
 /// Returns whether the kind is a cluster-scoped one of Kubernetes, the Gateway API or entail.
@@ -160,10 +162,8 @@ spec: {group: q.io, names: {kind: Q}, scope: Cluster}
         scopes.update_from_crds(&objects);
         for object in &mut objects {
             scopes.assign_namespace(object);
-            let written = object
-                .body
-                .pointer("/metadata/namespace")
-                .and_then(Value::as_str);
+            let written = object.body.pointer("/metadata/namespace");
+            let written = written.as_ref().and_then(Value::as_str);
             assert_eq!(written.unwrap_or_default(), &*object.key.namespace);
         }
         objects
@@ -194,7 +194,8 @@ spec: {group: q.io, names: {kind: Q}, scope: Cluster}
         assert!(kinds.iter().all(|kind| scopes.is_cluster_scoped(kind)));
         let mut objects = objects();
         let crd = objects.last_mut().unwrap();
-        crd.body["spec"]["scope"] = "Namespaced".into();
+        crd.body
+            .edit(|body| body["spec"]["scope"] = "Namespaced".into());
         scopes.update_from_crds([&*crd]);
         assert!(!scopes.is_cluster_scoped(&kinds[1]));
     }

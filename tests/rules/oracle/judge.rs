@@ -18,7 +18,7 @@ static BUILT_IN: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let sources = entail_core::profile::built_in_sources();
     let read = |(name, text): &(&str, &str)| read_objects(text, name).objects;
     let objects = sources.iter().flat_map(read);
-    objects.map(|read| read.object.body.clone()).collect()
+    objects.map(|read| read.object.body.value()).collect()
 });
 
 /// Documents as the second evaluator sees them.

@@ -502,7 +502,7 @@ fn documents_of(text: &str, controller: &str) -> Vec<Value> {
     let parsed = read_objects(&format!("{shared}{text}"), "case");
     assert!(parsed.problems.is_empty(), "{:?}", parsed.problems);
     let objects = parsed.objects.into_iter();
-    objects.map(|read| read.object.body.clone()).collect()
+    objects.map(|read| read.object.body.value()).collect()
 }
 
 /// Checks that callers who do not see the objects with some names get the same replies in a world without them.

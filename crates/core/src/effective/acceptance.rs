@@ -316,6 +316,7 @@ pub(crate) fn attachment_points(attached: &PolicyAttachment) -> Vec<AttachmentPo
     let mut attachment_points: Vec<AttachmentPoint> = attached.relevant_nodes().cloned().collect();
     attachment_points.sort_unstable();
     attachment_points.dedup();
+    attachment_points.shrink_to_fit();
     attachment_points
 }
 

@@ -38,13 +38,20 @@ struct GroupKey {
     merge_check: Option<usize>,
     /// The node's name, for kinds whose answers contain it.
     node: Option<String>,
-    policies: Vec<PolicyKey>,
+    policies: Box<[PolicyKey]>,
 }
 
-/// A version of a policy, with what its meaning depends on besides.
+/// A version of a policy. Each answer has one for each of its policies, so it is small.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct PolicyKey {
     object: PtrEq<Object>,
+    /// What few policies have; `None` if there is nothing.
+    context: Option<Box<PolicyContext>>,
+}
+
+/// What the meaning of a policy depends on besides its object.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct PolicyContext {
     /// The strategies of blocks that an annotation on the target chooses.
     strategies: Vec<Strategy>,
     /// The references to missing objects (specification 5.7).
@@ -116,11 +123,14 @@ impl World {
                         Some(self.strategy_on(kind, step.node, block))
                     });
                     let unchecked = policy.blocks.iter().flat_map(|block| &block.unchecked);
-                    Some(PolicyKey {
-                        object: PtrEq(Arc::clone(&policy.object)),
+                    let context = PolicyContext {
                         strategies: strategies.collect(),
                         missing: policy.missing.clone(),
                         unchecked: unchecked.map(|found| found.object.clone()).collect(),
+                    };
+                    Some(PolicyKey {
+                        object: PtrEq(Arc::clone(&policy.object)),
+                        context: (context != PolicyContext::default()).then(|| Box::new(context)),
                     })
                 });
                 found.push(GroupKey {
@@ -134,6 +144,7 @@ impl World {
                 });
             }
         }
+        found.shrink_to_fit();
         found
     }
 

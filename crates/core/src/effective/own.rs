@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{AttachmentChain, PolicyKind, World};
 use crate::merge::{Layer, StackGroup};
 use crate::model::{
-    BlockName, Direction, Granularity, Level, NodeKey, Section, Strategy, Unit, at_path, is_unset,
+    BlockName, Direction, Granularity, Level, NodeKey, Section, Strategy, Unit, is_unset,
 };
 use crate::profile::{Block, OwnFieldMode, StrategySource};
 
@@ -31,11 +31,12 @@ impl World {
         let mut rules = Map::new();
         let mut replaces: Vec<Unit> = Vec::new();
         for field in &kind.profile.own_fields {
-            let value = at_path(body, &field.object, rule);
+            // Nodes of rules read the same object, each a small part of it.
+            let value = body.at_path(&field.object, rule);
             match (value.filter(|v| !is_unset(Some(v))), field.mode) {
                 (None, _) => {}
                 (Some(value), OwnFieldMode::Merge) => {
-                    put(&mut rules, &field.policy, value.clone());
+                    put(&mut rules, &field.policy, value);
                 }
                 (Some(_), OwnFieldMode::Replace) => replaces.push(Unit::of_fields(&field.policy)),
             }

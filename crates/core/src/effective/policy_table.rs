@@ -48,7 +48,11 @@ impl PolicyTable {
     }
 
     /// Stores a policy in a slot, which is in use or the next new one.
-    pub(crate) fn put(&mut self, slot: usize, policy: Policy, attached: PolicyAttachment) {
+    pub(crate) fn put(&mut self, slot: usize, policy: Policy, mut attached: PolicyAttachment) {
+        attached.references.shrink_to_fit();
+        for reference in &mut attached.references {
+            reference.nodes.shrink_to_fit();
+        }
         let name = (policy.key.namespace.clone(), policy.key.name.clone());
         self.slots.insert_mut(name, slot);
         let attachment_points = acceptance::attachment_points(&attached);

@@ -23,10 +23,9 @@ impl KindSchemas {
         if !profile.strategies.iter().any(structural) {
             return Self::default();
         }
-        let Some(bare) = definition
-            .and_then(stored_schema)
-            .and_then(|s| at_rules(profile, s))
-        else {
+        let spec = definition.and_then(|definition| definition.body.get("spec"));
+        let schema = spec.as_ref().and_then(stored_schema);
+        let Some(bare) = schema.and_then(|schema| at_rules(profile, schema)) else {
             return Self::default();
         };
         let block = |names: &[String]| {
@@ -56,9 +55,8 @@ impl PolicyKind {
     }
 }
 
-/// The schema of the storage version of a CRD.
-fn stored_schema(definition: &Object) -> Option<&Value> {
-    let spec = definition.body.get("spec")?;
+/// The schema of the storage version of a CRD with a spec.
+fn stored_schema(spec: &Value) -> Option<&Value> {
     let versions = spec.get("versions")?.as_array()?;
     let stored = versions
         .iter()

@@ -193,14 +193,18 @@ fn same_own_fields(profile: &Profile, before: &StoredObject, now: &StoredObject)
         Projection::Route(route) => route.rules.len(),
         _ => 0,
     };
+    if profile.own_fields.is_empty() {
+        return true;
+    }
+    let (before, now) = (before.object.body.value(), now.object.body.value());
     profile.own_fields.iter().all(|field| {
         let mut scopes = std::iter::once(None).chain((0..rules).map(Some));
         scopes.all(|rule| {
-            let of = |entry: &StoredObject| {
-                let value = at_path(&entry.object.body, &field.object, rule);
+            let of = |body| {
+                let value = at_path(body, &field.object, rule);
                 value.filter(|value| !is_unset(Some(value))).cloned()
             };
-            of(before) == of(now)
+            of(&before) == of(&now)
         })
     })
 }
@@ -243,9 +247,11 @@ mod tests {
             profile,
         );
         profile.key.namespace = "".into();
-        profile.body["apiVersion"] = json!("entail.dev/v1alpha1");
-        profile.body["kind"] = json!("PolicyProfile");
-        profile.body["metadata"] = json!({"name": "foos.f.io"});
+        profile.body.edit(|body| {
+            body["apiVersion"] = json!("entail.dev/v1alpha1");
+            body["kind"] = json!("PolicyProfile");
+            body["metadata"] = json!({"name": "foos.f.io"});
+        });
         let gateway = json!({"gatewayClassName": "c", "listeners": []});
         let gateway = object(GroupKind::new(groups::GATEWAY, "Gateway"), "gw", gateway);
         let mut store = Store::default();
@@ -331,9 +337,11 @@ mod tests {
             let kind = GroupKind::new(groups::ENTAIL, "PolicyProfile");
             let mut profile = object(kind, &name, spec);
             profile.key.namespace = "".into();
-            profile.body["apiVersion"] = json!("entail.dev/v1alpha1");
-            profile.body["kind"] = json!("PolicyProfile");
-            profile.body["metadata"] = json!({ "name": name });
+            profile.body.edit(|body| {
+                body["apiVersion"] = json!("entail.dev/v1alpha1");
+                body["kind"] = json!("PolicyProfile");
+                body["metadata"] = json!({ "name": name });
+            });
             profile
         };
         let foo = GroupKind::parse("Foo.f.io");

@@ -3,6 +3,7 @@
 //!
 //! This module depends on no other module of the package.
 
+mod body;
 mod change;
 mod chunked_vec;
 mod condition;
@@ -22,6 +23,7 @@ mod unit_tree;
 mod unknown;
 mod value;
 
+pub use body::Body;
 pub use change::{Change, KindState, SourceState};
 pub use chunked_vec::ChunkedVec;
 pub use condition::{Outcome, PathErrorReason};

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::Body;
+
 /// A shared, immutable string.
 pub type Str = Arc<str>;
 
@@ -70,8 +72,8 @@ pub struct Object {
     pub created: Option<Timestamp>,
     /// `metadata.generation`, if the source has it.
     pub generation: Option<i64>,
-    /// The whole object as JSON.
-    pub body: Value,
+    /// The whole object.
+    pub body: Body,
     /// Where the object was read, such as `file.yaml:12`. For messages only, never part of an answer.
     pub location: Option<Str>,
     /// Why parts of the object could not be read, which are not in `body`; `None` if it is whole. A policy is Invalid
@@ -200,14 +202,14 @@ fn is_standard(group: &str, kind: &str) -> bool {
 
 impl Object {
     /// Creates an object without labels, annotations, creation time and generation.
-    pub fn new(key: ObjectKey, body: Value) -> Self {
+    pub fn new(key: ObjectKey, body: impl Into<Body>) -> Self {
         Self {
             key,
             labels: BTreeMap::new(),
             annotations: BTreeMap::new(),
             created: None,
             generation: None,
-            body,
+            body: body.into(),
             location: None,
             unreadable: None,
         }
@@ -215,11 +217,9 @@ impl Object {
 
     /// Whether the object has a target reference as policies have (specification 2.7).
     pub fn has_target_reference(&self) -> bool {
-        let spec = self.body.get("spec");
-        TARGET_FIELDS.iter().any(|field| {
-            spec.and_then(|spec| spec.get(field))
-                .is_some_and(|value| !value.is_null())
-        })
+        TARGET_FIELDS
+            .iter()
+            .any(|field| self.body.is_set_at(["spec", field]))
     }
 
     /// Reduces the object to what is read of a policy without a profile: identity, creation time, and target
@@ -227,11 +227,13 @@ impl Object {
     #[must_use]
     pub fn targets_only(self) -> Self {
         let spec = self.body.get("spec");
+        let spec = spec.as_ref();
         let references = TARGET_FIELDS.into_iter().filter_map(|field| {
             let value = spec?.get(field)?;
             Some((field.to_owned(), value.clone()))
         });
         let metadata = self.body.get("metadata");
+        let metadata = metadata.as_ref();
         let metadata = ["name", "namespace", "creationTimestamp"]
             .into_iter()
             .filter_map(|field| {
@@ -240,7 +242,7 @@ impl Object {
             });
         let mut body = Map::new();
         for field in ["apiVersion", "kind"] {
-            let value = self.body.get(field).cloned();
+            let value = self.body.get(field);
             body.extend(value.map(|value| (field.to_owned(), value)));
         }
         body.insert("metadata".to_owned(), Value::Object(metadata.collect()));
@@ -250,7 +252,7 @@ impl Object {
             labels: BTreeMap::new(),
             annotations: BTreeMap::new(),
             generation: None,
-            body: Value::Object(body),
+            body: Value::Object(body).into(),
             ..self
         }
     }
@@ -258,24 +260,29 @@ impl Object {
     /// Drops the status.
     #[must_use]
     pub fn without_status(mut self) -> Self {
-        if let Value::Object(fields) = &mut self.body {
-            fields.remove("status");
+        if self.body.has("status") {
+            self.body.edit(|body| {
+                if let Value::Object(fields) = body {
+                    fields.remove("status");
+                }
+            });
         }
         self
     }
 
     /// Whether the object was reduced to its target references.
     pub fn is_targets_only(&self) -> bool {
-        self.body.get(TARGETS_ONLY).is_some()
+        self.body.has(TARGETS_ONLY)
     }
 
     /// Whether the object is a CustomResourceDefinition whose objects have target references as policies have:
     /// `spec.targetRef` or `spec.targetRefs` with a `group` and a `kind` (specification 2.7).
     pub fn defines_target_reference(&self) -> bool {
-        let versions = self
-            .body
-            .pointer("/spec/versions")
-            .and_then(Value::as_array);
+        if !self.key.kind.is_crd() {
+            return false;
+        }
+        let versions = self.body.pointer("/spec/versions");
+        let versions = versions.as_ref().and_then(Value::as_array);
         let mut schemas = versions.into_iter().flatten().filter_map(|version| {
             version.pointer("/schema/openAPIV3Schema/properties/spec/properties")
         });
@@ -284,12 +291,11 @@ impl Object {
             let has = |name: &str| properties.is_some_and(|fields| fields.get(name).is_some());
             has("group") && has("kind")
         };
-        self.key.kind.is_crd()
-            && schemas.any(|spec| {
-                let one = spec.get("targetRef");
-                let many = spec.pointer("/targetRefs/items");
-                one.into_iter().chain(many).any(is_reference)
-            })
+        schemas.any(|spec| {
+            let one = spec.get("targetRef");
+            let many = spec.pointer("/targetRefs/items");
+            one.into_iter().chain(many).any(is_reference)
+        })
     }
 
     /// Returns the kind that a CustomResourceDefinition defines; `None` for any other object, or if
@@ -298,7 +304,7 @@ impl Object {
         if !self.key.kind.is_crd() {
             return None;
         }
-        let text = |path: &str| self.body.pointer(path)?.as_str();
+        let text = |path: &str| Some(self.body.pointer(path)?.as_str()?.to_owned());
         Some(GroupKind::new(
             text("/spec/group")?,
             text("/spec/names/kind")?,
@@ -379,7 +385,7 @@ mod tests {
         assert!(reduced.is_targets_only() && reduced.has_target_reference());
         assert!(reduced.annotations.is_empty() && reduced.key == whole.key);
         assert_eq!(
-            reduced.body,
+            reduced.body.value(),
             serde_json::json!({
                 "apiVersion": "f.io/v1", "kind": "Foo",
                 "metadata": {"name": "a", "namespace": "ns"},

@@ -19,34 +19,46 @@ const TARGETING: [&str; 3] = ["targetRef", "targetRefs", "targetSelectors"];
 /// The reason of policies that are being deleted, for kinds that ignore these (specification 1.7).
 pub const BEING_DELETED: &str = "BeingDeleted";
 
-fn is_being_deleted(object: &Object) -> bool {
-    let time = object.body.pointer("/metadata/deletionTimestamp");
+fn is_being_deleted(body: &Value) -> bool {
+    let time = body.pointer("/metadata/deletionTimestamp");
     time.is_some_and(|time| !time.is_null())
 }
 
 /// Parses a policy. Never fails: a malformed policy is Invalid, or one of its references is.
 pub fn read_policy(profile: &Profile, object: &Arc<Object>) -> Policy {
     let mut warnings = Vec::new();
-    let spec = object.body.get("spec").unwrap_or(&Value::Null);
-    let (references, wrong) = super::references::read(profile, spec, &mut warnings);
-    let blocks = blocks(profile, object);
+    let body = object.body.value();
+    let spec = body.get("spec").unwrap_or(&Value::Null);
+    let (mut references, wrong) = super::references::read(profile, spec, &mut warnings);
+    references.shrink_to_fit();
+    let mut blocks = blocks(profile, object, &body);
+    if let Ok(blocks) = &mut blocks {
+        blocks.shrink_to_fit();
+    }
     let unreadable = object.unreadable.as_ref().map(ToString::to_string);
     let invalid = unreadable.or(wrong).or(blocks.as_ref().err().cloned());
     Policy {
         key: object.key.clone(),
         object: Arc::clone(object),
-        order: profile.order.iter().map(|r| order_key(r, object)).collect(),
+        order: profile
+            .order
+            .iter()
+            .map(|rule| order_key(rule, object, &body))
+            .collect(),
         references,
         blocks: blocks.unwrap_or_default(),
         invalid,
-        untrusted: match profile.ignores_deleted && is_being_deleted(object) {
+        untrusted: match profile.ignores_deleted && is_being_deleted(&body) {
             true => Some(BEING_DELETED.to_owned()),
-            false => profile.trust_status.then(|| untrusted(object)).flatten(),
+            false => profile
+                .trust_status
+                .then(|| untrusted(object, &body))
+                .flatten(),
         },
         selects_workloads: profile
             .workload_selector
             .as_ref()
-            .is_some_and(|path| !is_unset(at_path(&object.body, path, None))),
+            .is_some_and(|path| !is_unset(at_path(&body, path, None))),
         warnings,
         named_objects: Vec::new(),
         missing: None,
@@ -63,8 +75,7 @@ pub(super) fn normalize_kind(group: &str, kind: &str) -> GroupKind {
 }
 
 /// Returns the blocks of a policy, or why it is Invalid.
-fn blocks(profile: &Profile, object: &Object) -> Result<Vec<Block>, String> {
-    let body = &object.body;
+fn blocks(profile: &Profile, object: &Object, body: &Value) -> Result<Vec<Block>, String> {
     let layout = &profile.rules;
     let empty = Map::new();
     let container = match at_path(body, &layout.path, None) {
@@ -297,9 +308,9 @@ fn unset_names(value: &Value) -> Result<Vec<Unit>, String> {
 }
 
 /// Returns the value of a sort key; smaller is more established (specification 4.5, 11.5).
-fn order_key(rule: &OrderRule, object: &Object) -> i128 {
+fn order_key(rule: &OrderRule, object: &Object, body: &Value) -> i128 {
     let value = match &rule.source {
-        OrderSource::Field(path) => at_path(&object.body, path, None).cloned(),
+        OrderSource::Field(path) => at_path(body, path, None).cloned(),
         OrderSource::Annotation(name) => object
             .annotations
             .get(name)
@@ -324,8 +335,8 @@ fn order_key(rule: &OrderRule, object: &Object) -> i128 {
 
 /// Returns the reason of the policy's own controller, if at least one Accepted condition has the
 /// current generation and all such conditions are False (docs/profiles-reference.md, `trustStatus`).
-fn untrusted(object: &Object) -> Option<String> {
-    let status = object.body.get("status")?;
+fn untrusted(object: &Object, body: &Value) -> Option<String> {
+    let status = body.get("status")?;
     let lists = std::iter::once(status.get("conditions")).chain(
         status
             .get("ancestors")

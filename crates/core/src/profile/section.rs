@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::document::{SectionDoc, SectionWhereDoc};
 use super::settings::field_path;
 use super::{PolicyClass, Profile};
-use crate::model::{FieldStep, GroupKind, Object, at_path};
+use crate::model::{FieldStep, GroupKind, Object};
 
 /// Which objects of the resource kind are policies of a profile (specification 2.14).
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,13 +43,12 @@ impl PolicySection {
     /// Whether an object has the section.
     pub fn holds(&self, object: &Object) -> bool {
         let is_met = |condition: &SectionCondition| {
-            let value = at_path(&object.body, &condition.field, None);
-            let text = value.and_then(Value::as_str);
+            let value = object.body.at_path(&condition.field, None);
+            let text = value.as_ref().and_then(Value::as_str);
             let is_listed = text.is_some_and(|text| condition.values.iter().any(|v| v == text));
             is_listed == condition.is_one_of
         };
-        at_path(&object.body, &self.field, None).is_some_and(|value| !value.is_null())
-            && self.condition.iter().all(is_met)
+        object.body.is_set(&self.field) && self.condition.iter().all(is_met)
     }
 }
 

@@ -23,6 +23,8 @@ pub(super) struct ChildKeys<'r, 's> {
     numbers: HashMap<&'s ObjectKey, usize>,
     /// The regular expressions of each route, as far as its matches were read.
     patterns: HashMap<usize, PatternCollector>,
+    /// The matches of rules of child Routes: each is put below all matches of the rules above it.
+    matches: HashMap<(usize, usize), Arc<[Value]>>,
 }
 
 /// The matches of the child Routes of one rule.
@@ -43,6 +45,7 @@ impl<'r, 's> ChildKeys<'r, 's> {
             routes: routes.iter().collect(),
             numbers: HashMap::new(),
             patterns: HashMap::new(),
+            matches: HashMap::new(),
         };
         let numbers = routes.iter().zip(0..);
         keys.numbers = numbers.map(|(route_ref, at)| (route_ref.key, at)).collect();
@@ -79,6 +82,13 @@ impl<'r, 's> ChildKeys<'r, 's> {
     /// The regular expressions of a route.
     pub fn patterns(&mut self, number: usize) -> &mut PatternCollector {
         self.patterns.entry(number).or_default()
+    }
+
+    /// The matches of a rule of a route.
+    fn matches(&mut self, route_ref: &'r RouteRef<'s>, rule: usize) -> Arc<[Value]> {
+        let number = self.number(route_ref);
+        let found = self.matches.entry((number, rule));
+        Arc::clone(found.or_insert_with(|| matches_of(route_ref, rule).into()))
     }
 
     fn number(&mut self, route_ref: &'r RouteRef<'s>) -> usize {
@@ -137,7 +147,7 @@ impl<'r, 's> Expansion<'_, 'r, 's> {
         }
         for child in &rule.children {
             for index in 0..child.route.rules.len() {
-                for (at, own) in (0..).zip(matches_of(child, index)) {
+                for (at, own) in (0..).zip(&*self.keys.matches(child, index)) {
                     if let Some(merged) = merged(child, parent, own)? {
                         self.add(child, index, at, &merged)?;
                     }
@@ -191,17 +201,12 @@ impl<'r, 's> Expansion<'_, 'r, 's> {
 }
 
 /// The matches of a rule; without any, one without conditions.
-fn matches_of<'v>(route_ref: &RouteRef<'v>, rule: usize) -> &'v [Value] {
-    static NONE: [Value; 1] = [Value::Null];
+fn matches_of(route_ref: &RouteRef<'_>, rule: usize) -> Vec<Value> {
     let pointer = format!("/spec/rules/{rule}/matches");
-    let matches = route_ref
-        .object
-        .body
-        .pointer(&pointer)
-        .and_then(Value::as_array);
-    matches
-        .filter(|list| !list.is_empty())
-        .map_or(&NONE, Vec::as_slice)
+    match route_ref.object.body.pointer(&pointer) {
+        Some(Value::Array(list)) if !list.is_empty() => list,
+        _ => vec![Value::Null],
+    }
 }
 
 /// Reports whether an annotation of a Route says how it matches.

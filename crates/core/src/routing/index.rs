@@ -395,7 +395,7 @@ fn first<'c>(
 /// Reports whether two versions of a route have the same matches: only their status may differ. Labels select child
 /// Routes, and annotations say how these match.
 fn has_same_matches(one: &Arc<Object>, other: &Arc<Object>) -> bool {
-    let same_spec = || one.body.get("spec") == other.body.get("spec");
+    let same_spec = || one.body.has_same(&other.body, "spec");
     let same_metadata = || one.labels == other.labels && one.annotations == other.annotations;
     Arc::ptr_eq(one, other) || (one.created == other.created && same_metadata() && same_spec())
 }
@@ -494,11 +494,8 @@ impl RouteRef<'_> {
             "UDPRoute" => (TrafficKind::Datagram, None),
             _ => (TrafficKind::Stream, None),
         };
-        let rules = self
-            .object
-            .body
-            .pointer("/spec/rules")
-            .and_then(Value::as_array);
+        let rules = self.object.body.pointer("/spec/rules");
+        let rules = rules.as_ref().and_then(Value::as_array);
         let mut result = Vec::new();
         for rule in 0..self.route.rules.len() {
             let value = rules.and_then(|rules| rules.get(rule));

@@ -533,8 +533,8 @@ impl<'a> DialectSearch<'_, 'a> {
     /// Returns the backendRefs of a rule with their weights.
     fn backends(&self, route: &ObjectKey, rule: u32) -> Vec<(BackendRef, u32)> {
         let body = self.search.store.get(route).map(|entry| &entry.object.body);
-        let rule = body.and_then(|body| body.pointer(&format!("/spec/rules/{rule}")));
-        let list = rule.and_then(|rule| rule.get("backendRefs")?.as_array());
+        let list = body.and_then(|body| body.pointer(&format!("/spec/rules/{rule}/backendRefs")));
+        let list = list.as_ref().and_then(Value::as_array);
         let default = self.search.store.default_backend(&route.kind);
         let weight = |value: &Value| value.get("weight").map_or(Some(1), Value::as_u64);
         let read = |value: &Value| {

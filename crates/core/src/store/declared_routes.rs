@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::{NamespacedName, Projection, Route, RouteKind, Store, route_kind};
 use crate::model::{GroupKind, ObjectKey, groups};
 use crate::profile::DeclaredRouteKind;
@@ -25,7 +23,7 @@ impl Store {
                 continue;
             };
             for ((namespace, name), entry) in self.of_kind(&declared.kind) {
-                let spec = entry.object.body.get("spec").unwrap_or(&Value::Null);
+                let spec = &entry.object.body.get("spec").unwrap_or_default();
                 let key = ObjectKey::new(declared.kind.clone(), namespace.clone(), name.clone());
                 let route = Route::read(row, spec, namespace, &declared.backend);
                 routes.insert(key, route);

@@ -431,11 +431,17 @@ fn difference(old: &Object, new: &Object) -> Option<ChangeKind> {
         && old.created == new.created
         && old.generation == new.generation
         && old.unreadable == new.unreadable;
-    let (before, now) = (Some(&old.body), Some(&new.body));
-    if !same || !equal_without(before, now, &["status", "metadata"]) {
+    if !same {
         return Some(ChangeKind::Whole);
     }
-    let metadata = (old.body.get("metadata"), new.body.get("metadata"));
+    if old.body == new.body && old.annotations == new.annotations {
+        return None;
+    }
+    let (before, now) = (old.body.value(), new.body.value());
+    if !equal_without(Some(&before), Some(&now), &["status", "metadata"]) {
+        return Some(ChangeKind::Whole);
+    }
+    let metadata = (before.get("metadata"), now.get("metadata"));
     let deletion = |metadata: Option<&Value>| {
         let time = metadata.and_then(|metadata| metadata.get("deletionTimestamp"));
         time.is_some_and(|time| !time.is_null())
@@ -447,7 +453,7 @@ fn difference(old: &Object, new: &Object) -> Option<ChangeKind> {
     {
         Some(ChangeKind::Metadata)
     } else {
-        (old.body.get("status") != new.body.get("status")).then_some(ChangeKind::Status)
+        (before.get("status") != now.get("status")).then_some(ChangeKind::Status)
     }
 }
 

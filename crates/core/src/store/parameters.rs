@@ -22,12 +22,12 @@ impl ParametersRef {
     pub fn of(object: &Object) -> Option<Self> {
         let key = &object.key;
         if key.kind.is(groups::GATEWAY, "GatewayClass") {
-            let reference = object.body.pointer("/spec/parametersRef")?;
+            let reference = &object.body.pointer("/spec/parametersRef")?;
             let namespace = text(reference, "namespace").unwrap_or_default();
             return Self::read(reference, namespace);
         }
         if key.kind.is(groups::GATEWAY, "Gateway") {
-            let reference = object.body.pointer("/spec/infrastructure/parametersRef")?;
+            let reference = &object.body.pointer("/spec/infrastructure/parametersRef")?;
             return Self::read(reference, &key.namespace);
         }
         None

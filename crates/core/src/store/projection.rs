@@ -32,7 +32,7 @@ pub struct ServicePorts(pub Vec<(Option<Str>, u16)>);
 impl Projection {
     /// Projects an object. The API version does not matter.
     pub fn of(key: &ObjectKey, object: &Object) -> Self {
-        let spec = object.body.get("spec").unwrap_or(&Value::Null);
+        let spec = &object.body.get("spec").unwrap_or_default();
         let namespace = &key.namespace;
         match (&*key.kind.group, &*key.kind.kind) {
             (groups::GATEWAY, "GatewayClass") => {

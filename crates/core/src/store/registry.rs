@@ -230,8 +230,9 @@ impl ProfileRegistry {
         let kind = GroupKind::new(groups::ENTAIL, "ControllerAlias");
         let mut aliases = Vec::new();
         for ((_, name), entry) in store.of_kind(&kind) {
+            let spec = entry.object.body.get("spec");
             let text = |field: &str| {
-                let value = entry.object.body.get("spec")?.get(field)?;
+                let value = spec.as_ref()?.get(field)?;
                 value.as_str().filter(|text| !text.is_empty())
             };
             match (text("controllerName"), text("profiles")) {
@@ -260,11 +261,12 @@ impl ProfileRegistry {
                 Some(location) => location.to_string(),
                 None => format!("PolicyProfile/{name}"),
             };
-            match parse_value(&entry.object.body, &location) {
+            let body = entry.object.body.value();
+            match parse_value(&body, &location) {
                 Ok(document) => documents.push((location, document)),
                 Err(problem) => {
                     self.problems.push(problem);
-                    self.refuse(policy_of(&entry.object.body));
+                    self.refuse(policy_of(&body));
                 }
             }
         }
@@ -347,7 +349,7 @@ fn crds(store: &Store) -> impl Iterator<Item = Crd> {
             Some(Crd {
                 kind: object.defined_kind()?,
                 name: object.key.name.to_string(),
-                cluster_scoped: scope.and_then(Value::as_str) == Some("Cluster"),
+                cluster_scoped: scope.as_ref().and_then(Value::as_str) == Some("Cluster"),
                 label: PolicyLabel::read(&object.labels),
             })
         })

@@ -163,7 +163,8 @@ impl Route {
             parents: list(spec, "parentRefs")
                 .iter()
                 .filter_map(|p| parent(p, namespace))
-                .collect(),
+                .collect::<Box<[ParentRef]>>()
+                .into_vec(),
             rules,
         }
     }
@@ -188,7 +189,10 @@ impl BackendRef {
         let namespace = text(value, "namespace").unwrap_or(namespace);
         let name = text(value, "name").filter(|n| is_name(n))?;
         (is_name(namespace) && is_name(kind)).then(|| Self {
-            kind: GroupKind::new(group, kind),
+            kind: match default.is(group, kind) {
+                true => default.clone(),
+                false => GroupKind::new(group, kind),
+            },
             namespace: namespace.into(),
             name: name.into(),
             port: number(value, "port"),
@@ -224,11 +228,11 @@ impl Rule {
 /// Returns the object as it is if `is_read` is true for one of its parents, if it names none, or if it is no Route.
 #[must_use]
 pub fn reduce_detached_route(object: Object, is_read: impl Fn(&ParentRef) -> bool) -> Object {
-    let Some(spec) = object
-        .body
-        .get("spec")
-        .filter(|_| route_kind(&object.key.kind).is_some())
-    else {
+    if route_kind(&object.key.kind).is_none() {
+        return object;
+    }
+    let body = object.body.value();
+    let Some(spec) = body.get("spec") else {
         return object;
     };
     let mut parents = list(spec, "parentRefs").iter();
@@ -247,14 +251,14 @@ pub fn reduce_detached_route(object: Object, is_read: impl Fn(&ParentRef) -> boo
         "generation",
         "deletionTimestamp",
     ];
-    let mut reduced = picked(&object.body, &["apiVersion", "kind"]);
+    let mut reduced = picked(&body, &["apiVersion", "kind"]);
     if let Value::Object(fields) = &mut reduced {
-        let all = object.body.get("metadata").unwrap_or(&Value::Null);
+        let all = body.get("metadata").unwrap_or(&Value::Null);
         fields.insert("metadata".to_owned(), picked(all, &metadata));
         fields.insert("spec".to_owned(), reduced_spec(spec));
     }
     Object {
-        body: reduced,
+        body: reduced.into(),
         annotations: std::collections::BTreeMap::new(),
         ..object
     }
@@ -332,7 +336,8 @@ fn rules(values: &[Value], namespace: &str, backend: &GroupKind) -> Vec<Rule> {
             backends: list(value, "backendRefs")
                 .iter()
                 .filter_map(|b| BackendRef::read(b, namespace, backend))
-                .collect(),
+                .collect::<Box<[BackendRef]>>()
+                .into_vec(),
             extensions: extensions(value),
         });
     }
@@ -393,7 +398,12 @@ mod tests {
 
     fn read(object: &Object) -> Route {
         let service = GroupKind::new(groups::CORE, "Service");
-        Route::read(&ROUTE_KINDS[0], &object.body["spec"], "ns", &service)
+        Route::read(
+            &ROUTE_KINDS[0],
+            &object.body.value()["spec"],
+            "ns",
+            &service,
+        )
     }
 
     #[test]
@@ -405,7 +415,7 @@ mod tests {
         let reduced = reduce_detached_route(whole.clone(), is_read);
         assert_eq!(read(&reduced), read(&whole));
         assert_eq!((&reduced.key, &reduced.labels), (&whole.key, &whole.labels));
-        let text = reduced.body.to_string();
+        let text = reduced.body.value().to_string();
         for dropped in [
             "matches",
             "timeouts",

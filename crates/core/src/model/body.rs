@@ -1,0 +1,426 @@
+//! JSON values in a compact form, for the many objects that are rarely read again.
+
+use std::fmt;
+
+use serde_json::{Map, Number, Value};
+
+use super::FieldStep;
+
+/// The body of an object: a JSON value as bytes, decoded when it is asked for.
+///
+/// A [`Value`] takes 600 bytes and more for each map, however small: twenty times the text of a typical object. Equal
+/// values have equal bytes.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Body(Box<[u8]>);
+
+/// What an encoded value starts with. Numbers are kept in binary form: a number can differ in the last place after it
+/// was written as a decimal text and read again.
+mod tag {
+    pub const NULL: u8 = 0;
+    pub const FALSE: u8 = 1;
+    pub const TRUE: u8 = 2;
+    pub const UNSIGNED: u8 = 3;
+    pub const SIGNED: u8 = 4;
+    pub const FLOAT: u8 = 5;
+    pub const STRING: u8 = 6;
+    pub const LIST: u8 = 7;
+    pub const MAP: u8 = 8;
+}
+
+impl Body {
+    /// Encodes a value.
+    pub fn new(value: &Value) -> Self {
+        let mut out = Vec::new();
+        encode(value, &mut out);
+        Self(out.into())
+    }
+
+    /// Decodes the whole value.
+    pub fn value(&self) -> Value {
+        self.reader().value().unwrap_or_default()
+    }
+
+    /// Decodes a field; `None` if there is none.
+    pub fn get(&self, field: &str) -> Option<Value> {
+        self.reader().descend([field])?.value()
+    }
+
+    /// Decodes the value at a JSON pointer without escapes, such as `/spec/rules/0`.
+    pub fn pointer(&self, pointer: &str) -> Option<Value> {
+        self.reader().descend(pointer.split('/').skip(1))?.value()
+    }
+
+    /// Decodes the value at a field path of a profile, like [`at_path`](super::at_path).
+    pub fn at_path(&self, path: &[FieldStep], any: Option<usize>) -> Option<Value> {
+        self.reader().follow(path, any)?.value()
+    }
+
+    /// Reports whether there is a value at a field path of a profile, and it is not null. Decodes nothing.
+    pub fn is_set(&self, path: &[FieldStep]) -> bool {
+        let found = self.reader().follow(path, None);
+        found.is_some_and(Reader::is_not_null)
+    }
+
+    /// Reports whether there is a value at a path of fields, and it is not null. Decodes nothing.
+    pub fn is_set_at<'p>(&self, path: impl IntoIterator<Item = &'p str>) -> bool {
+        let found = self.reader().descend(path);
+        found.is_some_and(Reader::is_not_null)
+    }
+
+    /// Reports whether a field is missing in both values or equal in both. Decodes nothing.
+    pub fn has_same(&self, other: &Self, field: &str) -> bool {
+        let mine = self.reader().descend([field]).and_then(Reader::encoded);
+        let others = other.reader().descend([field]).and_then(Reader::encoded);
+        mine == others
+    }
+
+    /// Reports whether there is a field. Decodes nothing.
+    pub fn has(&self, field: &str) -> bool {
+        self.reader().descend([field]).is_some()
+    }
+
+    /// Changes the value with a function.
+    pub fn edit(&mut self, change: impl FnOnce(&mut Value)) {
+        let mut value = self.value();
+        change(&mut value);
+        *self = Self::new(&value);
+    }
+
+    fn reader(&self) -> Reader<'_> {
+        Reader(&self.0)
+    }
+}
+
+impl From<Value> for Body {
+    fn from(value: Value) -> Self {
+        Self::new(&value)
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.value())
+    }
+}
+
+/// Appends a value.
+fn encode(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Null => out.push(tag::NULL),
+        Value::Bool(false) => out.push(tag::FALSE),
+        Value::Bool(true) => out.push(tag::TRUE),
+        Value::Number(number) => encode_number(number, out),
+        Value::String(text) => {
+            out.push(tag::STRING);
+            encode_text(text, out);
+        }
+        Value::Array(items) => encode_sized(tag::LIST, out, |out| {
+            items.iter().for_each(|item| encode(item, out));
+        }),
+        Value::Object(fields) => encode_sized(tag::MAP, out, |out| {
+            for (name, value) in fields {
+                encode_text(name, out);
+                encode(value, out);
+            }
+        }),
+    }
+}
+
+fn encode_number(number: &Number, out: &mut Vec<u8>) {
+    if let Some(unsigned) = number.as_u64() {
+        out.push(tag::UNSIGNED);
+        encode_length(unsigned, out);
+    } else if let Some(signed) = number.as_i64() {
+        out.push(tag::SIGNED);
+        out.extend_from_slice(&signed.to_le_bytes());
+    } else {
+        out.push(tag::FLOAT);
+        let float = number.as_f64().unwrap_or_default();
+        out.extend_from_slice(&float.to_le_bytes());
+    }
+}
+
+/// Appends a list or a map with its size in bytes, so that it can be skipped.
+fn encode_sized(tag: u8, out: &mut Vec<u8>, content: impl FnOnce(&mut Vec<u8>)) {
+    out.push(tag);
+    let start = out.len();
+    content(out);
+    let mut size = Vec::new();
+    encode_length((out.len() - start) as u64, &mut size);
+    out.splice(start..start, size);
+}
+
+fn encode_text(text: &str, out: &mut Vec<u8>) {
+    encode_length(text.len() as u64, out);
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Appends a number in groups of seven bits, the lowest first.
+fn encode_length(mut number: u64, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Reads encoded values. `None` is the end, or bytes that [`encode`] does not write.
+#[derive(Clone, Copy)]
+struct Reader<'b>(&'b [u8]);
+
+impl<'b> Reader<'b> {
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn take(&mut self, length: usize) -> Option<&'b [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    /// Reads bytes that follow their length.
+    fn sized(&mut self) -> Option<&'b [u8]> {
+        let length = usize::try_from(self.number()?).ok()?;
+        self.take(length)
+    }
+
+    fn text(&mut self) -> Option<&'b str> {
+        std::str::from_utf8(self.sized()?).ok()
+    }
+
+    fn fixed(&mut self) -> Option<[u8; 8]> {
+        self.take(8)?.try_into().ok()
+    }
+
+    fn value(&mut self) -> Option<Value> {
+        Some(match self.byte()? {
+            tag::NULL => Value::Null,
+            tag::FALSE => Value::Bool(false),
+            tag::TRUE => Value::Bool(true),
+            tag::UNSIGNED => self.number()?.into(),
+            tag::SIGNED => i64::from_le_bytes(self.fixed()?).into(),
+            tag::FLOAT => f64::from_le_bytes(self.fixed()?).into(),
+            tag::STRING => self.text()?.into(),
+            tag::LIST => {
+                let mut items = Reader(self.sized()?);
+                let mut list = Vec::new();
+                while !items.0.is_empty() {
+                    list.push(items.value()?);
+                }
+                Value::Array(list)
+            }
+            tag::MAP => {
+                let mut fields = Reader(self.sized()?);
+                let mut map = Map::new();
+                while !fields.0.is_empty() {
+                    map.insert(fields.text()?.to_owned(), fields.value()?);
+                }
+                Value::Object(map)
+            }
+            _ => return None,
+        })
+    }
+
+    fn skip(&mut self) -> Option<()> {
+        match self.byte()? {
+            tag::NULL | tag::FALSE | tag::TRUE => {}
+            tag::UNSIGNED => {
+                self.number()?;
+            }
+            tag::SIGNED | tag::FLOAT => {
+                self.fixed()?;
+            }
+            _ => {
+                self.sized()?;
+            }
+        }
+        Some(())
+    }
+
+    /// Goes to the value at a path of fields and indexes.
+    fn descend<'p>(mut self, path: impl IntoIterator<Item = &'p str>) -> Option<Self> {
+        for step in path {
+            self = match self.byte()? {
+                tag::LIST => Reader(self.sized()?).item(step.parse().ok()?)?,
+                tag::MAP => Reader(self.sized()?).field(step)?,
+                _ => return None,
+            };
+        }
+        Some(self)
+    }
+
+    /// Goes to the value at a field path of a profile.
+    fn follow(self, path: &[FieldStep], any: Option<usize>) -> Option<Self> {
+        path.iter().try_fold(self, |value, step| match step {
+            FieldStep::Field(name) => value.content(tag::MAP)?.field(name),
+            FieldStep::Index(index) => value.content(tag::LIST)?.item(*index),
+            FieldStep::Any => value.content(tag::LIST)?.item(any?),
+            FieldStep::With(field, text) => value.content(tag::LIST)?.item_with(field, text),
+        })
+    }
+
+    fn is_not_null(mut self) -> bool {
+        self.byte().is_some_and(|tag| tag != tag::NULL)
+    }
+
+    /// Goes into a list or a map.
+    fn content(mut self, tag: u8) -> Option<Self> {
+        (self.byte()? == tag).then_some(())?;
+        Some(Reader(self.sized()?))
+    }
+
+    /// The bytes of the value here.
+    fn encoded(self) -> Option<&'b [u8]> {
+        let mut rest = self;
+        rest.skip()?;
+        self.0.get(..self.0.len() - rest.0.len())
+    }
+
+    /// Goes to the first item of a list with this text in this field.
+    fn item_with(mut self, field: &str, text: &str) -> Option<Self> {
+        loop {
+            let item = self;
+            let found = item
+                .content(tag::MAP)
+                .and_then(|fields| fields.field(field));
+            let is_text = found.is_some_and(|mut found| {
+                found.byte() == Some(tag::STRING) && found.sized() == Some(text.as_bytes())
+            });
+            if is_text {
+                return Some(item);
+            }
+            self.skip()?;
+        }
+    }
+
+    /// Goes to an item of a list.
+    fn item(mut self, index: usize) -> Option<Self> {
+        for _ in 0..index {
+            self.skip()?;
+        }
+        (!self.0.is_empty()).then_some(self)
+    }
+
+    /// Goes to the value of a field of a map.
+    fn field(mut self, name: &str) -> Option<Self> {
+        while self.sized()? != name.as_bytes() {
+            self.skip()?;
+        }
+        Some(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{at_path, parse_field_path};
+    use serde_json::json;
+
+    #[test]
+    fn values_round_trip() {
+        let values = [
+            json!(null),
+            json!(true),
+            json!(u64::MAX),
+            json!(i64::MIN),
+            json!(-1),
+            json!(0.1 + 0.2),
+            json!(1.0),
+            json!("é\u{0}\n"),
+            json!([]),
+            json!({}),
+            json!([[], {}, [1, [2]], "x".repeat(300)]),
+            json!({"a": {"b": [{"c": 1}, {"c": false}]}, "": null, "z": -3.5e300}),
+        ];
+        for value in values {
+            assert_eq!(Body::new(&value).value(), value, "{value}");
+            assert_eq!(Body::new(&value).value().to_string(), value.to_string());
+        }
+    }
+
+    #[test]
+    fn parts_are_decoded_alone() {
+        let value = json!({
+            "before": [1, -1, 0.5, null, true, "s", {"x": []}],
+            "spec": {"rules": [{"name": "one"}, {"name": "two"}]},
+        });
+        let body = Body::new(&value);
+        for pointer in [
+            "",
+            "/spec",
+            "/spec/rules",
+            "/spec/rules/1/name",
+            "/before/6/x",
+            "/before/2",
+        ] {
+            assert_eq!(body.pointer(pointer).as_ref(), value.pointer(pointer));
+            assert!(body.pointer(pointer).is_some());
+        }
+        for pointer in [
+            "/none",
+            "/spec/rules/2",
+            "/spec/rules/x",
+            "/before/7",
+            "/before/0/a",
+        ] {
+            assert_eq!(body.pointer(pointer), None, "{pointer}");
+            assert_eq!(value.pointer(pointer), None, "{pointer}");
+        }
+        assert_eq!(body.get("spec"), value.get("spec").cloned());
+        assert!(body.has("spec") && !body.has("none"));
+    }
+
+    #[test]
+    fn field_paths_lead_where_they_lead_in_values() {
+        let value = json!({
+            "spec": {"rules": [{"name": "one", "x": 1}, {"x": null}, {"name": "two", "x": [7]}], "text": "t"},
+        });
+        let body = Body::new(&value);
+        for path in [
+            "spec",
+            "spec.text",
+            "spec.text.none",
+            "spec.text[0]",
+            "spec.rules[0].name",
+            "spec.rules[3]",
+            "spec.rules[*].x",
+            "spec.rules[name=two].x[0]",
+            "spec.rules[name=three]",
+            "spec.rules.name",
+            "spec[name=two]",
+            "none",
+        ] {
+            let steps = parse_field_path(path).unwrap();
+            for any in [None, Some(0), Some(1), Some(2), Some(3)] {
+                let expected = at_path(&value, &steps, any);
+                assert_eq!(body.at_path(&steps, any).as_ref(), expected, "{path}");
+            }
+            let expected = at_path(&value, &steps, None).is_some_and(|value| !value.is_null());
+            assert_eq!(body.is_set(&steps), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn fields_are_compared_as_bytes() {
+        let one = Body::new(&json!({"a": [1, {"b": 2}], "c": 1}));
+        let other = Body::new(&json!({"a": [1, {"b": 2}], "c": 2}));
+        assert!(one.has_same(&other, "a") && one.has_same(&other, "none"));
+        assert!(!one.has_same(&other, "c"));
+        assert!(!one.has_same(&Body::new(&json!({})), "a"));
+    }
+}
