@@ -383,6 +383,11 @@ fn request_span(method: RpcMethod, request: &Request<Body>) -> Span {
 }
 
 impl ResponseFuture {
+    /// Whether the request asks for the answers of paths.
+    pub fn is_look_up(&self) -> bool {
+        matches!(&self.state, State::PendingRequest(pending) if pending.is_get)
+    }
+
     /// Records the reply in the metrics and in the span. A request whose client is gone before the
     /// reply is not recorded.
     fn finish(&self, code: Code) {

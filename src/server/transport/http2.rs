@@ -2,14 +2,15 @@
 //! arrive, before a task is spawned for it, so admission counts every request that has started.
 
 use std::convert::Infallible;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http2;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_stream::{Stream, StreamExt};
@@ -21,8 +22,10 @@ use crate::server::Limits;
 use crate::server::access::peer::Peer;
 use crate::server::admission::bounds::{Bound, BoundCounters};
 use crate::server::admission::connections::{ConnectionEntry, EndReason};
+use crate::server::transport::batched_writes::{BatchedConnection, WaitingBytes};
 use crate::server::transport::body::ReplyBody;
 use crate::server::transport::connection::Connection;
+use crate::server::transport::executor::RequestExecutor;
 use crate::server::transport::fast_path::{FastPathService, ResponseFuture};
 
 /// Time for a connection that is ended because of its caller to say goodbye.
@@ -35,6 +38,16 @@ const SEND_BUFFER: usize = 64 * 1024;
 struct ConnectionService {
     services: FastPathService,
     peer: Peer,
+    executor: RequestExecutor,
+}
+
+type Http2 =
+    http2::Connection<TokioIo<BatchedConnection<Connection>>, ConnectionService, RequestExecutor>;
+
+/// HTTP/2 on a connection, and what it has written last.
+struct Serving {
+    http: Http2,
+    waiting: WaitingBytes<Connection>,
 }
 
 /// When the server ends a connection.
@@ -53,7 +66,6 @@ pub(in crate::server) async fn serve(
     limits: &Limits,
     stop: CancellationToken,
 ) {
-    let http = http(limits);
     let mut connections = JoinSet::new();
     {
         let mut incoming = pin!(incoming);
@@ -64,9 +76,11 @@ pub(in crate::server) async fn serve(
                 next = incoming.next() => next,
             };
             let Some(connection) = connection else { break };
+            let executor = RequestExecutor::default();
             let services = ConnectionService {
                 services: services.clone(),
                 peer: connection.peer().clone(),
+                executor: executor.clone(),
             };
             let lifetime = Lifetime {
                 connection: Arc::clone(connection.peer().connection()),
@@ -76,7 +90,12 @@ pub(in crate::server) async fn serve(
                 grace: limits.connection_grace,
             };
             let bounds = services.services.bounds();
-            let serving = http.serve_connection(TokioIo::new(connection), services);
+            let (connection, waiting) = BatchedConnection::new(connection);
+            let http = http(limits, executor);
+            let serving = Serving {
+                http: http.serve_connection(TokioIo::new(connection), services),
+                waiting,
+            };
             connections.spawn(serve_connection_until(
                 serving,
                 lifetime,
@@ -90,7 +109,7 @@ pub(in crate::server) async fn serve(
 
 /// Serves on a connection until the caller closes it, the server ends it, or `stop` is cancelled.
 async fn serve_connection_until(
-    serving: http2::Connection<TokioIo<Connection>, ConnectionService, TokioExecutor>,
+    serving: Serving,
     lifetime: Lifetime,
     bounds: Arc<BoundCounters>,
     stop: CancellationToken,
@@ -155,9 +174,31 @@ impl Lifetime {
     }
 }
 
-fn http(limits: &Limits) -> http2::Builder<TokioExecutor> {
-    let mut http = http2::Builder::new(TokioExecutor::new());
+impl Serving {
+    /// Tells the caller that the server takes no more requests; completes with the ones in progress.
+    fn graceful_shutdown(mut self: Pin<&mut Self>) {
+        Pin::new(&mut self.http).graceful_shutdown();
+    }
+}
+
+impl Future for Serving {
+    type Output = Result<(), Box<dyn std::error::Error + Send + Sync>>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let served = Pin::new(&mut self.http).poll(context);
+        // If the socket does not take all, it wakes this task.
+        if let Poll::Ready(Err(error)) = self.waiting.poll_write(context) {
+            return Poll::Ready(Err(error.into()));
+        }
+        served.map_err(Into::into)
+    }
+}
+
+fn http(limits: &Limits, executor: RequestExecutor) -> http2::Builder<RequestExecutor> {
+    let mut http = http2::Builder::new(executor);
+    // gRPC has no use for the date.
     http.timer(TokioTimer::new())
+        .auto_date_header(false)
         .max_concurrent_streams(limits.streams)
         .max_send_buf_size(SEND_BUFFER)
         .max_header_list_size(limits.header_bytes)
@@ -176,6 +217,8 @@ impl hyper::service::Service<Request<Incoming>> for ConnectionService {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(self.peer.clone());
         // The services are always ready: admission happens in the call.
-        self.services.clone().call(request)
+        let response = self.services.clone().call(request);
+        self.executor.expect(response.is_look_up());
+        response
     }
 }

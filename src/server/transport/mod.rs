@@ -1,7 +1,9 @@
 //! Listeners, connections and HTTP/2: the layers below the services.
 
+pub(in crate::server) mod batched_writes;
 pub(in crate::server) mod body;
 pub(in crate::server) mod connection;
+pub(in crate::server) mod executor;
 pub(in crate::server) mod fast_path;
 pub(in crate::server) mod http2;
 pub(in crate::server) mod listener;

@@ -1,0 +1,266 @@
+//! The writes of a connection, in batches: replies that become ready together leave in one system call.
+//!
+//! HTTP/2 flushes after each frame with a payload, although other frames follow. Here a flush only leaves the bytes in
+//! a buffer, and the task of the connection writes them when it has nothing more to do. The buffer is bounded: beyond
+//! it, writing waits for the socket as usual.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// Maximum number of bytes that wait for the task of their connection.
+const MAX_WAITING: usize = 16 * 1024;
+/// Capacity of the buffer that a connection keeps while nothing waits.
+const MAX_KEPT: usize = 2 * 1024;
+
+/// A connection whose flushed bytes wait until its task calls [`WaitingBytes::poll_write`].
+#[derive(Debug)]
+pub(in crate::server) struct BatchedConnection<C>(Arc<Mutex<Batch<C>>>);
+
+/// The bytes of a [`BatchedConnection`] that have not been written.
+#[derive(Debug)]
+pub(in crate::server) struct WaitingBytes<C>(Arc<Mutex<Batch<C>>>);
+
+#[derive(Debug)]
+struct Batch<C> {
+    connection: C,
+    bytes: Vec<u8>,
+    /// The number of `bytes` that are written.
+    written: usize,
+}
+
+impl<C> BatchedConnection<C> {
+    /// Wraps a connection. The other part must be asked to write after each use of this one.
+    pub fn new(connection: C) -> (Self, WaitingBytes<C>) {
+        let batch = Arc::new(Mutex::new(Batch {
+            connection,
+            bytes: Vec::new(),
+            written: 0,
+        }));
+        (Self(Arc::clone(&batch)), WaitingBytes(batch))
+    }
+
+    fn batch(&self) -> MutexGuard<'_, Batch<C>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<C: AsyncWrite + Unpin> WaitingBytes<C> {
+    /// Writes the bytes. Pending if the socket does not take all of them.
+    pub fn poll_write(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut batch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match batch.bytes.is_empty() {
+            true => Poll::Ready(Ok(())),
+            false => batch.poll_empty(context),
+        }
+    }
+}
+
+impl<C: AsyncWrite + Unpin> Batch<C> {
+    /// Writes all bytes that wait.
+    fn poll_empty(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while let Some(rest) = self.bytes.get(self.written..)
+            && !rest.is_empty()
+        {
+            match ready!(Pin::new(&mut self.connection).poll_write(context, rest))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                count => self.written += count,
+            }
+        }
+        self.written = 0;
+        self.bytes.clear();
+        self.bytes.shrink_to(MAX_KEPT);
+        // TLS has a buffer of its own.
+        Pin::new(&mut self.connection).poll_flush(context)
+    }
+
+    /// Makes room for bytes, which is impossible for very many: then nothing waits.
+    fn poll_room(&mut self, bytes: usize, context: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        let has_room = |batch: &Self| batch.bytes.len() + bytes <= MAX_WAITING;
+        if !has_room(self) {
+            ready!(self.poll_empty(context))?;
+        }
+        Poll::Ready(Ok(has_room(self)))
+    }
+}
+
+impl<C: AsyncRead + Unpin> AsyncRead for BatchedConnection<C> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.batch().connection).poll_read(context, buffer)
+    }
+}
+
+impl<C: AsyncWrite + Unpin> AsyncWrite for BatchedConnection<C> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let mut batch = self.batch();
+        if !ready!(batch.poll_room(bytes.len(), context))? {
+            return Pin::new(&mut batch.connection).poll_write(context, bytes);
+        }
+        batch.bytes.extend_from_slice(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let mut batch = self.batch();
+        let count = slices.iter().map(|slice| slice.len()).sum();
+        if !ready!(batch.poll_room(count, context))? {
+            return Pin::new(&mut batch.connection).poll_write_vectored(context, slices);
+        }
+        for slice in slices {
+            batch.bytes.extend_from_slice(slice);
+        }
+        Poll::Ready(Ok(count))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut batch = self.batch();
+        ready!(batch.poll_empty(context))?;
+        Pin::new(&mut batch.connection).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::task::Waker;
+
+    use super::*;
+
+    /// A socket that takes as many bytes as it is told to, and records each write.
+    #[derive(Debug, Default)]
+    struct Socket {
+        writes: Vec<Vec<u8>>,
+        /// The number of bytes that each of the next writes takes; 0 if it must wait. Then everything.
+        room: VecDeque<usize>,
+        is_shut_down: bool,
+    }
+
+    impl AsyncWrite for Socket {
+        fn poll_write(
+            mut self: Pin<&mut Self>,
+            _context: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            let room = self.room.pop_front().unwrap_or(bytes.len());
+            if room == 0 {
+                return Poll::Pending;
+            }
+            let count = room.min(bytes.len());
+            self.writes.push(bytes[..count].to_vec());
+            Poll::Ready(Ok(count))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            self.is_shut_down = true;
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    fn batched(room: &[usize]) -> (BatchedConnection<Socket>, WaitingBytes<Socket>) {
+        BatchedConnection::new(Socket {
+            room: room.iter().copied().collect(),
+            ..Socket::default()
+        })
+    }
+
+    /// Writes and flushes bytes as HTTP/2 does; returns whether they were taken.
+    fn write(connection: &mut BatchedConnection<Socket>, bytes: &[u8]) -> bool {
+        let mut context = Context::from_waker(Waker::noop());
+        let written = Pin::new(&mut *connection).poll_write(&mut context, bytes);
+        let flushed = Pin::new(connection).poll_flush(&mut context);
+        assert!(matches!(flushed, Poll::Ready(Ok(()))));
+        written.is_ready()
+    }
+
+    fn poll_write(waiting: &WaitingBytes<Socket>) -> bool {
+        let written = waiting.poll_write(&mut Context::from_waker(Waker::noop()));
+        written.is_ready()
+    }
+
+    fn writes(connection: &BatchedConnection<Socket>) -> Vec<Vec<u8>> {
+        connection.batch().connection.writes.clone()
+    }
+
+    #[test]
+    fn what_is_flushed_leaves_in_one_write() {
+        let (mut connection, waiting) = batched(&[]);
+        for bytes in [&b"head"[..], b"data", b"end"] {
+            assert!(write(&mut connection, bytes));
+        }
+        let slices = [IoSlice::new(b"1"), IoSlice::new(b"23")];
+        let mut context = Context::from_waker(Waker::noop());
+        let written = Pin::new(&mut connection).poll_write_vectored(&mut context, &slices);
+        assert!(matches!(written, Poll::Ready(Ok(3))));
+        assert!(writes(&connection).is_empty());
+        assert!(poll_write(&waiting) && poll_write(&waiting));
+        assert_eq!(writes(&connection), [b"headdataend123"]);
+    }
+
+    #[test]
+    fn no_more_than_the_bound_waits_and_the_order_stays() {
+        let (mut connection, waiting) = batched(&[]);
+        let large = vec![b'l'; MAX_WAITING + 1];
+        assert!(write(&mut connection, b"first"));
+        assert!(write(&mut connection, &large));
+        assert!(write(&mut connection, &large[..MAX_WAITING]));
+        assert!(write(&mut connection, b"last"));
+        assert!(connection.batch().bytes.len() <= MAX_WAITING);
+        assert!(poll_write(&waiting));
+        let lengths: Vec<usize> = writes(&connection).iter().map(Vec::len).collect();
+        assert_eq!(lengths, [5, MAX_WAITING + 1, MAX_WAITING, 4]);
+        assert!(connection.batch().bytes.capacity() <= MAX_KEPT);
+    }
+
+    #[test]
+    fn a_socket_that_is_full_stops_the_writer() {
+        let (mut connection, waiting) = batched(&[3, 0, 0, 2, 0]);
+        let half = vec![b'x'; MAX_WAITING / 2];
+        assert!(write(&mut connection, &half) && write(&mut connection, &half));
+        assert!(!poll_write(&waiting));
+        // The socket took three bytes; there is no room for more than was written.
+        assert!(!write(&mut connection, b"more"));
+        assert!(!poll_write(&waiting));
+        assert!(poll_write(&waiting));
+        let total: usize = writes(&connection).iter().map(Vec::len).sum();
+        assert_eq!(total, MAX_WAITING);
+    }
+
+    #[test]
+    fn the_end_of_a_connection_follows_all_bytes() {
+        let (mut connection, _waiting) = batched(&[0]);
+        assert!(write(&mut connection, b"goodbye"));
+        let mut context = Context::from_waker(Waker::noop());
+        let ended = Pin::new(&mut connection).poll_shutdown(&mut context);
+        assert!(ended.is_pending() && !connection.batch().connection.is_shut_down);
+        let ended = Pin::new(&mut connection).poll_shutdown(&mut context);
+        assert!(ended.is_ready() && connection.batch().connection.is_shut_down);
+        assert_eq!(writes(&connection), [b"goodbye"]);
+    }
+}
