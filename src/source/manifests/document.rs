@@ -16,6 +16,7 @@ use serde_saphyr::{
     Error, ExternalMessageSource, MergeKeyPolicy, NonFiniteFloatPolicy, Options, Spanned,
 };
 
+use super::json;
 use super::limits::Limits;
 use super::refusal::{NOT_FINITE, NOT_MERGED, NOT_TEXT, TWICE, refusal};
 use crate::source::object::MAX_DEPTH;
@@ -72,6 +73,14 @@ struct Reader<'t> {
 /// The document is not YAML, repeats a key, has a value that JSON cannot represent, or exceeds a
 /// limit.
 pub(super) fn read(text: &str, limits: Limits) -> Result<Document, DocumentError> {
+    match json::read(text, limits) {
+        Some(document) => Ok(document),
+        None => yaml(text, limits),
+    }
+}
+
+/// Like [`read`], always as YAML.
+pub(super) fn yaml(text: &str, limits: Limits) -> Result<Document, DocumentError> {
     let mut text = Cow::Borrowed(text);
     let mut left = limits.bytes();
     loop {

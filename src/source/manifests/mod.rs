@@ -8,6 +8,7 @@ mod content;
 mod defaults;
 mod document;
 mod files;
+mod json;
 mod limits;
 mod merge;
 mod read;
