@@ -27,7 +27,8 @@ struct Nested<'d> {
 
 /// Reads a document that is a JSON object. `None` if it is not, or has to be read as YAML.
 pub(super) fn read(text: &str, limits: Limits) -> Option<Document> {
-    let content = text.trim_start_matches([' ', '\n']);
+    let marked = text.trim_start_matches('\n').strip_prefix("---\n");
+    let content = marked.unwrap_or(text).trim_start_matches([' ', '\n']);
     let differs = |byte: u8| !byte.is_ascii() || byte.is_ascii_control() && byte != b'\n';
     if !content.starts_with('{')
         || text.len() > limits.bytes()
@@ -231,7 +232,9 @@ mod tests {
         let compare = || {
             let (mut rng, mut compared) = (Rng(0x5EED_1234_5678_9ABC), 0);
             for _ in 0..4_000 {
-                let mut text = rng.pick(&["", "\n", "\n\n ", " "]).to_owned();
+                let mut text = rng
+                    .pick(&["", "\n", "\n\n ", " ", "---\n", "\n---\n \n", " ---\n"])
+                    .to_owned();
                 text.push_str("{\"metadata\": ");
                 write_value(&mut rng, 4, &mut text);
                 text.push_str(rng.pick(&[", \"items\": [{}, 1]}", "}", "}\n", "} "]));
@@ -279,7 +282,7 @@ mod tests {
         ] {
             assert!(json(text).is_none(), "{text}");
         }
-        let found = json("\n\n{\"items\": [1, {}], \"n\": null}\n").unwrap();
+        let found = json("\n---\n{\"items\": [1, {}], \"n\": null}\n").unwrap();
         assert_eq!((found.line, found.items), (3, vec![3, 3]));
         assert!(read("{\"a\": [1, 2, 3]}", Limits { mib: 0 }).is_none());
     }
