@@ -606,10 +606,7 @@ mod tests {
             assert_eq!(field.is_object(), value.is_object());
             assert_eq!(field.is_list(), value.is_array());
             assert_eq!(field.is_empty(), *value == json!({}) || *value == json!([]));
-            assert_eq!(
-                field.get("b").is_none() && field.fields().count() == 0,
-                true
-            );
+            assert!(field.get("b").is_none() && field.fields().count() == 0);
             assert_eq!(field.items().count(), value.as_array().map_or(0, Vec::len));
         }
     }
