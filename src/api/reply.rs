@@ -44,7 +44,7 @@ pub fn result_header(policies: usize, etag: &str) -> usize {
     field_header(1, policies + rest.encoded_len()).len()
 }
 
-/// Encodes field `result` of a Get reply from encoded `policies` fields and their etag.
+/// Encodes field `result` of a Get reply from encoded `policies` fields and their etag, which comes last.
 pub fn result_field<'p>(policies: impl Iterator<Item = &'p [u8]> + Clone, etag: &str) -> Vec<u8> {
     let rest = v1::PathPolicies {
         etag: etag.to_owned(),

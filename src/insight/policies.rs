@@ -136,7 +136,7 @@ pub(super) fn message(
         paths: status.paths as u64,
         overridden_paths: status.overridden_paths as u64,
         overridden_units: status.overridden_units.clone(),
-        warnings: policy.warnings.clone(),
+        warnings: policy.warnings.to_vec(),
     }
 }
 

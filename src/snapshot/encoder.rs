@@ -6,13 +6,13 @@ use std::sync::{Arc, Weak};
 use std::thread;
 
 use bytes::Bytes;
-use hashbrown::{DefaultHashBuilder, HashMap};
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
 use super::{KindAnswer, PathAnswer};
 use crate::api::{
     combined_etag, effective_policy_with_spec, policies_field, result_field, result_header, v1,
 };
-use entail_core::effective::{AnswerKey, World};
+use entail_core::effective::{AnswerKey, SharedGroups, World};
 use entail_core::engine::{Automaton, ChainStateId, StateId};
 use entail_core::model::{ChunkedVec, InternalError};
 
@@ -25,10 +25,12 @@ pub struct AnswerEncoder {
     parts: HashMap<ChainStateKey, (Arc<AnswerKey>, Option<Arc<KindAnswer>>)>,
     /// The answers before the world was rebuilt.
     before: HashMap<Arc<AnswerKey>, Option<Arc<KindAnswer>>>,
-    /// The answers of kinds by the hash of their bytes.
-    by_bytes: HashMap<u64, Vec<Weak<KindAnswer>>>,
+    /// The groups of the keys in `parts`.
+    groups: SharedGroups,
+    /// The answers of kinds by the hash of their bytes, which is kept with each.
+    by_bytes: HashTable<(u64, Weak<KindAnswer>)>,
     /// The answers of paths by the addresses of their parts.
-    by_parts: HashMap<Vec<usize>, Weak<PathAnswer>>,
+    by_parts: HashMap<Box<[usize]>, Weak<PathAnswer>>,
     hasher: DefaultHashBuilder,
     bodies: ChunkedVec<Arc<PathAnswer>>,
     /// Number of states that share an answer, by address.
@@ -41,7 +43,7 @@ enum AnswerLookup {
     /// The answer before the rebuild.
     Cached(Arc<AnswerKey>, Option<Arc<KindAnswer>>),
     /// A new answer; `None` if it is empty.
-    Merged(Arc<AnswerKey>, Option<KindAnswer>),
+    Merged(AnswerKey, Option<KindAnswer>),
 }
 
 /// Minimum number of answers for which a thread is started.
@@ -139,8 +141,8 @@ impl AnswerEncoder {
         let etag = "unknown";
         Arc::new(PathAnswer {
             result: super::shared_bytes(result_field(std::iter::empty(), etag)),
-            etag: etag.into(),
-            parts: Vec::new(),
+            etag_length: u8::try_from(etag.len()).unwrap_or(u8::MAX),
+            parts: Box::default(),
         })
     }
 
@@ -156,10 +158,10 @@ impl AnswerEncoder {
 
     /// Counters of the work since the start.
     pub fn stats(&self) -> BuildStats {
-        let alive = |part: &&Weak<KindAnswer>| part.strong_count() > 0;
+        let alive = |(_, part): &&(u64, Weak<KindAnswer>)| part.strong_count() > 0;
         let bodies = self.by_parts.iter();
         BuildStats {
-            parts: self.by_bytes.values().flatten().filter(alive).count(),
+            parts: self.by_bytes.iter().filter(alive).count(),
             bodies: bodies
                 .filter(|(parts, body)| !parts.is_empty() && body.strong_count() > 0)
                 .count(),
@@ -176,7 +178,7 @@ impl AnswerEncoder {
         {
             parts.extend(self.part(world, automaton, (kind, chain_state, inherited_only)));
         }
-        let key: Vec<usize> = parts.iter().map(address).collect();
+        let key: Box<[usize]> = parts.iter().map(address).collect();
         if let Some(known) = self.by_parts.get(&key).and_then(Weak::upgrade) {
             return known;
         }
@@ -192,8 +194,8 @@ impl AnswerEncoder {
         };
         let body = Arc::new(PathAnswer {
             result,
-            etag: tag.into(),
-            parts,
+            etag_length: u8::try_from(tag.len()).unwrap_or(u8::MAX),
+            parts: parts.into(),
         });
         self.by_parts.insert(key, Arc::downgrade(&body));
         body
@@ -267,9 +269,9 @@ impl AnswerEncoder {
                 return None;
             }
         };
-        let answer_key = Arc::new(world.answer_key(kind, &chain));
-        if let Some(known) = self.before.get(&answer_key) {
-            return Some(AnswerLookup::Cached(answer_key, known.clone()));
+        let answer_key = world.answer_key(kind, &chain);
+        if let Some((known, part)) = self.before.get_key_value(&answer_key) {
+            return Some(AnswerLookup::Cached(Arc::clone(known), part.clone()));
         }
         let (effective, spec) = world.answer_json(kind, &chain);
         let policy = &kind.profile().policy;
@@ -291,9 +293,10 @@ impl AnswerEncoder {
     fn keep(&mut self, key: ChainStateKey, answer: AnswerLookup) -> Option<Arc<KindAnswer>> {
         let (answer_key, part) = match answer {
             AnswerLookup::Cached(answer_key, part) => (answer_key, part),
-            AnswerLookup::Merged(answer_key, part) => {
+            AnswerLookup::Merged(mut answer_key, part) => {
                 self.work.merged += 1;
-                (answer_key, part.map(|part| self.encoded(part)))
+                answer_key.share(&mut self.groups);
+                (Arc::new(answer_key), part.map(|part| self.encoded(part)))
             }
         };
         self.parts.insert(key, (answer_key, part.clone()));
@@ -304,27 +307,27 @@ impl AnswerEncoder {
     fn encoded(&mut self, part: KindAnswer) -> Arc<KindAnswer> {
         self.work.encoded += part.bytes.len() as u64;
         let hash = self.hasher.hash_one(&part.bytes);
-        let alike = self.by_bytes.entry(hash).or_default();
-        alike.retain(|known| known.strong_count() > 0);
-        let same = alike.iter().filter_map(Weak::upgrade);
-        if let Some(known) = same.into_iter().find(|known| **known == part) {
+        let is_same = |(other, known): &(u64, Weak<KindAnswer>)| {
+            *other == hash && known.upgrade().is_some_and(|known| *known == part)
+        };
+        let same = self.by_bytes.find(hash, is_same);
+        if let Some(known) = same.and_then(|(_, known)| known.upgrade()) {
             return known;
         }
         let part = Arc::new(part);
-        alike.push(Arc::downgrade(&part));
+        let entry = (hash, Arc::downgrade(&part));
+        self.by_bytes.insert_unique(hash, entry, |(hash, _)| *hash);
         part
     }
 
     /// Removes unused answers once they outnumber the used ones, so that the cost is amortized.
     fn forget(&mut self) {
+        self.groups.forget(self.parts.len());
         if self.by_parts.len() > 2 * self.uses.len() + 64 {
             self.by_parts.retain(|_, body| body.strong_count() > 0);
         }
         if self.by_bytes.len() > 2 * self.parts.len() + 64 {
-            self.by_bytes.retain(|_, alike| {
-                alike.retain(|part| part.strong_count() > 0);
-                !alike.is_empty()
-            });
+            self.by_bytes.retain(|(_, part)| part.strong_count() > 0);
         }
     }
 }
@@ -349,4 +352,40 @@ fn fail<T: Default>(world: &World, error: InternalError) -> T {
 /// The address of a shared value, which identifies it while it is alive.
 fn address<T>(shared: &Arc<T>) -> usize {
     Arc::as_ptr(shared).addr()
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message as _;
+
+    use super::*;
+
+    fn answer(etag: &str, policies: &[&[u8]]) -> PathAnswer {
+        PathAnswer {
+            result: result_field(policies.iter().copied(), etag).into(),
+            etag_length: u8::try_from(etag.len()).unwrap(),
+            parts: Box::default(),
+        }
+    }
+
+    #[test]
+    fn an_answer_ends_with_its_etag() {
+        let policy = v1::EffectivePolicy {
+            kind: "Foo".to_owned(),
+            etag: "of the policy".to_owned(),
+            ..v1::EffectivePolicy::default()
+        };
+        let (alone, bytes) = encode(&policy);
+        let tag = combined_etag(["of the policy"].into_iter());
+        let one = answer(&tag, &[&bytes]);
+        assert_eq!((one.etag(), &one.result), (&*tag, &alone));
+        for answer in [
+            answer("unknown", &[]),
+            answer("two", &[&bytes, &bytes]),
+            one,
+        ] {
+            let reply = v1::GetEffectivePoliciesResponse::decode(&*answer.result).unwrap();
+            assert_eq!(reply.result.unwrap().etag, answer.etag());
+        }
+    }
 }

@@ -83,11 +83,11 @@ pub struct UnknownKind {
 /// The encoded effective policies of all kinds on a path. Paths with equal answers share one.
 #[derive(Debug)]
 pub struct PathAnswer {
-    /// The encoded field `result` of a Get reply (`PathPolicies`), with its tag and length.
+    /// The encoded field `result` of a Get reply (`PathPolicies`), with its tag and length. Ends with the etag.
     result: Bytes,
-    etag: Str,
+    etag_length: u8,
     /// The answers of the kinds.
-    parts: Vec<Arc<KindAnswer>>,
+    parts: Box<[Arc<KindAnswer>]>,
 }
 
 /// The encoded effective policy of one kind.
@@ -325,13 +325,18 @@ impl Snapshot {
 impl PathAnswer {
     /// The etag of all kinds. Replicas return the same etag for equal answers.
     pub fn etag(&self) -> &str {
-        &self.etag
+        let start = self
+            .result
+            .len()
+            .saturating_sub(usize::from(self.etag_length));
+        let etag = self.result.get(start..).unwrap_or_default();
+        std::str::from_utf8(etag).unwrap_or_default()
     }
 
     /// The etag of a reply with some kinds; empty for all kinds.
     pub fn etag_of(&self, kinds: &[GroupKind]) -> String {
         if kinds.is_empty() {
-            return self.etag.to_string();
+            return self.etag().to_owned();
         }
         combined_etag(self.selected(kinds).map(|part| &*part.etag))
     }

@@ -190,7 +190,7 @@ impl Checkpoint {
         write!(out, ",\"items\":[")?;
         for (number, object) in self.objects.iter().enumerate() {
             out.write_all(if number == 0 { b"\n" } else { b",\n" })?;
-            serde_json::to_writer(&mut *out, &object.body.value()).map_err(to_io_error)?;
+            serde_json::to_writer(&mut *out, &object.body).map_err(to_io_error)?;
         }
         out.write_all(b"\n]}\n")?;
         Ok(())

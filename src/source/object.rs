@@ -1,7 +1,9 @@
 //! Parses a JSON value into an object and checks the fields that every Kubernetes object has.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use hashbrown::HashSet;
 use serde_json::{Map, Value, json};
 
 use entail_core::model::{GroupKind, Object, ObjectKey, Str, Timestamp, groups};
@@ -154,7 +156,49 @@ fn key(body: &Fields) -> Result<ObjectKey, String> {
     if !namespace.is_empty() {
         segment(namespace, "metadata.namespace")?;
     }
-    Ok(ObjectKey::new(GroupKind::new(group, kind), namespace, name))
+    let kind = shared_kind(group, kind);
+    Ok(ObjectKey::new(kind, shared(namespace), name))
+}
+
+/// The number of kinds that [`shared_kind`] remembers on each thread.
+const MAX_KINDS: usize = 64;
+/// The number of names that [`shared`] remembers on each thread.
+const MAX_SHARED: usize = 4_096;
+
+/// Returns a kind of which all objects share one copy.
+fn shared_kind(group: &str, kind: &str) -> GroupKind {
+    thread_local! {
+        static KINDS: RefCell<Vec<GroupKind>> = RefCell::default();
+    }
+    KINDS.with_borrow_mut(|kinds| {
+        if let Some(known) = kinds.iter().find(|known| known.is(group, kind)) {
+            return known.clone();
+        }
+        if kinds.len() >= MAX_KINDS {
+            kinds.clear();
+        }
+        let new = GroupKind::new(group, kind);
+        kinds.push(new.clone());
+        new
+    })
+}
+
+/// Returns the name of a namespace, of which all objects share one copy.
+fn shared(name: &str) -> Str {
+    thread_local! {
+        static NAMES: RefCell<HashSet<Str>> = RefCell::default();
+    }
+    NAMES.with_borrow_mut(|names| {
+        if let Some(known) = names.get(name) {
+            return known.clone();
+        }
+        if names.len() >= MAX_SHARED {
+            names.clear();
+        }
+        let new = Str::from(name);
+        names.insert(new.clone());
+        new
+    })
 }
 
 fn text<'b>(fields: &'b Fields, field: &str, path: &str) -> Result<&'b str, String> {

@@ -5,12 +5,13 @@
 #[allow(dead_code, reason = "the bench uses all of it")]
 mod bench_world;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use entail::snapshot::{BuildStats, Snapshot, SnapshotBuilder};
 use entail::source::manifests::read_objects;
 use entail_core::effective::World;
-use entail_core::model::{Change, GroupKind, Object, PathName};
+use entail_core::model::{Change, GroupKind, Object, ObjectKey, PathName};
 use entail_core::store::{ProfileSources, Store};
 use serde_json::{Value, json};
 
@@ -176,6 +177,38 @@ fn changes_of_paths_merge_only_new_answers() {
     });
     snapshot_builder.update(made.store.clone(), &changed);
     assert_eq!(snapshot_builder.stats().merged - before.merged, work.merged);
+}
+
+#[test]
+fn a_rebuild_shares_the_policies_that_did_not_change() {
+    let mut made = generate("1k");
+    let mut snapshot_builder = made.snapshot_builder();
+    // Keeps the policies before the change in memory, so that their addresses are not used again.
+    let _before = snapshot_builder.snapshot(version());
+    let addresses = |world: &World| -> BTreeMap<ObjectKey, usize> {
+        let policies = world.kinds().iter().flat_map(|kind| kind.policies());
+        let addresses = policies.map(|(_, policy)| {
+            let address = std::ptr::from_ref(policy).addr();
+            (policy.key.clone(), address)
+        });
+        addresses.collect()
+    };
+    let before = addresses(snapshot_builder.world());
+    let (policy, edited) = made.edited("HTTPRoute", 7);
+    let kind = GroupKind::new("gateway.networking.k8s.io", "HTTPRoute");
+    let (_, entry) = made.store.of_kind(&kind).next().unwrap();
+    let mut route = Object::clone(&entry.object);
+    bench_world::move_route(&mut route);
+    let changed = made.store.apply(Change {
+        upserts: vec![Arc::new(route), Arc::new(policy)],
+        ..Change::default()
+    });
+    snapshot_builder.update(made.store.clone(), &changed);
+    assert_eq!(snapshot_builder.stats().rebuilds, 1);
+    let after = addresses(snapshot_builder.world());
+    assert!(after.len() > 100 && before.keys().eq(after.keys()));
+    let mut differs = after.keys().filter(|key| before[*key] != after[*key]);
+    assert_eq!((differs.next(), differs.next()), (Some(&edited), None));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::model::{FieldStep, GroupKind, ObjectKey, Outcome, Segment, Str, Unit, groups};
+use crate::model::{FieldStep, GroupKind, ObjectKey, Outcome, Rules, Segment, Str, Unit, groups};
 use crate::profile::{
     FieldReference, MissingObjects, MissingReference, Policy, Profile, UncheckedReference,
 };
@@ -34,15 +34,19 @@ enum Existence {
 pub(crate) fn with_references(profile: &Profile, mut policy: Policy, store: &Store) -> Policy {
     let mut problems: Vec<String> = Vec::new();
     let mut reason: Option<Str> = None;
+    if profile.references.is_empty() && profile.exclusive.is_empty() {
+        return policy;
+    }
     let mut blocks = std::mem::take(&mut policy.blocks);
     for block in &mut blocks {
+        let mut rules = block.rules.to_map();
         // Items are removed at the end, so that the indexes of the others do not change.
         let mut omitted: Vec<Vec<FieldStep>> = Vec::new();
         for setting in &profile.references {
-            let found = references(profile, setting, &policy, &block.rules, store);
+            let found = references(profile, setting, &policy, &rules, store);
             policy.named_objects.extend(found.named);
             for (steps, object) in found.unchecked {
-                let item = open_item(setting, &steps, &block.rules);
+                let item = open_item(setting, &steps, &rules);
                 let fail_open = open_object(setting).map(unit);
                 if item.is_some() || fail_open.is_some() {
                     block.unchecked.push(UncheckedReference {
@@ -55,7 +59,7 @@ pub(crate) fn with_references(profile: &Profile, mut policy: Policy, store: &Sto
             for (steps, problem) in found.missing {
                 problems.push(format!("`{}`: {problem}", text(&steps)));
                 reason.get_or_insert_with(|| setting.reason.clone());
-                match open_item(setting, &steps, &block.rules) {
+                match open_item(setting, &steps, &rules) {
                     Some(item) => omitted.push(item),
                     None => block.missing.push(MissingReference {
                         unit: unit(&steps),
@@ -68,8 +72,9 @@ pub(crate) fn with_references(profile: &Profile, mut policy: Policy, store: &Sto
         omitted.dedup();
         // From the last item to the first.
         omitted.sort_by_key(|steps| std::cmp::Reverse(index(steps)));
-        for steps in omitted {
-            remove(&mut block.rules, &steps);
+        if !omitted.is_empty() {
+            omitted.iter().for_each(|steps| remove(&mut rules, steps));
+            block.rules = Rules::new(&rules);
         }
     }
     policy.blocks = blocks;
@@ -85,7 +90,8 @@ pub(crate) fn with_references(profile: &Profile, mut policy: Policy, store: &Sto
             reason,
             message: format!("{}; {effect}", problems.join("; ")),
         })
-        .or_else(|| excluded(profile, &policy));
+        .or_else(|| excluded(profile, &policy))
+        .map(Box::new);
     policy
 }
 
@@ -95,7 +101,7 @@ fn excluded(profile: &Profile, policy: &Policy) -> Option<MissingObjects> {
         let mut blocks = policy
             .blocks
             .iter()
-            .map(|block| setting.set_in(&block.rules));
+            .map(|block| setting.set_in(&block.rules.to_map()));
         blocks.find(|set| set.len() > 1)
     })?;
     let names: Vec<String> = found.iter().map(|field| format!("`{field}`")).collect();

@@ -9,6 +9,7 @@ mod targets;
 pub(crate) use field_references::with_references;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::model::{NodeKey, Outcome, Section, Str};
 use crate::profile::{Policy, Profile};
@@ -19,7 +20,7 @@ use crate::topology::Topology;
 pub type PolicyIndex = usize;
 
 /// The outcomes of the references of one policy.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PolicyAttachment {
     /// One outcome for each reference, in order; a single one for a policy that needs no reference.
     pub references: Vec<ReferenceOutcome>,
@@ -88,7 +89,7 @@ pub struct FilterReferences(BTreeMap<NamespacedName, Vec<(NodeKey, u32)>>);
 /// Resolves the references of all policies of a kind, in the order of `policies`.
 pub fn attach(
     profile: &Profile,
-    policies: &[Policy],
+    policies: &[Arc<Policy>],
     store: &Store,
     topology: &Topology,
 ) -> Vec<PolicyAttachment> {
@@ -235,7 +236,7 @@ fn filters(store: &Store, profile: &Profile) -> FilterReferences {
     let mut references = FilterReferences::default();
     for (key, route) in store.routes() {
         for (index, rule) in (0u32..).zip(&route.rules) {
-            let mut sections = vec![(Section::Rule(index), &rule.extensions)];
+            let mut sections = vec![(Section::Rule(index), &*rule.extensions)];
             if profile.is_unprofiled() {
                 sections.extend(backend_sections(index, rule));
             }
@@ -254,15 +255,12 @@ fn filters(store: &Store, profile: &Profile) -> FilterReferences {
 }
 
 /// The backendRefs of a rule that have filters, with these filters (specification 2.7).
-fn backend_sections(
-    index: u32,
-    rule: &Rule,
-) -> impl Iterator<Item = (Section, &Vec<ExtensionRef>)> {
+fn backend_sections(index: u32, rule: &Rule) -> impl Iterator<Item = (Section, &[ExtensionRef])> {
     let backends = rule.backends.iter().enumerate();
     let filtered = backends.filter(|(_, backend)| !backend.extensions.is_empty());
     filtered.filter_map(move |(at, backend)| {
         let first = u32::try_from(rule.first_reference(at)?).ok()?;
-        Some((Section::BackendRef(index, first), &backend.extensions))
+        Some((Section::BackendRef(index, first), &*backend.extensions))
     })
 }
 

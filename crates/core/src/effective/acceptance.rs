@@ -35,7 +35,7 @@ pub(crate) fn resolve_conflicts(
     profile: &Profile,
     schemas: Schemas<'_>,
     policies: &Policies,
-    attachment_points: &ChunkedVec<Arc<Vec<AttachmentPoint>>>,
+    attachment_points: &ChunkedVec<Arc<[AttachmentPoint]>>,
     mut order: Vec<usize>,
     topology: &Topology,
 ) -> ConflictResolution {
@@ -118,7 +118,7 @@ impl ConflictResolution {
             on_node.groups.insert(group, policies);
         }
         for (node, rejected) in self.rejected {
-            grouped.entry(node).or_default().rejected = rejected;
+            grouped.entry(node).or_default().rejected = rejected.into();
         }
         if profile.checks_merges() {
             for (node, policies) in &mut grouped {
@@ -316,7 +316,6 @@ pub(crate) fn attachment_points(attached: &PolicyAttachment) -> Vec<AttachmentPo
     let mut attachment_points: Vec<AttachmentPoint> = attached.relevant_nodes().cloned().collect();
     attachment_points.sort_unstable();
     attachment_points.dedup();
-    attachment_points.shrink_to_fit();
     attachment_points
 }
 

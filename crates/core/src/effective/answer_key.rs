@@ -4,6 +4,8 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use hashbrown::HashSet;
+
 use super::{AttachmentChain, PolicyKind, UnknownController, World};
 use crate::attach::AttachmentGroup;
 use crate::model::{GroupKind, Level, NodeKey, Object, ObjectKey, PolicyRef, Strategy};
@@ -16,10 +18,21 @@ pub struct AnswerKey {
     /// The CRD of the kind: its schema determines how fields are merged.
     definition: Option<PtrEq<Object>>,
     inherited_only: bool,
+    groups: Box<[Arc<GroupKey>]>,
+    /// What few answers have; `None` if there is nothing.
+    rare: Option<Box<RareInputs>>,
+}
+
+/// The groups of policies that keys share: all paths below a Gateway have its policies in their keys.
+#[derive(Debug, Default)]
+pub struct SharedGroups(HashSet<Arc<GroupKey>>);
+
+/// What few answers depend on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct RareInputs {
     unknown: Option<UnknownController>,
     /// The message about child Routes, and the policies that it concerns.
     delegated: Option<(String, Vec<PolicyRef>)>,
-    groups: Vec<GroupKey>,
     /// The object whose own fields are merged, and its version.
     own: Option<(NodeKey, PtrEq<Object>)>,
     rejected: Vec<(PtrEq<Object>, String, String)>,
@@ -29,16 +42,23 @@ pub struct AnswerKey {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct GroupKey {
     level: Level,
+    group: AttachmentGroup,
+    policies: Box<[PolicyKey]>,
+    /// What few groups have; `None` if there is nothing.
+    context: Option<Box<GroupContext>>,
+}
+
+/// What the meaning of a group depends on besides its policies.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct GroupContext {
     /// The place among the levels of the chain, if it is not that of the path (specification 1.8).
     precedence: usize,
-    group: AttachmentGroup,
     /// The limits that hold for the policies.
     limits: LimitSet,
     /// The target whose conditions the policies must meet when they are merged (specification 2.13).
     merge_check: Option<usize>,
     /// The node's name, for kinds whose answers contain it.
     node: Option<String>,
-    policies: Box<[PolicyKey]>,
 }
 
 /// A version of a policy. Each answer has one for each of its policies, so it is small.
@@ -55,7 +75,7 @@ struct PolicyContext {
     /// The strategies of blocks that an annotation on the target chooses.
     strategies: Vec<Strategy>,
     /// The references to missing objects (specification 5.7).
-    missing: Option<MissingObjects>,
+    missing: Option<Box<MissingObjects>>,
     /// The objects of references that were not checked.
     unchecked: Vec<ObjectKey>,
 }
@@ -79,6 +99,24 @@ impl<T> Hash for PtrEq<T> {
     }
 }
 
+impl AnswerKey {
+    /// Replaces groups by equal ones of other keys.
+    pub fn share(&mut self, known: &mut SharedGroups) {
+        for group in &mut self.groups {
+            *group = Arc::clone(known.0.get_or_insert_with(group, Arc::clone));
+        }
+    }
+}
+
+impl SharedGroups {
+    /// Forgets the groups that no key has any more, once there are more than twice as many as `keys`.
+    pub fn forget(&mut self, keys: usize) {
+        if self.0.len() > 2 * keys + 64 {
+            self.0.retain(|group| Arc::strong_count(group) > 1);
+        }
+    }
+}
+
 impl World {
     /// The key of the answer for a chain.
     pub fn answer_key(&self, kind: &PolicyKind, chain: &AttachmentChain) -> AnswerKey {
@@ -86,11 +124,13 @@ impl World {
             profile: PtrEq(Arc::clone(&kind.profile)),
             definition: kind.definition.clone().map(PtrEq),
             inherited_only: chain.inherited_only,
-            unknown: chain.unknown.clone(),
-            delegated: self.delegated_key(kind, chain),
-            groups: self.group_keys(kind, chain),
-            own: chain.own.and_then(|node| self.own_version(node)),
-            rejected: rejected(kind, chain),
+            groups: self.group_keys(kind, chain).into(),
+            rare: unless_default(RareInputs {
+                unknown: chain.unknown.clone(),
+                delegated: self.delegated_key(kind, chain),
+                own: chain.own.and_then(|node| self.own_version(node)),
+                rejected: rejected(kind, chain),
+            }),
         }
     }
 
@@ -106,7 +146,7 @@ impl World {
         Some(unknown.map_or_else(Default::default, |found| (found.message, found.policies)))
     }
 
-    fn group_keys(&self, kind: &PolicyKind, chain: &AttachmentChain) -> Vec<GroupKey> {
+    fn group_keys(&self, kind: &PolicyKind, chain: &AttachmentChain) -> Vec<Arc<GroupKey>> {
         let is_listed = kind.profile.class == PolicyClass::Listed;
         let mut found = Vec::with_capacity(chain.steps.len());
         for (step, on_node, limits) in kind.acting(chain) {
@@ -130,21 +170,22 @@ impl World {
                     };
                     Some(PolicyKey {
                         object: PtrEq(Arc::clone(&policy.object)),
-                        context: (context != PolicyContext::default()).then(|| Box::new(context)),
+                        context: unless_default(context),
                     })
                 });
-                found.push(GroupKey {
+                found.push(Arc::new(GroupKey {
                     level: step.level,
-                    precedence: chain.precedence(step.node),
                     group: group.clone(),
-                    limits,
-                    merge_check: on_node.merge_check,
-                    node: is_listed.then(|| self.topology().describe(step.node)),
                     policies: policies.collect(),
-                });
+                    context: unless_default(GroupContext {
+                        precedence: chain.precedence(step.node),
+                        limits,
+                        merge_check: on_node.merge_check,
+                        node: is_listed.then(|| self.topology().describe(step.node)),
+                    }),
+                }));
             }
         }
-        found.shrink_to_fit();
         found
     }
 
@@ -162,6 +203,11 @@ impl World {
             .find(|object| object.defined_kind().as_ref() == Some(kind))
             .cloned()
     }
+}
+
+/// Boxes a value that has content.
+fn unless_default<T: Default + PartialEq>(value: T) -> Option<Box<T>> {
+    (value != T::default()).then(|| Box::new(value))
 }
 
 fn rejected(kind: &PolicyKind, chain: &AttachmentChain) -> Vec<(PtrEq<Object>, String, String)> {

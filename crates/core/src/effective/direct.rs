@@ -55,7 +55,7 @@ fn unchecked<'s>(accepted: &'s Acceptance<'_>) -> Vec<(usize, &'s ObjectKey)> {
 pub(super) fn rules(accepted: &Acceptance<'_>) -> Value {
     let mut rules = Map::new();
     for block in accepted.blocks.iter() {
-        let mut fields = block.rules.clone();
+        let mut fields = block.rules.to_map();
         for missing in &block.missing {
             if missing.fails_open(&block.rules)
                 && let Some(holder) = missing.holder()

@@ -44,7 +44,7 @@ impl World {
         let others = groups.iter().flatten();
         for accepted in others.filter(|s| Some(s.index) != most_specific) {
             for block in accepted.blocks.iter().filter(|b| b.participates) {
-                let rules = Value::Object(block.rules.clone());
+                let rules = Value::Object(block.rules.to_map());
                 let strategy = self.strategy_on(kind, accepted.node, block);
                 for unit in kind.report_units(block, strategy) {
                     let offered = value_at(&rules, &unit.0);

@@ -32,13 +32,12 @@ mod volatile_fields;
 pub(crate) mod waypoints;
 
 pub use acting::ActingObjects;
-pub use answer_key::AnswerKey;
+pub use answer_key::{AnswerKey, SharedGroups};
 pub use controllers::{Activity, Controllers, UnknownController};
 pub use explain::{AttachedPolicy, NodeAttachments};
 pub use status::{PolicyStatus, Statuses};
 pub use waypoints::PathRoot;
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use self::delegation::DelegatedNodes;
@@ -95,15 +94,19 @@ pub struct PolicyKind {
 pub(crate) struct NodePolicies {
     /// Accepted policies in groups, from less to more specific; in a group the most established first. In an
     /// empty group a rejected policy keeps others out (specification 7.6).
-    pub(crate) groups: BTreeMap<AttachmentGroup, Vec<usize>>,
+    pub(crate) groups: PolicyGroups,
     /// Policies that are not accepted (specification 9.4).
-    pub(crate) rejected: Vec<NodeRejection>,
+    pub(crate) rejected: Box<[NodeRejection]>,
     /// The limits of the kind that concern attachments to the node's object (specification 2.10).
     pub(crate) limits: LimitSet,
     /// The position, among the targets of the kind, of the one that policies on the node are checked by after they
     /// were merged (specification 2.13).
     pub(crate) merge_check: Option<usize>,
 }
+
+/// Policies in groups, sorted by group. Most nodes have one group of one policy.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct PolicyGroups(Box<[(AttachmentGroup, Box<[usize]>)]>);
 
 /// A policy that is attached to a node but not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,7 +143,16 @@ pub struct AttachmentChain {
 impl World {
     /// Reads a store from scratch. The result depends on the objects alone, not on the order in which
     /// they arrived (specification 6.5).
-    pub fn from_store(mut store: Store, profiles: &ProfileSources) -> Self {
+    pub fn from_store(store: Store, profiles: &ProfileSources) -> Self {
+        Self::read(store, profiles, None)
+    }
+
+    /// Reads the store of this world from scratch. Shares equal profiles, and policies whose objects did not change.
+    pub(crate) fn rebuilt(&self) -> Self {
+        Self::read(self.store.clone(), &self.profiles, Some(self))
+    }
+
+    fn read(mut store: Store, profiles: &ProfileSources, before: Option<&Self>) -> Self {
         store.assume_complete(profiles.complete_kinds());
         let mut registry = profiles.resolve(&store);
         registry.declare_route_kinds(&mut store);
@@ -178,13 +190,17 @@ impl World {
             {
                 continue;
             }
-            kinds.push(PolicyKind::read(profile, &store, &topology));
+            let known = before.and_then(|before| before.kind(&profile.policy));
+            let known = known.filter(|known| *known.profile == *profile);
+            let profile = known.map_or(profile, |known| Arc::clone(&known.profile));
+            kinds.push(PolicyKind::read(profile, &store, &topology, known));
         }
         for kind in &kinds {
             for (service, client) in kind.clients() {
                 topology.add_policy_client(&service, client);
             }
         }
+        topology.shrink();
         for kind in &mut kinds {
             kind.resolve_conflicts(&topology);
         }
@@ -275,26 +291,49 @@ impl World {
 }
 
 impl PolicyKind {
-    /// Reads the policies of a kind and resolves their references.
-    fn read(profile: Arc<Profile>, store: &Store, topology: &Topology) -> Self {
-        let mut policies: Vec<Policy> = store
+    /// Reads the policies of a kind and resolves their references. `before` is the kind with the same profile in an
+    /// earlier world.
+    fn read(
+        profile: Arc<Profile>,
+        store: &Store,
+        topology: &Topology,
+        before: Option<&Self>,
+    ) -> Self {
+        let shared = before.map(|before| &before.table);
+        // Where rules reference objects, policies depend on these, too.
+        let known = shared.filter(|_| profile.references.is_empty());
+        let mut policies: Vec<Arc<Policy>> = store
             .of_kind(profile.resource())
             .filter(|(_, entry)| profile.reads(&entry.object))
-            .map(|(_, entry)| {
-                with_references(&profile, read_policy(&profile, &entry.object), store)
+            .map(|(name, entry)| {
+                let known = known.and_then(|known| known.of_object(name, &entry.object));
+                known.unwrap_or_else(|| {
+                    let policy = read_policy(&profile, &entry.object);
+                    Arc::new(with_references(&profile, policy, store))
+                })
             })
             .collect();
         if profile.is_unprofiled() {
-            policies.extend(unknown::missing_filters(&profile, store));
+            let missing = unknown::missing_filters(&profile, store);
+            policies.extend(missing.into_iter().map(Arc::new));
         }
         let attached = attach(&profile, &policies, store, topology);
         let definition = World::definition(store, profile.resource());
+        // A CRD is large, and its schema is the same in most rebuilds.
+        let schemas = before.filter(|before| {
+            let both = before.definition.as_ref().zip(definition.as_ref());
+            both.is_some_and(|(one, other)| Arc::ptr_eq(one, other))
+        });
+        let schemas = match schemas {
+            Some(before) => Arc::clone(&before.schemas),
+            None => Arc::new(KindSchemas::of(&profile, definition.as_deref())),
+        };
         let mut table = PolicyTable::default();
         for (slot, (policy, attached)) in policies.into_iter().zip(attached).enumerate() {
-            table.put(slot, policy, attached);
+            table.put(slot, policy, attached, shared);
         }
         Self {
-            schemas: Arc::new(KindSchemas::of(&profile, definition.as_deref())),
+            schemas,
             definition,
             profile,
             table,

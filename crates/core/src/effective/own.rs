@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{AttachmentChain, PolicyKind, World};
 use crate::merge::{Layer, StackGroup};
 use crate::model::{
-    BlockName, Direction, Granularity, Level, NodeKey, Section, Strategy, Unit, is_unset,
+    BlockName, Direction, Granularity, Level, NodeKey, Rules, Section, Strategy, Unit, is_unset,
 };
 use crate::profile::{Block, OwnFieldMode, StrategySource};
 
@@ -62,7 +62,7 @@ impl World {
             block: Block {
                 name: BlockName::OwnFields,
                 participates: !rules.is_empty(),
-                rules,
+                rules: Rules::new(&rules),
                 strategy: StrategySource::Fixed(strategy),
                 when: None,
                 unset: Vec::new(),

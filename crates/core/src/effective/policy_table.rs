@@ -6,9 +6,9 @@ use hashbrown::HashMap;
 use rpds::RedBlackTreeMapSync;
 
 use super::acceptance::{self, AttachmentPoint};
-use super::{NodePolicies, PolicyKind};
+use super::{NodePolicies, PolicyGroups, PolicyKind};
 use crate::attach::{AttachmentGroup, PolicyAttachment};
-use crate::model::{ChunkedVec, NodeKey, ObjectKey, OrInternal, Outcome};
+use crate::model::{ChunkedVec, NodeKey, Object, ObjectKey, OrInternal, Outcome};
 use crate::profile::Policy;
 use crate::store::NamespacedName;
 use crate::topology::NodeId;
@@ -21,13 +21,13 @@ pub(crate) struct PolicyTable {
     pub(crate) slots: RedBlackTreeMapSync<NamespacedName, usize>,
     pub(crate) policies: ChunkedVec<Arc<Policy>>,
     /// The attachment points of each policy before conflicts are resolved.
-    pub(crate) attachment_points: ChunkedVec<Arc<Vec<AttachmentPoint>>>,
+    pub(crate) attachment_points: ChunkedVec<Arc<[AttachmentPoint]>>,
     /// The outcomes of each policy's references before conflicts are resolved.
     offered: ChunkedVec<Arc<PolicyAttachment>>,
     /// The outcomes of each policy's references after conflicts are resolved.
     attached: ChunkedVec<Arc<PolicyAttachment>>,
     /// The attachment points that each policy lost to others, with the message.
-    lost: ChunkedVec<Arc<Vec<(AttachmentPoint, String)>>>,
+    lost: ChunkedVec<Arc<[(AttachmentPoint, String)]>>,
 }
 
 /// The policies of a kind by node.
@@ -41,28 +41,50 @@ pub(crate) struct NodeTable {
 }
 
 impl PolicyTable {
+    /// The policy with a name, if it was read from this version of its object.
+    pub(crate) fn of_object(
+        &self,
+        name: &NamespacedName,
+        object: &Arc<Object>,
+    ) -> Option<Arc<Policy>> {
+        let policy = self.policies.get(*self.slots.get(name)?)?;
+        Arc::ptr_eq(&policy.object, object).then(|| Arc::clone(policy))
+    }
+
     /// The slot of a policy.
     pub(crate) fn slot(&self, key: &ObjectKey) -> Option<usize> {
         let name = (key.namespace.clone(), key.name.clone());
         self.slots.get(&name).copied()
     }
 
-    /// Stores a policy in a slot, which is in use or the next new one.
-    pub(crate) fn put(&mut self, slot: usize, policy: Policy, mut attached: PolicyAttachment) {
-        attached.references.shrink_to_fit();
-        for reference in &mut attached.references {
-            reference.nodes.shrink_to_fit();
-        }
+    /// Stores a policy in a slot, which is in use or the next new one. What is equal in the table of an earlier
+    /// world is shared with it.
+    pub(crate) fn put(
+        &mut self,
+        slot: usize,
+        policy: Arc<Policy>,
+        attached: PolicyAttachment,
+        before: Option<&Self>,
+    ) {
         let name = (policy.key.namespace.clone(), policy.key.name.clone());
+        let before = before.and_then(|before| {
+            let slot = *before.slots.get(&name)?;
+            let offered = before
+                .offered
+                .get(slot)
+                .filter(|known| ***known == attached)?;
+            Some((offered, before.attachment_points.get(slot)?))
+        });
+        let (attached, attachment_points) = match before {
+            Some((attached, points)) => (Arc::clone(attached), Arc::clone(points)),
+            None => {
+                let points = acceptance::attachment_points(&attached);
+                (Arc::new(compact(attached)), points.into())
+            }
+        };
         self.slots.insert_mut(name, slot);
-        let attachment_points = acceptance::attachment_points(&attached);
-        let attached = Arc::new(attached);
-        put(&mut self.policies, slot, Arc::new(policy));
-        put(
-            &mut self.attachment_points,
-            slot,
-            Arc::new(attachment_points),
-        );
+        put(&mut self.policies, slot, policy);
+        put(&mut self.attachment_points, slot, attachment_points);
         put(&mut self.offered, slot, Arc::clone(&attached));
         put(&mut self.attached, slot, attached);
         put(&mut self.lost, slot, Arc::default());
@@ -116,7 +138,7 @@ impl PolicyTable {
             let attached = Arc::new(attached);
             self.attached.set(slot, attached);
         }
-        self.lost.set(slot, Arc::new(all));
+        self.lost.set(slot, all.into());
     }
 }
 
@@ -156,6 +178,34 @@ impl NodeTable {
             }
             None => {}
         }
+    }
+}
+
+impl PolicyGroups {
+    /// Adds the policies of a group that is not there yet.
+    pub(crate) fn insert(&mut self, group: AttachmentGroup, policies: Vec<usize>) {
+        let mut all = std::mem::take(&mut self.0).into_vec();
+        let place = all.partition_point(|(before, _)| *before < group);
+        all.reserve_exact(1);
+        all.insert(place, (group, policies.into()));
+        self.0 = all.into();
+    }
+
+    /// The policies of a group.
+    pub(crate) fn get(&self, group: &AttachmentGroup) -> Option<&[usize]> {
+        let mut groups = self.iter();
+        groups.find_map(|(one, policies)| (one == group).then_some(policies))
+    }
+
+    /// The groups with their policies, from less to more specific.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&AttachmentGroup, &[usize])> {
+        let groups = self.0.iter();
+        groups.map(|(group, policies)| (group, &**policies))
+    }
+
+    /// Whether there is no group.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 
@@ -214,6 +264,15 @@ impl PolicyKind {
         };
         references.into_iter().flat_map(PolicyAttachment::nodes)
     }
+}
+
+/// Frees the space that is kept for more references and nodes.
+fn compact(mut attached: PolicyAttachment) -> PolicyAttachment {
+    attached.references.shrink_to_fit();
+    for reference in &mut attached.references {
+        reference.nodes.shrink_to_fit();
+    }
+    attached
 }
 
 /// Stores an entry in its slot, which is in use or the next new one.

@@ -167,7 +167,8 @@ impl NodePolicies {
     /// The groups of all policies on the node, accepted or not.
     pub(crate) fn all_groups(&self) -> impl Iterator<Item = &AttachmentGroup> {
         let rejected = self.rejected.iter().map(|r| &r.group);
-        self.groups.keys().chain(rejected)
+        let groups = self.groups.iter().map(|(group, _)| group);
+        groups.chain(rejected)
     }
 
     /// The policies that are attached for the client of a chain and not accepted.
@@ -195,7 +196,7 @@ impl NodePolicies {
     pub(super) fn applying<'n>(
         &'n self,
         chain: &'n AttachmentChain,
-    ) -> impl Iterator<Item = (&'n AttachmentGroup, &'n Vec<usize>)> {
+    ) -> impl Iterator<Item = (&'n AttachmentGroup, &'n [usize])> {
         let groups = self.groups.iter();
         groups.filter(|(group, _)| chain.includes(group))
     }

@@ -236,7 +236,7 @@ impl NodePolicies {
     /// The policies that select workloads.
     fn selecting(&self) -> Vec<usize> {
         let found = self.groups.get(&AttachmentGroup::Selecting);
-        found.cloned().unwrap_or_default()
+        found.unwrap_or_default().to_vec()
     }
 
     /// The policies that references attach, accepted or not.

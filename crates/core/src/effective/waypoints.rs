@@ -143,7 +143,7 @@ pub(super) fn services_behind_waypoints<'p>(
             settings.push((profile, waypoints));
         }
     }
-    let kind = GroupKind::new(groups::CORE, "Service");
+    let kind = GroupKind::service();
     let services = store.of_kind(&kind).map(|(service, _)| service);
     let is_behind = |service: &&NamespacedName| {
         settings.iter().any(|(profile, waypoints)| {

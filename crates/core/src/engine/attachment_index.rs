@@ -64,7 +64,7 @@ impl AttachmentIndex {
             let slots = self.by_object.entry(object.clone()).or_default();
             slots.push(slot);
         }
-        kind.table.put(slot, policy, attached);
+        kind.table.put(slot, Arc::new(policy), attached, None);
         let points = kind.table.attachment_points.get(slot);
         let points = points.or_internal("a policy").ok()?.iter();
         let nodes: Vec<NodeKey> = points.map(|(node, _)| node.clone()).collect();

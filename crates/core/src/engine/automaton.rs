@@ -43,14 +43,18 @@ pub(super) struct State {
     pub(super) root: RootKind,
     pub(super) end: Level,
     pub(super) client: Str,
-    /// The chain state of each kind; 0 for kinds without attached policies.
+    /// The chain state of each kind with attached policies, see [`ChainStates::place`]. While states are explored: of
+    /// each kind; 0 for kinds without attached policies.
     pub(super) chain_states: Box<[ChainStateId]>,
 }
 
 /// The chain states of a kind.
 #[derive(Debug, Default)]
 pub(super) struct ChainStates {
+    /// The place of the kind in the lists of states.
+    pub(super) place: usize,
     pub(super) by_id: Vec<(ChainState, Str)>,
+    /// Empty after all states were explored.
     pub(super) ids: HashMap<(ChainState, Str), ChainStateId>,
     /// The states that contain each chain state.
     pub(super) states: Vec<Vec<StateId>>,
@@ -105,12 +109,12 @@ impl Automaton {
         for (number, (chain_states, kind)) in
             self.chain_states.iter().zip(world.kinds()).enumerate()
         {
-            if chain_states.is_none() {
+            let Some(chain_states) = chain_states else {
                 continue;
-            }
+            };
             let chain_state = *state
                 .chain_states
-                .get(number)
+                .get(chain_states.place)
                 .or_internal("the chain state of a kind")?;
             let inherited_only = !reaches_effective_level(&kind.profile, state.root, state.end);
             found.push((number, chain_state, inherited_only));
@@ -138,12 +142,12 @@ impl Automaton {
     ) -> Result<Option<ChainStateId>, InternalError> {
         let state = self.states.get(state as usize).or_internal("a state")?;
         let chain_states = self.chain_states.get(kind).or_internal("a kind")?;
-        if chain_states.is_none() {
+        let Some(chain_states) = chain_states else {
             return Ok(None);
-        }
+        };
         let chain_state = state
             .chain_states
-            .get(kind)
+            .get(chain_states.place)
             .or_internal("the chain state of a kind")?;
         Ok(Some(*chain_state))
     }

@@ -79,7 +79,24 @@ impl Automaton {
         transitions.transitions.shrink_to_fit();
         let mut automaton = builder.automaton;
         automaton.transitions = Arc::new(transitions);
+        automaton.compact();
         Ok(automaton)
+    }
+
+    /// Drops what only exploring needs: most kinds have no policies, and each state had a number for each kind.
+    fn compact(&mut self) {
+        for state in &mut self.states {
+            let numbers = state.chain_states.iter().zip(&self.chain_states);
+            let used = numbers.filter(|(_, chain_states)| chain_states.is_some());
+            state.chain_states = used.map(|(number, _)| *number).collect();
+        }
+        self.states.shrink_to_fit();
+        for (place, chain_states) in self.chain_states.iter_mut().flatten().enumerate() {
+            chain_states.place = place;
+            chain_states.ids = HashMap::new();
+            chain_states.by_id.shrink_to_fit();
+            chain_states.states.shrink_to_fit();
+        }
     }
 
     /// An automaton with the start state only, in which no trie node has a transition.

@@ -174,14 +174,7 @@ impl Engine {
 
     /// Rebuilds the world from scratch. Equal profiles keep their address, so that answer keys stay equal.
     fn rebuild(&mut self) -> EngineUpdate {
-        let store = self.paths.world.store.clone();
-        let mut world = World::from_store(store, &self.paths.world.profiles);
-        for kind in &mut world.kinds {
-            let existing = self.paths.world.kind(&kind.profile.policy);
-            if let Some(existing) = existing.filter(|existing| *existing.profile == *kind.profile) {
-                Arc::make_mut(kind).profile = Arc::clone(&existing.profile);
-            }
-        }
+        let world = self.paths.world.rebuilt();
         let rebuilds = self.rebuilds + 1;
         *self = Self {
             rebuilds,
@@ -271,7 +264,8 @@ impl Replacement {
         self.needs_new_states |=
             policies.is_for_all() && !before.is_some_and(NodePolicies::is_for_all);
         let affects = |on_node: &NodePolicies| {
-            let accepted = on_node.groups.values().flatten().copied();
+            let accepted = on_node.groups.iter().flat_map(|(_, policies)| policies);
+            let accepted = accepted.copied();
             let mut all = accepted.chain(on_node.rejected.iter().map(|r| r.policy));
             all.any(|policy| slots.contains(&policy))
         };

@@ -177,7 +177,11 @@ impl<'p> FoldStep<'p> {
     }
 
     fn decompose(&self, shapes: &ShapeRules<'_>) -> MergeTree<'p> {
-        decompose(&self.block.rules, self.source, &shapes.of(self.block.name))
+        decompose(
+            self.block.rules.encoded(),
+            self.source,
+            &shapes.of(self.block.name),
+        )
     }
 }
 

@@ -1,11 +1,9 @@
 //! Fields of which several instances apply together (specification 5.11).
 
-use serde_json::{Map, Value};
-
 use super::BlockSource;
 use super::trace::LossTracer;
 use super::tree::MergeTree;
-use crate::model::{Level, Unit, at_fields};
+use crate::model::{Level, Rules, Unit};
 use crate::profile::{InstanceField, Profile};
 
 /// The instances that apply so far, for each field that has instances.
@@ -50,14 +48,14 @@ impl<'p> InstanceFold<'p> {
     pub fn accept(
         &mut self,
         (source, of, level): (usize, &BlockSource, Level),
-        rules: &Map<String, Value>,
+        rules: &Rules,
         offered: &mut MergeTree<'_>,
         mut merged: Option<&mut MergeTree<'_>>,
         tracer: &mut LossTracer<'_>,
     ) -> bool {
         let mut is_empty = false;
         for state in &mut self.0 {
-            let Some(value) = at_fields(rules, &state.field.path) else {
+            let Some(value) = rules.encoded().at_fields(&state.field.path) else {
                 continue;
             };
             let own = Accepted {

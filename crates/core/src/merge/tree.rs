@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::shape::{ItemKey, SegmentRef, Shape, ShapeRules};
-use crate::model::{Segment, Unit};
+use crate::model::{Encoded, Segment, Unit};
 
 /// A node of the tree.
 #[derive(Clone, Debug)]
@@ -49,46 +49,49 @@ pub(super) struct Items<'v> {
 
 /// Splits the rules of a block into units.
 pub(super) fn decompose<'v>(
-    rules: &'v Map<String, Value>,
+    rules: Encoded<'v>,
     source: usize,
     shapes: &ShapeRules<'_>,
 ) -> MergeTree<'v> {
     let mut position = Vec::new();
     if shapes.at(&position) == Shape::Atomic || rules.is_empty() {
-        return MergeTree::unit(Cow::Owned(Value::Object(rules.clone())), source);
+        return MergeTree::unit(Cow::Owned(rules.value()), source);
     }
     MergeTree::of_fields(fields(rules, source, shapes, &mut position))
 }
 
 fn fields<'v>(
-    rules: &'v Map<String, Value>,
+    rules: Encoded<'v>,
     source: usize,
     shapes: &ShapeRules<'_>,
     position: &mut Vec<SegmentRef<'v>>,
 ) -> BTreeMap<&'v str, MergeTree<'v>> {
     let mut result = BTreeMap::new();
-    for (name, value) in rules {
+    for (name, value) in rules.fields() {
         position.push(SegmentRef::Field(name));
-        result.insert(name.as_str(), tree(value, source, shapes, position));
+        result.insert(name, tree(value, source, shapes, position));
         position.pop();
     }
     result
 }
 
 fn tree<'v>(
-    value: &'v Value,
+    value: Encoded<'v>,
     source: usize,
     shapes: &ShapeRules<'_>,
     position: &mut Vec<SegmentRef<'v>>,
 ) -> MergeTree<'v> {
-    match (shapes.at(position), value) {
-        (Shape::Granular | Shape::Keyed(_) | Shape::Set, Value::Object(map)) if !map.is_empty() => {
-            MergeTree::of_fields(fields(map, source, shapes, position))
+    let unit = || Cow::Owned(value.value());
+    match shapes.at(position) {
+        Shape::Granular | Shape::Keyed(_) | Shape::Set
+            if value.is_object() && !value.is_empty() =>
+        {
+            MergeTree::of_fields(fields(value, source, shapes, position))
         }
-        (Shape::Keyed(keys), Value::Array(list)) => match item_keys(list, &keys) {
+        Shape::Keyed(keys) if value.is_list() => match item_keys(value, &keys) {
             Some(item_keys) => {
-                let mut items = Vec::with_capacity(list.len());
-                for (key, item) in item_keys.into_iter().zip(list) {
+                let mut items = Vec::with_capacity(item_keys.len());
+                for (key, item) in item_keys.into_iter().zip(value.items()) {
                     position.push(SegmentRef::Item(key.clone()));
                     items.push((key, tree(item, source, shapes, position)));
                     position.pop();
@@ -98,27 +101,27 @@ fn tree<'v>(
                     merged: Vec::new(),
                 })
             }
-            None => MergeTree::unit(Cow::Borrowed(value), source),
+            None => MergeTree::unit(unit(), source),
         },
-        (_, Value::Array(_)) => MergeTree::Leaf(Leaf {
+        _ if value.is_list() => MergeTree::Leaf(Leaf {
             set: shapes.is_set(position),
-            ..Leaf::new(Cow::Borrowed(value), source)
+            ..Leaf::new(unit(), source)
         }),
-        _ => MergeTree::unit(Cow::Borrowed(value), source),
+        _ => MergeTree::unit(unit(), source),
     }
 }
 
 /// Returns the keys of the items of a list. `None` if a key is missing or repeated; the list is one
 /// unit then.
-fn item_keys(list: &[Value], keys: &[String]) -> Option<Vec<ItemKey>> {
-    let mut result: Vec<ItemKey> = Vec::with_capacity(list.len());
-    for item in list {
+fn item_keys(list: Encoded<'_>, keys: &[String]) -> Option<Vec<ItemKey>> {
+    let mut result: Vec<ItemKey> = Vec::new();
+    for item in list.items() {
         let key: ItemKey = keys
             .iter()
             .map(|name| {
                 let value = item.get(name)?;
-                let scalar = !value.is_null() && !value.is_object() && !value.is_array();
-                scalar.then(|| (name.clone(), crate::model::item_value(value)))
+                let scalar = !value.is_null() && !value.is_object() && !value.is_list();
+                scalar.then(|| (name.clone(), crate::model::item_value(&value.value())))
             })
             .collect::<Option<_>>()?;
         if result.contains(&key) {

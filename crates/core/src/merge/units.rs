@@ -1,10 +1,10 @@
 //! Units of single blocks and values, without a fold.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::shape::{Schemas, ShapeRules};
 use super::tree::{decompose, without_nulls};
-use crate::model::{BlockName, Granularity, Segment, Unit};
+use crate::model::{BlockName, Granularity, Rules, Segment, Unit};
 use crate::profile::{Block, Profile};
 
 /// Returns the units of a block, by the granularity of its strategy (specification 4.3).
@@ -25,7 +25,7 @@ pub fn units_of(
     profile: &Profile,
     schemas: Schemas<'_>,
     block: BlockName,
-    rules: &Map<String, Value>,
+    rules: &Rules,
 ) -> Vec<Unit> {
     if rules.is_empty() {
         return Vec::new();
@@ -41,7 +41,7 @@ pub fn leaves_of(
     profile: &Profile,
     schemas: Schemas<'_>,
     block: BlockName,
-    rules: &Map<String, Value>,
+    rules: &Rules,
 ) -> Vec<Unit> {
     let mut shapes = ShapeRules::finest(profile, schemas).of(block);
     shapes.granularity = Granularity::Patch;
@@ -49,8 +49,8 @@ pub fn leaves_of(
     decomposed_units(&shapes, rules)
 }
 
-fn decomposed_units(shapes: &ShapeRules<'_>, rules: &Map<String, Value>) -> Vec<Unit> {
-    let tree = decompose(rules, 0, shapes);
+fn decomposed_units(shapes: &ShapeRules<'_>, rules: &Rules) -> Vec<Unit> {
+    let tree = decompose(rules.encoded(), 0, shapes);
     let mut units = Vec::new();
     tree.leaves(&mut Vec::new(), &mut |unit, _| units.push(unit));
     units

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Number, Value};
 
-use super::FieldStep;
+use super::{FieldStep, words};
 
 /// The body of an object: a JSON value as bytes, decoded when it is asked for.
 ///
@@ -86,14 +87,146 @@ impl Body {
         *self = Self::new(&value);
     }
 
+    /// The value without a copy.
+    pub fn encoded(&self) -> Encoded<'_> {
+        Encoded(self.reader())
+    }
+
     fn reader(&self) -> Reader<'_> {
         Reader(&self.0)
+    }
+}
+
+/// The rules of a block: a map of fields in compact form.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Rules(Body);
+
+impl Rules {
+    /// Encodes rules.
+    pub fn new(fields: &Map<String, Value>) -> Self {
+        let mut out = Vec::new();
+        encode_map(fields, &mut out);
+        Self(Body(out.into()))
+    }
+
+    /// Decodes the rules.
+    pub fn to_map(&self) -> Map<String, Value> {
+        match self.0.value() {
+            Value::Object(fields) => fields,
+            _ => Map::new(),
+        }
+    }
+
+    /// Reports whether there are no fields.
+    pub fn is_empty(&self) -> bool {
+        self.encoded().is_empty()
+    }
+
+    /// The rules without a copy.
+    pub fn encoded(&self) -> Encoded<'_> {
+        self.0.encoded()
+    }
+}
+
+impl fmt::Debug for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A part of an encoded value. It is read where it is: nothing is copied but what [`value`](Self::value) decodes.
+#[derive(Clone, Copy)]
+pub struct Encoded<'b>(Reader<'b>);
+
+impl<'b> Encoded<'b> {
+    /// Decodes the value.
+    pub fn value(mut self) -> Value {
+        self.0.value().unwrap_or_default()
+    }
+
+    /// Reports whether the value is null.
+    pub fn is_null(self) -> bool {
+        !self.0.is_not_null()
+    }
+
+    /// Reports whether the value is true.
+    pub fn is_true(mut self) -> bool {
+        self.0.byte() == Some(tag::TRUE)
+    }
+
+    /// Reports whether the value is an object.
+    pub fn is_object(self) -> bool {
+        self.0.content(tag::MAP).is_some()
+    }
+
+    /// Reports whether the value is a list.
+    pub fn is_list(self) -> bool {
+        self.0.content(tag::LIST).is_some()
+    }
+
+    /// Reports whether the value is an object or a list without content.
+    pub fn is_empty(self) -> bool {
+        let content = self.0.content(tag::MAP).or(self.0.content(tag::LIST));
+        content.is_some_and(|content| content.0.is_empty())
+    }
+
+    /// The value of a field of an object.
+    pub fn get(self, field: &str) -> Option<Self> {
+        Some(Self(self.0.content(tag::MAP)?.field(field)?))
+    }
+
+    /// The value at a path of one or more fields.
+    pub fn at_fields(self, path: &[String]) -> Option<Self> {
+        let found = path.iter().try_fold(self, |value, name| value.get(name));
+        found.filter(|_| !path.is_empty())
+    }
+
+    /// The fields of an object, sorted by name; nothing of any other value.
+    pub fn fields(self) -> impl Iterator<Item = (&'b str, Self)> {
+        let mut rest = self.0.content(tag::MAP).unwrap_or(Reader(&[]));
+        std::iter::from_fn(move || {
+            let name = rest.text()?;
+            let value = Self(rest);
+            rest.skip()?;
+            Some((name, value))
+        })
+    }
+
+    /// The items of a list; nothing of any other value.
+    pub fn items(self) -> impl Iterator<Item = Self> {
+        let mut rest = self.0.content(tag::LIST).unwrap_or(Reader(&[]));
+        std::iter::from_fn(move || {
+            let value = Self(rest);
+            rest.skip()?;
+            Some(value)
+        })
     }
 }
 
 impl From<Value> for Body {
     fn from(value: Value) -> Self {
         Self::new(&value)
+    }
+}
+
+impl Serialize for Body {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.encoded().serialize(serializer)
+    }
+}
+
+impl Serialize for Encoded<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut reader = self.0;
+        match reader.byte() {
+            Some(tag::FALSE) => serializer.serialize_bool(false),
+            Some(tag::TRUE) => serializer.serialize_bool(true),
+            Some(tag::LIST) => serializer.collect_seq(self.items()),
+            Some(tag::MAP) => serializer.collect_map(self.fields()),
+            Some(tag::STRING) => serializer.serialize_str(reader.text().unwrap_or_default()),
+            // Numbers and null, which need no memory.
+            _ => self.value().serialize(serializer),
+        }
     }
 }
 
@@ -117,13 +250,17 @@ fn encode(value: &Value, out: &mut Vec<u8>) {
         Value::Array(items) => encode_sized(tag::LIST, out, |out| {
             items.iter().for_each(|item| encode(item, out));
         }),
-        Value::Object(fields) => encode_sized(tag::MAP, out, |out| {
-            for (name, value) in fields {
-                encode_text(name, out);
-                encode(value, out);
-            }
-        }),
+        Value::Object(fields) => encode_map(fields, out),
     }
+}
+
+fn encode_map(fields: &Map<String, Value>, out: &mut Vec<u8>) {
+    encode_sized(tag::MAP, out, |out| {
+        for (name, value) in fields {
+            encode_text(name, out);
+            encode(value, out);
+        }
+    });
 }
 
 fn encode_number(number: &Number, out: &mut Vec<u8>) {
@@ -150,8 +287,12 @@ fn encode_sized(tag: u8, out: &mut Vec<u8>, content: impl FnOnce(&mut Vec<u8>)) 
     out.splice(start..start, size);
 }
 
+/// Appends a text: twice its length and its bytes, or one more than twice the number of a common word.
 fn encode_text(text: &str, out: &mut Vec<u8>) {
-    encode_length(text.len() as u64, out);
+    if let Some(number) = words::number(text) {
+        return encode_length(2 * number + 1, out);
+    }
+    encode_length(2 * text.len() as u64, out);
     out.extend_from_slice(text.as_bytes());
 }
 
@@ -200,7 +341,15 @@ impl<'b> Reader<'b> {
     }
 
     fn text(&mut self) -> Option<&'b str> {
-        std::str::from_utf8(self.sized()?).ok()
+        std::str::from_utf8(self.text_bytes()?).ok()
+    }
+
+    fn text_bytes(&mut self) -> Option<&'b [u8]> {
+        let number = self.number()?;
+        match number % 2 {
+            0 => self.take(usize::try_from(number / 2).ok()?),
+            _ => words::word(number / 2).map(str::as_bytes),
+        }
     }
 
     fn fixed(&mut self) -> Option<[u8; 8]> {
@@ -244,6 +393,9 @@ impl<'b> Reader<'b> {
             }
             tag::SIGNED | tag::FLOAT => {
                 self.fixed()?;
+            }
+            tag::STRING => {
+                self.text_bytes()?;
             }
             _ => {
                 self.sized()?;
@@ -299,7 +451,7 @@ impl<'b> Reader<'b> {
                 .content(tag::MAP)
                 .and_then(|fields| fields.field(field));
             let is_text = found.is_some_and(|mut found| {
-                found.byte() == Some(tag::STRING) && found.sized() == Some(text.as_bytes())
+                found.byte() == Some(tag::STRING) && found.text_bytes() == Some(text.as_bytes())
             });
             if is_text {
                 return Some(item);
@@ -318,7 +470,7 @@ impl<'b> Reader<'b> {
 
     /// Goes to the value of a field of a map.
     fn field(mut self, name: &str) -> Option<Self> {
-        while self.sized()? != name.as_bytes() {
+        while self.text_bytes()? != name.as_bytes() {
             self.skip()?;
         }
         Some(self)
@@ -344,12 +496,22 @@ mod tests {
             json!("é\u{0}\n"),
             json!([]),
             json!({}),
-            json!([[], {}, [1, [2]], "x".repeat(300)]),
+            json!([
+                [],
+                {},
+                [1, [2]],
+                "x".repeat(300),
+                "metadata",
+                "metadata2",
+                ""
+            ]),
             json!({"a": {"b": [{"c": 1}, {"c": false}]}, "": null, "z": -3.5e300}),
         ];
         for value in values {
             assert_eq!(Body::new(&value).value(), value, "{value}");
             assert_eq!(Body::new(&value).value().to_string(), value.to_string());
+            let text = serde_json::to_string(&Body::new(&value)).unwrap();
+            assert_eq!(text, value.to_string());
         }
     }
 
@@ -412,6 +574,40 @@ mod tests {
             }
             let expected = at_path(&value, &steps, None).is_some_and(|value| !value.is_null());
             assert_eq!(body.is_set(&steps), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn encoded_values_are_read_in_place() {
+        let value = json!({"a": [1, {"b": "two"}], "c": null, "d": true, "e": {}, "f": []});
+        let Value::Object(fields) = &value else {
+            panic!("{value}");
+        };
+        let rules = Rules::new(fields);
+        assert_eq!(rules.to_map(), *fields);
+        assert!(!rules.is_empty() && Rules::new(&Map::new()).is_empty());
+        let encoded = rules.encoded();
+        let read: Map<String, Value> = encoded
+            .fields()
+            .map(|(name, value)| (name.to_owned(), value.value()))
+            .collect();
+        assert_eq!(read, *fields);
+        let items: Vec<Value> = encoded
+            .get("a")
+            .unwrap()
+            .items()
+            .map(Encoded::value)
+            .collect();
+        assert_eq!(Value::Array(items), value["a"]);
+        for (name, field) in encoded.fields() {
+            let value = &value[name];
+            assert_eq!(field.is_null(), value.is_null());
+            assert_eq!(field.is_true(), *value == Value::Bool(true));
+            assert_eq!(field.is_object(), value.is_object());
+            assert_eq!(field.is_list(), value.is_array());
+            assert_eq!(field.is_empty(), *value == json!({}) || *value == json!([]));
+            assert!(field.get("b").is_none() && field.fields().count() == 0);
+            assert_eq!(field.items().count(), value.as_array().map_or(0, Vec::len));
         }
     }
 

@@ -22,8 +22,9 @@ mod unit;
 mod unit_tree;
 mod unknown;
 mod value;
+mod words;
 
-pub use body::Body;
+pub use body::{Body, Encoded, Rules};
 pub use change::{Change, KindState, SourceState};
 pub use chunked_vec::ChunkedVec;
 pub use condition::{Outcome, PathErrorReason};
@@ -36,7 +37,7 @@ pub use index_vec::{Id, IndexVec};
 pub use internal::{InternalError, OrInternal};
 pub use level::{Level, NodeKey, Section};
 pub use nearest::nearest;
-pub use object::{GroupKind, Object, ObjectKey, Str, Timestamp, groups};
+pub use object::{GroupKind, KindNames, Object, ObjectKey, Str, Timestamp, groups};
 pub use path::{
     BackendStep, DelegatingRules, ListenerSetStep, MAX_DELEGATIONS, PathName, PathPrefix,
     PathSyntaxError, Root, RouteStep, RuleStep, TrafficPath,

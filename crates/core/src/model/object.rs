@@ -1,8 +1,10 @@
 //! Kubernetes objects: a key, the metadata that rules need, and the body.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
 
@@ -34,9 +36,14 @@ const TARGET_FIELDS: [&str; 3] = ["targetRef", "targetRefs", "targetSelectors"];
 /// checkpoint keeps it.
 const TARGETS_ONLY: &str = "entail.dev/targets-only";
 
-/// A resource kind, independent of its version.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct GroupKind {
+/// A resource kind, independent of its version. Nearly everything has one, so it is a pointer to the names, which
+/// clones share.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct GroupKind(Arc<KindNames>);
+
+/// The names of a [`GroupKind`].
+#[derive(Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KindNames {
     /// API group; empty for the core group.
     pub group: Str,
     /// Kind, as in `HTTPRoute`.
@@ -81,13 +88,36 @@ pub struct Object {
     pub unreadable: Option<Str>,
 }
 
+impl Deref for GroupKind {
+    type Target = KindNames;
+
+    fn deref(&self) -> &KindNames {
+        &self.0
+    }
+}
+
+impl Ord for GroupKind {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match Arc::ptr_eq(&self.0, &other.0) {
+            true => Ordering::Equal,
+            false => self.0.cmp(&other.0),
+        }
+    }
+}
+
+impl PartialOrd for GroupKind {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 impl GroupKind {
     /// Creates a kind from its parts.
     pub fn new(group: impl Into<Str>, kind: impl Into<Str>) -> Self {
-        Self {
+        Self(Arc::new(KindNames {
             group: group.into(),
             kind: kind.into(),
-        }
+        }))
     }
 
     /// Parses `Kind.group`, or `Kind` for the core group.
@@ -119,6 +149,20 @@ impl GroupKind {
         let rest = other.kind.strip_prefix(&*self.kind);
         self.group == other.group
             && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+    }
+
+    /// Returns the kind Service, with shared names: that of most backends.
+    pub fn service() -> Self {
+        static SERVICE: LazyLock<GroupKind> =
+            LazyLock::new(|| GroupKind::new(groups::CORE, "Service"));
+        SERVICE.clone()
+    }
+
+    /// Returns the kind Gateway, with shared names: that of most parents.
+    pub fn gateway() -> Self {
+        static GATEWAY: LazyLock<GroupKind> =
+            LazyLock::new(|| GroupKind::new(groups::GATEWAY, "Gateway"));
+        GATEWAY.clone()
     }
 
     /// Returns the kind Secret.

@@ -9,7 +9,7 @@ use super::document::LimitDoc;
 use super::policy::Block;
 use super::settings::dotted_list;
 use super::{EffectiveTarget, EmptyBehavior, PolicyClass, Profile, TargetKinds, matches_pattern};
-use crate::model::{Granularity, GroupKind, Level, Str, Strategy, Unit, groups};
+use crate::model::{Encoded, Granularity, GroupKind, Level, Rules, Str, Strategy, Unit, groups};
 
 /// The number of limits that a profile can have.
 const MAX_LIMITS: usize = 16;
@@ -306,7 +306,8 @@ impl Limit {
 
     /// Removes everything from a block that is no rule.
     fn apply(&self, profile: &Profile, block: &mut Block) {
-        block.rules = keep(&block.rules, &self.fields);
+        let rules = keep(block.rules.encoded(), &self.fields);
+        block.rules = Rules::new(&rules);
         let fields: Vec<Unit> = self
             .fields
             .iter()
@@ -319,8 +320,8 @@ impl Limit {
         let transparent =
             profile.class != PolicyClass::Direct && profile.empty == EmptyBehavior::Transparent;
         let empty = match transparent {
-            true => super::read::is_empty(profile, &block.rules),
-            false => block.rules.is_empty(),
+            true => super::read::is_empty(profile, &rules),
+            false => rules.is_empty(),
         };
         block.participates &= !empty;
     }
@@ -390,7 +391,7 @@ pub(super) fn other_field<'r>(
     if fields.is_empty() {
         return None;
     }
-    let kept = keep(rules, fields);
+    let kept = keep(Rules::new(rules).encoded(), fields);
     let other = rules
         .iter()
         .find(|(name, value)| kept.get(*name) != Some(value));
@@ -398,9 +399,9 @@ pub(super) fn other_field<'r>(
 }
 
 /// The rules at `fields`. An object above a field is opened; a null above it deletes the field, too.
-fn keep(rules: &Map<String, Value>, fields: &[Vec<String>]) -> Map<String, Value> {
+fn keep(rules: Encoded<'_>, fields: &[Vec<String>]) -> Map<String, Value> {
     let mut kept = Map::new();
-    for (name, value) in rules {
+    for (name, value) in rules.fields() {
         let mut below = Vec::new();
         let mut whole = false;
         for field in fields {
@@ -413,11 +414,11 @@ fn keep(rules: &Map<String, Value>, fields: &[Vec<String>]) -> Map<String, Value
             }
         }
         if whole || (value.is_null() && !below.is_empty()) {
-            kept.insert(name.clone(), value.clone());
-        } else if let Some(object) = value.as_object() {
-            let inner = keep(object, &below);
+            kept.insert(name.to_owned(), value.value());
+        } else {
+            let inner = keep(value, &below);
             if !inner.is_empty() {
-                kept.insert(name.clone(), Value::Object(inner));
+                kept.insert(name.to_owned(), Value::Object(inner));
             }
         }
     }
@@ -563,7 +564,8 @@ mod tests {
                 json!({"a": {"b": 1, "c": 2}, "f": {}}),
             ),
         ] {
-            let kept = keep(rules.as_object().unwrap(), &fields(&list));
+            let rules = Rules::new(rules.as_object().unwrap());
+            let kept = keep(rules.encoded(), &fields(&list));
             assert_eq!(Value::Object(kept), expected, "{list:?}");
         }
     }

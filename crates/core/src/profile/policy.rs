@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::expr::Expression;
 use crate::model::{
-    BlockName, GroupKind, LabelSelector, Object, ObjectKey, Segment, Str, Strategy, Unit,
+    BlockName, Encoded, GroupKind, LabelSelector, Object, ObjectKey, Rules, Segment, Str, Strategy,
+    Unit,
 };
 
 /// A policy, parsed according to the profile of its kind.
@@ -18,9 +19,9 @@ pub struct Policy {
     pub object: Arc<Object>,
     /// Sort keys that precede age in the order of establishment; smaller is more established
     /// (specification 4.5).
-    pub order: Vec<i128>,
+    pub order: Box<[i128]>,
     /// The references, in the order of the policy.
-    pub references: Vec<Reference>,
+    pub references: Box<[Reference]>,
     /// The blocks: bare rules first, then defaults, then overrides (specification 11.10).
     pub blocks: Vec<Block>,
     /// Why the whole policy is Invalid; `None` if it is valid (specification 3.4).
@@ -31,11 +32,11 @@ pub struct Policy {
     /// Whether the policy selects workloads, which are not nodes (specification 3.1).
     pub selects_workloads: bool,
     /// Warnings about unusual but harmless content.
-    pub warnings: Vec<String>,
+    pub warnings: Box<[String]>,
     /// The objects that the rules reference, as far as the profile names the references (specification 5.7).
     pub named_objects: Vec<ObjectKey>,
     /// Why the policy is not accepted, if some of these objects are missing.
-    pub missing: Option<MissingObjects>,
+    pub missing: Option<Box<MissingObjects>>,
 }
 
 /// Why a policy that references missing objects is not accepted (specification 5.7).
@@ -116,7 +117,7 @@ pub struct Block {
     /// Name of the block.
     pub name: BlockName,
     /// The rules, without targeting, strategy and block fields.
-    pub rules: Map<String, Value>,
+    pub rules: Rules,
     /// Source of the strategy.
     pub strategy: StrategySource,
     /// The condition (specification 5.4).
@@ -153,16 +154,16 @@ impl Block {
 
 impl MissingReference {
     /// Reports whether requests pass without the value, by the rules that hold it.
-    pub fn fails_open(&self, rules: &Map<String, Value>) -> bool {
+    pub fn fails_open(&self, rules: &Rules) -> bool {
         let Some(Unit(place)) = &self.fail_open else {
             return false;
         };
-        value_at(rules, place) == Some(&Value::Bool(true))
+        encoded_at(rules, place).is_some_and(Encoded::is_true)
     }
 
     /// Reports whether rules hold the reference, or the list that it is in.
-    pub fn is_in(&self, rules: &Map<String, Value>) -> bool {
-        value_at(rules, &self.unit.0).is_some()
+    pub fn is_in(&self, rules: &Rules) -> bool {
+        encoded_at(rules, &self.unit.0).is_some()
     }
 
     /// The place of the object that holds the boolean.
@@ -174,16 +175,16 @@ impl MissingReference {
 
 impl UncheckedReference {
     /// Reports whether rules hold the reference, or the list that it is in.
-    pub fn is_in(&self, rules: &Map<String, Value>) -> bool {
-        value_at(rules, &self.unit.0).is_some()
+    pub fn is_in(&self, rules: &Rules) -> bool {
+        encoded_at(rules, &self.unit.0).is_some()
     }
 
     /// Reports whether requests pass without the value, by the rules that hold it.
-    pub fn fails_open(&self, rules: &Map<String, Value>) -> bool {
+    pub fn fails_open(&self, rules: &Rules) -> bool {
         let Some(Unit(place)) = &self.fail_open else {
             return true;
         };
-        value_at(rules, place) == Some(&Value::Bool(true))
+        encoded_at(rules, place).is_some_and(Encoded::is_true)
     }
 }
 
@@ -220,6 +221,18 @@ impl Policy {
     pub fn is_invalid(&self) -> bool {
         self.invalid.is_some()
     }
+}
+
+/// The value at a place of fields; `None` for the place of the rules themselves.
+fn encoded_at<'r>(rules: &'r Rules, place: &[Segment]) -> Option<Encoded<'r>> {
+    let mut value = rules.encoded();
+    for segment in place {
+        let Segment::Field(name) = segment else {
+            return None;
+        };
+        value = value.get(name)?;
+    }
+    (!place.is_empty()).then_some(value)
 }
 
 /// The value at a place of fields.

@@ -9,8 +9,8 @@ use super::policy::{Block, Policy, StrategySource};
 use super::{EmptyBehavior, OrderRule, OrderSource, PolicyClass, Profile, StrategyField};
 use crate::expr::Expression;
 use crate::model::{
-    BlockName, FieldStep, Granularity, GroupKind, Object, Segment, Strategy, Unit, at_fields,
-    at_path, groups, is_unset,
+    BlockName, FieldStep, Granularity, GroupKind, Object, Rules, Segment, Strategy, Unit,
+    at_fields, at_path, groups, is_unset,
 };
 
 /// Targeting fields, which are never rules (specification 5.1).
@@ -29,8 +29,7 @@ pub fn read_policy(profile: &Profile, object: &Arc<Object>) -> Policy {
     let mut warnings = Vec::new();
     let body = object.body.value();
     let spec = body.get("spec").unwrap_or(&Value::Null);
-    let (mut references, wrong) = super::references::read(profile, spec, &mut warnings);
-    references.shrink_to_fit();
+    let (references, wrong) = super::references::read(profile, spec, &mut warnings);
     let mut blocks = blocks(profile, object, &body);
     if let Ok(blocks) = &mut blocks {
         blocks.shrink_to_fit();
@@ -45,7 +44,7 @@ pub fn read_policy(profile: &Profile, object: &Arc<Object>) -> Policy {
             .iter()
             .map(|rule| order_key(rule, object, &body))
             .collect(),
-        references,
+        references: references.into(),
         blocks: blocks.unwrap_or_default(),
         invalid,
         untrusted: match profile.ignores_deleted && is_being_deleted(&body) {
@@ -59,7 +58,7 @@ pub fn read_policy(profile: &Profile, object: &Arc<Object>) -> Policy {
             .workload_selector
             .as_ref()
             .is_some_and(|path| !is_unset(at_path(&body, path, None))),
-        warnings,
+        warnings: warnings.into(),
         named_objects: Vec::new(),
         missing: None,
     }
@@ -266,7 +265,7 @@ fn block(
             }
             EmptyBehavior::Transparent => !is_empty(profile, &rules),
         },
-        rules,
+        rules: Rules::new(&rules),
         strategy: match profile.strategy_choice.annotation {
             Some(_) => StrategySource::ByAnnotation(strategy),
             None => StrategySource::Fixed(strategy),

@@ -197,7 +197,12 @@ fn kind_of(
                 .map_or(groups::CORE, |k| &k.group),
         },
     };
-    Some(super::read::normalize_kind(group, kind))
+    let mut known = listed.iter().map(|target| &target.kind);
+    let shared = known.find(|known| known.is(group, kind));
+    Some(shared.map_or_else(
+        || super::read::normalize_kind(group, kind),
+        |shared| shared.clone().canonical(),
+    ))
 }
 
 /// Parses the namespaces that a selector covers.

@@ -32,22 +32,22 @@ pub struct ServicePorts(pub Vec<(Option<Str>, u16)>);
 impl Projection {
     /// Projects an object. The API version does not matter.
     pub fn of(key: &ObjectKey, object: &Object) -> Self {
-        let spec = &object.body.get("spec").unwrap_or_default();
+        // Policies have no projection, so that theirs is not decoded.
+        let spec = || object.body.get("spec").unwrap_or_default();
         let namespace = &key.namespace;
         match (&*key.kind.group, &*key.kind.kind) {
             (groups::GATEWAY, "GatewayClass") => {
-                Projection::GatewayClass(text(spec, "controllerName").unwrap_or_default().into())
+                Projection::GatewayClass(text(&spec(), "controllerName").unwrap_or_default().into())
             }
-            (groups::GATEWAY, "Gateway") => Projection::Gateway(Gateway::read(spec)),
+            (groups::GATEWAY, "Gateway") => Projection::Gateway(Gateway::read(&spec())),
             (groups::GATEWAY, "ListenerSet") => {
-                Projection::ListenerSet(ListenerSet::read(spec, namespace))
+                Projection::ListenerSet(ListenerSet::read(&spec(), namespace))
             }
-            (groups::GATEWAY, "ReferenceGrant") => Projection::Grant(Grant::read(spec)),
-            (groups::CORE, "Service") => Projection::Service(ServicePorts::read(spec)),
+            (groups::GATEWAY, "ReferenceGrant") => Projection::Grant(Grant::read(&spec())),
+            (groups::CORE, "Service") => Projection::Service(ServicePorts::read(&spec())),
             _ => match super::route_kind(&key.kind) {
                 Some(row) => {
-                    let service = GroupKind::new(groups::CORE, "Service");
-                    Projection::Route(Route::read(row, spec, namespace, &service))
+                    Projection::Route(Route::read(row, &spec(), namespace, &GroupKind::service()))
                 }
                 None => Projection::Other,
             },

@@ -66,7 +66,7 @@ pub struct Route {
     /// Hostnames in lower case; an empty list matches all hosts.
     pub hostnames: Vec<Str>,
     /// The parentRefs, in order.
-    pub parents: Vec<ParentRef>,
+    pub parents: Box<[ParentRef]>,
     /// The rules, in order.
     pub rules: Vec<Rule>,
 }
@@ -92,9 +92,9 @@ pub struct Rule {
     /// The name; `None` if the rule has none or an earlier rule has the same name.
     pub name: Option<Str>,
     /// The backendRefs, in order.
-    pub backends: Vec<BackendRef>,
+    pub backends: Box<[BackendRef]>,
     /// The ExtensionRef filters, in order.
-    pub extensions: Vec<ExtensionRef>,
+    pub extensions: Box<[ExtensionRef]>,
 }
 
 /// A backendRef.
@@ -109,7 +109,7 @@ pub struct BackendRef {
     /// `port`.
     pub port: Option<u16>,
     /// The ExtensionRef filters, in order.
-    pub extensions: Vec<ExtensionRef>,
+    pub extensions: Box<[ExtensionRef]>,
 }
 
 /// An ExtensionRef filter, which references an object in the namespace of the route.
@@ -142,7 +142,7 @@ impl Route {
     pub(super) fn read(
         row: &RouteKind,
         spec: &Value,
-        namespace: &str,
+        namespace: &Str,
         backend: &GroupKind,
     ) -> Self {
         let rules = match spec.get("rules") {
@@ -163,8 +163,7 @@ impl Route {
             parents: list(spec, "parentRefs")
                 .iter()
                 .filter_map(|p| parent(p, namespace))
-                .collect::<Box<[ParentRef]>>()
-                .into_vec(),
+                .collect(),
             rules,
         }
     }
@@ -180,20 +179,20 @@ impl Route {
 impl BackendRef {
     /// Reads a backendRef of a route in `namespace`. Returns `None` if it has no valid name.
     /// `default` is the kind if it names none.
-    pub fn read(value: &Value, namespace: &str, default: &GroupKind) -> Option<Self> {
+    pub fn read(value: &Value, namespace: &Str, default: &GroupKind) -> Option<Self> {
         let group = value.get("group").and_then(Value::as_str);
         let (group, kind) = match (group, text(value, "kind")) {
             (None | Some(""), None) => (&*default.group, &*default.kind),
             (group, kind) => (group.unwrap_or_default(), kind.unwrap_or("Service")),
         };
-        let namespace = text(value, "namespace").unwrap_or(namespace);
+        let namespace = namespace_of(value, namespace);
         let name = text(value, "name").filter(|n| is_name(n))?;
-        (is_name(namespace) && is_name(kind)).then(|| Self {
+        (is_name(&namespace) && is_name(kind)).then(|| Self {
             kind: match default.is(group, kind) {
                 true => default.clone(),
                 false => GroupKind::new(group, kind),
             },
-            namespace: namespace.into(),
+            namespace,
             name: name.into(),
             port: number(value, "port"),
             extensions: extensions(value),
@@ -311,21 +310,32 @@ fn picked(value: &Value, names: &[&str]) -> Value {
     Value::Object(kept)
 }
 
-fn parent(value: &Value, namespace: &str) -> Option<ParentRef> {
+fn parent(value: &Value, namespace: &Str) -> Option<ParentRef> {
     let group = value.get("group").and_then(Value::as_str);
     let kind = text(value, "kind").unwrap_or("Gateway");
     let group = group.unwrap_or(groups::GATEWAY);
     Some(ParentRef {
-        kind: GroupKind::new(group, kind).canonical(),
-        namespace: text(value, "namespace").unwrap_or(namespace).into(),
+        kind: match (group, kind) {
+            (groups::GATEWAY, "Gateway") => GroupKind::gateway(),
+            _ => GroupKind::new(group, kind).canonical(),
+        },
+        namespace: namespace_of(value, namespace),
         name: text(value, "name")?.into(),
         section: text(value, "sectionName").map(Into::into),
         port: number(value, "port"),
     })
 }
 
+/// The namespace of a reference: that of the route if it names none. The names of equal ones are shared.
+fn namespace_of(reference: &Value, of_route: &Str) -> Str {
+    match text(reference, "namespace") {
+        Some(other) if *other != **of_route => other.into(),
+        _ => of_route.clone(),
+    }
+}
+
 /// Reads the rules of a route, in order. If rules repeat a name, only the first one keeps it.
-fn rules(values: &[Value], namespace: &str, backend: &GroupKind) -> Vec<Rule> {
+fn rules(values: &[Value], namespace: &Str, backend: &GroupKind) -> Vec<Rule> {
     let mut rules: Vec<Rule> = Vec::with_capacity(values.len());
     for value in values {
         let name = text(value, "name")
@@ -336,8 +346,7 @@ fn rules(values: &[Value], namespace: &str, backend: &GroupKind) -> Vec<Rule> {
             backends: list(value, "backendRefs")
                 .iter()
                 .filter_map(|b| BackendRef::read(b, namespace, backend))
-                .collect::<Box<[BackendRef]>>()
-                .into_vec(),
+                .collect(),
             extensions: extensions(value),
         });
     }
@@ -345,7 +354,7 @@ fn rules(values: &[Value], namespace: &str, backend: &GroupKind) -> Vec<Rule> {
 }
 
 /// The ExtensionRef filters of a rule or of a backendRef.
-fn extensions(value: &Value) -> Vec<ExtensionRef> {
+fn extensions(value: &Value) -> Box<[ExtensionRef]> {
     let filters = list(value, "filters").iter();
     filters.filter_map(extension).collect()
 }
@@ -401,7 +410,7 @@ mod tests {
         Route::read(
             &ROUTE_KINDS[0],
             &object.body.value()["spec"],
-            "ns",
+            &"ns".into(),
             &service,
         )
     }

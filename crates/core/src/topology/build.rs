@@ -28,7 +28,7 @@ pub(crate) fn service<'s>(
     namespace: &str,
     name: &str,
 ) -> Option<&'s ServicePorts> {
-    let kind = GroupKind::new(groups::CORE, "Service");
+    let kind = GroupKind::service();
     match &store
         .get(&ObjectKey::new(kind, namespace, name))?
         .projection
@@ -179,6 +179,7 @@ impl Topology {
                 backend.reference = backend.reference.or(filtered);
             }
         }
+        backends.shrink_to_fit();
         RuleNode {
             node,
             name: rule.name.clone(),

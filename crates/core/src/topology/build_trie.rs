@@ -33,7 +33,7 @@ impl Topology {
     /// Builds the trie of all paths.
     pub fn trie(&self) -> PathTrie {
         let mut kinds: HashMap<&GroupKind, Str> = HashMap::new();
-        for key in &self.nodes {
+        for key in self.nodes.iter() {
             let kind = &key.object.kind;
             kinds.entry(kind).or_insert_with(|| kind.short_name());
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{NodeId, Topology};
-use crate::model::{GroupKind, NodeKey, ObjectKey, Str, groups};
+use crate::model::{GroupKind, NodeKey, ObjectKey, Str};
 use crate::store::NamespacedName;
 
 /// A Service that some route names as its parent, or that has a waypoint.
@@ -79,7 +79,7 @@ impl Topology {
     /// Makes a Service a mesh root, because it has a waypoint (specification 1.3, 2.12).
     pub(crate) fn add_mesh_root(&mut self, service: &NamespacedName) {
         let (namespace, name) = service.clone();
-        let key = ObjectKey::new(GroupKind::new(groups::CORE, "Service"), namespace, name);
+        let key = ObjectKey::new(GroupKind::service(), namespace, name);
         let node = self.intern(NodeKey::whole(key));
         let root = self.roots.entry(service.clone());
         root.or_insert_with(|| MeshRoot::new(node));

@@ -13,6 +13,7 @@ pub(crate) mod hostname;
 mod list_paths;
 mod locate;
 pub(crate) mod mesh;
+mod node_keys;
 mod parent_ref;
 mod ports;
 mod streams;
@@ -28,6 +29,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::{HashMap, HashSet};
 
+use self::node_keys::NodeKeys;
 use crate::model::{Level, NodeKey, ObjectKey, OrInternal, PathErrorReason, Section, Str};
 use crate::store::NamespacedName;
 
@@ -38,8 +40,7 @@ pub struct NodeId(u32);
 /// The nodes of a store and how paths connect them.
 #[derive(Debug, Default)]
 pub struct Topology {
-    pub(crate) nodes: Vec<NodeKey>,
-    pub(crate) ids: HashMap<NodeKey, NodeId>,
+    pub(crate) nodes: NodeKeys,
     pub(crate) namespaces: BTreeMap<Str, NodeId>,
     /// The labels of namespaces, for selectors.
     pub(crate) labels: BTreeMap<Str, BTreeMap<String, String>>,
@@ -233,7 +234,7 @@ impl Topology {
 
     /// Finds the node with a key.
     pub fn node(&self, key: &NodeKey) -> Option<NodeId> {
-        self.ids.get(key).copied()
+        self.nodes.number(key)
     }
 
     /// The sections of an object that references can name, by the node of the whole object.
@@ -245,7 +246,7 @@ impl Topology {
                 && key.object.namespace == object.namespace
                 && key.object.kind == object.kind
         };
-        let nodes = (0..).map(NodeId).zip(&self.nodes);
+        let nodes = (0..).map(NodeId).zip(self.nodes.iter());
         let parts = nodes.filter(|(_, key)| is_part(key));
         parts.map(|(node, _)| node).collect()
     }
@@ -357,14 +358,12 @@ impl Topology {
         self.intern(key)
     }
 
+    /// Frees the space that is kept for more nodes.
+    pub(crate) fn shrink(&mut self) {
+        self.nodes.shrink();
+    }
+
     fn intern(&mut self, key: NodeKey) -> NodeId {
-        if let Some(&id) = self.ids.get(&key) {
-            return id;
-        }
-        // 4 billion nodes do not fit into memory; the last number would be shared.
-        let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        self.nodes.push(key.clone());
-        self.ids.insert(key, id);
-        id
+        self.nodes.add(key)
     }
 }
