@@ -44,7 +44,8 @@ struct Hidden {
 impl Hidden {
     /// Whether the part is the whole.
     fn is_empty(&self) -> bool {
-        self.objects.is_empty() && self.context.hidden.is_empty()
+        let context = &self.context;
+        self.objects.is_empty() && context.hidden.is_empty() && context.grants.is_empty()
     }
 }
 
@@ -184,13 +185,14 @@ fn hidden_objects(snapshot: &Snapshot, visibility: &dyn Visibility) -> Result<Hi
     visibility.prepare(&candidates);
     candidates.retain(|key| !visibility.includes_object(key));
     visibility.budget().check()?;
-    // Namespaces and grants stay where something else does, and above visible paths.
+    // Namespaces stay where something else does, and above visible paths. Grants stay: what they permit holds for
+    // visible objects, too.
     let mut kept = kept_namespaces(world, &candidates);
     kept.extend(acting.namespaces.iter().map(|name| &**name));
     let mut grants = Vec::new();
     candidates.retain(|key| match &*key.kind.kind {
         "Namespace" if key.kind.is(groups::CORE, "Namespace") => !kept.contains(&*key.name),
-        "ReferenceGrant" if kept.contains(&*key.namespace) => {
+        "ReferenceGrant" => {
             grants.push(key.clone());
             false
         }

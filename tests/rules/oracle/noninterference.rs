@@ -155,7 +155,10 @@ fn hidden_documents(documents: &[Value], whole: &Snapshot, rights: &Rights) -> V
         referring.iter().any(|text| text.contains(&name))
     };
     // So does it of a grant that it needs.
-    let crossing: BTreeSet<&str> = documents.iter().flat_map(namespaces_of_targets).collect();
+    let crossing: BTreeSet<&str> = documents
+        .iter()
+        .flat_map(namespaces_of_references)
+        .collect();
     let is_needed = |document: &Value| {
         let namespace = document["metadata"]["namespace"].as_str();
         document["kind"] == "ReferenceGrant" && namespace.is_some_and(|ns| crossing.contains(ns))
@@ -223,20 +226,18 @@ fn references_of(document: &Value) -> Option<String> {
     is_policy.then(|| Value::Object(spec).to_string())
 }
 
-/// The other namespaces in which a policy has targets.
-fn namespaces_of_targets(document: &Value) -> Vec<&str> {
+/// The other namespaces to which the spec of an object refers.
+fn namespaces_of_references(document: &Value) -> Vec<&str> {
     let own = document["metadata"]["namespace"].as_str();
-    let spec = document["spec"].as_object().into_iter().flatten();
-    let targets = spec.filter(|(field, _)| field.starts_with("target"));
-    let targets = targets.flat_map(|(_, value)| match value.as_array() {
-        Some(list) => list.iter().collect(),
-        None => vec![value],
-    });
-    let names = targets.filter_map(|target| {
-        let is_namespace = target["kind"] == "Namespace";
-        target[if is_namespace { "name" } else { "namespace" }].as_str()
-    });
-    names.filter(|name| Some(*name) != own).collect()
+    let (mut names, mut pending) = (Vec::new(), vec![&document["spec"]]);
+    while let Some(value) = pending.pop() {
+        let is_namespace = value["kind"] == "Namespace";
+        names.extend(value[if is_namespace { "name" } else { "namespace" }].as_str());
+        pending.extend(value.as_object().into_iter().flat_map(|map| map.values()));
+        pending.extend(value.as_array().into_iter().flatten());
+    }
+    names.retain(|name| Some(*name) != own);
+    names
 }
 
 /// Whether a policy lost a conflict. It acts on the policies that it conflicts with, which name it.
@@ -435,11 +436,12 @@ fn explanation_pages(
 }
 
 /// Worlds that once told what they hide.
-const TOLD: [u64; 28] = [
+const TOLD: [u64; 36] = [
     9_000_541, 9_000_748, 9_001_384, 9_001_388, 9_001_522, 9_001_532, 9_001_799, 9_001_856,
     9_002_089, 9_002_446, 9_002_594, 9_003_315, 9_003_947, 20_000_163, 20_000_189, 20_000_259,
     20_001_110, 20_001_207, 20_001_898, 20_002_670, 20_002_927, 20_003_093, 20_003_124, 20_003_154,
-    20_003_186, 60_000_267, 60_001_580, 60_003_330,
+    20_003_186, 60_000_267, 60_001_580, 60_003_330, 80_000_530, 80_002_361, 80_008_373, 80_011_445,
+    80_013_862, 80_015_813, 80_016_582, 80_018_417,
 ];
 
 #[test]

@@ -224,6 +224,13 @@ impl Store {
         self.objects_in_namespace(namespace) > grants.copied().unwrap_or_default()
     }
 
+    /// Whether a namespace exists because of its own object, or because an object is in it.
+    fn has_namespace(&self, name: &Str) -> bool {
+        let kind = GroupKind::new(groups::CORE, "Namespace");
+        let own = ObjectKey::new(kind, "", name.clone());
+        self.is_inhabited(name) || self.get(&own).is_some()
+    }
+
     /// Returns the objects of a kind, ordered by namespace and name.
     pub fn of_kind(
         &self,
@@ -290,10 +297,7 @@ impl Store {
     /// Returns a part of the store without some objects.
     #[must_use]
     pub fn without(&self, objects: Vec<ObjectKey>, context: PartContext) -> Self {
-        let mut knowledge = PartKnowledge {
-            namespaces: context.namespaces,
-            ..PartKnowledge::default()
-        };
+        let mut knowledge = PartKnowledge::default();
         for key in context.hidden {
             let kind = key.kind.clone().canonical();
             *knowledge.hidden_kinds.entry(kind).or_default() += 1;
@@ -318,11 +322,14 @@ impl Store {
             })
             .collect();
         part.part = Some(Arc::new(knowledge));
-        // Without those that the part knows by itself: a preview can delete the objects by which it does.
-        let mut known = context.named;
+        // Without those that the part knows, and that exist in it, by themselves: a preview can delete the objects by
+        // which they do.
+        let (mut known, mut namespaces) = (context.named, context.namespaces);
         known.retain(|key| self.knows(key) && !part.knows(key));
+        namespaces.retain(|name| !part.has_namespace(name));
         if let Some(knowledge) = part.part.as_mut().and_then(Arc::get_mut) {
             knowledge.known = known;
+            knowledge.namespaces = namespaces;
         }
         part
     }
