@@ -77,15 +77,7 @@ impl ObjectCache {
         }
         let new = self.kinds.desired.iter();
         let new = new.filter(|kind| self.store.state(kind).is_none());
-        let states = new.map(|kind| KindState {
-            kind: kind.clone(),
-            state: SourceState::Unknown,
-        });
-        let states = states.collect();
-        self.store.apply(Change {
-            states,
-            ..Change::default()
-        });
+        self.set_states(new.cloned().collect(), SourceState::Unknown);
     }
 
     /// Sets complete kinds to stale of which statuses are needed that were not needed before: they are missing until the
@@ -96,10 +88,12 @@ impl ObjectCache {
         }
         let needed = before.without_status.difference(&self.kinds.without_status);
         let needed = needed.filter(|kind| self.store.state(kind) == Some(SourceState::Complete));
-        let states = needed.map(|kind| KindState {
-            kind: kind.clone(),
-            state: SourceState::Stale,
-        });
+        self.set_states(needed.cloned().collect(), SourceState::Stale);
+    }
+
+    /// Sets the state of kinds.
+    fn set_states(&mut self, kinds: Vec<GroupKind>, state: SourceState) {
+        let states = kinds.into_iter().map(|kind| KindState { kind, state });
         let states = states.collect();
         self.store.apply(Change {
             states,

@@ -289,8 +289,7 @@ impl ReconcilerState {
         }));
     }
 
-    /// Applies changes, and builds a snapshot if there is none yet or if its content may have changed. With `hold` no
-    /// snapshot is built.
+    /// Applies changes. Then builds a snapshot, unless `hold` is set, or the last one exists and has the same content.
     async fn build(
         &self,
         changes: Vec<Change>,

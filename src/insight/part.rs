@@ -202,7 +202,7 @@ fn hidden_objects(snapshot: &Snapshot, visibility: &dyn Visibility) -> Result<Hi
         context: PartContext {
             named: acting.named,
             hidden: hidden_acting(world, &candidates, visibility),
-            namespaces: acting.namespaces.clone(),
+            namespaces: acting.namespaces,
             grants,
             holders: acting.holders,
         },

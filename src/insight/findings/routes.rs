@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::{FindingPage, finding};
 use crate::api::v1;
 use entail_core::effective::World;
-use entail_core::model::{GroupKind, ObjectKey, PathErrorReason, Str, UnknownReason, groups};
+use entail_core::model::{GroupKind, ObjectKey, PathErrorReason, Str, UnknownReason};
 use entail_core::store::{Listener, Projection, route_kind};
 use v1::finding::Severity;
 
@@ -20,7 +20,7 @@ pub(super) fn conflicts(world: &World, findings: &mut FindingPage<'_>) {
 }
 
 fn listeners(world: &World, findings: &mut FindingPage<'_>) {
-    let kind = GroupKind::new(groups::GATEWAY, "Gateway");
+    let kind = GroupKind::gateway();
     for ((namespace, name), entry) in world.store().of_kind(&kind) {
         let Projection::Gateway(gateway) = &entry.projection else {
             continue;

@@ -149,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    /// A socket that takes as many bytes as it is told to, and records each write.
+    /// A socket that records each write. `room` limits how many bytes the next ones take.
     #[derive(Debug, Default)]
     struct Socket {
         writes: Vec<Vec<u8>>,

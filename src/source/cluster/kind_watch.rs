@@ -334,9 +334,7 @@ impl KindWatcher {
             let update = match event {
                 ApiEvent::Error(status) => return Err(denial_or_failure(&status, "watch")),
                 ApiEvent::Bookmark(bookmark) => {
-                    let version = bookmark.metadata.resource_version;
-                    self.read_version.set(&version);
-                    self.version = Some(version);
+                    self.set_version(bookmark.metadata.resource_version);
                     None
                 }
                 ApiEvent::Added(object) | ApiEvent::Modified(object) => {
@@ -358,16 +356,23 @@ impl KindWatcher {
     }
 
     fn follow_version(&mut self, object: &ListedObject) -> Result<(), Interruption> {
-        self.version.clone_from(&object.meta().resource_version);
-        match &self.version {
+        match object.meta().resource_version.clone() {
             Some(version) => {
-                self.read_version.set(version);
+                self.set_version(version);
                 Ok(())
             }
-            None => Err(Interruption::Failed(
-                "an event has no resource version".to_owned(),
-            )),
+            None => {
+                self.version = None;
+                let message = "an event has no resource version";
+                Err(Interruption::Failed(message.to_owned()))
+            }
         }
+    }
+
+    /// Records the version up to which the kind is read.
+    fn set_version(&mut self, version: String) {
+        self.read_version.set(&version);
+        self.version = Some(version);
     }
 
     async fn begin_list(&mut self) -> Result<(), Interruption> {
@@ -385,8 +390,7 @@ impl KindWatcher {
             let message = format!("the list has version {version}, and {known} was read before");
             return Err(Interruption::TooOld(message));
         }
-        self.read_version.set(&version);
-        self.version = Some(version);
+        self.set_version(version);
         self.was_read = true;
         self.has_failed = false;
         self.denials.clear();

@@ -32,11 +32,11 @@ enum Existence {
 
 /// Looks up the objects that the rules of a policy reference, and records the missing ones.
 pub(crate) fn with_references(profile: &Profile, mut policy: Policy, store: &Store) -> Policy {
-    let mut problems: Vec<String> = Vec::new();
-    let mut reason: Option<Str> = None;
     if profile.references.is_empty() && profile.exclusive.is_empty() {
         return policy;
     }
+    let mut problems: Vec<String> = Vec::new();
+    let mut reason: Option<Str> = None;
     let mut blocks = std::mem::take(&mut policy.blocks);
     for block in &mut blocks {
         let mut rules = block.rules.to_map();

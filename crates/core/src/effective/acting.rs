@@ -112,21 +112,22 @@ impl Collector<'_> {
     /// The Gateway of a ListenerSet. Adds it to the objects if it has no node, and the Gateways that may be waypoints of
     /// a Service.
     fn above(&mut self, object: &ObjectKey) -> Vec<NodeId> {
-        let gateway = || GroupKind::new(groups::GATEWAY, "Gateway");
         let projection = self.world.store.get(object).map(|entry| &entry.projection);
         let is_service = object.kind.is(groups::CORE, "Service");
         let above: Vec<ObjectKey> = match projection {
             Some(Projection::ListenerSet(set)) => {
                 let names = set.gateway.iter();
                 names
-                    .map(|(ns, name)| ObjectKey::new(gateway(), ns.clone(), name.clone()))
+                    .map(|(ns, name)| {
+                        ObjectKey::new(GroupKind::gateway(), ns.clone(), name.clone())
+                    })
                     .collect()
             }
             _ if is_service => {
                 let service = (object.namespace.clone(), object.name.clone());
                 let names = self.world.waypoints_named(&service).into_iter();
                 names
-                    .map(|(ns, name)| ObjectKey::new(gateway(), ns, name))
+                    .map(|(ns, name)| ObjectKey::new(GroupKind::gateway(), ns, name))
                     .collect()
             }
             _ => Vec::new(),

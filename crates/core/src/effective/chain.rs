@@ -2,7 +2,7 @@
 //! policies (specification 1.2, 2.3, 2.4).
 
 use super::{AttachmentChain, PolicyKind};
-use crate::model::{GroupKind, InternalError, Level, Str, groups};
+use crate::model::{GroupKind, InternalError, Level, Str};
 use crate::profile::{ConflictScope, EffectiveTarget, Profile};
 use crate::topology::{NodeId, PathStep, RootKind, Topology};
 
@@ -43,10 +43,7 @@ impl PolicyKind {
         // The cheap conditions first: this is asked for every node of the trie.
         level == Level::ListenerSet
             && self.profile.listener_sets.from_gateway
-            && self
-                .profile
-                .target(&GroupKind::new(groups::GATEWAY, "Gateway"))
-                .is_some()
+            && self.profile.target(&GroupKind::gateway()).is_some()
     }
 
     /// The level whose nodes do not apply at and below a node: the Gateway's below a ListenerSet, if policies do

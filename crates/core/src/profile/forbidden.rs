@@ -28,11 +28,11 @@ impl TargetKind {
 
     /// Why a policy cannot be on this target with its own rules; `None` if it can (specification 2.11).
     pub fn refusal_of(&self, policy: &Policy) -> Option<String> {
-        let mut blocks = policy.blocks.iter();
         // Most targets allow everything.
         if self.fields.is_empty() && self.without.is_empty() {
             return None;
         }
+        let mut blocks = policy.blocks.iter();
         let refusal = blocks.find_map(|block| self.refusal(&block.rules.to_map()))?;
         let kind = &self.kind;
         Some(format!(

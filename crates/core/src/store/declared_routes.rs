@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{NamespacedName, Projection, Route, RouteKind, Store, route_kind};
-use crate::model::{GroupKind, ObjectKey, groups};
+use crate::model::{GroupKind, ObjectKey};
 use crate::profile::DeclaredRouteKind;
 
 /// The declared Route kinds of a store, and their Routes.
@@ -83,7 +83,7 @@ impl Store {
     pub(crate) fn default_backend(&self, route: &GroupKind) -> GroupKind {
         match self.declared.kinds.get(route) {
             Some(declared) => declared.backend.clone(),
-            None => GroupKind::new(groups::CORE, "Service"),
+            None => GroupKind::service(),
         }
     }
 
@@ -96,7 +96,7 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Change, Object};
+    use crate::model::{Change, Object, groups};
     use crate::store::ProfileSources;
     use serde_json::json;
 

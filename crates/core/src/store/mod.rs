@@ -217,7 +217,8 @@ impl Store {
             .unwrap_or_default()
     }
 
-    /// Whether a namespace exists because an object is in it (specification 1.2). Hidden grants in a part are none.
+    /// Whether a namespace exists because an object is in it (specification 1.2). In a part, ReferenceGrants that
+    /// its caller may not see do not count.
     pub fn is_inhabited(&self, namespace: &str) -> bool {
         let part = self.part.as_ref();
         let grants = part.and_then(|part| part.hidden_grants.get(namespace));

@@ -77,7 +77,7 @@ impl Topology {
     }
 
     fn add_gateways(&mut self, store: &Store) {
-        for (name, entry) in store.of_kind(&GroupKind::new(groups::GATEWAY, "Gateway")) {
+        for (name, entry) in store.of_kind(&GroupKind::gateway()) {
             let Projection::Gateway(gateway) = &entry.projection else {
                 continue;
             };
