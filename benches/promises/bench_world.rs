@@ -13,7 +13,7 @@ use entail_core::store::{ChangeSet, ProfileSources, Store};
 use prost::Message;
 use serde_json::Value;
 
-use crate::world::{Join, Rng, Shape, World};
+use crate::world::{Join, Rng, Shape, Teams, World};
 
 /// The objects and profiles of a world.
 pub struct BenchWorld {
@@ -24,6 +24,11 @@ pub struct BenchWorld {
 
 /// Generates the world of a shape.
 pub fn generate(name: &'static str) -> BenchWorld {
+    if name == "teams" {
+        let files = Teams::default().manifests();
+        let objects = files.iter().flat_map(|file| read(&file.text, &file.name));
+        return BenchWorld::with(name, "", objects);
+    }
     let world = World::generate(&shape(name)).unwrap();
     let files = world.manifests();
     BenchWorld::of(

@@ -13,7 +13,7 @@ use crate::api::{
     combined_etag, effective_policy_with_spec, policies_field, result_field, result_header, v1,
 };
 use entail_core::effective::{AnswerKey, SharedGroups, World};
-use entail_core::engine::{Automaton, ChainStateId, StateId};
+use entail_core::engine::{Automaton, ChainStateId, Engine, StateId};
 use entail_core::model::{ChunkedVec, InternalError};
 
 /// Index of a kind, its chain state, and whether the path is above the effective level.
@@ -33,6 +33,8 @@ pub struct AnswerEncoder {
     by_parts: HashMap<Box<[usize]>, Weak<PathAnswer>>,
     hasher: DefaultHashBuilder,
     bodies: ChunkedVec<Arc<PathAnswer>>,
+    /// The answer of states that no path reaches.
+    nothing: Option<Arc<PathAnswer>>,
     /// Number of states that share an answer, by address.
     uses: HashMap<usize, usize>,
     work: BuildStats,
@@ -95,44 +97,93 @@ impl AnswerEncoder {
     /// changed.
     pub(super) fn encode_changed(
         &mut self,
-        world: &World,
-        automaton: &Automaton,
+        engine: &Engine,
         dirty: &[(usize, ChainStateId)],
     ) -> Vec<StateId> {
-        let mut states: Vec<StateId> = Vec::new();
+        self.encode_states(engine, dirty, Vec::new())
+    }
+
+    /// Encodes the answers of the states that paths reach now, of those with changed chain states, and drops those of
+    /// the states that paths reach no more.
+    pub(super) fn encode_paths(
+        &mut self,
+        engine: &Engine,
+        dirty: &[(usize, ChainStateId)],
+        added: Vec<StateId>,
+        removed: &[StateId],
+    ) {
+        let nothing = Arc::clone(self.nothing.get_or_insert_with(Self::unknown));
+        while self.bodies.len() < engine.automaton().len() {
+            self.bodies.push(Arc::clone(&nothing));
+        }
+        // Kept until the end, so that equal answers stay the same object.
+        let previous = removed
+            .iter()
+            .filter_map(|state| self.bodies.get(*state as usize));
+        let previous: Vec<_> = previous.cloned().collect();
+        self.encode_states(engine, dirty, added);
+        for &state in removed {
+            self.put(state, Arc::clone(&nothing));
+        }
+        drop(previous);
+        self.forget();
+    }
+
+    /// Encodes the answers of some states and of those with changed chain states. Returns the states whose answer
+    /// changed.
+    fn encode_states(
+        &mut self,
+        engine: &Engine,
+        dirty: &[(usize, ChainStateId)],
+        mut states: Vec<StateId>,
+    ) -> Vec<StateId> {
+        let (world, automaton) = (engine.world(), engine.automaton());
         // Kept until the end, so that equal answers stay the same object.
         let mut previous = Vec::new();
         for &(kind, chain_state) in dirty {
             for inherited_only in [false, true] {
                 previous.extend(self.parts.remove(&(kind, chain_state, inherited_only)));
             }
-            let with_chain_state = automaton.states_in(kind, chain_state);
-            states.extend(with_chain_state.unwrap_or_else(|error| fail(world, error)));
+            match engine.states_in(kind, chain_state) {
+                Ok(with_chain_state) => states.extend(with_chain_state),
+                Err(error) => fail(world, error),
+            }
         }
         states.sort_unstable();
         states.dedup();
         let mut replaced = Vec::new();
         for state in states {
             let body = self.body(world, automaton, state);
-            let old = self.bodies.get(state as usize).map(address);
-            if old == Some(address(&body)) {
-                continue;
+            if self.put(state, body) {
+                replaced.push(state);
             }
-            replaced.push(state);
-            *self.uses.entry(address(&body)).or_default() += 1;
-            if let Some(old) = old
-                && let Some(count) = self.uses.get_mut(&old)
-            {
-                *count -= 1;
-                if *count == 0 {
-                    self.uses.remove(&old);
-                }
-            }
-            self.bodies.set(state as usize, body);
         }
         self.work.replaced += replaced.len() as u64;
         self.forget();
         replaced
+    }
+
+    /// Replaces the answer of a state. Returns whether it is another one.
+    fn put(&mut self, state: StateId, body: Arc<PathAnswer>) -> bool {
+        let old = self.bodies.get(state as usize).map(address);
+        if old == Some(address(&body)) {
+            return false;
+        }
+        // The answer of states that no path reaches is not one of those that there are.
+        let nothing = self.nothing.as_ref().map(address);
+        if nothing != Some(address(&body)) {
+            *self.uses.entry(address(&body)).or_default() += 1;
+        }
+        if let Some(old) = old
+            && let Some(count) = self.uses.get_mut(&old)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.uses.remove(&old);
+            }
+        }
+        self.bodies.set(state as usize, body);
+        true
     }
 
     /// Returns the answer after an internal error. It is empty, and its etag differs from that of every

@@ -72,11 +72,21 @@ impl SnapshotBuilder {
         match update {
             EngineUpdate::Nothing => false,
             EngineUpdate::ChainStates(chain_states) => {
-                let (world, automaton) = (self.engine.world(), self.engine.automaton());
-                let replaced = self.encoder.encode_changed(world, automaton, &chain_states);
+                let replaced = self.encoder.encode_changed(&self.engine, &chain_states);
                 let differs = !replaced.is_empty();
                 self.answer_delta.add(replaced);
                 differs
+            }
+            EngineUpdate::Paths {
+                chain_states,
+                added,
+                removed,
+            } => {
+                self.encoder
+                    .encode_paths(&self.engine, &chain_states, added, &removed);
+                self.paths = self.engine.trie().paths();
+                self.answer_delta = AnswerDelta::All;
+                true
             }
             EngineUpdate::All => {
                 self.encoder

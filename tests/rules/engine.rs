@@ -144,15 +144,146 @@ fn changes_that_no_answer_depends_on_merge_nothing() {
     let object = edit(&made, &gateway("HTTPRoute"), |_| ());
     let stored = snapshot.world().store().get(&object.key).unwrap();
     assert_eq!(stored.object.body, object.body);
-    // A change that paths depend on causes a rebuild.
+    // A change of the paths of a route causes no rebuild, one of a Gateway does.
+    let listener = |object: &mut Object| {
+        let listener = json!({"name": "another", "port": 9999, "protocol": "HTTP"});
+        object.body.edit(|body| {
+            let listeners = body["spec"]["listeners"].as_array_mut().unwrap();
+            listeners.push(listener);
+        });
+    };
     let rule = |object: &mut Object| {
         object.body.edit(|body| {
             body["spec"]["rules"].as_array_mut().unwrap().pop();
         });
     };
-    let object = edit(&made, &gateway("HTTPRoute"), rule);
-    let (differs, work) = apply_object(&mut snapshot_builder, &mut made, object);
-    assert_eq!((differs, work.rebuilds), (true, 1));
+    let with_effect: [(GroupKind, Edit, u64); 2] = [
+        (gateway("HTTPRoute"), rule, 0),
+        (gateway("Gateway"), listener, 1),
+    ];
+    for (kind, change, rebuilds) in with_effect {
+        let object = edit(&made, &kind, change);
+        let (differs, work) = apply_object(&mut snapshot_builder, &mut made, object);
+        assert_eq!((differs, work.rebuilds), (true, rebuilds), "{kind}");
+    }
+}
+
+/// The object of a kind with a number in its order.
+fn nth(made: &BenchWorld, kind: &GroupKind, number: usize) -> Object {
+    let mut objects = made.store.of_kind(kind);
+    Object::clone(&objects.nth(number).unwrap().1.object)
+}
+
+/// Gives a route another first backend port, no rule more or less, or a rule more.
+fn edit_rules(route: &mut Object, number: usize) {
+    route.body.edit(|body| {
+        let rules = body["spec"]["rules"].as_array_mut().unwrap();
+        match (number % 3, rules.len()) {
+            (0, 2..) => {
+                rules.pop();
+            }
+            (1, _) => rules.push(json!({"name": format!("added-{number}")})),
+            _ => rules[0]["name"] = json!(format!("named-{number}")),
+        }
+    });
+}
+
+#[test]
+fn one_route_among_ten_thousand_changes_only_its_own_paths() {
+    let mut made = generate("many");
+    let mut snapshot_builder = made.snapshot_builder();
+    let routes = GroupKind::new("gateway.networking.k8s.io", "HTTPRoute");
+    let size = |builder: &mut SnapshotBuilder| {
+        let snapshot = builder.snapshot(version());
+        let engine = snapshot.engine();
+        (engine.trie().len(), engine.automaton().len())
+    };
+    for number in [3, 5_000, 9_999] {
+        let mut edited = nth(&made, &routes, number);
+        edit_rules(&mut edited, number);
+        let mut added = edited.clone();
+        added.key.name = format!("added-{number}").into();
+        let name = added.key.name.to_string();
+        added
+            .body
+            .edit(|body| body["metadata"]["name"] = json!(name));
+        let deleted = added.key.clone();
+        for change in [
+            (vec![Arc::new(edited)], Vec::new()),
+            (vec![Arc::new(added)], Vec::new()),
+            (Vec::new(), vec![deleted]),
+        ] {
+            let (before, nodes) = (snapshot_builder.stats(), size(&mut snapshot_builder));
+            let changed = made.store.apply(Change {
+                upserts: change.0,
+                deletes: change.1,
+                ..Change::default()
+            });
+            assert!(snapshot_builder.update(made.store.clone(), &changed));
+            let (after, now) = (snapshot_builder.stats(), size(&mut snapshot_builder));
+            assert_eq!(after.rebuilds, before.rebuilds);
+            let merged = after.merged - before.merged;
+            let replaced = after.replaced - before.replaced;
+            assert!(merged <= 20 && replaced <= 40, "{merged} {replaced}");
+            let (nodes, states) = (now.0 - nodes.0, now.1 - nodes.1);
+            assert!(nodes <= 60 && states <= 40, "{nodes} {states}");
+        }
+    }
+    let ours = snapshot_builder.snapshot(version());
+    let full = made.snapshot_builder().snapshot(version());
+    assert_same(&ours, &full, usize::MAX);
+}
+
+/// Compares the answers and counts of two snapshots.
+fn assert_same(ours: &Snapshot, full: &Snapshot, names: usize) {
+    assert_eq!(ours.paths(), full.paths());
+    assert_eq!(ours.distinct_answers(), full.distinct_answers());
+    let all = bench_world::names(full, names);
+    assert!(!all.is_empty());
+    for name in all {
+        assert_eq!(bytes(ours, &name), bytes(full, &name), "{name}");
+    }
+}
+
+#[test]
+fn twenty_thousand_edits_of_routes_leave_little_behind() {
+    let mut made = generate("many");
+    let mut snapshot_builder = made.snapshot_builder();
+    let routes = GroupKind::new("gateway.networking.k8s.io", "HTTPRoute");
+    let trie = |snapshot: &Snapshot| {
+        let trie = snapshot.engine().trie();
+        (trie.len(), trie.unreachable())
+    };
+    let first = trie(&snapshot_builder.snapshot(version()));
+    assert_eq!(first.1, 0);
+    let all: Vec<Arc<Object>> = {
+        let routes = made.store.of_kind(&routes);
+        routes.map(|(_, entry)| Arc::clone(&entry.object)).collect()
+    };
+    let mut most = 0;
+    for number in 0..20_000 {
+        let original = &all[number * 7 % all.len()];
+        let mut change = Change::default();
+        let mut route = Object::clone(original);
+        match number % 5 {
+            0 => change.deletes.push(route.key.clone()),
+            _ => {
+                edit_rules(&mut route, number);
+                change.upserts.push(Arc::new(route));
+            }
+        }
+        let changed = made.store.apply(change);
+        snapshot_builder.update(made.store.clone(), &changed);
+        if number % 500 == 0 {
+            most = most.max(trie(&snapshot_builder.snapshot(version())).0);
+        }
+    }
+    // What is left behind is at most half of what is in use, and some thousands.
+    assert!(most < first.0 * 2, "{most} trie nodes of {first:?}");
+    let rebuilds = snapshot_builder.stats().rebuilds;
+    assert!((1..40).contains(&rebuilds), "{rebuilds}");
+    let full = made.snapshot_builder().snapshot(version());
+    assert_same(&snapshot_builder.snapshot(version()), &full, 20_000);
 }
 
 #[test]
@@ -195,12 +326,15 @@ fn a_rebuild_shares_the_policies_that_did_not_change() {
     };
     let before = addresses(snapshot_builder.world());
     let (policy, edited) = made.edited("HTTPRoute", 7);
-    let kind = GroupKind::new("gateway.networking.k8s.io", "HTTPRoute");
-    let (_, entry) = made.store.of_kind(&kind).next().unwrap();
-    let mut route = Object::clone(&entry.object);
-    bench_world::move_route(&mut route);
+    let kind = GroupKind::new("gateway.networking.k8s.io", "Gateway");
+    let mut gateway = nth(&made, &kind, 0);
+    gateway.body.edit(|body| {
+        let listener = json!({"name": "another", "port": 9999, "protocol": "HTTP"});
+        let listeners = body["spec"]["listeners"].as_array_mut().unwrap();
+        listeners.push(listener);
+    });
     let changed = made.store.apply(Change {
-        upserts: vec![Arc::new(route), Arc::new(policy)],
+        upserts: vec![Arc::new(gateway), Arc::new(policy)],
         ..Change::default()
     });
     snapshot_builder.update(made.store.clone(), &changed);

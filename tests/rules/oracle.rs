@@ -10,6 +10,7 @@ mod cases;
 mod compare;
 mod declared;
 mod delegation;
+mod edits;
 mod existing;
 mod filters;
 mod fold;
@@ -178,6 +179,22 @@ fn findings_and_what_policies_affect_are_those_of_the_second_evaluator() {
 fn an_engine_that_follows_changes_answers_like_a_full_read() {
     // Each is read from scratch a dozen times.
     agree(60, follow::engine);
+}
+
+#[test]
+fn an_engine_that_follows_routes_and_services_answers_like_a_full_read() {
+    let mut followed = (0, 0);
+    agree(60, |world| {
+        let (wrong, updates, rebuilds) = follow::routes(world);
+        followed = (followed.0 + updates, followed.1 + rebuilds);
+        wrong
+    });
+    // Otherwise nothing is tested here.
+    let (updates, rebuilds) = followed;
+    assert!(
+        rebuilds * 3 < updates * 2,
+        "{rebuilds} of {updates} updates are rebuilds"
+    );
 }
 
 #[test]

@@ -65,6 +65,28 @@ pub fn engine(world: &World) -> Vec<String> {
     way.wrong
 }
 
+/// As [`engine`], where it is mostly routes and Services that change. Also returns the number of such changes, and how
+/// many rebuilt the world.
+pub fn routes(world: &World) -> (Vec<String>, u64, u64) {
+    let mut way = WorldHistory::with(world, super::edits::prepare);
+    way.check("the start", world.seed);
+    let mut updates = 0;
+    for step in 0..2 * STEPS {
+        let (told, upserts, deletes) = match way.rng.percent(12) {
+            true => way.change(),
+            false => way.change_routes(),
+        };
+        way.follow(&upserts, &deletes);
+        updates += 1;
+        way.check(&format!("step {step}, {told}"), world.seed);
+        if !way.wrong.is_empty() {
+            break;
+        }
+    }
+    let rebuilds = way.snapshot_builder.stats().rebuilds;
+    (way.wrong, updates, rebuilds)
+}
+
 /// Lets some kinds have policies for their own clients (specification 4.6), which the second evaluator does not
 /// know: here both sides are ours.
 fn widen(rng: &mut Rng, documents: &mut [Value]) {
@@ -105,9 +127,14 @@ fn apply(store: &mut Store, upserts: &[Value], deletes: &[Value]) -> ChangeSet {
 impl WorldHistory {
     /// A world of which a part is there at first.
     pub fn start(world: &World) -> Self {
+        Self::with(world, |_, _| {})
+    }
+
+    fn with(world: &World, prepare: fn(&mut Rng, &mut Vec<Value>)) -> Self {
         let mut rng = Rng::new(world.seed ^ 0x5EED);
         let mut documents = world.documents();
         widen(&mut rng, &mut documents);
+        prepare(&mut rng, &mut documents);
         rng.shuffle(&mut documents);
         let kept = documents.len() * 2 / 3;
         let absent = documents.split_off(kept);
@@ -171,6 +198,69 @@ impl WorldHistory {
             }
         }
         // What goes and comes in one change is there, and what changes and goes is not.
+        let is_there = |document: &Value| self.present.iter().any(|p| name(p) == name(document));
+        deletes.retain(|gone| !is_there(gone));
+        upserts.retain(|new| is_there(new));
+        (told.join(", "), upserts, deletes)
+    }
+
+    /// A random change of routes and Services, as [`WorldHistory::change`].
+    fn change_routes(&mut self) -> (String, Vec<Value>, Vec<Value>) {
+        use super::edits;
+        let many = if self.rng.percent(15) { 8 } else { 1 };
+        let (mut told, mut upserts, mut deletes) = (Vec::new(), Vec::new(), Vec::new());
+        for number in 0..many {
+            let is_one = match self.rng.percent(80) {
+                true => edits::is_route,
+                false => edits::is_service,
+            };
+            let of_kind = |all: &[Value]| -> Vec<usize> {
+                let all = all
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, document)| is_one(document));
+                all.map(|(at, _)| at).collect()
+            };
+            let (present, absent) = (of_kind(&self.present), of_kind(&self.absent));
+            let action = self.rng.below(10);
+            if action < 2 && !absent.is_empty() {
+                let at = self.rng.choose(&absent);
+                let document = self.absent.swap_remove(at);
+                told.push(format!("comes {}", name(&document)));
+                self.present.push(document.clone());
+                upserts.push(document);
+            } else if present.is_empty() {
+                continue;
+            } else if action < 4 {
+                let document = self.present.swap_remove(self.rng.choose(&present));
+                told.push(format!("goes {}", name(&document)));
+                self.absent.push(document.clone());
+                deletes.push(document);
+            } else {
+                let at = self.rng.choose(&present);
+                let mut document = self.present[at].clone();
+                if action < 5 && edits::is_route(&document) {
+                    document = edits::copied(&mut self.rng, &document, 50 + number);
+                    let known = self.present.iter().chain(&self.absent);
+                    if known
+                        .into_iter()
+                        .any(|known| name(known) == name(&document))
+                    {
+                        continue;
+                    }
+                    told.push(format!("a new {}", name(&document)));
+                    self.present.push(document.clone());
+                } else {
+                    let how = match edits::is_route(&document) {
+                        true => edits::edit_route(&mut self.rng, &mut document, &self.present),
+                        false => edits::edit_service(&mut self.rng, &mut document),
+                    };
+                    told.push(format!("{how} {}", name(&document)));
+                    self.present[at] = document.clone();
+                }
+                upserts.push(document);
+            }
+        }
         let is_there = |document: &Value| self.present.iter().any(|p| name(p) == name(document));
         deletes.retain(|gone| !is_there(gone));
         upserts.retain(|new| is_there(new));
@@ -332,6 +422,26 @@ impl WorldHistory {
                 ));
             }
         }
+        let missing = self.paths.keys().flat_map(|path| {
+            let rule = path.replacen("/rules/#0", "/rules/#7", 1);
+            [path.clone(), rule, format!("{path}/ports/9")]
+        });
+        for path in missing.filter(|path| !now.contains_key(path)) {
+            let Ok(path) = PathName::parse(&path) else {
+                continue;
+            };
+            let reasons = [&ours, &full].map(|snapshot| snapshot.path_reason(&path));
+            if reasons[0] != reasons[1] {
+                wrong.push(format!("seed {seed}, {step}: {path}: {reasons:?}"));
+            }
+        }
+        if ours.paths() != now.len() as u64 || ours.unknown_kinds() != full.unknown_kinds() {
+            wrong.push(format!(
+                "seed {seed}, {step}: {} paths of {}",
+                ours.paths(),
+                now.len()
+            ));
+        }
         if ours.paths() != now.len() as u64 || ours.distinct_answers() != full.distinct_answers() {
             let counts = (ours.paths(), now.len(), ours.distinct_answers());
             wrong.push(format!("seed {seed}, {step}: counts {counts:?}"));
@@ -363,6 +473,42 @@ fn replies(snapshot: &Snapshot) -> Vec<String> {
             list_paths(snapshot, &v1::ListPathsRequest::default(), &all)
         ),
     ];
+    let mut page = v1::ListPathsRequest {
+        page_size: 3,
+        ..Default::default()
+    };
+    loop {
+        let reply = list_paths(snapshot, &page, &all).unwrap();
+        found.push(format!("{reply:?}"));
+        page.page_token = reply.next_page_token;
+        if page.page_token.is_empty() {
+            break;
+        }
+    }
+    for object in snapshot.world().store().objects() {
+        if !matches!(
+            &*object.key.kind.kind,
+            "Service" | "HTTPRoute" | "TCPRoute" | "Backend"
+        ) {
+            continue;
+        }
+        let name = object.key.to_string();
+        let request = v1::ListPathsRequest {
+            name: name.clone(),
+            ..Default::default()
+        };
+        found.push(format!("{:?}", list_paths(snapshot, &request, &all)));
+        let request = v1::ExplainRequest {
+            name: name.clone(),
+            ..Default::default()
+        };
+        found.push(format!("{:?}", explain(snapshot, &request, &all)));
+        let request = v1::ListAffectedRequest {
+            subject: Some(v1::list_affected_request::Subject::Object(name)),
+            ..Default::default()
+        };
+        found.push(format!("{:?}", list_affected(snapshot, &request, &all)));
+    }
     let policies = list_policies(snapshot, &v1::ListPoliciesRequest::default(), &all).unwrap();
     for status in &policies.policies {
         let policy = status.policy.clone().unwrap_or_default();

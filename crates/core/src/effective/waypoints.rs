@@ -157,6 +157,25 @@ pub(super) fn services_behind_waypoints<'p>(
     }
 }
 
+impl World {
+    /// Whether a Service has a waypoint of some kind, or it is not known if it has.
+    pub(crate) fn has_waypoint(&self, service: &NamespacedName) -> bool {
+        let source = Source {
+            store: &self.store,
+            topology: &self.topology,
+            controllers: &self.controllers,
+            without_class: None,
+        };
+        self.kinds().iter().any(|kind| {
+            let waypoints = kind.profile.waypoints.as_ref();
+            waypoints.is_some_and(|waypoints| {
+                let found = source.waypoint(&kind.profile, waypoints, service);
+                !matches!(found, Waypoint::Absent(_))
+            })
+        })
+    }
+}
+
 /// Whether every Service has the same waypoint for the kinds of two profiles.
 fn has_same_waypoints(one: &Profile, other: &Profile) -> bool {
     one.waypoints == other.waypoints && one.controllers == other.controllers

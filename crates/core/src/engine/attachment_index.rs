@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use crate::attach::{AttachmentGroup, FilterReferences, PolicyAttachment};
 use crate::effective::PolicyKind;
 use crate::model::{NodeKey, ObjectKey, OrInternal};
-use crate::profile::{Policy, PolicyClass, SameTarget};
+use crate::profile::{Policy, PolicyClass, Reference, ReferenceTarget, SameTarget};
 use crate::store::Store;
 
 /// The data of a kind that is needed to replace single policies.
@@ -20,6 +20,10 @@ pub(super) struct AttachmentIndex {
     pub by_node: HashMap<NodeKey, Vec<usize>>,
     /// The policies whose rules reference an object (specification 5.7).
     pub by_object: HashMap<ObjectKey, Vec<usize>>,
+    /// The policies that target an object by name, whether it exists or not.
+    pub by_target: HashMap<ObjectKey, Vec<usize>>,
+    /// The policies that target objects by their labels.
+    pub selecting: BTreeSet<usize>,
     pub filters: FilterReferences,
 }
 
@@ -38,11 +42,27 @@ impl AttachmentIndex {
                 by_object.entry(object.clone()).or_default().push(slot);
             }
         }
-        Self {
+        let mut index = Self {
             free: Vec::new(),
             by_node,
             by_object,
+            by_target: HashMap::new(),
+            selecting: BTreeSet::new(),
             filters: FilterReferences::of(&kind.profile, store),
+        };
+        for (slot, policy) in kind.policies() {
+            index.add_targets(slot, policy);
+        }
+        index
+    }
+
+    /// Adds the targets of a policy.
+    fn add_targets(&mut self, slot: usize, policy: &Policy) {
+        if policy.references.iter().any(selects) {
+            self.selecting.insert(slot);
+        }
+        for target in targets(policy) {
+            self.by_target.entry(target).or_default().push(slot);
         }
     }
 
@@ -64,6 +84,7 @@ impl AttachmentIndex {
             let slots = self.by_object.entry(object.clone()).or_default();
             slots.push(slot);
         }
+        self.add_targets(slot, &policy);
         kind.table.put(slot, Arc::new(policy), attached, None);
         let points = kind.table.attachment_points.get(slot);
         let points = points.or_internal("a policy").ok()?.iter();
@@ -107,6 +128,10 @@ impl AttachmentIndex {
         for object in named.flat_map(|policy| &policy.named_objects) {
             remove(&mut self.by_object, object, slot);
         }
+        for target in kind.policy_at(slot).into_iter().flat_map(targets) {
+            remove(&mut self.by_target, &target, slot);
+        }
+        self.selecting.remove(&slot);
         if gone {
             kind.table.remove(slot);
             self.free.push(slot);
@@ -142,6 +167,28 @@ impl AttachmentIndex {
         }
         members.into_iter().collect()
     }
+}
+
+/// Whether a reference selects its targets.
+fn selects(reference: &Reference) -> bool {
+    matches!(reference.target, ReferenceTarget::Selector(_))
+}
+
+/// The objects that a policy targets by name, without those of kinds that are read anew whenever they change.
+fn targets(policy: &Policy) -> impl Iterator<Item = ObjectKey> {
+    let references = policy.references.iter();
+    references.filter_map(|reference| {
+        let ReferenceTarget::Name(name) = &reference.target else {
+            return None;
+        };
+        let kind = &reference.kind;
+        let is_root = matches!(&*kind.kind, "Gateway" | "GatewayClass" | "Namespace");
+        let namespace = reference
+            .namespace
+            .as_ref()
+            .unwrap_or(&policy.key.namespace);
+        (!is_root).then(|| ObjectKey::new(kind.clone(), namespace.clone(), name.clone()))
+    })
 }
 
 /// Removes a policy from the entry of a key, and the entry if it is empty then.

@@ -7,32 +7,31 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
-
 use super::chain_state::ChainState;
 use crate::effective::chain::reaches_effective_level;
 use crate::effective::{AttachmentChain, World};
-use crate::model::{IndexVec, InternalError, Level, OrInternal, Str};
-use crate::topology::{NodeId, RootKind, TrieNodeId};
+use crate::model::{ChunkedVec, InternalError, Level, OrInternal, PagedTable, PagedVec, Str};
+use crate::topology::{RootKind, TrieNodeId};
 
 /// The number of a state; 0 is the start state.
 pub type StateId = u32;
 /// The number of a chain state of a kind.
 pub type ChainStateId = u32;
 
-/// The transitions of the automaton: all that look-ups need of it.
-#[derive(Debug, Default)]
+/// The transitions of the automaton: all that look-ups need of it. Clones share what does not change.
+#[derive(Clone, Debug, Default)]
 pub struct Transitions {
     /// The symbol of each trie node.
-    pub(super) symbols: IndexVec<TrieNodeId, u32>,
-    pub(super) transitions: HashMap<(StateId, u32), StateId, rustc_hash::FxBuildHasher>,
+    pub(super) symbols: PagedVec<u32>,
+    /// State, symbol and next state.
+    table: PagedTable<(StateId, u32, StateId)>,
 }
 
-/// The states of a world and the transitions between them.
-#[derive(Debug)]
+/// The states of a world and the transitions between them. Clones share what does not change.
+#[derive(Clone, Debug)]
 pub struct Automaton {
     pub(super) transitions: Arc<Transitions>,
-    pub(super) states: Vec<State>,
+    pub(super) states: ChunkedVec<State>,
     /// The chain states by kind; `None` for a kind without attached policies.
     pub(super) chain_states: Vec<Option<ChainStates>>,
 }
@@ -43,23 +42,17 @@ pub(super) struct State {
     pub(super) root: RootKind,
     pub(super) end: Level,
     pub(super) client: Str,
-    /// The chain state of each kind with attached policies, see [`ChainStates::place`]. While states are explored: of
-    /// each kind; 0 for kinds without attached policies.
+    /// The chain state of each kind with attached policies, see [`ChainStates::place`].
     pub(super) chain_states: Box<[ChainStateId]>,
 }
 
 /// The chain states of a kind.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct ChainStates {
     /// The place of the kind in the lists of states.
     pub(super) place: usize,
-    pub(super) by_id: Vec<(ChainState, Str)>,
-    /// Empty after all states were explored.
-    pub(super) ids: HashMap<(ChainState, Str), ChainStateId>,
-    /// The states that contain each chain state.
-    pub(super) states: Vec<Vec<StateId>>,
-    /// The chain states whose chain contains a node.
-    pub(super) by_node: HashMap<NodeId, Vec<ChainStateId>>,
+    /// Each with the client namespace, if it is a part of the state.
+    pub(super) by_id: ChunkedVec<Arc<(ChainState, Str)>>,
 }
 
 impl Transitions {
@@ -68,9 +61,34 @@ impl Transitions {
     /// # Errors
     /// There is no such state or trie node, or no path has this transition.
     pub fn after(&self, state: StateId, node: TrieNodeId) -> Result<StateId, InternalError> {
-        let symbol = *self.symbols.get(node)?;
-        let after = self.transitions.get(&(state, symbol)).copied();
+        let after = self.next(state, self.symbol(node)?);
         after.or_internal("the state after a node")
+    }
+
+    /// The symbol of a trie node.
+    ///
+    /// # Errors
+    /// There is no such trie node.
+    pub(super) fn symbol(&self, node: TrieNodeId) -> Result<u32, InternalError> {
+        let symbol = self.symbols.get(node.index());
+        symbol.copied().or_internal("a trie node")
+    }
+
+    /// The state after a symbol, if it is known.
+    pub(super) fn next(&self, state: StateId, symbol: u32) -> Option<StateId> {
+        let is_from = |entry: &(StateId, u32, StateId)| (entry.0, entry.1) == (state, symbol);
+        let found = self.table.find(hash(&(state, symbol, 0)), is_from);
+        found.map(|(_, _, next)| *next)
+    }
+
+    /// Adds a transition.
+    pub(super) fn add(&mut self, state: StateId, symbol: u32, next: StateId) {
+        self.table.insert((state, symbol, next), hash);
+    }
+
+    /// Releases unused memory.
+    pub(super) fn settle(&mut self) {
+        self.table.settle(hash);
     }
 }
 
@@ -165,30 +183,14 @@ impl Automaton {
         let chain_states = self.chain_states.get(kind).and_then(Option::as_ref);
         let existing =
             chain_states.and_then(|chain_states| chain_states.by_id.get(chain_state as usize));
-        let (chain_state, client) = existing.or_internal("a chain state")?;
+        let (chain_state, client) = &**existing.or_internal("a chain state")?;
         Ok(chain_state.attachment_chain(inherited_only, client))
     }
+}
 
-    /// The chain states of a kind whose chain contains a node.
-    pub fn chain_states_on(&self, kind: usize, node: NodeId) -> &[ChainStateId] {
-        let chain_states = self.chain_states.get(kind).and_then(Option::as_ref);
-        let found = chain_states.and_then(|chain_states| chain_states.by_node.get(&node));
-        found.map_or(&[], Vec::as_slice)
-    }
-
-    /// The states that contain a chain state of a kind.
-    ///
-    /// # Errors
-    /// There is no such chain state.
-    pub fn states_in(
-        &self,
-        kind: usize,
-        chain_state: ChainStateId,
-    ) -> Result<&[StateId], InternalError> {
-        let chain_states = self.chain_states.get(kind).and_then(Option::as_ref);
-        let found =
-            chain_states.and_then(|chain_states| chain_states.states.get(chain_state as usize));
-        let states = found.or_internal("the states with a chain state")?;
-        Ok(states)
-    }
+/// The hash of a transition, by its state and its symbol.
+fn hash(&(state, symbol, _): &(StateId, u32, StateId)) -> u64 {
+    let both = u64::from(state) << 32 | u64::from(symbol);
+    let mixed = both.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (mixed ^ (mixed >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }

@@ -1,22 +1,52 @@
 //! Decides which answers a changed object can affect. Most changes in a cluster, such as statuses and
 //! leases, affect none.
 
-use super::Engine;
-use crate::model::{ObjectKey, at_path, is_unset};
-use crate::profile::Profile;
-use crate::store::{ChangeKind, Projection, Store, StoredObject};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// What a changed object can affect, apart from the paths themselves.
-pub(super) enum ChangeImpact {
-    /// No answer.
-    Nothing,
-    /// The answers on which these policies are, each with the number of its kind: the object is one of them, or
-    /// they reference it.
-    Policies(Vec<(usize, ObjectKey)>),
+use super::Engine;
+use super::attachment_index::AttachmentIndex;
+use crate::model::{ObjectKey, at_path, groups, is_unset};
+use crate::profile::{Profile, ReferenceTarget};
+use crate::store::{ChangeKind, Projection, Route, Store, StoredObject, route_kind};
+
+/// What changed objects can affect, apart from paths that a rebuild must find. By default nothing.
+#[derive(Default)]
+pub(super) struct ChangeImpact {
+    /// The policies that are read again, by the number of their kind: they changed, they reference a changed object or
+    /// target it.
+    pub(super) policies: BTreeMap<usize, BTreeSet<ObjectKey>>,
+    /// The routes whose paths may change.
+    pub(super) routes: BTreeSet<ObjectKey>,
+    /// The Services that came, went or have other ports.
+    pub(super) services: BTreeSet<ObjectKey>,
+    /// The changed objects that can be nodes of paths. The answers there may depend on their fields.
+    pub(super) objects: BTreeSet<ObjectKey>,
+}
+
+/// Two versions of an object, of which one can be missing.
+type Versions<'s> = (Option<&'s StoredObject>, Option<&'s StoredObject>);
+
+impl ChangeImpact {
+    /// Adds what another change affects.
+    pub(super) fn extend(&mut self, other: Self) {
+        for (number, keys) in other.policies {
+            self.policies.entry(number).or_default().extend(keys);
+        }
+        self.routes.extend(other.routes);
+        self.services.extend(other.services);
+        self.objects.extend(other.objects);
+    }
+
+    /// Adds policies, each with the number of its kind.
+    pub(super) fn add_policies(&mut self, policies: impl IntoIterator<Item = (usize, ObjectKey)>) {
+        for (number, policy) in policies {
+            self.policies.entry(number).or_default().insert(policy);
+        }
+    }
 }
 
 impl Engine {
-    /// What a changed object can affect; `None` if it may change paths.
+    /// What a changed object can affect; `None` if the world must be rebuilt.
     pub(super) fn change_impact(
         &self,
         key: &ObjectKey,
@@ -31,8 +61,9 @@ impl Engine {
             .collect();
         let now = self.world().store();
         let versions = (before.get(key), now.get(key));
+        let mut impact = ChangeImpact::default();
         if !self.world().depends_on(key, change, versions.0, versions.1) {
-            return Some(ChangeImpact::Nothing);
+            return Some(impact);
         }
         // A kind without a profile becomes a kind of the world with its first policy. Filters may reference
         // objects that do not exist.
@@ -52,20 +83,23 @@ impl Engine {
             && let (Some(before), Some(now)) = (before.get(key), now.get(key))
             && self.is_equivalent(before, now)
         {
-            return Some(ChangeImpact::Nothing);
+            return Some(impact);
         }
         let lives = |store: &Store| store.is_inhabited(&key.namespace);
         let namespace_stays = key.namespace.is_empty() || (lives(before) && lives(now));
-        if !namespace_stays
-            || now.affects_topology(&key.kind)
-            || self.referenced_kinds.contains(&key.kind)
+        if !namespace_stays {
+            return None;
+        }
+        let is_target = numbers.is_empty() && self.patches(key, versions, &mut impact)?;
+        if !is_target
+            && (now.affects_topology(&key.kind) || self.referenced_kinds.contains(&key.kind))
         {
             return None;
         }
-        let mut policies: Vec<(usize, ObjectKey)> = Vec::new();
-        policies.extend(numbers.into_iter().map(|number| (number, key.clone())));
+        impact.add_policies(numbers.into_iter().map(|number| (number, key.clone())));
         // Policies reference objects: it matters whether these exist (specification 5.7).
-        if before.get(key).is_some() != now.get(key).is_some() {
+        let comes_or_goes = versions.0.is_some() != versions.1.is_some();
+        if comes_or_goes {
             let is_known = |store: &Store| store.count(&key.kind) > 0;
             let mut kinds = self.world().kinds().iter();
             if is_known(before) != is_known(now)
@@ -73,23 +107,113 @@ impl Engine {
             {
                 return None;
             }
-            policies.extend(self.policies_naming(key));
         }
-        if policies.is_empty() {
-            return Some(ChangeImpact::Nothing);
+        if comes_or_goes || is_target {
+            impact.add_policies(self.policies_naming(key));
         }
-        Some(ChangeImpact::Policies(policies))
+        Some(impact)
+    }
+
+    /// Adds what a changed route or Service affects, if the paths of single routes can be changed for it. Returns
+    /// whether the object is one of these; `None` if the world must be rebuilt.
+    fn patches(
+        &self,
+        key: &ObjectKey,
+        versions: Versions<'_>,
+        impact: &mut ChangeImpact,
+    ) -> Option<bool> {
+        let is_import = key.kind.is(groups::MULTICLUSTER, "ServiceImport");
+        if route_kind(&key.kind).is_some() {
+            self.patches_route(key, versions).then_some(())?;
+            impact.routes.insert(key.clone());
+        } else if key.kind.is(groups::CORE, "Service") || is_import {
+            self.patches_service(key, versions).then_some(())?;
+            let [before, now] =
+                [versions.0, versions.1].map(|version| version.map(|v| &v.projection));
+            if before != now && !is_import {
+                impact.services.insert(key.clone());
+            }
+        } else {
+            return Some(false);
+        }
+        impact.objects.insert(key.clone());
+        impact.add_policies(self.policies_targeting(key));
+        impact.add_policies(self.policies_selecting(key, versions));
+        Some(true)
+    }
+
+    /// Whether the paths of a changed route can be changed without those of others.
+    fn patches_route(&self, key: &ObjectKey, (before, now): Versions<'_>) -> bool {
+        let (topology, store) = (self.world().topology(), self.world().store());
+        let route = |version: Option<&StoredObject>| match version.map(|v| v.projection.clone()) {
+            Some(Projection::Route(route)) => Some(route),
+            _ => None,
+        };
+        let [old, new] = [before, now].map(route);
+        let mut routes = old.iter().chain(&new);
+        routes.all(|route| topology.can_patch_route(store, key, route))
+            && has_same_filters(old.as_ref(), new.as_ref())
+            && (before.is_none() || now.is_none() || self.has_same_own_fields((before, now)))
+    }
+
+    /// Whether a changed Service is not more than a backend, and means the same for its own fields.
+    fn patches_service(&self, key: &ObjectKey, versions: Versions<'_>) -> bool {
+        let name = (key.namespace.clone(), key.name.clone());
+        self.world().topology().is_backend_only(key)
+            && !self.world().has_waypoint(&name)
+            && self.has_same_own_fields(versions)
+    }
+
+    fn has_same_own_fields(&self, versions: Versions<'_>) -> bool {
+        let mut kinds = self.world().kinds().iter();
+        kinds.all(|kind| same_own_fields(&kind.profile, versions))
+    }
+
+    /// The policies that target an object by name, each with the number of its kind.
+    pub(super) fn policies_targeting(&self, object: &ObjectKey) -> Vec<(usize, ObjectKey)> {
+        self.policies_of(|index| index.by_target.get(object).into_iter().flatten().copied())
+    }
+
+    /// The policies that select a version of an object by its labels, each with the number of its kind.
+    fn policies_selecting(
+        &self,
+        object: &ObjectKey,
+        (before, now): Versions<'_>,
+    ) -> Vec<(usize, ObjectKey)> {
+        let selecting = self.policies_of(|index| index.selecting.iter().copied());
+        let is_selected = |(number, key): &(usize, ObjectKey)| {
+            let kind = self.world().kinds().get(*number);
+            let policy = kind.and_then(|kind| kind.policy_at(kind.table.slot(key)?));
+            let mut references = policy.into_iter().flat_map(|policy| &policy.references);
+            references.any(|reference| match &reference.target {
+                ReferenceTarget::Selector(selector) if reference.kind == object.kind => {
+                    let mut versions = before.iter().chain(&now);
+                    versions.any(|version| selector.matches(&version.object.labels))
+                }
+                _ => false,
+            })
+        };
+        let mut selecting = selecting;
+        selecting.retain(is_selected);
+        selecting
+    }
+
+    /// The policies in some slots of each kind.
+    fn policies_of<'e, I: Iterator<Item = usize>>(
+        &'e self,
+        slots: impl Fn(&'e AttachmentIndex) -> I,
+    ) -> Vec<(usize, ObjectKey)> {
+        let mut found = Vec::new();
+        for (number, (index, kind)) in self.indexes.iter().zip(self.world().kinds()).enumerate() {
+            let policies = slots(index).filter_map(|slot| kind.policy_at(slot));
+            found.extend(policies.map(|policy| (number, policy.key.clone())));
+        }
+        found
     }
 
     /// The policies whose rules reference an object, each with the number of its kind.
     fn policies_naming(&self, object: &ObjectKey) -> Vec<(usize, ObjectKey)> {
-        let mut found = Vec::new();
-        for (number, (index, kind)) in self.indexes.iter().zip(self.world().kinds()).enumerate() {
-            let slots = index.by_object.get(object).into_iter().flatten();
-            let policies = slots.filter_map(|&slot| kind.policy_at(slot));
-            found.extend(policies.map(|policy| (number, policy.key.clone())));
-        }
-        found
+        self.policies_of(|index| index.by_object.get(object).into_iter().flatten().copied())
     }
 
     /// Whether an object looks like a policy, and no kind of the world reads it.
@@ -160,7 +284,7 @@ impl Engine {
             && self.world().kinds().iter().all(|kind| {
                 same_annotation(&kind.profile, before, now)
                     && same_weight(&kind.profile, before, now)
-                    && same_own_fields(&kind.profile, before, now)
+                    && same_own_fields(&kind.profile, (Some(before), Some(now)))
             })
     }
 }
@@ -187,26 +311,50 @@ fn same_weight(profile: &Profile, before: &StoredObject, now: &StoredObject) -> 
 }
 
 /// Whether two versions have the same own fields (specification 6.4).
-fn same_own_fields(profile: &Profile, before: &StoredObject, now: &StoredObject) -> bool {
-    let rules = match &now.projection {
-        // The projections are equal, so both versions have as many rules.
-        Projection::Route(route) => route.rules.len(),
-        _ => 0,
-    };
+fn same_own_fields(profile: &Profile, (before, now): Versions<'_>) -> bool {
     if profile.own_fields.is_empty() {
         return true;
     }
-    let (before, now) = (before.object.body.value(), now.object.body.value());
+    let rules = |version: &StoredObject| match &version.projection {
+        Projection::Route(route) => route.rules.len(),
+        _ => 0,
+    };
+    let versions = [before, now];
+    let rules = versions
+        .iter()
+        .flatten()
+        .map(|version| rules(version))
+        .max();
+    let bodies = versions.map(|version| version.map(|version| version.object.body.value()));
     profile.own_fields.iter().all(|field| {
-        let mut scopes = std::iter::once(None).chain((0..rules).map(Some));
+        let mut scopes = std::iter::once(None).chain((0..rules.unwrap_or_default()).map(Some));
         scopes.all(|rule| {
-            let of = |body| {
-                let value = at_path(body, &field.object, rule);
+            let [before, now] = bodies.each_ref().map(|body| {
+                let value = at_path(body.as_ref()?, &field.object, rule);
                 value.filter(|value| !is_unset(Some(value))).cloned()
-            };
-            of(&before) == of(&now)
+            });
+            before == now
         })
     })
+}
+
+/// Whether two versions of a route have the same filters that reference objects, in the same rules. Those of
+/// backendRefs are nodes of their own, which follow no single route.
+fn has_same_filters(before: Option<&Route>, now: Option<&Route>) -> bool {
+    let rules = |route: Option<&Route>| {
+        let rules = route.map_or(&[][..], |route| &route.rules);
+        let of_rules = rules.iter().map(|rule| rule.extensions.to_vec());
+        let mut of_rules: Vec<_> = of_rules.collect();
+        while of_rules.last().is_some_and(Vec::is_empty) {
+            of_rules.pop();
+        }
+        of_rules
+    };
+    let mut both = before.into_iter().chain(now);
+    both.all(|route| {
+        let mut backends = route.rules.iter().flat_map(|rule| &rule.backends);
+        backends.all(|backend| backend.extensions.is_empty())
+    }) && rules(before) == rules(now)
 }
 
 #[cfg(test)]

@@ -3,25 +3,39 @@
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
+use rustc_hash::FxBuildHasher;
 
 use super::automaton::{Automaton, ChainStateId, ChainStates, State, StateId, Transitions};
 use super::chain_state::{ChainEffect, ChainStart, ChainState, StepContext};
+use super::state_index::{RouteClass, StateIndex};
 use crate::attach::AttachmentGroup;
 use crate::effective::delegation::DelegatedNodes;
 use crate::effective::{NodePolicies, PathRoot, PolicyKind, World};
-use crate::model::{IndexVec, InternalError, Level, NodeKey, OrInternal, Str};
+use crate::model::{ChunkedVec, IndexVec, InternalError, Level, NodeKey, OrInternal, Str};
 use crate::topology::delegation::DelegationId;
 use crate::topology::{NodeId, PathStep, PathTrie, RootKind, TrieNode, TrieNodeId, TrieRoot};
 
 /// The effects of a trie node on all kinds. Nodes with equal symbols lead to the same next state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Symbol {
+pub(super) struct Symbol {
     root: Option<RootSymbol>,
     /// The effects of each step. The trie node of a Gateway has two: its GatewayClass and the Gateway; that
     /// of a backend whose backendRefs have filters as well: the backendRefs and the backend.
     steps: Vec<(Level, Vec<(usize, ChainEffect)>)>,
     /// Whether the node is a rule that only delegates: it counts as a part of its route (specification 1.8).
     delegates_only: bool,
+}
+
+impl Symbol {
+    /// The level of a node without effects; `None` for any other symbol.
+    pub(super) fn plain_level(&self) -> Option<Level> {
+        match (&self.root, &*self.steps) {
+            (None, [(level, effects)]) if effects.is_empty() && !self.delegates_only => {
+                Some(*level)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The properties of a root that concern all paths below it.
@@ -33,20 +47,23 @@ struct RootSymbol {
     starts: Vec<ChainStart>,
 }
 
-/// Builds an automaton.
-struct AutomatonBuilder<'w> {
+/// Builds an automaton, or adds to one.
+pub(super) struct AutomatonBuilder<'w> {
     world: &'w World,
     root: Option<NodeId>,
     /// Whether some policy is for the clients of one namespace; otherwise states ignore the client.
     has_clients: bool,
-    symbols: Vec<Symbol>,
-    symbol_ids: HashMap<Symbol, u32>,
+    /// The symbols that are new, by number.
+    symbols: HashMap<u32, Arc<Symbol>, FxBuildHasher>,
     /// By node and level, and whether the node delegates.
     by_node: HashMap<(NodeId, Level, bool), u32>,
     /// The policies of each kind on the child Routes of a delegation.
     delegated: HashMap<(usize, DelegationId), DelegatedNodes>,
-    state_ids: HashMap<State, StateId>,
+    /// The kinds with chain states.
+    active: Arc<[usize]>,
     automaton: Automaton,
+    transitions: Transitions,
+    index: StateIndex,
 }
 
 impl Automaton {
@@ -54,54 +71,33 @@ impl Automaton {
     ///
     /// # Errors
     /// The trie or the world refers to something that is missing.
-    pub fn new(world: &World, trie: &PathTrie) -> Result<Self, InternalError> {
+    pub(super) fn new(world: &World, trie: &PathTrie) -> Result<(Self, StateIndex), InternalError> {
         let mut builder = AutomatonBuilder::new(world);
-        let nodes = trie.nodes();
-        let symbols: Vec<u32> = nodes.map(|node| builder.symbol(node, false)).collect();
-        let mut symbols: IndexVec<TrieNodeId, u32> = symbols.into();
+        for node in trie.nodes() {
+            let symbol = builder.symbol(node, false);
+            builder.transitions.symbols.push(symbol);
+        }
         for id in trie.delegating_rules() {
-            *symbols.get_mut(id)? = builder.symbol(trie.node(id)?, true);
+            let symbol = builder.symbol(trie.node(id)?, true);
+            builder.transitions.symbols.set(id.index(), symbol);
         }
         for (id, reference) in trie.references() {
             let symbol = builder.backend_symbol(trie.node(id)?, reference);
-            *symbols.get_mut(id)? = symbol;
+            builder.transitions.symbols.set(id.index(), symbol);
         }
         for (id, root) in trie.roots() {
             let symbol = builder.root_symbol(trie.node(*id)?, root);
-            *symbols.get_mut(*id)? = symbol;
+            builder.transitions.symbols.set(id.index(), symbol);
         }
-        let below = subtree_classes(trie, &symbols)?;
-        let mut transitions = Transitions {
-            transitions: HashMap::default(),
-            symbols,
-        };
-        builder.explore(trie, &below, &mut transitions)?;
-        transitions.transitions.shrink_to_fit();
-        let mut automaton = builder.automaton;
-        automaton.transitions = Arc::new(transitions);
-        automaton.compact();
-        Ok(automaton)
-    }
-
-    /// Drops what only exploring needs: most kinds have no policies, and each state had a number for each kind.
-    fn compact(&mut self) {
-        for state in &mut self.states {
-            let numbers = state.chain_states.iter().zip(&self.chain_states);
-            let used = numbers.filter(|(_, chain_states)| chain_states.is_some());
-            state.chain_states = used.map(|(number, _)| *number).collect();
-        }
-        self.states.shrink_to_fit();
-        for (place, chain_states) in self.chain_states.iter_mut().flatten().enumerate() {
-            chain_states.place = place;
-            chain_states.ids = HashMap::new();
-            chain_states.by_id.shrink_to_fit();
-            chain_states.states.shrink_to_fit();
-        }
+        builder.explore(trie)?;
+        builder.transitions.settle();
+        builder.index.forget_symbols();
+        Ok(builder.finish())
     }
 
     /// An automaton with the start state only, in which no trie node has a transition.
-    pub(super) fn without_paths(world: &World) -> Self {
-        AutomatonBuilder::new(world).automaton
+    pub(super) fn without_paths(world: &World) -> (Self, StateIndex) {
+        AutomatonBuilder::new(world).finish()
     }
 }
 
@@ -115,14 +111,14 @@ struct SubtreeClasses {
 
 fn subtree_classes(
     trie: &PathTrie,
-    symbols: &IndexVec<TrieNodeId, u32>,
+    transitions: &Transitions,
 ) -> Result<SubtreeClasses, InternalError> {
     let mut below = SubtreeClasses::default();
     let mut existing: HashMap<Vec<(u32, u32)>, u32> = HashMap::new();
     for node in trie.nodes() {
         let mut list: Vec<(u32, u32)> = trie
             .below(node)
-            .map(|id| Ok((*symbols.get(id)?, *below.of.get(id)?)))
+            .map(|id| Ok((transitions.symbol(id)?, *below.of.get(id)?)))
             .collect::<Result<_, _>>()?;
         list.sort_unstable();
         list.dedup();
@@ -155,35 +151,63 @@ impl State {
 impl<'w> AutomatonBuilder<'w> {
     fn new(world: &'w World) -> Self {
         let has_policies = |kind: &PolicyKind| !kind.nodes.is_empty();
+        let mut places = 0..;
+        let kinds = world.kinds().iter();
+        let chain_states = kinds.map(|kind| {
+            let place = has_policies(kind).then(|| places.next().unwrap_or_default());
+            place.map(|place| ChainStates {
+                place,
+                ..ChainStates::default()
+            })
+        });
+        let mut builder = Self::on(
+            world,
+            Automaton {
+                transitions: Arc::default(),
+                states: ChunkedVec::default(),
+                chain_states: chain_states.collect(),
+            },
+            StateIndex::new(world.kinds().len()),
+        );
+        let start = State::start();
+        // The start state is the first one and has no chain states, so nothing is missing.
+        let _ = builder.index.add_state(&mut builder.automaton, start);
+        builder
+    }
+
+    /// Adds to an automaton, of which the index is given.
+    pub(super) fn on(world: &'w World, automaton: Automaton, index: StateIndex) -> Self {
         let clients = |kind: &PolicyKind| {
             let mut groups = kind.nodes.values().flat_map(NodePolicies::all_groups);
             groups.any(|g| matches!(g, AttachmentGroup::Clients(_)))
         };
-        let chain_states: Vec<Option<ChainStates>> = world
-            .kinds()
-            .iter()
-            .map(|kind| has_policies(kind).then(ChainStates::default))
-            .collect();
-        let start = State::start();
+        let is_new = automaton.states.is_empty();
+        let kinds = automaton.chain_states.iter().enumerate();
+        let active = kinds.filter(|(_, chain_states)| chain_states.is_some());
         Self {
             root: world.topology().node(&NodeKey::root()),
-            has_clients: world.kinds().iter().any(|kind| clients(kind)),
+            // Only the symbols of roots have clients.
+            has_clients: is_new && world.kinds().iter().any(|kind| clients(kind)),
             world,
-            symbols: Vec::new(),
-            symbol_ids: HashMap::new(),
+            symbols: HashMap::default(),
             by_node: HashMap::new(),
             delegated: HashMap::new(),
-            state_ids: HashMap::from_iter([(start.clone(), 0)]),
-            automaton: Automaton {
-                transitions: Arc::default(),
-                states: vec![start],
-                chain_states,
-            },
+            active: active.map(|(number, _)| number).collect(),
+            transitions: Transitions::clone(&automaton.transitions),
+            automaton,
+            index,
         }
     }
 
+    /// The automaton and its index.
+    pub(super) fn finish(self) -> (Automaton, StateIndex) {
+        let mut automaton = self.automaton;
+        automaton.transitions = Arc::new(self.transitions);
+        (automaton, self.index)
+    }
+
     /// The symbol of a node; `delegates` for rules that delegate below Gateways whose controllers follow that.
-    fn symbol(&mut self, node: &TrieNode, delegates: bool) -> u32 {
+    pub(super) fn symbol(&mut self, node: &TrieNode, delegates: bool) -> u32 {
         let key = (node.node, node.level, delegates);
         if let Some(&existing) = self.by_node.get(&key) {
             return existing;
@@ -203,7 +227,7 @@ impl<'w> AutomatonBuilder<'w> {
     }
 
     /// The symbol of a backend whose backendRefs have filters.
-    fn backend_symbol(&mut self, node: &TrieNode, reference: NodeId) -> u32 {
+    pub(super) fn backend_symbol(&mut self, node: &TrieNode, reference: NodeId) -> u32 {
         let nodes = [reference, node.node].into_iter();
         let steps = nodes.map(|id| (node.level, self.effects(id, node.level, RootKind::Gateway)));
         let steps = steps.collect();
@@ -243,9 +267,13 @@ impl<'w> AutomatonBuilder<'w> {
     }
 
     /// The kinds with attached policies.
-    fn active_kinds(&self) -> impl Iterator<Item = (usize, &'w PolicyKind)> {
-        let kinds = self.world.kinds().iter().map(|kind| &**kind).enumerate();
-        kinds.filter(|(_, kind)| !kind.nodes.is_empty())
+    fn active_kinds(&self) -> impl Iterator<Item = (usize, &'w PolicyKind)> + use<'w> {
+        let world = self.world;
+        let active = Arc::clone(&self.active);
+        (0..active.len()).filter_map(move |at| {
+            let number = *active.get(at)?;
+            Some((number, &**world.kinds().get(number)?))
+        })
     }
 
     /// The effects of the nodes above a root. They differ by kind, because waypoints do.
@@ -305,64 +333,138 @@ impl<'w> AutomatonBuilder<'w> {
     }
 
     fn intern(&mut self, symbol: Symbol) -> u32 {
-        if let Some(&existing) = self.symbol_ids.get(&symbol) {
-            return existing;
-        }
-        let number = u32::try_from(self.symbols.len()).unwrap_or(u32::MAX);
-        self.symbols.push(symbol.clone());
-        self.symbol_ids.insert(symbol, number);
+        let symbol = Arc::new(symbol);
+        let number = self.index.symbol(&symbol);
+        self.symbols.entry(number).or_insert(symbol);
         number
     }
 
     /// Adds all states that paths reach.
-    fn explore(
-        &mut self,
-        trie: &PathTrie,
-        below: &SubtreeClasses,
-        transitions: &mut Transitions,
-    ) -> Result<(), InternalError> {
+    fn explore(&mut self, trie: &PathTrie) -> Result<(), InternalError> {
+        let below = subtree_classes(trie, &self.transitions)?;
         let mut visited: HashSet<(StateId, u32)> = HashSet::new();
         let mut pending: Vec<(StateId, u32)> = Vec::new();
-        for (root, _) in trie.roots() {
-            let (symbol, list) = (*transitions.symbols.get(*root)?, *below.of.get(*root)?);
-            pending.push((self.transition(0, symbol, transitions)?, list));
+        // Where rules lead to child Routes, the routes of a listener have no subtrees of their own.
+        let shares_subtrees = trie.has_delegating_rules();
+        self.index.pin(0);
+        for (root, info) in trie.roots() {
+            let state = self.transition(0, self.transitions.symbol(*root)?)?;
+            self.index.pin(state);
+            if info.kind == RootKind::Gateway && !shares_subtrees {
+                self.explore_gateway(trie, (*root, state), &below)?;
+            } else {
+                pending.push((state, *below.of.get(*root)?));
+            }
         }
         while let Some((state, list)) = pending.pop() {
             if !visited.insert((state, list)) {
                 continue;
             }
+            self.index.pin(state);
             let next = below.lists.get(list as usize);
             for &(symbol, list) in next.or_internal("a list of symbols")? {
-                pending.push((self.transition(state, symbol, transitions)?, list));
+                pending.push((self.transition(state, symbol)?, list));
             }
         }
         Ok(())
     }
 
-    /// The state after a symbol; added if it is new.
-    fn transition(
+    /// Adds the states that the paths of a Gateway reach.
+    fn explore_gateway(
         &mut self,
-        from: StateId,
-        symbol: u32,
-        transitions: &mut Transitions,
-    ) -> Result<StateId, InternalError> {
-        if let Some(&existing) = transitions.transitions.get(&(from, symbol)) {
+        trie: &PathTrie,
+        root: (TrieNodeId, StateId),
+        below: &SubtreeClasses,
+    ) -> Result<(), InternalError> {
+        let mut pending = vec![root];
+        while let Some((id, state)) = pending.pop() {
+            for child in trie.below(trie.node(id)?) {
+                let symbol = self.transitions.symbol(child)?;
+                if trie.node(child)?.level == Level::Route {
+                    let class = (symbol, *below.of.get(child)?);
+                    let class = self.index.class(child, class);
+                    self.attach(trie, (state, class), child)?;
+                    continue;
+                }
+                let next = self.transition(state, symbol)?;
+                self.index.pin(next);
+                pending.push((child, next));
+            }
+        }
+        Ok(())
+    }
+
+    /// Attaches a route to a listener in a state, and adds the states that its paths reach from there.
+    pub(super) fn attach(
+        &mut self,
+        trie: &PathTrie,
+        attached: (StateId, RouteClass),
+        route: TrieNodeId,
+    ) -> Result<(), InternalError> {
+        if !self.index.attach(attached) {
+            return Ok(());
+        }
+        let mut found = Vec::new();
+        let mut pending = vec![(attached.0, route)];
+        while let Some((above, id)) = pending.pop() {
+            let state = self.transition(above, self.transitions.symbol(id)?)?;
+            found.push(state);
+            let below = trie.below(trie.node(id)?);
+            pending.extend(below.map(|child| (state, child)));
+        }
+        self.index.reach(found, true);
+        Ok(())
+    }
+
+    /// Detaches a route from a listener in a state.
+    pub(super) fn detach(
+        &mut self,
+        trie: &PathTrie,
+        attached: (StateId, RouteClass),
+        route: TrieNodeId,
+    ) -> Result<(), InternalError> {
+        if !self.index.detach(attached)? {
+            return Ok(());
+        }
+        let mut found = Vec::new();
+        let mut pending = vec![(attached.0, route)];
+        while let Some((above, id)) = pending.pop() {
+            let state = self.transitions.after(above, id)?;
+            found.push(state);
+            let below = trie.below(trie.node(id)?);
+            pending.extend(below.map(|child| (state, child)));
+        }
+        self.index.reach(found, false);
+        Ok(())
+    }
+
+    /// The transitions, to add those of new trie nodes.
+    pub(super) fn transitions(&mut self) -> &mut Transitions {
+        &mut self.transitions
+    }
+
+    /// The index of the states.
+    pub(super) fn index(&mut self) -> &mut StateIndex {
+        &mut self.index
+    }
+
+    /// The state after a symbol; added if it is new.
+    fn transition(&mut self, from: StateId, symbol: u32) -> Result<StateId, InternalError> {
+        if let Some(existing) = self.transitions.next(from, symbol) {
             return Ok(existing);
         }
         let state = self.successor(from, symbol)?;
-        let to = match self.state_ids.get(&state) {
-            Some(&existing) => existing,
-            None => self.add(state)?,
-        };
-        transitions.transitions.insert((from, symbol), to);
+        let to = self.index.add_state(&mut self.automaton, state)?;
+        self.transitions.add(from, symbol, to);
         Ok(to)
     }
 
     fn successor(&mut self, from: StateId, symbol: u32) -> Result<State, InternalError> {
         let from = self.automaton.states.get(from as usize);
         let mut state = from.or_internal("a state")?.clone();
-        let symbol = self.symbols.get(symbol as usize);
-        let symbol = symbol.or_internal("a symbol")?.clone();
+        // Symbols of earlier automata have all their transitions.
+        let symbol = self.symbols.get(&symbol);
+        let symbol = Symbol::clone(symbol.or_internal("a symbol")?);
         if let Some(root) = symbol.root {
             state = self.start_below(root)?;
         }
@@ -380,20 +482,16 @@ impl<'w> AutomatonBuilder<'w> {
 
     /// The state at the beginning of the paths below a root.
     fn start_below(&mut self, root: RootSymbol) -> Result<State, InternalError> {
-        let mut chain_states = vec![0; self.world.kinds().len()].into_boxed_slice();
-        let active_kinds = self.active_kinds().collect::<Vec<_>>();
-        for ((number, kind), start) in active_kinds.into_iter().zip(root.starts) {
+        let mut chain_states = Vec::with_capacity(self.active.len());
+        for ((number, kind), start) in self.active_kinds().zip(root.starts) {
             let chain_state = ChainState::start(kind, start, self.root, &root.client);
-            let id = self.chain_state(number, chain_state, &root.client)?;
-            *chain_states
-                .get_mut(number)
-                .or_internal("the chain state of a kind")? = id;
+            chain_states.push(self.chain_state(number, chain_state, &root.client)?);
         }
         Ok(State {
             root: root.kind,
             end: Level::Root,
             client: root.client,
-            chain_states,
+            chain_states: chain_states.into(),
         })
     }
 
@@ -405,17 +503,18 @@ impl<'w> AutomatonBuilder<'w> {
         level: Level,
     ) -> Result<(), InternalError> {
         let kind = self.world.kinds().get(number).or_internal("a kind")?;
-        let chain_state = state.chain_states.get_mut(number);
-        let chain_state = chain_state.or_internal("the chain state of a kind")?;
-        let existing = self
-            .automaton
-            .chain_states
-            .get(number)
-            .and_then(Option::as_ref);
-        let existing = existing.and_then(|t| t.by_id.get(*chain_state as usize));
-        let (from, _) = existing.or_internal("a chain state")?;
+        let chain_states = self.automaton.chain_states.get(number);
+        let chain_states = chain_states.and_then(Option::as_ref);
+        let chain_states = chain_states.or_internal("the chain states of a kind")?;
+        let place = chain_states.place;
+        let chain_state = state.chain_states.get(place);
+        let chain_state = *chain_state.or_internal("the chain state of a kind")?;
+        let existing = chain_states.by_id.get(chain_state as usize);
+        let (from, _) = &**existing.or_internal("a chain state")?;
         let after = from.after(kind, effect, level, &state.client);
-        *chain_state = self.chain_state(number, after, &state.client)?;
+        let after = self.chain_state(number, after, &state.client)?;
+        let chain_state = state.chain_states.get_mut(place);
+        *chain_state.or_internal("the chain state of a kind")? = after;
         Ok(())
     }
 
@@ -435,35 +534,6 @@ impl<'w> AutomatonBuilder<'w> {
             Str::default()
         };
         let key = (chain_state, client);
-        if let Some(&existing) = chain_states.ids.get(&key) {
-            return Ok(existing);
-        }
-        let id = u32::try_from(chain_states.by_id.len()).ok();
-        let id = id.or_internal("a free chain state number")?;
-        for node in key.0.nodes() {
-            chain_states.by_node.entry(node).or_default().push(id);
-        }
-        chain_states.by_id.push(key.clone());
-        chain_states.states.push(Vec::new());
-        chain_states.ids.insert(key, id);
-        Ok(id)
-    }
-
-    fn add(&mut self, state: State) -> Result<StateId, InternalError> {
-        let id = u32::try_from(self.automaton.states.len()).ok();
-        let id = id.or_internal("a free state number")?;
-        for (chain_state, chain_states) in state
-            .chain_states
-            .iter()
-            .zip(&mut self.automaton.chain_states)
-        {
-            if let Some(chain_states) = chain_states {
-                let states = chain_states.states.get_mut(*chain_state as usize);
-                states.or_internal("a chain state")?.push(id);
-            }
-        }
-        self.automaton.states.push(state.clone());
-        self.state_ids.insert(state, id);
-        Ok(id)
+        self.index.add_chain_state(chain_states, number, key)
     }
 }

@@ -1,10 +1,10 @@
 //! The engine: updates a world when its store changes, with work in proportion to the change.
 //!
 //! A changed policy is replaced in its slot. Only its references, the conflicts that it takes part in and
-//! the chain states that contain its nodes are computed again. A change to paths themselves (Gateways,
-//! routes, namespaces, grants, profiles) rebuilds the world from scratch; answers with the same
-//! [`AnswerKey`](crate::effective::AnswerKey) can be reused. Tests compare each update with
-//! [`World::from_store`].
+//! the chain states that contain its nodes are computed again. A changed route, or a Service that routes name, gets new
+//! paths, and only states that these reach are added. Any other change to paths themselves (Gateways, namespaces, grants,
+//! profiles) rebuilds the world from scratch; answers with the same [`AnswerKey`](crate::effective::AnswerKey) can be
+//! reused. Tests compare each update with [`World::from_store`].
 
 mod acting;
 mod affected;
@@ -14,8 +14,10 @@ mod chain_state;
 mod change_impact;
 mod explore;
 mod kind_survey;
+mod patch;
 mod paths;
 mod selection;
+mod state_index;
 mod statuses;
 mod survey;
 
@@ -31,10 +33,11 @@ use hashbrown::{HashMap, HashSet};
 
 use self::attachment_index::AttachmentIndex;
 use self::change_impact::ChangeImpact;
+use self::state_index::StateIndex;
 use crate::attach::{AttachmentGroup, attach_policy, with_references};
 use crate::effective::acceptance::{self, AttachmentPoint, resolve_conflicts};
 use crate::effective::{NodePolicies, PolicyKind, World};
-use crate::model::{GroupKind, NodeKey, ObjectKey, OrInternal, Outcome};
+use crate::model::{GroupKind, InternalError, NodeKey, ObjectKey, OrInternal, Outcome};
 use crate::profile::{Policy, Profile, read_policy};
 use crate::store::{ChangeSet, Store};
 use crate::topology::{NodeId, PathTrie, Topology};
@@ -44,6 +47,9 @@ use crate::topology::{NodeId, PathTrie, Topology};
 pub struct Engine {
     paths: PathEngine,
     indexes: Vec<AttachmentIndex>,
+    states: StateIndex,
+    /// The numbers of the routes that name each backend; made when it is first needed.
+    routes_of_backends: Option<HashMap<NodeId, BTreeSet<usize>>>,
     /// The kinds of objects that are nodes of paths or targets of references.
     pub(super) referenced_kinds: HashSet<GroupKind>,
     /// The number of updates that rebuilt the world from scratch.
@@ -57,6 +63,15 @@ pub enum EngineUpdate {
     Nothing,
     /// The answers of these chain states may change; pairs of kind and chain state.
     ChainStates(Vec<(usize, ChainStateId)>),
+    /// Paths may come, go or have another state. The answers of some chain states may change, too.
+    Paths {
+        /// Pairs of kind and chain state.
+        chain_states: Vec<(usize, ChainStateId)>,
+        /// The states that paths reach and did not before. Some are new.
+        added: Vec<StateId>,
+        /// The states that paths reach no more.
+        removed: Vec<StateId>,
+    },
     /// All states are new. Answers with the same key are unchanged.
     All,
 }
@@ -77,10 +92,15 @@ impl Engine {
             .kinds()
             .iter()
             .map(|k| AttachmentIndex::of(k, world.store()));
+        let indexes = indexes.collect();
+        let referenced_kinds = referenced_kinds(&world);
+        let (paths, states) = PathEngine::with_index(world);
         Self {
-            indexes: indexes.collect(),
-            referenced_kinds: referenced_kinds(&world),
-            paths: PathEngine::new(world),
+            indexes,
+            referenced_kinds,
+            paths,
+            states,
+            routes_of_backends: None,
             rebuilds: 0,
         }
     }
@@ -123,53 +143,101 @@ impl Engine {
         found
     }
 
+    /// The states with a chain state of a kind that paths reach.
+    ///
+    /// # Errors
+    /// There is no such chain state.
+    pub fn states_in(
+        &self,
+        kind: usize,
+        chain_state: ChainStateId,
+    ) -> Result<impl Iterator<Item = StateId>, InternalError> {
+        self.states.states_in(kind, chain_state)
+    }
+
     /// Updates the world to a store in which the objects in `changed` differ from before.
     pub fn follow(&mut self, store: Store, changed: &ChangeSet) -> EngineUpdate {
         let before = std::mem::replace(&mut self.paths.world.store, store);
         // If an object of a declared Route kind changed, the world is rebuilt.
         self.paths.world.store.share_declared_routes(&before);
-        let mut of_kinds: HashMap<usize, BTreeSet<ObjectKey>> = HashMap::new();
+        let mut impact = ChangeImpact::default();
         for (key, difference) in changed {
             match self.change_impact(key, *difference, &before) {
-                Some(ChangeImpact::Nothing) => {}
-                Some(ChangeImpact::Policies(policies)) => {
-                    for (number, policy) in policies {
-                        of_kinds.entry(number).or_default().insert(policy);
-                    }
-                }
+                Some(more) => impact.extend(more),
                 None => return self.rebuild(),
             }
         }
-        let mut numbers: Vec<usize> = of_kinds.keys().copied().collect();
-        numbers.sort_unstable();
-        let mut chain_states = Vec::new();
+        let updated = self.update(impact);
+        updated.unwrap_or_else(|| self.rebuild())
+    }
+
+    /// Updates the world to what changes have an effect on; `None` if it must be rebuilt.
+    fn update(&mut self, mut impact: ChangeImpact) -> Option<EngineUpdate> {
+        let mut patch = self.patch(&impact)?;
+        // A backend that is no Service exists because routes name it.
+        let nodes = patch.iter();
+        for &node in nodes.flat_map(|patch| patch.added.iter().chain(&patch.removed)) {
+            let object = &self.paths.world.topology.key(node).object;
+            impact.add_policies(self.policies_targeting(object));
+        }
+        let mut dirty: Vec<(usize, ChainStateId)> = Vec::new();
         let mut needs_new_states = false;
-        for number in numbers {
-            let keys = of_kinds.get(&number).or_internal("the policies of a kind");
-            let Some(replacement) = keys
-                .ok()
-                .and_then(|keys| self.replace_policies(number, keys))
-            else {
-                return self.rebuild();
-            };
-            needs_new_states |= replacement.needs_new_states;
-            for node in replacement.touched {
-                let resting = self.paths.automaton.chain_states_on(number, node).iter();
-                chain_states.extend(resting.map(|&chain_state| (number, chain_state)));
+        let renewed = self.renewed_nodes(&impact, patch.as_ref());
+        for number in 0..self.paths.world.kinds.len() {
+            let keys = impact.policies.get(&number);
+            let affected = self.affected_nodes(number, patch.as_ref());
+            if keys.is_none() && affected.is_empty() {
+                continue;
             }
+            let keys = keys.cloned().unwrap_or_default();
+            let replacement = self.replace_policies(number, &keys, affected, &renewed)?;
+            needs_new_states |= replacement.needs_new_states;
+            dirty.extend(self.dirty(number, &replacement.touched));
+        }
+        needs_new_states |= self.has_new_active_kind();
+        let objects = self.nodes_of(&impact.objects, patch.as_ref());
+        for number in 0..self.paths.world.kinds.len() {
+            dirty.extend(self.dirty(number, &objects));
+        }
+        if let Some(patch) = &mut patch
+            && !patch.attachments.is_empty()
+        {
+            self.paths.trie = Arc::new(std::mem::take(&mut patch.trie));
         }
         if needs_new_states {
             let (world, trie) = (&self.paths.world, &self.paths.trie);
-            self.paths.automaton = Arc::new(PathEngine::build_automaton(world, trie));
-            return EngineUpdate::All;
+            let (automaton, states) = PathEngine::build_automaton(world, trie);
+            (self.paths.automaton, self.states) = (Arc::new(automaton), states);
+            return Some(EngineUpdate::All);
         }
-        chain_states.sort_unstable();
-        chain_states.dedup();
-        if chain_states.is_empty() {
-            EngineUpdate::Nothing
-        } else {
-            EngineUpdate::ChainStates(chain_states)
+        dirty.sort_unstable();
+        dirty.dedup();
+        match patch {
+            Some(patch) => {
+                let states = self.follow_paths(&patch).ok()?;
+                Some(EngineUpdate::Paths {
+                    chain_states: dirty,
+                    added: states.added,
+                    removed: states.removed,
+                })
+            }
+            None if dirty.is_empty() => Some(EngineUpdate::Nothing),
+            None => Some(EngineUpdate::ChainStates(dirty)),
         }
+    }
+
+    /// The chain states of a kind whose chains contain some nodes.
+    fn dirty(&self, number: usize, nodes: &[NodeId]) -> Vec<(usize, ChainStateId)> {
+        let resting = nodes.iter();
+        let resting = resting.flat_map(|&node| self.states.chain_states_on(number, node));
+        resting.map(|&chain_state| (number, chain_state)).collect()
+    }
+
+    /// Whether a kind has its first attached policies: states of the automaton have no chain state of it.
+    fn has_new_active_kind(&self) -> bool {
+        let kinds = self.paths.world.kinds.iter();
+        let mut kinds = kinds.zip(&self.paths.automaton.chain_states);
+        kinds.any(|(kind, chain_states)| !kind.nodes.is_empty() && chain_states.is_none())
     }
 
     /// Rebuilds the world from scratch. Equal profiles keep their address, so that answer keys stay equal.
@@ -183,11 +251,14 @@ impl Engine {
         EngineUpdate::All
     }
 
-    /// Replaces policies of a kind; `None` if they change the paths themselves.
+    /// Replaces policies of a kind, and resolves the conflicts on some more nodes; `None` if they change the paths
+    /// themselves. All trie nodes of the `renewed` nodes are new.
     fn replace_policies(
         &mut self,
         number: usize,
         keys: &BTreeSet<ObjectKey>,
+        mut affected: BTreeSet<NodeKey>,
+        renewed: &HashSet<NodeId>,
     ) -> Option<Replacement> {
         let kind = Arc::make_mut(
             self.paths
@@ -202,7 +273,6 @@ impl Engine {
             .get_mut(number)
             .or_internal("the index of a kind");
         let index = index.ok()?;
-        let mut affected: BTreeSet<NodeKey> = BTreeSet::new();
         let mut slots: HashSet<usize> = HashSet::new();
         for key in keys {
             let entry = self.paths.world.store.get(key);
@@ -237,7 +307,11 @@ impl Engine {
         for (key, policies) in found {
             if let Some(node) = self.paths.world.topology.node(&key) {
                 let is_of_child = topology.delegations.has_node(node);
+                let needed = replacement.needs_new_states;
                 replacement.replace(kind, node, policies, &slots, is_of_child);
+                if renewed.contains(&node) {
+                    replacement.needs_new_states = needed;
+                }
             }
         }
         Some(replacement)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use super::automaton::{Automaton, ChainStateId, StateId};
+use super::state_index::StateIndex;
 use crate::effective::{Activity, AttachmentChain, PathRoot, PolicyKind, World};
 use crate::model::{GroupKind, InternalError, Level, OrInternal, PathName};
 use crate::topology::{NodeId, PathStart, PathTrie, PathVisitor, RootKind, TrieNodeId, TrieRoot};
@@ -47,18 +48,24 @@ pub type ChainKey = (ChainId, Option<NodeId>);
 impl PathEngine {
     /// Finds all paths of a world and the states that they reach.
     pub fn new(world: World) -> Self {
+        Self::with_index(world).0
+    }
+
+    /// Finds all paths of a world and the states that they reach, with what is needed to change single ones.
+    pub(super) fn with_index(world: World) -> (Self, StateIndex) {
         let trie = Arc::new(world.topology().trie());
-        let automaton = Arc::new(Self::build_automaton(&world, &trie));
-        Self {
+        let (automaton, index) = Self::build_automaton(&world, &trie);
+        let paths = Self {
             world,
             trie,
-            automaton,
-        }
+            automaton: Arc::new(automaton),
+        };
+        (paths, index)
     }
 
     /// Builds the automaton of a world. If that fails, all kinds are UNKNOWN and no trie node has a
     /// state.
-    pub(super) fn build_automaton(world: &World, trie: &PathTrie) -> Automaton {
+    pub(super) fn build_automaton(world: &World, trie: &PathTrie) -> (Automaton, StateIndex) {
         Automaton::new(world, trie).unwrap_or_else(|error| {
             world.kinds().iter().for_each(|kind| kind.fail(error));
             Automaton::without_paths(world)

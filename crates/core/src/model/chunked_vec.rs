@@ -51,6 +51,12 @@ impl<T: Clone> ChunkedVec<T> {
         self.chunks.get(index / CHUNK)?.get(index % CHUNK)
     }
 
+    /// Returns the entry at `index`, to change it. Other copies of the list keep theirs.
+    pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        let chunk = self.chunks.get_mut(index / CHUNK)?;
+        Arc::make_mut(chunk).get_mut(index % CHUNK)
+    }
+
     /// Replaces the entry at `index`. Other copies of the list keep theirs. An index past the end has
     /// no effect.
     pub fn set(&mut self, index: usize, entry: T) {

@@ -8,9 +8,10 @@ use super::object::{GroupKind, ObjectKey, Str, groups};
 ///
 /// `Root` holds the policies of a profile's root namespace (specification 3.1). A Namespace is a
 /// node of a path, but cannot be an effective target (specification 1.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Level {
     /// Above all other levels.
+    #[default]
     Root,
     /// GatewayClass.
     GatewayClass,

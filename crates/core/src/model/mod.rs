@@ -5,6 +5,7 @@
 
 mod body;
 mod change;
+mod chunked_list;
 mod chunked_vec;
 mod condition;
 mod effective;
@@ -14,6 +15,7 @@ mod internal;
 mod level;
 mod nearest;
 mod object;
+mod paged_vec;
 mod path;
 mod selector;
 mod strategy;
@@ -26,6 +28,7 @@ mod words;
 
 pub use body::{Body, Encoded, Rules};
 pub use change::{Change, KindState, SourceState};
+pub use chunked_list::{ChunkedList, ChunkedListIter};
 pub use chunked_vec::ChunkedVec;
 pub use condition::{Outcome, PathErrorReason};
 pub use effective::{
@@ -38,6 +41,7 @@ pub use internal::{InternalError, OrInternal};
 pub use level::{Level, NodeKey, Section};
 pub use nearest::nearest;
 pub use object::{GroupKind, KindNames, Object, ObjectKey, Str, Timestamp, groups};
+pub use paged_vec::{PagedTable, PagedVec};
 pub use path::{
     BackendStep, DelegatingRules, ListenerSetStep, MAX_DELEGATIONS, PathName, PathPrefix,
     PathSyntaxError, Root, RouteStep, RuleStep, TrafficPath,

@@ -71,7 +71,7 @@ impl<'a> Search<'a> {
         filter: &ListenerFilter<'_>,
         result: &mut RoutingResult,
     ) {
-        let gateways = &self.topology.gateways;
+        let gateways = &*self.topology.gateways;
         // The request as each dialect reads it.
         let mut requests = BTreeMap::new();
         let Some(name) = named else {
@@ -242,7 +242,7 @@ impl<'a> DialectSearch<'_, 'a> {
         port: u16,
     ) -> MatchScope<'a> {
         let routes = || {
-            let routes = listener.node.routes.iter();
+            let routes = self.search.topology.routes_of(listener.node).iter();
             let gateway = self.search.topology.gateways.get(name);
             let delegates = gateway.is_some_and(|gateway| gateway.delegates);
             let left = Cell::new(if delegates { MAX_CHILD_ROUTES } else { 0 });

@@ -94,6 +94,11 @@ impl ServicePorts {
         self.0.iter().any(|(_, number)| *number == port)
     }
 
+    /// Returns the numbers of all ports.
+    pub fn numbers(&self) -> impl Iterator<Item = u16> {
+        self.0.iter().map(|(_, number)| *number)
+    }
+
     /// Returns the number of a named port.
     pub fn named(&self, name: &str) -> Option<u16> {
         self.0

@@ -4,14 +4,20 @@ use super::mesh::{MeshRoot, MeshRoute};
 use super::parent_ref::{AttachingRoute, ListenerContext, admits, check_parent_ref};
 use super::streams::{StreamListeners, stream_order};
 use super::{
-    BackendNode, ClassNode, GatewayNode, ListenerNode, ListenerSetNode, NodeId, RootController,
-    RouteNode, RoutingTraits, RuleNode, Topology,
+    BackendNode, ClassNode, GatewayNode, ListenerNode, ListenerSetNode, RootController, RouteNode,
+    RoutingTraits, RuleNode, Topology,
 };
+use std::sync::Arc;
+
 use crate::model::{GroupKind, NodeKey, ObjectKey, PathErrorReason, Section, Str, groups};
 use crate::store::{
-    BackendRef, Gateway, Listener, NamespacedName, ParentRef, Projection, Rule, ServicePorts,
-    Store, route_kind,
+    BackendRef, Gateway, Listener, NamespacedName, ParentRef, Projection, Route, Rule,
+    ServicePorts, Store, route_kind,
 };
+
+/// The listeners that a route is attached to, by the numbers of their lists, and the parentRefs that do not attach it:
+/// index of the parentRef and reason.
+pub(super) type Attachments = (Vec<usize>, Vec<(usize, PathErrorReason)>);
 
 /// The key of an object of a Gateway API kind.
 pub(super) fn gateway_api(kind: &str, name: &NamespacedName) -> ObjectKey {
@@ -41,10 +47,8 @@ pub(crate) fn service<'s>(
 impl Topology {
     /// Builds the topology of a store. `traits_of` returns what is known of a controller.
     pub fn build(store: &Store, traits_of: &dyn Fn(&RootController) -> RoutingTraits) -> Self {
-        let mut topology = Topology {
-            labels: store.namespaces(),
-            ..Topology::default()
-        };
+        let mut topology = Topology::default();
+        *topology.labels = store.namespaces();
         let names: Vec<Str> = topology.labels.keys().cloned().collect();
         for name in names {
             let node = topology.intern(NodeKey::namespace(name.clone()));
@@ -60,6 +64,8 @@ impl Topology {
             topology.add_delegations(store);
         }
         topology.attach_routes(store);
+        topology.place_listeners();
+        topology.fix_paths(store);
         topology
     }
 
@@ -137,33 +143,47 @@ impl Topology {
             nodes.push(ListenerNode {
                 node: self.intern(NodeKey::section(object.clone(), section)),
                 name: listener.name.clone(),
-                routes: Vec::new(),
+                list: self.route_lists.len(),
             });
+            self.route_lists.push(Arc::default());
         }
         nodes
     }
 
     fn add_routes(&mut self, store: &Store) {
         for (key, route) in store.routes() {
-            let node = self.intern(NodeKey::whole(key.clone()));
-            let mut rules = Vec::with_capacity(route.rules.len());
-            for (index, rule) in route.rules.iter().enumerate() {
-                rules.push(self.rule(store, &key, index, rule));
-            }
-            self.route_index.insert(key.clone(), self.routes.len());
-            self.routes.push(RouteNode {
-                key,
-                node,
-                rules,
-                refused: Vec::new(),
-            });
+            let node = self.route_node(store, &key, route);
+            self.retain_route(&node, true);
+            self.route_index.insert_mut(key, self.routes.len());
+            self.routes.push(Arc::new(node));
+        }
+    }
+
+    /// A route that is attached to no listener yet. Its nodes are not counted as used.
+    pub(super) fn route_node(
+        &mut self,
+        store: &Store,
+        key: &ObjectKey,
+        route: &Route,
+    ) -> RouteNode {
+        let node = self.nodes.add(NodeKey::whole(key.clone()));
+        let mut rules = Vec::with_capacity(route.rules.len());
+        for (index, rule) in route.rules.iter().enumerate() {
+            rules.push(self.rule(store, key, index, rule));
+        }
+        RouteNode {
+            key: key.clone(),
+            node,
+            rules,
+            listeners: Vec::new(),
+            refused: Vec::new(),
         }
     }
 
     fn rule(&mut self, store: &Store, route: &ObjectKey, index: usize, rule: &Rule) -> RuleNode {
         let number = u32::try_from(index).unwrap_or(u32::MAX);
         let section = NodeKey::section(route.clone(), Section::Rule(number));
-        let node = self.intern(section);
+        let node = self.nodes.add(section);
         let mut backends: Vec<BackendNode> = Vec::new();
         for (at, reference) in rule.backends.iter().enumerate() {
             let backend = self.backend(store, route, reference, &mut backends);
@@ -174,7 +194,7 @@ impl Topology {
             let first = first.and_then(|first| u32::try_from(first).ok());
             let section = first.map(|first| Section::BackendRef(number, first));
             let filtered =
-                section.map(|section| self.intern(NodeKey::section(route.clone(), section)));
+                section.map(|section| self.nodes.add(NodeKey::section(route.clone(), section)));
             if let Some(backend) = backends.get_mut(backend) {
                 backend.reference = backend.reference.or(filtered);
             }
@@ -201,11 +221,11 @@ impl Topology {
         let key = ObjectKey::new(kind, reference.namespace.clone(), reference.name.clone());
         let is_service = key.kind.is(groups::CORE, "Service");
         let ports = service(store, &key.namespace, &key.name);
-        let node = self.intern(NodeKey::whole(key.clone()));
+        let node = self.nodes.add(NodeKey::whole(key.clone()));
         let has_port = |port: u16| !is_service || ports.is_some_and(|p| p.has(port));
         let port = reference.port.filter(|&p| has_port(p)).map(|port| {
             let section = NodeKey::section(key.clone(), Section::Port(port));
-            (port, self.intern(section))
+            (port, self.nodes.add(section))
         });
         let existing = backends.iter().position(|backend| backend.node == node);
         if let Some(at) = existing
@@ -239,25 +259,44 @@ impl Topology {
             let Some(route) = store.route(&key) else {
                 continue;
             };
-            let mut refused = Vec::new();
-            for (at, parent) in route.parents.iter().enumerate() {
-                let attached = if parent.kind.is(groups::CORE, "Service") {
-                    self.attach_to_service(store, index, &key, parent)
-                } else {
-                    self.attach_to_listeners(store, index, &key, parent, &mut streams)
-                };
-                if let Err(reason) = attached {
-                    refused.push((at, reason));
-                }
+            let (listeners, refused) = self.attach_route(store, (index, &key, route), &mut streams);
+            for &list in &listeners {
+                self.add_to_list(list, index);
             }
             if let Some(node) = self.routes.get_mut(index) {
-                node.refused = refused;
+                let node = Arc::make_mut(node);
+                (node.listeners, node.refused) = (listeners, refused);
             }
         }
-        self.displaced = streams.displaced;
+        *self.displaced = streams.displaced;
         let holders = streams.taken.into_iter();
         let holders = holders.filter_map(|((listener, _), route)| Some((listener, route?)));
-        self.stream_holders = holders.collect();
+        *self.stream_holders = holders.collect();
+    }
+
+    /// Attaches a route to the Services that its parentRefs name, and finds the listeners that it is attached to.
+    pub(super) fn attach_route(
+        &mut self,
+        store: &Store,
+        (index, key, route): (usize, &ObjectKey, &Route),
+        streams: &mut StreamListeners,
+    ) -> Attachments {
+        let (mut listeners, mut refused) = Attachments::default();
+        for (at, parent) in route.parents.iter().enumerate() {
+            let attached = if parent.kind.is(groups::CORE, "Service") {
+                self.attach_to_service(store, index, key, parent)
+            } else {
+                let found = self.attach_to_listeners(store, index, key, parent, streams);
+                found.map(|found| listeners.extend(found))
+            };
+            if let Err(reason) = attached {
+                refused.push((at, reason));
+            }
+        }
+        listeners.sort_unstable();
+        listeners.dedup();
+        listeners.shrink_to_fit();
+        (listeners, refused)
     }
 
     /// The Routes in the order in which they take listeners: stream Routes from the oldest.
@@ -272,23 +311,23 @@ impl Topology {
         order
     }
 
-    /// Attaches a route to the listeners of a Gateway or ListenerSet. A parentRef to a Gateway does not
+    /// The listeners of a Gateway or ListenerSet that a route is attached to. A parentRef to a Gateway does not
     /// cover the listeners of its ListenerSets.
     fn attach_to_listeners(
-        &mut self,
+        &self,
         store: &Store,
         index: usize,
         key: &ObjectKey,
         parent: &ParentRef,
         streams: &mut StreamListeners,
-    ) -> Result<(), PathErrorReason> {
+    ) -> Result<Vec<usize>, PathErrorReason> {
         let attaching = AttachingRoute::of(store, key).ok_or(PathErrorReason::NotAPath)?;
         let name: NamespacedName = (parent.namespace.clone(), parent.name.clone());
         let is_set = parent.kind.is(groups::GATEWAY, "ListenerSet");
         if route_kind(&parent.kind).is_some() {
             let parent = ObjectKey::new(parent.kind.clone(), name.0, name.1);
             let refusal = self.parent_route_refusal(store, &parent, index);
-            return refusal.map_or(Ok(()), Err);
+            return refusal.map_or(Ok(Vec::new()), Err);
         }
         if !is_set && !parent.kind.is(groups::GATEWAY, "Gateway") {
             return Err(PathErrorReason::NoMatchingParent);
@@ -303,23 +342,22 @@ impl Topology {
         let one_stream = self.serves_one_stream_route(&name, is_set);
         let mut furthest = PathErrorReason::NoMatchingParent;
         let mut attached = Vec::new();
-        for (listener, node) in listeners.iter().zip(nodes) {
+        for (listener, ListenerNode { node, list, .. }) in listeners.iter().zip(nodes) {
             match check_parent_ref(parent, &attaching, listener, &context) {
-                Ok(()) if one_stream && !streams.take(store, &attaching, (node, index)) => {
+                Ok(()) if one_stream && !streams.take(store, &attaching, (*node, index)) => {
                     furthest = furthest.max(PathErrorReason::RouteNotServed);
                 }
-                Ok(()) => attached.push(node),
+                Ok(()) => attached.push(*list),
                 Err(reason) => furthest = furthest.max(reason),
             }
         }
-        if attached.is_empty() {
-            return Err(furthest);
+        match attached.is_empty() {
+            true => Err(furthest),
+            false => Ok(attached),
         }
-        self.add_to_listeners(&name, is_set, &attached, index);
-        Ok(())
     }
 
-    /// The nodes of a parent's listeners, in order.
+    /// A parent's listeners, in order.
     ///
     /// # Errors
     /// The parent does not exist, or its Gateway does not admit the ListenerSet.
@@ -327,14 +365,13 @@ impl Topology {
         &self,
         name: &NamespacedName,
         is_set: bool,
-    ) -> Result<Vec<NodeId>, PathErrorReason> {
-        let nodes = |list: &[ListenerNode]| list.iter().map(|l| l.node).collect();
+    ) -> Result<&[ListenerNode], PathErrorReason> {
         if !is_set {
             let gateway = self
                 .gateways
                 .get(name)
                 .ok_or(PathErrorReason::GatewayNotFound)?;
-            return Ok(nodes(&gateway.listeners));
+            return Ok(&gateway.listeners);
         }
         let set = self
             .gateways
@@ -345,28 +382,7 @@ impl Topology {
         if !set.admitted {
             return Err(PathErrorReason::ListenerSetNotAllowed);
         }
-        Ok(nodes(&set.listeners))
-    }
-
-    fn add_to_listeners(
-        &mut self,
-        name: &NamespacedName,
-        is_set: bool,
-        attached: &[NodeId],
-        route: usize,
-    ) {
-        let listeners = if is_set {
-            let mut sets = self.gateways.values_mut().flat_map(|g| &mut g.sets);
-            sets.find(|s| s.name == *name).map(|s| &mut s.listeners)
-        } else {
-            self.gateways.get_mut(name).map(|g| &mut g.listeners)
-        };
-        for listener in listeners.into_iter().flatten() {
-            if attached.contains(&listener.node) && !listener.routes.contains(&route) {
-                listener.routes.push(route);
-                listener.routes.sort_unstable();
-            }
-        }
+        Ok(&set.listeners)
     }
 
     /// Attaches a route to a Service, which becomes a mesh root (specification 1.3).

@@ -9,7 +9,7 @@ use super::{BackendNode, ListenerNode, RootController, RootKind, RuleNode, Topol
 use crate::model::{GroupKind, Level, Str};
 
 /// The roots whose paths below a route are the same: each has a subtree of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Below {
     /// Gateways.
     Gateways,
@@ -26,32 +26,28 @@ struct TrieBuilder<'t> {
     kinds: &'t HashMap<&'t GroupKind, Str>,
     trie: PathTrie,
     /// The subtrees that were added, by the index of the route.
-    added: [Vec<Option<TrieNodeId>>; 3],
+    added: HashMap<(Below, usize), TrieNodeId, rustc_hash::FxBuildHasher>,
 }
 
 impl Topology {
     /// Builds the trie of all paths.
     pub fn trie(&self) -> PathTrie {
-        let mut kinds: HashMap<&GroupKind, Str> = HashMap::new();
-        for key in self.nodes.iter() {
-            let kind = &key.object.kind;
-            kinds.entry(kind).or_insert_with(|| kind.short_name());
-        }
+        let kinds = short_names(self.nodes.iter().map(|key| &key.object.kind));
         let mut builder = TrieBuilder {
             topology: self,
             kinds: &kinds,
             trie: PathTrie::default(),
-            added: std::array::from_fn(|_| vec![None; self.routes.len()]),
+            added: HashMap::default(),
         };
         builder.classes();
         builder.gateways();
-        for (name, root) in &self.roots {
+        for (name, root) in &*self.roots {
             let star: Str = "*".into();
             for client in std::iter::once(star).chain(root.clients()) {
                 builder.mesh(name, root, client);
             }
         }
-        for (name, &node) in &self.namespaces {
+        for (name, &node) in &*self.namespaces {
             let id = builder.trie.add((node, Level::Namespace), &[]);
             let root = TrieRoot {
                 kind: RootKind::Namespace,
@@ -66,13 +62,52 @@ impl Topology {
     }
 }
 
+/// The names of kinds as they are written in paths.
+pub(super) fn short_names<'k>(
+    kinds: impl Iterator<Item = &'k GroupKind>,
+) -> HashMap<&'k GroupKind, Str> {
+    let mut names: HashMap<&GroupKind, Str> = HashMap::new();
+    for kind in kinds {
+        names.entry(kind).or_insert_with(|| kind.short_name());
+    }
+    names
+}
+
+impl Topology {
+    /// Adds the subtrees of routes below Gateways to a trie, in which they are not yet; returns the trie nodes of the
+    /// routes.
+    pub(super) fn add_subtrees(
+        &self,
+        trie: PathTrie,
+        routes: &[usize],
+    ) -> (PathTrie, Vec<TrieNodeId>) {
+        let nodes = routes.iter().filter_map(|&route| self.routes.get(route));
+        let backends = nodes
+            .flat_map(|route| &route.rules)
+            .flat_map(|rule| &rule.backends);
+        let kinds = backends.map(|backend| &self.key(backend.node).object.kind);
+        let kinds = short_names(kinds);
+        let mut builder = TrieBuilder {
+            topology: self,
+            kinds: &kinds,
+            trie,
+            added: HashMap::default(),
+        };
+        let routes = routes.iter();
+        let added = routes
+            .map(|&route| builder.route(route, Below::Gateways))
+            .collect();
+        (builder.trie, added)
+    }
+}
+
 impl<'t> TrieBuilder<'t> {
     fn short(&self, kind: &GroupKind) -> &'t str {
         self.kinds.get(kind).map_or("", |name| &**name)
     }
 
     fn classes(&mut self) {
-        for (name, class) in &self.topology.classes {
+        for (name, class) in &*self.topology.classes {
             let id = self.trie.add((class.node, Level::GatewayClass), &[]);
             let root = TrieRoot {
                 kind: RootKind::GatewayClass,
@@ -85,7 +120,7 @@ impl<'t> TrieBuilder<'t> {
     }
 
     fn gateways(&mut self) {
-        for (name, gateway) in &self.topology.gateways {
+        for (name, gateway) in &*self.topology.gateways {
             let root = match gateway.delegates {
                 true => Below::Delegating,
                 false => Below::Gateways,
@@ -116,7 +151,8 @@ impl<'t> TrieBuilder<'t> {
     ) -> Vec<(EdgeLabel<'t>, TrieNodeId)> {
         let mut found = Vec::with_capacity(listeners.len());
         for listener in listeners {
-            let routes = self.routes(&listener.routes, root);
+            let routes = self.topology.routes_of(listener).iter().copied();
+            let routes = self.routes(routes, root);
             let id = self.trie.add((listener.node, Level::Listener), &routes);
             found.push((EdgeLabel::Listener(&listener.name), id));
         }
@@ -124,9 +160,11 @@ impl<'t> TrieBuilder<'t> {
     }
 
     fn mesh(&mut self, name: &(Str, Str), root: &MeshRoot, client: Str) {
-        let mut below = self.routes(&root.routes(&client, None), Below::Services);
+        let routes = root.routes(&client, None).into_iter();
+        let mut below = self.routes(routes, Below::Services);
         for (&port, &node) in &root.ports {
-            let routes = self.routes(&root.routes(&client, Some(port)), Below::Services);
+            let routes = root.routes(&client, Some(port)).into_iter();
+            let routes = self.routes(routes, Below::Services);
             let id = self.trie.add((node, Level::Listener), &routes);
             below.push((EdgeLabel::Port(port), id));
         }
@@ -141,10 +179,14 @@ impl<'t> TrieBuilder<'t> {
         self.trie.add_root(label, id, root);
     }
 
-    fn routes(&mut self, routes: &[usize], root: Below) -> Vec<(EdgeLabel<'t>, TrieNodeId)> {
+    fn routes(
+        &mut self,
+        routes: impl Iterator<Item = usize>,
+        root: Below,
+    ) -> Vec<(EdgeLabel<'t>, TrieNodeId)> {
         let topology = self.topology;
-        let mut found = Vec::with_capacity(routes.len());
-        for &index in routes {
+        let mut found = Vec::with_capacity(routes.size_hint().0);
+        for index in routes {
             let Some(route) = topology.routes.get(index) else {
                 continue;
             };
@@ -157,7 +199,7 @@ impl<'t> TrieBuilder<'t> {
     }
 
     fn route(&mut self, index: usize, root: Below) -> TrieNodeId {
-        if let Some(Some(id)) = self.added_below(root).get(index) {
+        if let Some(id) = self.added.get(&(root, index)) {
             return *id;
         }
         let topology = self.topology;
@@ -175,20 +217,8 @@ impl<'t> TrieBuilder<'t> {
         let node = route.map(|route| route.node);
         let node = node.unwrap_or(super::NodeId(u32::MAX));
         let id = self.trie.add((node, Level::Route), &below);
-        if let Some(slot) = self.added_below(root).get_mut(index) {
-            *slot = Some(id);
-        }
+        self.added.insert((root, index), id);
         id
-    }
-
-    /// The subtrees that were added for some roots.
-    fn added_below(&mut self, root: Below) -> &mut Vec<Option<TrieNodeId>> {
-        let [gateways, delegating, services] = &mut self.added;
-        match root {
-            Below::Gateways => gateways,
-            Below::Delegating => delegating,
-            Below::Services => services,
-        }
     }
 
     fn rule(&mut self, rule: &'t RuleNode, root: Below) -> TrieNodeId {
@@ -207,7 +237,7 @@ impl<'t> TrieBuilder<'t> {
             .map(|backend| self.backend(backend))
             .collect();
         if delegates {
-            below.extend(self.routes(&rule.children, root));
+            below.extend(self.routes(rule.children.iter().copied(), root));
         }
         let id = self.trie.add((rule.node, Level::RouteRule), &below);
         if delegates {

@@ -10,7 +10,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::child_routes::NotFollowed;
 use super::{BackendNode, NodeId, PathStep, RouteNode, RuleNode, Topology};
-use crate::model::{GroupKind, Level, NodeKey, ObjectKey, Str, groups};
+use crate::model::{ChunkedVec, GroupKind, Level, NodeKey, ObjectKey, Str, groups};
 use crate::store::{BackendRef, Rule, Store, route_kind};
 
 /// The number of nodes of child Routes that are collected for one rule. With more, all Routes count as
@@ -35,7 +35,7 @@ pub(crate) struct Delegation {
 }
 
 /// All delegations of a topology. Rules with the same backendRefs to Routes share one.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Delegations {
     by_rule: HashMap<NodeId, DelegationId>,
     list: Vec<Delegation>,
@@ -301,7 +301,9 @@ impl Topology {
         if children.iter().flatten().all(BTreeSet::is_empty) {
             return;
         }
-        let mut routes = std::mem::take(&mut self.routes);
+        let routes = std::mem::take(&mut self.routes);
+        let mut routes: Vec<RouteNode> =
+            routes.iter().map(|route| RouteNode::clone(route)).collect();
         let index = RouteIndex::of(&routes, store);
         let followed = self.follow(store, &routes, &children, &index);
         let mut found = self.delegations_of(&routes, &children, &index);
@@ -338,8 +340,9 @@ impl Topology {
                 None => {}
             }
         }
-        self.routes = routes;
-        self.delegations = found;
+        let routes: Vec<_> = routes.into_iter().map(Arc::new).collect();
+        self.routes = ChunkedVec::new(&routes);
+        *self.delegations = found;
     }
 
     /// The delegations of all rules, with the nodes of their child Routes.

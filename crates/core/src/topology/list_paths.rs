@@ -216,7 +216,7 @@ impl PathTrie {
             };
             remaining = below;
             let node = self.node(edge.node())?;
-            edge = self.edge_to(self.edges_below(node).iter(), &mut remaining)?;
+            edge = self.edge_to(self.edges_below(node), &mut remaining)?;
         }
     }
 
@@ -329,7 +329,7 @@ impl<S: Copy, F: Fn(S, TrieNodeId) -> Option<S>> PathLister<'_, '_, S, F> {
             WalkControl::SkipChildren => return true,
             WalkControl::Stop => return false,
         }
-        let mut edges = trie.edges_below(node).iter().peekable();
+        let mut edges = trie.edges_below(node).peekable();
         while let Some(edge) = edges.next() {
             // A rule with a name has two edges: first its index, then its name.
             let named = edges.next_if(|next| next.node() == edge.node());

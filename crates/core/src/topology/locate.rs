@@ -104,7 +104,7 @@ impl Topology {
             return Ok(resolved);
         };
         let index = self.route(&route)?;
-        if !listener.routes.contains(&index) {
+        if !self.is_attached(index, listener) {
             let key = route_key(&route);
             let reason = self.parent_rejection(store, &key, kind, &parent, listener_name);
             return Err(match gateway.delegates {
@@ -246,7 +246,10 @@ impl Topology {
         first: usize,
         resolved: &mut ResolvedPath,
     ) -> Result<&RouteNode, PathErrorReason> {
-        let at = |index| self.routes.get(index).ok_or(PathErrorReason::RouteNotFound);
+        let at = |index| {
+            let route = self.routes.get(index);
+            route.ok_or(PathErrorReason::RouteNotFound)
+        };
         let mut route = at(first)?;
         let above = path.delegating.iter();
         let next = above.clone().skip(1).map(|(route, _)| route);

@@ -7,7 +7,7 @@ use crate::model::{GroupKind, NodeKey, ObjectKey, Str};
 use crate::store::NamespacedName;
 
 /// A Service that some route names as its parent, or that has a waypoint.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct MeshRoot {
     pub node: NodeId,
     /// The ports that parentRefs name, with their nodes.

@@ -10,12 +10,16 @@ mod child_routes;
 pub(crate) mod delegation;
 mod edge_label;
 pub(crate) mod hostname;
+mod label_text;
 mod list_paths;
 mod locate;
 pub(crate) mod mesh;
 mod node_keys;
 mod parent_ref;
+mod patch;
 mod ports;
+mod route_list;
+mod shared;
 mod streams;
 mod trie;
 #[cfg(any(test, feature = "judge"))]
@@ -23,40 +27,54 @@ mod walk;
 
 pub use child_routes::NotFollowed;
 pub use list_paths::{ListedPath, NamedStep, PathStart, PathVisitor, WalkControl};
+pub(crate) use patch::PathPatch;
 pub use trie::{PathTrie, TrieNode, TrieNodeId, TrieRoot};
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
+use rpds::HashTrieMapSync;
 
 use self::node_keys::NodeKeys;
-use crate::model::{Level, NodeKey, ObjectKey, OrInternal, PathErrorReason, Section, Str};
+use self::route_list::{ListenerPlace, RouteList};
+use self::shared::Shared;
+use crate::model::{
+    ChunkedVec, Level, NodeKey, ObjectKey, OrInternal, PathErrorReason, Section, Str,
+};
 use crate::store::NamespacedName;
 
 /// The number of a node, dense from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(u32);
 
-/// The nodes of a store and how paths connect them.
-#[derive(Debug, Default)]
+/// The nodes of a store and how paths connect them. Clones share what does not change.
+#[derive(Clone, Debug, Default)]
 pub struct Topology {
     pub(crate) nodes: NodeKeys,
-    pub(crate) namespaces: BTreeMap<Str, NodeId>,
+    pub(crate) namespaces: Shared<BTreeMap<Str, NodeId>>,
     /// The labels of namespaces, for selectors.
-    pub(crate) labels: BTreeMap<Str, BTreeMap<String, String>>,
-    pub(crate) classes: BTreeMap<Str, ClassNode>,
-    pub(crate) gateways: BTreeMap<NamespacedName, GatewayNode>,
-    pub(crate) routes: Vec<RouteNode>,
-    pub(crate) route_index: BTreeMap<ObjectKey, usize>,
-    pub(crate) roots: BTreeMap<NamespacedName, mesh::MeshRoot>,
-    pub(crate) shared_ports: ports::SharedPorts,
+    pub(crate) labels: Shared<BTreeMap<Str, BTreeMap<String, String>>>,
+    pub(crate) classes: Shared<BTreeMap<Str, ClassNode>>,
+    pub(crate) gateways: Shared<BTreeMap<NamespacedName, GatewayNode>>,
+    /// The routes by number. Those that are not in `route_index` do not exist any more.
+    pub(crate) routes: ChunkedVec<Arc<RouteNode>>,
+    pub(crate) route_index: HashTrieMapSync<ObjectKey, usize>,
+    /// The routes of each listener, by the number of its list.
+    route_lists: ChunkedVec<RouteList>,
+    /// The places in the trie of the listeners with these lists.
+    listener_places: Shared<Vec<Option<ListenerPlace>>>,
+    pub(crate) roots: Shared<BTreeMap<NamespacedName, mesh::MeshRoot>>,
+    pub(crate) shared_ports: Shared<ports::SharedPorts>,
     /// The hostnames of the listeners of Gateways, by Gateway, where these are isolated by them.
-    pub(crate) port_hostnames: HashMap<NamespacedName, ports::PortHostnames>,
+    pub(crate) port_hostnames: Shared<HashMap<NamespacedName, ports::PortHostnames>>,
     /// Listeners with stream Routes that they do not serve, because they serve another (specification 1.4).
-    displaced: HashSet<(NodeId, usize)>,
+    displaced: Shared<HashSet<(NodeId, usize)>>,
     /// The stream Routes that these listeners serve, in the order of listeners.
-    stream_holders: BTreeSet<(NodeId, usize)>,
-    pub(crate) delegations: delegation::Delegations,
+    stream_holders: Shared<BTreeSet<(NodeId, usize)>>,
+    pub(crate) delegations: Shared<delegation::Delegations>,
+    /// What keeps the paths of single routes from being changed.
+    fixed: Shared<patch::FixedPaths>,
 }
 
 /// One step of a resolved path.
@@ -126,14 +144,14 @@ pub enum RootController {
 }
 
 /// A GatewayClass.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ClassNode {
     pub(crate) node: NodeId,
     pub(crate) controller: Str,
 }
 
 /// A Gateway with its listeners and the ListenerSets that name it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct GatewayNode {
     pub(crate) node: NodeId,
     pub(crate) class: Str,
@@ -146,7 +164,7 @@ pub(crate) struct GatewayNode {
 }
 
 /// A ListenerSet, with whether its Gateway admits it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ListenerSetNode {
     pub(crate) node: NodeId,
     pub(crate) name: NamespacedName,
@@ -156,27 +174,29 @@ pub(crate) struct ListenerSetNode {
     pub(crate) listeners: Vec<ListenerNode>,
 }
 
-/// A listener with the routes that are attached to it.
-#[derive(Debug)]
+/// A listener to which routes can be attached.
+#[derive(Clone, Debug)]
 pub(crate) struct ListenerNode {
     pub(crate) node: NodeId,
     pub(crate) name: Str,
-    /// Indexes into the routes of the topology, sorted.
-    pub(crate) routes: Vec<usize>,
+    /// The number of the list of its routes.
+    list: usize,
 }
 
 /// A route with its rules.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RouteNode {
     pub(crate) key: ObjectKey,
     pub(crate) node: NodeId,
     pub(crate) rules: Vec<RuleNode>,
+    /// The numbers of the lists of the listeners that the route is attached to.
+    listeners: Vec<usize>,
     /// The parentRefs that do not attach the route: index of the parentRef and reason.
     pub(crate) refused: Vec<(usize, PathErrorReason)>,
 }
 
 /// A rule of a route with its backends.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RuleNode {
     pub(crate) node: NodeId,
     pub(crate) name: Option<Str>,
@@ -186,7 +206,7 @@ pub(crate) struct RuleNode {
 }
 
 /// A backend of a rule.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct BackendNode {
     pub(crate) node: NodeId,
     /// The node of the backendRefs that name the backend, if one of them has ExtensionRef filters.
@@ -248,10 +268,11 @@ impl Topology {
         };
         let nodes = (0..).map(NodeId).zip(self.nodes.iter());
         let parts = nodes.filter(|(_, key)| is_part(key));
-        parts.map(|(node, _)| node).collect()
+        let parts = parts.map(|(node, _)| node);
+        parts.filter(|node| self.nodes.is_used(*node)).collect()
     }
 
-    /// The number of nodes.
+    /// The number of nodes, with those that no object has any more.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -318,7 +339,7 @@ impl Topology {
         let sets = self.gateways.values().flat_map(|g| &g.sets);
         own.chain(sets.flat_map(|set| &set.listeners))
             .map(|listener| {
-                let routes = listener.routes.iter();
+                let routes = self.routes_of(listener).iter();
                 let keys = routes.filter_map(|&route| self.routes.get(route).map(|r| &r.key));
                 (listener.node, keys.collect())
             })
@@ -363,7 +384,10 @@ impl Topology {
         self.nodes.shrink();
     }
 
+    /// Adds a node that stays as long as the topology is not built anew.
     fn intern(&mut self, key: NodeKey) -> NodeId {
-        self.nodes.add(key)
+        let node = self.nodes.add(key);
+        self.nodes.retain(node);
+        node
     }
 }

@@ -2,17 +2,20 @@
 
 use std::hash::BuildHasher as _;
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::DefaultHashBuilder;
 
 use super::NodeId;
-use crate::model::NodeKey;
+use crate::model::{ChunkedVec, NodeKey, PagedTable, PagedVec};
 
-/// The keys of all nodes. Each key is kept once.
-#[derive(Debug, Default)]
+/// The keys of all nodes. Each key is kept once. A key that nothing uses any more is not found; if it comes back, it
+/// gets another number.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct NodeKeys {
-    keys: Vec<NodeKey>,
+    keys: ChunkedVec<NodeKey>,
+    /// How often each key is used.
+    uses: PagedVec<u32>,
     /// The numbers by the hashes of their keys.
-    numbers: HashTable<NodeId>,
+    numbers: PagedTable<NodeId>,
     hasher: DefaultHashBuilder,
 }
 
@@ -31,17 +34,53 @@ impl NodeKeys {
         }
         // 4 billion nodes do not fit into memory; the last number would be shared.
         let id = NodeId(u32::try_from(self.keys.len()).unwrap_or(u32::MAX));
-        let hash = self.hasher.hash_one(&key);
         self.keys.push(key);
+        self.uses.push(0);
         let (keys, hasher) = (&self.keys, &self.hasher);
         let hash_of = |id: &NodeId| keys.get(id.index()).map_or(0, |key| hasher.hash_one(key));
-        self.numbers.insert_unique(hash, id, hash_of);
+        self.numbers.insert(id, hash_of);
         id
+    }
+
+    /// Counts a use of a node. Returns whether it is the first.
+    pub(crate) fn retain(&mut self, id: NodeId) -> bool {
+        let uses = self.uses_of(id);
+        self.uses.set(id.index(), uses.saturating_add(1));
+        uses == 0
+    }
+
+    /// Counts a use less of a node. Without uses it has no number any more. Returns whether this was the last.
+    pub(crate) fn release(&mut self, id: NodeId) -> bool {
+        let uses = self.uses_of(id);
+        // A count at its bound is not known any more.
+        if uses == 0 || uses == u32::MAX {
+            return false;
+        }
+        self.uses.set(id.index(), uses - 1);
+        if uses > 1 {
+            return false;
+        }
+        if let Some(key) = self.keys.get(id.index()) {
+            let hash = self.hasher.hash_one(key);
+            self.numbers.replace(hash, |other| *other == id, None);
+        }
+        true
+    }
+
+    /// Whether something uses a node.
+    pub(crate) fn is_used(&self, id: NodeId) -> bool {
+        self.uses_of(id) > 0
+    }
+
+    fn uses_of(&self, id: NodeId) -> u32 {
+        self.uses.get(id.index()).copied().unwrap_or_default()
     }
 
     /// Frees the space that is kept for more nodes.
     pub(crate) fn shrink(&mut self) {
-        self.keys.shrink_to_fit();
+        let (keys, hasher) = (&self.keys, &self.hasher);
+        let hash_of = |id: &NodeId| keys.get(id.index()).map_or(0, |key| hasher.hash_one(key));
+        self.numbers.settle(hash_of);
     }
 
     /// The key with a number.
@@ -83,5 +122,27 @@ mod tests {
         }
         assert_eq!((keys.len(), keys.iter().count()), (1_000, 1_000));
         assert!(!keys.is_empty());
+    }
+
+    #[test]
+    fn a_key_without_uses_is_not_found() {
+        let mut keys = NodeKeys::default();
+        let (one, other) = (NodeKey::namespace("one"), NodeKey::namespace("other"));
+        let (first, second) = (keys.add(one.clone()), keys.add(other.clone()));
+        assert!(keys.retain(first) && !keys.retain(first) && keys.retain(second));
+        let before = keys.clone();
+        assert!(!keys.release(first) && keys.is_used(first));
+        assert!(keys.release(first) && !keys.is_used(first) && !keys.release(first));
+        assert_eq!(
+            (keys.number(&one), keys.number(&other)),
+            (None, Some(second))
+        );
+        assert_eq!(
+            (before.number(&one), keys.get(0)),
+            (Some(first), Some(&one))
+        );
+        let again = keys.add(one.clone());
+        assert!(again != first && keys.retain(again));
+        assert_eq!(keys.number(&one), Some(again));
     }
 }

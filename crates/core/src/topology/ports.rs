@@ -16,21 +16,21 @@ use crate::store::{Listener, NamespacedName, Store};
 const HTTP: &str = "HTTP";
 
 /// The HTTP listeners that share their port with another of the same Gateway.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SharedPorts {
     groups: Vec<PortGroup>,
     by_listener: HashMap<NodeId, usize>,
 }
 
 /// The HTTP listeners of one port of a Gateway, its own first, then those of its ListenerSets from the oldest.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct PortGroup {
     pub(crate) port: u16,
     pub(crate) listeners: Vec<NodeId>,
 }
 
 /// The hostnames of the listeners of a Gateway and its ListenerSets, by port.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct PortHostnames(HashMap<u16, HashSet<Str>>);
 
 impl PortHostnames {
@@ -90,7 +90,7 @@ impl Topology {
         store: &Store,
         traits_of: &dyn Fn(&RootController) -> RoutingTraits,
     ) {
-        for (name, gateway) in &mut self.gateways {
+        for (name, gateway) in &mut *self.gateways {
             let traits = traits_of(&gateway.controller(self.classes.get(&gateway.class)));
             gateway.delegates = traits.delegates;
             gateway.serves_one_stream_route = traits.serves_one_stream_route;
@@ -131,7 +131,7 @@ impl Topology {
     /// Finds the HTTP listeners that share a port.
     pub(super) fn share_ports(&mut self, store: &Store) {
         let mut shared = SharedPorts::default();
-        for (name, gateway) in &self.gateways {
+        for (name, gateway) in &*self.gateways {
             let mut ports: BTreeMap<u16, PortGroup> = BTreeMap::new();
             let mut add = |nodes: &[ListenerNode], listeners: &[Listener]| {
                 let http = nodes.iter().zip(listeners);
@@ -151,7 +151,7 @@ impl Topology {
             }
             ports.into_values().for_each(|group| shared.add(group));
         }
-        self.shared_ports = shared;
+        *self.shared_ports = shared;
     }
 
     /// The listener with a name in the ListenerSets that a Gateway admits: that of the oldest.

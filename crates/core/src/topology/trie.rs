@@ -4,52 +4,68 @@
 //! is attached to, so they are stored once. The size of the trie grows with the number of objects and
 //! attachments, not with the number of paths, which is their product.
 //!
-//! The edges of a node and their labels are stored next to each other, so that a step reads few cache
-//! lines.
+//! The edges of a node are stored next to each other, so that a step reads few cache lines. Nodes with many edges have
+//! a list of their own, and their edges are in a hash table.
+//!
+//! A trie does not change. A later one shares all that is equal: it adds the nodes of changed routes, and a copy of
+//! each node above them. The nodes that these replace stay, but no path leads to them.
 
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::DefaultHashBuilder;
+use rpds::RedBlackTreeMapSync;
 
 use super::edge_label::{self, EdgeLabel, labels};
+use super::label_text::LabelText;
 use super::{NodeId, RootController, RootKind};
-use crate::model::{Id, IndexVec, InternalError, Level, OrInternal, PathName, Str};
+use crate::model::{
+    ChunkedList, ChunkedListIter, ChunkedVec, Id, InternalError, Level, OrInternal, PagedTable,
+    PagedVec, PathName, Str,
+};
 
 /// All paths of a topology, with shared subtrees.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct PathTrie {
-    nodes: IndexVec<TrieNodeId, TrieNode>,
-    edges: Vec<Edge>,
-    /// The encoded labels of the edges, concatenated.
-    text: Vec<u8>,
-    /// The edges to roots, and of trie nodes with more than [`MAX_INLINE_EDGES`]: parent and edge number.
-    edge_table: HashTable<(TrieNodeId, u32)>,
-    roots: Vec<(TrieNodeId, TrieRoot)>,
+    nodes: PagedVec<TrieNode>,
+    edges: PagedVec<Edge>,
+    text: LabelText,
+    /// The edges to roots, and those of wide nodes: the number of their list, and the edge number.
+    edge_table: PagedTable<(u32, u32)>,
+    /// The numbers of the edges of wide nodes, in order.
+    lists: ChunkedVec<Arc<ChunkedList<u32>>>,
+    roots: ChunkedVec<(TrieNodeId, Arc<TrieRoot>)>,
+    /// The place of each root in `roots`.
+    root_places: RedBlackTreeMapSync<TrieNodeId, usize>,
     /// The trie nodes of backends whose backendRefs have filters, ascending, with the nodes of these
     /// backendRefs.
-    references: Vec<(TrieNodeId, NodeId)>,
+    references: Arc<Vec<(TrieNodeId, NodeId)>>,
     /// The numbers of the edges to the roots.
-    root_edges: Vec<u32>,
+    root_edges: ChunkedVec<u32>,
     /// The trie nodes of rules that delegate, ascending, below Gateways whose controllers follow that (specification
     /// 1.8).
-    delegating: Vec<TrieNodeId>,
+    delegating: Arc<Vec<TrieNodeId>>,
     /// The number of paths that end at each trie node or below it.
-    sizes: IndexVec<TrieNodeId, u64>,
+    sizes: PagedVec<u64>,
+    /// The number of trie nodes that no path leads to.
+    unreachable: usize,
     hasher: DefaultHashBuilder,
 }
 
 /// The number of a trie node, dense from 0. Children have lower numbers than their parents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TrieNodeId(u32);
 
 /// A node of the trie: the end of some prefix of a path.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct TrieNode {
     /// The node of the topology.
     pub node: NodeId,
     /// The level of the node on these paths. A Service can have several levels on different paths.
     pub level: Level,
+    /// The number of the first edge; of a wide node, the number of its list.
     first: u32,
+    /// The number of edges, or [`WIDE`].
     count: u32,
 }
 
@@ -67,7 +83,7 @@ pub struct TrieRoot {
 }
 
 /// A labelled edge from a trie node to one of its children.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Edge {
     hash: u32,
     node: TrieNodeId,
@@ -75,9 +91,30 @@ pub(super) struct Edge {
     length: u32,
 }
 
-/// The parent of all roots.
-const ROOT_PARENT: TrieNodeId = TrieNodeId(u32::MAX);
-/// A trie node with more edges than this has them in the hash table.
+/// The edges of a trie node in order.
+#[derive(Clone, Debug)]
+pub(super) enum EdgeIter<'t> {
+    /// Next to each other.
+    Run(std::slice::Iter<'t, Edge>),
+    /// Those of a wide node.
+    List(&'t PagedVec<Edge>, ChunkedListIter<'t, u32>),
+}
+
+/// A change of the edges of a trie node, by the index of the edge.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum EdgeChange<'l> {
+    /// A new edge at an index.
+    Insert(usize, EdgeLabel<'l>, TrieNodeId),
+    /// The edge leads to another child.
+    Replace(usize, TrieNodeId),
+    Remove(usize),
+}
+
+/// The list of the edges to roots in the hash table.
+const ROOT_LIST: u32 = u32::MAX;
+/// The count of edges of a trie node that has them in a list and in the hash table.
+const WIDE: u32 = u32::MAX;
+/// A trie node with more edges than this is wide.
 const MAX_INLINE_EDGES: usize = 12;
 
 impl Edge {
@@ -106,6 +143,17 @@ impl Id for TrieNodeId {
     }
 }
 
+impl<'t> Iterator for EdgeIter<'t> {
+    type Item = &'t Edge;
+
+    fn next(&mut self) -> Option<&'t Edge> {
+        match self {
+            Self::Run(edges) => edges.next(),
+            Self::List(edges, numbers) => edges.get(*numbers.next()? as usize),
+        }
+    }
+}
+
 impl PathTrie {
     /// Looks up a path by name and calls `visit` for each trie node from the root to its end. Returns
     /// whether the path exists. Does not allocate.
@@ -117,7 +165,7 @@ impl PathTrie {
         path: &PathName<'_>,
         mut visit: impl FnMut(TrieNodeId),
     ) -> Result<bool, InternalError> {
-        let mut at = ROOT_PARENT;
+        let mut at = None;
         for label in labels(path) {
             let found = match (self.child(at, label)?, label) {
                 // A client without paths of its own takes those of `*` (specification 1.3).
@@ -129,14 +177,14 @@ impl PathTrie {
             let Some(found) = found else {
                 return Ok(false);
             };
-            at = found;
-            visit(at);
+            at = Some(found);
+            visit(found);
         }
-        Ok(at != ROOT_PARENT)
+        Ok(at.is_some())
     }
 
     /// The roots of all paths.
-    pub fn roots(&self) -> impl Iterator<Item = &(TrieNodeId, TrieRoot)> {
+    pub fn roots(&self) -> impl Iterator<Item = &(TrieNodeId, Arc<TrieRoot>)> {
         self.roots.iter()
     }
 
@@ -148,12 +196,21 @@ impl PathTrie {
 
     /// The edges to the children of a trie node. A rule that has a name has two edges in sequence: its
     /// index and its name.
-    pub(super) fn edges_below(&self, node: &TrieNode) -> &[Edge] {
-        let first = node.first as usize;
-        let edges = self.edges.get(first..first + node.count as usize);
+    pub(super) fn edges_below(&self, node: &TrieNode) -> EdgeIter<'_> {
+        if node.count == WIDE {
+            let list = self.lists.get(node.first as usize);
+            if let Ok(list) = list.or_internal("the edges of a node") {
+                return EdgeIter::List(&self.edges, list.iter());
+            }
+            return EdgeIter::Run([].iter());
+        }
         // Missing edges are recorded as an internal error; the walk ends here.
-        let edges = edges.or_internal("the edges of a node");
-        edges.unwrap_or_default()
+        let edges = self.run(node).or_internal("the edges of a node");
+        EdgeIter::Run(edges.unwrap_or_default().iter())
+    }
+
+    fn run(&self, node: &TrieNode) -> Option<&[Edge]> {
+        self.edges.run(node.first as usize, node.count as usize)
     }
 
     /// The index of the rule in the label of an edge, if the label is an index.
@@ -170,15 +227,14 @@ impl PathTrie {
     }
 
     pub(super) fn text_of(&self, edge: &Edge) -> Option<&[u8]> {
-        let from = edge.text as usize;
-        self.text.get(from..from + edge.length as usize)
+        self.text.get((edge.text, edge.length))
     }
 
     /// The children of a trie node, each once.
     pub fn below(&self, node: &TrieNode) -> impl Iterator<Item = TrieNodeId> {
         let mut last = None;
         // A rule with a name has two edges.
-        let nodes = self.edges_below(node).iter().map(|edge| edge.node);
+        let nodes = self.edges_below(node).map(|edge| edge.node);
         nodes.filter(move |node| last.replace(*node) != Some(*node))
     }
 
@@ -187,7 +243,7 @@ impl PathTrie {
     /// # Errors
     /// There is no such trie node.
     pub fn node(&self, id: TrieNodeId) -> Result<&TrieNode, InternalError> {
-        self.nodes.get(id)
+        self.nodes.get(id.index()).or_internal("a trie node")
     }
 
     /// Whether rules delegate (specification 1.8): only there a path may have several nodes of one level.
@@ -205,14 +261,19 @@ impl PathTrie {
         self.delegating.iter().copied()
     }
 
-    /// All trie nodes, children before their parents.
+    /// All trie nodes, children before their parents. To some of them no path leads any more.
     pub fn nodes(&self) -> impl Iterator<Item = &TrieNode> {
         self.nodes.iter()
     }
 
-    /// The number of trie nodes.
+    /// The number of trie nodes, with those that no path leads to.
     pub fn len(&self) -> usize {
         self.nodes.len()
+    }
+
+    /// The number of trie nodes that no path leads to: changed routes have left them behind.
+    pub fn unreachable(&self) -> usize {
+        self.unreachable
     }
 
     /// Whether there are no trie nodes.
@@ -228,14 +289,13 @@ impl PathTrie {
 
     /// The number of paths that end at a trie node or below it, for one path to the trie node.
     pub fn size(&self, id: TrieNodeId) -> u64 {
-        self.sizes.get(id).copied().unwrap_or_default()
+        self.sizes.get(id.index()).copied().unwrap_or_default()
     }
 
     /// The root at a trie node; `None` if the trie node is not a root.
     pub fn root(&self, id: TrieNodeId) -> Option<&TrieRoot> {
-        // Roots are added in ascending order.
-        let at = self.roots.binary_search_by_key(&id, |(root, _)| *root);
-        self.roots.get(at.ok()?).map(|(_, root)| root)
+        let place = *self.root_places.get(&id)?;
+        self.roots.get(place).map(|(_, root)| &**root)
     }
 
     /// The node of the backendRefs between a rule and the backend at a trie node, if they have filters
@@ -253,29 +313,32 @@ impl PathTrie {
         self.references.iter().copied()
     }
 
-    /// The numbers of all trie nodes, children before their parents.
+    /// The numbers of all trie nodes, children before their parents. To some of them no path leads any more.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = TrieNodeId> + use<> {
         (0..u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)).map(TrieNodeId)
     }
 
-    fn child(
+    /// The child of a trie node, or the root, to which an edge with a label leads.
+    pub(super) fn child(
         &self,
-        parent: TrieNodeId,
+        parent: Option<TrieNodeId>,
         label: EdgeLabel<'_>,
     ) -> Result<Option<TrieNodeId>, InternalError> {
         let hash = self.hash(label);
         let same = |edge: &&Edge| edge.hash == hash && self.is_named(edge, label);
-        if parent != ROOT_PARENT {
-            let node = self.nodes.get(parent)?;
-            if node.count as usize <= MAX_INLINE_EDGES {
-                let mut edges = self.edges_below(node).iter();
-                return Ok(edges.find(same).map(|edge| edge.node));
+        let mut list = ROOT_LIST;
+        if let Some(parent) = parent {
+            let node = self.nodes.get(parent.index()).or_internal("a trie node")?;
+            if node.count != WIDE {
+                let edges = self.run(node).or_internal("the edges of a node")?;
+                return Ok(edges.iter().find(same).map(|edge| edge.node));
             }
+            list = node.first;
         }
-        let is_child = |&(above, at): &(TrieNodeId, u32)| {
-            above == parent && self.edges.get(at as usize).is_some_and(|edge| same(&edge))
+        let is_child = |&(above, at): &(u32, u32)| {
+            above == list && self.edges.get(at as usize).is_some_and(|edge| same(&edge))
         };
-        let Some((_, found)) = self.edge_table.find(mix(hash, parent), is_child) else {
+        let Some((_, found)) = self.edge_table.find(mix(hash, list), is_child) else {
             return Ok(None);
         };
         let edge = self.edges.get(*found as usize).or_internal("an edge")?;
@@ -290,91 +353,233 @@ impl PathTrie {
         (self.hasher.hash_one(label) >> 32) as u32
     }
 
-    /// Adds an edge and returns its number.
-    fn edge(&mut self, label: EdgeLabel<'_>, node: TrieNodeId) -> u32 {
-        let text = self.text.len();
-        label.write(&mut self.text);
-        let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        self.edges.push(Edge {
+    /// A new edge.
+    fn edge(&mut self, label: EdgeLabel<'_>, node: TrieNodeId) -> Edge {
+        let (text, length) = self.text.push(label);
+        Edge {
             hash: self.hash(label),
             node,
-            // 4 billion edges, and as many bytes of names, do not fit into memory.
-            text: number(text),
-            length: number(self.text.len() - text),
-        });
-        number(self.edges.len() - 1)
+            text,
+            length,
+        }
     }
 
-    /// Adds an edge to the hash table.
-    fn add_to_table(&mut self, parent: TrieNodeId, edge: u32) {
+    /// Adds an edge of a list and returns its number.
+    fn add_listed(&mut self, list: u32, edge: Edge) -> u32 {
+        let number = number(self.edges.push(edge));
         let edges = &self.edges;
-        let hash = |&(above, at): &(TrieNodeId, u32)| {
+        let hash = |&(list, at): &(u32, u32)| {
             let edge = edges.get(at as usize);
-            mix(edge.map_or(0, |edge| edge.hash), above)
+            mix(edge.map_or(0, |edge| edge.hash), list)
         };
-        let entry = (parent, edge);
-        self.edge_table.insert_unique(hash(&entry), entry, hash);
+        self.edge_table.insert((list, number), hash);
+        number
+    }
+
+    /// Adds a trie node with edges, of which children have been added before, and returns its number.
+    fn add_node(&mut self, (node, level): (NodeId, Level), edges: &[Edge]) -> TrieNodeId {
+        let (first, count) = match edges.len() > MAX_INLINE_EDGES {
+            false => (self.edges.push_run(edges), number(edges.len())),
+            true => {
+                let list = self.lists.len();
+                let numbers = edges.iter();
+                let numbers = numbers.map(|&edge| self.add_listed(number(list), edge));
+                let numbers = numbers.collect();
+                self.lists.push(Arc::new(numbers));
+                (list, WIDE)
+            }
+        };
+        let mut last = None;
+        let children = edges.iter().map(|edge| edge.node);
+        let children = children.filter(|node| last.replace(*node) != Some(*node));
+        let size = children.fold(1_u64, |sum, id| sum.saturating_add(self.size(id)));
+        self.sizes.push(size);
+        let first = number(first);
+        TrieNodeId(number(self.nodes.push(TrieNode {
+            node,
+            level,
+            first,
+            count,
+        })))
     }
 
     /// Adds a trie node above its children, which must have been added before.
     pub(super) fn add(
         &mut self,
-        (node, level): (NodeId, Level),
+        node: (NodeId, Level),
         below: &[(EdgeLabel<'_>, TrieNodeId)],
     ) -> TrieNodeId {
-        let id = TrieNodeId::at(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        let first = u32::try_from(self.edges.len()).unwrap_or(u32::MAX);
-        for &(label, child) in below {
-            let edge = self.edge(label, child);
-            if below.len() > MAX_INLINE_EDGES {
-                self.add_to_table(id, edge);
-            }
-        }
-        self.nodes.push(TrieNode {
-            node,
-            level,
-            first,
-            count: u32::try_from(below.len()).unwrap_or(u32::MAX),
-        });
-        id
+        let edges = below.iter().map(|&(label, child)| self.edge(label, child));
+        let edges: Vec<Edge> = edges.collect();
+        self.add_node(node, &edges)
     }
 
     /// Records the backendRefs that lead to the trie node of a backend. The trie node must be the last one.
     pub(super) fn add_reference(&mut self, id: TrieNodeId, reference: NodeId) {
-        self.references.push((id, reference));
+        Arc::make_mut(&mut self.references).push((id, reference));
     }
 
     /// Records a rule that delegates. The trie node must be the last one.
     pub(super) fn add_delegating(&mut self, id: TrieNodeId) {
-        self.delegating.push(id);
+        Arc::make_mut(&mut self.delegating).push(id);
     }
 
     /// Makes a trie node a root.
     pub(super) fn add_root(&mut self, label: EdgeLabel<'_>, id: TrieNodeId, root: TrieRoot) {
         let edge = self.edge(label, id);
-        self.add_to_table(ROOT_PARENT, edge);
+        let edge = self.add_listed(ROOT_LIST, edge);
         self.root_edges.push(edge);
-        self.roots.push((id, root));
+        self.root_places.insert_mut(id, self.roots.len());
+        self.roots.push((id, Arc::new(root)));
     }
 
-    /// Counts the paths and releases unused memory.
+    /// Releases unused memory.
     pub(super) fn finish(&mut self) {
-        let mut sizes: IndexVec<TrieNodeId, u64> = IndexVec::with_capacity(self.nodes.len());
-        for node in self.nodes.iter() {
-            let below = self.below(node);
-            let counted = below.filter_map(|id| sizes.get(id).ok());
-            sizes.push(counted.fold(1, |sum, more| sum.saturating_add(*more)));
-        }
-        self.sizes = sizes;
-        self.nodes.shrink_to_fit();
-        self.edges.shrink_to_fit();
-        self.text.shrink_to_fit();
+        let edges = &self.edges;
+        self.edge_table.settle(|&(list, at)| {
+            let edge = edges.get(at as usize);
+            mix(edge.map_or(0, |edge| edge.hash), list)
+        });
+        self.text.shrink();
     }
 }
 
-/// The hash of an edge: that of its label combined with its parent.
-fn mix(hash: u32, parent: TrieNodeId) -> u64 {
-    let both = u64::from(hash) << 32 | u64::from(parent.0);
+/// Later tries.
+impl PathTrie {
+    /// Adds a copy of a trie node with other edges, which takes its place. The edges of a node that changes this way lead
+    /// to different children.
+    ///
+    /// Returns `None` if there are too many paths to count, or no such edge.
+    pub(super) fn replace_node(
+        &mut self,
+        id: TrieNodeId,
+        changes: &[EdgeChange<'_>],
+    ) -> Option<TrieNodeId> {
+        let node = *self.nodes.get(id.index())?;
+        self.unreachable += 1;
+        if node.count != WIDE {
+            let mut edges = self.run(&node)?.to_vec();
+            for change in changes {
+                match *change {
+                    EdgeChange::Insert(at, label, child) if at <= edges.len() => {
+                        let edge = self.edge(label, child);
+                        edges.insert(at, edge);
+                    }
+                    EdgeChange::Replace(at, child) => edges.get_mut(at)?.node = child,
+                    EdgeChange::Remove(at) if at < edges.len() => {
+                        edges.remove(at);
+                    }
+                    _ => return None,
+                }
+            }
+            return Some(self.add_node((node.node, node.level), &edges));
+        }
+        let mut list = ChunkedList::clone(self.lists.get(node.first as usize)?);
+        let mut size = self.size(id);
+        for change in changes {
+            // Where paths are too many to count, sizes have no differences.
+            if size == u64::MAX {
+                return None;
+            }
+            size = self.change_list((node.first, &mut list), change, size)?;
+        }
+        self.lists.set(node.first as usize, Arc::new(list));
+        self.sizes.push(size);
+        Some(TrieNodeId(number(self.nodes.push(node))))
+    }
+
+    /// Changes the list of a wide node that has a size; returns the new size.
+    fn change_list(
+        &mut self,
+        (number, list): (u32, &mut ChunkedList<u32>),
+        change: &EdgeChange<'_>,
+        size: u64,
+    ) -> Option<u64> {
+        let (at, before) = match *change {
+            EdgeChange::Insert(at, label, child) => {
+                let edge = self.edge(label, child);
+                let edge = self.add_listed(number, edge);
+                list.insert(at, edge);
+                return size.checked_add(self.size(child));
+            }
+            EdgeChange::Replace(at, _) | EdgeChange::Remove(at) => (at, *list.get(at)?),
+        };
+        let edge = *self.edges.get(before as usize)?;
+        let is_before = |entry: &(u32, u32)| *entry == (number, before);
+        let hash = mix(edge.hash, number);
+        let size = size.checked_sub(self.size(edge.node))?;
+        let EdgeChange::Replace(_, child) = *change else {
+            list.remove(at);
+            let found = self.edge_table.replace(hash, is_before, None);
+            return found.then_some(size);
+        };
+        let next = self.edges.push(Edge {
+            node: child,
+            ..edge
+        });
+        let next = u32::try_from(next).ok()?;
+        list.set(at, next);
+        let entry = Some((number, next));
+        let found = self.edge_table.replace(hash, is_before, entry);
+        found.then_some(size.checked_add(self.size(child))?)
+    }
+
+    /// Makes a trie node the root in the place of another.
+    pub(super) fn replace_root(&mut self, before: TrieNodeId, id: TrieNodeId) -> Option<()> {
+        let place = *self.root_places.get(&before)?;
+        let number_before = *self.root_edges.get(place)?;
+        let edge = *self.edges.get(number_before as usize)?;
+        let next = number(self.edges.push(Edge { node: id, ..edge }));
+        let is_before = |entry: &(u32, u32)| *entry == (ROOT_LIST, number_before);
+        let hash = mix(edge.hash, ROOT_LIST);
+        let entry = Some((ROOT_LIST, next));
+        if !self.edge_table.replace(hash, is_before, entry) {
+            return None;
+        }
+        self.root_edges.set(place, next);
+        self.root_places.remove_mut(&before);
+        self.root_places.insert_mut(id, place);
+        self.roots.get_mut(place)?.0 = id;
+        Some(())
+    }
+
+    /// The child at an index among the edges of a trie node.
+    pub(super) fn child_at(&self, id: TrieNodeId, index: usize) -> Option<TrieNodeId> {
+        let node = self.nodes.get(id.index())?;
+        if node.count != WIDE {
+            return self.run(node)?.get(index).map(|edge| edge.node);
+        }
+        let list = self.lists.get(node.first as usize)?;
+        let edge = self.edges.get(*list.get(index)? as usize)?;
+        Some(edge.node)
+    }
+
+    /// The trie nodes at a trie node and below it, in a tree without shared parts.
+    pub fn subtree(&self, id: TrieNodeId) -> Vec<TrieNodeId> {
+        let mut found = vec![id];
+        let mut next = 0;
+        while let Some(&id) = found.get(next) {
+            let node = self.nodes.get(id.index());
+            found.extend(node.into_iter().flat_map(|node| self.below(node)));
+            next += 1;
+        }
+        found
+    }
+
+    /// Records that no path leads to some trie nodes any more.
+    pub(super) fn leave(&mut self, nodes: usize) {
+        self.unreachable += nodes;
+    }
+}
+
+/// 4 billion entries do not fit into memory; the last number would be shared.
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+/// The hash of an edge: that of its label combined with its list.
+fn mix(hash: u32, list: u32) -> u64 {
+    let both = u64::from(hash) << 32 | u64::from(list);
     let mixed = both.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     mixed ^ (mixed >> 29)
 }

@@ -28,7 +28,7 @@ impl Topology {
             resolved: ResolvedPath::default(),
             visit,
         };
-        for (name, class) in &self.classes {
+        for (name, class) in &*self.classes {
             walker.resolved = self.class_path(name);
             walker.descend(
                 "gatewayclasses/",
@@ -38,14 +38,14 @@ impl Topology {
                 |_| {},
             );
         }
-        for (name, gateway) in &self.gateways {
+        for (name, gateway) in &*self.gateways {
             walker.resolved = self.gateway_path(&name.0, gateway);
             walker.name.clear();
             // Writing to a String does not fail.
             let _ = write!(walker.name, "gateways/{}/{}", name.0, name.1);
             walker.gateway(gateway);
         }
-        for (name, root) in &self.roots {
+        for (name, root) in &*self.roots {
             let star: Str = "*".into();
             for client in std::iter::once(star).chain(root.clients()) {
                 walker.name.clear();
@@ -58,7 +58,7 @@ impl Topology {
                 walker.mesh(root);
             }
         }
-        for (name, &node) in &self.namespaces {
+        for (name, &node) in &*self.namespaces {
             walker.resolved = ResolvedPath {
                 root: RootKind::Namespace,
                 ..ResolvedPath::default()
@@ -121,7 +121,13 @@ impl Walker<'_, '_> {
             listener.node,
             Level::Listener,
             |walker| {
-                walker.routes(&listener.routes);
+                let routes: Vec<usize> = walker
+                    .topology
+                    .routes_of(listener)
+                    .iter()
+                    .copied()
+                    .collect();
+                walker.routes(&routes);
             },
         );
     }

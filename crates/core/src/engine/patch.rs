@@ -1,0 +1,231 @@
+//! Changes the paths of single routes in a world, without finding those of others again.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
+
+use super::Engine;
+use super::automaton::Automaton;
+use super::change_impact::ChangeImpact;
+use super::explore::AutomatonBuilder;
+use super::state_index::ReachedStates;
+use crate::model::{Id, InternalError, NodeKey, ObjectKey, OrInternal, Section};
+use crate::store::Projection;
+use crate::topology::{NodeId, PathPatch, TrieNodeId};
+
+/// As many routes can change at once, and a part of all.
+const MAX_ROUTES: usize = 64;
+/// As many trie nodes, states and routes can be left behind as there are in use, and these.
+const MAX_LEFT: usize = 4_096;
+
+impl Engine {
+    /// Changes the paths of the routes that changes affect, and puts the later topology in its place; `None` if the
+    /// world must be rebuilt. The trie and the automaton follow later.
+    pub(super) fn patch(&mut self, impact: &ChangeImpact) -> Option<Option<PathPatch>> {
+        let mut routes = impact.routes.clone();
+        if !impact.services.is_empty() {
+            routes.extend(self.routes_naming(&impact.services)?);
+        }
+        if routes.is_empty() {
+            return Some(None);
+        }
+        let (all, _) = self.world().topology().route_counts();
+        if routes.len() > MAX_ROUTES + all / 64 || self.is_sparse() {
+            return None;
+        }
+        let (topology, store) = (self.world().topology(), self.world().store());
+        let mut known = routes
+            .iter()
+            .filter_map(|key| Some((key, store.route(key)?)));
+        if !known.all(|(key, route)| topology.can_patch_route(store, key, route)) {
+            return None;
+        }
+        let patch = topology.patched(&self.paths.trie, store, &routes)?;
+        if let Some(of_backends) = &mut self.routes_of_backends {
+            for (number, before, now) in &patch.routes {
+                for backend in before.iter().flat_map(|before| before.backends()) {
+                    remove(of_backends, backend, *number);
+                }
+                for backend in now.iter().flat_map(|now| now.backends()) {
+                    of_backends.entry(backend).or_default().insert(*number);
+                }
+            }
+        }
+        for &node in &patch.added {
+            let kind = &patch.topology.key(node).object.kind;
+            if !self.referenced_kinds.contains(kind) {
+                self.referenced_kinds.insert(kind.clone());
+            }
+        }
+        self.paths.world.topology = Arc::new(patch.topology.clone());
+        Some(Some(patch))
+    }
+
+    /// Whether more is left behind by changes than is in use.
+    fn is_sparse(&self) -> bool {
+        let trie = &self.paths.trie;
+        let left = trie.unreachable();
+        let (states, unreached) = self.states.counts();
+        let (routes, gone) = self.world().topology().route_counts();
+        left > trie.len().saturating_sub(left) / 2 + MAX_LEFT
+            || unreached > states + MAX_LEFT
+            || gone > routes + MAX_LEFT
+    }
+
+    /// The routes that name some Services; `None` if it is not known.
+    fn routes_naming(&mut self, services: &BTreeSet<ObjectKey>) -> Option<BTreeSet<ObjectKey>> {
+        let topology = &self.paths.world.topology;
+        let of_backends = self.routes_of_backends.get_or_insert_with(|| {
+            let mut found: HashMap<NodeId, BTreeSet<usize>> = HashMap::new();
+            for (number, route) in topology.numbered_routes() {
+                for backend in route.backends() {
+                    found.entry(backend).or_default().insert(number);
+                }
+            }
+            found
+        });
+        let nodes = services.iter();
+        let nodes = nodes.filter_map(|key| topology.node(&NodeKey::whole(key.clone())));
+        let numbers = nodes.filter_map(|node| of_backends.get(&node)).flatten();
+        let keys =
+            numbers.map(|&number| topology.routes.get(number).map(|route| route.key.clone()));
+        keys.collect()
+    }
+
+    /// The nodes whose trie nodes are all new.
+    pub(super) fn renewed_nodes(
+        &self,
+        impact: &ChangeImpact,
+        patch: Option<&PathPatch>,
+    ) -> HashSet<NodeId> {
+        let Some(patch) = patch else {
+            return HashSet::new();
+        };
+        let services = self.nodes_of(&impact.services, None);
+        let of_routes = patch.of_routes.iter().copied();
+        of_routes
+            .chain(patch.added.iter().copied())
+            .chain(services)
+            .collect()
+    }
+
+    /// The nodes of some objects and of their sections.
+    pub(super) fn nodes_of(
+        &self,
+        objects: &BTreeSet<ObjectKey>,
+        patch: Option<&PathPatch>,
+    ) -> Vec<NodeId> {
+        let (topology, store) = (self.world().topology(), self.world().store());
+        let mut found = Vec::new();
+        for key in objects {
+            found.extend(topology.node(&NodeKey::whole(key.clone())));
+            let projection = store.get(key).map(|entry| &entry.projection);
+            if let Some(Projection::Service(ports)) = projection {
+                let ports = ports.numbers();
+                let ports = ports.map(|port| NodeKey::section(key.clone(), Section::Port(port)));
+                found.extend(ports.filter_map(|port| topology.node(&port)));
+            }
+        }
+        let of_routes = patch.into_iter().flat_map(|patch| &patch.of_routes);
+        found.extend(of_routes);
+        found
+    }
+
+    /// The nodes that came or went and that policies of a kind name. Also drops the policies of nodes that do not exist
+    /// any more.
+    pub(super) fn affected_nodes(
+        &mut self,
+        number: usize,
+        patch: Option<&PathPatch>,
+    ) -> BTreeSet<NodeKey> {
+        let mut affected = BTreeSet::new();
+        let kinds = &mut self.paths.world.kinds;
+        let (Some(patch), Some(kind), Some(index)) =
+            (patch, kinds.get_mut(number), self.indexes.get(number))
+        else {
+            return affected;
+        };
+        for &node in patch.added.iter().chain(&patch.removed) {
+            let key = patch.topology.key(node);
+            if index.by_node.contains_key(key) {
+                affected.insert(key.clone());
+            }
+        }
+        for node in &patch.removed {
+            if kind.nodes.contains_key(node) {
+                Arc::make_mut(kind).nodes.put(*node, Default::default());
+            }
+        }
+        affected
+    }
+
+    /// Adds the states of the new trie nodes.
+    ///
+    /// # Errors
+    /// The trie or the world refers to something that is missing.
+    pub(super) fn follow_paths(
+        &mut self,
+        patch: &PathPatch,
+    ) -> Result<ReachedStates, InternalError> {
+        if patch.attachments.is_empty() {
+            return Ok(ReachedStates::default());
+        }
+        let automaton = Automaton::clone(&self.paths.automaton);
+        let index = std::mem::take(&mut self.states);
+        let trie = Arc::clone(&self.paths.trie);
+        let mut builder = AutomatonBuilder::on(&self.paths.world, automaton, index);
+        builder.index().record();
+        for number in builder.transitions().symbols.len()..trie.len() {
+            let id = TrieNodeId::at(u32::try_from(number).unwrap_or(u32::MAX));
+            let symbol = match (patch.copies.get(&id), trie.reference(id)) {
+                (Some(copied), _) => builder.transitions().symbol(*copied)?,
+                (None, Some(reference)) => builder.backend_symbol(trie.node(id)?, reference),
+                (None, None) => builder.symbol(trie.node(id)?, false),
+            };
+            builder.transitions().symbols.push(symbol);
+        }
+        // What comes is counted before what goes: states that stay are not left in between.
+        for change in &patch.attachments {
+            let Some(now) = change.now else { continue };
+            let mut state = 0;
+            for &node in &change.listener {
+                state = builder.transitions().after(state, node)?;
+            }
+            let known = builder.index().class_of(now);
+            let class = known.unwrap_or_else(|| builder.index().new_class(now));
+            builder.attach(&trie, (state, class), now)?;
+        }
+        let mut left: BTreeSet<TrieNodeId> = BTreeSet::new();
+        for change in &patch.attachments {
+            let Some(before) = change.before else {
+                continue;
+            };
+            let mut state = 0;
+            for &node in &change.listener {
+                state = builder.transitions().after(state, node)?;
+            }
+            let class = builder.index().class_of(before);
+            let class = class.or_internal("the class of a route")?;
+            builder.detach(&trie, (state, class), before)?;
+            left.insert(before);
+        }
+        for route in left {
+            builder.index().forget_class(route);
+        }
+        let (automaton, mut index) = builder.finish();
+        let reached = index.recorded();
+        (self.paths.automaton, self.states) = (Arc::new(automaton), index);
+        Ok(reached)
+    }
+}
+
+/// Removes a route from those that name a backend.
+fn remove(of_backends: &mut HashMap<NodeId, BTreeSet<usize>>, backend: NodeId, route: usize) {
+    if let Some(routes) = of_backends.get_mut(&backend) {
+        routes.remove(&route);
+        if routes.is_empty() {
+            of_backends.remove(&backend);
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! A copy-on-write list of small values, and a copy-on-write hash table in such a list.
+
+use std::sync::Arc;
+
+const PAGE_BITS: u32 = 10;
+/// Number of values that are copied when one of them changes.
+const PAGE: usize = 1 << PAGE_BITS;
+
+/// A list of small values in shared pages. A clone costs one pointer a page; an access one indirection more than that
+/// of a `Vec`.
+#[derive(Clone, Debug)]
+pub struct PagedVec<T> {
+    /// All pages are full; values past the end are defaults.
+    pages: Vec<Arc<[T]>>,
+    length: usize,
+}
+
+impl<T: Copy + Default> PagedVec<T> {
+    /// A list of the same value.
+    pub fn filled(value: T, length: usize) -> Self {
+        let page = || std::iter::repeat_n(value, PAGE).collect();
+        Self {
+            pages: (0..length.div_ceil(PAGE)).map(|_| page()).collect(),
+            length,
+        }
+    }
+
+    /// The number of values.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether there are no values.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// The value at an index.
+    pub fn get(&self, index: usize) -> Option<&T> {
+        // Values past the end are never asked for, except by a defect, and are defaults then.
+        (index < self.length).then_some(())?;
+        self.pages.get(index >> PAGE_BITS)?.get(index % PAGE)
+    }
+
+    /// Some values that are in one page, as those of [`PagedVec::push_run`] are.
+    pub fn run(&self, first: usize, count: usize) -> Option<&[T]> {
+        if count == 0 {
+            return Some(&[]);
+        }
+        let start = first % PAGE;
+        self.pages
+            .get(first >> PAGE_BITS)?
+            .get(start..start + count)
+    }
+
+    /// Replaces the value at an index. Other copies of the list keep theirs. An index past the end has no effect.
+    pub fn set(&mut self, index: usize, value: T) {
+        let page = self.pages.get_mut(index >> PAGE_BITS);
+        let place = page.and_then(|page| Arc::make_mut(page).get_mut(index % PAGE));
+        if let Some(place) = place {
+            *place = value;
+        }
+    }
+
+    /// Appends a value and returns its index.
+    pub fn push(&mut self, value: T) -> usize {
+        let index = self.length;
+        if index >> PAGE_BITS == self.pages.len() {
+            self.pages
+                .push(std::iter::repeat_n(T::default(), PAGE).collect());
+        }
+        self.length += 1;
+        self.set(index, value);
+        index
+    }
+
+    /// Appends values, all in one page if they are not more than a page has, and returns the index of the first.
+    pub fn push_run(&mut self, values: &[T]) -> usize {
+        let left = PAGE - self.length % PAGE;
+        if left < values.len() && left < PAGE {
+            // The rest of the page stays unused.
+            self.length += left;
+        }
+        let first = self.length;
+        for &value in values {
+            self.push(value);
+        }
+        first
+    }
+
+    /// The values in order.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        let all = self.pages.iter().flat_map(|page| page.iter());
+        all.take(self.length)
+    }
+}
+
+impl<T> Default for PagedVec<T> {
+    fn default() -> Self {
+        Self {
+            pages: Vec::new(),
+            length: 0,
+        }
+    }
+}
+
+/// A slot of a [`PagedTable`].
+#[derive(Clone, Copy, Debug, Default)]
+enum Slot<T> {
+    #[default]
+    Empty,
+    /// An entry was removed; later ones may follow.
+    Removed,
+    Full(T),
+}
+
+/// A hash table of small entries that shares unchanged pages with its clones. Entries contain what their hash can be
+/// computed from.
+#[derive(Clone, Debug)]
+pub struct PagedTable<T> {
+    slots: PagedVec<Slot<T>>,
+    /// Slots that are not empty.
+    used: usize,
+    length: usize,
+}
+
+impl<T: Copy> PagedTable<T> {
+    /// The number of entries.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// The entry with a hash for which `is` is true.
+    pub fn find(&self, hash: u64, mut is: impl FnMut(&T) -> bool) -> Option<&T> {
+        for at in probes(hash, self.slots.len()) {
+            match self.slots.get(at)? {
+                Slot::Full(entry) if is(entry) => return Some(entry),
+                Slot::Empty => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Adds an entry. `hash_of` returns the hash of any entry.
+    pub fn insert(&mut self, entry: T, hash_of: impl Fn(&T) -> u64) {
+        // At most three quarters are used.
+        if (self.used + 1) * 4 > self.slots.len() * 3 {
+            self.resize(self.length * 2 + 8, &hash_of);
+        }
+        let slots = &self.slots;
+        let is_free = |at: &usize| !matches!(slots.get(*at), Some(Slot::Full(_)));
+        let place = probes(hash_of(&entry), slots.len()).find(is_free);
+        let Some(place) = place else { return };
+        self.used += usize::from(matches!(slots.get(place), Some(Slot::Empty)));
+        self.length += 1;
+        self.slots.set(place, Slot::Full(entry));
+    }
+
+    /// Replaces the entry with a hash for which `is` is true; by nothing to remove it. Returns whether there is one.
+    pub fn replace(&mut self, hash: u64, is: impl Fn(&T) -> bool, by: Option<T>) -> bool {
+        let slots = &self.slots;
+        let mut place = None;
+        for at in probes(hash, slots.len()) {
+            match slots.get(at) {
+                Some(Slot::Full(entry)) if is(entry) => place = Some(at),
+                Some(Slot::Empty) | None => {}
+                Some(_) => continue,
+            }
+            break;
+        }
+        let Some(place) = place else { return false };
+        self.length -= usize::from(by.is_none());
+        self.slots.set(place, by.map_or(Slot::Removed, Slot::Full));
+        true
+    }
+
+    /// The entries, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.slots.iter().filter_map(|slot| match slot {
+            Slot::Full(entry) => Some(entry),
+            _ => None,
+        })
+    }
+
+    /// Leaves a little space for more entries, which are then added without moving all.
+    pub fn settle(&mut self, hash_of: impl Fn(&T) -> u64) {
+        self.resize(self.length + self.length / 2 + 8, &hash_of);
+    }
+
+    fn resize(&mut self, capacity: usize, hash_of: &impl Fn(&T) -> u64) {
+        let before = std::mem::take(&mut self.slots);
+        // A page of slots costs as much as all of its slots.
+        let capacity = capacity.next_multiple_of(8);
+        self.slots = PagedVec::filled(Slot::Empty, capacity);
+        self.used = self.length;
+        for slot in before.iter() {
+            let Slot::Full(entry) = *slot else { continue };
+            let slots = &self.slots;
+            let is_empty = |at: &usize| matches!(slots.get(*at), Some(Slot::Empty));
+            if let Some(place) = probes(hash_of(&entry), capacity).find(is_empty) {
+                self.slots.set(place, Slot::Full(entry));
+            }
+        }
+    }
+}
+
+/// The slots of a hash, in the order in which they are tried.
+fn probes(hash: u64, slots: usize) -> impl Iterator<Item = usize> {
+    let first = (u128::from(hash) * slots as u128) >> 64;
+    // Less than `slots`.
+    let first = usize::try_from(first).unwrap_or_default();
+    (first..slots).chain(0..first)
+}
+
+impl<T> Default for PagedTable<T> {
+    fn default() -> Self {
+        Self {
+            slots: PagedVec::default(),
+            used: 0,
+            length: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_changed_copy_shares_the_unchanged_pages() {
+        let mut first = PagedVec::default();
+        for value in 0..5_000_u32 {
+            assert_eq!(first.push(value), value as usize);
+        }
+        let mut second = first.clone();
+        second.set(4_000, 7);
+        second.set(50_000, 7);
+        assert_eq!(
+            (first.get(4_000), second.get(4_000)),
+            (Some(&4_000), Some(&7))
+        );
+        second.push(9);
+        assert_eq!((first.len(), second.len()), (5_000, 5_001));
+        assert_eq!((first.get(5_000), second.get(5_000)), (None, Some(&9)));
+        let pairs = first.pages.iter().zip(&second.pages);
+        assert_eq!(pairs.filter(|(a, b)| !Arc::ptr_eq(a, b)).count(), 2);
+        assert_eq!(second.iter().count(), 5_001);
+        assert!(!second.is_empty() && PagedVec::<u32>::default().is_empty());
+    }
+
+    #[test]
+    fn runs_are_in_one_page() {
+        let mut list = PagedVec::default();
+        for length in (1..=12).cycle().take(2_000) {
+            let values: Vec<usize> = (0..length).collect();
+            let first = list.push_run(&values);
+            assert_eq!(list.run(first, length), Some(&*values));
+        }
+        assert_eq!(list.run(3, 0), Some(&[][..]));
+    }
+
+    #[test]
+    fn a_table_finds_what_is_in_it_and_nothing_else() {
+        let hash = |value: &u64| value.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mut table = PagedTable::default();
+        let mut copies = Vec::new();
+        for value in 0..4_000_u64 {
+            table.insert(value, hash);
+            if value % 1_000 == 500 {
+                copies.push((value, table.clone()));
+            }
+            if value % 3 == 0 {
+                assert!(table.replace(hash(&value), |other| *other == value, None));
+                assert!(!table.replace(hash(&value), |other| *other == value, None));
+            }
+        }
+        table.settle(hash);
+        let find = |table: &PagedTable<u64>, value: u64| {
+            table.find(hash(&value), |other| *other == value).is_some()
+        };
+        for value in 0..5_000 {
+            assert_eq!(
+                find(&table, value),
+                value < 4_000 && value % 3 != 0,
+                "{value}"
+            );
+        }
+        for (last, copy) in copies {
+            assert!(find(&copy, last) && !find(&copy, last + 1));
+            assert_eq!(copy.iter().count(), copy.len());
+        }
+        assert!(!table.is_empty() && PagedTable::<u64>::default().is_empty());
+        assert!(!find(&PagedTable::default(), 1));
+    }
+}
