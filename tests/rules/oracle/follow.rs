@@ -1,6 +1,6 @@
 //! An engine that follows changes against a world that is read from scratch after each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,6 +9,7 @@ use entail::snapshot::{Snapshot, SnapshotBuilder, Version};
 use entail_core::effective::World as Entail;
 use entail_core::model::{Change, PathName};
 use entail_core::store::{ChangeSet, Store};
+use entail_core::topology::PathTrie;
 use serde_json::{Value, json};
 
 use super::profiles::GROUP;
@@ -400,6 +401,9 @@ impl WorldHistory {
                 wrong.push(format!("seed {seed}, {step}: {gone} is still there"));
             }
         }
+        for found in order_and_counts(ours.engine().trie()) {
+            wrong.push(format!("seed {seed}, {step}: {found}"));
+        }
         for found in super::paths::differences(ours.engine()) {
             wrong.push(format!("seed {seed}, {step}: {found}"));
         }
@@ -449,6 +453,28 @@ impl WorldHistory {
         self.paths = now;
         self.wrong.extend(wrong);
     }
+}
+
+/// What is wrong with the numbers of trie nodes: children come before their parents, and paths lead to all that are not
+/// counted as left behind.
+fn order_and_counts(trie: &PathTrie) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut reached: BTreeSet<_> = trie.roots().map(|(root, _)| *root).collect();
+    for id in trie.ids().rev() {
+        for child in trie.below(trie.node(id).unwrap()) {
+            if child >= id {
+                wrong.push(format!("{child:?} is below {id:?}"));
+            }
+            if reached.contains(&id) {
+                reached.insert(child);
+            }
+        }
+    }
+    if trie.len() != reached.len() + trie.unreachable() {
+        let counts = (trie.len(), reached.len(), trie.unreachable());
+        wrong.push(format!("{counts:?} trie nodes, reached and left"));
+    }
+    wrong
 }
 
 /// What questions about everything come to.

@@ -484,6 +484,14 @@ impl PathTrie {
             size = self.change_list((node.first, &mut list), change, size)?;
         }
         self.lists.set(node.first as usize, Arc::new(list));
+        // The list belongs to the copy now: the children of the node that it replaces would come after it.
+        let (first, count) = (0, 0);
+        let left = TrieNode {
+            first,
+            count,
+            ..node
+        };
+        self.nodes.set(id.index(), left);
         self.sizes.push(size);
         Some(TrieNodeId(number(self.nodes.push(node))))
     }
