@@ -43,12 +43,15 @@ impl Engine {
         }
         let patch = topology.patched(&self.paths.trie, store, &routes)?;
         if let Some(of_backends) = &mut self.routes_of_backends {
-            for (number, before, now) in &patch.routes {
-                for backend in before.iter().flat_map(|before| before.backends()) {
-                    remove(of_backends, backend, *number);
-                }
-                for backend in now.iter().flat_map(|now| now.backends()) {
-                    of_backends.entry(backend).or_default().insert(*number);
+            for change in &patch.routes {
+                let backends = change.before.iter().flat_map(|before| before.backends());
+                backends.for_each(|backend| remove(of_backends, backend, change.number));
+                let backends = change.now.iter().flat_map(|now| now.backends());
+                for backend in backends {
+                    of_backends
+                        .entry(backend)
+                        .or_default()
+                        .insert(change.number);
                 }
             }
         }

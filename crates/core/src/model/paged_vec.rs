@@ -137,11 +137,18 @@ impl<T: Copy> PagedTable<T> {
 
     /// The entry with a hash for which `is` is true.
     pub fn find(&self, hash: u64, mut is: impl FnMut(&T) -> bool) -> Option<&T> {
-        for at in probes(hash, self.slots.len()) {
+        // As `probes`, in fewer instructions: look-ups come here for each step.
+        let slots = self.slots.len();
+        let mut at = first(hash, slots);
+        for _ in 0..slots {
             match self.slots.get(at)? {
                 Slot::Full(entry) if is(entry) => return Some(entry),
                 Slot::Empty => return None,
                 _ => {}
+            }
+            at += 1;
+            if at == slots {
+                at = 0;
             }
         }
         None
@@ -212,10 +219,15 @@ impl<T: Copy> PagedTable<T> {
 
 /// The slots of a hash, in the order in which they are tried.
 fn probes(hash: u64, slots: usize) -> impl Iterator<Item = usize> {
+    let first = first(hash, slots);
+    (first..slots).chain(0..first)
+}
+
+/// The first slot of a hash, by its high bits.
+fn first(hash: u64, slots: usize) -> usize {
     let first = (u128::from(hash) * slots as u128) >> 64;
     // Less than `slots`.
-    let first = usize::try_from(first).unwrap_or_default();
-    (first..slots).chain(0..first)
+    usize::try_from(first).unwrap_or_default()
 }
 
 impl<T> Default for PagedTable<T> {

@@ -42,8 +42,7 @@ pub(crate) struct PathPatch {
     /// The copied trie nodes, and what they are copied from.
     pub(crate) copies: BTreeMap<TrieNodeId, TrieNodeId>,
     pub(crate) attachments: Vec<AttachmentChange>,
-    /// The routes that have changed backends: before and after, with their numbers.
-    pub(crate) routes: Vec<(usize, Option<Arc<RouteNode>>, Option<Arc<RouteNode>>)>,
+    pub(crate) routes: Vec<RouteChange>,
 }
 
 /// A route that a listener has no more, or that it has now.
@@ -65,11 +64,11 @@ struct ListenerChange<'k> {
     routes: Vec<(Option<TrieNodeId>, Option<TrieNodeId>)>,
 }
 
-/// A route that changes.
-struct RouteChange {
-    number: usize,
-    before: Option<Arc<RouteNode>>,
-    now: Option<Arc<RouteNode>>,
+/// A route that changes, before and now.
+pub(crate) struct RouteChange {
+    pub(crate) number: usize,
+    pub(crate) before: Option<Arc<RouteNode>>,
+    pub(crate) now: Option<Arc<RouteNode>>,
     trie_before: Option<TrieNodeId>,
     trie_now: Option<TrieNodeId>,
 }
@@ -143,11 +142,11 @@ impl Topology {
     pub(crate) fn can_patch_route(&self, store: &Store, key: &ObjectKey, route: &Route) -> bool {
         let kind = store.route_kind(&key.kind);
         let is_stream = kind.is_some_and(|kind| StreamFamily::of(kind).is_some());
-        !self.fixed.routes
-            && !(self.fixed.streams && is_stream)
-            && !has_to_do_with_routes(route)
-            && services(route).next().is_none()
-            && store.hidden_holders().is_empty()
+        let is_fixed = self.fixed.routes
+            || self.fixed.streams && is_stream
+            || has_to_do_with_routes(route)
+            || services(route).next().is_some();
+        !is_fixed && store.hidden_holders().is_empty()
     }
 
     /// Whether no paths begin at a Service, and no route names it as its parent.
@@ -238,13 +237,9 @@ impl Topology {
             routes: Vec::new(),
         };
         patch.replace_listeners(listeners)?;
-        for change in changes {
-            let now = change.now.iter();
-            patch.of_routes.extend(now.flat_map(|now| now.own_nodes()));
-            patch
-                .routes
-                .push((change.number, change.before, change.now));
-        }
+        let now = changes.iter().filter_map(|change| change.now.as_ref());
+        patch.of_routes.extend(now.flat_map(|now| now.own_nodes()));
+        patch.routes = changes;
         Some(patch)
     }
 
