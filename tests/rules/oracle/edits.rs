@@ -112,7 +112,14 @@ pub fn edit_route(rng: &mut Rng, route: &mut Value, others: &[Value]) -> &'stati
             edit_parents(rng, route, &from);
             "parents of"
         }
-        9 => {
+        _ => edit_fields(rng, route),
+    }
+}
+
+/// Edits hostnames, labels or the age of a route.
+fn edit_fields(rng: &mut Rng, route: &mut Value) -> &'static str {
+    match rng.below(3) {
+        0 => {
             let hosts = [
                 "*.example.com",
                 "shop.example.com",
@@ -127,7 +134,7 @@ pub fn edit_route(rng: &mut Rng, route: &mut Value, others: &[Value]) -> &'stati
             }
             "hostnames of"
         }
-        10 => {
+        1 => {
             route["metadata"]["labels"]["color"] = json!(rng.pick(&["red", "blue", "green"]));
             "labels of"
         }

@@ -4,7 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use entail::insight::{AccessScope, resolve_request};
+use entail::api::v1;
+use entail::insight::{
+    AccessScope, explain, get_topology, list_affected, list_findings, list_paths, list_policies,
+    resolve_request,
+};
 use entail::snapshot::{Snapshot, SnapshotBuilder, Version};
 use entail_core::effective::World as Entail;
 use entail_core::model::{Change, PathName};
@@ -412,32 +416,14 @@ impl WorldHistory {
                 wrong.push(format!("seed {seed}, {step}: {ours}\nand not {full}"));
             }
         }
-        for path in ["/", "/0", "/1", "/2"] {
-            let asked = entail::api::v1::ResolveRequestRequest {
-                path: path.to_owned(),
-                ..Default::default()
-            };
-            let mut replies = [&ours, &full]
-                .map(|s| resolve_request(s, &asked, &AccessScope::default()).unwrap());
-            replies.iter_mut().for_each(|reply| reply.version = None);
-            if replies[0] != replies[1] {
-                wrong.push(format!(
-                    "seed {seed}, {step}: {path} is resolved differently"
-                ));
-            }
+        for path in resolved_differently(&ours, &full) {
+            wrong.push(format!(
+                "seed {seed}, {step}: {path} is resolved differently"
+            ));
         }
-        let missing = self.paths.keys().flat_map(|path| {
-            let rule = path.replacen("/rules/#0", "/rules/#7", 1);
-            [path.clone(), rule, format!("{path}/ports/9")]
-        });
-        for path in missing.filter(|path| !now.contains_key(path)) {
-            let Ok(path) = PathName::parse(&path) else {
-                continue;
-            };
-            let reasons = [&ours, &full].map(|snapshot| snapshot.path_reason(&path));
-            if reasons[0] != reasons[1] {
-                wrong.push(format!("seed {seed}, {step}: {path}: {reasons:?}"));
-            }
+        let known = self.paths.keys();
+        for found in other_reasons(&ours, &full, known, |path| now.contains_key(path)) {
+            wrong.push(format!("seed {seed}, {step}: {found}"));
         }
         if ours.paths() != now.len() as u64 || ours.unknown_kinds() != full.unknown_kinds() {
             wrong.push(format!(
@@ -453,6 +439,46 @@ impl WorldHistory {
         self.paths = now;
         self.wrong.extend(wrong);
     }
+}
+
+/// The paths of requests that take other rules.
+fn resolved_differently(ours: &Snapshot, full: &Snapshot) -> Vec<&'static str> {
+    let differs = |path: &&str| {
+        let asked = v1::ResolveRequestRequest {
+            path: (*path).to_owned(),
+            ..Default::default()
+        };
+        let mut replies =
+            [ours, full].map(|s| resolve_request(s, &asked, &AccessScope::default()).unwrap());
+        replies.iter_mut().for_each(|reply| reply.version = None);
+        replies[0] != replies[1]
+    };
+    let paths = ["/", "/0", "/1", "/2"];
+    paths.into_iter().filter(differs).collect()
+}
+
+/// Paths that do not exist, for other reasons: those that existed before, and some like them.
+fn other_reasons<'p>(
+    ours: &Snapshot,
+    full: &Snapshot,
+    known: impl Iterator<Item = &'p String>,
+    exists: impl Fn(&String) -> bool,
+) -> Vec<String> {
+    let mut found = Vec::new();
+    let missing = known.flat_map(|path| {
+        let rule = path.replacen("/rules/#0", "/rules/#7", 1);
+        [path.clone(), rule, format!("{path}/ports/9")]
+    });
+    for path in missing.filter(|path| !exists(path)) {
+        let Ok(path) = PathName::parse(&path) else {
+            continue;
+        };
+        let reasons = [ours, full].map(|snapshot| snapshot.path_reason(&path));
+        if reasons[0] != reasons[1] {
+            found.push(format!("{path}: {reasons:?}"));
+        }
+    }
+    found
 }
 
 /// What is wrong with the numbers of trie nodes: children come before their parents, and paths lead to all that are not
@@ -477,40 +503,27 @@ fn order_and_counts(trie: &PathTrie) -> Vec<String> {
     wrong
 }
 
-/// What questions about everything come to.
-fn replies(snapshot: &Snapshot) -> Vec<String> {
-    use entail::api::v1;
-    use entail::insight::{
-        explain, get_topology, list_affected, list_findings, list_paths, list_policies,
-    };
-    let all = AccessScope::default();
-    let mut found = vec![
-        format!(
-            "{:?}",
-            explain(snapshot, &v1::ExplainRequest::default(), &all)
-        ),
-        format!("{:?}", get_topology(snapshot, &Default::default(), &all)),
-        format!(
-            "{:?}",
-            list_findings(snapshot, &v1::ListFindingsRequest::default(), &all)
-        ),
-        format!(
-            "{:?}",
-            list_paths(snapshot, &v1::ListPathsRequest::default(), &all)
-        ),
-    ];
+/// All paths in small pages.
+fn pages(snapshot: &Snapshot) -> Vec<String> {
+    let mut found = Vec::new();
     let mut page = v1::ListPathsRequest {
         page_size: 3,
         ..Default::default()
     };
     loop {
-        let reply = list_paths(snapshot, &page, &all).unwrap();
+        let reply = list_paths(snapshot, &page, &AccessScope::default()).unwrap();
         found.push(format!("{reply:?}"));
         page.page_token = reply.next_page_token;
         if page.page_token.is_empty() {
-            break;
+            return found;
         }
     }
+}
+
+/// What questions about single routes and Services come to.
+fn object_replies(snapshot: &Snapshot) -> Vec<String> {
+    let all = AccessScope::default();
+    let mut found = Vec::new();
     for object in snapshot.world().store().objects() {
         if !matches!(
             &*object.key.kind.kind,
@@ -535,6 +548,29 @@ fn replies(snapshot: &Snapshot) -> Vec<String> {
         };
         found.push(format!("{:?}", list_affected(snapshot, &request, &all)));
     }
+    found
+}
+
+/// What questions about everything come to.
+fn replies(snapshot: &Snapshot) -> Vec<String> {
+    let all = AccessScope::default();
+    let mut found = vec![
+        format!(
+            "{:?}",
+            explain(snapshot, &v1::ExplainRequest::default(), &all)
+        ),
+        format!("{:?}", get_topology(snapshot, &Default::default(), &all)),
+        format!(
+            "{:?}",
+            list_findings(snapshot, &v1::ListFindingsRequest::default(), &all)
+        ),
+        format!(
+            "{:?}",
+            list_paths(snapshot, &v1::ListPathsRequest::default(), &all)
+        ),
+    ];
+    found.extend(pages(snapshot));
+    found.extend(object_replies(snapshot));
     let policies = list_policies(snapshot, &v1::ListPoliciesRequest::default(), &all).unwrap();
     for status in &policies.policies {
         let policy = status.policy.clone().unwrap_or_default();
