@@ -425,20 +425,21 @@ impl WorldHistory {
         for found in other_reasons(&ours, &full, known, |path| now.contains_key(path)) {
             wrong.push(format!("seed {seed}, {step}: {found}"));
         }
-        if ours.paths() != now.len() as u64 || ours.unknown_kinds() != full.unknown_kinds() {
-            wrong.push(format!(
-                "seed {seed}, {step}: {} paths of {}",
-                ours.paths(),
-                now.len()
-            ));
-        }
-        if ours.paths() != now.len() as u64 || ours.distinct_answers() != full.distinct_answers() {
-            let counts = (ours.paths(), now.len(), ours.distinct_answers());
-            wrong.push(format!("seed {seed}, {step}: counts {counts:?}"));
+        if let Some(counts) = other_counts(&ours, &full, now.len()) {
+            wrong.push(format!("seed {seed}, {step}: counts {counts}"));
         }
         self.paths = now;
         self.wrong.extend(wrong);
     }
+}
+
+/// The counts of paths and answers, if they differ.
+fn other_counts(ours: &Snapshot, full: &Snapshot, paths: usize) -> Option<String> {
+    let same = ours.paths() == paths as u64
+        && ours.distinct_answers() == full.distinct_answers()
+        && ours.unknown_kinds() == full.unknown_kinds();
+    let counts = (ours.paths(), paths, ours.distinct_answers());
+    (!same).then(|| format!("{counts:?}"))
 }
 
 /// The paths of requests that take other rules.
